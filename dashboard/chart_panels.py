@@ -57,9 +57,9 @@ class Group:
         return {line.label: line.color for line in self.lines}
 
 
-def network_color(known: Declared, network: str) -> str:
+def network_color(declaration: Declared, network: str) -> str:
     """The color of a network on every page; a neutral one for a network that is not declared."""
-    order = [one.name for one in known.networks]
+    order = [declared_network.name for declared_network in declaration.networks]
     return (
         palette.NETWORKS[order.index(network) % len(palette.NETWORKS)]
         if network in order
@@ -67,46 +67,48 @@ def network_color(known: Declared, network: str) -> str:
     )
 
 
-def color(known: Declared, metric: Metric) -> str:
+def color(declaration: Declared, metric: Metric) -> str:
     """The color of a number."""
-    return palette.SIDES.get(metric.side) or network_color(known, metric.network)
+    return palette.SIDES.get(metric.side) or network_color(declaration, metric.network)
 
 
-def groups(known: Declared, table: Iterable[Metric]) -> list[Group]:
+def groups(declaration: Declared, table: Iterable[Metric]) -> list[Group]:
     """The charts of these numbers, in their order: those of one panel and axis together, each
     of `OTHERS` by itself.
     """
     members: dict[tuple[object, ...], list[Metric]] = {}
     for metric in table:
-        alone = metric.name if metric.panel == metrics.OTHERS else ""
+        own_name = metric.name if metric.panel == metrics.OTHERS else ""
         members.setdefault(
-            (metric.panel, metric.axis, metric.per_epoch, metric.log, alone), []
+            (metric.panel, metric.axis, metric.per_epoch, metric.log, own_name), []
         ).append(metric)
     return [
-        _group(known, together)
+        _group(declaration, together)
         for together in members.values()
         if together[0].panel != metrics.NOT_DRAWN
     ]
 
 
-def of_panel(known: Declared, name: str) -> list[Group]:
+def of_panel(declaration: Declared, name: str) -> list[Group]:
     """The charts of one panel, of the numbers that are declared for it."""
-    return groups(known, [metric for metric in known.table().values() if metric.panel == name])
+    return groups(
+        declaration, [metric for metric in declaration.table().values() if metric.panel == name]
+    )
 
 
-def judged(known: Declared, stored: Iterable[str] = ()) -> list[Group]:
+def judged(declaration: Declared, stored: Iterable[str] = ()) -> list[Group]:
     """The histograms of what the workloads judge, and others of that kind among `stored`: a chart
     for each axis.
 
     A panel's domain is all that its values can be, where each of them has such bounds.
     """
     prefix = metrics.histogram(metrics.SCORE, "")
-    judgements = dict(known.histograms)
+    judgements = dict(declaration.histograms)
     for name in stored:
         if name.startswith(prefix):
             judgements.setdefault(name, Judgement(name, _title(name), UNDECLARED_SCORE))
     axes = dict.fromkeys(judgement.axis for judgement in judgements.values())
-    panel = known.panel(metrics.SCORES)
+    panel = declaration.panel(metrics.SCORES)
     return [
         _judged_along(
             axis, panel, {name: each for name, each in judgements.items() if each.axis == axis}
@@ -126,14 +128,14 @@ def _judged_along(axis: str, panel: Panel, judgements: dict[str, Judgement]) -> 
     return Group(replace(panel, domain=domain), tuple(lines), axis, ".3f", per_epoch=True)
 
 
-def _group(known: Declared, together: list[Metric]) -> Group:
+def _group(declaration: Declared, together: list[Metric]) -> Group:
     first = together[0]
     panel = (
-        known.panel(first.panel)
+        declaration.panel(first.panel)
         if first.panel != metrics.OTHERS
         else Panel(first.panel, first.title)
     )
-    lines = [Line(metric.name, metric.legend, color(known, metric)) for metric in together]
+    lines = [Line(metric.name, metric.legend, color(declaration, metric)) for metric in together]
     if len(lines) > 1 and {line.color for line in lines} == {palette.NEUTRAL}:
         colors = palette.LINES
         lines = [

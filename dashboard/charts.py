@@ -1,11 +1,11 @@
 """Charts: a DataFrame in, an altair Chart out. No Streamlit here.
 
-The specs are constant: nothing of the data stands in them, so a live update only swaps the rows and
+The specs are constant: they hold no data, so a live update only swaps the rows and
 keeps the place. The wheel is left to the page: a drag across a chart is a zoom, which the page
 answers with the rows of that part (`plots.py`).
 
 Words can be read in the light and in the dark theme. Smoothed curves are computed here and not in
-the browser, where that would stand in a chart's specification and take a second copy of the rows: a
+the browser, where that would be in a chart's specification and take a second copy of the rows: a
 specification is the same then for few points and for many, so that a chart which gets more of them
 stays where it is.
 """
@@ -30,7 +30,7 @@ READABLE = f"luminance(background) > 0.5 ? '{palette.WORDS_ON_LIGHT}' : '{palett
 
 
 def ink() -> alt.ExprRef:
-    """The color of words beside marks."""
+    """The color of words next to marks."""
     return alt.ExprRef(READABLE)
 
 
@@ -53,7 +53,7 @@ def with_smoothed(frame: pd.DataFrame, points: int, curve: str) -> pd.DataFrame:
     """The rows, and a column `smoothed`: the mean of the last `points` values of `mean`, or of all
     where fewer came before.
 
-    `curve`: the column that tells the curves apart; the rows of each come in the order of x.
+    `curve`: the column that distinguishes the curves; the rows of each come in the order of x.
     """
     means = frame.groupby(curve, sort=False, observed=True)["mean"]
     return frame.assign(
@@ -73,7 +73,7 @@ ZOOM, WHOLE = (
 )  # parameters of a chart that can be zoomed: a drag across it, and a double-click
 # Pixels: a chart on a phone, a symbol of a legend with its gap, a letter.
 NARROWEST, SYMBOL, LETTER = 300, 34, 7
-GROUND = "ground"  # the one row of the rectangle behind everything; its values stand nowhere
+GROUND = "ground"  # the one row of the rectangle behind everything; its values are not shown
 Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under which they come later
 
 
@@ -117,13 +117,13 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     bold = base.mark_line(strokeWidth=2.5).encode(y=of("smoothed"), **dash)
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
     layers = (ground(), *usual(group), band, raw, bold, reader.add_params(drag()))
-    what = (
+    description = (
         f"{panel.heading} Lines over the training steps, as measured and smoothed:"
         f" {', '.join(group.colors)}."
     )
     svg = {"embedOptions": {"renderer": "svg"}}
     title = panel.heading
-    return layered(rows, *layers, title=title, description=what, height=height, usermeta=svg)
+    return layered(rows, *layers, title=title, description=description, height=height, usermeta=svg)
 
 
 def one_curve(rows: Rows, title: str, x_label: str, y_label: str, height: int = 240) -> alt.Chart:
@@ -212,7 +212,7 @@ def heading(text: str, subtitle: str | list[str] = "") -> alt.Title:
 
 
 def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt.Legend:
-    """Above the chart, its symbols strong enough to be told apart.
+    """Above the chart, its symbols strong enough to be distinguished.
 
     `columns`: 0 for one row; `widest`: a name, in pixels; `has_dashes`: the symbols are pieces of
     the lines, as the dashes of a circle are a blot.
@@ -276,10 +276,10 @@ def log_axis() -> alt.Axis:
 def dash_of(field: str, colors: dict[str, str], above: alt.Legend | None = None) -> alt.StrokeDash:
     """Name → dash: lines whose color one before them has are dashed.
 
-    `above`: the legend of their colors, which tells it too.
+    `above`: the legend of their colors, which shows it too.
     """
-    again = palette.repeated(colors)
-    dashes = [DASHED if name in again else SOLID for name in colors]
+    repeats = palette.repeated(colors)
+    dashes = [DASHED if name in repeats else SOLID for name in colors]
     scale = alt.Scale(domain=list(colors), range=dashes)
     return alt.StrokeDash(f"{field}:N", title=None, legend=above, scale=scale)
 

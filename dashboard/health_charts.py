@@ -30,8 +30,8 @@ def rows_of(frame: pd.DataFrame, group: Group) -> pd.DataFrame:
     """The rows of a chart: each number under its name in the legend; over steps the first
     line first, the dashes of the others over it.
     """
-    named = frame.assign(series=frame["metric"].map(group.labels))
-    return named if group.per_epoch else _in_order(named, group.colors)
+    rows = frame.assign(series=frame["metric"].map(group.labels))
+    return rows if group.per_epoch else _in_order(rows, group.colors)
 
 
 def over_epochs(rows: Rows, group: Group) -> alt.LayerChart:
@@ -70,15 +70,17 @@ def _titled(
     rows: Rows, *layers: alt.Chart, title: str, subtitle: str = "", height: int = HEIGHT
 ) -> alt.LayerChart:
     """Described by what its title asks."""
-    what = f"{title} Lines over the training. {subtitle}".strip()
-    named = charts.heading(title, subtitle)
-    return charts.layered(rows, *layers, title=named, description=what, height=height)
+    description = f"{title} Lines over the training. {subtitle}".strip()
+    title_with_subtitle = charts.heading(title, subtitle)
+    return charts.layered(
+        rows, *layers, title=title_with_subtitle, description=description, height=height
+    )
 
 
-def _in_order(named: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
+def _in_order(rows: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
     """The rows of the first line first."""
     order = {name: number for number, name in enumerate(colors)}
-    return named.sort_values("series", key=lambda names: names.map(order), kind="stable")
+    return rows.sort_values("series", key=lambda names: names.map(order), kind="stable")
 
 
 def _epoch_lines(group: Group) -> tuple[alt.Chart, ...]:
@@ -93,8 +95,8 @@ def _epoch_lines(group: Group) -> tuple[alt.Chart, ...]:
         alt.Tooltip("step:Q", title="Step", format=",d"),
         alt.Tooltip("value:Q", title="Value", format=group.format),
     ]
-    again = _again(group.colors)
-    line = base.encode(strokeDash=_dash(group.colors, again)) if any(again) else base
+    repeats = _again(group.colors)
+    line = base.encode(strokeDash=_dash(group.colors, repeats)) if any(repeats) else base
     return (
         line.mark_line(strokeWidth=2),
         base.mark_circle(size=22, opacity=1),

@@ -19,7 +19,7 @@ OVERLAP = 2.5  # how many epochs high the highest point of a ridge is
 HEIGHT = 440
 CANVAS = {
     "embedOptions": {"renderer": "canvas"}
-}  # one renderer however many points, so that nothing is embedded anew
+}  # one renderer however many points, so that nothing is embedded again
 
 
 def ridgelines(
@@ -34,7 +34,7 @@ def ridgelines(
     bin allows.
     """
     highest = frame.groupby("epoch")["share"].transform("max")
-    drawn = frame.assign(
+    rows = frame.assign(
         value=(frame["left"] + frame["right"]) / 2,
         top=frame["epoch"] - OVERLAP * _spacing(frame) * frame["share"] / highest,
     )[_filled(frame)].sort_values(
@@ -61,8 +61,8 @@ def ridgelines(
         line={"stroke": "white", "strokeWidth": 1, "strokeOpacity": 0.9},
     ).encode(y2=alt.Y2("epoch:Q"))
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=_tooltip(axis))
-    subtitle = "Newest in front, all to the same height."
-    return layered(drawn, ridges, reader, **_titled(title, subtitle, height))
+    subtitle = "The newest epoch is in front. All have the same height."
+    return layered(rows, ridges, reader, **_titled(title, subtitle, height))
 
 
 def heatmap(
@@ -101,7 +101,7 @@ def heatmap(
             tooltip=_tooltip(axis),
         )
     )
-    subtitle = "The stronger the colour, the more values lie there."
+    subtitle = "Stronger color: more values."
     return cast(alt.Chart, chart.properties(**_titled(title, subtitle, height)))
 
 
@@ -188,10 +188,10 @@ def _tight() -> alt.Scale:
 
 def _titled(title: str, subtitle: str, height: int) -> dict[str, Any]:
     """Properties of a chart."""
-    what = f"{title}. {subtitle}".strip()
+    description = f"{title}. {subtitle}".strip()
     return {
         "title": heading(title, subtitle),
-        "description": what,
+        "description": description,
         "height": height,
         "usermeta": CANVAS,
     }

@@ -1,4 +1,4 @@
-"""The parts of the tab Histograms of a run and of Compare: what to look at, one run over its
+"""The parts of the tab Histograms of a run and of Compare: what to show, one run over its
 epochs, several runs at one epoch.
 
 Names and colors of the stored distributions are those that the runs' workloads declare. A histogram
@@ -46,70 +46,74 @@ class Panel:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person picks: distributions that belong together."""
+    """A choice of the user: distributions that belong together."""
 
     label: str
     panels: tuple[Panel, ...]
 
 
-def choices(histograms: list[str], metrics: list[str], known: Declared) -> list[Choice]:
+def choices(histograms: list[str], metrics: list[str], declaration: Declared) -> list[Choice]:
     """Everything that can be shown of runs that have stored these histograms and metrics:
     scores, losses, then layer by layer.
     """
-    offered = [Choice(_of_whom(known), _scores(histograms, known))]
-    losses = [loss for loss in known.losses if loss.name in metrics]
-    offered.append(
+    found_choices = [Choice(_of_whom(declaration), _scores(histograms, declaration))]
+    losses = [loss for loss in declaration.losses if loss.name in metrics]
+    found_choices.append(
         Choice(
             "Losses of the steps",
             tuple(
-                Panel(loss.name, loss.title, loss.axis, chart_panels.color(known, loss), True)
+                Panel(loss.name, loss.title, loss.axis, chart_panels.color(declaration, loss), True)
                 for loss in losses
             ),
         )
     )
     parts = {_part(name) for name in histograms if _kind(name)[0] in KINDS}
-    offered += [
-        Choice(part_name(part, known), _values(part, histograms, known))
-        for part in sorted(parts, key=lambda part: _order(part, known))
+    found_choices += [
+        Choice(part_name(part, declaration), _values(part, histograms, declaration))
+        for part in sorted(parts, key=lambda part: _order(part, declaration))
     ]
-    return [choice for choice in offered if choice.panels]
+    return [choice for choice in found_choices if choice.panels]
 
 
-def shown(histograms: list[str], metrics: list[str], known: Declared) -> set[str]:
+def panel_names(histograms: list[str], metrics: list[str], declaration: Declared) -> set[str]:
     """Those of the series that the page shows."""
     return {
-        panel.series for choice in choices(histograms, metrics, known) for panel in choice.panels
+        panel.series
+        for choice in choices(histograms, metrics, declaration)
+        for panel in choice.panels
     }
 
 
-def whole_networks(known: Declared, histograms: list[str]) -> list[Panel]:
+def whole_networks(declaration: Declared, histograms: list[str]) -> list[Panel]:
     """Weights and gradients of each network, all its layers together: those that are stored,
     or are to be expected.
     """
-    expected = [histogram(kind, network.name) for network in known.networks for kind in KINDS]
+    expected = [histogram(kind, network.name) for network in declaration.networks for kind in KINDS]
     stored = [name for name in histograms if _kind(name)[0] in KINDS and "/" not in _part(name)]
     names = sorted(
-        stored or expected, key=lambda name: (_order(_part(name), known), *_kind_order(name))
+        stored or expected, key=lambda name: (_order(_part(name), declaration), *_kind_order(name))
     )
     return [
         _value_panel(
-            name, f"{known.network(_part(name)).title} {_begin_small(_kind_title(name))}", known
+            name,
+            f"{declaration.network(_part(name)).title} {_begin_small(_kind_title(name))}",
+            declaration,
         )
         for name in names
     ]
 
 
-def part_name(part: str, known: Declared) -> str:
+def part_name(part: str, declaration: Declared) -> str:
     """ "generator" → "Generator, all layers"; "generator/up_1" → "Generator, layer up 1"."""
     network, _, layer = part.partition("/")
     which = f"layer {layer.replace('_', ' ')}" if layer else "all layers"
-    return f"{known.network(network).title}, {which}"
+    return f"{declaration.network(network).title}, {which}"
 
 
-def _scores(histograms: list[str], known: Declared) -> tuple[Panel, ...]:
-    lines = [line for group in chart_panels.judged(known, histograms) for line in group.lines]
+def _scores(histograms: list[str], declaration: Declared) -> tuple[Panel, ...]:
+    lines = [line for group in chart_panels.judged(declaration, histograms) for line in group.lines]
     return tuple(
-        _score_panel(line, known.histograms.get(line.name))
+        _score_panel(line, declaration.histograms.get(line.name))
         for line in lines
         if line.name in histograms
     )
@@ -121,28 +125,30 @@ def _score_panel(line: chart_panels.Line, judged: Judgement | None) -> Panel:
     return Panel(line.name, judged.title, judged.axis, line.color, domain=judged.bounds)
 
 
-def _of_whom(known: Declared) -> str:
+def _of_whom(declaration: Declared) -> str:
     """ "Scores of the discriminator", where the workload says who judges."""
-    score = known.of_role("judged_real")
+    score = declaration.of_role("judged_real")
     return (
-        f"Scores of the {known.network(score.network).noun}"
+        f"Scores of the {declaration.network(score.network).noun}"
         if score and score.network
         else "Scores"
     )
 
 
-def _values(part: str, histograms: list[str], known: Declared) -> tuple[Panel, ...]:
+def _values(part: str, histograms: list[str], declaration: Declared) -> tuple[Panel, ...]:
     names = [name for name in histograms if _part(name) == part and _kind(name)[0] in KINDS]
-    named = _begin_small(part_name(part, known))
+    part_title = _begin_small(part_name(part, declaration))
     return tuple(
-        _value_panel(name, f"{_kind_title(name)}: {named}", known)
+        _value_panel(name, f"{_kind_title(name)}: {part_title}", declaration)
         for name in sorted(names, key=_kind_order)
     )
 
 
-def _value_panel(name: str, title: str, known: Declared) -> Panel:
+def _value_panel(name: str, title: str, declaration: Declared) -> Panel:
     network = _part(name).partition("/")[0]
-    return Panel(name, title, KINDS[_kind(name)[0]][1], chart_panels.network_color(known, network))
+    return Panel(
+        name, title, KINDS[_kind(name)[0]][1], chart_panels.network_color(declaration, network)
+    )
 
 
 def _kind(name: str) -> tuple[str, str]:
@@ -167,9 +173,9 @@ def _part(name: str) -> str:
     return name.partition("/")[2]
 
 
-def _order(part: str, known: Declared) -> tuple[int, str]:
+def _order(part: str, declaration: Declared) -> tuple[int, str]:
     """Networks in their order, and each before its layers."""
-    networks = [network.name for network in known.networks]
+    networks = [network.name for network in declaration.networks]
     network = part.partition("/")[0]
     return (networks.index(network) if network in networks else len(networks), part)
 
@@ -185,8 +191,8 @@ VIEWS: dict[str, Draw] = {
     "Heatmap": histogram_charts.heatmap,
 }
 BINS_HELP = (
-    "The bins of different epochs and runs are brought onto common ones; what lies in the outermost"
-    " half percent is counted in the first and the last bin. Long runs show 30 epochs at most."
+    "Different epochs and runs share the same bins. The first and last bin hold the outermost"
+    " half percent. Long runs show at most 30 epochs."
 )
 
 
@@ -198,20 +204,20 @@ def show(store: Store, rows: list[RunRow]) -> None:
 
 def _redrawn(store: Store, rows: list[RunRow]) -> None:
     ids = [row.run_id for row in rows]
-    offered = choices(
+    choice_list = choices(
         queries.histogram_names(store, ids),
         queries.recorded(store, ids),
         queries.declared_of(store, ids),
     )
-    if not offered:
+    if not choice_list:
         st.info(
-            "Nothing is stored of these runs yet: histograms are made after each epoch, losses with"
-            " the first steps."
+            "These runs have no histograms yet. Losses appear with the first steps, histograms"
+            " after each epoch."
         )
         return
     what, how = st.columns([3, 2], vertical_alignment="bottom")
     with what:
-        choice = _picked(offered)
+        choice = _picked(choice_list)
     if len(rows) == 1:
         _over_epochs(
             store,
@@ -232,26 +238,26 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
 
 
 def _after_one_epoch(store: Store, row: RunRow) -> None:
-    """Weights and gradients of each network as a whole, several beside each other, under a
+    """Weights and gradients of each network as a whole, several side by side, under a
     slider of their own.
     """
     newest = _newest(store, [row.run_id])
-    shown = whole_networks(declared.of(row.workload), queries.histogram_names(store, [row.run_id]))
+    panels = whole_networks(declared.of(row.workload), queries.histogram_names(store, [row.run_id]))
     frames = {
-        panel: queries.histogram(store, row.run_id, (panel.series,), newest) for panel in shown
+        panel: queries.histogram(store, row.run_id, (panel.series,), newest) for panel in panels
     }
     if all(frame.empty for frame in frames.values()):
         return
     st.header("Weights and gradients after one epoch")
     epoch = widgets.epoch_slider(row.epochs, newest, f"histograms.{row.run_id}", row.is_live)
-    for begin in range(0, len(shown), ACROSS):
-        for column, panel in zip(st.columns(ACROSS), shown[begin : begin + ACROSS], strict=False):
+    for begin in range(0, len(panels), ACROSS):
+        for column, panel in zip(st.columns(ACROSS), panels[begin : begin + ACROSS], strict=False):
             frame = queries.histogram(store, row.run_id, (panel.series,), epoch)
             with column:
                 if frame.empty:
                     st.caption(f"{panel.title}: not recorded up to epoch {epoch}.")
                 else:
-                    key, named = (
+                    key, names = (
                         f"{panel.series}.{row.run_id}",
                         (
                             panel.title,
@@ -259,13 +265,13 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
                             panel.color,
                         ),
                     )
-                    plots.kept_chart(histogram_charts.value_histogram, frame, key, *named)
+                    plots.kept_chart(histogram_charts.value_histogram, frame, key, *names)
 
 
-def _picked(offered: list[Choice]) -> Choice:
-    labels = [choice.label for choice in offered]
+def _picked(choice_list: list[Choice]) -> Choice:
+    labels = [choice.label for choice in choice_list]
     label = st.selectbox("What", labels, help=BINS_HELP, key="histograms.item")
-    return offered[labels.index(label)]
+    return choice_list[labels.index(label)]
 
 
 def _newest(store: Store, run_ids: list[str]) -> int:
@@ -298,12 +304,12 @@ def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> 
     for column, panel, frame in zip(columns, choice.panels, frames, strict=True):
         with column:
             if frame.empty:
-                st.caption(f"{panel.title}: none of these runs has stored any up to epoch {epoch}.")
+                st.caption(f"{panel.title}: not stored up to epoch {epoch}.")
                 continue
             present = [name for run_id, name in names.items() if run_id in set(frame["run_id"])]
-            shown = frame.assign(run=frame["run_id"].map(names))
+            rows_by_run = frame.assign(run=frame["run_id"].map(names))
             chart = histogram_charts.run_overlay(
-                shown,
+                rows_by_run,
                 {name: colors[name] for name in present},
                 panel.title,
                 panel.axis,
@@ -320,14 +326,14 @@ def _overlay(store: Store, run_ids: list[str], panel: Panel, epoch: int) -> pd.D
 
 def _earlier_epochs(frame: pd.DataFrame, names: dict[str, str], epoch: int) -> None:
     """Tells which runs are shown at another epoch than the asked one."""
-    shown = frame[["run_id", "epoch"]].drop_duplicates()
+    rows_by_run = frame[["run_id", "epoch"]].drop_duplicates()
     earlier = [
         f"{words.plain(names[run_id])} at epoch {at}"
-        for run_id, at in shown.itertuples(index=False)
+        for run_id, at in rows_by_run.itertuples(index=False)
         if at < epoch
     ]
     if earlier:
         st.caption(
-            f"Without epoch {epoch}, so shown at their newest before it:"
+            f"Not stored at epoch {epoch}, shown at an earlier epoch:"
             f" {', '.join(sorted(set(earlier)))}."
         )

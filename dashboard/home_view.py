@@ -58,6 +58,7 @@ def welcome() -> None:
 
 def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
     """A card for each training run: picture, progress, figures, stop."""
+    alarms = run_selection.alarms(runtime.store)
     for row in rows:
         progress = queries.progress(runtime.store, row.run_id)
         with st.container(border=True):
@@ -69,6 +70,7 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
                     row.status,
                     f"{row.name} · {run_selection.settings(row)} ·"
                     f" {words.age(progress.written_at)}",
+                    run_selection.alarm_words(row.workload, alarms.get(row.run_id, ())),
                 )
                 widgets.progress_bar(progress)
                 widgets.figures(progress, row)
@@ -87,17 +89,19 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
     if not rows:
         return
     st.header("Last runs")
+    alarms = run_selection.alarms(store)
     with st.container(key=LAST_RUNS):
         # Row by row: on a phone one card follows the other in this order.
         for begin in range(0, len(rows), ACROSS):
             for column, row in zip(st.columns(ACROSS), rows[begin : begin + ACROSS], strict=False):
                 with column.container(border=True, height="stretch"):
-                    _card(store, row)
+                    alarm = run_selection.alarm_words(row.workload, alarms.get(row.run_id, ()))
+                    _card(store, row, alarm)
 
 
-def _card(store: Store, row: RunRow) -> None:
+def _card(store: Store, row: RunRow, alarm: str) -> None:
     sample_images.show(store, row, row.epochs, caption=False)
-    widgets.state(row.status, row.name)
+    widgets.state(row.status, row.name, alarm)
     st.caption(f"{words.plain(run_selection.settings(row))} · {words.plain(row.note)}")
     st.page_link(
         places.RUN, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id}

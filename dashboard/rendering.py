@@ -1,15 +1,14 @@
-"""When a page is drawn: its first screen before what lies below it, and a live one again and again.
+"""When a page is drawn: the first screen before the rest, and a live page at intervals.
 
-First screens: a chart costs a browser 70 ms and more, whether or not it can be seen. So the first
-pass over a page in a window draws what stands on its first screen with fewer points of its curves,
-and says what is to come; the browser draws that, asks again by itself, and gets the page as a
-whole. What stands above does not move. Why: docs/decisions/24-pages-under-load.md.
+First screens: a chart takes a browser 70 ms or more, on the screen or below it. The first render of
+a page in a window therefore draws the first screen only, with fewer points per curve. The browser
+then requests the whole page; what is already drawn does not move. Measurements and reasons:
+docs/decisions/24-pages-under-load.md.
 
-Live pages: they are redrawn each second, but not so often that it takes from a training on the same
-few cores. What changes with each step is redrawn apart from the rest of the page. Before thirty
-viewers a refresh takes some 10 ms of a core, its part of what is made once for all included; before
-one viewer, who has all of it made for himself, three times as much. A training loses more than
-that, as its cores wait for each other.
+Live pages redraw each second, but slower where they would take cores from a training. What changes
+with each step redraws apart from the rest of the page. With thirty viewers a refresh takes about
+10 ms of a core, with one viewer three times as much. A training loses more than that, because its
+cores wait for each other.
 """
 
 from __future__ import annotations
@@ -24,17 +23,16 @@ from itertools import count
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-PAGES = ("run", "compare")  # what lies below the first screen of the others costs little
-POINTS = 80  # of a curve: what a browser takes for each point is half of what it draws a chart in
-PAUSE_SECONDS = 1.2  # a slow browser has drawn the first screen by then, undisturbed
-MARK = "rest_follows"  # on the page, until the rest is there
-SEEN = "first_screen.seen"  # in the session, which is the window's
+PAGES = ("run", "compare", "studies", "launch")  # below the first screen of the others is little
+POINTS = 80  # per curve: half of the time of a chart is for its points
+PAUSE_SECONDS = 1.2  # a slow browser has drawn the first screen by then
+MARK = "rest_follows"  # key of a container on the page until the rest is drawn
+SEEN = "first_screen.seen"  # pages that this window has drawn, in its session state
 
 
-def stands_alone(page: str) -> bool:
-    """Whether this pass draws the first screen alone: the first one over this page in this window.
-
-    Else the page is drawn whole.
+def is_first_render(page: str) -> bool:
+    """Whether this window draws the page for the first time, so that only its first screen is
+    due.
     """
     seen = st.session_state.get(SEEN, frozenset())
     st.session_state[SEEN] = seen | {page}
@@ -42,40 +40,36 @@ def stands_alone(page: str) -> bool:
 
 
 def rest_follows(what: str) -> None:
-    """At the end of such a pass: a sentence, and the browser asks for the page once more.
+    """At the end of a first render: a sentence, and the browser requests the whole page.
 
     `what`: "Numbers and results".
     """
     with st.container(key=MARK):
         st.caption(f"{what} follow in a moment.")
-    passes = count()
+    renders = count()
 
-    def ask_again() -> None:
-        if next(passes):
+    def request_page() -> None:
+        if next(renders):
             st.rerun()
 
-    st.fragment(ask_again, run_every=PAUSE_SECONDS)()
+    st.fragment(request_page, run_every=PAUSE_SECONDS)()
 
 
 USUAL_SECONDS = 1.0
-BESIDE_SECONDS, FEW_CORES = (
-    1.5,
-    4,
-)  # of a run that trains on the CPU, where that has at most so many cores
-PER_CORE_S, MOST_PER_S = 12.0, 24.0  # refreshes of all viewers; one process draws no more than that
-REST_SECONDS, REST_BESIDE_SECONDS = 3.0, 6.0  # of what changes once an epoch
+# With a CPU training on at most so many cores.
+SHARED_CPU_SECONDS, FEW_CORES = 1.5, 4
+PER_CORE_S, MOST_PER_S = 12.0, 24.0  # refreshes for all viewers; one process draws no more
+REST_SECONDS, REST_SHARED_CPU_SECONDS = 3.0, 6.0  # for what changes once an epoch
 REST_SHARE = 1 / 8  # of all refreshes
-SEEN_SECONDS = 15.0  # after its last refresh a viewer is taken for gone
-# of the interval: so old may be what is drawn, so that viewers who come within it share what was
-# made for the first of them
+SEEN_SECONDS = 15.0  # without a refresh, after which a viewer no longer counts
+# Share of the interval that an answer may be old, so that viewers share it.
 OLD = 0.25
-# an interval is kept as long as the right one is within this factor: to change it a page is drawn
-# as a whole
+# An interval stays while the right one is within this factor: changing it redraws the whole page.
 SLACK = 2.0
 
 
 class Audience:
-    """Who looks at live pages of this process. Every method may be called from any thread."""
+    """The viewers of live pages of this process. Every method is safe to call from any thread."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, cores: int = os.cpu_count() or 1
@@ -84,35 +78,35 @@ class Audience:
         self._seen: dict[str, float] = {}
 
     def note(self, viewer: str) -> None:
-        """This one has just been drawn a page."""
+        """A page was drawn for this viewer."""
         now = self._clock()
         with self._lock:
             self._seen[viewer] = now
             self._seen = {name: at for name, at in self._seen.items() if now - at <= SEEN_SECONDS}
 
     def interval(self, accelerator: str) -> float:
-        """Seconds between two refreshes of one page, of a run on this accelerator."""
+        """Seconds between two refreshes of the page of a run on this accelerator."""
         return interval_of(len(self._seen), accelerator, self._cores)
 
     def rest_interval(self, accelerator: str) -> float:
-        """As `interval`, of the rest of a page."""
+        """As `interval`, for the rest of a page."""
         return rest_interval_of(len(self._seen), accelerator, self._cores)
 
 
 def interval_of(viewers: int, accelerator: str, cores: int = os.cpu_count() or 1) -> float:
-    """Seconds between two refreshes of one page where so many look on, in quarters."""
-    least = BESIDE_SECONDS if _is_beside(accelerator, cores) else USUAL_SECONDS
+    """Seconds between two refreshes of one page with so many viewers, in quarters of a second."""
+    least = SHARED_CPU_SECONDS if _shares_cpu(accelerator, cores) else USUAL_SECONDS
     return max(least, math.ceil(4 * viewers / _most_per_s(cores)) / 4)
 
 
 def rest_interval_of(viewers: int, accelerator: str, cores: int = os.cpu_count() or 1) -> float:
-    """As `interval_of`, of the rest of a page."""
-    least = REST_BESIDE_SECONDS if _is_beside(accelerator, cores) else REST_SECONDS
+    """As `interval_of`, for the rest of a page."""
+    least = REST_SHARED_CPU_SECONDS if _shares_cpu(accelerator, cores) else REST_SECONDS
     return max(least, math.ceil(viewers / (REST_SHARE * _most_per_s(cores))))
 
 
-def _is_beside(accelerator: str, cores: int) -> bool:
-    """Whether pages take from the training that they show."""
+def _shares_cpu(accelerator: str, cores: int) -> bool:
+    """Whether pages and the training run on the same few cores."""
     return accelerator == "cpu" and cores <= FEW_CORES
 
 
@@ -120,8 +114,8 @@ def _most_per_s(cores: int) -> float:
     return min(MOST_PER_S, PER_CORE_S * cores)
 
 
-def is_kept(interval: float, right: float) -> bool:
-    """Whether a page that is redrawn so often may stay so."""
+def is_close(interval: float, right: float) -> bool:
+    """Whether a page may keep its interval, where another one would be right."""
     return right / SLACK <= interval <= right * SLACK
 
 
@@ -129,26 +123,24 @@ _audience = Audience()
 
 
 def age_s(accelerator: str) -> float:
-    """How old an answer may be that is drawn on such a page, while tables change several
-    times a second.
+    """How old an answer on such a page may be, in seconds, while tables change several times a
+    second.
     """
     return OLD * _audience.interval(accelerator)
 
 
 def rest_age_s(accelerator: str) -> float:
-    """As `age_s`, in the rest of a page."""
+    """As `age_s`, for the rest of a page."""
     return OLD * _audience.rest_interval(accelerator)
 
 
 def rest_interval(accelerator: str) -> float:
-    """As `interval`, of the rest of the page."""
+    """As `interval`, for the rest of the page."""
     return _audience.rest_interval(accelerator)
 
 
 def interval(accelerator: str) -> float:
-    """Seconds between two refreshes of the page that is being drawn now, of a run on this
-    accelerator.
-    """
+    """Seconds between two refreshes of the current page, of a run on this accelerator."""
     context = get_script_run_ctx()
     _audience.note(context.session_id if context else "")
     return _audience.interval(accelerator)

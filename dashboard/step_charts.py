@@ -22,45 +22,45 @@ WORK_NAMES = {
     "unattributed": "Unattributed",
 }
 HEIGHT = 270
-LEAST_SHARE = 0.0005  # below it a kind of work is not told
+LEAST_SHARE = 0.0005  # below it a kind of operation is not named
 AROUND, BAR = 130, 46  # pixels: title, legend and axis, and each bar
 SECONDS = alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4f")
 
 
 def by_network(frame: pd.DataFrame, titles: dict[str, str]) -> alt.Chart:
     """`frame` as `queries.profile` gives it; `titles`: of the networks by name, in their order."""
-    named = _summed(frame.assign(bar=frame["network"].map(titles).fillna(NEITHER)))
-    return _bars(named, "Network", [*titles.values(), NEITHER], SECONDS, HEIGHT)
+    rows = _summed(frame.assign(bar=frame["network"].map(titles).fillna(NEITHER)))
+    return _bars(rows, "Network", [*titles.values(), NEITHER], SECONDS, HEIGHT)
 
 
 def by_phase(frame: pd.DataFrame, phases: list[str]) -> alt.Chart:
     """`frame` as `queries.profile` gives it; `phases`: their names, in the order of the bars."""
-    named = _summed(frame.assign(bar=frame["phase"].replace("", NEITHER)))
-    return _bars(named, "Phase", [*phases, NEITHER], SECONDS, AROUND + BAR * (len(phases) + 1))
+    rows = _summed(frame.assign(bar=frame["phase"].replace("", NEITHER)))
+    return _bars(rows, "Phase", [*phases, NEITHER], SECONDS, AROUND + BAR * (len(phases) + 1))
 
 
 def by_variant(frame: pd.DataFrame) -> alt.Chart:
     """`frame` as `queries.variant_profiles` gives it."""
     order = list(dict.fromkeys(frame["variant"]))
     runs = alt.Tooltip("runs:Q", title="Runs profiled", format="d")
-    named = frame.assign(bar=frame["variant"], category=_known_work(frame))
-    return _bars(named, "Variant", order, runs, AROUND + BAR * len(order))
+    rows = frame.assign(bar=frame["variant"], category=_known_work(frame))
+    return _bars(rows, "Variant", order, runs, AROUND + BAR * len(order))
 
 
 def totals(frame: pd.DataFrame) -> str:
     """All networks and phases together, such as "Forward 36.7%, Backward 61.3%, Idle 1.9%";
     `frame` as `queries.profile` gives it.
 
-    What waits is told even where it is nothing: that a step waits for no input is what one looks
+    Waiting is named even where it is 0: that a step waits for no input is what a user looks
     for.
     """
     shares = frame["share"].groupby(_known_work(frame)).sum()
-    told = (
+    names = (
         name
         for name in WORK_NAMES
         if shares.get(name, 0.0) >= LEAST_SHARE or name in ("input", "idle")
     )
-    return ", ".join(f"{WORK_NAMES[name]} {shares.get(name, 0.0):.1%}" for name in told)
+    return ", ".join(f"{WORK_NAMES[name]} {shares.get(name, 0.0):.1%}" for name in names)
 
 
 def _known_work(frame: pd.DataFrame) -> pd.Series:
@@ -70,20 +70,20 @@ def _known_work(frame: pd.DataFrame) -> pd.Series:
 
 def _summed(frame: pd.DataFrame) -> pd.DataFrame:
     """One row for each bar and kind of work."""
-    named = frame.assign(category=_known_work(frame))
-    return named.groupby(["bar", "category"], as_index=False, sort=False)[
+    rows = frame.assign(category=_known_work(frame))
+    return rows.groupby(["bar", "category"], as_index=False, sort=False)[
         ["share", "seconds_per_step"]
     ].sum()
 
 
 def _bars(
-    frame: pd.DataFrame, whose: str, order: list[str], further: alt.Tooltip, height: int
+    frame: pd.DataFrame, bar_title: str, order: list[str], further: alt.Tooltip, height: int
 ) -> alt.Chart:
     """`frame`: bar (whose, in words), category, share (0 to 1), and what the tooltip
     `further` asks for.
     """
     works = list(WORK_NAMES)
-    named = frame.assign(
+    rows = frame.assign(
         work=frame["category"].map(WORK_NAMES), order=frame["category"].map(works.index)
     )
     colors = alt.Scale(
@@ -91,14 +91,14 @@ def _bars(
     )
     above = alt.Legend(orient="top", columns=4, offset=0, labelLimit=260, symbolOpacity=1)
     percent = alt.Axis(format="%", grid=False, tickCount=6)
-    bars = alt.Chart(named).mark_bar()
+    bars = alt.Chart(rows).mark_bar()
     return bars.encode(
         x=alt.X("sum(share):Q", title="Share of a step's time", stack="zero", axis=percent),
         y=alt.Y("bar:N", title=None, sort=order, axis=alt.Axis(labelLimit=160)),
         color=alt.Color("work:N", title=None, legend=above, scale=colors),
         order=alt.Order("order:Q"),
         tooltip=[
-            alt.Tooltip("bar:N", title=whose),
+            alt.Tooltip("bar:N", title=bar_title),
             alt.Tooltip("work:N", title="Work"),
             alt.Tooltip("share:Q", title="Share", format=".1%"),
             further,
@@ -106,8 +106,7 @@ def _bars(
     ).properties(
         title="Where does a step's time go?",
         description=(
-            f"A bar for each {whose.lower()}: the shares of a step's time that go into each kind of"
-            " work."
+            f"A bar for each {bar_title.lower()}: the shares of a step's time by kind of operation."
         ),
         height=height,
     )
@@ -209,7 +208,7 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
             ],
         )
         .properties(
-            title="Who waits for whom?",
+            title="How long do workers wait?",
             description=(
                 "A bar for each worker: milliseconds of a step that it computes, and that it waits"
                 " for others."

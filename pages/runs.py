@@ -4,7 +4,7 @@ was deleted.
 
 import streamlit as st
 
-from dashboard import actions
+from dashboard import actions, run_selection
 from dashboard.frame import places, session
 from dashboard.runs import changes, columns
 from dashboard.runs import view as runs_view
@@ -12,7 +12,8 @@ from gan_runtime.store import queries
 
 st.title("Runs")
 runtime = session.runtime()
-table = runs_view.in_words(queries.run_table(runtime.store))
+alarms = run_selection.alarms(runtime.store)
+table = runs_view.in_words(queries.run_table(runtime.store), alarms)
 runs_view.left_out(runtime.store)
 if table.empty:
     st.info(

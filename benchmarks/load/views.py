@@ -49,7 +49,13 @@ DRAWN = f"""whole => {{
 }}"""  # noqa: E501
 WINDOW = ViewportSize(width=1280, height=720)
 PATIENCE_MS = 60_000.0
-WITH_A_REST = ("run", "compare", "compare/curves")  # whose first screen comes alone
+WITH_A_REST = (
+    "run",
+    "compare",
+    "compare/curves",
+    "studies",
+    "launch",
+)  # whose first screen comes alone
 BARE_PAGE = "benchmarks/load/bare_page.py"
 
 

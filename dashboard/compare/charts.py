@@ -135,15 +135,15 @@ def _overlaid(
     )
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
-    what = f"{metric.title} of several runs as lines along {X_TITLES[x]}."
+    description = f"{metric.title} of several runs as lines along {X_TITLES[x]}."
     layers = (charts.ground(), band, raw, bold, reader)
-    shown = drawable(frame, metric, look.y)
-    rows = charts.with_smoothed(shown, charts.smoothed_points(share, _longest(shown)), "run")
-    return finished(rows, *layers, title=metric.title, description=what, height=height)
+    rows = drawable(frame, metric, look.y)
+    rows = charts.with_smoothed(rows, charts.smoothed_points(share, _longest(rows)), "run")
+    return finished(rows, *layers, title=metric.title, description=description, height=height)
 
 
 def _y_title(title: str, log: bool) -> str:
-    """The scale stands beside the unit: "Loss (nats, log)"."""
+    """The scale follows the unit: "Loss (nats, log)"."""
     if not log:
         return title
     return f"{title[:-1]}, log)" if title.endswith(")") else f"{title} (log)"
@@ -210,9 +210,9 @@ def scatter(
     points = _runs(colors, result)
     layers = (dashed.encode(x=x, y=y), points.encode(x=x, y=y))
     title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
-    what = f"{result.title} of each run as a point over its training time."
+    description = f"{result.title} of each run as a point over its training time."
     rows = _named(frame, front, colors)
-    return finished(rows, *layers, title=title, description=what, height=HEIGHT)
+    return finished(rows, *layers, title=title, description=description, height=HEIGHT)
 
 
 def _named(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
@@ -293,11 +293,11 @@ def parallel(
         "Which options lead where?", subtitle="One line a run; every axis has its own scale."
     )
     layers = (rules, lines, points, names.encode(x=x, y=y, text=alt.Text("axis:N")), *values)
-    what = (
+    description = (
         "Parallel coordinates: a line for each run down the options and results that were picked."
     )
     height = HEADING + ROW * len(order)
-    return finished(crossings, *layers, title=title, description=what, height=height)
+    return finished(crossings, *layers, title=title, description=description, height=height)
 
 
 def _reading(result: Result) -> str:

@@ -14,7 +14,7 @@ from gan_runtime.store.queries import RunRow
 
 EACH_RUN, OVER_SEEDS = "each run", "over seeds"
 SAME_OPTIONS = "same options"
-ABSENT = "–"  # stands for the value of an option that a run's workload does not have
+ABSENT = "–"  # the value of an option that a run's workload does not have
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ def grouped(rows: list[RunRow], by: str) -> list[Series]:
     order of the runs.
     """
     specs = {row.run_id: full_spec(row) for row in rows}
-    wanted = [
+    options = [
         option
         for option in differing(rows)
         if (option.name == by if by != OVER_SEEDS else option.name != "seed")
     ]
     members: dict[tuple[Any, ...], list[str]] = {}
     for run_id, spec in specs.items():
-        members.setdefault(tuple(spec[option.name] for option in wanted), []).append(run_id)
+        members.setdefault(tuple(spec[option.name] for option in options), []).append(run_id)
     return [
         Series(
-            _group_name(wanted, key, len(members[key])),
+            _group_name(options, key, len(members[key])),
             tuple(members[key]),
             palette.group_color(index),
         )
@@ -74,8 +74,10 @@ def choices(rows: list[RunRow]) -> dict[str, str]:
 def differing(rows: list[RunRow]) -> list[Option]:
     """The options in which the runs differ, in the order of the form; the name is none of them."""
     specs = [full_spec(row) for row in rows]
-    known = {name: option for row in rows for name, option in RunSpec.options(row.workload).items()}
-    options = sorted(known.values(), key=lambda option: GROUPS.index(option.group))
+    by_name = {
+        name: option for row in rows for name, option in RunSpec.options(row.workload).items()
+    }
+    options = sorted(by_name.values(), key=lambda option: GROUPS.index(option.group))
     return [
         option
         for option in options

@@ -48,24 +48,30 @@ NEEDS: dict[str, Role] = {
 }
 
 
-def has(known: Declared, name: str) -> bool:
+def has(declaration: Declared, name: str) -> bool:
     """Whether the workloads have the numbers that a result is made from.
 
     `name`: of the result, with or without "_last".
     """
     role = NEEDS.get(name.removesuffix("_last"))
-    return role is None or known.of_role(role) is not None
+    return role is None or declaration.of_role(role) is not None
 
 
-def results(known: Declared) -> dict[str, Result]:
+def results(declaration: Declared) -> dict[str, Result]:
     """The results that runs of these workloads can have, by the column of `queries.results`."""
     losses = {
         loss.name: Result(f"{loss.title}, last step", loss.axis, loss.format)
-        for loss in known.losses
+        for loss in declaration.losses
     }
-    qualities_first = sorted(known.rated, key=lambda metric: metric not in known.qualities)
+    qualities_first = sorted(
+        declaration.rated, key=lambda metric: metric not in declaration.qualities
+    )
     rated = {f"{metric.name}_best": rated_result(metric) for metric in qualities_first}
-    return rated | {name: result for name, result in RESULTS.items() if has(known, name)} | losses
+    return (
+        rated
+        | {name: result for name, result in RESULTS.items() if has(declaration, name)}
+        | losses
+    )
 
 
 def rated_result(metric: Metric) -> Result:
@@ -75,28 +81,28 @@ def rated_result(metric: Metric) -> Result:
 
 
 GAP_HELP = (
-    "Mean score that D gives real images minus that of generated ones, without sign, after the"
-    " epoch. The best checkpoint is the one where it is smallest, unless the workload measures"
-    " quality. It says how hard D finds it, not how good the images look."
+    "D's mean score of real images minus that of generated ones, without sign, after the epoch."
+    " Unless the workload measures quality, the best checkpoint has the smallest gap. It says"
+    " how hard the images are for D, not how good they are."
 )
 ACCURACY_HELP = (
-    "Share of real and generated images that D judges correctly, mean of both, after the epoch. At"
-    " 50 % it guesses; a D that has learnt nothing guesses too."
+    "Share of real and generated images that D classifies correctly, after the epoch. At 50% it"
+    " guesses; an untrained D guesses too."
 )
 SPREAD_HELP = (
-    "Variance of a pixel over generated images, over that of real ones, after the epoch. Far below"
-    " 1 all images look the same; noise can have 1 as well."
+    "Variance of a pixel over generated images, divided by that of real ones, after the epoch."
+    " Far below 1: all images are alike. Noise can reach 1 as well."
 )
 NO_BEST = (
-    "A low loss of one network is often a high one of the other, and D's scores say how hard D"
-    " finds it: none of these has a best value."
+    "A low loss of one network is often a high loss of the other. D's scores say how hard the"
+    " images are for D. So no value of these is the best."
 )
-NO_QUALITY = "Nothing here measures how good the images are; look at the samples."
+NO_QUALITY = "Nothing here measures how good the images are: compare the samples."
 
 
-def best_caption(known: Declared) -> str:
+def best_caption(declaration: Declared) -> str:
     """Below the numbers of the epochs: what none of them says."""
-    return NO_BEST if known.qualities else f"{NO_BEST} {NO_QUALITY}"
+    return NO_BEST if declaration.qualities else f"{NO_BEST} {NO_QUALITY}"
 
 
 def text(name: str, value: float) -> str:
@@ -119,12 +125,12 @@ def front(frame: pd.DataFrame, name: str, result: Result | None = None) -> pd.Da
     losses, the front is empty.
     `result`: what is better, for one that is declared by a workload.
     """
-    known = frame.dropna(subset=["seconds", name])
+    measured = frame.dropna(subset=["seconds", name])
     judged = result or RESULTS.get(name) or Result("", "", "")
-    known = known.assign(distance=[judged.distance(value) for value in known[name]]).dropna(
-        subset=["distance"]
-    )
-    ordered = known.sort_values(["seconds", "distance"], kind="stable")
+    measured = measured.assign(
+        distance=[judged.distance(value) for value in measured[name]]
+    ).dropna(subset=["distance"])
+    ordered = measured.sort_values(["seconds", "distance"], kind="stable")
     best_before = ordered["distance"].cummin().shift(fill_value=math.inf)
     return ordered[ordered["distance"] < best_before].drop(columns="distance")
 
@@ -181,14 +187,14 @@ def ticks(axes: list[Axis]) -> pd.DataFrame:
     """
     rows = []
     for axis in axes:
-        found = {
+        texts = {
             _place(axis, value): axis.texts[run]
             for run, value in axis.values.items()
             if _is_known(value)
         }
         rows += [
-            {"axis": axis.title, "place": place, "text": found[place], "align": _side(place)}
-            for place in _fitting(found)
+            {"axis": axis.title, "place": place, "text": texts[place], "align": _side(place)}
+            for place in _fitting(texts)
         ]
     return pd.DataFrame(rows, columns=["axis", "place", "text", "align"])
 
@@ -196,12 +202,12 @@ def ticks(axes: list[Axis]) -> pd.DataFrame:
 def _place(axis: Axis, value: Any) -> float:
     if not _is_known(value):
         return math.nan
-    known = [one for one in axis.values.values() if _is_known(one)]
+    values = [number for number in axis.values.values() if _is_known(number)]
     if isinstance(value, str):
-        unknown = sorted(set(known) - set(axis.choices))  # such as choices of a newer version
-        order = [choice for choice in axis.choices if choice in known] + unknown
+        unknown = sorted(set(values) - set(axis.choices))  # such as choices of a newer version
+        order = [choice for choice in axis.choices if choice in values] + unknown
         return order.index(value) / (len(order) - 1) if len(order) > 1 else MIDDLE
-    low, high = min(known), max(known)
+    low, high = min(values), max(values)
     if low == high:
         return MIDDLE
     if low > 0 and high / low >= DECADES_FROM:
@@ -214,11 +220,11 @@ def _fitting(texts: dict[float, str]) -> list[float]:
     fits between them.
     """
     places = sorted(texts)
-    kept = places[:1]
+    fitting = places[:1]
     for place in places[1:-1]:
-        if _room(kept[-1], place, texts) and _room(place, places[-1], texts):
-            kept.append(place)
-    return [*kept, *places[1:][-1:]]
+        if _room(fitting[-1], place, texts) and _room(place, places[-1], texts):
+            fitting.append(place)
+    return [*fitting, *places[1:][-1:]]
 
 
 def _room(left: float, right: float, texts: dict[float, str]) -> bool:

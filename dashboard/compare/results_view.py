@@ -1,4 +1,6 @@
-"""The results of the Compare page: best and last, each against time, and options beside results."""
+"""The results of the Compare page: best and last, each against time, and options next to
+results.
+"""
 
 from __future__ import annotations
 
@@ -29,72 +31,72 @@ JUDGED = {
 MOST_USUAL_OPTIONS, MOST_USUAL_RESULTS = 4, 2
 
 
-def recorded(known: Declared, results: pd.DataFrame) -> Declared:
+def recorded(declaration: Declared, results: pd.DataFrame) -> Declared:
     """Without the rated numbers that none of these runs has, such as those of a measurement
-    that nobody has asked for.
+    that was never requested.
     """
-    there = tuple(
+    metrics = tuple(
         metric
-        for metric in known.metrics
+        for metric in declaration.metrics
         if not metric.better or results[f"{metric.name}_best"].notna().any()
     )
-    return replace(known, metrics=there)
+    return replace(declaration, metrics=metrics)
 
 
-def best_and_last(results: pd.DataFrame, rows: list[RunRow], known: Declared) -> None:
+def best_and_last(results: pd.DataFrame, rows: list[RunRow], declaration: Declared) -> None:
     """What each run reached at best, in which epoch, of the numbers that have a best value,
     and where it ended.
     """
-    st.header("Best epoch, beside the last" if known.rated else "After the last epoch")
-    shown = pd.DataFrame({"Run": list(run_selection.unique_names(rows).values())})
+    st.header("Best epoch and last epoch" if declaration.rated else "After the last epoch")
+    table = pd.DataFrame({"Run": list(run_selection.unique_names(rows).values())})
     config: dict[str, Any] = {"Run": st.column_config.TextColumn("Run", pinned=True)}
-    for metric in known.rated:
+    for metric in declaration.rated:
         title, text = (
             metric.title,
             f"{metric.axis}. Best: the {compare_results.rated_result(metric).best}.",
         )
-        shown[f"{title}, best"] = results[f"{metric.name}_best"].to_numpy()
-        shown[f"at epoch ({title})"] = results[f"{metric.name}_best_epoch"].to_numpy()
-        shown[f"{title}, last"] = results[f"{metric.name}_last"].to_numpy()
+        table[f"{title}, best"] = results[f"{metric.name}_best"].to_numpy()
+        table[f"at epoch ({title})"] = results[f"{metric.name}_best_epoch"].to_numpy()
+        table[f"{title}, last"] = results[f"{metric.name}_last"].to_numpy()
         config[f"{title}, best"] = st.column_config.NumberColumn(help=text, format="%.4g")
         config[f"at epoch ({title})"] = st.column_config.NumberColumn("at epoch", format="%d")
         config[f"{title}, last"] = st.column_config.NumberColumn("last", format="%.4g")
     for name, (title, text, form) in JUDGED.items():
-        if compare_results.has(known, name):
-            shown[title] = results[f"{name}_last"].to_numpy() * (100.0 if form == PERCENT else 1.0)
+        if compare_results.has(declaration, name):
+            table[title] = results[f"{name}_last"].to_numpy() * (100.0 if form == PERCENT else 1.0)
             config[title] = st.column_config.NumberColumn(help=text, format=form)
-    tables.show(shown, column_config=config, hide_index=True, key="compare.best", placeholder="–")
-    st.caption(compare_results.best_caption(known))
+    tables.show(table, column_config=config, hide_index=True, key="compare.best", placeholder="–")
+    st.caption(compare_results.best_caption(declaration))
 
 
 def against_time(
-    results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared
+    results: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declared
 ) -> None:
     """A result of each run against its training seconds."""
     st.header("Numbers against time")
-    offered = compare_results.results(declared)
+    results_by_name = compare_results.results(declaration)
     name = st.selectbox(
         "Number",
-        [name for name in offered if name not in compare_results.TIMES],
-        format_func=lambda name: offered[name].title,
+        [name for name in results_by_name if name not in compare_results.TIMES],
+        format_func=lambda name: results_by_name[name].title,
         key="compare.result",
         width=300,
         label_visibility="collapsed",
     )
-    known = _named(results, rows, drawn).dropna(subset=["seconds", name])
-    if known.empty:
+    measured = _named(results, rows, series).dropna(subset=["seconds", name])
+    if measured.empty:
         st.info(
-            f"None of these runs has recorded it yet: '{offered[name].title}' appears after a first"
+            f"No run has recorded '{results_by_name[name].title}' yet. It appears after the first"
             " epoch."
         )
         return
-    known = known.assign(text=[compare_results.text(name, value) for value in known[name]])
-    front = compare_results.front(known, name, offered[name])
+    measured = measured.assign(text=[compare_results.text(name, value) for value in measured[name]])
+    front = compare_results.front(measured, name, results_by_name[name])
     _draw(
-        compare_charts.scatter(known, front, _colors(drawn), offered[name], name),
+        compare_charts.scatter(measured, front, _colors(series), results_by_name[name], name),
         f"compare.scatter.{name}",
     )
-    missing = len(rows) - len(known)
+    missing = len(rows) - len(measured)
     if missing:
         st.caption(
             f"{missing} of the {len(rows)} runs {'has' if missing == 1 else 'have'} not"
@@ -103,51 +105,55 @@ def against_time(
 
 
 def options_and_results(
-    results: pd.DataFrame, rows: list[RunRow], drawn: list[Series], declared: Declared
+    results: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declared
 ) -> None:
     """Parallel coordinates over the options that differ and the results."""
     options = {option.name: option for option in grouping.differing(rows)}
-    offered = compare_results.results(declared)
-    usual = [*list(options)[:MOST_USUAL_OPTIONS], *_usual(offered)]
-    picked = st.multiselect(
+    results_by_name = compare_results.results(declaration)
+    usual = [*list(options)[:MOST_USUAL_OPTIONS], *_usual(results_by_name)]
+    axis_names = st.multiselect(
         "Axes",
-        [*options, *offered],
+        [*options, *results_by_name],
         default=usual,
-        format_func=lambda name: options[name].label if name in options else offered[name].title,
+        format_func=lambda name: (
+            options[name].label if name in options else results_by_name[name].title
+        ),
         key=f"compare.axes.{','.join(options)}",
         placeholder="Pick two or more options and numbers",
     )
-    if len(picked) < 2:
-        st.info("Pick two or more axes above: options that differ, and numbers.")
+    if len(axis_names) < 2:
+        st.info("Pick two or more axes above: options that differ, or numbers.")
         return
     axes = [
         (
             _option_axis(options[name], rows)
             if name in options
-            else _result_axis(name, offered[name].title, results, rows)
+            else _result_axis(name, results_by_name[name].title, results, rows)
         )
-        for name in picked
+        for name in axis_names
     ]
     crossings = compare_results.crossings(axes)
-    series = _series_by_run(rows, drawn)
-    crossings = crossings.assign(series=crossings["run"].map(series))
+    series_by_run = _series_by_run(rows, series)
+    crossings = crossings.assign(series=crossings["run"].map(series_by_run))
     _draw(
-        compare_charts.parallel(crossings, compare_results.ticks(axes), _colors(drawn)),
+        compare_charts.parallel(crossings, compare_results.ticks(axes), _colors(series)),
         "compare.parallel",
     )
 
 
-def _usual(offered: dict[str, Result]) -> list[str]:
+def _usual(results_by_name: dict[str, Result]) -> list[str]:
     """The results of which one way is better, else how much the images vary; and the time."""
-    rated = [name for name, result in offered.items() if result.best != "none"][:MOST_USUAL_RESULTS]
-    return [*(rated or ["spread_ratio_last"] * ("spread_ratio_last" in offered)), "seconds"]
+    rated = [name for name, result in results_by_name.items() if result.best != "none"][
+        :MOST_USUAL_RESULTS
+    ]
+    return [*(rated or ["spread_ratio_last"] * ("spread_ratio_last" in results_by_name)), "seconds"]
 
 
 def _option_axis(option: Option, rows: list[RunRow]) -> Axis:
     names = run_selection.unique_names(rows)
-    given = {names[row.run_id]: grouping.full_spec(row)[option.name] for row in rows}
-    texts = {name: option_words.value(option, value) for name, value in given.items()}
-    values = {name: None if value == grouping.ABSENT else value for name, value in given.items()}
+    stored = {names[row.run_id]: grouping.full_spec(row)[option.name] for row in rows}
+    texts = {name: option_words.value(option, value) for name, value in stored.items()}
+    values = {name: None if value == grouping.ABSENT else value for name, value in stored.items()}
     return Axis(option_words.label(option), values, texts, option.choices)
 
 
@@ -161,20 +167,20 @@ def _result_axis(name: str, title: str, results: pd.DataFrame, rows: list[RunRow
     return Axis(title, values, texts)
 
 
-def _named(results: pd.DataFrame, rows: list[RunRow], drawn: list[Series]) -> pd.DataFrame:
+def _named(results: pd.DataFrame, rows: list[RunRow], series: list[Series]) -> pd.DataFrame:
     names = run_selection.unique_names(rows)
-    named = results.assign(run=results["run_id"].map(names))
-    return named.assign(series=named["run"].map(_series_by_run(rows, drawn)))
+    rows_with_names = results.assign(run=results["run_id"].map(names))
+    return rows_with_names.assign(series=rows_with_names["run"].map(_series_by_run(rows, series)))
 
 
-def _series_by_run(rows: list[RunRow], drawn: list[Series]) -> dict[str, str]:
+def _series_by_run(rows: list[RunRow], series: list[Series]) -> dict[str, str]:
     """Name of a run → name of the curve that it belongs to."""
     names = run_selection.unique_names(rows)
-    return {names[run_id]: line.name for line in drawn for run_id in line.run_ids}
+    return {names[run_id]: line.name for line in series for run_id in line.run_ids}
 
 
-def _colors(drawn: list[Series]) -> dict[str, str]:
-    return {line.name: line.color for line in drawn}
+def _colors(series: list[Series]) -> dict[str, str]:
+    return {line.name: line.color for line in series}
 
 
 def _draw(chart: alt.LayerChart, key: str) -> None:

@@ -23,19 +23,24 @@ PHASES = {"trace": "Trace", "compile": "Compile", "steady_step": "Steady step"}
 def numbers(store: Store, rows: list[RunRow]) -> None:
     """Final numbers side by side."""
     st.header("Final numbers")
-    known = queries.declared_of(store, [row.run_id for row in rows])
+    declaration = queries.declared_of(store, [row.run_id for row in rows])
     table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
-    shown = pd.DataFrame(
+    raised = run_selection.alarms(store)
+    alarms = [run_selection.alarm_words(row.workload, raised.get(row.run_id, ())) for row in rows]
+    columns = pd.DataFrame(
         {
             "Run": list(run_selection.unique_names(rows).values()),
             "State": list(table["status"]),
+            **({"Alarm": [alarm or "–" for alarm in alarms]} if any(alarms) else {}),
             "Epochs": [
                 f"{done} / {epochs}"
                 for done, epochs in zip(table["epochs_done"], table["epochs"], strict=True)
             ],
             **{
-                known.loss_title(loss): [formats.loss(_known(value)) for value in table[loss.name]]
-                for loss in known.losses
+                declaration.loss_title(loss): [
+                    formats.loss(_known(value)) for value in table[loss.name]
+                ]
+                for loss in declaration.losses
             },
             "Images/s": [formats.count(_known(value)) for value in table["images_per_s"]],
             "Training time": [formats.duration(_known(value)) for value in table["seconds"]],
@@ -47,7 +52,7 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
             },
         }
     )
-    tables.show(shown, hide_index=True, key="compare.numbers")
+    tables.show(columns, hide_index=True, key="compare.numbers")
 
 
 def differences(rows: list[RunRow]) -> None:
@@ -55,7 +60,7 @@ def differences(rows: list[RunRow]) -> None:
     st.header("What differs")
     differing = grouping.differing(rows)
     if not differing:
-        st.caption("Nothing: these runs have the same options.")
+        st.caption("These runs have the same options.")
         return
     names = run_selection.unique_names(rows)
     specs = {names[row.run_id]: grouping.full_spec(row) for row in rows}
@@ -96,37 +101,37 @@ def show(store: Store, rows: list[RunRow], tab: str) -> None:
 
 def _results(store: Store, rows: list[RunRow]) -> None:
     """Tables first, as they are drawn in no time; then each result against time, and options
-    beside results.
+    next to results.
     """
     run_ids = [row.run_id for row in rows]
     results = queries.results(store, run_ids)
-    declared = results_view.recorded(queries.declared_of(store, run_ids), results)
+    declaration = results_view.recorded(queries.declared_of(store, run_ids), results)
     numbers(store, rows)
-    results_view.best_and_last(results, rows, declared)
-    if rendering.stands_alone(PAGE):
+    results_view.best_and_last(results, rows, declaration)
+    if rendering.is_first_render(PAGE):
         rendering.rest_follows("What differs, and charts of the results,")
         return
     differences(rows)
     by = compare_view.group_by(rows)
-    drawn = compare_view.series(rows, by)
-    compare_view.legend(drawn, by)
-    results_view.against_time(results, rows, drawn, declared)
-    results_view.options_and_results(results, rows, drawn, declared)
-    compare_view.picked_line(rows, drawn, compare_view.RESULTS)
+    series = compare_view.series(rows, by)
+    compare_view.legend(series, by)
+    results_view.against_time(results, rows, series, declaration)
+    results_view.options_and_results(results, rows, series, declaration)
+    compare_view.picked_line(rows, series, compare_view.RESULTS)
 
 
 def _curves(store: Store, rows: list[RunRow]) -> None:
-    """The losses below each other, then what else a person picks."""
-    chosen = compare_view.choices(rows)
-    drawn = compare_view.series(rows, chosen.by)
-    compare_view.legend(drawn, chosen.by)
-    plots.zoom_line(compare_view.zoom_key(chosen), compare_view.AXES[chosen.x])
+    """The losses below each other, then further picked numbers."""
+    choices = compare_view.choices(rows)
+    series = compare_view.series(rows, choices.by)
+    compare_view.legend(series, choices.by)
+    plots.zoom_line(compare_view.zoom_key(choices), compare_view.AXES[choices.x])
     numbers = compare_view.numbers(store, rows)
     losses = compare_view.losses(numbers)
-    if rendering.stands_alone(PAGE):
-        compare_view.loss_charts(store, drawn, chosen, losses[:1], rendering.POINTS)
+    if rendering.is_first_render(PAGE):
+        compare_view.loss_charts(store, series, choices, losses[:1], rendering.POINTS)
         rendering.rest_follows("More curves")
         return
-    compare_view.loss_charts(store, drawn, chosen, losses, queries.MOST_EACH)
-    compare_view.picked_line(rows, drawn, compare_view.CURVES)
-    compare_view.more_charts(store, drawn, chosen, compare_view.more_metrics(numbers))
+    compare_view.loss_charts(store, series, choices, losses, queries.MOST_EACH)
+    compare_view.picked_line(rows, series, compare_view.CURVES)
+    compare_view.more_charts(store, series, choices, compare_view.more_metrics(numbers))

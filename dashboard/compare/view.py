@@ -29,33 +29,33 @@ AXES: dict[XAxis, str] = {
     "device_s": "Device time",
 }
 AXIS_HELP = (
-    "Of runs with different batches the usual axis is Epoch, or Images where the data differ too:"
-    " the same step is another part of each training. Images: real ones, each counted as often as a"
-    " step has seen it. Time: seconds in training steps alone, over all attempts, without loading,"
-    " samples and checkpoints. Device time: that time × replicas × workers, what all devices"
-    " together were busy with or waited in; simulated CPU cores count as devices."
+    "With different batches the usual axis is Epoch, or Images where the data differ too: a step"
+    " is another part of each training. Images: real images, counted each time a step uses them."
+    " Time: seconds in training steps over all attempts, without loading, samples and"
+    " checkpoints. Device time: that time × replicas × workers; simulated CPU cores count as"
+    " devices."
 )
 SMOOTHINGS: tuple[Smoothing, ...] = ("none", "light", "strong")
 SMOOTHING_HELP = (
-    "The bold line is the mean of the last 2 % (light) or 10 % (strong) of a curve's points; the"
-    " raw curve stays behind it. What is measured once an epoch is never smoothed."
+    "Bold line: the mean of the last 2% (light) or 10% (strong) of a curve's points, with the"
+    " raw curve behind it. Numbers of an epoch are never smoothed."
 )
 SCALES: dict[YScale, str] = {"auto": "Auto", "linear": "Linear", "log": "Log"}
 SCALE_HELP = (
-    "Auto takes a logarithm for numbers that span decades: gradients, updates, loss scales."
+    "Auto uses a logarithmic axis for numbers that span decades: gradients, updates, loss scales."
 )
 GROUP_HELP = (
-    "One curve for the runs that agree in this option, or in everything but the seed: their mean,"
-    " and a band from the lowest to the highest run. A run counts as far as it has come; the"
-    " tooltip tells how many do."
+    "One curve for all runs with the same value of this option, or that differ only in the seed."
+    " The line is their mean, the band reaches from the lowest to the highest run. The tooltip"
+    " shows how many runs count at a step."
 )
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
 COMPARED = "compare.runs_of_before"  # ids
 USUAL_X = "compare.usual_x"  # the axis that was usual of the runs before
 Name = TypeVar("Name", bound=str)
-ACROSS = 2  # charts beside each other, which share the points that one over the whole width has
-CURVES, RESULTS = "curves", "results"  # parts of the page, each with a click of its own
+ACROSS = 2  # charts side by side, which share the points that one over the whole width has
+CURVES, RESULTS = "curves", "results"  # parts of the page, each with its own click
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def usual_axis(rows: list[RunRow]) -> XAxis:
 def _control(
     label: str, names: dict[Name, str], key: str, text: str, width: int, usual: int = 0
 ) -> Name:
-    picked: Name = st.selectbox(
+    value: Name = st.selectbox(
         label,
         tuple(names),
         index=usual,
@@ -124,7 +124,7 @@ def _control(
         help=text,
         width=width,
     )
-    return picked
+    return value
 
 
 def group_by(rows: list[RunRow]) -> str:
@@ -132,20 +132,20 @@ def group_by(rows: list[RunRow]) -> str:
 
     A choice that the picked runs no longer offer falls back to each run alone.
     """
-    offered = grouping.choices(rows)
-    if st.session_state.get(BY, grouping.EACH_RUN) not in offered:
+    options = grouping.choices(rows)
+    if st.session_state.get(BY, grouping.EACH_RUN) not in options:
         st.session_state[BY] = grouping.EACH_RUN
-    picked = st.selectbox(
+    option = st.selectbox(
         "Group by",
-        tuple(offered),
-        format_func=lambda name: offered.get(name, name),
+        tuple(options),
+        format_func=lambda name: options.get(name, name),
         key=BY,
         bind="query-params",
         help=GROUP_HELP,
         width=230,
-        disabled=len(offered) == 1,
+        disabled=len(options) == 1,
     )
-    return str(picked)
+    return str(option)
 
 
 def series(rows: list[RunRow], by: str) -> list[Series]:
@@ -153,19 +153,19 @@ def series(rows: list[RunRow], by: str) -> list[Series]:
     return grouping.each_run(rows) if by == grouping.EACH_RUN else grouping.grouped(rows, by)
 
 
-def legend(drawn: list[Series], by: str) -> None:
+def legend(lines: list[Series], by: str) -> None:
     """The colours of all charts of the page, once."""
-    again = palette.repeated({line.name: line.color for line in drawn})
+    dashed = palette.repeated({line.name: line.color for line in lines})
     entries = "".join(
-        f"<span>{_line(line, line.name in again)}{html.escape(line.name)}</span>" for line in drawn
+        f"<span>{_line(line, line.name in dashed)}{html.escape(line.name)}</span>" for line in lines
     )
     st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
     if by != grouping.EACH_RUN:
-        st.caption("Line: mean of the runs of a group. Band: from its lowest to its highest run.")
+        st.caption("Line: mean of the runs of a group. Band: lowest to highest run.")
 
 
-def _line(one: Series, dashed: bool) -> str:
-    form = f"border-top:3px {'dashed' if dashed else 'solid'} {one.color}"
+def _line(line: Series, dashed: bool) -> str:
+    form = f"border-top:3px {'dashed' if dashed else 'solid'} {line.color}"
     return (
         "<span style='display:inline-block;width:1.3rem;margin-right:0.4rem;"
         f"vertical-align:middle;{form}'></span>"
@@ -174,7 +174,7 @@ def _line(one: Series, dashed: bool) -> str:
 
 def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
     """All numbers that the runs have recorded, by name: the losses first, then those that a
-    person may add.
+    the user may add.
     """
     run_ids = [row.run_id for row in rows]
     losses = {loss.name: loss for loss in queries.declared_of(store, run_ids).losses}
@@ -187,115 +187,114 @@ def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
     return losses | others
 
 
-def losses(known: dict[str, Metric]) -> list[Metric]:
+def losses(metrics: dict[str, Metric]) -> list[Metric]:
     """What is drawn first."""
-    return [metric for metric in known.values() if metric.role == "loss"]
+    return [metric for metric in metrics.values() if metric.role == "loss"]
 
 
-def more_metrics(known: dict[str, Metric]) -> list[Metric]:
-    """The numbers beside the losses that the person wants to see."""
-    picked = st.multiselect(
+def more_metrics(metrics: dict[str, Metric]) -> list[Metric]:
+    """The numbers that the user picked, in addition to the losses."""
+    names = st.multiselect(
         "More curves",
-        [name for name, metric in known.items() if metric.role != "loss"],
-        format_func=lambda name: known[name].title,
+        [name for name, metric in metrics.items() if metric.role != "loss"],
+        format_func=lambda name: metrics[name].title,
         placeholder="Scores, spread, gradients, updates, learning rates …",
         key="compare.metrics",
     )
-    return [known[name] for name in picked]
+    return [metrics[name] for name in names]
 
 
 def loss_charts(
-    store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric], most: int
+    store: Store, lines: list[Series], choices: Choices, metrics: list[Metric], most: int
 ) -> None:
-    """One below the other over the whole width, so that the same step stands at the same
+    """One below the other over the whole width, so that the same step is at the same
     place; of at most so many points a curve.
     """
     for metric in metrics:
-        _curves(store, drawn, chosen, metric, queries.points_each(len(drawn), most))
+        _curves(store, lines, choices, metric, queries.points_each(len(lines), most))
 
 
-def more_charts(store: Store, drawn: list[Series], chosen: Choices, metrics: list[Metric]) -> None:
-    """Two beside each other."""
-    points = queries.points_each(ACROSS * len(drawn), queries.MOST_EACH)
+def more_charts(store: Store, lines: list[Series], choices: Choices, metrics: list[Metric]) -> None:
+    """Two side by side."""
+    points = queries.points_each(ACROSS * len(lines), queries.MOST_EACH)
     for begin in range(0, len(metrics), ACROSS):
         for column, metric in zip(
             st.columns(ACROSS, gap="medium"), metrics[begin : begin + ACROSS], strict=False
         ):
             with column:
-                _curves(store, drawn, chosen, metric, points)
+                _curves(store, lines, choices, metric, points)
 
 
 def _curves(
-    store: Store, drawn: list[Series], chosen: Choices, metric: Metric, points: int
+    store: Store, lines: list[Series], choices: Choices, metric: Metric, points: int
 ) -> None:
-    frame = _frame(store, drawn, chosen, metric.name, points)
+    frame = _frame(store, lines, choices, metric.name, points)
     if frame.empty:
-        none = "None of these runs has finished a step yet."
+        none = "No run has finished a step yet. Curves appear here after the first step."
         st.info(
             none
-            if plots.zoom_window(zoom_key(chosen)) == queries.EVERYTHING
-            else "None of these runs has a value in this part."
+            if plots.zoom_window(zoom_key(choices)) == queries.EVERYTHING
+            else "No run has a value in this range. Press Show everything."
         )
         return
-    shown = compare_charts.drawable(frame, metric, chosen.look.y)
-    if shown.empty:
-        st.info(
-            f"{words.plain(metric.title)}: no value is above 0, so a logarithmic axis has no place"
-            " for it. Set the y axis to linear."
-        )
+    drawable = compare_charts.drawable(frame, metric, choices.look.y)
+    if drawable.empty:
+        st.info(f"{words.plain(metric.title)}: no value is above 0. Set the y axis to linear.")
         return
-    colors = {line.name: line.color for line in drawn}
+    colors = {line.name: line.color for line in lines}
     draw = (
-        compare_charts.run_curves if chosen.by == grouping.EACH_RUN else compare_charts.group_curves
+        compare_charts.run_curves
+        if choices.by == grouping.EACH_RUN
+        else compare_charts.group_curves
     )
-    zoomed = zoom_key(chosen)
+    zoomed = zoom_key(choices)
     place = plots.place_of(metric.name, zoomed)
     plots.chart(
-        draw(shown, colors, chosen.x, metric, chosen.look),
+        draw(drawable, colors, choices.x, metric, choices.look),
         key=place,
-        on_select=lambda: None if plots.take(place, zoomed, shown["x"]) else pick(place, CURVES),
+        on_select=lambda: None if plots.take(place, zoomed, drawable["x"]) else pick(place, CURVES),
         selection_mode=[compare_charts.PICK, *plots.PARAMETERS],
     )
-    if len(shown) < len(frame):
-        st.caption("Values of 0 and below have no place on a logarithmic axis and are left out.")
+    if len(drawable) < len(frame):
+        st.caption("A logarithmic axis cannot show values of 0 and below.")
 
 
-def zoom_key(chosen: Choices) -> str:
+def zoom_key(choices: Choices) -> str:
     """All curves of the page show the same part; along another axis it would be another one."""
-    return f"compare.{chosen.x}"
+    return f"compare.{choices.x}"
 
 
 def _frame(
-    store: Store, drawn: list[Series], chosen: Choices, metric: str, points: int
+    store: Store, lines: list[Series], choices: Choices, metric: str, points: int
 ) -> pd.DataFrame:
-    window = plots.zoom_window(zoom_key(chosen))
-    if chosen.by == grouping.EACH_RUN:
-        names = {line.run_ids[0]: line.name for line in drawn}
-        curves = queries.curves(store, list(names), (metric,), chosen.x, points, window)
+    window = plots.zoom_window(zoom_key(choices))
+    if choices.by == grouping.EACH_RUN:
+        names = {line.run_ids[0]: line.name for line in lines}
+        curves = queries.curves(store, list(names), (metric,), choices.x, points, window)
         return curves.assign(run=curves["run_id"].map(names)).drop(columns=["run_id", "metric"])
-    groups = {line.name: list(line.run_ids) for line in drawn}
-    return queries.group_curves(store, groups, metric, chosen.x, min(200, points), window)
+    groups = {line.name: list(line.run_ids) for line in lines}
+    return queries.group_curves(store, groups, metric, choices.x, min(200, points), window)
 
 
 def pick(key: str, part: str) -> None:
-    """Remembers which run or group was clicked in the chart `key` of a part; a click beside
+    """Remembers which run or group was clicked in the chart `key` of a part; a click next to
     the curves forgets it.
     """
     clicked = st.session_state[key]["selection"].get(compare_charts.PICK, [])
     st.session_state[f"compare.picked.{part}"] = clicked[0].get("run") if clicked else None
 
 
-def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
+def picked_line(rows: list[RunRow], lines: list[Series], part: str) -> None:
     """The runs behind the last click in a part, each with a way to its page; before it, that
     one can click.
     """
-    picked = st.session_state.get(f"compare.picked.{part}")
+    name = st.session_state.get(f"compare.picked.{part}")
     single = {line.name: line for line in grouping.each_run(rows)}
-    clicked = single.get(str(picked)) or next((line for line in drawn if line.name == picked), None)
+    clicked = single.get(str(name)) or next((line for line in lines if line.name == name), None)
     if clicked is None:
-        st.caption("Click a curve, a point or a line to see which run it is and to open it.")
+        st.caption("Click a curve or a point to see its run and open it.")
         return
-    known = {row.run_id: row for row in rows}
+    rows_by_id = {row.run_id: row for row in rows}
     names = run_selection.unique_names(rows)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
@@ -303,7 +302,7 @@ def picked_line(rows: list[RunRow], drawn: list[Series], part: str) -> None:
             width="content",
         )
         for run_id in clicked.run_ids:
-            label = f"Open {words.plain(names[run_id])} · {known[run_id].status}"
+            label = f"Open {words.plain(names[run_id])} · {rows_by_id[run_id].status}"
             st.page_link(
                 places.RUN,
                 label=label,

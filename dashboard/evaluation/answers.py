@@ -1,4 +1,4 @@
-"""What the page of an evaluation looks at, read from its stored answers, and what a domain
+"""What the page of an evaluation shows, read from its stored answers, and what a domain
 adds to the page.
 """
 
@@ -27,7 +27,7 @@ NUMBERS = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
 
 
 @dataclass(frozen=True)
-class Shown:
+class Selection:
     """One answer of each run, or several of one run.
 
     `answers`: by their names in charts; the first is what figures are about.
@@ -84,7 +84,7 @@ class DomainTab:
     """A tab of a domain's own. `draw`: puts it on the page; called only while the tab is open."""
 
     title: str
-    draw: Callable[[Runtime, Shown], None]
+    draw: Callable[[Runtime, Selection], None]
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,12 @@ class DomainPage:
 
     `tabs`: its views. `scores`: all, by the names of stored scores, in the order of the page;
     `texts`: what each is. `headline`: those of the first row; the sentence is about the first of
-    them. `substitutes`: a score of the first row → the one in its place where an answer lacks it.
+    them. `substitutes`: a score of the first row → its replacement where an answer lacks it.
     `over_epochs`: those of the charts over epochs; `best_rule`: what is said before the best epoch
     by the first.
     `real`: what generated rows are compared with, in sentences. `subject`: what an answer is of, in
-    words; `about`: what tells it from others of its run besides the epoch. `usual`: of the answers
+    words; `about`: what distinguishes it from others of its run in addition to the epoch.
+    `usual`: of the answers
     of a run, the newest first, those that the page begins with.
     `baselines`: simpler predictions by name, in words, the one that counts most first. `read`: a
     score as the page needs it, from a stored one. `value_words`: a value as it is read, where it is
@@ -123,9 +124,7 @@ class DomainPage:
     over_epochs: tuple[str, ...]
     best_rule: str = "By the first of these scores"
     real: str = "held-out rows"
-    no_answer: str = (
-        "Nothing is measured of this run yet: what is measured appears here, and stays."
-    )
+    no_answer: str = "This run is not evaluated yet. Its scores appear here after the evaluation."
     subject: Callable[[EvaluationRow], str] = lambda row: (
         f"epoch {row.epoch} ({row.checkpoint} checkpoint)"
     )
@@ -136,18 +135,18 @@ class DomainPage:
     substitutes: Mapping[str, str] = field(default_factory=dict)
     floor_title: str = "Floor"
     floor_help: str = (
-        "The floor: the same score of held-out rows against other held-out rows. Only chance can be"
-        " below it."
+        "The floor: the same score of held-out rows compared with other held-out rows. Only"
+        " chance falls below it."
     )
     read: Callable[[Score], Score] = lambda score: score
     value_words: Callable[[Metric, Score, EvaluationRow], str] | None = None
     below: Callable[[Metric, Scores], str] = lambda *_: ""
     choices: Callable[[Home, RunDir], Mapping[str, OptionChoices]] = lambda *_: {}
-    literature: Callable[[Runtime, Shown], None] | None = None
+    literature: Callable[[Runtime, Selection], None] | None = None
 
 
 def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
-    """The page of an evaluation for which no domain has one: answers are told apart by their
+    """The page of an evaluation for which no domain has one: answers are distinguished by their
     keys.
     """
     names = tuple(metric.name for metric in evaluation.scores)
@@ -168,8 +167,8 @@ def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
     if value is None or math.isnan(value):
         return "–"
     form = metric.format.replace("~", "")
-    known = "" if math.isnan(error) else f" ± {error:,{form}}"
-    return f"{value:,{form}}{known}"
+    spread = "" if math.isnan(error) else f" ± {error:,{form}}"
+    return f"{value:,{form}}{spread}"
 
 
 def identity(row: EvaluationRow) -> Identity:
@@ -188,7 +187,7 @@ def stored_scores(
 ) -> dict[Identity, Scores]:
     """By answer and name."""
     frame = queries.evaluation_scores(store, list({row.run_id for row in rows}), evaluation)
-    known: dict[Identity, Scores] = {identity(row): {} for row in rows}
+    scores: dict[Identity, Scores] = {identity(row): {} for row in rows}
     for row in frame.to_dict("records"):
         score = Score(
             name=row["score"],
@@ -198,8 +197,8 @@ def stored_scores(
             samples=None if row["samples"] != row["samples"] else row["samples"],
             **{name: row[name] for name in NUMBERS},
         )
-        known.setdefault((row["run_id"], row["key"]), {})[score.name] = page.read(score)
-    return known
+        scores.setdefault((row["run_id"], row["key"]), {})[score.name] = page.read(score)
+    return scores
 
 
 def names_of(

@@ -71,8 +71,8 @@ def against(
     title = heading(
         f"How far is each score from {reference}?", "Left of the dashed line is better."
     )
-    what = f"Scores of {', '.join(colors)}, each divided by {reference}."
-    return layered(rows, *layers, title=title, description=what, height=height)
+    description = f"Scores of {', '.join(colors)}, each divided by {reference}."
+    return layered(rows, *layers, title=title, description=description, height=height)
 
 
 def _others(marks: pd.DataFrame, y: alt.Y, scale: alt.Scale) -> alt.Chart:
@@ -133,12 +133,12 @@ def over_epochs(
         axis=alt.Axis(grid=False, format="d", tickMinStep=1),
         scale=alt.Scale(zero=False, nice=False, padding=12),
     )
-    known = pd.concat([frame["value"], frame["floor"]]).dropna()
-    is_log = bool(len(known)) and bool((known > 0).all())  # a floor may be negative
+    values = pd.concat([frame["value"], frame["floor"]]).dropna()
+    is_log = bool(len(values)) and bool((values > 0).all())  # a floor may be negative
     scale = alt.Scale(type="log" if is_log else "linear", nice=False, zero=False, padding=10)
     form = ".3~%" if metric.format.endswith("%") else ".3~g"
     axis = (
-        alt.Axis(format=form, values=_steps(known))
+        alt.Axis(format=form, values=_steps(values))
         if is_log
         else alt.Axis(format=form, tickCount=5)
     )
@@ -152,7 +152,7 @@ def over_epochs(
         alt.Tooltip("high:Q", title="More one standard deviation", format=".3~g"),
         alt.Tooltip("floor:Q", title="Floor", format=".3~g"),
     ]
-    shown = frame.assign(low=frame["low"].where(frame["low"] > 0)) if is_log else frame
+    rows = frame.assign(low=frame["low"].where(frame["low"] > 0)) if is_log else frame
     base = alt.Chart().encode(x=x)
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
         y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q"), color=color
@@ -164,15 +164,17 @@ def over_epochs(
         y=alt.Y("floor:Q", scale=scale), color=color, detail="series:N"
     )
     layers = (bars, line, floor) if frame["floor"].notna().any() else (bars, line)
-    what = f"{metric.title} over the epochs of {', '.join(colors)}; dashed: the floor."
-    return layered(shown, *layers, title=heading(metric.title), description=what, height=height)
+    description = f"{metric.title} over the epochs of {', '.join(colors)}; dashed: the floor."
+    return layered(
+        rows, *layers, title=heading(metric.title), description=description, height=height
+    )
 
 
-def _steps(known: pd.Series[float]) -> list[float]:
+def _steps(values: pd.Series[float]) -> list[float]:
     """1, 2 and 5 times powers of ten between the least and the largest; powers alone where
     there are many.
     """
-    low, high = float(known.min()), float(known.max())
+    low, high = float(values.min()), float(values.max())
     powers = [
         10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ]
@@ -220,8 +222,8 @@ def lines(rows: pd.DataFrame, title: str, height: int = 280) -> alt.LayerChart:
     )
     band = base.mark_area(opacity=0.25, line=False).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
     layers = [line] if is_path else [band, line]
-    what = f"{title}: {', '.join(names)}."
-    return layered(frame, *layers, title=heading(title), description=what, height=height)
+    description = f"{title}: {', '.join(names)}."
+    return layered(frame, *layers, title=heading(title), description=description, height=height)
 
 
 def _series_colors(names: list[str]) -> list[str]:
@@ -252,8 +254,8 @@ def heat_map(rows: pd.DataFrame, title: str, height: int = 320) -> alt.Chart:
         "value:Q", title=None, scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=".3~g")
     )
     tooltip = [alt.Tooltip(f"{axis}:Q", format=".3~g") for axis in ("x", "y", "value")]
-    drawn = alt.Chart(rows.assign(**ends)).mark_rect()
-    return drawn.encode(
+    cells = alt.Chart(rows.assign(**ends)).mark_rect()
+    return cells.encode(
         x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"), color=color, tooltip=tooltip
     ).properties(
         title=heading(title), description=f"{title}, a color for each place.", height=height

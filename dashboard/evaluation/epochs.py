@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard import actions, plots, widgets, words
 from dashboard.evaluation import charts as evaluation_charts
-from dashboard.evaluation.answers import Shown, identity, number
+from dashboard.evaluation.answers import Selection, identity, number
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
@@ -23,39 +23,41 @@ from gan_runtime.training import trained
 
 ACROSS = 3
 ONE_EPOCH = (
-    "Only one epoch of these runs is measured, so none can be called the best. A run that keeps its"
-    " weights after each epoch (weight_snapshots=yes) can be measured at any of them: see Measure"
-    " again."
+    "Only one epoch of these runs is measured, so there is no best one. With"
+    " weight_snapshots=yes a run stores its weights after each epoch, and Measure again can"
+    " measure each."
 )
 DASHED = (
-    "Dashed: the floor, what held-out rows have among themselves. The best checkpoint is chosen"
-    " while training, on fewer rows."
+    "Dashed: the floor, held-out rows compared with each other. Training chooses the best"
+    " checkpoint on fewer rows."
 )
 BEST_HELP = (
-    "The networks with the weights of that epoch become the run's best checkpoint, which images and"
-    " evaluations can be asked of. They are of half precision, as snapshots keep them. A run that"
-    " goes on chooses its best checkpoint anew as it trains."
+    "The weights of that epoch become the best checkpoint, for images and evaluations. Snapshots"
+    " store them in half precision. If training continues, the run chooses its best checkpoint"
+    " again."
 )
 
 
-def draw(runtime: Runtime, shown: Shown) -> None:
+def draw(runtime: Runtime, selection: Selection) -> None:
     """The tab `Epochs`."""
-    frame = over_epochs(shown)
+    frame = over_epochs(selection)
     if frame.empty or frame["epoch"].nunique() < 2:
         st.info(ONE_EPOCH)
     else:
-        _charts(shown, frame)
-    keep_as_best(runtime, list(shown.runs.values()))
+        _charts(selection, frame)
+    keep_as_best(runtime, list(selection.runs.values()))
 
 
-def over_epochs(shown: Shown) -> pd.DataFrame:
+def over_epochs(selection: Selection) -> pd.DataFrame:
     """series, score, epoch, value, low, high, floor: of each run the answers that are about
     the same as its answer that is shown.
     """
     rows = []
-    for name, answer in _of_each_run(shown).items():
-        for row in shown.stored:
-            if row.run_id != answer.run_id or shown.page.about(row) != shown.page.about(answer):
+    for name, answer in _of_each_run(selection).items():
+        for row in selection.stored:
+            if row.run_id != answer.run_id or selection.page.about(row) != selection.page.about(
+                answer
+            ):
                 continue
             rows += [
                 {
@@ -67,7 +69,7 @@ def over_epochs(shown: Shown) -> pd.DataFrame:
                     "high": score.value + (0.0 if math.isnan(score.error) else score.error),
                     "floor": score.floor,
                 }
-                for score in shown.scores[identity(row)].values()
+                for score in selection.scores[identity(row)].values()
             ]
     frame = pd.DataFrame(
         rows, columns=["series", "score", "epoch", "value", "low", "high", "floor"]
@@ -75,60 +77,62 @@ def over_epochs(shown: Shown) -> pd.DataFrame:
     return frame.drop_duplicates(["series", "score", "epoch"]).sort_values(["series", "epoch"])
 
 
-def _of_each_run(shown: Shown) -> dict[str, EvaluationRow]:
+def _of_each_run(selection: Selection) -> dict[str, EvaluationRow]:
     """The first answer of each run, by its name."""
     first: dict[str, tuple[str, EvaluationRow]] = {}
-    for name, row in shown.answers.items():
+    for name, row in selection.answers.items():
         first.setdefault(row.run_id, (name, row))
     return dict(first.values())
 
 
-def _charts(shown: Shown, frame: pd.DataFrame) -> None:
+def _charts(selection: Selection, frame: pd.DataFrame) -> None:
     scores = set(frame["score"])
-    wanted = [
-        name if name in scores else shown.page.substitutes.get(name, "")
-        for name in shown.page.over_epochs
+    usual = [
+        name if name in scores else selection.page.substitutes.get(name, "")
+        for name in selection.page.over_epochs
     ]
-    known = {
+    metrics = {
         metric.name: metric
-        for metric in shown.page.scores
+        for metric in selection.page.scores
         if metric.name in scores and metric.better
     }
-    usual = [name for name in wanted if name in known]
-    picked = st.multiselect(
+    usual = [name for name in usual if name in metrics]
+    names = st.multiselect(
         "Scores",
-        list(known),
+        list(metrics),
         default=usual,
-        format_func=lambda name: known[name].title,
-        key=f"evaluation.over_epochs.{shown.evaluation.name}",
+        format_func=lambda name: metrics[name].title,
+        key=f"evaluation.over_epochs.{selection.evaluation.name}",
         max_selections=9,
     )
-    colors = {name: color for name, color in shown.colors.items() if name in set(frame["series"])}
-    for begin in range(0, len(picked), ACROSS):
-        for column, name in zip(st.columns(ACROSS), picked[begin : begin + ACROSS], strict=False):
+    colors = {
+        name: color for name, color in selection.colors.items() if name in set(frame["series"])
+    }
+    for begin in range(0, len(names), ACROSS):
+        for column, name in zip(st.columns(ACROSS), names[begin : begin + ACROSS], strict=False):
             with column:
                 own = frame[frame["score"] == name]
-                draw = partial(evaluation_charts.over_epochs, metric=known[name], colors=colors)
+                draw = partial(evaluation_charts.over_epochs, metric=metrics[name], colors=colors)
                 plots.steady_chart(draw, own, f"evaluation.epochs.{name}")
-    sentence = best_words(shown, frame)
+    sentence = best_words(selection, frame)
     st.caption(f"{sentence} {DASHED}".strip())
 
 
-def best_words(shown: Shown, frame: pd.DataFrame) -> str:
+def best_words(selection: Selection, frame: pd.DataFrame) -> str:
     """The best epoch of each run by the first score that is drawn over epochs, in a sentence;
     "" where it is not stored.
     """
-    metric = shown.metric(shown.page.over_epochs[0])
+    metric = selection.metric(selection.page.over_epochs[0])
     errors = frame[frame["score"] == metric.name].dropna(subset=["value"])
     if errors.empty:
         return ""
     by_series = errors.groupby("series", sort=False)["value"]
     best = errors.loc[by_series.idxmax() if metric.better == "higher" else by_series.idxmin()]
-    told = ", ".join(
+    epochs = ", ".join(
         f"epoch {row['epoch']} of {words.plain(row['series'])} ({number(metric, row['value'])})"
         for row in best.to_dict("records")
     )
-    return f"{shown.page.best_rule} the best of the measured epochs is {told}."
+    return f"{selection.page.best_rule} the best of the measured epochs is {epochs}."
 
 
 def keep_as_best(runtime: Runtime, rows: list[RunRow]) -> None:
@@ -189,7 +193,7 @@ def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
 
 
 def _qualities(row: RunRow) -> list[Metric]:
-    """What was measured of checkpoints first: it is of more rows than what training looks at."""
+    """Scores of checkpoints first: they use more rows than those of the training."""
     return sorted(declared.of(row.workload).qualities, key=lambda metric: metric.role == "quality")
 
 

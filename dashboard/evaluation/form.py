@@ -30,8 +30,7 @@ STATES = {
     "every": "Each epoch, from its weights",
 }
 STATES_HELP = (
-    "Checkpoints, or the weights that the run has kept after an epoch. Kept weights are of half"
-    " precision."
+    "Checkpoints, or the weights stored after an epoch. Stored weights have half precision."
 )
 FEW = 4  # choices that are shown next to each other
 WIDTH, WIDE = 150, 240  # pixels of a number, and of a choice
@@ -80,9 +79,9 @@ def reason(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> str:
     """Why a run cannot be evaluated so now; "" where it can."""
     run = RunDir(runtime.home.runs / row.run_id)
     if not run.path.is_dir():
-        return f"run {row.run_id} is not here any more: its folder is gone."
-    known = {each.name: why for each, why in jobs.evaluations_of(runtime.home, run)}
-    return known.get(evaluation.name) or jobs.why_never(runtime.home, run, evaluation)
+        return f"run {row.run_id} is no longer stored here."
+    refusals = {applicable.name: why for applicable, why in jobs.evaluations_of(runtime.home, run)}
+    return refusals.get(evaluation.name) or jobs.why_never(runtime.home, run, evaluation)
 
 
 def _ask(
@@ -99,39 +98,41 @@ def _fields(
     runtime: Runtime, evaluation: Evaluation, page: DomainPage, run: RunDir
 ) -> dict[str, Any]:
     """A widget for each option, and what is chosen; the usual values of the run at first."""
-    known = dict(options.of(evaluation.options))
-    usual = {name: option.default for name, option in known.items()}
+    declared_options = dict(options.of(evaluation.options))
+    usual = {name: option.default for name, option in declared_options.items()}
     usual |= evaluation.usual(runtime.home, run)
-    offered = page.choices(runtime.home, run)
+    choices = page.choices(runtime.home, run)
     values: dict[str, Any] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if CHECKPOINT in known:
-            values |= _weights(run, known, str(usual[CHECKPOINT]))
-        for name, option in known.items():
+        if CHECKPOINT in declared_options:
+            values |= _weights(run, declared_options, str(usual[CHECKPOINT]))
+        for name, option in declared_options.items():
             if name not in (CHECKPOINT, EPOCH):
                 key = f"evaluation.option.{evaluation.name}.{name}.{run.run_id}"
-                values[name] = _field(option, usual[name], offered.get(name), key)
+                values[name] = _field(option, usual[name], choices.get(name), key)
     return values
 
 
-def _weights(run: RunDir, known: Mapping[str, Option], usual: str) -> dict[str, Any]:
+def _weights(run: RunDir, declared_options: Mapping[str, Option], usual: str) -> dict[str, Any]:
     """Of which weights: a checkpoint's, or where there is such an option those kept after an
     epoch, the last one first.
     """
     epochs = trained.stored_epochs(run)
     steps = checkpoints.steps(run.checkpoints)
-    there: list[str] = [state for state in known[CHECKPOINT].choices if state in steps]
-    if "every" in known[CHECKPOINT].choices and epochs:
-        there.append("every")
-    states: dict[str, dict[str, Any]] = {state: {CHECKPOINT: state} for state in there}
+    states_here: list[str] = [
+        state for state in declared_options[CHECKPOINT].choices if state in steps
+    ]
+    if "every" in declared_options[CHECKPOINT].choices and epochs:
+        states_here.append("every")
+    states: dict[str, dict[str, Any]] = {state: {CHECKPOINT: state} for state in states_here}
     titles = dict(STATES)
-    if EPOCH in known:
+    if EPOCH in declared_options:
         for epoch in epochs[::-1]:
             states[f"epoch {epoch}"] = {CHECKPOINT: "newest", EPOCH: epoch}
             titles[f"epoch {epoch}"] = f"Epoch {epoch}" if epoch else "Untrained (epoch 0)"
     if not states:
         return {}
-    picked = st.selectbox(
+    state = st.selectbox(
         "Of",
         list(states),
         list(states).index(usual) if usual in states else 0,
@@ -140,21 +141,21 @@ def _weights(run: RunDir, known: Mapping[str, Option], usual: str) -> dict[str, 
         width=WIDE,
         help=STATES_HELP if epochs else None,
     )
-    return states[picked]
+    return states[state]
 
 
-def _field(option: Option, usual: Any, offered: OptionChoices | None, key: str) -> Any:
+def _field(option: Option, usual: Any, choices: OptionChoices | None, key: str) -> Any:
     label = f"{option.label} ({option.unit})" if option.unit else option.label
     titles = (
-        dict(offered.titles)
-        if offered
+        dict(choices.titles)
+        if choices
         else {choice: words.capitalized(choice) for choice in option.choices}
     )
     common: dict[str, Any] = {
         "key": key,
         "help": f"{option.help} {words.capitalized(option.allowed)}.",
     }
-    if offered and offered.several:
+    if choices and choices.several:
         return st.pills(
             label,
             list(titles),
@@ -178,7 +179,7 @@ def _field(option: Option, usual: Any, offered: OptionChoices | None, key: str) 
             label, list(titles), first, format_func=titles.__getitem__, width=WIDE, **common
         )
     if option.kind in (int, float) or option.minimum is not None:
-        return _number(label, option, usual, offered.most if offered else None, common)
+        return _number(label, option, usual, choices.most if choices else None, common)
     return st.text_input(label, "" if usual is None else str(usual), width=WIDE, **common)
 
 

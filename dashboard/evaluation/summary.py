@@ -15,7 +15,7 @@ import streamlit as st
 
 from dashboard import plots, tables, words
 from dashboard.evaluation import charts as evaluation_charts
-from dashboard.evaluation.answers import Scores, Shown, number
+from dashboard.evaluation.answers import Scores, Selection, number
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
@@ -27,52 +27,65 @@ MOST = 2 / 3  # of the scores that a baseline has
 GRADES = ("better than", "level with", "worse than")
 
 
-def draw(_: Runtime, shown: Shown) -> None:
+def draw(_: Runtime, selection: Selection) -> None:
     """The tab `Summary`."""
-    if not any(shown.scores_of(name) for name in shown.answers):
-        st.info("This evaluation gives no scores: see its curves.")
+    if not any(selection.scores_of(name) for name in selection.answers):
+        st.info("This evaluation has no scores: see its curves.")
         return
-    if len(shown.answers) == 1:
-        st.markdown(verdict(shown, shown.first[0]))
+    if len(selection.answers) == 1:
+        st.markdown(verdict(selection, selection.first[0]))
     else:
         st.markdown(
-            "\n".join(f"- {words.plain(name)}: {verdict(shown, name)}" for name in shown.answers)
+            "\n".join(
+                f"- {words.plain(name)}: {verdict(selection, name)}" for name in selection.answers
+            )
         )
-    figures(shown)
-    name, row = shown.first
-    whose = (
-        f"Figures are those of **{words.plain(name)}**" if len(shown.answers) > 1 else "Figures are"
+    figures(selection)
+    name, row = selection.first
+    subject = (
+        f"Figures are those of **{words.plain(name)}**"
+        if len(selection.answers) > 1
+        else "Figures are"
     )
-    st.caption(f"{whose}, {shown.page.subject(row)}.".replace("Figures are,", "Figures are of"))
-    against(shown)
+    st.caption(
+        f"{subject}, {selection.page.subject(row)}.".replace("Figures are,", "Figures are of")
+    )
+    against(selection)
     st.markdown("**All scores**")
-    tables.show(table(shown), hide_index=True, key="evaluation.scores", height="content")
+    tables.show(table(selection), hide_index=True, key="evaluation.scores", height="content")
     meanings = st.expander("What the scores mean", icon=":material/help:", on_change="rerun")
     if meanings.open:
-        known = [metric for metric in shown.page.scores if metric.name in shown.page.texts]
+        explained = [
+            metric for metric in selection.page.scores if metric.name in selection.page.texts
+        ]
         meanings.markdown(
-            "\n".join(f"- **{metric.title}** – {shown.page.texts[metric.name]}" for metric in known)
+            "\n".join(
+                f"- **{metric.title}** – {selection.page.texts[metric.name]}"
+                for metric in explained
+            )
         )
 
 
-def verdict(shown: Shown, name: str) -> str:
+def verdict(selection: Selection, name: str) -> str:
     """How good an answer is, in a sentence or two: against its baselines where it has some,
     else against the floors.
     """
-    scores = shown.scores_of(name)
-    main = next((own for own in _headline(shown, scores) if math.isfinite(scores[own].value)), "")
-    baselines = _baselines(shown, scores[main]) if main else {}
+    scores = selection.scores_of(name)
+    main = next(
+        (own for own in _headline(selection, scores) if math.isfinite(scores[own].value)), ""
+    )
+    baselines = _baselines(selection, scores[main]) if main else {}
     if baselines:
-        return _against_baselines(shown, main, scores)
-    return _against_floors(shown, scores)
+        return _against_baselines(selection, main, scores)
+    return _against_floors(selection, scores)
 
 
-def _against_baselines(shown: Shown, main: str, scores: Scores) -> str:
+def _against_baselines(selection: Selection, main: str, scores: Scores) -> str:
     """Each baseline by the share of its scores that are better, then the values of the first
     score.
     """
     graded: dict[str, list[str]] = {}
-    for name, wins in _wins(shown, scores).items():
+    for name, wins in _wins(selection, scores).items():
         share = sum(wins) / len(wins)
         grade = (
             "better than"
@@ -85,21 +98,23 @@ def _against_baselines(shown: Shown, main: str, scores: Scores) -> str:
             f"the {name} (better in {sum(wins)} of {formats.quantity(len(wins), 'score')})"
         )
     parts = [f"{grade} {' and '.join(graded[grade])}" for grade in GRADES if graded.get(grade)]
-    metric, score = shown.metric(main), scores[main]
-    others = [f"{name} {number(metric, value)}" for name, value in _baselines(shown, score).items()]
+    metric, score = selection.metric(main), scores[main]
+    others = [
+        f"{name} {number(metric, value)}" for name, value in _baselines(selection, score).items()
+    ]
     values = f"{metric.title}: {', '.join([number(metric, score.value, score.error), *others])}."
     return f"**{words.capitalized(', '.join(parts))}.** {values}"
 
 
-def _wins(shown: Shown, scores: Scores) -> dict[str, list[bool]]:
+def _wins(selection: Selection, scores: Scores) -> dict[str, list[bool]]:
     """By baseline: whether each score that it has is better; without baselines of a single
     score, where others have more.
     """
     wins: dict[str, list[bool]] = {}
-    for name in shown.page.baselines.values():
-        for metric in shown.page.scores:
+    for name in selection.page.baselines.values():
+        for metric in selection.page.scores:
             score = scores.get(metric.name)
-            value = math.nan if score is None else _baselines(shown, score).get(name, math.nan)
+            value = math.nan if score is None else _baselines(selection, score).get(name, math.nan)
             if (
                 score is not None
                 and metric.better
@@ -114,9 +129,9 @@ def _wins(shown: Shown, scores: Scores) -> dict[str, list[bool]]:
     return several or wins
 
 
-def _against_floors(shown: Shown, scores: Scores) -> str:
+def _against_floors(selection: Selection, scores: Scores) -> str:
     ratios, reached = [], 0
-    for metric in shown.page.scores:
+    for metric in selection.page.scores:
         score = scores.get(metric.name)
         if (
             score is None
@@ -127,7 +142,7 @@ def _against_floors(shown: Shown, scores: Scores) -> str:
             continue
         ratios.append(score.value / score.floor)
         reached += _reaches(score)
-    real = shown.page.real
+    real = selection.page.real
     if not ratios:
         return "No score has a floor or a baseline to compare it with."
     middle = statistics.median(ratios)
@@ -154,69 +169,69 @@ def _reaches(score: Score) -> bool:
     return score.value - score.floor <= (2.0 * deviation if deviation else 0.25 * score.floor)
 
 
-def _baselines(shown: Shown, score: Score) -> dict[str, float]:
+def _baselines(selection: Selection, score: Score) -> dict[str, float]:
     """In words, the one that counts most first; without those that the page does not know."""
     return {
         title: score.baselines[name]
-        for name, title in shown.page.baselines.items()
+        for name, title in selection.page.baselines.items()
         if math.isfinite(score.baselines.get(name, math.nan))
     }
 
 
-def _headline(shown: Shown, scores: Scores) -> list[str]:
+def _headline(selection: Selection, scores: Scores) -> list[str]:
     """The scores of the first row that an answer has, each or its substitute."""
     names = [
-        name if name in scores else shown.page.substitutes.get(name, "")
-        for name in shown.page.headline
+        name if name in scores else selection.page.substitutes.get(name, "")
+        for name in selection.page.headline
     ]
     return [name for name in names if name in scores]
 
 
-def figures(shown: Shown) -> None:
+def figures(selection: Selection) -> None:
     """The scores that say most of the first answer, with floor or baselines below."""
-    scores = shown.scores_of(shown.first[0])
+    scores = selection.scores_of(selection.first[0])
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        for name in _headline(shown, scores):
-            metric, score = shown.metric(name), scores[name]
+        for name in _headline(selection, scores):
+            metric, score = selection.metric(name), scores[name]
             without_error = score.model_copy(update={"error": math.nan})
             st.metric(
                 metric.axis,
-                shown.value_words(metric, without_error, shown.first[1]),
-                delta=_below(shown, metric, scores) or None,
+                selection.value_words(metric, without_error, selection.first[1]),
+                delta=_below(selection, metric, scores) or None,
                 delta_color="off",
                 delta_arrow="off",
                 help=(
-                    f"{shown.page.texts.get(name, '')}"
-                    f" {'' if math.isnan(score.floor) else shown.page.floor_help}"
+                    f"{selection.page.texts.get(name, '')}"
+                    f" {'' if math.isnan(score.floor) else selection.page.floor_help}"
                 ),
                 width=188,
             )
 
 
-def _below(shown: Shown, metric: Metric, scores: Scores) -> str:
+def _below(selection: Selection, metric: Metric, scores: Scores) -> str:
     """What is below a figure: what the domain says, else baselines, else the floor."""
-    own, score = shown.page.below(metric, scores), scores[metric.name]
-    baselines = _baselines(shown, score)
+    own, score = selection.page.below(metric, scores), scores[metric.name]
+    baselines = _baselines(selection, score)
     if own or baselines:
         return own or next(f"{name} {number(metric, value)}" for name, value in baselines.items())
     return (
         ""
         if math.isnan(score.floor)
-        else f"{shown.page.floor_title.lower()} {number(metric, score.floor)}"
+        else f"{selection.page.floor_title.lower()} {number(metric, score.floor)}"
     )
 
 
-def against(shown: Shown) -> None:
+def against(selection: Selection) -> None:
     """How far each score is from its floor, or from that of the baseline that counts most:
     one chart.
     """
-    reference = next((name for name in shown.page.baselines if _have(shown, name)), "")
+    reference = next((name for name in selection.page.baselines if _have(selection, name)), "")
     rows, marks = [], []
-    for metric in shown.page.scores:
+    for metric in selection.page.scores:
         if metric.better != "lower":
             continue
-        for place, name in enumerate(shown.answers):
-            score = shown.scores_of(name).get(metric.name)
+        for place, name in enumerate(selection.answers):
+            score = selection.scores_of(name).get(metric.name)
             base = (
                 math.nan
                 if score is None
@@ -232,12 +247,12 @@ def against(shown: Shown) -> None:
                 "low": (score.value - error) / base,
                 "high": (score.value + error) / base,
             }
-            told = number(metric, score.value, score.error)
+            value_text = number(metric, score.value, score.error)
             rows.append(
                 {
                     "series": name,
                     "score": metric.title,
-                    "value": told,
+                    "value": value_text,
                     "base": number(metric, base),
                     **ends,
                 }
@@ -250,87 +265,93 @@ def against(shown: Shown) -> None:
                         "ratio": value / base,
                         "value": number(metric, value),
                     }
-                    for title, value in _baselines(shown, score).items()
-                    if title != shown.page.baselines.get(reference) and value > 0
+                    for title, value in _baselines(selection, score).items()
+                    if title != selection.page.baselines.get(reference) and value > 0
                 ]
     if not rows:
         return
-    title = f"the {shown.page.baselines[reference]}" if reference else "the floor"
+    title = f"the {selection.page.baselines[reference]}" if reference else "the floor"
     draw = partial(
-        evaluation_charts.against, marks=pd.DataFrame(marks), colors=shown.colors, reference=title
+        evaluation_charts.against,
+        marks=pd.DataFrame(marks),
+        colors=selection.colors,
+        reference=title,
     )
-    plots.steady_chart(draw, pd.DataFrame(rows), f"evaluation.against.{shown.key}")
+    plots.steady_chart(draw, pd.DataFrame(rows), f"evaluation.against.{selection.key}")
 
 
-def _have(shown: Shown, baseline: str) -> bool:
-    scores = shown.scores_of(shown.first[0]).values()
+def _have(selection: Selection, baseline: str) -> bool:
+    scores = selection.scores_of(selection.first[0]).values()
     return any(math.isfinite(score.baselines.get(baseline, math.nan)) for score in scores)
 
 
-def table(shown: Shown) -> pd.DataFrame:
+def table(selection: Selection) -> pd.DataFrame:
     """One row a score, one column an answer; floor, baselines and what others have published,
     where there are some.
     """
-    first = shown.scores_of(shown.first[0])
+    first = selection.scores_of(selection.first[0])
     metrics = [
         metric
-        for metric in shown.page.scores
-        if any(metric.name in shown.scores_of(name) for name in shown.answers)
+        for metric in selection.page.scores
+        if any(metric.name in selection.scores_of(name) for name in selection.answers)
     ]
     columns = {"Score": [metric.axis for metric in metrics]}
-    for name, row in shown.answers.items():
-        own = shown.scores_of(name)
-        columns[name] = [_cell(shown, metric, own, row) for metric in metrics]
-    known = [first.get(metric.name) for metric in metrics]
-    if any(score is not None and math.isfinite(score.floor) for score in known):
-        columns[shown.page.floor_title] = [
+    for name, row in selection.answers.items():
+        own = selection.scores_of(name)
+        columns[name] = [_cell(selection, metric, own, row) for metric in metrics]
+    first_scores = [first.get(metric.name) for metric in metrics]
+    if any(score is not None and math.isfinite(score.floor) for score in first_scores):
+        columns[selection.page.floor_title] = [
             "–" if score is None else number(metric, score.floor, score.floor_error)
-            for metric, score in zip(metrics, known, strict=True)
+            for metric, score in zip(metrics, first_scores, strict=True)
         ]
-    for name, title in shown.page.baselines.items():
+    for name, title in selection.page.baselines.items():
         values = [
-            math.nan if score is None else score.baselines.get(name, math.nan) for score in known
+            math.nan if score is None else score.baselines.get(name, math.nan)
+            for score in first_scores
         ]
         if any(map(math.isfinite, values)):
             columns[words.capitalized(title)] = [
                 number(metric, value) for metric, value in zip(metrics, values, strict=True)
             ]
-    anchors = [_anchor(shown, metric) for metric in metrics]
+    anchors = [_anchor(selection, metric) for metric in metrics]
     if any(anchors):
         columns["Published, on other data"] = [anchor or "–" for anchor in anchors]
     return pd.DataFrame(columns)
 
 
-def _anchor(shown: Shown, metric: Metric) -> str:
+def _anchor(selection: Selection, metric: Metric) -> str:
     """From the best to the worst value that others have published: "24.6 (CaloDREAM) to 5
     443.0 (CaloVAE+INN)"; "" where there is none.
     """
-    known = [one for one in shown.evaluation.published if one.score == metric.name]
-    known.sort(key=lambda one: one.value, reverse=metric.better == "higher")
-    ends = [f"{number(metric, one.value)} ({one.what})" for one in known]
+    anchors = [anchor for anchor in selection.evaluation.published if anchor.score == metric.name]
+    anchors.sort(key=lambda anchor: anchor.value, reverse=metric.better == "higher")
+    ends = [f"{number(metric, anchor.value)} ({anchor.what})" for anchor in anchors]
     return " to ".join(dict.fromkeys([ends[0], ends[-1]])) if ends else ""
 
 
-def _cell(shown: Shown, metric: Metric, own: Scores, row: EvaluationRow) -> str:
-    return shown.value_words(metric, own[metric.name], row) if metric.name in own else "–"
+def _cell(selection: Selection, metric: Metric, own: Scores, row: EvaluationRow) -> str:
+    return selection.value_words(metric, own[metric.name], row) if metric.name in own else "–"
 
 
-def draw_literature(runtime: Runtime, shown: Shown) -> None:
+def draw_literature(runtime: Runtime, selection: Selection) -> None:
     """The tab Speed and literature: the domain's tables, or else the published scores of the
     declaration.
     """
-    if shown.page.literature is not None:
-        shown.page.literature(runtime, shown)
+    if selection.page.literature is not None:
+        selection.page.literature(runtime, selection)
         return
     rows = [
         {
             "Score": metric.title,
-            "Published": number(metric, one.value, math.nan if one.error is None else one.error),
-            "Of": one.what,
-            "Source": one.source,
+            "Published": number(
+                metric, anchor.value, math.nan if anchor.error is None else anchor.error
+            ),
+            "Of": anchor.what,
+            "Source": anchor.source,
         }
-        for metric in shown.page.scores
-        for one in shown.evaluation.published
-        if one.score == metric.name
+        for metric in selection.page.scores
+        for anchor in selection.evaluation.published
+        if anchor.score == metric.name
     ]
     tables.show(pd.DataFrame(rows), hide_index=True, key="evaluation.published", height="content")

@@ -19,7 +19,7 @@ from dashboard.evaluation.answers import (
     MOST_ANSWERS,
     DomainPage,
     DomainTab,
-    Shown,
+    Selection,
     label,
     names_of,
     plain,
@@ -38,7 +38,7 @@ from gan_runtime.store.queries import EvaluationRow, RunRow
 MOST_RUNS, COMPARE_WIDTH = 4, 560
 TAB = "evaluation"  # of the page of a run
 VIEW, WITH = "view", "with"  # in the address: the open tab; the runs to compare with
-Draw = Callable[[Runtime, Shown], None]
+Draw = Callable[[Runtime, Selection], None]
 
 
 def draw(runtime: Runtime, row: RunRow) -> None:
@@ -46,33 +46,33 @@ def draw(runtime: Runtime, row: RunRow) -> None:
 
     A sentence where none applies.
     """
-    known = of_run(runtime, row)
-    if not known:
-        st.info("No evaluation applies to what this run makes.")
+    applicable = of_run(runtime, row)
+    if not applicable:
+        st.info("No evaluation applies to this run's outputs.")
         return
-    name = next(iter(known))
-    if len(known) > 1:
+    name = next(iter(applicable))
+    if len(applicable) > 1:
         name = str(
             st.segmented_control(
                 "Evaluation",
-                list(known),
+                list(applicable),
                 default=name,
-                format_func=lambda name: known[name].title,
-                key=f"evaluation.name.{'+'.join(known)}",
+                format_func=lambda name: applicable[name].title,
+                key=f"evaluation.name.{'+'.join(applicable)}",
                 required=True,
                 label_visibility="collapsed",
             )
         )
     evaluated = queries.evaluated_runs(runtime.store, name)
     bar = st.container(horizontal=True, vertical_alignment="bottom")
-    beside: list[RunRow] = []
+    compared: list[RunRow] = []
     if row.run_id in evaluated:
         others = [other for other in queries.runs(runtime.store) if other.run_id in evaluated]
         with bar:
-            beside = _compare_with(
+            compared = _compare_with(
                 row, run_selection.offered([other for other in others if other != row], _named())
             )
-    evaluation(runtime, known[name], [row, *beside], bar)
+    evaluation(runtime, applicable[name], [row, *compared], bar)
 
 
 def applies(runtime: Runtime, row: RunRow) -> bool:
@@ -100,23 +100,23 @@ def _named() -> list[str]:
 
 def _compare_with(own: RunRow, others: list[RunRow]) -> list[RunRow]:
     """The runs that are picked to be drawn with this one; a choice goes into the address."""
-    known = {row.run_id: row for row in others}
-    usual = [run_id for run_id in dict.fromkeys(_named()) if run_id in known][: MOST_RUNS - 1]
-    if not known:
+    rows = {row.run_id: row for row in others}
+    usual = [run_id for run_id in dict.fromkeys(_named()) if run_id in rows][: MOST_RUNS - 1]
+    if not rows:
         return []
-    picked = st.multiselect(
+    run_ids = st.multiselect(
         "Compare with",
-        list(known),
+        list(rows),
         default=usual,
-        format_func=lambda run_id: widgets.title(known[run_id]),
+        format_func=lambda run_id: widgets.title(rows[run_id]),
         max_selections=MOST_RUNS - 1,
         placeholder="Pick runs to compare with",
         key=f"evaluation.with.{own.run_id}",
         width=COMPARE_WIDTH,
     )
-    if set(picked) != set(usual):
-        st.query_params[WITH] = ",".join(picked)
-    return [known[run_id] for run_id in picked]
+    if set(run_ids) != set(usual):
+        st.query_params[WITH] = ",".join(run_ids)
+    return [rows[run_id] for run_id in run_ids]
 
 
 def lead_to_run(runtime: Runtime, name: str) -> None:
@@ -125,14 +125,14 @@ def lead_to_run(runtime: Runtime, name: str) -> None:
 
     Without runs to that of the newest run that was evaluated so; a sentence where there is none.
     """
-    known = {row.run_id for row in queries.runs(runtime.store)}
-    named = [run_id for run_id in dict.fromkeys(widgets.named_runs()) if run_id in known]
-    run_ids = named or queries.evaluated_runs(runtime.store, name)[:1]
+    stored = {row.run_id for row in queries.runs(runtime.store)}
+    run_ids = [run_id for run_id in dict.fromkeys(widgets.named_runs()) if run_id in stored]
+    run_ids = run_ids or queries.evaluated_runs(runtime.store, name)[:1]
     if run_ids:
         others = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
         query = {places.RUN_KEY: run_ids[0], places.TAB_KEY: TAB, **others}
         st.switch_page(places.RUN, query_params=query)
-    st.info("No run is evaluated yet. The page of a run that can be has a tab Evaluation.")
+    st.info("No run is evaluated yet. Open a run and its tab Evaluation to evaluate it.")
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 
 
@@ -142,21 +142,21 @@ def page_of(name: str) -> DomainPage:
 
 
 def evaluation(
-    runtime: Runtime, asked: Evaluation, rows: list[RunRow], bar: DeltaGenerator
+    runtime: Runtime, declaration: Evaluation, rows: list[RunRow], bar: DeltaGenerator
 ) -> None:
     """What was measured of these runs, the first of which figures are about; a form where nothing
     was. `bar`: the place of what chooses between answers.
     """
-    own, runs = page_of(asked.name), {row.run_id: row for row in rows}
-    stored = stored_answers(runtime.store, asked.name, list(runs))
+    own, runs = page_of(declaration.name), {row.run_id: row for row in rows}
+    stored = stored_answers(runtime.store, declaration.name, list(runs))
     if not stored:
         st.info(own.no_answer)
-        form.measure(runtime, asked, own, rows, is_first=True)
+        form.measure(runtime, declaration, own, rows, is_first=True)
         return
     with bar:
         answers = _choose(own, stored, runs)
-    scores = stored_scores(runtime.store, own, asked.name, stored)
-    _tabs(runtime, Shown(asked, own, runs, answers, stored, scores))
+    scores = stored_scores(runtime.store, own, declaration.name, stored)
+    _tabs(runtime, Selection(declaration, own, runs, answers, stored, scores))
 
 
 def _choose(
@@ -200,51 +200,55 @@ def _by_epoch(of_run: dict[str, list[EvaluationRow]]) -> list[EvaluationRow]:
 def _by_name(
     page: DomainPage, of_run: dict[str, list[EvaluationRow]], runs: dict[str, RunRow]
 ) -> list[EvaluationRow]:
-    known = {f"{row.run_id}.{row.key}": row for rows in of_run.values() for row in rows}
-    picked = st.multiselect(
+    rows_by_key = {f"{row.run_id}.{row.key}": row for rows in of_run.values() for row in rows}
+    keys = st.multiselect(
         "Measurements",
-        list(known),
+        list(rows_by_key),
         default=[f"{row.run_id}.{row.key}" for rows in of_run.values() for row in page.usual(rows)][
             :MOST_ANSWERS
         ],
-        format_func=lambda key: label(known[key], runs[known[key].run_id], page.about(known[key])),
+        format_func=lambda key: label(
+            rows_by_key[key], runs[rows_by_key[key].run_id], page.about(rows_by_key[key])
+        ),
         max_selections=MOST_ANSWERS,
-        placeholder="Pick measurements to draw together",
+        placeholder="Pick evaluations to compare",
         key=f"evaluation.answers.{'+'.join(of_run)}",
-        help="Figures and films are those of the first one.",
+        help="Figures and films show the first evaluation.",
     )
-    if not picked:
-        st.info("Pick a measurement above: its numbers appear here.")
+    if not keys:
+        st.info("Pick an evaluation above to see its numbers.")
         st.stop()
-    return [known[key] for key in picked]
+    return [rows_by_key[key] for key in keys]
 
 
-def _tabs(runtime: Runtime, shown: Shown) -> None:
-    drawn: dict[str, Draw] = {"Summary": summary.draw}
-    drawn |= {tab.title: tab.draw for tab in shown.page.tabs}
-    if shown.page.scores:
-        drawn["Epochs"] = epochs.draw
-    if shown.page.literature or shown.evaluation.published:
-        drawn["Speed and literature"] = summary.draw_literature
-    drawn["Measure again"] = _measure_again
-    tabs = st.tabs(list(drawn), key=VIEW, on_change="rerun", bind="query-params")
-    for tab, part in zip(tabs, drawn.values(), strict=True):
+def _tabs(runtime: Runtime, selection: Selection) -> None:
+    tabs_by_title: dict[str, Draw] = {"Summary": summary.draw}
+    tabs_by_title |= {tab.title: tab.draw for tab in selection.page.tabs}
+    if selection.page.scores:
+        tabs_by_title["Epochs"] = epochs.draw
+    if selection.page.literature or selection.evaluation.published:
+        tabs_by_title["Speed and literature"] = summary.draw_literature
+    tabs_by_title["Measure again"] = _measure_again
+    tabs = st.tabs(list(tabs_by_title), key=VIEW, on_change="rerun", bind="query-params")
+    for tab, part in zip(tabs, tabs_by_title.values(), strict=True):
         if tab.open:
             with tab:
-                part(runtime, shown)
+                part(runtime, selection)
 
 
-def _measure_again(runtime: Runtime, shown: Shown) -> None:
-    form.measure(runtime, shown.evaluation, shown.page, list(shown.runs.values()), is_first=False)
+def _measure_again(runtime: Runtime, selection: Selection) -> None:
+    form.measure(
+        runtime, selection.evaluation, selection.page, list(selection.runs.values()), is_first=False
+    )
 
 
 CURVES_ACROSS = 2
 
 
-def draw_curves(runtime: Runtime, shown: Shown) -> None:
+def draw_curves(runtime: Runtime, selection: Selection) -> None:
     """Answer by answer."""
-    drawn = 0
-    for name, row in shown.answers.items():
+    count = 0
+    for name, row in selection.answers.items():
         curves = queries.evaluation_curves(runtime.store, row)
         points = queries.curve_points(runtime.store, row, [curve.number for curve in curves])
         if curves:
@@ -262,6 +266,6 @@ def draw_curves(runtime: Runtime, shown: Shown) -> None:
                     plots.steady_chart(
                         draw_one, own, f"evaluation.curve.{row.run_id}.{row.key}.{curve.number}"
                     )
-                drawn += 1
-    if not drawn:
-        st.info("These answers hold no curves.")
+                count += 1
+    if not count:
+        st.info("These evaluations have no curves.")

@@ -15,6 +15,7 @@ import json
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, RedirectResponse
@@ -27,9 +28,11 @@ from dashboard.frame import places
 ALWAYS, CHARTS, TABLES = ("Html", "Button", "PageLink"), ("ArrowVegaLiteChart",), ("DataFrame",)
 PARTS = {
     "": ("ImageList",),
-    "run": ("Selectbox", "Progress", "Metric", "Slider", "ImageList", *CHARTS),
+    "run": ("Selectbox", "Progress", "Metric", "ImageList"),
     "runs": ("TextInput", "ButtonGroup", *TABLES),
-    "compare": ("Multiselect", "Selectbox", *CHARTS),
+    "compare": ("Multiselect", *TABLES),
+    "compare/curves": ("Multiselect", "Selectbox", *CHARTS),
+    "studies": ("Selectbox", "Progress"),
     "launch": ("ButtonGroup", "Selectbox", "TextInput", "Metric"),
 }
 NAMES = {"", *(path.stem for path in places.PAGES)}
@@ -61,9 +64,12 @@ class FrontPage:
         if not _is_opened(scope):
             return self._app
         name = scope["path"].removeprefix("/")
-        if moved := places.new_address(name, scope.get("query_string", b"").decode("latin-1")):
+        query = scope.get("query_string", b"").decode("latin-1")
+        if moved := places.new_address(name, query):
             return RedirectResponse(moved)
-        html = page(Path(file_util.get_static_dir()), name) if name in NAMES else ""
+        tab = dict(parse_qsl(query)).get(places.TAB_KEY, "")
+        drawn = f"{name}/{tab}" if f"{name}/{tab}" in PARTS else name
+        html = page(Path(file_util.get_static_dir()), drawn) if name in NAMES else ""
         return HTMLResponse(html, headers={"Cache-Control": "no-cache"}) if html else self._app
 
 

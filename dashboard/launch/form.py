@@ -70,9 +70,15 @@ def pick_preset() -> str:
     return name
 
 
-def show(preset: str, host: Host | None, look_again: Callable[[], None], filled: Filled) -> None:
-    """The widgets of all groups, three beside each other, each with its help and its error;
-    no host: not known yet.
+def show(
+    preset: str,
+    host: Host | None,
+    look_again: Callable[[], None],
+    filled: Filled,
+    is_first_screen: bool = False,
+) -> None:
+    """The widgets of all groups, three side by side, each with its help and its error; no host: not
+    known yet. A first screen ends with the accelerators.
     """
     form = fields.values()
     rates = changeable(form["workload"])
@@ -92,6 +98,8 @@ def show(preset: str, host: Host | None, look_again: Callable[[], None], filled:
             if group == "Accelerator":
                 _accelerator_cards(host, look_again)
             _group(preset, shown, filled)
+            if group == "Accelerator" and is_first_screen:
+                return
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.header("More options")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, queue_view, widgets, words
+from dashboard import actions, queue_view, rendering, widgets, words
 from dashboard.launch import fields
 from dashboard.launch import form as launch_form
 from dashboard.launch.form import Filled
@@ -40,7 +40,10 @@ def show(runtime: Runtime) -> None:
     with summary:
         host = queue_view.known_host(runtime)
     with form:
-        launch_form.show(preset, host, runtime.host_look.again, filled)
+        is_first_screen = rendering.is_first_render(PAGE)
+        launch_form.show(preset, host, runtime.host_look.again, filled, is_first_screen)
+        if is_first_screen:
+            rendering.rest_follows("Schedule and more options")
     with summary:
         _start(runtime, preset, filled, host)
 

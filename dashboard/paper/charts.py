@@ -94,7 +94,7 @@ def smooth_lines(
 
 
 def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) -> alt.LayerChart:
-    """Bars beside each other with their value at the end.
+    """Bars side by side with their value at the end.
 
     `frame`: label, value, who ("here" or "paper"). Figs. 5, 12, 13.
     """
@@ -198,12 +198,14 @@ def descent(
 
     `path`: see `named_path`.
     """
-    what = (
+    description = (
         f"{title}: the path of its weights over a map of its loss, on the plane in which they moved"
         f" most. {subtitle}."
     )
     layers = (*_map(lines), *_walk(path, color))
-    return layered(cells, *layers, title=heading(title, subtitle), description=what, height=height)
+    return layered(
+        cells, *layers, title=heading(title, subtitle), description=description, height=height
+    )
 
 
 def _map(lines: pd.DataFrame) -> tuple[alt.Chart, alt.Chart]:
@@ -221,7 +223,7 @@ def _map(lines: pd.DataFrame) -> tuple[alt.Chart, alt.Chart]:
             fillOpacity=alt.FillOpacity(
                 "loss:Q", scale=alt.Scale(type="log", range=[0.03, 0.6]), legend=None
             ),
-            tooltip=[alt.Tooltip("loss:Q", title="Loss here (nats)", format=".3~g")],
+            tooltip=[alt.Tooltip("loss:Q", title="Loss here", format=".3~g")],
         ),
         contours.encode(
             x=alt.X("x:Q"), y=alt.Y("y:Q"), detail=alt.Detail("line:N"), order=alt.Order("order:Q")
@@ -234,7 +236,7 @@ def _walk(path: pd.DataFrame, color: str) -> tuple[alt.Chart, ...]:
     way = alt.Chart(path).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
     tooltip = [
         alt.Tooltip("epoch:Q", title="After epoch", format="d"),
-        alt.Tooltip("loss:Q", title="Loss at this point (nats)", format=".3~g"),
+        alt.Tooltip("loss:Q", title="Loss at this point", format=".3~g"),
     ]
     ends = (
         way.transform_filter(f"datum.side == '{side}'")

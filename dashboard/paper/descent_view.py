@@ -30,61 +30,65 @@ STOP = widgets.EndButton("paper.11.stop", "Stop", "stopping …")
 
 def descent(runtime: Runtime) -> None:
     """The surfaces of a picked run, or what to do to get some."""
-    known = {row.run_id: row for row in queries.runs(runtime.store)}
-    kept = [known[run_id] for run_id in queries.runs_with_descent(runtime.store) if run_id in known]
-    names = {row.run_id: widgets.title(row) for row in run_selection.offered(kept)}
+    rows = {row.run_id: row for row in queries.runs(runtime.store)}
+    with_descent = [
+        rows[run_id] for run_id in queries.runs_with_descent(runtime.store) if run_id in rows
+    ]
+    names = {row.run_id: widgets.title(row) for row in run_selection.offered(with_descent)}
     if not names:
         paper_figure.claim(references.REDUCED, verdicts.NO_DESCENT)
         return
-    picked = st.selectbox(
+    run_id = st.selectbox(
         "Run",
         list(names),
         format_func=names.__getitem__,
         key="paper.11.run",
         label_visibility="collapsed",
     )
-    surfaces = queries.surfaces(runtime.store, picked)
+    surfaces = queries.surfaces(runtime.store, run_id)
     if surfaces:
         unlike = verdicts.shortfalls(
-            queries.conditions(runtime.store, [picked]), 1, verdicts.OF_ONE_RUN
+            queries.conditions(runtime.store, [run_id]), 1, verdicts.OF_ONE_RUN
         )
-        paper_figure.source_of_run(runtime.store, picked, unlike)
+        paper_figure.source_of_run(runtime.store, run_id, unlike)
         paper_figure.claim(
             references.REDUCED, verdicts.judged(paper_words.descends(surfaces), unlike)
         )
         st.markdown(paper_words.descent(surfaces))
-        _maps(surfaces, picked, queries.declared_of(runtime.store, [picked]))
-    _job(runtime, picked, bool(surfaces))
+        _maps(surfaces, run_id, queries.declared_of(runtime.store, [run_id]))
+    _job(runtime, run_id, bool(surfaces))
 
 
-def _maps(surfaces: list[SurfaceRow], run_id: str, known: Declared) -> None:
-    for column, one in zip(st.columns(len(surfaces), gap="medium"), surfaces, strict=True):
+def _maps(surfaces: list[SurfaceRow], run_id: str, declaration: Declared) -> None:
+    for column, surface in zip(st.columns(len(surfaces), gap="medium"), surfaces, strict=True):
         with column:
             plots.steady_chart(
-                partial(_map, one, known),
-                charts.named_path(one.path_epoch, one.path_x, one.path_y, one.path_loss),
-                f"paper.11.{run_id}.{one.network}.{len(one.x)}",
+                partial(_map, surface, declaration),
+                charts.named_path(
+                    surface.path_epoch, surface.path_x, surface.path_y, surface.path_loss
+                ),
+                f"paper.11.{run_id}.{surface.network}.{len(surface.x)}",
             )
     st.caption(
-        "Each map is the plane in which that network's weights moved most; its axes tell how far,"
-        " as a share of the weights' own norm. The stronger the grey, the higher the loss; along a"
-        " line it is the same. The other network stands as it was at the end, so the height under"
-        " an early point is not the loss that was measured then."
+        "Each map is the plane in which that network's weights moved most. Its axes are shares"
+        " of the weights' norm. Darker gray means a higher loss; lines connect equal losses. The"
+        " other network is fixed at its final weights, so early points differ from the losses"
+        " measured then."
     )
 
 
-def _map(one: SurfaceRow, known: Declared, path: pd.DataFrame) -> alt.LayerChart:
+def _map(surface: SurfaceRow, declaration: Declared, path: pd.DataFrame) -> alt.LayerChart:
     return charts.descent(
-        charts.surface_cells(one.x, one.y, one.loss),
-        charts.contour_lines(one.x, one.y, one.loss),
+        charts.surface_cells(surface.x, surface.y, surface.loss),
+        charts.contour_lines(surface.x, surface.y, surface.loss),
         path,
-        title=known.network(one.network).title,
-        subtitle=f"Loss from {one.loss.min():.2g} to {one.loss.max():.2g} nats",
-        color=chart_panels.network_color(known, one.network),
+        title=declaration.network(surface.network).title,
+        subtitle=f"Loss from {surface.loss.min():.2g} to {surface.loss.max():.2g}",
+        color=chart_panels.network_color(declaration, surface.network),
     )
 
 
-def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
+def _job(runtime: Runtime, run_id: str, is_drawn: bool) -> None:
     """A button, or how far the job is while it runs."""
     look = jobs.newest_request(runtime.home, run_id, "loss_surface")
     if look is not None and look.is_live:
@@ -94,7 +98,7 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
         st.warning(
             f"No surface was computed: {words.plain(look.end.reason)}", icon=":material/warning:"
         )
-    label = "Compute it again" if drawn else "Compute the loss surface"
+    label = "Compute it again" if is_drawn else "Compute the loss surface"
     if (
         len(checkpoints.snapshot_epochs(runtime.home.run_dir(run_id).snapshots))
         >= checkpoints.FEWEST_SNAPSHOTS
@@ -105,7 +109,9 @@ def _job(runtime: Runtime, run_id: str, drawn: bool) -> None:
 
 
 def _how_far(look: JobSnapshot) -> str:
-    known = look.progress
+    progress = look.progress
     return (
-        f"Computing {known.done} of {known.total} losses" if known.total else "Loading the networks"
+        f"Computing {progress.done} of {progress.total} losses"
+        if progress.total
+        else "Loading the networks"
     )

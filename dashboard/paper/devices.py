@@ -1,4 +1,4 @@
-"""Fig. 13 and the scaling of runs over devices, beside what others have published."""
+"""Fig. 13 and the scaling of runs over devices, next to published results."""
 
 from __future__ import annotations
 
@@ -41,23 +41,25 @@ BESIDE = [
 ]  # runs of a line agree in these
 
 
-def show(store: Store, found: Batches | None) -> None:
-    """`found`: a study of the question "devices" with a finished run."""
+def show(store: Store, batches: Batches | None) -> None:
+    """`batches`: a study of the question "devices" with a finished run."""
     rates = queries.rates_by_device(store, "dcgan_mnist")
-    _accelerator_figure(store, found, rates)
+    _accelerator_figure(store, batches, rates)
     _scaling(rates)
 
 
-def _accelerator_figure(store: Store, found: Batches | None, rates: pd.DataFrame) -> None:
+def _accelerator_figure(store: Store, batches: Batches | None, rates: pd.DataFrame) -> None:
     with paper_figure.box("13", "CPU, GPU, TPU"):
-        if found is None:
+        if batches is None:
             paper_figure.claim(references.FASTER, verdicts.NO_DEVICES)
         else:
-            paper_figure.source(store, found.ranked, found.study, found.run_ids)
-            paper_figure.claim(references.FASTER, found.judged(words.accelerators(found.results)))
-            for sentence in study_words.sentences(found.results):
+            paper_figure.source(store, batches.ranked, batches.study, batches.run_ids)
+            paper_figure.claim(
+                references.FASTER, batches.judged(words.accelerators(batches.results))
+            )
+            for sentence in study_words.sentences(batches.results):
                 st.markdown(f"- {sentence}")
-            paper_figure.points(found.results, "epoch_seconds")
+            paper_figure.points(batches.results, "epoch_seconds")
         st.caption(readings())
         if rates.empty:
             st.caption("No finished run of the paper's network is stored here yet.")
@@ -109,16 +111,15 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
 
 def _scaling(rates: pd.DataFrame) -> None:
     """Next to the tables that others have published."""
-    st.header("Scaling, beside what others have published")
+    st.header("Scaling, next to published results")
     lines = speed_ups(rates)
     ours = lines.loc[lines["ours"], "system"].nunique()
     here = (
-        "Each solid line joins stored runs that differ in the number of devices alone: same batch,"
-        " data, precision, engine, XLA and host. "
+        "Solid: stored runs that differ only in the number of devices. "
         if ours
         else (
-            "No stored runs differ in the number of devices alone, so there is no line of ours: the"
-            " questions Replicas and Devices on Studies start some. "
+            "No stored runs differ only in the number of devices. A study Replicas or Devices"
+            " starts some. "
         )
     )
     st.caption(
@@ -226,11 +227,11 @@ def _others(settings: str) -> str:
     """The options of runs that have no column of their own and are not at their default, such
     as: R1 penalty 1.0.
     """
-    given = json.loads(settings)
-    options = RunSpec.options(nesting.workload_of(given))
+    options_here = json.loads(settings)
+    options = RunSpec.options(nesting.workload_of(options_here))
     changed = [
         (name, value)
-        for name, value in given.items()
+        for name, value in options_here.items()
         if name in options and name not in SHOWN and value != options[name].default
     ]
     return (

@@ -22,15 +22,15 @@ from gan_runtime.studies.references import Quotation
 
 def box(number: str, title: str) -> st.delta_generator.DeltaGenerator:
     """A section for a figure of the paper."""
-    found = st.container(border=True)
-    found.header(f"Fig. {number} · {title}")
-    return found
+    container = st.container(border=True)
+    container.header(f"Fig. {number} · {title}")
+    return container
 
 
-def claim(quotation: Quotation, found: Verdict) -> None:
+def claim(quotation: Quotation, judgement: Verdict) -> None:
     """A sentence of the paper, and right below it whether runs agree with it."""
     quote(quotation)
-    verdict(found)
+    verdict(judgement)
 
 
 def quote(quotation: Quotation) -> None:
@@ -41,14 +41,14 @@ def quote(quotation: Quotation) -> None:
 def without_claim(quotation: Quotation) -> None:
     """All that the text says about a figure, where that is nothing that runs could agree with."""
     quote(quotation)
-    st.caption("The text makes no other statement about this figure, so there is no verdict.")
+    st.caption("The paper says nothing else about this figure, so there is no verdict.")
 
 
 def source(store: Store, ranked: Sequence[Candidate], study: StudyRow, run_ids: list[str]) -> None:
     """Which study a figure is drawn from, under what its runs were measured, whether they are
     judged, and why others are not drawn.
     """
-    own = next(one for one in ranked if one.study.study_id == study.study_id)
+    own = next(candidate for candidate in ranked if candidate.study.study_id == study.study_id)
     conditions = studies_words.conditions(queries.conditions(store, run_ids))
     sentences = (
         f"From {words.plain(study.title)} ({words.plain(study.study_id)}): {conditions}.",
@@ -67,9 +67,9 @@ def source_of_run(store: Store, run_id: str, shortfalls: Sequence[str]) -> None:
     st.caption("  \n".join(filter(None, sentences)))
 
 
-def verdict(found: Verdict) -> None:
+def verdict(judgement: Verdict) -> None:
     """Agrees, differs, or too little is known, and why."""
-    st.markdown(f"{found.icon} **{found.word}:** {found.why}")
+    st.markdown(f"{judgement.icon} **{judgement.word}:** {judgement.why}")
 
 
 def points(results: pd.DataFrame, *measures: str) -> None:

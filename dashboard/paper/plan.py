@@ -34,7 +34,7 @@ def show(runtime: Runtime) -> None:
         return
     left, right = st.columns(2, gap="large")
     with left:
-        chosen = _images()
+        images = _images()
     with right:
         size = st.radio(
             "ReproductionSize",
@@ -44,10 +44,10 @@ def show(runtime: Runtime) -> None:
             captions=[_size_text(size) for size in paper.SIZES.values()],
             key="paper.size",
         )
-    if chosen is None:
-        st.info("Pick the images above: runs train on no set that you have not chosen.")
+    if images is None:
+        st.info("Pick the images above.")
         return
-    _offer(runtime, host, paper.plan(host, chosen[0], chosen[1].images, size))
+    _offer(runtime, host, paper.plan(host, images[0], images[1].images, size))
 
 
 def _size_text(size: paper.ReproductionSize) -> str:
@@ -72,21 +72,23 @@ def _images() -> tuple[str, Availability] | None:
 
     MNIST is picked beforehand only where all of it is here.
     """
-    found = {name: _found(name) for name in DATASETS}
-    offered = {name: one for name, one in found.items() if isinstance(one, Availability)}
-    whole = references.PAPER_DATASET in offered and _is_whole(offered[references.PAPER_DATASET])
-    picked = st.radio(
+    answers = {name: _found(name) for name in DATASETS}
+    available = {
+        name: answer for name, answer in answers.items() if isinstance(answer, Availability)
+    }
+    whole = references.PAPER_DATASET in available and _is_whole(available[references.PAPER_DATASET])
+    name_picked = st.radio(
         "Images",
-        list(offered),
+        list(available),
         0 if whole else None,
         format_func=lambda name: catalog.DATASETS[name].title,
-        captions=[_image_text(name, one) for name, one in offered.items()],
+        captions=[_image_text(name, answer) for name, answer in available.items()],
         key="paper.images",
     )
-    for name, one in found.items():
-        if isinstance(one, str):
-            st.caption(f"{catalog.DATASETS[name].title} is not here: {words.plain(one)}")
-    return (picked, offered[picked]) if picked else None
+    for name, answer in answers.items():
+        if isinstance(answer, str):
+            st.caption(f"{catalog.DATASETS[name].title} is not here: {words.plain(answer)}")
+    return (name_picked, available[name_picked]) if name_picked else None
 
 
 def _found(name: str) -> Availability | str:
@@ -97,24 +99,22 @@ def _found(name: str) -> Availability | str:
         return str(error)
 
 
-def _is_whole(one: Availability) -> bool:
-    return one.ready and one.images == references.PAPER_IMAGES
+def _is_whole(available: Availability) -> bool:
+    return available.ready and available.images == references.PAPER_IMAGES
 
 
-def _image_text(name: str, one: Availability) -> str:
-    if not one.ready:
-        return (
-            "Not on this host: all of it is downloaded before anything is queued, and without a"
-            " network nothing is."
-        )
+def _image_text(name: str, available: Availability) -> str:
+    if not available.ready:
+        return "Not on this host. Queueing downloads all of it first and needs a network."
     of = catalog.DATASETS[name].rows
-    text = f"{formats.count(one.images)} images, {words.plain(one.note or one.origin)}"
+    where = words.plain(available.note or available.origin)
+    text = f"{formats.count(available.images)} images, {where}"
     return (
         text
-        if one.images == of
+        if available.images == of
         else (
-            f"Only {formats.count(one.images)} of its {formats.count(of)} images."
-            f" {words.plain(one.note)}"
+            f"Only {formats.count(available.images)} of its {formats.count(of)} images."
+            f" {words.plain(available.note)}"
         )
     )
 
@@ -127,14 +127,14 @@ def _offer(runtime: Runtime, host: Host, plan: ReproductionPlan) -> None:
     time = (
         f"about {formats.duration(seconds)} of training, by runs like these"
         if seconds
-        else "for how long is unknown"
+        else "duration unknown"
     )
     st.markdown(
         f"Queues {len(plan.studies)} studies with {plan.runs} runs ({parts}): {time}.",
-        help=f"{estimates.TIME_HELP} Pure training: starting, compiling and scores come on top.",
+        help=f"{estimates.TIME_HELP} Training only, without starting, compiling and scores.",
     )
     if plan.deviations:
-        st.markdown("**In this they differ from the paper:**")
+        st.markdown("**Differences from the paper**")
         st.table(deviation_table(plan), hide_index=True)
     for note in plan.notes:
         st.caption(note)
@@ -151,11 +151,13 @@ def deviation_table(plan: ReproductionPlan) -> pd.DataFrame:
     every = len(plan.studies)
     rows = [
         (
-            one.what,
-            one.here,
-            one.paper,
-            "all" if len(one.studies) == every else ", ".join(one.studies).replace("Paper - ", ""),
+            deviation.what,
+            deviation.here,
+            deviation.paper,
+            "all"
+            if len(deviation.studies) == every
+            else ", ".join(deviation.studies).replace("Paper - ", ""),
         )
-        for one in plan.deviations
+        for deviation in plan.deviations
     ]
     return pd.DataFrame(rows, columns=["What", "Here", "In the paper", "Studies"])

@@ -75,8 +75,8 @@ NO_XLA = Verdict(
 )
 NO_DESCENT = Verdict(
     None,
-    "no run here has kept its weights. Start one with the option 'Weight snapshots' on; “Reproduce"
-    " the paper” on Launch queues such runs.",
+    "no run here has stored its weights. Start one with the option 'Weight snapshots' on;"
+    " “Reproduce the paper” on Launch queues such runs.",
 )
 NO_EPOCHS = Verdict(
     None, "no run has finished its second epoch, and the first one holds the compiling."
@@ -88,20 +88,20 @@ def by_repeat(results: pd.DataFrame, variant: str, measure: str) -> dict[int, fl
     return dict(zip(runs["repeat"].astype(int), runs[measure].astype(float), strict=True))
 
 
-def of_ratio(found: Difference, paper: float, sentence: str) -> Verdict:
+def of_ratio(compared: Difference, paper: float, sentence: str) -> Verdict:
     """Agrees where the interval holds the paper's ratio."""
-    if not found.ratio.is_known:
+    if not compared.ratio.is_known:
         return Verdict(None, f"{sentence}.")
-    within = found.ratio.low <= paper <= found.ratio.high
-    if within and not found.is_clear:
+    within = compared.ratio.low <= paper <= compared.ratio.high
+    if within and not compared.is_clear:
         return Verdict(
             None,
             f"{sentence}, which the interval holds, but it holds no difference at all as well.",
         )
     return Verdict(
         within,
-        f"{sentence}, {'within' if within else 'outside'} {factor(found.ratio.low)} to"
-        f" {factor(found.ratio.high)}.",
+        f"{sentence}, {'within' if within else 'outside'} {factor(compared.ratio.low)} to"
+        f" {factor(compared.ratio.high)}.",
     )
 
 
@@ -156,14 +156,18 @@ class Batches:
         return list(self.results["run_id"])
 
     def named(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """With the column `variant` beside `run_id`."""
+        """With the column `variant` in addition to `run_id`."""
         return frame.assign(
             variant=frame["run_id"].map(self.results.set_index("run_id")["variant"])
         )
 
     def judged(self, verdict: Verdict) -> Verdict:
         """The verdict, if the study can be compared with the paper."""
-        own = next(one for one in self.ranked if one.study.study_id == self.study.study_id)
+        own = next(
+            candidate
+            for candidate in self.ranked
+            if candidate.study.study_id == self.study.study_id
+        )
         return judged(verdict, own.shortfalls)
 
 
@@ -173,7 +177,9 @@ def candidates(store: Store, studies: Collection[StudyRow], question: str) -> li
     """
     own = [row for row in studies if row.question == question and row.finished]
     ranked = [Candidate(row, tuple(_of_study(store, row))) for row in own]
-    return sorted(ranked, key=lambda one: (bool(one.shortfalls), -one.study.finished))
+    return sorted(
+        ranked, key=lambda candidate: (bool(candidate.shortfalls), -candidate.study.finished)
+    )
 
 
 def _of_study(store: Store, study: StudyRow) -> list[str]:
@@ -192,19 +198,19 @@ def repeats(results: pd.DataFrame) -> int:
 
 def shortfalls(conditions: Collection[Conditions], repeats: int, least: Least) -> list[str]:
     """In what runs under these conditions fall short of the paper's, in words."""
-    found = []
+    reasons = []
     for run in conditions:
         if (run.dataset, run.images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
             theirs = DATASETS[references.PAPER_DATASET].title
-            found.append(
+            reasons.append(
                 f"{studies_words.images_of(run.dataset, run.images)}, where the paper has all"
                 f" {formats.count(references.PAPER_IMAGES)} of {theirs}"
             )
         if run.epochs < least.epochs:
-            found.append(f"{formats.quantity(run.epochs, 'epoch')} of at least {least.epochs}")
+            reasons.append(f"{formats.quantity(run.epochs, 'epoch')} of at least {least.epochs}")
     if repeats < least.repeats:
-        found.append(f"{formats.quantity(repeats, 'repeat')} of at least {least.repeats}")
-    return list(dict.fromkeys(found))
+        reasons.append(f"{formats.quantity(repeats, 'repeat')} of at least {least.repeats}")
+    return list(dict.fromkeys(reasons))
 
 
 def judged(verdict: Verdict, shortfalls: Collection[str]) -> Verdict:
@@ -214,16 +220,17 @@ def judged(verdict: Verdict, shortfalls: Collection[str]) -> Verdict:
 
 def reasons(shortfalls: Collection[str]) -> str:
     """Why runs are not judged, in a sentence; empty where they are."""
-    return f"Shown, not judged: {words.plain('; '.join(shortfalls))}." if shortfalls else ""
+    return f"Selection, not judged: {words.plain('; '.join(shortfalls))}." if shortfalls else ""
 
 
-def others(ranked: Collection[Candidate], picked: StudyRow) -> str:
+def others(ranked: Collection[Candidate], study: StudyRow) -> str:
     """Why the other studies of the question are not drawn, in a sentence; empty where there
     are none.
     """
-    rest = [one for one in ranked if one.study.study_id != picked.study_id]
+    rest = [candidate for candidate in ranked if candidate.study.study_id != study.study_id]
     why = "; ".join(
-        f"{one.study.title} ({one.study.study_id}): {', '.join(one.shortfalls) or 'comparable too'}"
-        for one in rest
+        f"{candidate.study.title} ({candidate.study.study_id}):"
+        f" {', '.join(candidate.shortfalls) or 'comparable too'}"
+        for candidate in rest
     )
     return f"Not drawn: {words.plain(why)}." if rest else ""

@@ -27,7 +27,7 @@ from gan_runtime.studies import references
 from gan_runtime.studies.statistics import LEVEL
 
 LOSSES = ("loss_generator", "loss_discriminator")
-BASE_VARIANTS = 2  # how many ridgelines stand beside each other: the smallest and the largest batch
+BASE_VARIANTS = 2  # ridgelines side by side: the smallest and the largest batch
 
 
 @dataclass(frozen=True)
@@ -46,26 +46,24 @@ WHAT = (
     "Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the"
     f" {references.PAPER_REPLICAS} cores of a {references.PAPER_MACHINE} with bfloat16 and XLA,"
     f" {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to"
-    f" {references.PAPER_BATCHES[-1]}. Below, each sentence of its text about a figure is quoted"
-    " and put to the runs that are stored here; nothing is read from its pictures. Only runs with"
-    " the paper's data, and at least as many epochs and repeats, are judged; others are shown."
-    f" Intervals in brackets are of ratios, those of a study together at {formats.percent(LEVEL)}."
-    f" {study_words.UNCORRECTED} {study_words.CUT_OFF}"
+    f" {references.PAPER_BATCHES[-1]}. Each sentence of the paper about a figure is quoted and"
+    " compared with stored runs. Only runs with the paper's data and at least as many epochs and"
+    " repeats get a verdict. Intervals in brackets are of ratios, those of a study together at"
+    f" {formats.percent(LEVEL)}. {study_words.UNCORRECTED} {study_words.CUT_OFF}"
 )
 NO_STUDY = (
-    "No batch-size study is stored here yet. Reproduce the paper from Launch, or look at the"
-    " example runs."
+    "No batch-size study is stored yet. Reproduce the paper from Launch, or load the example runs."
 )
 
 
 def show(runtime: Runtime) -> None:
-    """The report on the paper: its figures, each drawn from stored runs beside what the paper
+    """The report on the paper: its figures, each drawn from stored runs next to what the paper
     says.
     """
     store = runtime.store
     st.caption(WHAT)
-    picked = pick_studies(store)
-    if picked.batches is None:
+    studies = pick_studies(store)
+    if studies.batches is None:
         st.info(NO_STUDY)
         st.page_link(
             places.LAUNCH,
@@ -75,18 +73,18 @@ def show(runtime: Runtime) -> None:
         )
         actions.offer_examples(runtime, "paper")
     else:
-        batch_figures(store, picked.batches)
-    rate_figure(store, picked.schedule)
-    if picked.batches is not None:
-        optimization_figure(picked.batches)
-    descent_figure(runtime, picked.batches)
-    xla_figure(store, picked.compiled)
-    paper_devices.show(store, picked.devices)
+        batch_figures(store, studies.batches)
+    rate_figure(store, studies.schedule)
+    if studies.batches is not None:
+        optimization_figure(studies.batches)
+    descent_figure(runtime, studies.batches)
+    xla_figure(store, studies.compiled)
+    paper_devices.show(store, studies.devices)
 
 
 def pick_studies(store: Store) -> Picked:
     """Of each question the study that can best be compared with the paper; of several
-    batch-size studies a person may pick another.
+    batch-size studies the user may pick another.
     """
     studies = run_selection.studies(store)
     ranked = {
@@ -100,17 +98,17 @@ def pick_studies(store: Store) -> Picked:
 
 
 def _picked(ranked: Sequence[Candidate]) -> StudyRow:
-    """The first, unless a person picks another batch-size study."""
-    by_id = {one.study.study_id: one.study for one in ranked}
+    """The first, unless the user picks another batch-size study."""
+    by_id = {candidate.study.study_id: candidate.study for candidate in ranked}
     if ranked[0].study.question != "batch_size" or len(by_id) == 1:
         return ranked[0].study
-    picked = st.selectbox(
+    study_id = st.selectbox(
         "Figures 5 to 8, 10 and 11 from",
         list(by_id),
         format_func=lambda key: f"{by_id[key].title} ({key})",
         key="paper.study",
     )
-    return by_id[picked]
+    return by_id[study_id]
 
 
 def _batches(store: Store, study: StudyRow, ranked: Sequence[Candidate]) -> Batches:
@@ -127,112 +125,121 @@ def _batches(store: Store, study: StudyRow, ranked: Sequence[Candidate]) -> Batc
     return Batches(study, done, first, colors, ranked)
 
 
-def batch_figures(store: Store, found: Batches) -> None:
+def batch_figures(store: Store, batches: Batches) -> None:
     """Figures 5 to 8, all from one study."""
-    paper_figure.source(store, found.ranked, found.study, found.run_ids)
-    _times(store, found)
+    paper_figure.source(store, batches.ranked, batches.study, batches.run_ids)
+    _times(store, batches)
     with paper_figure.box("7", "Losses of generator and discriminator"):
         paper_figure.without_claim(references.LOSSES_SHOWN)
-        st.markdown(paper_words.losses(found.results))
-        _loss_curves(store, found, LOSSES, "paper.7")
+        st.markdown(paper_words.losses(batches.results))
+        _loss_curves(store, batches, LOSSES, "paper.7")
     with paper_figure.box("8", "Where the losses gather"):
         paper_figure.without_claim(references.HISTOGRAMS_SHOWN)
         st.markdown(
             paper_words.concentration(
-                found.named(queries.loss_quartiles(store, found.run_ids, LOSSES[1]))
+                batches.named(queries.loss_quartiles(store, batches.run_ids, LOSSES[1]))
             )
         )
-        _ridges(store, found)
+        _ridges(store, batches)
 
 
-def _times(store: Store, found: Batches) -> None:
+def _times(store: Store, batches: Batches) -> None:
     """Figures 5 and 6."""
-    accelerators = {one.accelerator for one in queries.conditions(store, found.run_ids)}
+    accelerators = {
+        conditions.accelerator for conditions in queries.conditions(store, batches.run_ids)
+    }
     with paper_figure.box("5", "Training time by batch size"):
         paper_figure.claim(
             references.TIME_FELL,
-            found.judged(paper_words.time_by_batch(found.results, accelerators)),
+            batches.judged(paper_words.time_by_batch(batches.results, accelerators)),
         )
         paper_figure.claim(
-            references.TIME_ROSE, found.judged(paper_words.time_grows(found.results))
+            references.TIME_ROSE, batches.judged(paper_words.time_grows(batches.results))
         )
         st.markdown("The two sentences contradict each other, so no run can agree with both.")
-        paper_figure.points(found.results, "epoch_seconds")
-    epochs = found.named(queries.epoch_times(store, found.run_ids))
+        paper_figure.points(batches.results, "epoch_seconds")
+    epochs = batches.named(queries.epoch_times(store, batches.run_ids))
     with paper_figure.box("6", "Training time of each epoch"):
         paper_figure.claim(
-            references.TIME_ROSE, found.judged(paper_words.time_by_epoch(epochs, found.results))
+            references.TIME_ROSE, batches.judged(paper_words.time_by_epoch(epochs, batches.results))
         )
         plots.steady_chart(
-            lambda frame: paper_charts.epoch_lines(frame, found.colors), epochs, "paper.6"
+            lambda frame: paper_charts.epoch_lines(frame, batches.colors), epochs, "paper.6"
         )
 
 
-def rate_figure(store: Store, found: Batches | None) -> None:
+def rate_figure(store: Store, batches: Batches | None) -> None:
     """Figure 9, from a study of the rate's schedule."""
     with paper_figure.box("9", "Learning rate by iteration"):
-        if found is None:
+        if batches is None:
             paper_figure.claim(references.RATE_DIPS, verdicts.NO_SCHEDULE)
             return
-        paper_figure.source(store, found.ranked, found.study, found.run_ids)
+        paper_figure.source(store, batches.ranked, batches.study, batches.run_ids)
         rows = [
             row
-            for row in queries.study_runs(store, found.study.study_id)
-            if row.run_id in set(found.run_ids)
+            for row in queries.study_runs(store, batches.study.study_id)
+            if row.run_id in set(batches.run_ids)
         ]
-        curves = found.named(
-            queries.curves(store, list(found.first.values()), ("learning_rate_generator",), "epoch")
+        curves = batches.named(
+            queries.curves(
+                store, list(batches.first.values()), ("learning_rate_generator",), "epoch"
+            )
         )
         cycles = paper_words.rate_cycles(curves, {row.batch_size_global for row in rows})
         paper_figure.quote(references.RATE_OF_TABLE)
-        paper_figure.claim(references.RATE_DIPS, found.judged(cycles))
+        paper_figure.claim(references.RATE_DIPS, batches.judged(cycles))
         st.markdown(paper_words.rates(curves))
         _smooth_lines(
-            found, curves, "Learning rate of the generator", "Learning rate", "paper.9", smoothed=1
+            batches,
+            curves,
+            "Learning rate of the generator",
+            "Learning rate",
+            "paper.9",
+            smoothed=1,
         )
 
 
-def optimization_figure(found: Batches) -> None:
+def optimization_figure(batches: Batches) -> None:
     """Figure 10."""
     with paper_figure.box("10", "Loss optimization"):
         paper_figure.claim(
-            references.OPTIMIZED, found.judged(paper_words.optimized_best(found.results))
+            references.OPTIMIZED, batches.judged(paper_words.optimized_best(batches.results))
         )
         st.caption(
             "“The loss” is read as the generator's: of the discriminator's the text says under Fig."
             " 11 that it grows with the batch."
         )
-        st.markdown(paper_words.lowest(found.results))
-        paper_figure.points(found.results, *LOSSES)
+        st.markdown(paper_words.lowest(batches.results))
+        paper_figure.points(batches.results, *LOSSES)
 
 
-def descent_figure(runtime: Runtime, found: Batches | None) -> None:
+def descent_figure(runtime: Runtime, batches: Batches | None) -> None:
     """Figure 11: what its text says of the batches, and the path of one run."""
     with paper_figure.box("11", "Descent path"):
-        if found is not None:
+        if batches is not None:
             paper_figure.claim(
-                references.LEAST_AT_512, found.judged(paper_words.least_at_512(found.results))
+                references.LEAST_AT_512, batches.judged(paper_words.least_at_512(batches.results))
             )
             paper_figure.claim(
-                references.RISES_IN_D, found.judged(paper_words.rises_in_d(found.results))
+                references.RISES_IN_D, batches.judged(paper_words.rises_in_d(batches.results))
             )
         descent_view.descent(runtime)
 
 
-def xla_figure(store: Store, found: Batches | None) -> None:
+def xla_figure(store: Store, batches: Batches | None) -> None:
     """Figure 12."""
     with paper_figure.box("12", "XLA on and off"):
-        if found is None:
+        if batches is None:
             paper_figure.claim(references.XLA, verdicts.NO_XLA)
             return
-        paper_figure.source(store, found.ranked, found.study, found.run_ids)
-        compared = paper_words.xla(found.results, queries.conditions(store, found.run_ids))
-        paper_figure.claim(references.XLA, found.judged(compared))
-        paper_figure.points(found.results, "steady_step", "compile")
+        paper_figure.source(store, batches.ranked, batches.study, batches.run_ids)
+        compared = paper_words.xla(batches.results, queries.conditions(store, batches.run_ids))
+        paper_figure.claim(references.XLA, batches.judged(compared))
+        paper_figure.points(batches.results, "steady_step", "compile")
 
 
 def _smooth_lines(
-    found: Batches,
+    batches: Batches,
     curves: pd.DataFrame,
     title: str,
     axis: str,
@@ -243,19 +250,19 @@ def _smooth_lines(
         st.caption(f"{title}: not recorded in these runs.")
         return
     plots.steady_chart(
-        lambda frame: paper_charts.smooth_lines(frame, found.colors, title, axis, smoothed),
+        lambda frame: paper_charts.smooth_lines(frame, batches.colors, title, axis, smoothed),
         curves,
         key,
     )
 
 
-def _loss_curves(store: Store, found: Batches, metrics: tuple[str, ...], key: str) -> None:
-    curves = found.named(queries.curves(store, list(found.first.values()), metrics, "epoch"))
+def _loss_curves(store: Store, batches: Batches, metrics: tuple[str, ...], key: str) -> None:
+    curves = batches.named(queries.curves(store, list(batches.first.values()), metrics, "epoch"))
     titles = {"loss_generator": "Generator", "loss_discriminator": "Discriminator"}
     for column, metric in zip(st.columns(len(metrics), gap="medium"), metrics, strict=True):
         with column:
             _smooth_lines(
-                found,
+                batches,
                 curves[curves["metric"] == metric],
                 titles[metric],
                 "Loss (nats)",
@@ -263,9 +270,9 @@ def _loss_curves(store: Store, found: Batches, metrics: tuple[str, ...], key: st
             )
 
 
-def _ridges(store: Store, found: Batches) -> None:
+def _ridges(store: Store, batches: Batches) -> None:
     """The losses of D of the smallest and the largest batch."""
-    ends = list(found.first.items())
+    ends = list(batches.first.items())
     for column, (variant, run_id) in zip(
         st.columns(BASE_VARIANTS, gap="medium"), (ends[0], ends[-1]), strict=True
     ):

@@ -22,8 +22,8 @@ ABRUPT = 0.2  # of the highest rate: what a rate has to rise by between two poin
 
 def losses(results: pd.DataFrame) -> str:
     """Fig. 7: mean losses of the last epoch of each variant."""
-    known = results.dropna(subset=["loss_generator", "loss_discriminator"])
-    means = known.groupby("variant", sort=False)[["loss_generator", "loss_discriminator"]].mean()
+    measured = results.dropna(subset=["loss_generator", "loss_discriminator"])
+    means = measured.groupby("variant", sort=False)[["loss_generator", "loss_discriminator"]].mean()
     parts = [
         f"{plain(str(variant))}: G {row.loss_generator:.2f}, D {row.loss_discriminator:.2f}"
         for variant, row in means.iterrows()
@@ -88,9 +88,8 @@ def rate_cycles(curves: pd.DataFrame, batches: set[int]) -> Verdict:
     return Verdict(
         rises > 0,
         f"the rate that falls along a cosine and restarts has {rises} abrupt"
-        f" rise{'s' if rises != 1 else ''}: by its definition, so this shows that such a schedule"
-        " fits the sentence, not that the authors used it. Table 1's constant rate does not"
-        " fit it.",
+        f" rise{'s' if rises != 1 else ''}, by definition. The schedule fits the sentence; that"
+        " the authors used it is not shown. Table 1's constant rate does not fit it.",
     )
 
 
@@ -133,37 +132,37 @@ def _lowest_at(named: list[str], results: pd.DataFrame) -> Verdict:
     if inside.empty or outside.empty:
         return Verdict(None, f"it takes {' or '.join(named)} and another batch size.")
     best, other = str(inside["loss_generator"].idxmin()), str(outside["loss_generator"].idxmin())
-    found = difference(
+    compared = difference(
         by_repeat(results, best, "loss_generator"),
         by_repeat(results, other, "loss_generator"),
         len(inside) * len(outside),
     )
-    if found is None:
+    if compared is None:
         return Verdict(None, "no two batch sizes have positive losses in the same repeat.")
     why = (
         f"G's loss in the last epoch, {plain(best)} over {plain(other)}, the lowest of the others:"
-        f" {evidence(found)}."
+        f" {evidence(compared)}."
     )
-    return Verdict(found.ratio.mean < 1.0 if found.is_clear else None, why)
+    return Verdict(compared.ratio.mean < 1.0 if compared.is_clear else None, why)
 
 
 def rises_in_d(results: pd.DataFrame) -> Verdict:
     """Fig. 11: D's loss grows with the batch, from the smallest to the largest."""
     first, last = str(results["variant"].iloc[0]), str(results["variant"].iloc[-1])
-    found = against_first(results, "loss_discriminator", last)
-    if found is None or first == last:
+    compared = against_first(results, "loss_discriminator", last)
+    if compared is None or first == last:
         return Verdict(None, "no two batch sizes have positive losses in the same repeat.")
-    why = f"D's loss in the last epoch, {plain(last)} over {plain(first)}: {evidence(found)}."
-    return Verdict(found.ratio.mean > 1.0 if found.is_clear else None, why)
+    why = f"D's loss in the last epoch, {plain(last)} over {plain(first)}: {evidence(compared)}."
+    return Verdict(compared.ratio.mean > 1.0 if compared.is_clear else None, why)
 
 
 def _last_losses(results: pd.DataFrame) -> pd.DataFrame:
-    known = results.dropna(subset=["loss_generator", "loss_discriminator"])
-    return known.groupby("variant", sort=False)[["loss_generator", "loss_discriminator"]].mean()
+    measured = results.dropna(subset=["loss_generator", "loss_discriminator"])
+    return measured.groupby("variant", sort=False)[["loss_generator", "loss_discriminator"]].mean()
 
 
 def descent(surfaces: list[SurfaceRow]) -> str:
-    """Fig. 11: how much of the movement the picture shows."""
+    """Fig. 11: how much of the movement the map shows."""
     parts = [
         f"{surface.network.capitalize()}: the map holds"
         f" {formats.percent(surface.share_x + surface.share_y)} of its movement"
@@ -183,7 +182,7 @@ def descends(surfaces: list[SurfaceRow]) -> Verdict:
     """
     parts = [
         f"{surface.network.capitalize()} from {surface.path_loss[0]:.2f} to"
-        f" {surface.path_loss[-1]:.2f} nats"
+        f" {surface.path_loss[-1]:.2f}"
         for surface in surfaces
     ]
     generator = [surface for surface in surfaces if surface.network == "generator"]
@@ -194,8 +193,8 @@ def descends(surfaces: list[SurfaceRow]) -> Verdict:
     )
     return Verdict(
         falls,
-        f"loss along each path: {'; '.join(parts)}. Only of the generator's the text says that it"
-        " falls.",
+        f"loss along each path: {'; '.join(parts)}. The paper says only of the generator's loss"
+        " that it falls.",
     )
 
 
@@ -216,8 +215,8 @@ def time_by_batch(results: pd.DataFrame, accelerators: Iterable[str]) -> Verdict
     verdict = of_ratio(compared, paper, f"{sentence}; the paper has × {paper:.2f}")
     if verdict.agrees is False and compared.ratio.mean > paper and set(accelerators) == {"cpu"}:
         why = (
-            "A likely reason: a CPU is busy with one small batch already, while TPU cores wait"
-            " between small ones."
+            "A likely reason: one small batch already keeps a CPU busy, while TPU cores wait"
+            " between small batches."
         )
         return Verdict(False, f"{verdict.why} {why}")
     return verdict
@@ -332,18 +331,20 @@ def accelerators(results: pd.DataFrame) -> Verdict:
     parts: list[str] = []
     readings: tuple[list[bool | None], list[bool | None]] = ([], [])
     for name, variant in others.items():
-        together, alone = (by_repeat(results, one, "epoch_seconds") for one in (all_cores, variant))
-        found = difference(together, alone, len(others))
-        if found is None:
+        together, alone = (
+            by_repeat(results, of_variant, "epoch_seconds") for of_variant in (all_cores, variant)
+        )
+        compared = difference(together, alone, len(others))
+        if compared is None:
             return Verdict(None, "no repeat has all of them.")
         share = references.PAPER_FASTER_THAN[name]
         ratios = (1.0 - share, 1.0 / (1.0 + share))
         parts.append(
-            f"against {variant} {evidence(found)} (the paper: × {ratios[0]:.2f} if it means less"
+            f"against {variant} {evidence(compared)} (the paper: × {ratios[0]:.2f} if it means less"
             f" time, × {ratios[1]:.2f} if it means more speed)"
         )
         for verdicts, ratio in zip(readings, ratios, strict=True):
-            verdicts.append(of_ratio(found, ratio, "").agrees)
+            verdicts.append(of_ratio(compared, ratio, "").agrees)
     return Verdict(_of_readings(readings), f"time of an epoch with {all_cores} {'; '.join(parts)}.")
 
 
@@ -351,7 +352,7 @@ def _of_readings(readings: Iterable[list[bool | None]]) -> bool | None:
     """Agrees where all numbers agree in one reading of the sentence; differs where some
     number differs in each.
     """
-    found = [
+    judged = [
         False if False in verdicts else None if None in verdicts else True for verdicts in readings
     ]
-    return True if True in found else None if None in found else False
+    return True if True in judged else None if None in judged else False

@@ -20,7 +20,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.queue import changeable, resume_refusal
 
-STOPPING_HELP = "The trainer ends its step and saves a checkpoint; this takes some seconds."
+STOPPING_HELP = "The trainer finishes its step and saves a checkpoint. This takes some seconds."
 LABEL, HELP = (
     "Other rates",
     "Resume with other learning rates",
@@ -28,7 +28,7 @@ LABEL, HELP = (
 
 
 def stop_or_resume(runtime: Runtime, row: RunRow) -> None:
-    """Each in a place of its own: a second press on Stop must not resume the run."""
+    """Each in its own place: a second press on Stop must not resume the run."""
     stop_column, resume_column = st.columns(2, vertical_alignment="center")
     with stop_column:
         stop(runtime, row)
@@ -56,9 +56,9 @@ def stop(runtime: Runtime, row: RunRow) -> None:
         key=f"stop.{row.run_id}",
         icon=":material/close:" if waits else ":material/stop_circle:",
         help=(
-            "It can be resumed later."
+            "You can resume it later."
             if waits
-            else "Saves a checkpoint first, so that the run can be resumed."
+            else "Saves a checkpoint, so that you can resume the run."
         ),
         on_click=_stop,
         args=(runtime, row.run_id),
@@ -79,14 +79,14 @@ def resume(runtime: Runtime, row: RunRow) -> None:
     Runs of a study have the first one only.
     """
     refusal = resume_refusal(runtime.home.run_dir(row.run_id))
-    asked = actions.button(
+    is_pressed = actions.button(
         "Resume",
         icon=":material/resume:",
         width="stretch",
         disabled=bool(refusal),
         help=words.plain(refusal) or None,
     )
-    if asked and actions.succeeded(lambda: runtime.commands.resume(row.run_id)):
+    if is_pressed and actions.succeeded(lambda: runtime.commands.resume(row.run_id)):
         st.rerun()
     if not refusal and row.study_id is None:
         with st.popover(LABEL, icon=":material/tune:", width="stretch", help=HELP):
@@ -96,19 +96,21 @@ def resume(runtime: Runtime, row: RunRow) -> None:
 def _form(runtime: Runtime, row: RunRow) -> None:
     """The options as they are now; what is changed holds from the next attempt on."""
     st.caption(
-        "The run goes on from its newest checkpoint and keeps its numbers. Lower rates help after a"
-        " NaN."
+        "The run continues from its newest checkpoint under the same name. Lower rates help"
+        " after a NaN."
     )
     options, spec = RunSpec.options(row.workload), json.loads(row.spec)
     now = {name: f"{spec.get(name, options[name].default):g}" for name in changeable(row.workload)}
     with st.form(f"resume.{row.run_id}.{row.attempt}", border=False):
-        given = {
+        typed = {
             name: st.text_input(options[name].label, now[name], help=options[name].help)
             for name in now
         }
-        asked = actions.form_button("Resume with these", icon=":material/resume:", type="primary")
-    changes = {name: value for name, value in given.items() if value != now[name]}
-    if asked and actions.succeeded(lambda: runtime.commands.resume(row.run_id, changes)):
+        is_pressed = actions.form_button(
+            "Resume with these", icon=":material/resume:", type="primary"
+        )
+    changes = {name: value for name, value in typed.items() if value != now[name]}
+    if is_pressed and actions.succeeded(lambda: runtime.commands.resume(row.run_id, changes)):
         st.rerun()
 
 
@@ -118,8 +120,8 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
         "Run again with changes",
         icon=":material/replay:",
         help=(
-            "Opens Launch with the options of this run, and with what it waited for as long as that"
-            " has not ended."
+            "Opens Launch with the options of this run. A run that it waited for is filled in"
+            " while that one has not ended."
         ),
     ):
         fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])

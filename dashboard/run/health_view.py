@@ -92,13 +92,13 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
             not group.per_epoch and group.panel.name not in usual,
         ),
     )
-    named = [group for group in groups if group.panel.name != OTHERS]
+    in_panels = [group for group in groups if group.panel.name != OTHERS]
     further = [group for group in groups if group.panel.name == OTHERS]
     still = constant(json.loads(spec))
     return Health(
-        [group for group in named if group.per_epoch],
-        bool(named),
-        _drawn(store, run_id, named, still),
+        [group for group in in_panels if group.per_epoch],
+        bool(in_panels),
+        _drawn(store, run_id, in_panels, still),
         _drawn(store, run_id, further[:MOST_FURTHER], still),
         max(0, len(further) - MOST_FURTHER),
     )
@@ -119,12 +119,12 @@ def _drawn(store: Store, run_id: str, groups: list[Group], still: set[str]) -> l
         *([queries.changing_curves(store, run_id, adjusted)] if adjusted else []),
         *([queries.curves(store, [run_id], returned, max_points=200)] if returned else []),
     ]
-    found = [
+    frames_of_groups = [
         (group, frame[frame["metric"].isin(group.names)]) for group in groups for frame in frames
     ]
     return [
         (group, tables.of_curves(health_charts.rows_of(frame, group)))
-        for group, frame in found
+        for group, frame in frames_of_groups
         if not frame.empty
     ]
 
@@ -154,8 +154,8 @@ def constant(spec: dict[str, Any]) -> set[str]:
 
 
 HELP = (
-    "Measured at the end of each epoch on the first 256 images of the set and as many generated"
-    " ones. Rules of thumb, no verdict: a GAN is judged by its images."
+    "Measured after each epoch on the first 256 training images and as many generated ones."
+    " Rules of thumb: judge a GAN by its images."
 )
 
 
@@ -163,8 +163,8 @@ def show(store: Store, row: RunRow) -> None:
     """What is measured once an epoch, then what changes over the steps; numbers without a
     panel of their own come last.
     """
-    asked = store.lately if row.is_live else store.once
-    health = asked(health_rows, row.run_id, row.workload, row.spec)
+    ask = store.lately if row.is_live else store.once
+    health = ask(health_rows, row.run_id, row.workload, row.spec)
     if health.has_panels:
         st.header("Health", help=HELP)
         if health.per_epoch and not any(group.per_epoch for group, _ in health.drawn):
@@ -178,7 +178,7 @@ def show(store: Store, row: RunRow) -> None:
 
 
 def _draw(drawn: list[Drawn], row: RunRow) -> None:
-    """Two small charts beside each other."""
+    """Two small charts side by side."""
     for begin in range(0, len(drawn), 2):
         for column, (group, table) in zip(
             st.columns(2, gap="medium"), drawn[begin : begin + 2], strict=False

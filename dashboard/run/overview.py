@@ -1,4 +1,4 @@
-"""The tab Overview of a run: its figures, losses, newest pictures and health.
+"""The tab Overview of a run: its figures, losses, newest images and health.
 
 Each part keeps its place before it has data.
 """
@@ -26,23 +26,21 @@ from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
 
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as where they are drawn
+SLIDER_HEIGHT = 64  # pixels of the epoch slider, whose place a first render keeps
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
 Made = TypeVar("Made")
-NOT_RECORDED = "This run ended before any of it was recorded."
+NOT_RECORDED = "This run ended before anything was recorded."
 NO_LOSSES = (
-    "This version does not know which numbers of this run are losses: all that it has recorded"
-    " stands below."
+    "This version does not know which numbers of this run are losses. All recorded numbers are"
+    " below."
 )
-WAITING = (
-    "Curves, pictures and speed appear here as soon as the run trains. This page redraws itself"
-    " then."
-)
+WAITING = "Curves, images and speed appear here when training starts. This page updates by itself."
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Where the parts of the tab stand.
+    """The places of the parts of the tab.
 
     Two fragments fill them, so that what changes with each step is redrawn alone.
     """
@@ -66,16 +64,16 @@ def waiting(store: Store, row: RunRow) -> None:
     """What is known of a run that waits: its place in the queue, and what it will train."""
     items = queries.queue_items(store)
     place = next(
-        (at for at, item in enumerate(items) if row.run_id in {run.run_id for run in item}), None
+        (at for at, runs in enumerate(items) if row.run_id in {run.run_id for run in runs}), None
     )
-    known = {
+    figures = {
         "Place in the queue": "–" if place is None else f"{place + 1} of {len(items)}",
         "Epochs": formats.count(row.epochs),
         "Global batch": formats.count(row.batch_size_global),
         "Devices": formats.count(row.replicas * row.workers),
     }
     with st.container(horizontal=True, horizontal_alignment="left", gap="large"):
-        for label, value in known.items():
+        for label, value in figures.items():
             st.metric(label, value, width="content")
     st.info(WAITING, icon=":material/hourglass_top:")
     st.page_link(
@@ -93,7 +91,7 @@ def show_newest(
         widgets.progress_bar(progress)
         widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
     with parts.curves:
-        _losses(store, row, rendering.POINTS if is_first_screen else LOSS_POINTS)
+        _losses(store, row, is_first_screen)
 
 
 def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
@@ -103,12 +101,15 @@ def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) ->
     with parts.samples:
         key = f"run.{row.run_id}"
         kind = sample_images.choice(queries.sample_kinds(store, [row.run_id]), [row], key)
-        newest = queries.sample_epochs(store, [row.run_id], kind)
-        epoch = widgets.epoch_slider(row.epochs, max(newest, default=1), key, row.is_live)
+        newest = max(queries.sample_epochs(store, [row.run_id], kind), default=1)
+        if is_first_screen:
+            if row.epochs > 1:
+                st.container(height=SLIDER_HEIGHT, border=False)
+            sample_images.show(store, row, newest, kind)
+            return
+        epoch = widgets.epoch_slider(row.epochs, newest, key, row.is_live)
         sample_images.show(store, row, epoch, kind)
         widgets.follow_button(key, row.is_live)
-    if is_first_screen:
-        return
     with parts.rest:
         _small_charts(store, row, epoch)
         if row.workers > 1:
@@ -135,29 +136,31 @@ def _zoomed(run_id: str) -> str:
     return f"run.{run_id}"
 
 
-def _losses(store: Store, row: RunRow, points: int) -> None:
+def _losses(store: Store, row: RunRow, is_first_screen: bool) -> None:
+    points = rendering.POINTS if is_first_screen else LOSS_POINTS
     zoomed = _zoomed(row.run_id)
-    groups = tuple(chart_panels.of_panel(declared.of(row.workload), LOSSES))
-    asked = (row.run_id, groups, points, plots.zoom_window(zoomed))
-    drawn = shared(store, row, rendering.age_s(row.accelerator), health_view.curves, *asked)
+    groups = tuple(chart_panels.of_panel(declared.of(row.workload, row.loss), LOSSES))
+    arguments = (row.run_id, groups, points, plots.zoom_window(zoomed))
+    curves = shared(store, row, rendering.age_s(row.accelerator), health_view.curves, *arguments)
     if not groups:
         st.caption(NO_LOSSES)
         return
-    if all(table.empty for _, table in drawn):
-        _awaited(
-            row, "The loss curves appear here as soon as the first steps are done.", LOSS_HEIGHT
-        )
+    if all(table.empty for _, table in curves):
+        _awaited(row, "The loss curves appear here after the first steps.", LOSS_HEIGHT)
         return
     with st.container(key="run_losses", height="stretch"):
-        for place, (group, table) in enumerate(drawn):
+        for place, (group, table) in enumerate(curves):
+            if is_first_screen and not group.log:
+                st.html(plots.sketch_of_curves(group, table.frame, LOSS_HEIGHT).html())
+                continue
             plots.live_chart(group, table, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
     _broken(store, row)
 
 
 def _broken(store: Store, row: RunRow) -> None:
     """Where the numbers have ended, if one of them became none."""
-    asked = store.lately if row.is_live else store.once
-    broken = asked(queries.not_finite, row.run_id)
+    ask = store.lately if row.is_live else store.once
+    broken = ask(queries.not_finite, row.run_id)
     if not broken.empty:
         first = broken.iloc[0]
         title = declared.of(row.workload).table([first["metric"]])[first["metric"]].title
@@ -182,30 +185,30 @@ def _awaited(row: RunRow, sentence: str, height: int) -> None:
 
 def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
     """Scores and how they are spread, where the workload has some, and the time of each
-    epoch; three beside each other.
+    epoch; three side by side.
     """
-    known = declared.of(row.workload)
+    declaration = declared.of(row.workload)
     parts: list[Callable[[], None]] = [
         partial(_scores, store, row, group, place)
-        for place, group in enumerate(chart_panels.of_panel(known, SCORES))
+        for place, group in enumerate(chart_panels.of_panel(declaration, SCORES))
     ]
     parts += [
         partial(_score_histogram, store, row, group, epoch, place)
-        for place, group in enumerate(chart_panels.judged(known))
+        for place, group in enumerate(chart_panels.judged(declaration))
     ]
     parts.append(partial(_epochs, store, row))
     for begin in range(0, len(parts), ACROSS):
-        beside = parts[begin : begin + ACROSS]
-        for column, part in zip(st.columns(len(beside), gap="medium"), beside, strict=True):
+        row_parts = parts[begin : begin + ACROSS]
+        for column, part in zip(st.columns(len(row_parts), gap="medium"), row_parts, strict=True):
             with column:
                 part()
 
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
     zoomed = _zoomed(row.run_id)
-    asked = (row.run_id, (group,), SCORE_POINTS, plots.zoom_window(zoomed))
+    arguments = (row.run_id, (group,), SCORE_POINTS, plots.zoom_window(zoomed))
     _, scores = shared(
-        store, row, rendering.rest_age_s(row.accelerator), health_view.curves, *asked
+        store, row, rendering.rest_age_s(row.accelerator), health_view.curves, *arguments
     )[0]
     if scores.empty:
         _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
@@ -236,8 +239,8 @@ def _workers(store: Store, row: RunRow) -> None:
     """Only runs of several workers have someone to wait for."""
     if row.engine == "jax":
         st.caption(
-            "How long each worker computes and waits is not known with JAX: they exchange inside"
-            " one compiled program."
+            "JAX does not report how long each worker computes and waits: workers exchange"
+            " inside one compiled program."
         )
         return
     times = queries.worker_times(store, row.run_id)
@@ -275,7 +278,7 @@ def _phases_line(store: Store, row: RunRow) -> None:
         st.caption(
             " · ".join(parts).capitalize(),
             help=(
-                "Compile: what the first step took beyond a steady one. Probes: samples and"
+                "Compile: time of the first step beyond a steady step. Probes: samples and"
                 " histograms of all epochs."
             ),
         )
@@ -286,13 +289,11 @@ def _step_profile(store: Store, row: RunRow) -> None:
         return  # it makes no profiles
     profile = queries.profile(store, row.run_id)
     if profile.empty:
-        st.caption(
-            "Where a step's time goes is shown here for runs with 'Profile steps' set on Launch."
-        )
+        st.caption("Set 'Profile steps' on Launch to see where a step's time goes.")
         return
-    known = declared.of(row.workload)
-    names = [*(network.name for network in known.networks), *filter(None, profile["network"])]
-    titles = {name: known.network(name).title for name in names}
+    declaration = declared.of(row.workload)
+    names = [*(network.name for network in declaration.networks), *filter(None, profile["network"])]
+    titles = {name: declaration.network(name).title for name in names}
     phases = sorted(filter(None, profile["phase"].unique()))
     draw = partial(step_charts.by_network, titles=titles)
     if len(phases) > 1:
@@ -303,7 +304,7 @@ def _step_profile(store: Store, row: RunRow) -> None:
         " steps that count in no other time: the bar of their epoch is shorter by them.",
         help=(
             "Each moment is divided among the operations that compute then. Exchange and input"
-            " count only when nothing computes. A network's row holds the work of its own layers:"
-            " where the gradient of one passes through another, that part stands with the other."
+            " count only when nothing computes. A network's row holds its own layers. Where the"
+            " gradient of one network passes through another, that part counts for the other."
         ),
     )

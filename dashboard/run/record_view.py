@@ -68,8 +68,8 @@ def local_events(store: Store, row: RunRow) -> pd.DataFrame:
         .dt.tz_convert(zone)
         .dt.strftime("%Y-%m-%d %H:%M:%S")
     )
-    shown = events.assign(logged_at=at)[["logged_at", "level", "kind", "message", "attempt"]]
-    return shown.set_axis([f"Time ({zone})", "Level", "Kind", "Message", "Attempt"], axis=1)
+    table = events.assign(logged_at=at)[["logged_at", "level", "kind", "message", "attempt"]]
+    return table.set_axis([f"Time ({zone})", "Level", "Kind", "Message", "Attempt"], axis=1)
 
 
 LABELS = {

@@ -33,12 +33,12 @@ TITLES = {
     "log": "Log and events",
     "options": "Options",
 }
-NOTHING_STORED = "No run is stored yet. Start one on the Launch page, and its curves appear here."
+NOTHING_STORED = "No run is stored yet. Start one on the Launch page; its curves appear here."
 
 
 @dataclass(frozen=True)
 class Head:
-    """The places of what stands above the tabs."""
+    """The places above the tabs."""
 
     verdict: DeltaGenerator
     buttons: DeltaGenerator
@@ -53,23 +53,23 @@ def pick(runtime: Runtime) -> RunRow:
     nothing is stored.
     """
     title, picker = st.columns([3, 2], vertical_alignment="bottom")
-    asked, before = (
+    address_run, before = (
         st.query_params.get(places.RUN_KEY, ""),
         st.session_state.get(places.CHOSEN_RUN, ""),
     )
-    rows = {row.run_id: row for row in run_selection.runs(runtime.store, (asked, before))}
+    rows = {row.run_id: row for row in run_selection.runs(runtime.store, (address_run, before))}
     if not rows:
         _nothing_stored(runtime)
     live = next((row.run_id for row in rows.values() if row.status in ACTIVE), next(iter(rows)))
-    shown = next(run_id for run_id in (asked, before, live) if run_id in rows)
-    if asked and asked not in rows:
+    run_id = next(run_id for run_id in (address_run, before, live) if run_id in rows)
+    if address_run and address_run not in rows:
         st.warning(
-            f"Run '{words.plain(asked[: widgets.MOST_LETTERS])}' is not stored here; showing"
-            f" {words.plain(shown)} instead."
+            f"Run '{words.plain(address_run[: widgets.MOST_LETTERS])}' is not stored here."
+            f" {words.plain(run_id)} is shown."
         )
     key = f"{PAGE}.picked"
-    if st.session_state.get(key) != shown:
-        st.session_state[key] = shown
+    if st.session_state.get(key) != run_id:
+        st.session_state[key] = run_id
 
     def picked() -> None:
         st.query_params[places.RUN_KEY] = st.session_state[key]
@@ -83,9 +83,9 @@ def pick(runtime: Runtime) -> RunRow:
             on_change=picked,
             label_visibility="collapsed",
         )
-    st.session_state[places.CHOSEN_RUN] = shown
-    title.title(words.plain(rows[shown].name), anchor=False)
-    return rows[shown]
+    st.session_state[places.CHOSEN_RUN] = run_id
+    title.title(words.plain(rows[run_id].name), anchor=False)
+    return rows[run_id]
 
 
 def _nothing_stored(runtime: Runtime) -> None:
@@ -121,7 +121,7 @@ def show(runtime: Runtime, row: RunRow, tab: str, place: DeltaGenerator, head: H
         with place:
             _tab(runtime, row, tab)
         return
-    is_first_screen = rendering.stands_alone(PAGE)
+    is_first_screen = rendering.is_first_render(PAGE)
     with place:
         parts = overview.parts(row.run_id)
     _redrawn(runtime, row, head, parts, is_first_screen)
@@ -171,7 +171,7 @@ def _redrawn(
             and had_results == _has_results(store, run_id)
         )
         if row.is_live and not (
-            is_as_drawn and rendering.is_kept(every, rendering.interval(now.accelerator))
+            is_as_drawn and rendering.is_close(every, rendering.interval(now.accelerator))
         ):
             st.rerun()
         progress = overview.shared(
@@ -203,7 +203,7 @@ def _redrawn(
 
 
 def current(store: Store, run_id: str) -> RunRow | None:
-    """The run as it stands now; None once it was deleted, here or elsewhere."""
+    """The run now; None once it is deleted, here or elsewhere."""
     try:
         return queries.run(store, run_id)
     except UnknownRunError:
@@ -224,15 +224,17 @@ def _gone(run_id: str) -> None:
 
 
 def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
-    widgets.state(
-        row.status, f"{_in_words(row, progress)} · {words.age(progress.written_at)}".rstrip(" ·")
-    )
+    alarms = run_selection.alarms(store).get(row.run_id, [])
+    sentence = "" if alarms and row.status == "running" else _in_words(row, progress)
+    parts = (sentence, words.age(progress.written_at))
+    evidence = " ".join(alarm.message for alarm in alarms)
+    widgets.state(row.status, " · ".join(filter(None, parts)), evidence)
     if stillness := store.lately(queries.stands_still, row.run_id):
         st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
     elif words.is_silent(row.status, progress.written_at):
         st.warning(
-            f"The trainer has not reported for a while ({words.age(progress.written_at)}). Its log"
-            " may say why."
+            f"The trainer has not reported for a while ({words.age(progress.written_at)}). See"
+            " its log for the cause."
         )
 
 
@@ -241,6 +243,6 @@ def _in_words(row: RunRow, progress: RunProgress) -> str:
         return words.balance(declared.of(row.workload), progress.steady)
     if row.status == "queued":
         if row.reason_code in WAITS_IN_TURN:
-            return "Waiting: one run trains on a device at a time. The queue on Home says which."
+            return "Waiting: each device trains one run at a time. See the queue on Home."
         return words.capitalized(row.note)
     return words.capitalized(row.note)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection, Sized
+from collections.abc import Collection, Mapping, Sized
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -23,6 +23,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import trash
+from gan_runtime.training.alarms import Alarm
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
@@ -44,6 +45,9 @@ COLUMNS = {
     ),
     "kept_first": st.column_config.TextColumn("Pinned", help="Stands first, and is not deleted."),
     "status": st.column_config.TextColumn("State"),
+    "alarm": st.column_config.TextColumn(
+        "Alarm", help="What was wrong with the training in its newest epoch."
+    ),
     "tags": st.column_config.ListColumn("Tags", width="medium"),
     "remark": st.column_config.TextColumn("Note", width="medium"),
     "done": st.column_config.ProgressColumn(
@@ -74,7 +78,7 @@ COLUMNS = {
     "run_id": st.column_config.TextColumn("Id"),
     "note": st.column_config.TextColumn("Reason", help="Why it is in its state."),
 }
-ONLY_WHERE_ANY_HAS_IT = ("kept_first", "tags", "remark")
+ONLY_WHERE_ANY_HAS_IT = ("kept_first", "alarm", "tags", "remark")
 LAST_BEFORE_LOSSES = "images_per_s"
 
 # Options that have a column of their own, or do not change the training.
@@ -87,6 +91,7 @@ SEARCHED = [
     "run_id",
     "name",
     "status",
+    "alarm",
     "dataset",
     "workload",
     "precision",
@@ -106,11 +111,15 @@ def columns(known: Declared, workloads: int = 1) -> dict[str, Any]:
     )
 
 
-def in_words(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with more columns in words: kept_first, options (changed, in words), done (percent
-    of the epochs), link (to the run), losses (of its workload).
+def in_words(table: pd.DataFrame, alarms: Mapping[str, Collection[Alarm]]) -> pd.DataFrame:
+    """The table with more columns in words: kept_first, alarm (of the run's newest epoch), options
+    (changed, in words), done (percent of the epochs), link (to the run), losses (of its workload).
     """
     return table.assign(
+        alarm=[
+            run_selection.alarm_words(workload, alarms.get(run_id, ()))
+            for run_id, workload in zip(table["run_id"], table["workload"], strict=True)
+        ],
         kept_first=["pinned" if pinned else "" for pinned in table["pinned"]],
         done=100 * table["epochs_done"] / table["epochs"],
         precision=[option_words.choice(precision) for precision in table["precision"]],
@@ -202,7 +211,8 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
         st.info("No run fits this search. Clear the text or the states above.")
         return rows
     ids = list(rows["run_id"])
-    known = declared.together(rows["workload"])
+    losses = (str(json.loads(spec).get("loss", "")) for spec in rows["spec"])
+    known = declared.together_with_losses(zip(rows["workload"], losses, strict=True))
     shown = columns(known, rows["workload"].nunique())
     if tables.is_long(rows):
         shown["space"] = _space("bytes")

@@ -20,14 +20,14 @@ from gan_runtime.training.checkpoints import Which
 
 COUNTS = (16, 64, 256)
 EVERY_CLASS = ""  # in place of the name of one
-NARROWEST, WIDEST = 480, 960  # pixels of the picture on a wide page
+NARROWEST, WIDEST = 480, 960  # pixels of the image on a wide page
 NO_CHECKPOINT = (
-    "This run has no checkpoint here: a run saves one after each epoch, and bundles hold none. "
-    "Train it, and its networks can be asked for more images."
+    "This run has no checkpoint here. A run saves one after each epoch; bundles contain none."
+    " Train the run to generate images with it."
 )
 CHECKPOINT_HELP = (
-    "The newest one holds the networks as they are in the last pictures. The best one is that of"
-    " the epoch whose images the run could tell least from real ones."
+    "Newest: the networks that made the last images. Best: the epoch whose images D"
+    " could tell least from training images."
 )
 
 
@@ -39,7 +39,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look = core_jobs.newest_images(runtime.home, row.run_id)
-        wanted = _form(runtime, row.run_id)
+        request = _form(runtime, row.run_id)
         pressed = actions.button(
             "Generate",
             key="generate.start",
@@ -49,7 +49,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
         )
     if (
         pressed
-        and actions.attempt(lambda: runtime.commands.request_job(core_jobs.GENERATE, wanted))
+        and actions.attempt(lambda: runtime.commands.request_job(core_jobs.GENERATE, request))
         is not None
     ):
         st.rerun()
@@ -78,19 +78,19 @@ def _form(runtime: Runtime, run_id: str) -> ImageRequest:
     return ImageRequest(run_id, count, int(seed), label, checkpoint)
 
 
-def _checkpoint(there: dict[Which, int], run_id: str) -> Which:
+def _checkpoint(steps: dict[Which, int], run_id: str) -> Which:
     """Nothing is drawn where there is no choice."""
-    if len(set(there.values())) < 2:
-        return next(iter(there))
-    picked: Which = st.selectbox(
+    if len(set(steps.values())) < 2:
+        return next(iter(steps))
+    which_checkpoint: Which = st.selectbox(
         "Checkpoint",
-        list(there),
-        format_func=lambda which: f"{which.capitalize()}, step {formats.count(there[which])}",
+        list(steps),
+        format_func=lambda which: f"{which.capitalize()}, step {formats.count(steps[which])}",
         key=f"generate.checkpoint.{run_id}",
         width=200,
         help=CHECKPOINT_HELP,
     )
-    return picked
+    return which_checkpoint
 
 
 def _class(runtime: Runtime, run_id: str) -> str:
@@ -124,20 +124,20 @@ def _ended(look: JobSnapshot, name: str) -> None:
 
 
 def _made(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
-    """The picture, what it is, and both files."""
+    """The image, its description, and both files."""
     picture, arrays = look.job.results / PICTURE_FILE, look.job.results / ARRAYS_FILE
     if not picture.exists() or not arrays.exists():
-        st.caption("What was made last is gone: press Generate again.")
+        st.caption("The last images were deleted. Press Generate again.")
         return
-    wanted = ImageRequest(**look.request.options)
-    told = _in_words(wanted, int(result["step"]), name)
+    request = ImageRequest(**look.request.options)
+    description = _in_words(request, int(result["step"]), name)
     with Image.open(picture) as opened:
         width = min(max(opened.width, NARROWEST), WIDEST)
-    st.image(picture.read_bytes(), width=width, alt=told)
-    st.caption(words.plain(told))
+    st.image(picture.read_bytes(), width=width, alt=description)
+    st.caption(words.plain(description))
     for warning in result["warnings"]:
         st.caption(words.plain(warning))
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", f"{wanted.run_id} {wanted.label} seed {wanted.seed}")
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", f"{request.run_id} {request.label} seed {request.seed}")
     with st.container(horizontal=True):
         _download("Picture", picture.read_bytes, f"{stem}.png", "image/png")
         _download(
@@ -145,17 +145,17 @@ def _made(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
             arrays.read_bytes,
             f"{stem}.npz",
             "application/octet-stream",
-            "A NumPy .npz: each image as the network made it, values from -1 to 1, and the number"
-            " of its class.",
+            "A NumPy .npz file: each image as the network made it, values from -1 to 1, and its"
+            " class number.",
         )
 
 
-def _in_words(wanted: ImageRequest, step: int, name: str) -> str:
+def _in_words(request: ImageRequest, step: int, name: str) -> str:
     """64 images of quick-0007, class 3, seed 1, by its newest checkpoint (after step 1 050)."""
-    of_class = f", class {wanted.label}" if wanted.label else ""
+    of_class = f", class {request.label}" if request.label else ""
     return (
-        f"{formats.quantity(wanted.count, 'image')} of {name}{of_class}, seed {wanted.seed}, "
-        f"by its {wanted.checkpoint} checkpoint (after step {formats.count(step)})."
+        f"{formats.quantity(request.count, 'image')} of {name}{of_class}, seed {request.seed}, "
+        f"by its {request.checkpoint} checkpoint (after step {formats.count(step)})."
     )
 
 

@@ -1,5 +1,5 @@
 """One slider and a play button that move what several runs looked like after an epoch:
-pictures, histograms, a film.
+images, histograms, a film.
 """
 
 from __future__ import annotations
@@ -64,44 +64,57 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
         tooltip=tooltip,
     )
     top = base.mark_point(opacity=0).encode(y=alt.Y("top:Q"))
-    what = f"Histograms of scores at one epoch: {', '.join(judged.colors)}."
+    description = f"Histograms of scores at one epoch: {', '.join(judged.colors)}."
     rows = frame.assign(series=frame["name"].map(judged.labels))
-    return charts.layered(rows, bars, top, height=height, description=what)
+    return charts.layered(rows, bars, top, height=height, description=description)
 
 
 PLAY_SECONDS = 0.6
-# How often the slider is told its place after a pause: a tick on its way interrupts a redraw or
+# How often the slider is set after a pause: a tick on its way interrupts a redraw or
 # takes the place of its message.
 REMINDERS = 4
 ACROSS = 3
-SAME_INPUTS = (
-    "The same place in these grids was asked for with the same inputs in all of these runs: compare"
-    " image by image."
-)
+SAME_INPUTS = "All runs got the same inputs: compare these grids image by image."
 OTHER_INPUTS = (
-    "These grids were made from different inputs (latents, labels or frames), or by an earlier"
-    " version of this program: compare whole grids, not image by image."
+    "These grids have different inputs (latents, labels or frames), or are of an earlier"
+    " version. Compare whole grids, not single images."
 )
 
 
-def sample_player(store: Store, rows: list[RunRow], key: str, histograms: bool = False) -> None:
-    """The pictures of several runs at one epoch, one kind at a time, and if asked for D's scores
+def sample_player(
+    store: Store,
+    rows: list[RunRow],
+    key: str,
+    histograms: bool = False,
+    colors: dict[str, str] | None = None,
+) -> None:
+    """The images of several runs at one epoch, one kind at a time, and optionally D's scores
     below them, under ONE slider, with a play button.
+
+    `colors`: run_id → color; by default as `run_selection.colors`.
     """
     playing = bool(st.session_state.setdefault(f"{key}.playing", False))
     live = any(row.is_live for row in rows)
     run_every = PLAY_SECONDS if playing else 2.0 if live else None
-    st.fragment(_player, run_every=run_every)(store, rows, key, histograms, playing)
+    colors = colors or run_selection.colors(rows)
+    st.fragment(_player, run_every=run_every)(store, rows, key, histograms, colors, playing)
 
 
-def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed: bool) -> None:
+def _player(
+    store: Store,
+    rows: list[RunRow],
+    key: str,
+    histograms: bool,
+    colors: dict[str, str],
+    timed: bool,
+) -> None:
     """`timed`: whether the fragment's timer is that of playing."""
     if bool(st.session_state[f"{key}.playing"]) != timed:
         st.rerun()  # the page sets the timer; nothing is drawn or advanced before
     run_ids = [row.run_id for row in rows]
     stored = queries.sample_kinds(store, run_ids)
     if not stored:
-        st.info("No samples yet: each run writes its first pictures after its first epoch.")
+        st.info("No samples yet. Each run stores its first images after epoch 1.")
         return
     kind = sample_images.choice(stored, rows, key)
     epochs = queries.sample_epochs(store, run_ids, kind)
@@ -111,7 +124,7 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
         epoch = widgets.epoch_slider(
             max(row.epochs for row in rows), max(epochs), key, any(row.is_live for row in rows)
         )
-        _film_button(store, rows, epochs, kind, key)
+        _film_button(store, rows, epochs, kind, colors, key)
     if len(rows) > 1:
         st.caption(SAME_INPUTS if queries.same_inputs(store, run_ids) else OTHER_INPUTS)
     bars = queries.score_histograms(store, run_ids, epoch) if histograms else pd.DataFrame()
@@ -121,7 +134,6 @@ def _player(store: Store, rows: list[RunRow], key: str, histograms: bool, timed:
                 chart_panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())
             )
         )
-    colors = run_selection.colors(rows)
     for begin in range(0, len(rows), ACROSS):
         for column, row in zip(
             st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False
@@ -169,7 +181,7 @@ def _advance(key: str, newest: int) -> None:
 def _one_run(
     store: Store, row: RunRow, color: str, epoch: int, kind: str, bars: pd.DataFrame, key: str
 ) -> None:
-    """Name, picture, and D's scores where `bars` has some of this run."""
+    """Name, images, and D's scores where `bars` has some of this run."""
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch, kind)
     own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
@@ -186,37 +198,46 @@ def _one_run(
 def _scores_line(judged: list[Group]) -> str:
     """What the bars below the grids are, in their colors."""
     lines = [line for group in judged for line in group.lines]
-    named = [
+    legend = [
         f"<b style='color:{line.color}'>■</b>&nbsp;{html.escape(line.label.lower())}"
         for line in lines
     ]
-    return f"Below each grid: how the scores are spread over {' and '.join(named)}."
+    return f"Below each grid: distribution of the scores of {' and '.join(legend)}."
 
 
-def _film_button(store: Store, rows: list[RunRow], epochs: list[int], kind: str, key: str) -> None:
+def _film_button(
+    store: Store,
+    rows: list[RunRow],
+    epochs: list[int],
+    kind: str,
+    colors: dict[str, str],
+    key: str,
+) -> None:
     """The film is made when the button is pressed, not before."""
     st.download_button(
         "Time-lapse",
-        data=lambda: film(store, rows, epochs, kind),
+        data=lambda: film(store, rows, epochs, kind, colors),
         file_name=f"time-lapse-{kind}-{'-'.join(row.run_id for row in rows)[:80]}.gif",
         mime="image/gif",
         on_click="ignore",
         key=f"{key}.film",
         icon=":material/movie:",
-        help="A GIF of the grids side by side, one frame an epoch (at most 100).",
+        help="A GIF of the grids side by side, one frame per epoch, at most 100.",
     )
 
 
-def film(store: Store, rows: list[RunRow], epochs: list[int], kind: str) -> bytes:
-    """The pictures of one kind of the runs side by side, over the epochs, as an animated GIF."""
-    shown = timelapse.shown_epochs(epochs)
-    strips, colors = [], run_selection.colors(rows)
+def film(
+    store: Store, rows: list[RunRow], epochs: list[int], kind: str, colors: dict[str, str]
+) -> bytes:
+    """The images of one kind of the runs side by side, over the epochs, as an animated GIF."""
+    film_epochs = timelapse.shown_epochs(epochs)
+    strips = []
     for row in rows:
         grids = [
             grid
-            for epoch in shown
+            for epoch in film_epochs
             if (grid := queries.sample(store, row.run_id, epoch, kind)) is not None
         ]
         whole = {grid.epoch: grid.png for grid in grids if sample_images.is_picture(grid.png)}
         strips.append(Strip(row.name, colors[row.run_id], whole))
-    return timelapse.gif(strips, shown)
+    return timelapse.gif(strips, film_epochs)

@@ -1,5 +1,5 @@
-"""The pictures of a run at an epoch, described for those who cannot see them, and the kinds
-of pictures that runs make.
+"""The images of a run at an epoch, with their descriptions, and the kinds
+of images that runs make.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def choice(kinds: list[str], rows: list[RunRow], key: str) -> str:
     )
 
 
-WIDTH = 480  # pixels at most, so that a grid fits into a window 800 high with what stands above it
+WIDTH = 480  # pixels at most: a grid fits into a window 800 pixels high
 BLANK_SIDE = 240
 AWAITED = "The first generated images appear here after epoch 1."
 BLANK_COLOR = (128, 136, 148, 48)  # a veil on light and on dark ground
 
 
 def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = True) -> None:
-    """The newest picture up to `epoch` of a kind, or of the run's first one; before the first one
+    """The newest images up to `epoch` of a kind, or of the run's first kind; before the first image
     of a run that goes on its empty place, and a sentence.
     """
     grid = queries.sample(store, row.run_id, epoch, kind)
@@ -68,7 +68,7 @@ def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = 
         _absent(store, row, kind)
         return
     if not is_picture(grid.png):
-        st.caption(f"The images of epoch {grid.epoch} are damaged and cannot be shown.")
+        st.caption(f"The images of epoch {grid.epoch} are damaged.")
         return
     st.image(grid.png, width=WIDTH, alt=_in_words(row, grid))
     if caption:
@@ -77,10 +77,10 @@ def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = 
 
 
 def _absent(store: Store, row: RunRow, kind: str) -> None:
-    """A run may make other kinds of pictures than the one that is looked at, or none yet."""
+    """A run may make other kinds of images than the selected one, or none yet."""
     others = queries.sample_kinds(store, [row.run_id])
     if others and kind not in others:
-        st.caption(f"This run makes no pictures called “{title(kind, [row])}”.")
+        st.caption(f"This run makes no images called “{title(kind, [row])}”.")
         return
     if row.is_live:
         st.image(_blank(), width=WIDTH, alt="")

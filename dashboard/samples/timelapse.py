@@ -1,4 +1,4 @@
-"""A film of pictures of one kind: those of several runs side by side, one frame an epoch, as
+"""A film of images of one kind: those of several runs side by side, one frame an epoch, as
 an animated GIF.
 """
 
@@ -17,11 +17,11 @@ MOST_COLORS = 256
 GREY_WITHIN = 16  # how far the channels of a pixel may be apart, as at the edges of letters
 COLUMNS = 4
 MARGIN, LINE = 12, 22  # pixels round everything; height of a line of text
-ENLARGED_UP_TO = 2  # so many runs beside each other are shown at twice their size
+ENLARGED_UP_TO = 2  # so many runs side by side are shown at twice their size
 SMALL, LARGE = (
     300,
     640,
-)  # sides of a picture: up to the first it is enlarged, down to the second it is made smaller
+)  # sides of an image: up to the first it is enlarged, down to the second it is made smaller
 WHITE, INK, BLANK = "#ffffff", "#31333f", "#eceef2"
 
 
@@ -29,7 +29,7 @@ WHITE, INK, BLANK = "#ffffff", "#31333f", "#eceef2"
 class Strip:
     """The grids of one run.
 
-    `pngs`: epoch → PNG; `color`: of the square beside the name, as "#rrggbb".
+    `pngs`: epoch → PNG; `color`: of the square next to the name, as "#rrggbb".
     """
 
     name: str
@@ -63,7 +63,7 @@ def gif(strips: list[Strip], epochs: list[int]) -> bytes:
 
 
 def _size(strips: list[Strip]) -> tuple[int, int]:
-    """Of the field of each run, in which its pictures fit: that of the largest one, enlarged
+    """Of the field of each run, in which its images fit: that of the largest one, enlarged
     where there is room.
     """
     sizes = [

@@ -30,8 +30,10 @@ def known_spread(store: Store, question: str) -> tuple[str, float] | None:
     """The study and the standard deviation of its log ratios of time per epoch; None where no
     study has two repeats.
     """
-    asked = [row for row in queries.studies(store) if row.question == question and row.finished > 1]
-    for row in asked[:LOOKED_AT]:
+    finished = [
+        row for row in queries.studies(store) if row.question == question and row.finished > 1
+    ]
+    for row in finished[:LOOKED_AT]:
         effects = study_words.effects(queries.study_results(store, row.study_id))
         spread = pooled_spread(list(effects.values()))
         if spread is not None:
@@ -41,40 +43,37 @@ def known_spread(store: Store, question: str) -> tuple[str, float] | None:
 
 def repeats_suggestion(store: Store, question: str, size: float, comparisons: int) -> str:
     """The repeats that make a true difference of `size` (0.05: 5%) in time per epoch clear."""
-    known = known_spread(store, question)
-    if known is None:
+    stored = known_spread(store, question)
+    if stored is None:
         return (
-            f"How many repeats make a difference of {formats.percent(size)} clear depends on how"
-            " far they scatter, and no stored study of this question has two repeats to show it."
-            " Three show it, and large differences as well; ask again with more."
+            f"How many repeats make a difference of {formats.percent(size)} clear depends on their"
+            " scatter, which no stored study of this question shows. Start with three repeats."
         )
-    study_id, spread = known
+    study_id, spread = stored
     return (
-        f"To make a true difference of {formats.percent(size)} in the time per epoch clear in 8 of"
-        f" 10 such studies takes {study_words.repeats_in_words(spread, size, comparisons)} repeats,"
-        f" if they scatter as in {words.plain(study_id)} ({formats.percent(spread, 1)})."
+        f"A true difference of {formats.percent(size)} in the time per epoch is clear in 8 of 10"
+        f" such studies with {study_words.repeats_in_words(spread, size, comparisons)} repeats, if"
+        f" they scatter as in {words.plain(study_id)} ({formats.percent(spread, 1)})."
     )
 
 
-TIME_HELP = (
-    "From the speed of runs like these that trained on this host. Unknown before there are any."
-)
+TIME_HELP = "From the speed of similar runs on this host. Unknown before the first such run."
 
 
 def seconds(runtime: Runtime, host: Host, designs: Iterable[StudyDesign]) -> float | None:
     """Pure training of all their runs one after another; None while a run is unlike all that
     this host has trained.
     """
-    known: dict[RunSpec, float | None] = {}
+    by_spec: dict[RunSpec, float | None] = {}
     total = 0.0
     for planned in (run for design in designs for run in design.runs):
         alike = planned.spec.model_copy(update={"seed": 0, "name": ""})  # repeats differ in these
-        if alike not in known:
-            known[alike] = _seconds(runtime, host, alike)
-        one = known[alike]
-        if one is None:
+        if alike not in by_spec:
+            by_spec[alike] = _seconds(runtime, host, alike)
+        run_s = by_spec[alike]
+        if run_s is None:
             return None
-        total += one
+        total += run_s
     return total
 
 

@@ -1,4 +1,4 @@
-"""The figures of a study's report: its measures by variant, and its speed beside what the
+"""The figures of a study's report: its measures by variant, and its speed next to what the
 authors of its workload have published.
 """
 
@@ -51,7 +51,12 @@ def _runs(x: alt.X, unit: str) -> alt.Chart:
     dots = alt.Chart().mark_circle(size=70, opacity=0.85)
     return dots.encode(
         x=x,
-        y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False, nice=True)),
+        y=alt.Y(
+            "value:Q",
+            title=None,
+            axis=alt.Axis(format="~g"),
+            scale=alt.Scale(zero=False, nice=True),
+        ),
         color=alt.Color("color:N", scale=None),
         tooltip=[
             alt.Tooltip("variant:N", title="Variant"),
@@ -66,7 +71,7 @@ def _means(x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
     """Of each variant once: a wide bar for the interval, and a tick for the mean."""
     tooltip = [
         alt.Tooltip("mean:Q", title=title, format=".4~g"),
-        alt.Tooltip("low:Q", title="95 % interval from", format=".4~g"),
+        alt.Tooltip("low:Q", title="95% interval from", format=".4~g"),
         alt.Tooltip("high:Q", title="to", format=".4~g"),
     ]
     firsts = alt.Chart().transform_joinaggregate(first="min(repeat)", groupby=["variant"])
@@ -79,25 +84,47 @@ def _means(x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
     )
 
 
-def show_measure(results: pd.DataFrame, measure: str, page: str) -> None:
-    """`measure`: a column of `queries.study_results`; `results` as `queries.study_results`
-    gives them.
+def show_measure(
+    results: pd.DataFrame, measure: str, page: str, is_first_screen: bool = False
+) -> None:
+    """`measure`: a column of `results`, which are rows of `queries.study_results`.
+
+    A first screen gets the chart as plain HTML.
     """
-    shown, frame = study_measures.measure_of(measure, results), study_words.points(results, measure)
+    column, frame = (
+        study_measures.measure_of(measure, results),
+        study_words.points(results, measure),
+    )
     if frame.empty:
         st.caption(study_words.missing(results, measure))
         return
-    draw = partial(variant_points, unit=shown.unit, title=shown.title, mean_word=shown.mean_word)
+    if is_first_screen:
+        st.html(sketch(frame, f"{column.title} ({column.unit})" if column.unit else column.title))
+        return
+    draw = partial(variant_points, unit=column.unit, title=column.title, mean_word=column.mean_word)
     plots.steady_chart(draw, frame, f"{page}.{measure}")
+
+
+def sketch(frame: pd.DataFrame, title: str, height: int = 260) -> str:
+    """As `variant_points`, as HTML."""
+    places = frame["variant_index"].astype(float)
+    dots = list(zip(frame["color"], places, frame["value"].astype(float), strict=True))
+    once = frame.assign(place=places).drop_duplicates("variant_index")
+    columns = (once[name].astype(float) for name in ("place", "mean", "drawn_low", "drawn_high"))
+    lines: list[tuple[str, float, float, list[tuple[float, float]]]] = []
+    for x, mean, low, high in zip(*columns, strict=True):
+        lines.append((palette.NEUTRAL, 3.0, 1.0, [(x - 0.15, mean), (x + 0.15, mean)]))
+        if math.isfinite(low):
+            lines.append((palette.NEUTRAL, 8.0, 0.25, [(x, low), (x, high)]))
+    names = dict(zip(once["place"], once["variant"].astype(str), strict=True))
+    return plots.Sketch(title, "", "", height, {}, lines=lines, dots=dots, names=names).html()
 
 
 HERE = "This study"
 PLACE = ["System", "Devices", "Batch each", "Images/s", "Speed-up"]
 WORDS = (
-    "Simulated CPU cores share one processor and cannot get faster. Beside the speed of this study"
-    " stand the quality of what it generates, where its workload measures one, and its losses,"
-    " means over the last epoch: more devices are worth nothing where the batch that fills them"
-    " learns worse."
+    "Simulated CPU cores share one processor and cannot get faster. Quality and losses are means"
+    " over the last epoch. More devices do not help if the larger batch learns worse."
 )
 
 
@@ -109,13 +136,13 @@ def show_published(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
     lines = speed_ups(results, runs, published) if published else pd.DataFrame()
     if published is None or lines.empty:
         return
-    st.header("Beside what its authors have published", anchor=False)
-    chart, beside = st.columns(2, gap="medium")
+    st.header("Next to published speeds", anchor=False)
+    chart, right = st.columns(2, gap="medium")
     with chart:
         plots.steady_chart(step_charts.speed_up, lines, "study.published_speed_up")
-    with beside:
-        shown = published_table(results, runs, published)
-        tables.show(shown, hide_index=True, key="study.published", height="content")
+    with right:
+        table = published_table(results, runs, published)
+        tables.show(table, hide_index=True, key="study.published", height="content")
     st.caption(f"Dashed: {published.source}. {published.setting} {WORDS}")
 
 
@@ -143,13 +170,13 @@ def speed_ups(
     ]
     rows += [
         (
-            one.system,
-            f"batch {one.batch_size_per_replica} each",
-            one.devices,
-            published.images_per_s(one),
+            speed.system,
+            f"batch {speed.batch_size_per_replica} each",
+            speed.devices,
+            published.images_per_s(speed),
             False,
         )
-        for one in published.speeds
+        for speed in published.speeds
     ]
     frame = pd.DataFrame(rows, columns=["system", "detail", "devices", "rate", "ours"])
     frame = frame.sort_values(["system", "devices"])
@@ -161,34 +188,35 @@ def published_table(
 ) -> pd.DataFrame:
     """A row a variant of the study with its quality and its losses, and a row a published speed."""
     own = _rates(results, runs)
-    known = [name for name in _judging(runs) if name in results and results[name].notna().any()]
+    outcomes = [name for name in _judging(runs) if name in results and results[name].notna().any()]
     fewest = float(own.sort_values("devices")["rate"].iloc[0])
     rows = [
         [
             variant,
             *_place(devices, batch, rate, fewest),
-            *(_mean(results[results["variant"] == variant], name) for name in known),
+            *(_mean(results[results["variant"] == variant], name) for name in outcomes),
         ]
         for variant, devices, batch, rate in own.itertuples(index=False)
     ]
-    first = {one.system: one for one in reversed(published.speeds)}
-    for one in published.speeds:
-        rate, of_first = published.images_per_s(one), published.images_per_s(first[one.system])
-        cells = _place(one.devices, one.batch_size_per_replica, rate, of_first)
-        rows.append([one.system, *cells, *["" for _ in known]])
+    first = {speed.system: speed for speed in reversed(published.speeds)}
+    for speed in published.speeds:
+        rate, of_first = published.images_per_s(speed), published.images_per_s(first[speed.system])
+        cells = _place(speed.devices, speed.batch_size_per_replica, rate, of_first)
+        rows.append([speed.system, *cells, *["" for _ in outcomes]])
     return pd.DataFrame(
-        rows, columns=[*PLACE, *(study_measures.measure_of(name, results).label for name in known)]
+        rows,
+        columns=[*PLACE, *(study_measures.measure_of(name, results).label for name in outcomes)],
     )
 
 
 def _judging(runs: Sequence[RunRow]) -> list[str]:
     """The names of what may choose the best epoch, and of the losses."""
-    known = declared.of(runs[0].workload)
-    return [metric.name for metric in (*known.qualities, *known.losses)]
+    declaration = declared.of(runs[0].workload)
+    return [metric.name for metric in (*declaration.qualities, *declaration.losses)]
 
 
 def _mean(rows: pd.DataFrame, name: str) -> str:
-    """Of the repeats of a variant; how sure it is stands in the table of the study."""
+    """Of the repeats of a variant; its interval is in the table of the study."""
     measure, mean = study_measures.measure_of(name, rows), float(rows[name].mean())
     return "–" if math.isnan(mean) else f"{mean * measure.scale:{measure.form}}"
 
@@ -202,11 +230,11 @@ def _rates(results: pd.DataFrame, runs: Sequence[RunRow]) -> pd.DataFrame:
     (images/s, mean of its repeats).
     """
     by_run = {row.run_id: row for row in runs}
-    found = []
+    rates = []
     for variant, rows in results.dropna(subset=["images_per_s"]).groupby("variant", sort=False):
         row = by_run[rows["run_id"].iloc[0]]
         devices = row.replicas * row.workers
-        found.append(
+        rates.append(
             (variant, devices, row.batch_size_global // devices, float(rows["images_per_s"].mean()))
         )
-    return pd.DataFrame(found, columns=["variant", "devices", "batch", "rate"])
+    return pd.DataFrame(rates, columns=["variant", "devices", "batch", "rate"])

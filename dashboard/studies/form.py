@@ -28,7 +28,7 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class Asked:
-    """What stands in the form, as typed.
+    """The fields of the form, as typed.
 
     `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5%.
     """
@@ -62,7 +62,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Checked:
-    """The study that stands in the form, or field → message for what is wrong with it."""
+    """The study of the form, or field → message for what is wrong with it."""
 
     design: StudyDesign | None
     problems: dict[str, str] = field(default_factory=dict)
@@ -72,8 +72,8 @@ def show(runtime: Runtime) -> None:
     """The whole form, and on the right what the study will take."""
     form, summary = st.columns([2, 1], gap="large")
     with form:
-        asked = _fields()
-    checked = check(asked)
+        typed = _fields()
+    checked = check(typed)
     with summary:
         st.header("This study")
         for message in checked.problems.values():
@@ -81,22 +81,22 @@ def show(runtime: Runtime) -> None:
         if checked.design is None:
             return
         _what_it_takes(runtime, checked.design)
-        if asked.question != "seed":
+        if typed.question != "seed":
             compared = max(planned.index for planned in checked.design.runs)
             st.caption(
-                estimates.repeats_suggestion(runtime.store, asked.question, asked.share, compared)
+                estimates.repeats_suggestion(runtime.store, typed.question, typed.share, compared)
             )
         if actions.button(
             "Start study", type="primary", icon=":material/play_arrow:", width="stretch"
         ):
             _start(runtime, checked.design)
-        widgets.command_line(asked.command())
+        widgets.command_line(typed.command())
 
 
-def check(asked: Asked) -> Checked:
+def check(typed: Asked) -> Checked:
     """What the form says, refused or accepted."""
     try:
-        return Checked(asked.design())
+        return Checked(typed.design())
     except SpecError as error:
         return Checked(None, error.by_field())
 
@@ -111,22 +111,21 @@ def _fields() -> Asked:
         wrap=True,
         key=f"{PREFIX}question",
     )
-    chosen = QUESTIONS[str(question)]
-    st.caption(f"{chosen.asks}{f' ({chosen.source})' if chosen.source else ''}")
+    selected = QUESTIONS[str(question)]
+    st.caption(f"{selected.asks}{f' ({selected.source})' if selected.source else ''}")
     values = st.text_input(
         "Values to compare",
-        ",".join(str(value) for value in chosen.values),
+        ",".join(str(value) for value in selected.values),
         key=f"{PREFIX}values.{question}",
-        help="Two or more, with commas between them. One run for each of them and each repeat.",
+        help="Two or more, separated by commas. Each value is trained once per repeat.",
     )
-    base, epochs, repeats, share = _size(str(question), "seed" in chosen.options)
+    base, epochs, repeats, share = _size(str(question), "seed" in selected.options)
     sets = st.text_input(
         "Further options",
         key=f"{PREFIX}sets",
         placeholder="such as replicas=2 precision=float32",
         help=(
-            "Any option of a run as key=value, with spaces between them; the names stand in"
-            " docs/training.md and in `train --help`."
+            "Options of a run as key=value, separated by spaces. `train --help` lists their names."
         ),
     )
     return Asked(str(question), base, values, repeats, epochs, sets, share)
@@ -165,8 +164,8 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
         key=f"{PREFIX}difference",
         disabled=asks_for_seeds,
         help=(
-            "The smallest difference in time per epoch that you want told from noise. Beside the"
-            " form stands how many repeats that takes."
+            "The smallest difference in time per epoch to detect. The repeats that it takes are"
+            " shown next to the form."
         ),
     )
     return base, epochs.strip(), repeats.strip(), float(share)
@@ -199,9 +198,8 @@ def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
     )
     order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
     st.caption(
-        "One after another, each in a process of its own, interleaved:"
-        f" {order}{' → …' if count > 6 else ''}. A machine that slows down in the meantime slows"
-        " all of them alike."
+        f"One after another, interleaved: {order}{' → …' if count > 6 else ''}. If the machine"
+        " slows down meanwhile, all values slow down alike."
     )
 
 

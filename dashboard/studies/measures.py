@@ -44,25 +44,25 @@ class Measure:
 TIME, USUAL_OUTCOME, FASTER = "epoch_seconds", "spread_ratio", "speed_up"
 MEAN_HELP = "Mean over the last epoch that has it."
 OUTCOME_HELP = (
-    "What the variants are compared in, beside time. Numbers that an evaluation measures on"
-    " checkpoints are offered once one of the runs has been measured."
+    "What the variants are compared by, in addition to time. Scores of an evaluation are offered"
+    " once a run has been evaluated."
 )
 LOSS_HELP = f"{MEAN_HELP} A loss of a GAN is no measure of its images."
 MEASURES = {
     "epoch_seconds": Measure(
         "Time per epoch",
         "s",
-        help="Median of a run's epochs after the first, which holds the compiling.",
+        help="Median of a run's epochs after the first, which includes compiling.",
     ),
     "steady_step": Measure(
         "Steady step",
         "ms",
         scale=1000.0,
-        help="Median time of a training step, compiling left out.",
+        help="Median time of a training step, without compiling.",
     ),
-    "images_per_s": Measure("Images/s", "", ",.0f", help="Steady rate, all replicas together."),
+    "images_per_s": Measure("Images/s", "", ",.0f", help="Steady rate of all replicas together."),
     "compile": Measure(
-        "Compile", "s", help="What the first step took beyond a steady one.", by_factors=False
+        "Compile", "s", help="Time of the first step beyond a steady step.", by_factors=False
     ),
     "memory_bytes": Measure(
         "Memory, peak", "GB", ".2f", 1e-9, "Highest resident memory of the trainer's process."
@@ -72,8 +72,8 @@ MEASURES = {
         "real ones = 1",
         ".2f",
         help=(
-            "How much the generated images differ, over how much the real ones do. Near 0: they are"
-            " all alike."
+            "Spread of the generated images divided by that of the real ones. Near 0: all images"
+            " are alike."
         ),
         by_factors=False,
     ),
@@ -95,17 +95,17 @@ def measure_of(name: str, results: pd.DataFrame) -> Measure:
         return MEASURES[name]
     if name == FASTER:
         return SPEED_UP
-    known = _declared(results)
-    metric = next(metric for metric in known.compared if metric.name == name)
+    declaration = _declared(results)
+    metric = next(metric for metric in declaration.compared if metric.name == name)
     if metric.role == "loss":
         return Measure(
-            known.loss_title(metric), metric.unit, ".3f", help=LOSS_HELP, by_factors=False
+            declaration.loss_title(metric), metric.unit, ".3f", help=LOSS_HELP, by_factors=False
         )
     return Measure(metric.title, metric.unit, help=MEAN_HELP, by_factors=False)
 
 
 def measures(results: pd.DataFrame) -> dict[str, Measure]:
-    """What these results can tell: what the workloads declare stands before the last measure.
+    """The measures of these results: what the workloads declare is before the last measure.
 
     A number that a job measures on a checkpoint is left out where it has not.
     """
@@ -122,14 +122,15 @@ def measures(results: pd.DataFrame) -> dict[str, Measure]:
 
 
 def _declared(results: pd.DataFrame) -> Declared:
-    return declared.together(results["workload"])
+    losses = results["loss_option"] if "loss_option" in results else [""] * len(results)
+    return declared.together_with_losses(zip(results["workload"], losses, strict=True))
 
 
 def outcomes(results: pd.DataFrame, question: Question | None = None) -> list[str]:
-    """The measures that a run of this study has, by name, but the time that stands beside them:
+    """The measures that a run of this study has, by name, except the time:
     first the spread of images, or the speed-up where the question is about speed.
     """
     about_speed = question is not None and question.is_about_speed
     names = [FASTER, *measures(results)] if about_speed else list(measures(results))
-    there = [name for name in names if name != TIME and results[name].notna().any()]
-    return sorted(there, key=lambda name: name != (FASTER if about_speed else USUAL_OUTCOME))
+    measured = [name for name in names if name != TIME and results[name].notna().any()]
+    return sorted(measured, key=lambda name: name != (FASTER if about_speed else USUAL_OUTCOME))

@@ -1,4 +1,4 @@
-"""Variants of one setting beside each other.
+"""Variants of one setting side by side.
 
 As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
 """
@@ -55,14 +55,14 @@ def pay_back(
             alt.Tooltip("seconds:Q", title="Seconds", format=",.1f"),
         ],
     }
-    drawn = alt.Chart().mark_line(strokeWidth=2.5).encode(**encoding)
+    curves = alt.Chart().mark_line(strokeWidth=2.5).encode(**encoding)
     dot = alt.Chart(met).mark_circle(size=130, opacity=1).encode(**encoding)
     title = heading(
         "When is compiling paid back?",
         f"A dot marks the step at which a variant has caught up with {first}.",
     )
-    what = "Seconds of compiling and training over the steps, a line for each variant."
-    return layered(lines, drawn, dot, title=title, description=what, height=height)
+    description = "Seconds of compiling and training over the steps, a line for each variant."
+    return layered(lines, curves, dot, title=title, description=description, height=height)
 
 
 def loss_curves(
@@ -104,9 +104,11 @@ def loss_curves(
     line = base.mark_line(strokeWidth=2).encode(strokeDash=dash)
     reader = base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip)
     layers = (ground(), line, reader.add_params(drag()))
-    what = f"{metric.title} over the training steps, a line for each variant."
+    description = f"{metric.title} over the training steps, a line for each variant."
     title = metric.title
-    return layered(frame, *layers, title=title, description=what, height=height, usermeta=CANVAS)
+    return layered(
+        frame, *layers, title=title, description=description, height=height, usermeta=CANVAS
+    )
 
 
 def _lines() -> alt.Legend:

@@ -37,7 +37,7 @@ ACROSS = 2
 LABELS = {"xla": "XLA", "precision": "precision"}
 TABLE_HELP = (
     "Medians over the runs of a variant. First call: the first training call, one step long."
-    " Compile: what it took beyond a steady step. Steady step: median over the later calls."
+    " Compile: its time beyond a steady step. Steady step: median over the later calls."
 )
 
 
@@ -46,70 +46,70 @@ def show(runtime: Runtime, option: str) -> None:
     made of, whether the losses agree.
     """
     store = runtime.store
-    chosen = pick_set(store, option)
-    if chosen is None:
+    comparable = pick_set(store, option)
+    if comparable is None:
         how_to_start(runtime, option)
         return
-    medians = queries.variant_medians(store, chosen.variants)
-    pay_back(store, chosen, medians)
-    table(chosen, medians)
-    kernels(store, chosen)
-    work(store, chosen)
-    losses(store, chosen)
+    medians = queries.variant_medians(store, comparable.variants)
+    pay_back(store, comparable, medians)
+    table(comparable, medians)
+    kernels(store, comparable)
+    work(store, comparable)
+    losses(store, comparable)
 
 
 def pick_set(store: Store, option: str) -> ComparableSet | None:
     """One set of runs that differ in `option` only, from `?run=…` or the newest; None when
     there is none.
     """
-    asked = st.query_params.get("run", "")
-    sets = _offered(store, option, asked)
+    address_run = st.query_params.get("run", "")
+    sets = _offered(store, option, address_run)
     if not sets:
         return None
     by_oldest = {_oldest(comparable): comparable for comparable in sets}
-    shown = next(
-        (oldest for oldest, comparable in by_oldest.items() if asked in _run_ids(comparable)),
+    current = next(
+        (oldest for oldest, comparable in by_oldest.items() if address_run in _run_ids(comparable)),
         next(iter(by_oldest)),
     )
-    picked = st.selectbox(
+    selected = st.selectbox(
         f"Runs that differ in {LABELS[option]} only",
         list(by_oldest),
-        index=list(by_oldest).index(shown),
+        index=list(by_oldest).index(current),
         format_func=lambda oldest: _set_label(by_oldest[oldest]),
     )
-    if picked != shown:
-        st.query_params["run"] = picked
-    return by_oldest[picked]
+    if selected != current:
+        st.query_params["run"] = selected
+    return by_oldest[selected]
 
 
-def _offered(store: Store, option: str, asked: str) -> list[ComparableSet]:
-    """Without hidden runs; all where none is left without them.
+def _offered(store: Store, option: str, address_run: str) -> list[ComparableSet]:
+    """Without hidden runs; all sets if only hidden ones are left.
 
-    That of a run that is `asked` for is there in any case.
+    That of a run that is `address_run` for is there in any case.
     """
     sets = queries.comparable_sets(store, option)
-    shown = {row.run_id for row in run_selection.runs(store, (asked,))}
-    found = []
+    visible = {row.run_id for row in run_selection.runs(store, (address_run,))}
+    visible_sets = []
     for comparable in sets:
-        kept = {
+        visible_runs = {
             value: left
             for value, rows in comparable.runs.items()
-            if (left := tuple(row for row in rows if row.run_id in shown))
+            if (left := tuple(row for row in rows if row.run_id in visible))
         }
-        if len(kept) > 1:
-            found.append(replace(comparable, runs=kept))
-        elif asked in _run_ids(comparable):
-            found.append(comparable)
-    return found or sets
+        if len(visible_runs) > 1:
+            visible_sets.append(replace(comparable, runs=visible_runs))
+        elif address_run in _run_ids(comparable):
+            visible_sets.append(comparable)
+    return visible_sets or sets
 
 
 def how_to_start(runtime: Runtime, option: str) -> None:
     """Which runs are missing, and the way to start them."""
     first, second, *_ = (value_name(option, value) for value in RunSpec.options()[option].choices)
     st.info(
-        f"No two stored runs differ in {LABELS[option]} alone yet. Start the same run twice, once"
-        f" with {first} and once with {second}, everything else as it is, the seed too: their times"
-        " and curves appear here as soon as both have ended. A study queues them for you."
+        f"No two stored runs differ only in {LABELS[option]}. Start the same run twice with the"
+        f" same seed, once with {first} and once with {second}: times and curves appear here"
+        " after both end. A study queues them for you."
     )
     with st.container(horizontal=True):
         st.page_link(places.LAUNCH, label="Start a run", icon=":material/rocket_launch:")
@@ -136,32 +136,35 @@ def how_to_start(runtime: Runtime, option: str) -> None:
         )
 
 
-def pay_back(store: Store, chosen: ComparableSet, medians: pd.DataFrame) -> None:
+def pay_back(store: Store, comparable: ComparableSet, medians: pd.DataFrame) -> None:
     """When compiling is paid back: lines over the steps, and a sentence for each variant but
     the first.
     """
-    names = {value: value_name(chosen.option, value) for value in chosen.runs}
+    names = {value: value_name(comparable.option, value) for value in comparable.runs}
     times = zip(medians["variant"], medians["compile"], medians["steady_step"], strict=True)
     costs = {names[value]: Cost(compile_s, step_s) for value, compile_s, step_s in times}
-    steps = max(queries.progress(store, rows[0].run_id).last_step for rows in chosen.runs.values())
+    steps = max(
+        queries.progress(store, rows[0].run_id).last_step for rows in comparable.runs.values()
+    )
     plots.chart(
-        variant_charts.pay_back(costs, _colors(chosen), steps), key=f"{chosen.option}.pay_back"
+        variant_charts.pay_back(costs, _colors(comparable), steps),
+        key=f"{comparable.option}.pay_back",
     )
     first, *others = costs
     for other in others:
         st.markdown(words.break_even((first, costs[first]), (other, costs[other])))
 
 
-def table(chosen: ComparableSet, medians: pd.DataFrame) -> None:
+def table(comparable: ComparableSet, medians: pd.DataFrame) -> None:
     """Start, speed and memory of each variant.
 
     `medians` as `queries.variant_medians` gives them.
     """
     usual = medians["steady_step"].iloc[0]
     device = medians["device_peak_bytes"].notna().any()
-    shown = pd.DataFrame(
+    columns = pd.DataFrame(
         {
-            "Variant": [value_name(chosen.option, value) for value in medians["variant"]],
+            "Variant": [value_name(comparable.option, value) for value in medians["variant"]],
             "Runs": [str(runs) for runs in medians["runs"]],
             **{
                 label: [formats.timing(_known(value)) for value in medians[name]]
@@ -178,12 +181,9 @@ def table(chosen: ComparableSet, medians: pd.DataFrame) -> None:
         }
     )
     st.header("What each costs", help=TABLE_HELP)
-    tables.show(shown, hide_index=True, key=f"{chosen.option}.table")
+    tables.show(columns, hide_index=True, key=f"{comparable.option}.table")
     if medians["runs"].min() < 3:
-        st.caption(
-            "Fewer than three runs of a kind: start it again with other seeds, and the medians get"
-            " steadier."
-        )
+        st.caption("Fewer than three runs per variant: more seeds make the medians steadier.")
 
 
 COUNTS = {
@@ -193,9 +193,9 @@ COUNTS = {
     "fusions": "Of these, fusions",
 }
 COUNTS_HELP = (
-    "Counted in the traced graph and in XLA's own text of the forward and backward pass. Before:"
-    " each instruction would be a kernel. After: XLA has removed some and put others together into"
-    " fusions. A dash: XLA compiles nothing, or 'Count kernels' was not set."
+    "Counted in the traced graph and in XLA's text of the forward and backward pass. Before:"
+    " each instruction would be a kernel. After: XLA has removed some and merged others into"
+    " fusions. A dash: XLA compiles nothing, or 'Count kernels' is not set."
 )
 TIMES = {
     "trace": "Trace",
@@ -205,14 +205,14 @@ TIMES = {
 }
 
 
-def kernels(store: Store, chosen: ComparableSet) -> None:
+def kernels(store: Store, comparable: ComparableSet) -> None:
     """How much a step is made of, before and after XLA has put operations together."""
-    counts = queries.variant_kernels(store, chosen.variants)
+    counts = queries.variant_kernels(store, comparable.variants)
     if counts.empty:
         return
-    shown = pd.DataFrame(
+    columns = pd.DataFrame(
         {
-            "Variant": [value_name(chosen.option, value) for value in counts["variant"]],
+            "Variant": [value_name(comparable.option, value) for value in counts["variant"]],
             **{
                 label: [formats.count(_known(value)) for value in counts[name]]
                 for name, label in COUNTS.items()
@@ -220,51 +220,48 @@ def kernels(store: Store, chosen: ComparableSet) -> None:
         }
     )
     st.header("What a step is made of", help=COUNTS_HELP)
-    tables.show(shown, hide_index=True, key=f"{chosen.option}.kernels")
+    tables.show(columns, hide_index=True, key=f"{comparable.option}.kernels")
     if counts["kernels_after"].isna().all():
         st.caption(
-            "Kernels and fusions are counted in runs with XLA jit and 'Count kernels' set on"
-            " Launch."
+            "Kernels and fusions are counted in runs with XLA jit and 'Count kernels'. Set both"
+            " on Launch."
         )
 
 
-def work(store: Store, chosen: ComparableSet) -> None:
+def work(store: Store, comparable: ComparableSet) -> None:
     """Where a step's time goes in each variant that was profiled."""
-    profiles = queries.variant_profiles(store, chosen.variants)
+    profiles = queries.variant_profiles(store, comparable.variants)
     if profiles.empty:
-        st.caption(
-            "Where a step's time goes is shown here for runs with 'Profile steps' set on Launch."
-        )
+        st.caption("Set 'Profile steps' on Launch to see where a step's time goes.")
         return
-    named = profiles.assign(
-        variant=[value_name(chosen.option, value) for value in profiles["variant"]]
+    shares = profiles.assign(
+        variant=[value_name(comparable.option, value) for value in profiles["variant"]]
     )
-    plots.steady_chart(step_charts.by_variant, named, f"{chosen.option}.work")
+    plots.steady_chart(step_charts.by_variant, shares, f"{comparable.option}.work")
 
 
-def losses(store: Store, chosen: ComparableSet) -> None:
+def losses(store: Store, comparable: ComparableSet) -> None:
     """The losses of runs of the same seed laid over each other, and how far they are apart."""
     st.header(
         "Are the losses the same?",
-        help="From the same seed: the same first weights, images and noise, step by step.",
+        help="With the same seed: the same first weights, images and noise in each step.",
     )
-    pairs = chosen.of_one_seed()
+    pairs = comparable.of_one_seed()
     if not pairs:
         st.caption(
-            "No two of these runs have the same seed, so their curves cannot be compared step by"
-            " step."
+            "No two of these runs have the same seed. Their losses cannot be compared step by step."
         )
         return
-    names = {row.run_id: value_name(chosen.option, value) for value, row in pairs.items()}
-    all_colors = _colors(chosen)
+    names = {row.run_id: value_name(comparable.option, value) for value, row in pairs.items()}
+    all_colors = _colors(comparable)
     colors = {name: all_colors[name] for name in names.values()}
-    plots.zoom_line(chosen.option)
-    known = queries.declared_of(store, list(names)).losses
-    for begin in range(0, len(known), ACROSS):
-        beside = known[begin : begin + ACROSS]
-        for column, loss in zip(st.columns(ACROSS, gap="medium"), beside, strict=False):
+    plots.zoom_line(comparable.option)
+    loss_metrics = queries.declared_of(store, list(names)).losses
+    for begin in range(0, len(loss_metrics), ACROSS):
+        row_metrics = loss_metrics[begin : begin + ACROSS]
+        for column, loss in zip(st.columns(ACROSS, gap="medium"), row_metrics, strict=False):
             with column:
-                _loss_curves(store, chosen.option, names, colors, loss)
+                _loss_curves(store, comparable.option, names, colors, loss)
                 for sentence in _parities(store, names, loss):
                     st.caption(sentence)
 
@@ -300,35 +297,39 @@ def _parities(store: Store, names: dict[str, str], loss: Metric) -> list[str]:
     ]
 
 
-def _colors(chosen: ComparableSet) -> dict[str, str]:
-    """Each variant in the color of the run that stands for it, or another where two would be
+def _colors(comparable: ComparableSet) -> dict[str, str]:
+    """Each variant in the color of its first run, or another where two would be
     equal.
     """
-    rows = {**{value: rows[0] for value, rows in chosen.runs.items()}, **chosen.of_one_seed()}
-    colors = palette.distinct([rows[value].color for value in chosen.runs])
+    rows = {
+        **{value: rows[0] for value, rows in comparable.runs.items()},
+        **comparable.of_one_seed(),
+    }
+    colors = palette.distinct([rows[value].color for value in comparable.runs])
     return {
-        value_name(chosen.option, value): color
-        for value, color in zip(chosen.runs, colors, strict=True)
+        value_name(comparable.option, value): color
+        for value, color in zip(comparable.runs, colors, strict=True)
     }
 
 
-def _run_ids(one: ComparableSet) -> list[str]:
-    return [run_id for run_ids in one.variants.values() for run_id in run_ids]
+def _run_ids(comparable: ComparableSet) -> list[str]:
+    return [run_id for run_ids in comparable.variants.values() for run_id in run_ids]
 
 
-def _oldest(one: ComparableSet) -> str:
+def _oldest(comparable: ComparableSet) -> str:
     """A name for the set that stays when more runs join it."""
     return min(
-        (row for rows in one.runs.values() for row in rows), key=lambda row: row.created_at
+        (row for rows in comparable.runs.values() for row in rows), key=lambda row: row.created_at
     ).run_id
 
 
-def _set_label(one: ComparableSet) -> str:
-    row = next(iter(one.runs.values()))[0]
+def _set_label(comparable: ComparableSet) -> str:
+    row = next(iter(comparable.runs.values()))[0]
     counts = ", ".join(
-        f"{value_name(one.option, value)} ({len(rows)})" for value, rows in one.runs.items()
+        f"{value_name(comparable.option, value)} ({len(rows)})"
+        for value, rows in comparable.runs.items()
     )
-    return f"{counts} · {_settings(row, one.option)}"
+    return f"{counts} · {_settings(row, comparable.option)}"
 
 
 def _settings(row: RunRow, without: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, run_selection, tables, widgets, words
+from dashboard import actions, palette, rendering, run_selection, tables, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
 from dashboard.studies import figures
@@ -30,6 +30,7 @@ TITLES = {
     "paper": "The paper",
 }
 LOOK_AGAIN_S = 2.0
+OUTCOME, BY_CHANCE = "study.outcome", "seed"  # a key of the address; the question about chance
 
 
 def show(runtime: Runtime) -> None:
@@ -46,6 +47,7 @@ def show(runtime: Runtime) -> None:
         actions.offer_examples(runtime, PAGE)
         return
     study_id, was_live = study.study_id, study.is_live
+    is_first_screen = rendering.is_first_render(PAGE)
 
     @st.fragment(run_every=LOOK_AGAIN_S if was_live else None)
     def panel() -> None:
@@ -56,9 +58,11 @@ def show(runtime: Runtime) -> None:
             st.rerun()
         runs = queries.study_runs(runtime.store, study_id)
         progress(runtime, now, runs)
-        report(runtime.store, now, runs)
+        report(runtime.store, now, runs, is_first_screen)
 
     panel()
+    if is_first_screen:
+        rendering.rest_follows("Numbers and images")
 
 
 def picker(store: Store) -> StudyRow | None:
@@ -66,18 +70,18 @@ def picker(store: Store) -> StudyRow | None:
 
     None: there is none.
     """
-    asked = st.query_params.get("study", "")
-    rows = {row.study_id: row for row in run_selection.studies(store, asked)}
+    address_study = st.query_params.get("study", "")
+    rows = {row.study_id: row for row in run_selection.studies(store, address_study)}
     if not rows:
         return None
-    if asked and asked not in rows:
+    if address_study and address_study not in rows:
         st.warning(
-            f"Study {words.plain(asked[: widgets.MOST_LETTERS])} is not stored here; showing the"
-            " newest instead."
+            f"Study {words.plain(address_study[: widgets.MOST_LETTERS])} is not stored here."
+            " The newest study is shown."
         )
-    chosen = asked if asked in rows else next(iter(rows))
-    if st.session_state.get(PICKED) != chosen:
-        st.session_state[PICKED] = chosen
+    study_id = address_study if address_study in rows else next(iter(rows))
+    if st.session_state.get(PICKED) != study_id:
+        st.session_state[PICKED] = study_id
     st.selectbox(
         "Study",
         list(rows),
@@ -86,7 +90,7 @@ def picker(store: Store) -> StudyRow | None:
         key=PICKED,
         on_change=_to_address,
     )
-    return rows[chosen]
+    return rows[study_id]
 
 
 def _to_address() -> None:
@@ -96,13 +100,10 @@ def _to_address() -> None:
 def why_none(store: Store) -> str:
     """What the page says where it has no study to show."""
     if queries.studies(store):
-        return (
-            "The runs of all studies are hidden. The switch above the table of Runs shows them,"
-            " here too."
-        )
+        return "All runs of studies are hidden. To show them, turn on hidden runs on the Runs page."
     return (
-        "No study is stored yet. A study starts several runs that differ in one thing, and says"
-        " what that thing does."
+        "No study is stored yet. A study trains several runs that differ in one option and"
+        " measures its effect."
     )
 
 
@@ -121,7 +122,7 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
     )
     run_ids = [row.run_id for row in runs]
     with st.container(horizontal=True, vertical_alignment="center"):
-        # What is always there comes first, so that it stays in its place when the others come and
+        # The permanent link comes first, so that it stays in its place when others come and
         # go.
         st.page_link(
             places.COMPARE,
@@ -154,27 +155,44 @@ def _do(action: Callable[[], None]) -> None:
         st.rerun()
 
 
-def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
-    """Sentences, two charts, one table, how many repeats would tell; a sentence instead while
-    there is nothing to say.
-    """
+def report(
+    store: Store, study: StudyRow, runs: list[RunRow], is_first_screen: bool = False
+) -> None:
+    """Sentences, two charts, a table, the repeats that a difference needs, images."""
     results = queries.study_results(store, study.study_id)
     if results["seconds"].isna().all():
-        st.info("The report appears here as soon as the first run has numbers.")
+        st.info("The report appears here when the first run has numbers.")
         return
     st.caption(
         f"{study_words.conditions(queries.conditions(store, [row.run_id for row in runs]))}."
     )
-    by_chance = study.question == "seed"
+    by_chance = study.question == BY_CHANCE
     if study.is_live and not by_chance:
         st.info(study_words.early_looks(), icon=":material/visibility:")
-    sentences = [study_words.scatter(results)] if by_chance else study_words.sentences(results)
-    for sentence in sentences:
-        st.markdown(f"- {sentence}")
-    drawn = (study_measures.TIME, _outcome(results, study.question))
-    for column, measure in zip(st.columns(2, gap="medium"), drawn, strict=True):
+    measures = _drawn(results, study.question)
+    st.markdown("\n".join(f"- {line}" for line in _headlines(results, study.question, measures)))
+    drawn = measures[:1] if is_first_screen else measures
+    for column, measure in zip(st.columns(2, gap="medium"), drawn, strict=False):
         with column:
-            figures.show_measure(results, measure, "study")
+            figures.show_measure(results, measure, "study", is_first_screen)
+    if is_first_screen:
+        return
+    _pick_outcome(results, study.question)
+    _numbers(results, runs, by_chance)
+    st.header("Images of the first repeat")
+    first_repeat = [row for row in runs if row.repeat == 1]
+    players.sample_player(store, first_repeat, "study.samples", colors=_colors(results))
+
+
+def _colors(results: pd.DataFrame) -> dict[str, str]:
+    """run_id → the color of its variant in the charts."""
+    return {
+        run_id: palette.run_color(variant)
+        for run_id, variant in zip(results["run_id"], results["variant_index"], strict=True)
+    }
+
+
+def _numbers(results: pd.DataFrame, runs: list[RunRow], by_chance: bool) -> None:
     st.header("Means and how sure they are")
     tables.show(
         study_words.table(results), hide_index=True, key="study.table", column_config=_help(results)
@@ -183,29 +201,50 @@ def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     if not by_chance:
         st.caption(study_words.repeats(results))
     figures.show_published(results, runs)
-    st.header("Images of the first repeat")
-    players.sample_player(store, [row for row in runs if row.repeat == 1], key="study.samples")
 
 
-def _outcome(results: pd.DataFrame, question: str) -> str:
-    """What the study is asked for beside time: any measure that one of its runs has."""
-    there = study_measures.outcomes(results, QUESTIONS.get(question))
-    if not there:
-        return study_measures.USUAL_OUTCOME
-    picked = st.selectbox(
-        "Outcome",
-        there,
-        format_func=lambda name: study_measures.measure_of(name, results).title,
-        key="study.outcome",
-        bind="query-params",
-        help=study_measures.OUTCOME_HELP,
-        width=320,
-    )
-    return str(picked)
+def _drawn(results: pd.DataFrame, question: str) -> tuple[str, str]:
+    """The measures of the two charts, the one that the question asks for first."""
+    outcomes = study_measures.outcomes(results, QUESTIONS.get(question))
+    usual = outcomes[0] if outcomes else study_measures.USUAL_OUTCOME
+    selected = st.session_state.get(OUTCOME, st.query_params.get(OUTCOME, usual))
+    outcome = str(selected) if selected in outcomes else usual
+    if _asks_for_time(question):
+        return study_measures.TIME, outcome
+    return outcome, study_measures.TIME
+
+
+def _asks_for_time(question: str) -> bool:
+    declared_question = QUESTIONS.get(question)
+    return declared_question is None or declared_question.is_about_speed or question == BY_CHANCE
+
+
+def _headlines(results: pd.DataFrame, question: str, measures: tuple[str, str]) -> list[str]:
+    if question == BY_CHANCE:
+        return [study_words.scatter(results)]
+    times = study_words.sentences(results)
+    if _asks_for_time(question):
+        return times
+    return [*filter(None, [study_words.outcome(results, measures[0])]), *times]
+
+
+def _pick_outcome(results: pd.DataFrame, question: str) -> None:
+    """Any measure that a run of the study has, but the time per epoch."""
+    outcomes = study_measures.outcomes(results, QUESTIONS.get(question))
+    if outcomes:
+        st.selectbox(
+            "Outcome",
+            outcomes,
+            format_func=lambda name: study_measures.measure_of(name, results).title,
+            key=OUTCOME,
+            bind="query-params",
+            help=study_measures.OUTCOME_HELP,
+            width=320,
+        )
 
 
 def _help(results: pd.DataFrame) -> dict[str, Any]:
     return {
-        one.label: st.column_config.TextColumn(help=one.help or None)
-        for one in study_measures.measures(results).values()
+        measure.label: st.column_config.TextColumn(help=measure.help or None)
+        for measure in study_measures.measures(results).values()
     }

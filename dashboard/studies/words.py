@@ -31,13 +31,10 @@ from gan_runtime.studies.statistics import (
     repeats_needed,
 )
 
-CUT_OFF = (
-    "A grey bar in a chart is the 95 % interval of one variant by itself, cut off where it goes far"
-    " beyond the runs."
-)
+CUT_OFF = "A grey bar in a chart is the 95% interval of one variant, cut off far beyond the runs."
 UNCORRECTED = (
-    "Nothing is corrected across measures, studies or figures: of 20 that have no effect about"
-    f" {round(20 * (1.0 - LEVEL))} is “clear” by chance."
+    "Nothing is corrected across measures, studies or figures: without any effect, about"
+    f" {round(20 * (1.0 - LEVEL))} of 20 is “clear” by chance."
 )
 SIZES = (0.02, 0.05, 0.10)  # differences for which the report says how many repeats they need
 FULLY_SHOWN = 0.75  # of the range of the points: how far beyond them an interval is drawn
@@ -67,8 +64,8 @@ def comparisons(results: pd.DataFrame) -> int:
 def effects(results: pd.DataFrame, measure: str = "epoch_seconds") -> dict[str, Difference]:
     """Variant → its difference from the first, of those that have one."""
     others = list(dict.fromkeys(results["variant"]))[1:]
-    known = {str(variant): against_first(results, measure, variant) for variant in others}
-    return {variant: effect for variant, effect in known.items() if effect is not None}
+    differences = {str(variant): against_first(results, measure, variant) for variant in others}
+    return {variant: effect for variant, effect in differences.items() if effect is not None}
 
 
 def sentences(results: pd.DataFrame) -> list[str]:
@@ -77,8 +74,22 @@ def sentences(results: pd.DataFrame) -> list[str]:
     return [sentence(variant, first, effect) for variant, effect in effects(results).items()]
 
 
+def outcome(results: pd.DataFrame, measure: str) -> str:
+    """**Spread of images** (real ones = 1): batch 64 0.60; batch 512 0.41 (clear). Empty before a
+    run has measured it.
+    """
+    column, compared = measure_of(measure, results), effects(results, measure)
+    parts = []
+    for variant, runs in results.dropna(subset=[measure]).groupby("variant", sort=False):
+        interval = _interval(runs[measure] * column.scale, column)
+        against = f" ({compared[str(variant)].sureness})" if str(variant) in compared else ""
+        parts.append(f"{plain(str(variant))} {interval.mean:{column.form}}{against}")
+    unit = f" ({column.unit})" if column.unit else ""
+    return f"**{plain(column.title)}**{unit}: {'; '.join(parts)}." if parts else ""
+
+
 def sentence(variant: str, reference: str, effect: Difference) -> str:
-    """Such as: **batch 512** takes 38 % less time per epoch than batch 64 (× 0.62, 0.60 to
+    """Such as: **batch 512** takes 38% less time per epoch than batch 64 (× 0.62, 0.60 to
     0.64: clear).
     """
     return (
@@ -88,7 +99,7 @@ def sentence(variant: str, reference: str, effect: Difference) -> str:
 
 
 def amount(ratio: float, what: str) -> str:
-    """How a time stands to another one: 38 % less time per epoch than · 5.0 × as long per
+    """A ratio of two times in words: 38% less time per epoch than · 5.0 × as long per
     step as.
     """
     if abs(1.0 - ratio) < 0.005:
@@ -125,21 +136,21 @@ def levels(results: pd.DataFrame) -> str:
         else f"the comparison with the first variant holds at {formats.percent(LEVEL)}"
     )
     return (
-        f"In brackets: the {formats.percent(LEVEL)} interval of the mean, for each number by itself"
-        f" (Student's t). “Against” compares repeat by repeat; {together}. “Clear”: that interval"
-        " leaves × 1 out. Times, rates and bytes are geometric means, since repeats of them differ"
-        " by factors; the others are plain means. All this takes it that the repeats (of times:"
-        f" their logarithms) scatter about normally, which a few repeats cannot show. {UNCORRECTED}"
-        f" {CUT_OFF}"
+        f"In brackets: the {formats.percent(LEVEL)} interval of the mean of each number"
+        f" (Student's t). “Against” compares repeat by repeat; {together}. “Clear”: that"
+        " interval excludes × 1."
+        " Times, rates and bytes are geometric means; the others are plain means. The intervals"
+        " assume that repeats (of times: their logarithms) are about normally distributed."
+        f" {UNCORRECTED} {CUT_OFF}"
     )
 
 
 def early_looks() -> str:
-    """Beside a study that is not done: what it costs to look at each repeat."""
+    """For an unfinished study: the error rate when every repeat is checked."""
     return (
-        "This study is not done. Settle the number of repeats before and read “clear” at the end:"
-        " whoever looks after each repeat from the 3rd to the 10th, and stops at the first"
-        f" “clear”, finds one in {round(100 * CLEAR_AT_SOME_LOOK)} of 100 studies without any"
+        "This study is not done. Fix the number of repeats in advance and read “clear” at the"
+        " end. Checking after each repeat from the 3rd to the 10th and stopping at the first"
+        f" “clear” finds one in {round(100 * CLEAR_AT_SOME_LOOK)} of 100 studies without any"
         f" effect, not in {round(100 * (1.0 - LEVEL))}."
     )
 
@@ -150,10 +161,7 @@ def repeats(results: pd.DataFrame) -> str:
     """
     spread = pooled_spread(list(effects(results).values()))
     if spread is None:
-        return (
-            "Two or more repeats show how far repeats scatter, and then this page says how many of"
-            " them a difference needs."
-        )
+        return "With two or more repeats this page estimates how many repeats a difference needs."
     compared = comparisons(results)
     return (
         f"Time per epoch against the first variant scatters by {formats.percent(spread, 1)} from"
@@ -183,8 +191,8 @@ def _needed(spread: float, compared: int, studies: str) -> str:
     ]
     rest = ", ".join(f"of {size} {needed}" for size, needed in others)
     return (
-        f"To make a true difference of {first[0]} clear in 8 of 10 {studies} takes {first[1]}"
-        f" repeats; {rest}."
+        f"A true difference of {first[0]} is clear in 8 of 10 {studies} with {first[1]} repeats;"
+        f" {rest}."
     )
 
 
@@ -212,22 +220,22 @@ def points(results: pd.DataFrame, measure: str) -> pd.DataFrame:
     """The rows of `study_charts.variant_points` for one measure; runs that have not measured
     it are left out.
     """
-    there = measure_of(measure, results)
-    shown = results.dropna(subset=[measure]).assign(
-        value=lambda frame: frame[measure] * there.scale
+    column = measure_of(measure, results)
+    measured = results.dropna(subset=[measure]).assign(
+        value=lambda frame: frame[measure] * column.scale
     )
-    if shown.empty:
-        return shown
+    if measured.empty:
+        return measured
     intervals = {
-        variant: _interval(rows["value"], there) for variant, rows in shown.groupby("variant")
+        variant: _interval(rows["value"], column) for variant, rows in measured.groupby("variant")
     }
-    margin = FULLY_SHOWN * float(shown["value"].max() - shown["value"].min())
-    floor, ceiling = shown["value"].min() - margin, shown["value"].max() + margin
+    margin = FULLY_SHOWN * float(measured["value"].max() - measured["value"].min())
+    floor, ceiling = measured["value"].min() - margin, measured["value"].max() + margin
     ends = {
-        part: [getattr(intervals[name], part) for name in shown["variant"]]
+        part: [getattr(intervals[name], part) for name in measured["variant"]]
         for part in ("mean", "low", "high")
     }
-    frame = shown.assign(color=shown["variant_index"].map(palette.run_color), **ends)
+    frame = measured.assign(color=measured["variant_index"].map(palette.run_color), **ends)
     return frame.assign(
         drawn_low=frame["low"].clip(lower=floor), drawn_high=frame["high"].clip(upper=ceiling)
     )
@@ -238,9 +246,9 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
     variant.
     """
     rows = []
-    known = effects(results)
+    differences = effects(results)
     for variant, runs in results.groupby("variant", sort=False):
-        against = evidence(known[str(variant)]) if str(variant) in known else "–"
+        against = evidence(differences[str(variant)]) if str(variant) in differences else "–"
         cells = {
             measure.label: _cell(runs[name], measure) for name, measure in measures(results).items()
         }
@@ -256,8 +264,8 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_repeat(runs: pd.DataFrame, measure: str) -> dict[int, float]:
-    known = runs.dropna(subset=[measure])
-    return dict(zip(known["repeat"].astype(int), known[measure].astype(float), strict=True))
+    measured = runs.dropna(subset=[measure])
+    return dict(zip(measured["repeat"].astype(int), measured[measure].astype(float), strict=True))
 
 
 def _interval(values: pd.Series, measure: Measure) -> Interval:
@@ -273,11 +281,15 @@ def _cell(values: pd.Series, measure: Measure) -> str:
     values = values.dropna() * measure.scale
     if values.empty:
         return "–"
-    found, form = _interval(values, measure), measure.form
+    interval, form = _interval(values, measure), measure.form
     if form == THREE_DIGITS:  # of the mean, and as many decimals at both ends
-        form = f".{max(0, 2 - math.floor(math.log10(abs(found.mean))))}f" if found.mean else ".3f"
-    ends = f" ({found.low:{form}} to {found.high:{form}})" if found.is_known else ""
-    return f"{found.mean:{form}}{ends}".replace("-", "\u2212")
+        form = (
+            f".{max(0, 2 - math.floor(math.log10(abs(interval.mean))))}f"
+            if interval.mean
+            else ".3f"
+        )
+    ends = f" ({interval.low:{form}} to {interval.high:{form}})" if interval.is_known else ""
+    return f"{interval.mean:{form}}{ends}".replace("-", "\u2212")
 
 
 ENGINES = {"tensorflow": "TensorFlow", "jax": "JAX", "auto": "TensorFlow"}

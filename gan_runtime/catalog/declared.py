@@ -14,6 +14,7 @@ from gan_runtime import catalog
 from gan_runtime.base import metrics
 from gan_runtime.base.metrics import Metric, Network, Panel, Role
 from gan_runtime.catalog.entries import Judgement
+from gan_runtime.catalog.pairs import UNITLESS_LOSSES
 
 
 @dataclass(frozen=True)
@@ -103,26 +104,43 @@ class Declared:
         return f"Loss {self.loss_name(loss)}" if loss.network else loss.title
 
 
-def of(workload: str) -> Declared:
-    """What one workload declares; nothing for one that the catalog lacks."""
+def of(workload: str, loss: str = "") -> Declared:
+    """What one workload declares; empty for an unknown workload.
+
+    `loss`: the option `loss` of a run. A hinge loss has no unit.
+    """
     entry = catalog.WORKLOADS.get(workload)
     if entry is None:
         return Declared()
     networks = sorted(entry.networks, key=lambda network: network.name != entry.averages[0])
-    return Declared(tuple(networks), entry.metrics, entry.judgements, entry.panels)
+    numbers = entry.metrics
+    if loss in UNITLESS_LOSSES:
+        numbers = tuple(
+            replace(metric, axis=metric.axis.removesuffix(" (nats)"))
+            if metric.role == "loss"
+            else metric
+            for metric in numbers
+        )
+    return Declared(tuple(networks), numbers, entry.judgements, entry.panels)
 
 
 def together(workloads: Iterable[str]) -> Declared:
-    """What several workloads declare, for comparing runs; the first of equal names counts.
+    """As `together_with_losses`, where the losses of the runs do not matter."""
+    return together_with_losses((workload, "") for workload in workloads)
 
-    A number with different axes, such as losses in nats and as a distance, has no unit.
+
+def together_with_losses(workloads_and_losses: Iterable[tuple[str, str]]) -> Declared:
+    """What the workloads of several runs declare together: (workload, option `loss`) of each run.
+
+    Of equal names the first counts. A number that they measure on different axes, such as a loss in
+    nats and a hinge loss, has no unit there.
     """
-    declarations = [of(workload) for workload in dict.fromkeys(workloads)]
+    declarations = [of(workload, loss) for workload, loss in dict.fromkeys(workloads_and_losses)]
     merged = Declared()
     for part in ("networks", "metrics", "judgements", "panels"):
         rows: dict[str, Any] = {}
-        for declaration in declarations:
-            for row in getattr(declaration, part):
+        for known in declarations:
+            for row in getattr(known, part):
                 first = rows.setdefault(row.name, row)
                 if isinstance(row, Metric) and row.axis != first.axis:
                     rows[row.name] = replace(first, axis=first.title)

@@ -15,6 +15,7 @@ from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, Workl
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Loss = Literal["cross_entropy", "hinge", "relativistic"]
+UNITLESS_LOSSES = frozenset({"hinge"})  # the others are in nats
 Updates = Literal["together", "in_turn"]
 CROSS_ENTROPY = OneOf("loss", ("cross_entropy",), "cross-entropy")
 

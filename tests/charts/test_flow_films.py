@@ -200,7 +200,7 @@ def no_ffmpeg(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_ffmpeg")
 def test_without_ffmpeg_a_sentence_says_what_to_do() -> None:
-    with pytest.raises(PictureError, match="the program ffmpeg is missing: install"):
+    with pytest.raises(PictureError, match="An MP4 needs the program ffmpeg"):
         movie.mp4(films(), ["step 0"], "quick-0001")
 
 
@@ -330,7 +330,7 @@ def test_rollouts_are_called_by_what_tells_them_apart() -> None:
     ]
     assert names(answer("one"), answer("two")) == ["a · one", "a · two"]
     kept = answer(checkpoint="epoch 1")
-    assert names(answer(), kept) == ["a", "a · kept weights"]
+    assert names(answer(), kept) == ["a", "a · stored weights"]
     assert [rollouts.film_title(name, kept) for name in ("a", "a · weights of epoch 1")] == (
         ["a · weights of epoch 1"] * 2
     )

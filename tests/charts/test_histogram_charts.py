@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dashboard import histogram_charts, palette
-from dashboard.histogram_view import choices, part_name, shown, whole_networks
+from dashboard.histogram_view import choices, panel_names, part_name, whole_networks
 from gan_runtime.catalog import declared
 
 COLUMNS = ["run_id", "epoch", "left", "right", "share"]
@@ -153,7 +153,7 @@ def test_what_is_not_stored_is_not_offered() -> None:
 
 
 def test_a_series_of_an_unknown_kind_is_not_shown() -> None:
-    assert shown([*LAYERS, "activation/generator"], [], PAIR) == set(LAYERS)
+    assert panel_names([*LAYERS, "activation/generator"], [], PAIR) == set(LAYERS)
 
 
 def test_gradients_of_several_phases_stand_beside_each_other() -> None:

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from dashboard import run_selection
 from dashboard.frame import session
 from dashboard.samples import players
 from gan_runtime.records import journal
@@ -88,7 +89,7 @@ def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(
         "replicas 2 (1 run)",
     ]
     assert "</span>replicas 1 (2 runs)</span>" in texts(app)
-    assert "Band: from its lowest to its highest run." in texts(app)
+    assert "Band: lowest to highest run." in texts(app)
 
 
 def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> None:
@@ -148,7 +149,7 @@ def test_compare_names_the_best_epoch_of_what_measures_the_images(
     title = "Difference to the target, after each epoch"
     best = next(table.value for table in app.dataframe if f"{title}, best" in table.value)
     assert list(best[f"at epoch ({title})"]) == [2, 3]
-    assert "Best epoch, beside the last" in texts(app)
+    assert "Best epoch and last epoch" in texts(app)
     assert "no run is both faster and better" in spec_of(
         app, f"{title}, best epoch against training time"
     )
@@ -229,10 +230,10 @@ def test_compare_of_runs_without_numbers_says_when_there_will_be_some(
     new_run("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
-    assert "'Score gap, last epoch' appears after a first epoch." in texts(app)
+    assert "No run has recorded 'Score gap, last epoch' yet." in texts(app)
     curves = show("compare", tab="curves", runs="quick-0001,quick-0002")
     assert not curves.exception
-    assert "None of these runs has finished a step yet." in texts(curves)
+    assert "No run has finished a step yet." in texts(curves)
 
 
 def test_compare_puts_options_beside_results(show: Show, trained: Make) -> None:
@@ -285,10 +286,10 @@ def test_compare_says_whether_images_can_be_compared_one_by_one(show: Show, trai
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     trained("other-0003", seconds=20, workload="mlp_gan")
-    assert "compare image by image" in texts(
+    assert "compare these grids image by image" in texts(
         show("compare", tab="samples", runs="quick-0001,quick-0002")
     )
-    assert "not image by image" in texts(
+    assert "not single images" in texts(
         show("compare", tab="samples", runs="quick-0001,other-0003")
     )
 
@@ -299,11 +300,8 @@ def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, tra
     app = show("compare", tab="samples", runs="quick-0001,quick-0002")
     assert [button.proto.label for button in app.get("download_button")] == ["Time-lapse"]
     store = session.runtime().store
-    film = players.film(
-        store,
-        queries.runs(store),
-        queries.sample_epochs(store, ["quick-0001", "quick-0002"]),
-        "samples",
-    )
+    rows = queries.runs(store)
+    epochs = queries.sample_epochs(store, ["quick-0001", "quick-0002"])
+    film = players.film(store, rows, epochs, "samples", run_selection.colors(rows))
     with Image.open(io.BytesIO(film)) as opened:
         assert (opened.format, opened.n_frames, opened.size) == ("GIF", 1, (988, 544))

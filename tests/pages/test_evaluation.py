@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.evaluation import summary
-from dashboard.evaluation.answers import DomainPage, Shown, plain
+from dashboard.evaluation.answers import DomainPage, Selection, plain
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import PublishedScore
 from gan_runtime.evaluation.catalog import evaluations
@@ -30,14 +30,14 @@ Make = Callable[..., RunDir]
 METRICS = tuple(Metric(name, name, name, better="lower", format=".2f") for name in "abc")
 
 
-def shown(*scores: Score, **words: str) -> Shown:
+def shown(*scores: Score, **words: str) -> Selection:
     """One answer with these scores."""
     page = DomainPage(
         (), METRICS, headline=("a", "b"), over_epochs=("a",), real="held-out rows", baselines=words
     )
     row = EvaluationRow("r", "e", "k", datetime(2026, 1, 1), 1, 10, "best", {})
     known = {("r", "k"): {score.name: score for score in scores}}
-    return Shown(evaluations()["loss_surface"], page, {}, {"r": row}, [row], known)
+    return Selection(evaluations()["loss_surface"], page, {}, {"r": row}, [row], known)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_an_evaluation_without_a_domain_has_its_curves_and_its_form(
     show("runs")
     app.run()
     assert not app.exception
-    assert "This evaluation gives no scores" in texts(app)
+    assert "This evaluation has no scores" in texts(app)
     app = open_tab(app, "Curves")
     assert not app.exception
     assert titles(app) == ["Loss", "Path"] * 2
@@ -217,7 +217,7 @@ def test_a_run_that_nothing_applies_to_has_no_evaluation(show: Show, trained: Ma
     trained("quick-0001")
     show("runs")
     app = AppTest.from_function(tab_of_a_run, default_timeout=30).run()
-    assert "No evaluation applies to what this run makes." in texts(app)
+    assert "No evaluation applies to this run's outputs." in texts(app)
 
 
 def test_the_page_of_an_evaluation_without_a_domain_begins_with_its_own_scores() -> None:

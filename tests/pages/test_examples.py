@@ -123,7 +123,7 @@ def test_none_of_them_raised_an_alarm(store: Store) -> None:
 def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
     app = show("studies/paper")
     text = texts(app)
-    assert "loss along each path: Generator from 0.36 to 0.89 nats" in text
+    assert "loss along each path: Generator from 0.36 to 0.89" in text
     assert "From before the first epoch to after epoch 30." in text
     assert "10,000 of its 60,000 images" in text
     assert "imported, so the times are those of the host it came from" in text

@@ -21,13 +21,10 @@ QUERIES = {
     "run": {"run": "quick-0001"},
     "compare": {"runs": "quick-0001,quick-0002", "tab": "curves"},
 }
-FIRST = {
-    "run": ["Generator and discriminator loss"],
-    "compare": ["Generator loss"],
-}
+FIRST = {"run": [], "compare": ["Generator loss"]}  # charts of Vega
 
 
-@pytest.mark.parametrize("page", rendering.PAGES)
+@pytest.mark.parametrize("page", QUERIES)
 def test_the_first_pass_draws_the_first_screen_and_the_next_one_all_of_the_page(
     show: Show, trained: Make, page: str
 ) -> None:
@@ -45,7 +42,25 @@ def test_the_first_pass_draws_the_first_screen_and_the_next_one_all_of_the_page(
     assert "follow in a moment." not in texts(app)
 
 
-@pytest.mark.parametrize("page", rendering.PAGES)
+def test_the_first_pass_over_a_run_draws_its_losses_as_html(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    app = show("run", whole=False, run="quick-0001")
+    [sketch] = sketches(app)
+    assert "<h6>Generator and discriminator loss</h6>" in sketch
+    assert "Loss (nats)" in sketch
+    assert sketch.count("%3Cpolyline") == 4, "raw and smoothed, of two networks"
+    app.run()
+    assert sketches(app) == []
+    assert titles(app)[0] == "Generator and discriminator loss"
+
+
+def sketches(app: AppTest) -> list[str]:
+    """The charts of the page that are plain HTML."""
+    bodies = [item.proto.body for item in app.get("html")]
+    return [body for body in bodies if body.startswith("<div class='sketch'")]
+
+
+@pytest.mark.parametrize("page", ["compare"])
 def test_the_first_pass_has_fewer_points_and_the_next_one_only_gives_the_same_charts_more_rows(
     show: Show, trained: Make, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,7 +92,7 @@ def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("run", whole=False, run="quick-0001")
-    assert titles(app) == FIRST["run"]
+    assert len(sketches(app)) == 1
     app.switch_page(str(places.HOME)).run()
     app.switch_page(str(places.RUN)).run()
     assert len(titles(app)) > len(FIRST["run"])
@@ -86,4 +101,15 @@ def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(
 def test_a_page_with_nothing_to_draw_says_so_at_once(show: Show) -> None:
     app = show("run", whole=False)
     assert "No run is stored yet" in texts(app)
+    assert "follow in a moment." not in texts(app)
+
+
+def test_the_first_pass_over_launch_ends_with_the_accelerators(show: Show) -> None:
+    app = show("launch", whole=False)
+    assert not app.exception
+    assert "Schedule and more options follow in a moment." in texts(app)
+    assert "Accelerator" in [header.value for header in app.header]
+    assert len(app.expander) == 0
+    app.run()
+    assert len(app.expander) > 3
     assert "follow in a moment." not in texts(app)

@@ -96,7 +96,7 @@ def test_each_tab_draws_its_own_part(show: Show, home: Home, trained: Make) -> N
     assert sorted(bars) == ["map-reduce on 2 cores", "one core, in turn", "whole image"]
     assert charts(open_tab(app, "Speed and literature")) == ["Training time by batch, as published"]
     training_times(app.dataframe[-1].value)
-    assert "is not compiled yet" not in texts(app)
+    assert "are not compiled for a TPU yet" not in texts(app)
     assert "Only one epoch of these runs is measured" in texts(open_tab(app, "Epochs"))
     assert "This run is not an image-to-image model" in texts(open_tab(app, "Measure again"))
     assert not app.exception
@@ -335,9 +335,9 @@ def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> 
     app = evaluation(show, view="Film")
     assert not app.exception
     picker = app.multiselect(key="evaluation.answers.quick-0001")
-    assert any("· epoch 1 · kept weights ·" in option for option in picker.options)
+    assert any("· epoch 1 · stored weights ·" in option for option in picker.options)
     assert any("· epoch 2 · Re" in option for option in picker.options)
-    shown = {"checkpoint": "(best checkpoint, epoch 2)", "kept": "(weights kept after epoch 1)"}
+    shown = {"checkpoint": "(best checkpoint, epoch 2)", "kept": "(weights stored after epoch 1)"}
     keys = [f"quick-0001.{rollout_key(record)}" for record in (iteration(2, steps=STEPS), kept)]
     seen = [texts(picker.set_value([key]).run()) for key in keys]
     for text, state in zip(seen, shown.values(), strict=True):

@@ -33,7 +33,7 @@ def test_a_run_before_its_first_numbers_says_what_will_appear(show: Show, new_ru
     journal.append(run.trainer_journal(), 1, ENDED)  # else the page's runtime would start a trainer
     app = show("run", tab="histograms", run="quick-0001")
     assert not app.exception
-    assert "histograms are made after each epoch" in texts(app)
+    assert "histograms after each epoch" in texts(app)
     assert charts(app) == []
 
 
@@ -99,7 +99,7 @@ def test_several_runs_are_laid_over_each_other_at_one_epoch(show: Show, trained:
     app.slider[0].set_value(1).run()
     assert not app.exception
     assert titles(app) == []
-    assert "none of these runs has stored any up to epoch 1" in texts(app)
+    assert "not stored up to epoch 1" in texts(app)
 
 
 def test_runs_that_end_earlier_are_shown_at_their_last_epoch(
@@ -116,9 +116,7 @@ def test_runs_that_end_earlier_are_shown_at_their_last_epoch(
         *(journal.Histogram(name=name, **scores) for name in names),
     )  # type: ignore[arg-type]
     app = show("compare", tab="histograms", runs="quick-0001,quick-0002")
-    assert "Without epoch 2, so shown at their newest before it: quick-0002 at epoch 1." in texts(
-        app
-    )
+    assert "Not stored at epoch 2, shown at an earlier epoch: quick-0002 at epoch 1." in texts(app)
 
 
 def test_a_run_that_lacks_what_was_picked_shows_its_first(show: Show, trained: Make) -> None:

@@ -256,7 +256,7 @@ def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
     )
     hide(*ids[0])
     app = show("studies")
-    assert "The runs of all studies are hidden." in app.info[-1].value
+    assert "All runs of studies are hidden." in app.info[-1].value
     app.session_state[run_selection.SHOW_HIDDEN] = True
     assert len(app.run().selectbox[0].options) == 2
 

@@ -161,7 +161,7 @@ def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(
     assert run_view.current(runtime.store, "quick-0001") is None
     app.run()
     assert not app.exception
-    assert "'quick-0001' is not stored here; showing quick-0002 instead" in texts(app)
+    assert "'quick-0001' is not stored here. quick-0002 is shown" in texts(app)
 
 
 def test_an_address_with_markup_is_shown_as_it_is(show: Show, trained: Make) -> None:
@@ -200,7 +200,7 @@ def test_a_grid_that_is_damaged_in_the_store_is_told_on_every_page(
     ):
         app = show(page, **query)
         assert not app.exception
-        assert "are damaged and cannot be shown" in texts(app), page
+        assert "are damaged" in texts(app), page
 
 
 def test_a_picture_is_a_whole_png_of_a_size_that_can_be_drawn() -> None:

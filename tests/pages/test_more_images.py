@@ -143,7 +143,7 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
     assert files == ["Time-lapse", "Picture", "Arrays"]
     for path in (home.jobs / "generate-0001" / "results").iterdir():
         path.unlink()
-    assert "What was made last is gone" in texts(app.run())
+    assert "The last images were deleted" in texts(app.run())
 
 
 def test_a_job_under_way_tells_how_far_it_is_and_can_be_cancelled(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.rendering import SEEN_SECONDS, Audience, interval_of, is_kept, rest_interval_of
+from dashboard.rendering import SEEN_SECONDS, Audience, interval_of, is_close, rest_interval_of
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_whoever_has_left_counts_no_more() -> None:
 
 
 def test_one_more_viewer_does_not_change_the_pace_of_all_others() -> None:
-    assert is_kept(3.0, right=3.5)
-    assert is_kept(1.0, right=1.0)
-    assert not is_kept(3.0, right=1.0)
-    assert not is_kept(1.0, right=2.5)
+    assert is_close(3.0, right=3.5)
+    assert is_close(1.0, right=1.0)
+    assert not is_close(3.0, right=1.0)
+    assert not is_close(1.0, right=2.5)

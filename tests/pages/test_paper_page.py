@@ -71,7 +71,7 @@ def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: S
     app = show("studies/paper")
     assert not app.exception
     text = texts(app)
-    assert "No batch-size study is stored here yet" in text
+    assert "No batch-size study is stored yet" in text
     assert "**Not enough runs yet:** no study of the question XLA has a finished run here" in text
     assert "**Not enough runs yet:** the paper's rate has cycles, at batch 512" in text
     assert "**Not enough runs yet:** no study of the question Devices" in text
@@ -145,7 +145,7 @@ def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
     app = show("launch/paper")
     images = app.radio(key="paper.images")
     assert (images.value, images.options) == (None, ["MNIST", "Digits (embedded)"])
-    assert "Pick the images above: runs train on no set that you have not chosen." in texts(app)
+    assert "Pick the images above." in texts(app)
     assert all(button.key != "paper.start" for button in app.button)
     images.set_value("digits").run()
     table = app.table[0].value
@@ -170,7 +170,7 @@ def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(
     assert app.radio(key="paper.images").value == "mnist"
     assert (
         "Queues 5 studies with 32 runs (batch size 12, rate schedule 2, precision 6, XLA 6, devices"
-        " 6): for how long is unknown" in texts(app)
+        " 6): duration unknown" in texts(app)
     )
     app.radio(key="paper.images").set_value("digits").run()
     app.button(key="paper.start").click().run()
@@ -207,7 +207,7 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(
         "From before the first epoch to after epoch 3. Generator: the map holds 88% of its"
         " movement" in text
     )
-    assert "**Not judged:** loss along each path: Generator from 2.50 to 0.50 nats" in text
+    assert "**Not judged:** loss along each path: Generator from 2.50 to 0.50" in text
     assert titles(app)[:2] == ["Generator", "Discriminator"]
     assert all(
         button.key != "paper.11.start" for button in app.button
@@ -238,6 +238,6 @@ def test_without_kept_weights_the_page_says_how_to_keep_them(
 ) -> None:
     trained("paper-0001")
     assert (
-        "no run here has kept its weights. Start one with the option 'Weight snapshots' on"
+        "no run here has stored its weights. Start one with the option 'Weight snapshots' on"
         in texts(show("studies/paper"))
     )

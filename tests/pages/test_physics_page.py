@@ -105,7 +105,7 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
         32,
     )
     assert tables[1]["Model"].tolist()[0] == "Geant4 against itself"
-    assert "cannot be compared digit by digit" in texts(app)
+    assert "Do not compare digits" in texts(app)
     assert tables[2]["Devices"].tolist() == [2, 4, 8, 16, 32, 64, 128, 8, 32, 8, 32]
 
 
@@ -254,8 +254,8 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     energy = next(one for one in app.number_input if one.key.startswith("showers.chosen.energy"))
     assert (energy.min, energy.max) == (21.0, 199.0), "as in the data"
     assert (
-        "**120 GeV, measured angle 80°**: 150 showers by quick-0001 (step 20) beside 150 simulated"
-        " ones." in texts(app)
+        "**120 GeV, measured angle 80°**: 150 showers by quick-0001 (step 20) and 150 simulated"
+        " showers." in texts(app)
     )
     assert charts(app).count("How deep does the energy go?") == 1
     assert "**Shower by quick-0001**" in texts(app)

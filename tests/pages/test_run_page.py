@@ -103,7 +103,7 @@ def test_a_waiting_run_opens_with_what_is_known_of_it(show: Show, new_run: Make,
         assert {metric.label: metric.value for metric in app.metric}[
             "Place in the queue"
         ] == "2 of 2"
-        assert "appear here as soon as the run trains" in texts(app)
+        assert "appear here when training starts" in texts(app)
         assert "Learning rate, generator" in set(app.dataframe[0].value["Option"])
 
 
@@ -130,3 +130,38 @@ def test_the_verdict_has_a_place_of_its_own_whose_height_stays(show: Show, train
     style = next(item.proto.body for item in app.get("html") if ".run-state" in item.proto.body)
     assert ".st-key-run_verdict { min-height:" in style
     assert any("run_verdict" in block.proto.id for block in app.get("container"))
+
+
+def test_a_collapsed_run_says_so_on_each_page(show: Show, trained: Make) -> None:
+    """The newest epoch decides: an alarm is logged when it begins, not when it ends."""
+    collapse = journal.Event(level="warning", topic="alarm_collapse", message="collapsed")
+    trained("quick-0001", collapse_share=0.6, after_epoch_1=(collapse,))
+    trained("quick-0002", seconds=10, after_epoch_1=(collapse,))
+    head = html(show("run", run="quick-0001"))
+    assert "dot-alarm" in head
+    assert "The generator collapsed in epoch 2" in head
+    assert "dot-alarm" not in html(show("run", run="quick-0002"))
+    home = html(show("home"))
+    assert home.count("generator collapsed") == home.count("dot-alarm") == 1
+    [runs] = [item.value for item in show("runs").dataframe]
+    assert sorted(runs["alarm"]) == ["", "generator collapsed"]
+    table = show("compare", runs="quick-0001,quick-0002").dataframe[0].value
+    assert list(table["Alarm"]) == ["generator collapsed", "–"]
+
+
+def html(app: AppTest) -> str:
+    """The states of runs on the page."""
+    bodies = [item.proto.body for item in app.get("html")]
+    return "\n".join(body for body in bodies if body.startswith("<span class='run-state'"))
+
+
+def test_a_hinge_loss_has_no_unit(show: Show, trained: Make) -> None:
+    trained("quick-0001", loss="hinge")
+    trained("quick-0002", seconds=10)
+    axes = [losses_axis(show("run", run=run_id)) for run_id in ("quick-0001", "quick-0002")]
+    assert axes == ["Loss", "Loss (nats)"]
+
+
+def losses_axis(app: AppTest) -> object:
+    """The title of the y axis of the first chart."""
+    return charts(app)[0]["layer"][1]["encoding"]["y"]["title"]  # type: ignore[index]

@@ -88,7 +88,7 @@ def test_a_run_without_the_kind_that_is_compared_says_so(show: Show, trained: Ma
     app.segmented_control(key="compare.samples.kind").set_value("by_class").run()
     assert not app.exception
     assert shown(app) == ["By class of quick-0001 after epoch 1."]
-    assert "This run makes no pictures called “By class”." in texts(app)
+    assert "This run makes no images called “By class”." in texts(app)
 
 
 def test_home_shows_the_first_kind(show: Show, trained: Make) -> None:

@@ -91,7 +91,7 @@ def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> Non
         "XLA jit against XLA off, 20 steps: 0.1 nats apart on average, at most 0.1 at step 1."
         in texts(app)
     )
-    assert "'Profile steps' set on Launch" in texts(app)
+    assert "'Profile steps' on Launch" in texts(app)
 
 
 def test_precision_never_pays_back_where_it_is_slower(show: Show, measured: Make) -> None:

@@ -97,7 +97,7 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert "the comparison with the first variant holds at 95%" in text
     assert "scatters by 1.9% from repeat to repeat here" in text
     assert (
-        "of 2% clear in 8 of 10 such studies takes about 10 repeats; of 5% about 4, of 10%"
+        "of 2% is clear in 8 of 10 such studies with about 10 repeats; of 5% about 4, of 10%"
         " about 3." in text
     )
     [table] = [item.value for item in app.dataframe]
@@ -108,9 +108,23 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert list(table["Loss G (nats)"]) == ["3.000 (3.000 to 3.000)"] * 2
     assert "This study is not done" not in text
     assert [chart["title"] for chart in charts(app)] == [
-        "Time per epoch (s)",
         "Spread of images (real ones = 1)",
+        "Time per epoch (s)",
     ]
+    assert text.index("**Spread of images** (real ones = 1): batch 64") < text.index(
+        "**batch 128** takes"
+    )
+
+
+@pytest.mark.usefixtures("study")
+def test_the_first_render_draws_one_chart_as_html(show: Show) -> None:
+    app = show("studies", whole=False, study="study-0001")
+    assert (charts(app), len(app.dataframe)) == ([], 0)
+    [sketch] = [item.proto.body for item in app.get("html") if "class='sketch'" in item.proto.body]
+    assert "<h6>Spread of images (real ones = 1)</h6>" in sketch
+    assert sketch.count("class='dot'") == 6, "a dot of each run"
+    app.run()
+    assert len(charts(app)) == 2
 
 
 def test_a_study_that_is_not_done_warns_of_looking_after_each_repeat(
@@ -195,10 +209,10 @@ def test_the_form_says_how_many_repeats_a_difference_takes(show: Show) -> None:
     app = show("launch/study")
     assert "about 10 repeats, if they scatter as in study-0001 (1.9%)" not in texts(app)
     app.selectbox(key="study.difference").select(0.02).run()
-    assert "difference of 2% in the time per epoch clear" in texts(app)
+    assert "difference of 2% in the time per epoch is clear" in texts(app)
     assert "if they scatter as in study-0001 (1.9%)" in texts(app)
     app.segmented_control(key="study.question").set_value("xla").run()
-    assert "no stored study of this question has two repeats to show it" in texts(app)
+    assert "no stored study of this question shows" in texts(app)
 
 
 def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
@@ -249,10 +263,10 @@ def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
     assert "scatter by 1.7% in their time per epoch (standard deviation of 2 runs)" in text
     assert "and ratios of two such runs by 2.5%." in text
     assert (
-        "clear in 8 of 10 studies of two variants takes about 15 repeats; of 5% about 5, of 10%"
+        "clear in 8 of 10 studies of two variants with about 15 repeats; of 5% about 5, of 10%"
         " about 3." in text
     )
-    assert "Two or more repeats show" not in text
+    assert "With two or more repeats" not in text
 
 
 def test_one_repeat_is_said_to_say_nothing() -> None:
@@ -325,9 +339,7 @@ def test_a_loss_has_the_unit_of_its_own_workload(workload: str, unit: str) -> No
 def test_more_devices_stand_beside_what_the_authors_of_the_workload_have_published(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Beside what its authors have published" not in texts(
-        show("studies")
-    )  # nobody published any of it
+    assert "Next to published speeds" not in texts(show("studies"))  # nobody published any of it
     speeds = (Speed("V100 GPUs", 2, 96, 1779.3), Speed("V100 GPUs", 128, 96, 34.9))
     known = PublishedSpeeds("A table", "Their networks are larger.", 124_987, speeds)
     entry = dataclasses.replace(catalog.WORKLOADS["mlp_gan"], published=known)

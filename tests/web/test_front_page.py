@@ -79,7 +79,8 @@ def test_every_page_says_where_its_server_is_before_streamlits_script_begins(nam
 
 def named(name: str) -> list[str]:
     """The files that a page names once Streamlit's script is there."""
-    html = ask(f"/{name}")[2]
+    path, _, query = name.partition("?")
+    html = ask(f"/{path}", query=query)[2]
     (listed,) = re.findall(r"for \(const href of (\[.*?\])\)", html)
     assert html.index("for (const href of") > html.index('<script type="module" crossorigin src=')
     return [str(file) for file in json.loads(listed)]
@@ -89,9 +90,11 @@ def named(name: str) -> list[str]:
     ("name", "wanted"),
     [
         ("", {"ImageList"}),
-        ("run", {"ArrowVegaLiteChart", "embed", "Slider", "Metric"}),
+        ("run", {"Metric", "ImageList"}),
         ("runs", {"DataFrame", "arrowFormatUtils", "TextInput"}),
-        ("compare", {"Multiselect", "ArrowVegaLiteChart", "embed"}),
+        ("studies", {"Selectbox", "Progress"}),
+        ("compare", {"Multiselect", "DataFrame", "arrowFormatUtils"}),
+        ("compare?tab=curves", {"Multiselect", "ArrowVegaLiteChart", "embed"}),
         ("launch", {"Selectbox", "TextInput", "Metric"}),
     ],
 )

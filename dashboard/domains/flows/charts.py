@@ -16,12 +16,12 @@ NAMES, NARROW = (
     (2, 190),
     (2, 110),
 )
-# in the legend of a chart of half or a third of the page: beside each other, pixels of the longest
+# in the legend of a chart of half or a third of the page: side by side, pixels of the longest
 FLOW, COPIED, REPLAYED = "Flow", "First frame, copied", "Nearest training film, replayed"
 DASHES = {FLOW: [1, 0], COPIED: [5, 4], REPLAYED: [2, 2]}
 REPLAY_COLOR = "#8C6D31"  # no run and no stage has it
 SOLVER = "Solver"
-# Stages of an iteration by their place, in colors that stand for nothing else on the page.
+# Stages of an iteration by their place, in colors with no other meaning on the page.
 STAGE_COLORS = (
     "#999933",
     "#56B4E9",
@@ -34,7 +34,7 @@ STAGE_COLORS = (
 )
 DEVICES = ("#6B7280", "#E69F00", "#56B4E9", "#009E73")
 WORD_PIXELS = 13  # from one word of a horizon to the next one below it
-BAR, AROUND = 50, 215  # pixels: a bar, and what stands round the bars
+BAR, AROUND = 50, 215  # pixels: a bar, and the space around the bars
 
 
 def by_step(
@@ -68,8 +68,8 @@ def by_step(
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
     middle = rows["step"].max() / 2.0
     layers = (*_horizons(horizons or {}, middle, color), lines, reader)
-    what = f"{title} over the steps of an iteration: {', '.join(colors)}."
-    return layered(rows, *layers, title=heading(title), description=what, height=height)
+    description = f"{title} over the steps of an iteration: {', '.join(colors)}."
+    return layered(rows, *layers, title=heading(title), description=description, height=height)
 
 
 def _step_axis() -> alt.X:
@@ -136,8 +136,10 @@ def spectrum(
     lines = base.mark_line(strokeWidth=2)
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
     title = "Spectrum at the probe"
-    what = f"{title}: amplitude over {axis.lower()}: {', '.join(colors)}."
-    return layered(rows, lines, reader, title=heading(title), description=what, height=height)
+    description = f"{title}: amplitude over {axis.lower()}: {', '.join(colors)}."
+    return layered(
+        rows, lines, reader, title=heading(title), description=description, height=height
+    )
 
 
 def stages(
@@ -150,8 +152,8 @@ def stages(
     """
     order = list(dict.fromkeys(rows["bar"]))
     ordered = rows.sort_values("place")
-    known: dict[str, int] = dict(zip(ordered["stage"], ordered["place"], strict=True))
-    colors = {stage: STAGE_COLORS[place] for stage, place in known.items()}
+    places: dict[str, int] = dict(zip(ordered["stage"], ordered["place"], strict=True))
+    colors = {stage: STAGE_COLORS[place] for stage, place in places.items()}
     above = legend(2, 110)
     above["offset"] = 18  # room for the solver's name
     y = alt.Y("bar:N", title=None, sort=order, axis=None)
@@ -177,9 +179,9 @@ def stages(
     layers: list[alt.Chart] = [bars, names.encode(x=left, y=y, text=alt.Text("bar:N"))]
     if solver is not None:
         layers += _solver(solver, axis)
-    what = f"{title} {axis}, a bar for each way: {', '.join(known)}."
+    description = f"{title} {axis}, a bar for each way: {', '.join(places)}."
     height = AROUND + BAR * len(order)
-    return layered(rows, *layers, title=heading(title), description=what, height=height)
+    return layered(rows, *layers, title=heading(title), description=description, height=height)
 
 
 def _solver(amount: float, axis: str) -> list[alt.Chart]:
@@ -230,5 +232,7 @@ def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     lines = base.mark_line(strokeWidth=2, strokeDash=[5, 4])
     points = base.mark_circle(size=60, opacity=1).encode(tooltip=tooltip)
     title = "Training time by batch, as published"
-    what = f"{title}. Seconds over the batch size: {', '.join(devices)}."
-    return layered(rows, lines, points, title=heading(title), description=what, height=height)
+    description = f"{title}. Seconds over the batch size: {', '.join(devices)}."
+    return layered(
+        rows, lines, points, title=heading(title), description=description, height=height
+    )

@@ -22,7 +22,7 @@ from dashboard.domains.flows.rollouts import (
     steps_of,
     whole_times,
 )
-from dashboard.evaluation.answers import Shown, identity, names_of, number, told_apart
+from dashboard.evaluation.answers import Selection, identity, names_of, number, told_apart
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.score_metrics import BY_NAME
@@ -37,9 +37,9 @@ HORIZONS = (
 )  # the second one where no replay was measured, as by version 0.2.0
 
 
-def beat(shown: Shown) -> float | None:
+def beat(selection: Selection) -> float | None:
     """Frames in which the first answer's flow sheds a pair of eddies; None where it does not."""
-    score = shown.scores_of(shown.first[0]).get("period")
+    score = selection.scores_of(selection.first[0]).get("period")
     if score is None:
         return None
     return next(
@@ -47,61 +47,61 @@ def beat(shown: Shown) -> float | None:
     )
 
 
-def draw_errors(runtime: Runtime, shown: Shown) -> None:
+def draw_errors(runtime: Runtime, selection: Selection) -> None:
     """How wrong the prediction is, step by step, with a copy of the first frame and the
     replay of the nearest training film.
     """
-    steps = _steps(runtime.store, shown)
+    steps = _steps(runtime.store, selection)
     horizons = {}
-    for name, row in shown.answers.items():
-        own, length = shown.scores_of(name), rollout(row).steps
+    for name, row in selection.answers.items():
+        own, length = selection.scores_of(name), rollout(row).steps
         horizon = next((own[score].value for score in HORIZONS if score in own), length)
         if horizon < length:
             horizons[name] = horizon
     for column, name in zip(st.columns(len(ERRORS)), ERRORS, strict=True):
         with column:
-            _curve(shown, steps, name, horizons if name == ERRORS[0] else {})
-    source = rollouts.replay(rollout(shown.first[1]).replay)
+            _curve(selection, steps, name, horizons if name == ERRORS[0] else {})
+    source = rollouts.replay(rollout(selection.first[1]).replay)
     st.caption(f"{rollouts.HORIZON} {source}")
-    drawn = [name for name in PHYSICS if len(by_step(steps, name))]
-    if not drawn:
+    names = [name for name in PHYSICS if len(by_step(steps, name))]
+    if not names:
         return
     st.header("Is it still a flow?", anchor=False)
-    for column, name in zip(st.columns(len(PHYSICS)), drawn, strict=False):
+    for column, name in zip(st.columns(len(PHYSICS)), names, strict=False):
         with column:
-            _curve(shown, steps, name, is_narrow=True)
+            _curve(selection, steps, name, is_narrow=True)
     st.caption(rollouts.PHYSICS)
 
 
-def draw_wake(runtime: Runtime, shown: Shown) -> None:
+def draw_wake(runtime: Runtime, selection: Selection) -> None:
     """Whether the eddies come at the right rate: the probe's signal and its spectrum; in
     words the Strouhal numbers.
     """
-    steps, first = _steps(runtime.store, shown), rollout(shown.first[1])
+    steps, first = _steps(runtime.store, selection), rollout(selection.first[1])
     probe = by_step(steps, "probe")
     if probe.empty or first.solver_steps is None:
-        st.info("Nothing was measured at a probe: these are pictures of no flow.")
+        st.info("There is no probe signal: these images are not of a flow.")
         return
     left, right = st.columns(2)
     with left:
-        _curve(shown, steps, "probe")
+        _curve(selection, steps, "probe")
     with right:
         lines = spectra(probe, first.solver_steps, first.obstacle_width or DIAMETER)
         draw = partial(
             flow_charts.spectrum,
             axis=BY_NAME["strouhal"].axis,
-            colors=_colors(shown, lines["series"]),
+            colors=_colors(selection, lines["series"]),
         )
-        plots.steady_chart(draw, lines, f"flow.spectrum.{shown.key}")
-    st.caption(f"{_strouhal(shown)} {rollouts.PROBE}")
+        plots.steady_chart(draw, lines, f"flow.spectrum.{selection.key}")
+    st.caption(f"{_strouhal(selection)} {rollouts.PROBE}")
 
 
-def _strouhal(shown: Shown) -> str:
+def _strouhal(selection: Selection) -> str:
     """Of the flow and of each prediction, in a sentence."""
-    metric = shown.metric("strouhal")
+    metric = selection.metric("strouhal")
     parts: list[str] = []
-    for name in shown.answers:
-        score = shown.scores_of(name).get(metric.name)
+    for name in selection.answers:
+        score = selection.scores_of(name).get(metric.name)
         if score is not None and not parts and score.floor == score.floor:
             parts.append(f"{FLOW} {number(metric, score.floor)}")
         parts.append(
@@ -110,26 +110,28 @@ def _strouhal(shown: Shown) -> str:
     return f"Strouhal number: {', '.join(parts)}."
 
 
-def draw_times(runtime: Runtime, shown: Shown) -> None:
+def draw_times(runtime: Runtime, selection: Selection) -> None:
     """Where the time goes: every way in which the first answer's start was iterated, and all
     others that are shown.
     """
-    first = shown.first[1]
-    alike = [row for row in shown.stored if _is_alike(row, first)]
-    rows = list({identity(row): row for row in [*shown.answers.values(), *alike]}.values())
-    names = bars_of(rows, shown.runs)
+    first = selection.first[1]
+    alike = [row for row in selection.stored if _is_alike(row, first)]
+    rows = list({identity(row): row for row in [*selection.answers.values(), *alike]}.values())
+    names = bars_of(rows, selection.runs)
     stages = {name: stages_of(runtime.store, row) for name, row in zip(names, rows, strict=True)}
-    time = shown.scores_of(shown.first[0]).get("ms_frame")
+    time = selection.scores_of(selection.first[0]).get("ms_frame")
     solver = None if time is None else time.baselines.get("solver")
     left, right = st.columns(2)
     with left:
         draw = partial(flow_charts.stages, title="Time of all steps", axis="Seconds")
-        plots.steady_chart(draw, whole_times(stages), f"flow.times.{shown.key}.{len(rows)}")
+        plots.steady_chart(draw, whole_times(stages), f"flow.times.{selection.key}.{len(rows)}")
     with right:
         draw = partial(
             flow_charts.stages, title="Time of a frame", axis="Milliseconds", solver=solver
         )
-        plots.steady_chart(draw, frame_times(stages), f"flow.frame_times.{shown.key}.{len(rows)}")
+        plots.steady_chart(
+            draw, frame_times(stages), f"flow.frame_times.{selection.key}.{len(rows)}"
+        )
     st.caption(rollouts.TIMES)
 
 
@@ -154,18 +156,18 @@ def _is_alike(row: EvaluationRow, first: EvaluationRow) -> bool:
     )
 
 
-def _steps(store: Store, shown: Shown) -> dict[str, pd.DataFrame]:
-    return {name: steps_of(store, row) for name, row in shown.answers.items()}
+def _steps(store: Store, selection: Selection) -> dict[str, pd.DataFrame]:
+    return {name: steps_of(store, row) for name, row in selection.answers.items()}
 
 
 def _curve(
-    shown: Shown,
+    selection: Selection,
     steps: dict[str, pd.DataFrame],
     name: str,
     horizons: dict[str, float] | None = None,
     is_narrow: bool = False,
 ) -> None:
-    """A score by step; nothing where none is stored."""
+    """A score by step; empty where nothing is stored."""
     score, rows = BY_NAME[name], by_step(steps, name)
     if rows.empty:
         return
@@ -173,19 +175,19 @@ def _curve(
         flow_charts.by_step,
         title=score.title,
         axis=score.unit,
-        colors=_colors(shown, rows["series"]),
+        colors=_colors(selection, rows["series"]),
         horizons=horizons,
         is_narrow=is_narrow,
     )
-    plots.steady_chart(draw, rows, f"flow.{name}.{shown.key}")
+    plots.steady_chart(draw, rows, f"flow.{name}.{selection.key}")
 
 
-def _colors(shown: Shown, series: pd.Series[str]) -> dict[str, str]:
+def _colors(selection: Selection, series: pd.Series[str]) -> dict[str, str]:
     """Of the series that a chart draws, in the order of the legend."""
-    known = {
+    colors = {
         FLOW: palette.REAL,
-        **shown.colors,
+        **selection.colors,
         COPIED: palette.NEUTRAL,
         REPLAYED: flow_charts.REPLAY_COLOR,
     }
-    return {name: color for name, color in known.items() if name in set(series)}
+    return {name: color for name, color in colors.items() if name in set(series)}

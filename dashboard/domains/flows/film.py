@@ -20,7 +20,7 @@ from dashboard.domains.flows import panels as flow_panels
 from dashboard.domains.flows.curves import beat
 from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, FilmPanel, FlowQuantity
 from dashboard.domains.flows.rollouts import film_file, rollout
-from dashboard.evaluation.answers import Shown
+from dashboard.evaluation.answers import Selection
 from gan_runtime.base.errors import PictureError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import FLOW_CHANNELS
@@ -35,7 +35,8 @@ FILES: dict[str, tuple[str, movie.Maker]] = {
     "mp4": ("video/mp4", movie.mp4),
 }
 FILES_HELP = (
-    "Flow, prediction and difference beside each other, with their colors. Made when you press."
+    "Flow, prediction and difference side by side, with their color scales. Rendered when"
+    " you press the button."
 )
 
 
@@ -46,11 +47,11 @@ _HTML, _CSS, _JS = (
 _mount = st.components.v2.component("flow_player", html=_HTML, css=_CSS, js=_JS)
 
 
-def draw(runtime: Runtime, shown: Shown) -> None:
+def draw(runtime: Runtime, selection: Selection) -> None:
     """The tab: the film of the first answer, or why there is none."""
-    (name, row), period = shown.first, beat(shown)
-    asked, file = rollout(row), film_file(runtime.store, row)
-    if asked.reynolds is None or asked.grid[-1] < len(FLOW_CHANNELS):
+    (name, row), period = selection.first, beat(selection)
+    rollout_facts, file = rollout(row), film_file(runtime.store, row)
+    if rollout_facts.reynolds is None or rollout_facts.grid[-1] < len(FLOW_CHANNELS):
         st.info(rollouts.PICTURES)
         return
     if not file:
@@ -76,7 +77,7 @@ def draw(runtime: Runtime, shown: Shown) -> None:
 
 def _quantity() -> FlowQuantity:
     names = {quantity.name: quantity for quantity in QUANTITIES}
-    picked = st.segmented_control(
+    name = st.segmented_control(
         "Quantity",
         list(names),
         default=QUANTITIES[0].name,
@@ -85,7 +86,7 @@ def _quantity() -> FlowQuantity:
         required=True,
         label_visibility="collapsed",
     )
-    return names[str(picked)]
+    return names[str(name)]
 
 
 @st.cache_data(show_spinner="Drawing the film …", max_entries=KEPT)
@@ -156,8 +157,8 @@ def _made(
 
 def _key(row: EvaluationRow) -> str:
     """The name of a rollout in a home."""
-    asked = rollout(row)
-    return f"{row.run_id}.{asked.iteration}.{asked.way}"
+    rollout_facts = rollout(row)
+    return f"{row.run_id}.{rollout_facts.iteration}.{rollout_facts.way}"
 
 
 def made_film(
@@ -166,7 +167,7 @@ def made_film(
     """What the browser needs.
 
     `steps`: what is said of each frame; `first`: the frame it opens with; `name`: the same for the
-    same film, so that it goes on when the page is drawn anew.
+    same film, so that it goes on when the page is redrawn.
     """
     _, height, width = panels[0].places.shape
     return {
@@ -195,6 +196,6 @@ def ticks(panel: FilmPanel) -> list[str]:
     return [f"{low:g}".replace("-", "−"), panel.scale.unit, f"{high:g}"]
 
 
-def _play(made: dict[str, Any], key: str) -> None:
+def _play(player: dict[str, Any], key: str) -> None:
     """Puts a film on the page."""
-    _mount(data=made, key=key)
+    _mount(data=player, key=key)

@@ -1,5 +1,5 @@
 """A film of flow, prediction and difference as a file: GIF or MP4. It is made in memory, or
-in a folder of its own that is gone afterwards.
+in a temporary folder.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dashboard.domains.flows.panels import FRAMES_PER_S, Bytes, FilmPanel
 from gan_runtime.base.errors import PictureError
 
 LAST_SECONDS = 1.5  # of the last frame, so that the end can be looked at
-WIDE = 400  # pixels that a panel has at least, as a whole multiple of its own
+WIDE = 400  # pixels that a panel has at least, as a whole multiple of its width
 MARGIN, LINE, LETTER = 12, 24, 14  # pixels: round everything, a line of text, its letters
 BAR = 8  # of the colors below a panel
 NO_ENCODER = (
-    "An MP4 cannot be made here, as the program ffmpeg is missing: install the package"
-    " imageio-ffmpeg anew, or ffmpeg itself, and start the dashboard again. The GIF shows the same."
+    "An MP4 needs the program ffmpeg, which is missing. Reinstall the package imageio-ffmpeg or"
+    " install ffmpeg, then restart the dashboard. The GIF shows the same film."
 )
 Maker = Callable[
     [tuple[FilmPanel, ...], list[str], str], bytes
@@ -104,7 +104,7 @@ def missing_encoder() -> str:
 
 def _frames(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> Iterator[Bytes]:
     """Each step as (height, width) places in the palette: a line of text above, the panels
-    beside each other, and their flow_panels.
+    side by side, and their flow_panels.
     """
     _, rows, columns = panels[0].places.shape
     zoom = -(-WIDE // columns)
@@ -136,12 +136,12 @@ def _ground(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
         top, left = _corner(number, width)
         _write(ground, panel.title, (left, top - LINE))
         scale, below = panel.scale, top + height + BAR // 2
-        shown = np.linspace(scale.low, scale.high, width)
+        ramp = np.linspace(scale.low, scale.high, width)
         ground[below : below + BAR, left : left + width] = flow_panels.palette_places(
-            shown, scale.low, scale.high, scale.signed
+            ramp, scale.low, scale.high, scale.signed
         )
-        told = f"{scale.low:g} to {scale.high:g}: {scale.plain}"
-        _write(ground, told, (left, below + BAR + 2))
+        label = f"{scale.low:g} to {scale.high:g}: {scale.plain}"
+        _write(ground, label, (left, below + BAR + 2))
     return ground
 
 

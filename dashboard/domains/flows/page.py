@@ -1,7 +1,7 @@
 """What flows add to the page of a rollout: tabs, the scores that say most, words; and the tab Speed
 and literature.
 
-That tab tells how long training takes: published, measured here, and estimated for a TPU.
+That tab shows how long training takes: published, measured here, and estimated for a TPU.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from dashboard import plots, run_selection, tables, words
 from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import curves, film, rollouts
 from dashboard.domains.flows.rollouts import rollout
-from dashboard.evaluation.answers import DomainPage, DomainTab, OptionChoices, Scores, Shown, number
+from dashboard.evaluation.answers import (
+    DomainPage,
+    DomainTab,
+    OptionChoices,
+    Scores,
+    Selection,
+    number,
+)
 from gan_runtime.base import formats
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
@@ -40,12 +47,12 @@ COLUMNS = ["How known", "What", "Device", "Batch", "Time"]
 TOPOLOGY_NAMES = ("v2:2x2", "v3:2x2", "v4:2x2x1")  # machines like KIT's
 
 
-def draw(runtime: Runtime, shown: Shown) -> None:
+def draw(runtime: Runtime, selection: Selection) -> None:
     """The tab: KIT's times as a chart, and all times in one table, each with how it is known."""
-    rows = list(shown.runs.values())
+    rows = list(selection.runs.values())
     left, right = st.columns(2)
     with left:
-        times = pd.DataFrame([vars(one) for one in published_times.TIMES])
+        times = pd.DataFrame([vars(time) for time in published_times.TIMES])
         plots.steady_chart(flow_charts.training_times, times, "flow.training_times")
     estimated = predicted(runtime, rows)
     with right:
@@ -66,11 +73,11 @@ def published() -> list[list[str]]:
         [
             rollouts.ELSEWHERE,
             "KIT, 45 epochs",
-            one.device,
-            str(one.batch_size),
-            f"{formats.count(one.seconds)} s",
+            time.device,
+            str(time.batch_size),
+            f"{formats.count(time.seconds)} s",
         ]
-        for one in published_times.TIMES
+        for time in published_times.TIMES
     ]
 
 
@@ -105,7 +112,7 @@ def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
 
     Runs whose batch no TPU can share have none.
     """
-    found, names = [], run_selection.unique_names(rows)
+    rows_of_table, names = [], run_selection.unique_names(rows)
     for row in rows:
         for name in TOPOLOGY_NAMES:
             with contextlib.suppress(GanRuntimeError):
@@ -117,9 +124,11 @@ def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
                     )
                     chip = TOPOLOGIES[name].chip.title
                     batch = str(answer.point.batch_size_global)
-                    what = f"{names[row.run_id]}, an epoch"
-                    found.append([rollouts.ESTIMATED, what, chip, batch, formats.timing(seconds)])
-    return found
+                    label = f"{names[row.run_id]}, an epoch"
+                    rows_of_table.append(
+                        [rollouts.ESTIMATED, label, chip, batch, formats.timing(seconds)]
+                    )
+    return rows_of_table
 
 
 _HORIZONS = ("horizon", "horizon_replay")
@@ -131,7 +140,7 @@ def _choices(home: Home, run: RunDir) -> dict[str, OptionChoices]:
     """
     films = [film for film in evaluation.trajectories(home, run) if film.reynolds is not None]
     tile = evaluation.tile_of(run)
-    known = {
+    choices = {
         "ways": OptionChoices(
             {way: words.capitalized(rollouts.WAYS[way]) for way in WAYS}, several=True
         ),
@@ -139,23 +148,23 @@ def _choices(home: Home, run: RunDir) -> dict[str, OptionChoices]:
         "blend": OptionChoices({"none": "Mean", "hann": "Hann"}),
     }
     if films:
-        known["trajectory"] = OptionChoices({film.number: film.title for film in films})
-        known["steps"] = OptionChoices(most=max(film.steps for film in films))
+        choices["trajectory"] = OptionChoices({film.number: film.title for film in films})
+        choices["steps"] = OptionChoices(most=max(film.steps for film in films))
     if tile is not None:
-        known["overlap"] = OptionChoices(most=tile - 1)
-    return known
+        choices["overlap"] = OptionChoices(most=tile - 1)
+    return choices
 
 
 def _read(score: Score) -> Score:
     """The reference under the name of what it is: a copied frame, the solver; the true flow's
     number is the floor.
     """
-    known, own = dict(score.baselines), BY_NAME.get(score.name)
-    reference = known.pop("reference", math.nan)
+    baselines, own = dict(score.baselines), BY_NAME.get(score.name)
+    reference = baselines.pop("reference", math.nan)
     if own is not None and own.reference == "truth":
-        return score.model_copy(update={"floor": reference, "baselines": known})
-    named = {own.reference: reference} if own is not None and own.reference else {}
-    return score.model_copy(update={"baselines": {**known, **named}})
+        return score.model_copy(update={"floor": reference, "baselines": baselines})
+    references = {own.reference: reference} if own is not None and own.reference else {}
+    return score.model_copy(update={"baselines": {**baselines, **references}})
 
 
 def _usual(rows: list[EvaluationRow]) -> list[EvaluationRow]:
@@ -204,7 +213,7 @@ PAGE = DomainPage(
     substitutes={"horizon_replay": "horizon"},  # where no replay was measured, as by version 0.2.0
     real="the true flow",
     floor_title="True flow",
-    floor_help="The same number of the true flow.",
+    floor_help="The same number for the true flow.",
     subject=rollouts.subject,
     texts={score.name: score.text for score in SCORES}
     | {

@@ -1,10 +1,10 @@
-"""Truth, prediction and their difference as films of palette bytes, and such a film as one picture.
+"""Truth, prediction and their difference as films of palette bytes, and a film as one image.
 
 NumPy and Pillow only.
 
 What is looked at is a number a pixel, in the units of the flow, with a scale that never changes.
 Two scales, an obstacle and a few grays are in ONE palette of 256 colors, so that a frame is bytes,
-in the browser, in a GIF and in an MP4 alike. The colors with a sign are those of all pictures of
+in the browser, in a GIF and in an MP4 alike. The colors with a sign are those of all images of
 flows (domains/flows/pictures.py).
 """
 
@@ -27,7 +27,7 @@ from gan_runtime.domains.flows.pictures import STONE
 
 LEVELS = 113  # of each scale; an odd number, so that zero has the color in the middle
 GREYS = 28  # from white to ink, for words
-# viridis at equal distances: as bright as it is high, also for color-blind people.
+# viridis at equal distances: as bright as it is high, also for color-blind users.
 UNSIGNED = (
     "#440154",
     "#472d7b",
@@ -60,12 +60,12 @@ def gradient(signed: bool) -> str:
 
 def _between(anchors: tuple[str, ...], levels: int) -> NDArray[np.float64]:
     """(levels, 3) from 0 to 255, in straight lines between the anchors."""
-    known = np.array(
+    corners = np.array(
         [[int(color[begin : begin + 2], 16) for begin in (1, 3, 5)] for color in anchors], float
     )
     at = np.linspace(0.0, len(anchors) - 1.0, levels)
     return np.stack(
-        [np.interp(at, np.arange(len(anchors)), known[:, part]) for part in range(3)], axis=1
+        [np.interp(at, np.arange(len(anchors)), corners[:, part]) for part in range(3)], axis=1
     )
 
 
@@ -208,11 +208,11 @@ def panels(
     """`truth`, `predicted`: frames (K, height, width, channels) as networks see them;
     `obstacle`: (height, width).
     """
-    real, made = quantity.of(truth), quantity.of(predicted)
+    real, generated = quantity.of(truth), quantity.of(predicted)
     films = (
         ("Flow", quantity, real),
-        ("Prediction", quantity, made),
-        ("Prediction − flow", difference(quantity), made - real),
+        ("Prediction", quantity, generated),
+        ("Prediction − flow", difference(quantity), generated - real),
     )
     return tuple(
         FilmPanel(title, scale, _places(values, scale, obstacle)) for title, scale, values in films
@@ -222,13 +222,13 @@ def panels(
 def _places(
     values: NDArray[np.floating], scale: FlowQuantity, obstacle: NDArray[np.bool_]
 ) -> Bytes:
-    found = palette_places(values, scale.low, scale.high, scale.signed)
-    found[:, obstacle] = OF_OBSTACLE
-    return found
+    places = palette_places(values, scale.low, scale.high, scale.signed)
+    places[:, obstacle] = OF_OBSTACLE
+    return places
 
 
 def across(panel: FilmPanel) -> int:
-    """How many frames stand beside each other in the panel's one picture, so that it is about
+    """How many frames stand side by side in the panel's one image, so that it is about
     square: browsers refuse long ones.
     """
     count, height, width = panel.places.shape

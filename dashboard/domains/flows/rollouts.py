@@ -78,10 +78,10 @@ def steps_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
 
 def stages_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
     """Where the time went: stage, seconds (of all calls), times (calls), median_s (of one call)."""
-    known = {curve.name: curve for curve in queries.evaluation_curves(store, row)}
-    if STAGES_CURVE not in known:
+    curves = {curve.name: curve for curve in queries.evaluation_curves(store, row)}
+    if STAGES_CURVE not in curves:
         return pd.DataFrame(columns=["stage", "seconds", "times", "median_s"])
-    curve = known[STAGES_CURVE]
+    curve = curves[STAGES_CURVE]
     points = queries.curve_points(store, row, [curve.number])
     frame = points.pivot(index="x", columns="series", values="value").sort_index()
     return frame.reset_index(drop=True).assign(stage=curve.facts["names"])
@@ -147,10 +147,10 @@ def frame_times(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """A stage of another version of this program comes last."""
-    named = [frame.assign(bar=name) for name, frame in stages.items() if len(frame)]
-    if not named:
+    frames = [frame.assign(bar=name) for name, frame in stages.items() if len(frame)]
+    if not frames:
         return pd.DataFrame(columns=["bar", "stage", "place", "amount"])
-    rows = pd.concat(named, ignore_index=True)
+    rows = pd.concat(frames, ignore_index=True)
     places = (
         rows["stage"].map({name: place for place, name in enumerate(STAGES)}).fillna(len(STAGES))
     )
@@ -159,64 +159,59 @@ def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 NOTHING_YET = (
-    "No rollout of this run yet. Press Run rollout: the flow next to its prediction, errors by"
-    " step, the rate at which the wake beats, and where the time goes appear here after about a"
-    " minute, and stay."
+    "This run has no rollout yet. Press Run rollout: flow and prediction side by side, errors by"
+    " step, the wake's frequency and the time of each stage appear here after about a minute."
 )
 NO_FRAMES = (
-    "The film of this iteration is not here: its file is gone or damaged, or the run came without"
-    " films. Where the run was trained, iterate it again to see one."
+    "The film of this rollout is missing or damaged, or the run was imported without films. Run"
+    " the rollout again where the run was trained."
 )
 PICTURES = (
-    "This iteration is of pictures, not of a flow: its scores are below, and the Samples page has"
-    " its pictures."
+    "This rollout is of images, not of a flow. Its scores are below, its images on the Samples tab."
 )
 WAYS = {"naive": "one core, in turn", "map_reduce": "map-reduce", "whole": "whole image"}
 PROBE = (
-    "The probe stands in the wake and hears the velocity across the stream: it swings once while a"
-    " pair of eddies is shed. Its Strouhal number is f D / U, with D the obstacle and U the inflow."
+    "The probe in the wake measures the velocity across the stream, which swings once per pair"
+    " of shed eddies. Its Strouhal number is f D / U, with D the obstacle's size and U the"
+    " inflow."
 )
 HORIZON = (
-    "Dashed: the first frame, copied; after each shedding period it is right again. Dotted: what"
-    " followed the nearest frame of the training films. Up to the horizon the prediction is better"
-    " at every step than the replay, or than the copy where no replay was measured."
+    "Dashed: the first frame, copied; it is right again after each shedding period. Dotted: the"
+    " film that follows the nearest training frame (replay). Up to the horizon the prediction is"
+    " better at every step than the replay, or than the copy without a replay."
 )
 HORIZON_HELP = (
-    "A replay is wrong from its first frame on, by the distance between both flows; a prediction"
-    " begins without an error, which grows. A copy of the first frame is nearly right again after"
-    " each shedding period."
+    "A replay starts with the distance between both flows; a prediction starts without an error,"
+    " which then grows. A copy of the first frame is nearly right after each shedding period."
 )
-PHYSICS = (
-    "Enstrophy 1: the eddies are as strong as those of the flow. Seams 1: no border of a tile is"
-    " seen."
-)
+PHYSICS = "Enstrophy 1: eddies as strong as in the flow. Seams 1: no visible tile borders."
 TIMES = (
-    "Tracing and compiling happen once, all else at each step. The line is the solver that made the"
-    " flow, on the same machine: what a network has to beat."
+    "Tracing and compiling happen once, all else at each step. The line is the solver that"
+    " simulated the flow, on the same machine: the network has to be faster."
 )
 ELSEWHERE, HERE, ESTIMATED = "measured elsewhere", "measured here", "estimated"
 NOT_ESTIMATED = (
-    "What a TPU would make of these runs is not compiled yet: the TPU check does it, and its answer"
-    " then stands here."
+    "These runs are not compiled for a TPU yet. Open the TPU check to compile them; the result"
+    " then appears here."
 )
 OTHER_TIMES = (
-    "KIT's times are not those of an epoch of this data, and its frames are not counted anywhere:"
-    " compare how the time falls with the batch, not seconds with seconds."
+    "KIT's epochs have other data and an unknown number of frames. Compare how the time falls"
+    " with the batch, not the seconds."
 )
 
 
 def parts(row: EvaluationRow) -> dict[str, str]:
-    """What tells a rollout from others of its run besides the epoch, in words."""
-    asked = rollout(row)
-    tiles = f"{asked.tile[0]} px tiles" if asked.way != "whole" else ""
-    blend = " (Hann)" if asked.blend == "hann" else ""
-    overlap = f", {asked.overlap} px overlap{blend}" if tiles and asked.overlap else ""
-    shared = f" on {formats.quantity(asked.cores, 'core')}" if asked.cores > 1 else ""
+    """What distinguishes a rollout from others of its run in addition to the epoch, in words."""
+    facts = rollout(row)
+    tiles = f"{facts.tile[0]} px tiles" if facts.way != "whole" else ""
+    blend = " (Hann)" if facts.blend == "hann" else ""
+    overlap = f", {facts.overlap} px overlap{blend}" if tiles and facts.overlap else ""
+    shared = f" on {formats.quantity(facts.cores, 'core')}" if facts.cores > 1 else ""
     return {
-        **({"weights": "kept weights"} if is_kept(row) else {}),
-        "flow": flow(asked),
-        "steps": formats.quantity(asked.steps, "step"),
-        "way": f"{WAYS.get(asked.way, asked.way)}{shared}",
+        **({"weights": "stored weights"} if is_kept(row) else {}),
+        "flow": flow(facts),
+        "steps": formats.quantity(facts.steps, "step"),
+        "way": f"{WAYS.get(facts.way, facts.way)}{shared}",
         "tiles": f"{tiles}{overlap}" or "uncut",
     }
 
@@ -235,7 +230,7 @@ def state(row: EvaluationRow) -> str:
     3".
     """
     return (
-        f"weights kept after epoch {row.epoch}"
+        f"weights stored after epoch {row.epoch}"
         if is_kept(row)
         else f"{row.checkpoint} checkpoint, epoch {row.epoch}"
     )
@@ -246,20 +241,20 @@ def replay(source: str) -> str:
     if not source:
         return ""
     film = words.plain(source)
-    return f"Replay: {film} of the training films, which looks most like the given frame."
+    return f"Replay: {film} of the training films, the most similar to the given frame."
 
 
 def subject(row: EvaluationRow) -> str:
     """Which weights a rollout is of, and what was asked of them."""
-    checkpoint = "kept weights" if is_kept(row) else f"{row.checkpoint} checkpoint"
+    checkpoint = "stored weights" if is_kept(row) else f"{row.checkpoint} checkpoint"
     about = ", ".join(part for name, part in parts(row).items() if name != "weights")
     return f"epoch {row.epoch} ({checkpoint}): {about}"
 
 
-def flow(asked: Rollout) -> str:
+def flow(facts: Rollout) -> str:
     """Which film, and where a rollout begins. Records of version 0.2.0 have no name of the film."""
-    name = asked.film or ("pictures" if asked.reynolds is None else f"Re {asked.reynolds:g}")
-    return f"{name} from frame {asked.start}" if asked.start else name
+    name = facts.film or ("pictures" if facts.reynolds is None else f"Re {facts.reynolds:g}")
+    return f"{name} from frame {facts.start}" if facts.start else name
 
 
 def step(number: int, period: float | None) -> str:

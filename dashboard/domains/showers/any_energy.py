@@ -18,7 +18,7 @@ from dashboard.domains.showers import side_by_side
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.distributions import bins_of
 from dashboard.domains.showers.words import CURVES
-from dashboard.evaluation.answers import Shown
+from dashboard.evaluation.answers import Selection
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import evaluation
@@ -35,35 +35,35 @@ CANCEL = widgets.EndButton("showers.chosen.cancel")
 DRAWN = ("along_z", "along_y", "along_x")
 
 
-def draw(runtime: Runtime, shown: Shown) -> None:
+def draw(runtime: Runtime, selection: Selection) -> None:
     """The tab; nothing but a sentence where no run has a checkpoint here."""
     names = {
         row.run_id: name
-        for name, row in shown.answers.items()
+        for name, row in selection.answers.items()
         if evaluation.measurable(runtime.home, row.run_id)
     }
     if not names:
         st.info(shower_words.NO_CHECKPOINT)
         return
     st.caption(shower_words.CHOSEN)
-    wanted, pressed = _form(runtime, shown, names)
-    newest = evaluation.newest_job(runtime.home, wanted.run_id)
-    before = evaluation.finished_job(runtime.home, wanted)
+    request, pressed = _form(runtime, selection, names)
+    newest = evaluation.newest_job(runtime.home, request.run_id)
+    before = evaluation.finished_job(runtime.home, request)
     if pressed and before is None:
-        _ask(runtime, wanted)
+        _ask(runtime, request)
     look = newest if newest is not None and newest.is_live else before or newest
     if look is None:
         return
     if look.is_live:
-        widgets.job_bar(runtime, look, partial(_told, names[wanted.run_id]), CANCEL)
+        widgets.job_bar(runtime, look, partial(_told, names[request.run_id]), CANCEL)
     elif look.state == "finished":
-        _made(look, names[wanted.run_id], shown.colors[names[wanted.run_id]])
+        _made(look, names[request.run_id], selection.colors[names[request.run_id]])
     elif look.end is not None:
         st.warning(f"Not generated: {words.plain(look.end.reason)}", icon=":material/warning:")
 
 
 def _form(
-    runtime: Runtime, shown: Shown, names: dict[str, str]
+    runtime: Runtime, selection: Selection, names: dict[str, str]
 ) -> tuple[SingleEnergyOptions, bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run_id = next(iter(names))
@@ -75,7 +75,7 @@ def _form(
                 key="showers.chosen.run",
                 width=220,
             )
-        energies, angles = bins_of(runtime.store, shown.first[1])
+        energies, angles = bins_of(runtime.store, selection.first[1])
         low, high = limits([end for ends in energies for end in ends], ENERGIES_GEV)
         energy = st.number_input(
             "Energy (GeV)",
@@ -101,29 +101,29 @@ def _form(
                 key=f"showers.chosen.angle.{least}.{most}",
                 width=150,
                 help=(
-                    f"As it is measured on a shower, {least:g} to {most:g}, as in the data; 90 is"
+                    f"As measured on a shower, {least:g} to {most:g}, as in the data. 90:"
                     " straight in."
                 ),
             )
-        there = evaluation.measurable(runtime.home, run_id)
+        checkpoints = evaluation.measurable(runtime.home, run_id)
         pressed = actions.button(
             "Generate showers", key="showers.chosen.start", icon=":material/auto_awesome:"
         )
     return SingleEnergyOptions(
-        run_id, energy, angle, "best" if "best" in there else "newest"
+        run_id, energy, angle, "best" if "best" in checkpoints else "newest"
     ), pressed
 
 
 def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, float]:
-    """Whole numbers within the data, and within what may be asked for: low < high always."""
+    """Whole numbers within the data, and within what may be requested: low < high always."""
     low, high = (math.ceil(min(ends)), math.floor(max(ends))) if ends else allowed
-    low = min(max(low, allowed[0]), allowed[1] - 1)  # data may lie beyond all that may be asked for
+    low = min(max(low, allowed[0]), allowed[1] - 1)  # data can exceed what may be requested
     return float(low), float(min(max(high, low + 1), allowed[1]))
 
 
-def _ask(runtime: Runtime, wanted: SingleEnergyOptions) -> None:
+def _ask(runtime: Runtime, request: SingleEnergyOptions) -> None:
     """A new job, and the page once more."""
-    if actions.attempt(lambda: runtime.commands.request_job(evaluation.MAKE, wanted)) is not None:
+    if actions.attempt(lambda: runtime.commands.request_job(evaluation.MAKE, request)) is not None:
         st.rerun()
 
 
@@ -133,12 +133,12 @@ def _told(name: str, look: JobSnapshot) -> str:
 
 def _made(look: JobSnapshot, name: str, color: str) -> None:
     """Numbers of both sides, profiles, and a pair of showers."""
-    made = _read(look)
-    if made is None:
-        st.caption("What was made last is gone: press Generate showers again.")
+    showers = _read(look)
+    if showers is None:
+        st.caption("The last showers were deleted. Press Generate showers again.")
         return
-    beside = "simulated" if made.simulated else "held-out"
-    st.markdown(shower_words.chosen(made, name, beside))
+    truth = "simulated" if showers.simulated else "held-out"
+    st.markdown(shower_words.chosen(showers, name, truth))
     frame = pd.DataFrame(
         [
             {
@@ -149,24 +149,26 @@ def _made(look: JobSnapshot, name: str, color: str) -> None:
                 "value": value,
                 "error": error,
             }
-            for curve in made.curves
+            for curve in showers.curves
             for line in curve.series
             for x, value, error in zip(curve.x, line.values, line.error, strict=True)
         ]
     )
-    title = beside.capitalize()
+    title = truth.capitalize()
     rows = shower_charts.together({name: frame}).replace({"series": {shower_charts.REAL: title}})
     colors = {title: palette.REAL, name: color}
-    drawn = [told for told in CURVES if told.name in DRAWN]
-    for column, told in zip(st.columns(len(drawn)), drawn, strict=True):
+    drawn_curves = [curve_words for curve_words in CURVES if curve_words.name in DRAWN]
+    for column, curve_words in zip(st.columns(len(drawn_curves)), drawn_curves, strict=True):
         with column:
-            chart = shower_charts.curve(rows[rows["curve"] == told.name], told, colors)
-            plots.chart(chart, key=f"showers.chosen.{told.name}")
-    sides_named = {"real": f"{beside.capitalize()} shower", "generated": f"Shower by {name}"}
+            chart = shower_charts.curve(
+                rows[rows["curve"] == curve_words.name], curve_words, colors
+            )
+            plots.chart(chart, key=f"showers.chosen.{curve_words.name}")
+    sides_named = {"real": f"{truth.capitalize()} shower", "generated": f"Shower by {name}"}
     side_by_side.from_three_sides(
         {
-            sides_named[picture.name]: side_by_side.shower_of(picture, made.grid)
-            for picture in made.pictures
+            sides_named[picture.name]: side_by_side.shower_of(picture, showers.grid)
+            for picture in showers.pictures
         }
     )
 

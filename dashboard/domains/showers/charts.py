@@ -22,13 +22,13 @@ from gan_runtime.domains.showers.pictures import ShowerView, sums_along
 NAMES = (
     2,
     130,
-)  # in the legend of a chart of a third of the page: beside each other, pixels of the longest
+)  # in the legend of a chart of a third of the page: side by side, pixels of the longest
 REAL = "Simulated showers"
 LEAST_OUTSIDE, SUBTITLE = 0.01, 16  # share of the showers; pixels of a line
 DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
 _FORMATS = {"profile": "d", "spectrum": ".3~r"}
 PLACES = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
-ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the pictures of an epoch
+ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the images of an epoch
 
 
 def together(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -55,7 +55,7 @@ def _of_series(frame: pd.DataFrame, series: str, title: str) -> pd.DataFrame:
 
 def curve(
     rows: pd.DataFrame,
-    told: CurveWords,
+    curve_words: CurveWords,
     colors: dict[str, str],
     is_log: bool = False,
     height: int = 290,
@@ -64,47 +64,56 @@ def curve(
 
     `rows` as `together` gives them, of one curve.
     """
-    log_y = is_log or told.kind == "spectrum"
-    shown = rows.assign(low=rows["low"].clip(lower=_least(rows))) if log_y else rows
-    shown = shown[shown["value"] > 0] if log_y else shown
+    log_y = is_log or curve_words.kind == "spectrum"
+    points = rows.assign(low=rows["low"].clip(lower=_least(rows))) if log_y else rows
+    points = points[points["value"] > 0] if log_y else points
     across = alt.X(
         "x:Q",
-        title=told.axis,
-        axis=alt.Axis(grid=False, format=_FORMATS.get(told.kind, ".3~r"), tickCount=5),
+        title=curve_words.axis,
+        axis=alt.Axis(grid=False, format=_FORMATS.get(curve_words.kind, ".3~r"), tickCount=5),
         scale=(
-            alt.Scale(type="log") if told.kind == "spectrum" else alt.Scale(zero=False, nice=False)
+            alt.Scale(type="log")
+            if curve_words.kind == "spectrum"
+            else alt.Scale(zero=False, nice=False)
         ),
     )
-    upwards = alt.Scale(type="log", nice=False) if log_y else alt.Scale(zero=told.kind != "curve")
+    upwards = (
+        alt.Scale(type="log", nice=False) if log_y else alt.Scale(zero=curve_words.kind != "curve")
+    )
     if log_y:
-        axis = alt.Axis(format=".3~g", values=_decades(shown))
+        axis = alt.Axis(format=".3~g", values=_decades(points))
     else:
-        axis = alt.Axis(format="%" if told.kind == "shares" else ".3~r", tickCount=5)
+        axis = alt.Axis(format="%" if curve_words.kind == "shares" else ".3~r", tickCount=5)
     color = alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors))
     base = alt.Chart().encode(x=across, color=color)
-    line = "linear" if told.kind == "curve" else "step"
+    line = "linear" if curve_words.kind == "curve" else "step"
     band = base.mark_area(opacity=0.25, line=False, interpolate=line).encode(  # type: ignore[arg-type]
-        y=alt.Y("low:Q", title=told.values, scale=upwards, axis=axis), y2=alt.Y2("high:Q")
+        y=alt.Y("low:Q", title=curve_words.values, scale=upwards, axis=axis), y2=alt.Y2("high:Q")
     )
     middle = base.mark_line(strokeWidth=2, interpolate=line).encode(  # type: ignore[arg-type]
-        y=alt.Y("value:Q", title=told.values, scale=upwards, axis=axis)
+        y=alt.Y("value:Q", title=curve_words.values, scale=upwards, axis=axis)
     )
     reader = base.mark_circle(size=70, opacity=0).encode(
         y=alt.Y("value:Q", scale=upwards, axis=axis),
         tooltip=[
             alt.Tooltip("series:N", title="Showers"),
-            alt.Tooltip("x:Q", title=told.axis, format=".4~g"),
-            alt.Tooltip("value:Q", title=told.values, format=".3~g"),
+            alt.Tooltip("x:Q", title=curve_words.axis, format=".4~g"),
+            alt.Tooltip("value:Q", title=curve_words.values, format=".3~g"),
             alt.Tooltip("low:Q", title="Less one standard deviation", format=".3~g"),
             alt.Tooltip("high:Q", title="More one standard deviation", format=".3~g"),
         ],
     )
-    what = f"{told.title} {told.values} over {told.axis.lower()}: {', '.join(colors)}."
-    outside = _outside(rows) if told.kind == "shares" else []
-    title = heading(told.title, outside)
-    what = " ".join([what, *outside])
+    description = (
+        f"{curve_words.title} {curve_words.values} over {curve_words.axis.lower()}:"
+        f" {', '.join(colors)}."
+    )
+    outside = _outside(rows) if curve_words.kind == "shares" else []
+    title = heading(curve_words.title, outside)
+    description = " ".join([description, *outside])
     height += SUBTITLE * len(outside)
-    return layered(shown, band, middle, reader, title=title, description=what, height=height)
+    return layered(
+        points, band, middle, reader, title=title, description=description, height=height
+    )
 
 
 def _outside(rows: pd.DataFrame) -> list[str]:
@@ -163,7 +172,7 @@ def projection(
         alt.Tooltip("below:Q", title=PLACES[view.upwards]),
         alt.Tooltip("gev:Q", title="Energy (GeV)", format=".3~g"),
     ]
-    what = f"{view.title.capitalize()}: energy along {view.across} and {view.upwards}."
+    description = f"{view.title.capitalize()}: energy along {view.across} and {view.upwards}."
     return (
         alt.Chart(rows, view=alt.ViewBackground(fill=DARK))
         .mark_rect(
@@ -178,7 +187,7 @@ def projection(
             stroke=alt.Stroke("gev:Q", scale=scale, legend=None),
             tooltip=tooltip,
         )
-        .properties(title=heading(view.title.capitalize()), description=what, height=height)
+        .properties(title=heading(view.title.capitalize()), description=description, height=height)
     )
 
 
@@ -207,12 +216,12 @@ def matrix_rows(own: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**edges)
 
 
-def matrix(rows: Rows, size: int, told: CurveWords, height: int = 300) -> alt.Chart:
-    """(size, size) numbers from -1 to 1, layer by layer. The title is left to whoever draws it."""
+def matrix(rows: Rows, size: int, curve_words: CurveWords, height: int = 300) -> alt.Chart:
+    """(size, size) numbers from -1 to 1, layer by layer. The caller draws the title."""
     x, y = (
         encoding(
             f"{name}:Q",
-            title=told.axis,
+            title=curve_words.axis,
             scale=alt.Scale(domain=[0.5, size + 0.5], nice=False),
             axis=alt.Axis(values=list(range(5, size + 1, 5)), grid=False, format="d"),
         )
@@ -220,19 +229,19 @@ def matrix(rows: Rows, size: int, told: CurveWords, height: int = 300) -> alt.Ch
     )
     color = alt.Color(
         "value:Q",
-        title=told.values,
+        title=curve_words.values,
         scale=alt.Scale(domain=[-1, 1], scheme="purpleorange"),
         legend=alt.Legend(values=[-1, 0, 1]),
     )
     tooltip = [
-        alt.Tooltip("x:Q", title=told.axis),
-        alt.Tooltip("y:Q", title=told.axis),
-        alt.Tooltip("value:Q", title=told.values, format=".2f"),
+        alt.Tooltip("x:Q", title=curve_words.axis),
+        alt.Tooltip("y:Q", title=curve_words.axis),
+        alt.Tooltip("value:Q", title=curve_words.values, format=".2f"),
     ]
-    drawn = alt.Chart(rows).mark_rect(clip=True)
-    return drawn.encode(
+    cells = alt.Chart(rows).mark_rect(clip=True)
+    return cells.encode(
         x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"), color=color, tooltip=tooltip
-    ).properties(title=heading(""), description=told.title, height=height)
+    ).properties(title=heading(""), description=curve_words.title, height=height)
 
 
 def angle_rows(own: pd.DataFrame) -> pd.DataFrame:
@@ -257,26 +266,29 @@ def angle_ends(own: pd.DataFrame) -> tuple[float, float]:
 
 
 def angle_map(
-    rows: Rows, ends: tuple[float, float], told: CurveWords, height: int = 300
+    rows: Rows, ends: tuple[float, float], curve_words: CurveWords, height: int = 300
 ) -> alt.LayerChart:
     """Shares of showers by two angles, in degrees, and dashed where both are equal.
 
-    The title is left to whoever draws it.
+    The caller draws the title.
     """
     axis: dict[str, Any] = {
         "scale": alt.Scale(domain=list(ends), nice=False),
         "axis": alt.Axis(grid=True, tickCount=5, format="d"),
     }
-    x, y = alt.X("x_low:Q", title=told.axis, **axis), alt.Y("y_low:Q", title=told.values, **axis)
-    places = _shares(told).encode(x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"))
-    asked = alt.InlineData(values=[{"x_low": end, "y_low": end} for end in ends])
+    x, y = (
+        alt.X("x_low:Q", title=curve_words.axis, **axis),
+        alt.Y("y_low:Q", title=curve_words.values, **axis),
+    )
+    places = _shares(curve_words).encode(x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"))
+    diagonal = alt.InlineData(values=[{"x_low": end, "y_low": end} for end in ends])
     line = (
-        alt.Chart(asked)
+        alt.Chart(diagonal)
         .mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True)
         .encode(x=x, y=y)
     )
-    what = f"{told.title} {told.values} over {told.axis.lower()}"
-    return layered(rows, places, line, title=heading(""), description=what, height=height)
+    description = f"{curve_words.title} {curve_words.values} over {curve_words.axis.lower()}"
+    return layered(rows, places, line, title=heading(""), description=description, height=height)
 
 
 def _half(middles: NDArray[np.float64]) -> float:
@@ -284,7 +296,7 @@ def _half(middles: NDArray[np.float64]) -> float:
     return HALF * math.degrees(middles[1] - middles[0])
 
 
-def _shares(told: CurveWords) -> alt.Chart:
+def _shares(curve_words: CurveWords) -> alt.Chart:
     """Rectangles by color, not yet placed."""
     share = alt.Color(
         "share:Q",
@@ -293,8 +305,8 @@ def _shares(told: CurveWords) -> alt.Chart:
         legend=alt.Legend(format="%"),
     )
     tooltip = [
-        alt.Tooltip("x_low:Q", title=f"{told.axis} from", format=".0f"),
-        alt.Tooltip("y_low:Q", title=f"{told.values} from", format=".0f"),
+        alt.Tooltip("x_low:Q", title=f"{curve_words.axis} from", format=".0f"),
+        alt.Tooltip("y_low:Q", title=f"{curve_words.values} from", format=".0f"),
         alt.Tooltip("share:Q", title="Share of the showers", format=".2%"),
     ]
     return alt.Chart().mark_rect().encode(color=share, tooltip=tooltip)

@@ -13,7 +13,7 @@ from dashboard import palette, plots
 from dashboard.domains.showers import charts as shower_charts
 from dashboard.domains.showers import words as shower_words
 from dashboard.domains.showers.words import CURVES, Bounds, CurveWords
-from dashboard.evaluation.answers import Shown
+from dashboard.evaluation.answers import Selection
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import CurveRow, EvaluationRow
@@ -29,7 +29,7 @@ ENERGY, ANGLE = "showers.energy", "showers.angle"
 @dataclass(frozen=True)
 class ShowerBins:
     """Numbers of the bins that are chosen, None for all; `is_log`: whether profiles are drawn
-    on such a scale.
+    on that scale.
     """
 
     energy: int | None = None
@@ -42,15 +42,17 @@ class ShowerBins:
         return self.energy is None and self.angle is None
 
 
-def draw(runtime: Runtime, shown: Shown) -> None:
+def draw(runtime: Runtime, selection: Selection) -> None:
     """The tab."""
     store = runtime.store
-    stored = {name: queries.evaluation_curves(store, row) for name, row in shown.answers.items()}
-    bins = _choose(stored[shown.first[0]])
-    rows = _curve_rows(store, shown, stored, bins)
-    curves(rows, shown, bins)
-    judging_network(rows, shown, bins)
-    maps(rows if bins.are_all else _curve_rows(store, shown, stored, ShowerBins()))
+    stored = {
+        name: queries.evaluation_curves(store, row) for name, row in selection.answers.items()
+    }
+    bins = _choose(stored[selection.first[0]])
+    rows = _curve_rows(store, selection, stored, bins)
+    curves(rows, selection, bins)
+    judging_network(rows, selection, bins)
+    maps(rows if bins.are_all else _curve_rows(store, selection, stored, ShowerBins()))
 
 
 def _choose(curves: list[CurveRow]) -> ShowerBins:
@@ -75,7 +77,7 @@ def _choose(curves: list[CurveRow]) -> ShowerBins:
 
 
 def _bin(label: str, key: str, titles: list[str]) -> int | None:
-    """The number of a bin; None for the first title, which stands for all.
+    """The number of a bin; None for the first title, which means all.
 
     Nothing is drawn where there is no choice.
     """
@@ -92,7 +94,7 @@ def _bin(label: str, key: str, titles: list[str]) -> int | None:
     return place - 1 if place else None
 
 
-def curves(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
+def curves(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
     """Profiles, response and spectra of all answers and of held-out showers.
 
     `rows`: see `_curve_rows`.
@@ -100,20 +102,20 @@ def curves(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
     if rows.empty:
         st.info("No shower of this energy and angle was measured: choose others.")
         return
-    known = [words for words in CURVES if words.kind not in MAPS and not words.judged]
-    drawn = [words for words in known if (rows["curve"] == words.name).any()]
-    _grid(rows, drawn[:FIRST], shown, bins)
-    if len(shown.answers) > 1:
-        st.caption(shower_words.whose(shown.first[0]))
+    distributions = [words for words in CURVES if words.kind not in MAPS and not words.judged]
+    drawn = [words for words in distributions if (rows["curve"] == words.name).any()]
+    _grid(rows, drawn[:FIRST], selection, bins)
+    if len(selection.answers) > 1:
+        st.caption(shower_words.whose(selection.first[0]))
     more = st.expander(
         "More distributions", key=MORE, icon=":material/stacked_line_chart:", on_change="rerun"
     )
     if more.open:  # charts are what the page costs
         with more:
-            _grid(rows, drawn[FIRST:], shown, bins)
+            _grid(rows, drawn[FIRST:], selection, bins)
 
 
-def judging_network(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
+def judging_network(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
     """What the judging network reads from held-out and from generated showers, where it was asked.
 
     `rows`: see `_curve_rows`.
@@ -127,7 +129,7 @@ def judging_network(rows: pd.DataFrame, shown: Shown, bins: ShowerBins) -> None:
         return
     st.header("What does the judging network see?", anchor=False)
     st.caption(shower_words.JUDGED)
-    _grid(rows, drawn, shown, ShowerBins(bins.energy, bins.angle))
+    _grid(rows, drawn, selection, ShowerBins(bins.energy, bins.angle))
 
 
 def maps(rows: pd.DataFrame) -> None:
@@ -152,16 +154,16 @@ def maps(rows: pd.DataFrame) -> None:
 def _map(words: CurveWords, own: pd.DataFrame, series: str) -> None:
     """One map of one series, under its name."""
     if words.kind == "matrix":
-        made = plots.kept(shower_charts.matrix, math.isqrt(len(own)), words)
+        spec = plots.kept(shower_charts.matrix, math.isqrt(len(own)), words)
         rows = shower_charts.matrix_rows(own)
     else:
-        made = plots.kept(shower_charts.angle_map, shower_charts.angle_ends(own), words)
+        spec = plots.kept(shower_charts.angle_map, shower_charts.angle_ends(own), words)
         rows = shower_charts.angle_rows(own)
-    named = {
-        "title": {**made["title"], "text": series},
-        "description": f"{made['description']}, {series}.",
+    described = {
+        "title": {**spec["title"], "text": series},
+        "description": f"{spec['description']}, {series}.",
     }
-    plots.with_rows({**made, **named}, rows, f"showers.{words.name}.{series}")
+    plots.with_rows({**spec, **described}, rows, f"showers.{words.name}.{series}")
 
 
 def bins_of(store: Store, row: EvaluationRow) -> tuple[list[Bounds], list[Bounds]]:
@@ -172,7 +174,7 @@ def bins_of(store: Store, row: EvaluationRow) -> tuple[list[Bounds], list[Bounds
 
 
 def _bins(curves: list[CurveRow]) -> tuple[list[Bounds], list[Bounds]]:
-    known = [
+    stored_bins = [
         sorted(
             {
                 (low, high)
@@ -183,15 +185,15 @@ def _bins(curves: list[CurveRow]) -> tuple[list[Bounds], list[Bounds]]:
         )
         for name in ("energy", "angle")
     ]
-    return known[0], known[1]
+    return stored_bins[0], stored_bins[1]
 
 
 def _curve_rows(
-    store: Store, shown: Shown, stored: dict[str, list[CurveRow]], bins: ShowerBins
+    store: Store, selection: Selection, stored: dict[str, list[CurveRow]], bins: ShowerBins
 ) -> pd.DataFrame:
     """Points of the curves of all answers, and of held-out showers, in the chosen bins."""
     return shower_charts.together(
-        {name: _points(store, row, stored[name], bins) for name, row in shown.answers.items()}
+        {name: _points(store, row, stored[name], bins) for name, row in selection.answers.items()}
     )
 
 
@@ -202,26 +204,28 @@ def _points(
     that no shower is in.
     """
     energies, angles = _bins(curves)
-    chosen = {"energy": (energies, bins.energy), "angle": (angles, bins.angle)}
+    bounds = {"energy": (energies, bins.energy), "angle": (angles, bins.angle)}
     limits = {
         name: own[place]
-        for name, (own, place) in chosen.items()
+        for name, (own, place) in bounds.items()
         if place is not None and place < len(own)
     }
     numbers = [
         curve.number
         for curve in curves
-        if {name: tuple(curve.facts[name]) for name in chosen if curve.facts.get(name)} == limits
+        if {name: tuple(curve.facts[name]) for name in bounds if curve.facts.get(name)} == limits
     ]
     return queries.curve_points(store, row, numbers)
 
 
-def _grid(rows: pd.DataFrame, drawn: list[CurveWords], shown: Shown, bins: ShowerBins) -> None:
-    colors = {shower_charts.REAL: palette.REAL, **shown.colors}
+def _grid(
+    rows: pd.DataFrame, drawn: list[CurveWords], selection: Selection, bins: ShowerBins
+) -> None:
+    colors = {shower_charts.REAL: palette.REAL, **selection.colors}
     for begin in range(0, len(drawn), ACROSS):
         for column, words in zip(st.columns(ACROSS), drawn[begin : begin + ACROSS], strict=False):
             with column:
                 is_log = bins.is_log and words.kind == "profile"
-                draw = partial(shower_charts.curve, told=words, colors=colors, is_log=is_log)
+                draw = partial(shower_charts.curve, curve_words=words, colors=colors, is_log=is_log)
                 own = rows[rows["curve"] == words.name]
-                plots.steady_chart(draw, own, f"showers.{words.name}.{shown.key}.{bins}")
+                plots.steady_chart(draw, own, f"showers.{words.name}.{selection.key}.{bins}")

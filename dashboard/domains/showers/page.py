@@ -15,7 +15,7 @@ import streamlit as st
 from dashboard import tables
 from dashboard.domains.showers import any_energy, distributions, side_by_side
 from dashboard.domains.showers import words as shower_words
-from dashboard.evaluation.answers import DomainPage, DomainTab, Shown, number
+from dashboard.evaluation.answers import DomainPage, DomainTab, Selection, number
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
 from gan_runtime.catalog import declared
@@ -29,18 +29,18 @@ from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
 
 SCALING_WORDS = (
-    f"Source: {PUBLISHED.source}; the errors are of the authors' networks on held-out showers."
-    " Another machine, another size of the networks or of the grid: compare how the time falls"
-    " with the devices, and the error that comes with it."
+    f"Source: {PUBLISHED.source}; errors of the authors' networks on held-out showers. Machine,"
+    " networks and grid differ: compare how the time falls with more devices, and the error at"
+    " that speed."
 )
 BEST = "sampling_fraction"  # the score next to the speed
 
 
-def draw(runtime: Runtime, shown: Shown) -> None:
+def draw(runtime: Runtime, selection: Selection) -> None:
     """The tab."""
-    st.markdown("**Training speed, and the error that comes with it**")
-    tables.show(speed(runtime.store, shown), hide_index=True, key="showers.speed")
-    st.markdown("**What others reach**")
+    st.markdown("**Training speed and error**")
+    tables.show(speed(runtime.store, selection), hide_index=True, key="showers.speed")
+    st.markdown("**Published scores**")
     tables.show(published(), hide_index=True, key="showers.published")
     st.caption(shower_words.OTHER_DATA)
     left, right = st.columns(2)
@@ -50,20 +50,22 @@ def draw(runtime: Runtime, shown: Shown) -> None:
             published_scaling(), hide_index=True, key="showers.published_scaling", height="content"
         )
     with right:
-        st.markdown("**Published: what a large batch costs**")
+        st.markdown("**Published: cost of a large batch**")
         tables.show(convergence(), hide_index=True, key="showers.convergence")
         st.caption(SCALING_WORDS)
 
 
-def speed(store: Store, shown: Shown) -> pd.DataFrame:
+def speed(store: Store, selection: Selection) -> pd.DataFrame:
     """Training speed of each run, and its losses and its first score at the epoch that is shown."""
-    metric = shown.metric(BEST)
-    speeds = queries.epoch_times(store, list(shown.runs)).groupby("run_id")["images_per_s"].median()
-    found = []
-    for name, answer in shown.answers.items():
-        row, score = shown.run_of(name), shown.scores_of(name).get(BEST)
+    metric = selection.metric(BEST)
+    speeds = (
+        queries.epoch_times(store, list(selection.runs)).groupby("run_id")["images_per_s"].median()
+    )
+    rows = []
+    for name, answer in selection.answers.items():
+        row, score = selection.run_of(name), selection.scores_of(name).get(BEST)
         per_s = speeds.get(row.run_id)
-        found.append(
+        rows.append(
             (
                 name,
                 row.accelerator.upper(),
@@ -85,18 +87,18 @@ def speed(store: Store, shown: Shown) -> pd.DataFrame:
         "Losses",
         metric.title,
     )
-    return pd.DataFrame(found, columns=list(columns))
+    return pd.DataFrame(rows, columns=list(columns))
 
 
 def _losses(store: Store, row: RunRow, epoch: int) -> str:
     """What the workload calls its losses, and their means over an epoch: "G 7.801, D 3.129";
-    a dash where none is stored.
+    a dash where nothing is stored.
     """
-    known = declared.of(row.workload).losses
-    means = queries.means_of_epoch(store, row.run_id, epoch, [loss.name for loss in known])
-    named = [(loss.legend, means.get(loss.name)) for loss in known]
+    losses = declared.of(row.workload).losses
+    means = queries.means_of_epoch(store, row.run_id, epoch, [loss.name for loss in losses])
+    values = [(loss.legend, means.get(loss.name)) for loss in losses]
     return (
-        ", ".join(f"{name} {formats.loss(value)}" for name, value in named if value is not None)
+        ", ".join(f"{name} {formats.loss(value)}" for name, value in values if value is not None)
         or "–"
     )
 
@@ -105,16 +107,16 @@ def published() -> pd.DataFrame:
     """The CaloChallenge's results on data set 2."""
     rows = [
         (
-            one.name,
-            one.kind,
-            "–" if one.parameters is None else f"{one.parameters / 1e6:.3g} M",
-            f"{one.fpd:,.1f} ± {one.fpd_error:.1f}",
-            f"{one.kpd:.2f}",
-            _ms(one.cpu_single_ms),
-            _ms(one.cpu_batch_ms),
-            _ms(one.gpu_batch_ms),
+            submission.name,
+            submission.kind,
+            "–" if submission.parameters is None else f"{submission.parameters / 1e6:.3g} M",
+            f"{submission.fpd:,.1f} ± {submission.fpd_error:.1f}",
+            f"{submission.kpd:.2f}",
+            _ms(submission.cpu_single_ms),
+            _ms(submission.cpu_batch_ms),
+            _ms(submission.gpu_batch_ms),
         )
-        for one in SUBMISSIONS
+        for submission in SUBMISSIONS
     ]
     return pd.DataFrame(
         rows,
@@ -139,20 +141,22 @@ def published_scaling() -> pd.DataFrame:
     """The authors' times on GPUs and TPUs, and how much faster each is than the fewest of its
     kind.
     """
-    fewest = {one.system: one for one in reversed(PUBLISHED.speeds)}
+    fewest = {
+        published_speed.system: published_speed for published_speed in reversed(PUBLISHED.speeds)
+    }
     rows = [
         (
-            one.system,
-            one.devices,
-            one.batch_size_per_replica,
-            f"{one.seconds:,.1f}",
-            formats.count(PUBLISHED.images_per_s(one)),
+            published_speed.system,
+            published_speed.devices,
+            published_speed.batch_size_per_replica,
+            f"{published_speed.seconds:,.1f}",
+            formats.count(PUBLISHED.images_per_s(published_speed)),
             (
-                f"{fewest[one.system].seconds / one.seconds:.1f} of"
-                f" {one.devices / fewest[one.system].devices:.0f}"
+                f"{fewest[published_speed.system].seconds / published_speed.seconds:.1f} of"
+                f" {published_speed.devices / fewest[published_speed.system].devices:.0f}"
             ),
         )
-        for one in PUBLISHED.speeds
+        for published_speed in PUBLISHED.speeds
     ]
     return pd.DataFrame(
         rows, columns=["System", "Devices", "Batch each", "Epoch (s)", "Showers/s", "Speed-up"]
@@ -163,14 +167,14 @@ def convergence() -> pd.DataFrame:
     """The authors' errors with a small and with a large global batch."""
     rows = [
         (
-            one.run,
-            formats.count(one.batch_size_global),
-            one.epoch,
-            f"{one.energy_percent:.3g}%",
-            f"{one.angle_rad:.3f}",
-            f"{one.deposit_percent:.3g}%",
+            row.run,
+            formats.count(row.batch_size_global),
+            row.epoch,
+            f"{row.energy_percent:.3g}%",
+            f"{row.angle_rad:.3f}",
+            f"{row.deposit_percent:.3g}%",
         )
-        for one in CONVERGENCE
+        for row in CONVERGENCE
     ]
     return pd.DataFrame(
         rows,

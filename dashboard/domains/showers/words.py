@@ -15,44 +15,43 @@ Bounds = tuple[float, float]
 
 SIMULATED = "simulated showers (held out)"
 NOTHING_YET = (
-    "Nothing is measured of this run yet. Press Measure showers: profiles, spectra, scores and"
-    " showers side by side appear here after about a minute, and stay."
+    "This run is not evaluated yet. Press Measure showers: profiles, spectra, scores and showers"
+    " side by side appear here after about a minute."
 )
 NO_CHECKPOINT = (
-    "There is no checkpoint of these runs here to measure: a run saves one after each epoch, and"
-    " bundles hold none."
+    "These runs have no checkpoint here to measure. A run saves one after each epoch; bundles"
+    " contain none."
 )
-NO_PAIR = "No shower of this energy and angle was kept."
+NO_PAIR = "No shower of this energy and angle is stored."
 OTHER_DATA = (
-    f"Measured by others, on other data, with far more showers: {CHALLENGE}. Their FPD and KPD have"
-    " the features and the draws of those above that are named after it. They say where the field"
-    " stands, and cannot be compared digit by digit: both depend on the grid, and fewer showers"
-    " make them larger."
+    f"Measured by others on other data, with far more showers: {CHALLENGE}. Their FPD and KPD use"
+    " the same features and draws as the scores above with that name. Do not compare digits:"
+    " both depend on the grid, and fewer showers make them larger."
 )
 SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
-BEST_EPOCH = "By the rule of the authors of 3DGAN, the least error of the sampling fraction,"
+BEST_EPOCH = "By the rule of the 3DGAN authors, the smallest error of the sampling fraction,"
 CHOSEN = (
-    "The networks are asked for 100 showers of one energy and angle, and as many are simulated for"
-    " it; the pairs above are stored ones. It takes some seconds, and is kept."
+    "The networks generate 100 showers of one energy and angle, and as many are simulated. It"
+    " takes some seconds; the result is stored. The pairs above are stored showers."
 )
 MAPS = {
     "layers": (
-        "Correlation of the energies in two layers, each over the incident energy, from shower to"
-        " shower: a shower that begins early has more in the first layers and less in the last. Of"
-        " all energies and angles."
+        "Correlation of the energies in two layers, each divided by the incident energy, over"
+        " showers of all energies and angles. A shower that begins early has more energy in the"
+        " first layers and less in the last."
     ),
     "angle_map": (
-        "Share of the showers by the angle that each was asked for and the one that is measured on"
-        " it, as in the label of a simulated one. Dashed: as asked. Of all energies."
+        "Share of the showers by requested angle and measured angle, over all energies. Dashed:"
+        " both are equal."
     ),
 }
 JUDGED = (
-    "The network that judges, asked after the training about showers that it has not seen. It is no"
-    " measure of physics: it says what training could still tell apart."
+    "D classifies showers that it has not seen, after the training. It does not"
+    " measure physics: it says what training could still distinguish."
 )
 COLORS_OF_CELLS = (
-    "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all of"
-    " them."
+    "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all"
+    " panels."
 )
 
 CurveKind = Literal["profile", "curve", "spectrum", "shares", "matrix", "map"]
@@ -139,8 +138,8 @@ CURVES = (
 
 
 def whose(name: str) -> str:
-    """Of charts with several runs: which run's measurement the held-out showers are from."""
-    return f"The simulated showers are those of the measurement of {words.plain(name)}."
+    """For charts with several runs: the run whose evaluation the held-out showers are from."""
+    return f"The simulated showers are from the evaluation of {words.plain(name)}."
 
 
 def energy(bounds: Bounds | None) -> str:
@@ -159,9 +158,9 @@ def degrees(angle_rad: float | None) -> str:
 
 
 def shower(energy_gev: float, angle_rad: float | None) -> str:
-    """What a shower was asked for."""
-    known = "" if angle_rad is None else f", measured angle {degrees(angle_rad)}"
-    return f"{energy_gev:.3g} GeV{known}"
+    """The requested energy and angle of a shower."""
+    angle = "" if angle_rad is None else f", measured angle {degrees(angle_rad)}"
+    return f"{energy_gev:.3g} GeV{angle}"
 
 
 def kept(share: float) -> str:
@@ -169,15 +168,16 @@ def kept(share: float) -> str:
     return "" if share > 0.995 else f"Its brightest cells, {formats.percent(share)} of its energy."
 
 
-def chosen(made: SingleEnergyResult, name: str, beside: str) -> str:
+def chosen(showers: SingleEnergyResult, name: str, truth: str) -> str:
     """What a job made of a chosen energy and angle, and how it compares."""
-    at = "" if made.angle is None else f", measured angle {math.degrees(made.angle):.4g}°"
+    at = "" if showers.angle is None else f", measured angle {math.degrees(showers.angle):.4g}°"
     sentence = (
-        f"**{made.energy_gev:.4g} GeV{at}**: {made.showers} showers by {words.plain(name)} (step"
-        f" {formats.count(made.step)}) beside {made.showers} {beside} ones. Visible of the energy:"
-        f" {made.response['generated']:.2%}, beside {made.response['real']:.2%}."
+        f"**{showers.energy_gev:.4g} GeV{at}**: {showers.showers} showers by {words.plain(name)}"
+        f" (step {formats.count(showers.step)}) and {showers.showers} {truth} showers."
+        f" Visible share of the energy: {showers.response['generated']:.2%},"
+        f" against {showers.response['real']:.2%}."
     )
-    if made.measured is not None:
-        generated, real = (math.degrees(made.measured[side]) for side in ("generated", "real"))
-        sentence += f" Mean measured angle: {generated:.1f}°, beside {real:.1f}°."
+    if showers.measured is not None:
+        generated, real = (math.degrees(showers.measured[side]) for side in ("generated", "real"))
+        sentence += f" Mean measured angle: {generated:.1f}°, against {real:.1f}°."
     return sentence

@@ -301,11 +301,11 @@ def declared_of(store: Store, run_ids: list[str] | None = None) -> Declared:
     """
     asked = "" if run_ids is None else "WHERE list_contains(?, run_id)"
     rows = store.rows(
-        f"SELECT spec->>'workload' AS workload FROM ingest.created {asked} GROUP BY ALL ORDER BY"
-        " min(created_at)",
+        "SELECT spec->>'workload' AS workload, coalesce(spec->>'loss', '') AS loss FROM"
+        f" ingest.created {asked} GROUP BY ALL ORDER BY min(created_at)",
         [] if run_ids is None else [run_ids],
     )
-    return declared.together(workload for (workload,) in rows if workload)
+    return declared.together_with_losses((workload, loss) for workload, loss in rows if workload)
 
 
 def metric_table(store: Store, run_ids: list[str]) -> dict[str, Metric]:

@@ -71,6 +71,11 @@ class RunRow:
         return int(json.loads(self.spec).get("sync_every_steps", 1))
 
     @property
+    def loss(self) -> str:
+        """The option of a pair of networks: cross_entropy, hinge, …; "" without it."""
+        return str(json.loads(self.spec).get("loss", ""))
+
+    @property
     def engine(self) -> str:
         """tensorflow or jax."""
         return str(json.loads(self.spec).get("engine", "tensorflow"))

@@ -266,6 +266,19 @@ def events(store: Store, run_id: str) -> pd.DataFrame:
     )
 
 
+def raised_alarms(store: Store, kinds: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """run_id → kind → newest message, of the runs that have raised alarms of these kinds."""
+    rows = store.rows(
+        "SELECT run_id, kind, arg_max(message, logged_at) FROM ingest.events"
+        " WHERE list_contains(?, kind) GROUP BY run_id, kind ORDER BY run_id, kind",
+        [list(kinds)],
+    )
+    alarms: dict[str, dict[str, str]] = {}
+    for run_id, kind, message in rows:
+        alarms.setdefault(run_id, {})[kind] = message
+    return alarms
+
+
 def worker_times(store: Store, run_id: str) -> pd.DataFrame:
     """How each of several workers spends a step, lately: medians over its last 20 host calls.
 

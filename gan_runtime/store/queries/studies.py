@@ -120,14 +120,14 @@ def _seconds(row: RunRow) -> float:
 def study_results(store: Store, study_id: str) -> pd.DataFrame:
     """One row a run of a study, in the order of variants and repeats.
 
-    Columns: run_id, workload, variant, variant_index, repeat, status, color, epochs (as planned),
-    seconds (of training), epoch_seconds (median of the epochs after the first of each attempt,
-    which holds the compiling), speed_up (epoch_seconds of the first variant in the same repeat,
-    over its own), images_per_s (as epoch_seconds), steady_step, trace, compile, first_call
-    (seconds, newest attempt), memory_bytes (highest), one of each loss, and of each number with a
-    better way, that the runs' workloads declare (its name; mean over the last epoch that has it),
-    spread_ratio (spread of generated images over that of real ones after the last epoch,
-    docs/metrics.md). What was not measured is NULL.
+    Columns: run_id, workload, loss_option ("" without it), variant, variant_index, repeat, status,
+    color, epochs (as planned), seconds (of training), epoch_seconds (median of the epochs after the
+    first of each attempt, which holds the compiling), speed_up (epoch_seconds of the first variant
+    in the same repeat, over its own), images_per_s (as epoch_seconds), steady_step, trace, compile,
+    first_call (seconds, newest attempt), memory_bytes (highest), one of each loss, and of each
+    number with a better way, that the runs' workloads declare (its name; mean over the last epoch
+    that has it), spread_ratio (spread of generated images over that of real ones after the last
+    epoch, docs/metrics.md). What was not measured is NULL.
     """
     members = store.rows(
         "SELECT run_id FROM ingest.created WHERE study->>'study_id' = ?", [study_id]
@@ -170,8 +170,8 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
             FROM phases WHERE {of_study} GROUP BY run_id
         ), peaks AS (SELECT run_id, max(process_peak_bytes) AS memory_bytes FROM memory
             WHERE {of_study} GROUP BY run_id)
-        SELECT run_id, r.workload, chosen.variant, variant_index, chosen.repeat, r.status, r.color,
-            r.epochs, last.seconds, epoch_seconds,
+        SELECT run_id, r.workload, coalesce(r.spec->>'loss', '') AS loss_option, chosen.variant,
+            variant_index, chosen.repeat, r.status, r.color, r.epochs, last.seconds, epoch_seconds,
                max(epoch_seconds) FILTER (variant_index = 0) OVER (PARTITION BY chosen.repeat) /
                    epoch_seconds AS speed_up, images_per_s,
                steady_step, trace, compile, first_call,

@@ -13,7 +13,7 @@ def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
     the engine do not declare.
     """
     known = declared.of("dcgan_mnist")
-    return {*histograms} - histogram_view.shown(histograms, metrics, known) | {*metrics} - {
+    return {*histograms} - histogram_view.panel_names(histograms, metrics, known) | {*metrics} - {
         *known.table()
     }
 
