@@ -13,7 +13,7 @@ from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.data import loading, prepared
+from gan_runtime.data import prepared
 from gan_runtime.domains.flows import films
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.score_metrics import BY_NAME, METRICS, RolloutScore
@@ -202,15 +202,6 @@ def trajectories(home: Home, run: RunDir) -> list[Film]:
         return films.films(prepared.opened(home, run.spec().dataset, resident_bytes=0))
     except GanRuntimeError:
         return []
-
-
-def read_fields(home: Home, run: RunDir) -> Fields:
-    """The fields that a run's workload reads.
-
-    Raises SpecError, DatasetError where they are unknown.
-    """
-    spec = run.spec()
-    return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
 
 
 ROLLOUT = Evaluation(

@@ -1,4 +1,4 @@
-"""The held-out films of a data set, told from two numbers of each row."""
+"""The held-out films of a data set, recognized by two numbers of each row."""
 
 from __future__ import annotations
 

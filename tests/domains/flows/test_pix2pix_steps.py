@@ -83,7 +83,7 @@ REAL, FAKE = (
 
 
 def test_both_losses_come_from_one_forward_pass() -> None:
-    """D believes 0.73 of what is generated, which it is shown first, and 0.27 of what is real."""
+    """D gives generated images, which it reads first, 0.73, and target images 0.27."""
     data = small_flows(2)
     found, judge = forward_of("both", data, (0.0, 0.0, 0.9), (0.0, 0.99, 0.9))
     values = values_of(data)
@@ -105,11 +105,11 @@ def test_both_losses_come_from_one_forward_pass() -> None:
         },
         rel=1e-5,
     )
-    (beside, made), (also_beside, real) = judge.seen
-    assert np.array_equal(beside, np.stack([source for source, _ in training_tiles]))
-    assert np.array_equal(beside, also_beside)
-    assert np.array_equal(made, 0.5 * beside[..., :3])
-    assert np.array_equal(real, np.stack([target for _, target in training_tiles]))
+    (condition, generated), (same_condition, target) = judge.seen
+    assert np.array_equal(condition, np.stack([source for source, _ in training_tiles]))
+    assert np.array_equal(condition, same_condition)
+    assert np.array_equal(generated, 0.5 * condition[..., :3])
+    assert np.array_equal(target, np.stack([target for _, target in training_tiles]))
 
 
 def test_in_turn_d_learns_first_and_g_against_the_new_d() -> None:
@@ -149,8 +149,8 @@ def test_pictures_may_be_turned_from_left_to_right() -> None:
 
 
 def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None:
-    """G halves: frames 1/2, 1/4 and 1/8 of the source beside the three true ones; D sees the
-    last beside what truly came before.
+    """G halves: frames 1/2, 1/4 and 1/8 of the source against the three true ones; D reads the
+    last next to the true frame before it.
     """
     data = small_flows(1, width=16, later=2)
     values = values_of(data)
@@ -159,11 +159,11 @@ def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None
     truth = [values[TARGET], values[LATER][:, 0], values[LATER][:, 1]]
     errors = [np.abs(0.5 ** (place + 1) * flow - true).mean() for place, true in enumerate(truth)]
     assert found["l1_difference"] == pytest.approx(np.mean(errors), rel=1e-5)
-    (beside, made), (also_beside, real) = judge.seen
-    assert np.array_equal(made, 0.125 * flow)
-    assert np.array_equal(real, truth[2])
-    assert np.array_equal(beside, np.concatenate([truth[1], obstacle], axis=-1))
-    assert np.array_equal(beside, also_beside)
+    (condition, generated), (same_condition, target) = judge.seen
+    assert np.array_equal(generated, 0.125 * flow)
+    assert np.array_equal(target, truth[2])
+    assert np.array_equal(condition, np.concatenate([truth[1], obstacle], axis=-1))
+    assert np.array_equal(condition, same_condition)
 
 
 def test_a_change_is_added_to_the_source_in_training_and_afterwards_and_the_obstacle_stays() -> (
@@ -296,7 +296,7 @@ def test_a_source_of_fewer_channels_is_no_output() -> None:
 
 
 @pytest.mark.parametrize("data", [small_flows(3), small_pairs(3)], ids=["a flow", "pictures"])
-def test_pictures_show_held_out_tiles_beside_what_is_made_of_them(data: Any) -> None:
+def test_images_show_held_out_tiles_next_to_the_outputs(data: Any) -> None:
     few = values_of(data)
     eight, four = (
         WORKLOAD.fixed_inputs(SMALL, data.fields, few, np.random.RandomState(0), count)

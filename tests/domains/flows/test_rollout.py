@@ -115,9 +115,9 @@ def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(
     assert (whole.facts["way"], tiled.facts["way"]) == (
         "whole",
         "map_reduce",
-    ), "in the order in which they were asked for"
+    ), "in the requested order"
     assert single(whole, "rmse")[0] == 0.0
-    assert single(whole, "rmse")[1] > 0.1, "a frame that stands still is wrong"
+    assert single(whole, "rmse")[1] > 0.1, "a copied frame is wrong"
     assert single(whole, "ssim")[0] == pytest.approx(1.0)
     assert single(whole, "horizon")[0] == 36
     assert single(whole, "strouhal") == pytest.approx((10.0 / (0.1 * 24 * 12),) * 2, rel=0.01)
@@ -178,7 +178,7 @@ def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) ->
     assert stages.facts["names"] == list(STAGES)
     times = zip(STAGES, lines(record, "stages")["times"], strict=True)
     assert {count for name, count in times if name not in ("trace", "compile")} == {5}
-    assert single(record, "ms_frame")[1] > 0.0, "beside the solver's own time"
+    assert single(record, "ms_frame")[1] > 0.0, "next to the time of the solver"
     assert math.isnan(single(record, "strouhal_error")[0]), "five frames tell no frequency"
     assert math.isnan(single(record, "rmse_period")[0]), "and are less than a period"
 
@@ -190,7 +190,7 @@ def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: R
     assert record.checkpoint == "newest"
     kept = done(home, run, steps=40, ways=("whole",), epoch=1)[-1]
     assert kept.checkpoint == "epoch 1"
-    assert not kept.facts["is_usual"], "an epoch of one's choice is no score of the run"
+    assert not kept.facts["is_usual"], "a chosen epoch is no score of the run"
 
 
 @pytest.mark.usefixtures("toy")

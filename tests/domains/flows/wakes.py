@@ -10,7 +10,7 @@ from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows import scores
 from gan_runtime.domains.flows.lattice import OBSTACLES, Lattice, Shape, Walls
 
-EVERY = 20  # steps between two looks at the probe
+EVERY = 20  # steps between two samples of the probe
 
 
 @cache

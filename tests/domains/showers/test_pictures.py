@@ -15,7 +15,7 @@ from gan_runtime.domains.showers.pictures import CELLS, EMPTY, SUMS
 from gan_runtime.pictures import sheet
 
 TINY = (17, 17, 25)
-CELL = 3  # pixels of a cell of the tiny grid where two showers stand beside each other
+CELL = 3  # pixels of a cell of the tiny grid where two showers are next to each other
 
 
 def shower(
@@ -62,7 +62,7 @@ def test_a_view_adds_up_what_lies_behind_each_other() -> None:
     ]
     front = (slice(sheet.LINE, sheet.LINE + 17 * CELL), slice(0, 17 * CELL))
     assert np.array_equal(drawn[0][front], drawn[1][front])
-    assert not np.array_equal(drawn[0], drawn[1]), "from the side they lie beside each other"
+    assert not np.array_equal(drawn[0], drawn[1]), "from the side they are next to each other"
 
 
 def test_colors_stand_for_the_same_energies_in_every_picture() -> None:

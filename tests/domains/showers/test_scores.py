@@ -90,7 +90,7 @@ def test_a_larger_fault_has_a_larger_score(fault: str) -> None:
 
 
 def _score(name: str, mine: scores.Features, other: ShowerSample, bins: np.ndarray) -> float:
-    """One score alone: classifiers take the longest and are asked elsewhere."""
+    """One score alone: classifiers take the longest and have their own test."""
     one, two = high_level(mine), high_level(other.features)
     moments, profiles = (
         scores.moments_error(mine, other.features, bins),

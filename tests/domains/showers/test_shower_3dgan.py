@@ -355,7 +355,7 @@ LN = {1: 0.3132617, 0: 1.3132617}  # cross-entropy of a logit of 1 against "real
 
 
 def test_d_learns_from_real_showers_with_a_twentieth_of_the_labels_flipped() -> None:
-    """The first shower's draw is below 0.05, so D is told that it is generated."""
+    """The first shower's draw is below 0.05, so its label for D is inverted."""
     found = forward_of("d_real", BATCH)
     bce, energy = (LN[0] + LN[1]) / 2, (50.0 + 25.0) / 2
     assert found == pytest.approx(

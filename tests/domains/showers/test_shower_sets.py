@@ -23,7 +23,7 @@ from gan_runtime.records.home import Home
 
 
 def quiet(_done: int, _total: int, _sentence: str) -> None:
-    """Progress that nobody looks at."""
+    """Progress without a reader."""
 
 
 def made(home: Home, name: str = "", **options: Any) -> DataSet:
