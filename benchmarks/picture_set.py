@@ -69,7 +69,7 @@ def streaming() -> Iterator[None]:
     """This process streams prepared sets that it opens, however small; processes that it
     starts do not.
     """
-    with mock.patch.object(prepared, "opened", partial(prepared.opened, resident_bytes=0)):
+    with mock.patch.object(prepared, "open_set", partial(prepared.open_set, resident_bytes=0)):
         yield
 
 

@@ -30,7 +30,7 @@ from typing import Any
 from benchmarks import conditions
 from benchmarks.ratios import Spread, spread
 from benchmarks.turns import Turn
-from gan_runtime.hardware import hosts
+from gan_runtime.hardware.machine import facts as machine_facts
 
 FOLDER = Path(__file__).parent / "results"
 LATEST = "latest.jsonl"
@@ -88,7 +88,7 @@ def _rounded(value: Any) -> Any:
 
 def machine(begin: datetime, load_before: float) -> Record:
     """The circumstances of a row that began at `begin`."""
-    facts = {name: value for name, value in hosts.facts().items() if name != "hostname"}
+    facts = {name: value for name, value in machine_facts().items() if name != "hostname"}
     return {
         **facts,
         "versions": {

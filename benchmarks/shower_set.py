@@ -20,7 +20,7 @@ import numpy as np
 
 from gan_runtime.data import hdf5_files, preparations, prepared
 from gan_runtime.data.contract import Array, DataSet, Indices
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.domains.showers import file_formats
 from gan_runtime.domains.showers.fields import AUTHORS_GRID, CELL_UNITS
 from gan_runtime.domains.showers.file_checks import CheckedShowers
@@ -41,7 +41,9 @@ def write(home: Home, showers: int, grid: str) -> None:
     source = home.prepare().path / FILE
     write_file(source, showers)
     options = {"grid": grid, "held_out_percent": 0}
-    preparations.prepare(home, Asked("showers_hdf5", NAME, source, options), lambda *_: None)
+    preparations.prepare(
+        home, PreparationRequest("showers_hdf5", NAME, source, options), lambda *_: None
+    )
 
 
 def write_file(path: Path, showers: int) -> None:
@@ -102,22 +104,22 @@ class ConvertedAnew:
 @contextmanager
 def converted_once() -> Iterator[None]:
     """See above; processes that this one starts do as usual."""
-    with mock.patch.object(prepared, "opened", partial(prepared.opened, resident_bytes=0)):
+    with mock.patch.object(prepared, "open_set", partial(prepared.open_set, resident_bytes=0)):
         yield
 
 
 @contextmanager
 def converted_anew() -> Iterator[None]:
     """See above."""
-    usual = prepared.opened
+    usual = prepared.open_set
 
     def opened(home: Home, name: str) -> ConvertedAnew:
         grid = prepared.manifest(home, name).options["grid"]
         return ConvertedAnew(
             usual(home, name, resident_bytes=0),
-            stack.enter_context(hdf5_files.opened(home.path / FILE)),
+            stack.enter_context(hdf5_files.open_file(home.path / FILE)),
             AuthorsOptions(grid=grid),
         )
 
-    with ExitStack() as stack, mock.patch.object(prepared, "opened", opened):
+    with ExitStack() as stack, mock.patch.object(prepared, "open_set", opened):
         yield

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from gan_runtime.data.mnist import DATA_VARIABLE
+from gan_runtime.data.idx_files import DATA_VARIABLE
 from gan_runtime.records.home import Home
 
 MNIST_IMAGES = 60_000

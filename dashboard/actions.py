@@ -19,7 +19,7 @@ from dashboard.frame import access, places
 from gan_runtime import bundles
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.hardware import host_presets
+from gan_runtime.hardware import machine
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.admission import Dependency
@@ -51,7 +51,7 @@ def start(runtime: Runtime, spec: RunSpec, preset: str, after: Dependency | None
 
 def start_preset(runtime: Runtime, name: str) -> None:
     """Queues a preset as this host trains it."""
-    start(runtime, RunSpec.parse(host_presets.values(name)), name)
+    start(runtime, RunSpec.parse(machine.preset_values(name)), name)
 
 
 def attempt(action: Callable[[], Answer]) -> Answer | None:

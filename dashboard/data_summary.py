@@ -1,5 +1,5 @@
 """A data set in words, and the summary of its preparation: rows by class and split, what was
-left out and why, what was measured.
+skipped and why, what was measured.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dashboard import tables, words
 from gan_runtime.base import formats
 from gan_runtime.base.fields import IMAGES, LABELS, SOURCE, TARGET, Field, Fields
 from gan_runtime.catalog.domains import DOMAINS
-from gan_runtime.data.summary import Curve, Summary
+from gan_runtime.data.summary import Summary, SummaryCurve
 
 MOST_CLASSES = 6  # named in a line
 MOST_LETTERS = 24  # of a class
@@ -103,12 +103,12 @@ def folded(rows: int, summary: Summary, key: str) -> None:
 
 
 def short(rows: int, summary: Summary) -> str:
-    """In one line: 1,800 to train on, 200 held out · 3 files left out · 12 converted."""
+    """In one line: 1,800 to train on, 200 held out · 3 files skipped · 12 converted."""
     rows = sum(train for train, _ in summary.by_split().values()) or rows
     left_out = sum(summary.skipped.counts.values())
     parts = (
         f"{formats.count(rows)} to train on, {formats.count(summary.held_out)} held out",
-        f"{formats.quantity(left_out, 'file')} left out" if left_out else "",
+        f"{formats.quantity(left_out, 'file')} skipped" if left_out else "",
         f"converted: {', '.join(summary.converted)}" if summary.converted else "",
         "".join(quantity.in_words() for quantity in summary.quantities[:1]),
     )
@@ -129,12 +129,10 @@ def _counts(summary: Summary, key: str) -> None:
 
 def _left_out(summary: Summary, key: str) -> None:
     rows = [(skip.name, skip.reason) for skip in summary.skipped.first]
-    tables.show(
-        pd.DataFrame(rows, columns=["File", "Why it is left out"]), hide_index=True, key=key
-    )
+    tables.show(pd.DataFrame(rows, columns=["File", "Reason"]), hide_index=True, key=key)
 
 
-def _curve(curve: Curve, key: str) -> None:
+def _curve(curve: SummaryCurve, key: str) -> None:
     from dashboard import (
         charts,
         plots,

@@ -202,7 +202,7 @@ def occupancy(runtime: Runtime, look: Occupancy, moment: datetime | None = None)
     label = words.plain(look.device.label)
     if look.holder is None:
         return f"{label}: free"
-    whose = device_locks.whose(look.holder, runtime.home.path.resolve())
+    whose = device_locks.holder_text(look.holder, runtime.home.path.resolve())
     return (
         f"{label}: taken by"
         f" {words.plain(whose)}{_since(look.holder.since, moment)}{_left(runtime, look)}"

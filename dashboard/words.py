@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from gan_runtime.base import formats
-from gan_runtime.base.output_files import FORMULA_BEGINNINGS
+from gan_runtime.base.formats import FORMULA_BEGINNINGS
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.studies.statistics import Cost, break_even_steps

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from filelock import FileLock, Timeout
 
 from gan_runtime import catalog, device_locks
-from gan_runtime.base import cluster, disk, fields
-from gan_runtime.base.blocked_imports import keep_scikit_learn_out
-from gan_runtime.base.cluster import Place
+from gan_runtime.base import cluster, disk, fields, framework_settings
+from gan_runtime.base.cluster import WorkerRank
 from gan_runtime.base.errors import (
     AlarmError,
     DatasetError,
@@ -36,12 +35,13 @@ from gan_runtime.base.errors import (
     NonFiniteError,
     SpecError,
 )
+from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
-from gan_runtime.device_locks import handed
+from gan_runtime.device_locks import inherited_locks
 from gan_runtime.engines.inputs import digest, fixed_inputs
 from gan_runtime.engines.task import check_batches, data_for_workload, workload_of
-from gan_runtime.hardware import framework_settings, hosts
+from gan_runtime.hardware import machine
 from gan_runtime.records import journal, processes, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
@@ -54,7 +54,7 @@ from gan_runtime.training.watch import StartupWatch
 if TYPE_CHECKING:
     from gan_runtime.training.loop import Outcome
 
-Trains = Callable[[RunDir, JournalWriter, str, threading.Event, Place], None]
+Trains = Callable[[RunDir, JournalWriter, str, threading.Event, WorkerRank], None]
 
 
 def enter(
@@ -65,12 +65,12 @@ def enter(
     `words`: command line after the module's name. `module`: of the workers that a launcher starts.
     `train`: what a worker does once it has its rank, by default `_train`.
     """
-    device_locks.keep_in_place(handed(os.environ))
+    device_locks.start_refreshing(inherited_locks(os.environ))
     processes.handed_start_locks(os.environ)
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
         # TensorFlow leaves a file for each function that it rewrites.
         tempfile.tempdir = scratch
-        framework_settings.pin(Path(scratch))
+        framework_settings.clean_this_process(Path(scratch))
         try:
             code = main(
                 RunDir(Path(words[0])),
@@ -117,7 +117,7 @@ def main(
     writer_kind = JournalWriter if place.rank == 0 else SideJournalWriter
     with lock, writer_kind(run.trainer_journal(place.rank), attempt) as writer:
         try:
-            with disk.told_when_full(run.path):
+            with disk.full_disk_as_home_error(run.path):
                 (train or _train)(run, writer, accelerator, stop, place)
             return 0
         except (NonFiniteError, AlarmError) as error:  # of all workers, so the first one reports it
@@ -137,7 +137,7 @@ def main(
         return workers.FAILED
 
 
-def _place(run: RunDir, rank: int | None) -> Place | None:
+def _place(run: RunDir, rank: int | None) -> WorkerRank | None:
     """The worker that this process is; None for the launcher of all workers.
 
     Raises AcceleratorError when the cluster does not fit the run.
@@ -145,11 +145,11 @@ def _place(run: RunDir, rank: int | None) -> Place | None:
     try:
         spec = run.spec()
     except SpecError:
-        return Place()  # reported once there is a journal
+        return WorkerRank()  # reported once there is a journal
     if spec.workers == 1:
-        return Place()
+        return WorkerRank()
     if rank is not None:
-        return Place(rank, spec.workers)
+        return WorkerRank(rank, spec.workers)
     return _cluster_of(spec).place(spec.workers) if cluster.is_cluster() else None
 
 
@@ -158,7 +158,7 @@ def _cluster_of(spec: RunSpec) -> Any:
     return importlib.import_module(catalog.engine(spec.engine).cluster)
 
 
-def _write_process(run: RunDir, attempt: int, accelerator: str, place: Place) -> None:
+def _write_process(run: RunDir, attempt: int, accelerator: str, place: WorkerRank) -> None:
     """Writes process.json; on a cluster also the start, and the submission if there is none."""
     identity = processes.identity(os.getpid()) | {"attempt": attempt}
     if not place.on_cluster:
@@ -180,7 +180,7 @@ def _write_process(run: RunDir, attempt: int, accelerator: str, place: Place) ->
     run.announce()
 
 
-def crash(error: Exception, place: Place) -> Cause:
+def crash(error: Exception, place: WorkerRank) -> Cause:
     """The reason of an unexpected exception in a worker."""
     kind, lost = type(error).__name__, place.lost_in(error)
     worker = place.name if place.workers > 1 else ""
@@ -191,7 +191,7 @@ def crash(error: Exception, place: Place) -> Cause:
 
 
 def _train(
-    run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: Place
+    run: RunDir, writer: JournalWriter, accelerator: str, stop: threading.Event, place: WorkerRank
 ) -> None:
     def stop_requested() -> bool:
         return stop.is_set() or run.stop_file.exists()
@@ -209,13 +209,13 @@ def _outcome(
     run: RunDir,
     writer: JournalWriter,
     accelerator: str,
-    place: Place,
+    place: WorkerRank,
     stop_requested: Callable[[], bool],
     first_step: Callable[[], None],
 ) -> Outcome:
     """Loads data and engine, then trains."""
     begin = time.perf_counter()
-    keep_scikit_learn_out()
+    block_scikit_learn()
     engine_entry = catalog.engine(spec.engine)
     flags = importlib.import_module(engine_entry.flags)
     flags.set_flags(spec, accelerator)  # first, as reading MNIST imports Keras
@@ -238,7 +238,7 @@ def _outcome(
     writer.write(
         journal.HostFacts(
             facts={
-                **hosts.facts(),
+                **machine.facts(),
                 **engine.describe(),
                 "settings": framework_settings.recorded(os.environ),
                 "data_origin": data.origin,

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.base import processor
 from gan_runtime.device_locks.locks import FOLDER_VARIABLE
 from gan_runtime.engines.tf import process as tf_process
+from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home
@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     """Presets start in the precision they are written in, whatever processor the tests run on."""
-    monkeypatch.setattr(processor, "has_bfloat16", lambda: True)
+    monkeypatch.setattr(machine, "has_bfloat16", lambda: True)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -213,9 +213,9 @@ def cores() -> int:
     import tensorflow as tf
 
     tf.config.set_visible_devices([], "GPU")
-    processor = tf.config.list_physical_devices("CPU")[0]
+    machine = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(
-        processor, [tf.config.LogicalDeviceConfiguration()] * CORES
+        machine, [tf.config.LogicalDeviceConfiguration()] * CORES
     )
     assert len(tf.config.list_logical_devices("CPU")) == CORES
     return CORES

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks import conditions
 from benchmarks.faults.kinds import KINDS, kind_of
 from benchmarks.faults.scenario import Result, play
-from gan_runtime.hardware import hosts
+from gan_runtime.hardware import machine
 from gan_runtime.records.home import REPOSITORY
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "faults.jsonl"
@@ -63,8 +63,8 @@ def main() -> int:
 
 def keep(results: list[Result], given: argparse.Namespace, seconds: float) -> None:
     """Writes down what was played so far, after the machine and the program."""
-    facts = hosts.facts()
-    machine: dict[str, Any] = {
+    facts = machine.facts()
+    record: dict[str, Any] = {
         "command": " ".join(["python -m benchmarks.faults", *sys.argv[1:]]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "scenarios": len(results),
@@ -77,7 +77,7 @@ def keep(results: list[Result], given: argparse.Namespace, seconds: float) -> No
         "uncommitted_changes": conditions.changed_since_commit(),
     }
     records = [
-        machine,
+        record,
         *({**asdict(result), "seconds": round(result.seconds, 1)} for result in results),
     ]
     RESULTS.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

@@ -46,7 +46,7 @@ def kill_preparation(stage: Stage) -> Harm:
     end = job.end()
     stage.told.append(f"job {end.state if end else ''}")
     if end is not None and end.state == "lost":
-        if prepared.is_there(stage.home, "photos"):
+        if prepared.exists(stage.home, "photos"):
             ask(stage.home, actor=ASKER).remove_data(
                 "photos"
             )  # killed after it had taken its place

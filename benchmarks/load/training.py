@@ -24,7 +24,7 @@ from benchmarks import trial
 from benchmarks.load import stage
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import Scale
-from gan_runtime.hardware import host_presets, hosts
+from gan_runtime.hardware import hosts, machine
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -45,8 +45,8 @@ def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> 
     with trial.no_process_left(), trial.random_mnist(IMAGES):
         given = {"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})}
         spec = RunSpec.parse(given)
-        if host_presets.caution(spec):
-            spec = RunSpec.parse({**given, **host_presets.IN_FLOAT32})
+        if machine.precision_warning(spec):
+            spec = RunSpec.parse({**given, **machine.FLOAT32})
         run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
         with stage.served(home) as (process, address):
             _wait_until_it_trains(run)

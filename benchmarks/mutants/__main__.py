@@ -16,14 +16,14 @@ from pathlib import Path
 
 from benchmarks.mutants import draw, page
 from benchmarks.mutants.trial import CONFIG
-from gan_runtime.hardware import hosts
+from gan_runtime.hardware import machine
 from gan_runtime.records.home import REPOSITORY
 
 
 def main() -> None:
     """Draws the changes, has cosmic-ray try them, writes the page."""
     seed, count = map(int, sys.argv[1:])
-    begin, load, facts = datetime.now(UTC), os.getloadavg()[0], hosts.facts()
+    begin, load, facts = datetime.now(UTC), os.getloadavg()[0], machine.facts()
     commit = _run("git", "rev-parse", "--short", "HEAD")
     session = Path(tempfile.gettempdir()) / f"mutants-{commit}-{seed}-{count}.sqlite"
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:

@@ -24,10 +24,10 @@ from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.domain import Preparation
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import preparations, prepared, previews, uploads
-from gan_runtime.data.preparations import PREPARATIONS, Asked
+from gan_runtime.data import preparations, prepared, uploads
+from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest
 from gan_runtime.data.summary import Summary
-from gan_runtime.data.uploads import Dropped
+from gan_runtime.data.uploads import Upload
 from gan_runtime.jobs import core_jobs
 from gan_runtime.jobs.core_jobs import GRID_FILE
 from gan_runtime.jobs.folder import JobSnapshot
@@ -117,7 +117,7 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
     )
     if files:
         return actions.attempt(lambda: runtime.commands.use_uploads(_on_disk(runtime, files)))
-    offered = uploads.offered(known.suffixes)
+    offered = uploads.offered_files(known.suffixes)
     for problem in offered.problems:
         st.warning(words.plain(problem), icon=":material/warning:")
     if not offered.names and not offered.problems:
@@ -133,10 +133,10 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
         index=None,
         key=f"{PREFIX}host.{known.maker}.{generation}",
     )
-    return actions.attempt(lambda: uploads.chosen(picked)) if picked else None
+    return actions.attempt(lambda: uploads.path_of(picked)) if picked else None
 
 
-def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Dropped]:
+def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Upload]:
     """The files by their ids.
 
     A file that Streamlit holds itself, as in tests of the page alone, is written down first.
@@ -144,7 +144,7 @@ def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Dropped]:
     for file in files:
         if file.size and not uploads.place(runtime.home, file.file_id).exists():
             runtime.commands.keep_upload(file.file_id, file.getvalue())
-    return [Dropped(file.file_id, file.name) for file in files]
+    return [Upload(file.file_id, file.name) for file in files]
 
 
 def _field(option: Option, preparation: str) -> str:
@@ -160,7 +160,7 @@ def _field(option: Option, preparation: str) -> str:
 
 def _checked(wanted: Wanted, below: Mapping[str, DeltaGenerator]) -> Wanted | None:
     try:
-        Asked(wanted.preparation, wanted.name, wanted.source, wanted.options).check()
+        PreparationRequest(wanted.preparation, wanted.name, wanted.source, wanted.options).check()
     except SpecError as error:
         for option, message in error.by_field().items():
             below[option].markdown(f":red[{words.plain(message)}]")
@@ -231,7 +231,7 @@ def _answer(look: JobSnapshot, found: dict[str, Any]) -> None:
     with grid:
         rows = _by_class(np.load(look.job.results / GRID_FILE), found["grid_labels"])
         st.image(
-            previews.of_pairs(rows) if noun == data_summary.PAIR else previews.png(rows),
+            prepared.png_of_pairs(rows) if noun == data_summary.PAIR else prepared.png(rows),
             width=GRID_WIDTH,
             alt=(
                 f"{formats.quantity(len(rows), noun)} as they would be"

@@ -21,11 +21,11 @@ from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.data import loading, prepared, previews
+from gan_runtime.data import loading, prepared
 from gan_runtime.data.contract import Availability
-from gan_runtime.data.loading import KnownSet
+from gan_runtime.data.loading import DataSetInfo
 from gan_runtime.data.preparations import PREPARATIONS
-from gan_runtime.hardware import host_presets
+from gan_runtime.hardware import machine
 from gan_runtime.jobs import core_jobs, job_queue
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.records.home import Home
@@ -40,7 +40,7 @@ LOOK_AGAIN_SECONDS = 10  # MNIST's files may be put into their place while the p
 def show(runtime: Runtime) -> None:
     """All sets; those that one has prepared oneself come first."""
     known = sorted(
-        loading.known(runtime.home).values(), key=lambda known_set: not known_set.is_prepared
+        loading.data_sets(runtime.home).values(), key=lambda known_set: not known_set.is_prepared
     )
     for begin in range(0, len(known), COLUMNS):
         beside = known[begin : begin + COLUMNS]
@@ -49,7 +49,7 @@ def show(runtime: Runtime) -> None:
                 _card(runtime, known_set)
 
 
-def _card(runtime: Runtime, known_set: KnownSet) -> None:
+def _card(runtime: Runtime, known_set: DataSetInfo) -> None:
     st.markdown(f"**{words.plain(known_set.title)}**")
     if known_set.problem:
         st.error(words.plain(known_set.problem), icon=":material/error:")
@@ -78,7 +78,7 @@ def _card(runtime: Runtime, known_set: KnownSet) -> None:
             _fetch(runtime, known_set.name)
 
 
-def _picture(home: Home, known_set: KnownSet) -> None:
+def _picture(home: Home, known_set: DataSetInfo) -> None:
     """The first rows, where they can be had in a moment."""
     image: bytes | Path | None = embedded_rows(known_set.name)
     if known_set.is_prepared:
@@ -89,7 +89,7 @@ def _picture(home: Home, known_set: KnownSet) -> None:
         )
 
 
-def _train(known_set: KnownSet) -> None:
+def _train(known_set: DataSetInfo) -> None:
     """Goes to Launch, where the data set stands with options that read it."""
     if st.button(
         "Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"
@@ -107,7 +107,7 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
     its options.
     """
     for name in PRESETS:
-        spec = RunSpec.parse(nesting.overlaid(host_presets.values(name), {"dataset": dataset}))
+        spec = RunSpec.parse(nesting.overlaid(machine.preset_values(name), {"dataset": dataset}))
         if loading.reads(spec.entry, spec.of_workload, offered):
             return name, spec
     changes: dict[str, Any] = {"dataset": dataset}
@@ -121,7 +121,7 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
     name = next(iter(of_it or PRESETS))
     lost = nesting.own_options(changes["workload"]) if of_it else {}
     kept = {
-        option: value for option, value in host_presets.values(name).items() if option not in lost
+        option: value for option, value in machine.preset_values(name).items() if option not in lost
     }
     return name, RunSpec.parse(nesting.overlaid(kept, changes))
 
@@ -164,8 +164,8 @@ def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
 
 @st.cache_data(show_spinner=False, max_entries=50)
 def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: ARG001  (of another content it is another picture)
-    known = prepared.opened(Home(home), name, resident_bytes=0)
-    return previews.of_rows(known.read(np.arange(min(previews.SHOWN, known.rows))))
+    known = prepared.open_set(Home(home), name, resident_bytes=0)
+    return prepared.png_of_rows(known.read(np.arange(min(prepared.FIRST_ROWS_COUNT, known.rows))))
 
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)
@@ -239,7 +239,7 @@ def show_ended(runtime: Runtime) -> None:
 
 def _picture_of_now(look: JobSnapshot) -> None:
     """The newest one, which redraws alone."""
-    drawn = previews.read(look.job.work)
+    drawn = prepared.read_live_image(look.job.work)
     if drawn is not None:
         # As an address that holds it: one of the server's would be gone with the next picture,
         # before a slow browser asks for it.
@@ -263,7 +263,7 @@ def _told(runtime: Runtime, look: JobSnapshot) -> None:
         made = look.end.result
         rows = formats.quantity(int(made.get("rows", 0)), data_summary.noun(made.get("fields", ())))
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
-        made_set = loading.known(runtime.home).get(core_jobs.name_of(look.request))
+        made_set = loading.data_sets(runtime.home).get(core_jobs.name_of(look.request))
         if made_set is not None and made_set.preparation is not None:
             data_summary.show(made_set.preparation, "data.made")
     elif look.state == "cancelled":

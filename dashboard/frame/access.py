@@ -19,12 +19,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard.frame import sign_in
 from dashboard.frame.sign_in import Seats, Ways
-from gan_runtime.base import addresses
-from gan_runtime.base.addresses import is_loopback
+from gan_runtime.base import web_access
 from gan_runtime.base.errors import GanRuntimeError, SignInError
-from gan_runtime.base.operator_password import PasswordDoor
+from gan_runtime.base.web_access import PasswordCheck, is_loopback
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.hardware.hardware_probe import HostLook
+from gan_runtime.hardware.hosts import HostProbe
 from gan_runtime.records.actors import DASHBOARD, Actor, Role, operator
 from gan_runtime.records.home import Home
 from gan_runtime.supervision import owner
@@ -39,7 +38,7 @@ class Post:
     `url`: where its pages are; `look`: at this host, begun by whoever asks first.
     """
 
-    def __init__(self, url: Callable[[], str], look: Callable[[], HostLook]) -> None:
+    def __init__(self, url: Callable[[], str], look: Callable[[], HostProbe]) -> None:
         self._url, self._look = url, look
         self._turn = threading.Lock()
         self._runtime: Runtime | None = None
@@ -141,7 +140,7 @@ def others_reach_it() -> bool:
 def url() -> str:
     """Where the pages of this process are."""
     address, port = st.get_option("server.address") or "::", int(st.get_option("server.port"))
-    return addresses.url(
+    return web_access.url(
         str(address), port, bool(st.get_option("server.sslCertFile")), wildcard=platform.node()
     )
 
@@ -155,8 +154,8 @@ class Guards:
 
     def __init__(self) -> None:
         self.seats = Seats()
-        self.password_door = PasswordDoor()
-        self.host_look = HostLook()
+        self.password_door = PasswordCheck()
+        self.host_look = HostProbe()
         self.post = Post(url, lambda: self.host_look)
         self._is_set_up = sign_in.ways().are_set_up
 
@@ -184,7 +183,7 @@ def ways() -> Ways:
     return guards.ways()
 
 
-def host_look() -> HostLook:
+def host_look() -> HostProbe:
     """The look at this host, begun by whoever asks first: it takes seconds of a core."""
     return guards.host_look
 

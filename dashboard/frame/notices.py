@@ -16,7 +16,7 @@ from dashboard import words
 from dashboard.frame import access, session, sign_in
 from gan_runtime.base import formats
 from gan_runtime.base.errors import GanRuntimeError, HomeInUseError
-from gan_runtime.base.operator_password import MOST_LENGTH
+from gan_runtime.base.web_access import MOST_LENGTH
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.supervision import owner

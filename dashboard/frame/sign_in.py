@@ -31,7 +31,7 @@ import streamlit as st
 from streamlit import config
 
 from gan_runtime.base.errors import SignInError
-from gan_runtime.base.operator_password import is_hash
+from gan_runtime.base.web_access import is_hash
 
 TABLES = ("operators", "auth")
 OPERATORS = ("emails", "subjects", "password")

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
-from gan_runtime.base import addresses
+from gan_runtime.base import web_access
 
 log = logging.getLogger("gan_runtime")
 PASSED = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls_request"})
@@ -218,10 +218,12 @@ def is_own_host(host: str) -> bool:
     allowed = {bound, *(str(one).lower() for one in st.get_option("server.allowedHosts") or ())}
     if name == "localhost" or name in allowed:
         return True
-    address = addresses.parsed(name)
+    address = web_access.ip_address(name)
     if address is not None and address.is_loopback:
         return True
-    everywhere = (listening := addresses.parsed(bound)) is not None and listening.is_unspecified
+    everywhere = (
+        listening := web_access.ip_address(bound)
+    ) is not None and listening.is_unspecified
     return everywhere and (address is not None or (bool(name) and name in own_names()))
 
 

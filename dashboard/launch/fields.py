@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard import option_words
 from gan_runtime import catalog
-from gan_runtime.hardware import host_presets
+from gan_runtime.hardware import machine
 from gan_runtime.records.home import command_line
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
@@ -72,7 +72,7 @@ def values() -> dict[str, Any]:
 
 def fill(preset: str) -> None:
     """Fills the form with the values of a preset."""
-    put(RunSpec.parse(host_presets.values(preset)).flat())
+    put(RunSpec.parse(machine.preset_values(preset)).flat())
     _write(PRESET, preset)
 
 
@@ -126,7 +126,7 @@ def _untouched(workload: str) -> dict[str, Any]:
     """What the chosen preset makes of a workload: of one that is not its own it leaves the
     options alone that this has a default for.
     """
-    given = host_presets.values(str(st.session_state[VALUES][PRESET]))
+    given = machine.preset_values(str(st.session_state[VALUES][PRESET]))
     if workload != given["workload"]:
         own = {*nesting.own_options(workload), *nesting.own_defaults(workload), "workload"}
         given = {name: value for name, value in given.items() if name not in own}
@@ -163,7 +163,7 @@ def command(preset: str, made: RunSpec) -> str:
 
 def _of_preset(preset: str, workload: str) -> RunSpec:
     """What the preset makes of a workload, which need not be its own."""
-    return RunSpec.parse(nesting.overlaid(host_presets.values(preset), {"workload": workload}))
+    return RunSpec.parse(nesting.overlaid(machine.preset_values(preset), {"workload": workload}))
 
 
 def _shell(value: Any) -> str:

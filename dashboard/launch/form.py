@@ -21,9 +21,9 @@ from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.catalog import declared
 from gan_runtime.data import loading
-from gan_runtime.data.loading import KnownSet
+from gan_runtime.data.loading import DataSetInfo
 from gan_runtime.engines.rates import rate_curves, rate_plan
-from gan_runtime.hardware import host_presets
+from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
@@ -45,7 +45,7 @@ class Filled:
     `known`: data sets by name.
     """
 
-    known: dict[str, KnownSet]
+    known: dict[str, DataSetInfo]
     spec: RunSpec | None
     problems: dict[str, str] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ def pick_preset() -> str:
             on_change=lambda: fields.fill(fields.keep_typed()[fields.PRESET]),
         )
     )
-    fitted = f" {host_presets.FITTED}" if host_presets.is_fitted(name) else ""
+    fitted = f" {machine.PRESET_IN_FLOAT32}" if machine.is_preset_changed(name) else ""
     st.caption(f"{PRESETS[name].summary}{fitted}")
     return name
 
@@ -224,7 +224,7 @@ def _card_text(name: str, host: Host | None) -> str:
 
 def read(home: Home) -> Filled:
     """What stands in the form right now, with a data set that fits the workload."""
-    known = loading.known(home)
+    known = loading.data_sets(home)
     try:
         spec = RunSpec.parse(fields.values())
         loading.check(spec, home)
@@ -235,7 +235,7 @@ def read(home: Home) -> Filled:
     return Filled(known, spec)
 
 
-def _field(option: Option, known: Mapping[str, KnownSet]) -> None:
+def _field(option: Option, known: Mapping[str, DataSetInfo]) -> None:
     label = option_words.label(option)
     text = (
         f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}."
@@ -259,7 +259,7 @@ def _field(option: Option, known: Mapping[str, KnownSet]) -> None:
         st.text_input(label, key=key, help=text)
 
 
-def _choices(option: Option, known: Mapping[str, KnownSet]) -> tuple[str, ...]:
+def _choices(option: Option, known: Mapping[str, DataSetInfo]) -> tuple[str, ...]:
     """What a field offers.
 
     Data sets are those known here, and that of a run which is to be trained again.
@@ -269,7 +269,7 @@ def _choices(option: Option, known: Mapping[str, KnownSet]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*known, fields.text_of(option.name)]))
 
 
-def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
+def _summary(option: Option, known: Mapping[str, DataSetInfo]) -> None:
     """What the chosen workload or dataset is, in a sentence."""
     chosen = fields.text_of(option.name)
     if option.name == "workload":
@@ -281,7 +281,7 @@ def _summary(option: Option, known: Mapping[str, KnownSet]) -> None:
             data_summary.folded(known_set.rows, known_set.preparation, "launch.summary")
 
 
-def _of_set(known_set: KnownSet) -> str:
+def _of_set(known_set: DataSetInfo) -> str:
     """What it is; of one that people have prepared, what a row of it is.
 
     Where it comes from stands beside the form.
@@ -310,7 +310,7 @@ def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
     caution = PRESETS[preset].caution
     if caution is None or spec is None or option.name != caution.option:
         return
-    if caution.concerns(spec.flat(), RunSpec.parse(host_presets.values(preset)).flat()):
+    if caution.concerns(spec.flat(), RunSpec.parse(machine.preset_values(preset)).flat()):
         st.warning(caution.text, icon=":material/warning:")
         st.button(
             "Use the repaired setting",
@@ -322,14 +322,14 @@ def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
 
 def _slow_here(option: Option, spec: RunSpec | None) -> None:
     """That this host has no arithmetic for the precision, and the way out."""
-    if spec is None or option.name != "precision" or not (why := host_presets.caution(spec)):
+    if spec is None or option.name != "precision" or not (why := machine.precision_warning(spec)):
         return
     st.warning(why, icon=":material/warning:")
     st.button(
         "Use float32",
         icon=":material/build:",
         on_click=fields.put,
-        args=(dict(host_presets.IN_FLOAT32),),
+        args=(dict(machine.FLOAT32),),
     )
 
 

@@ -15,7 +15,7 @@ from dashboard.studies import estimates
 from gan_runtime.base import formats
 from gan_runtime.base.errors import FieldError, SpecError, quoted
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.hardware import host_presets
+from gan_runtime.hardware import machine
 from gan_runtime.records.home import command_line
 from gan_runtime.spec import nesting
 from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
@@ -44,7 +44,9 @@ class Asked:
     def design(self) -> StudyDesign:
         """The study. Raises SpecError."""
         typed = parse_assignments(self.sets.split())
-        base = nesting.overlaid(host_presets.values(self.preset), {"epochs": self.epochs, **typed})
+        base = nesting.overlaid(
+            machine.preset_values(self.preset), {"epochs": self.epochs, **typed}
+        )
         values = [part for part in self.values.replace(" ", "").split(",") if part]
         return StudyDesign.parse(self.question, base, list(values), _whole(self.repeats))
 

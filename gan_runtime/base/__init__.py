@@ -1,3 +1,3 @@
-"""What everything else stands on: errors, options, fields, metrics, processes and files of
+"""The ground floor: errors, options, fields, metrics, number formats, and files and processes of
 this host.
 """

@@ -1,11 +1,8 @@
-"""Which worker of a run this process is.
+"""The workers of a run: the rank of this process, and the rendezvous of all.
 
-Workers find each other through TF_CONFIG, which the launcher or the cluster sets.
-
-Before their framework connects them they meet, and say who is missing.
-
-Ranks count from 0. Rank 0 writes what the run measures; the others write their own times and
-failures.
+Workers find each other through TF_CONFIG, which the launcher or the cluster sets. They meet before
+their framework connects them, so that an error can name the missing ones. Ranks count from 0. Rank
+0 writes what the run measures; the others write their own times and failures.
 """
 
 from __future__ import annotations
@@ -26,8 +23,8 @@ from gan_runtime.base.errors import AcceleratorError
 
 JOBS = ("chief", "worker")  # of TF_CONFIG, in the order of the ranks, as TensorFlow counts them
 LOOPBACK = "127.0.0.1"
-# What TensorFlow raises in a worker whose exchange lost another one. An InternalError may mean
-# anything: it counts if it names one.
+# Raised by TensorFlow in a worker that lost another. An InternalError may mean anything, and counts
+# only if it names a worker.
 CUT_OFF_ERRORS = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError")
 LOOPBACK_NAMES = (LOOPBACK, "localhost", "::1")
 PROXIES = (
@@ -39,11 +36,11 @@ PROXIES = (
     "all_proxy",
     "ALL_PROXY",
 )
-PORTS = range(20_000, 32_000)  # Linux gives those from 32768 to outgoing connections
+PORTS = range(20_000, 32_000)  # Linux uses ports from 32768 for outgoing connections
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerRank:
     """Worker `rank` of `workers`.
 
     `on_cluster`: started by Slurm, Kubernetes or by hand with TF_CONFIG, not by our launcher.
@@ -67,19 +64,18 @@ class Place:
         return sentence if self.workers == 1 else f"{self.name}: {sentence}"
 
     def lost_in(self, error: Exception) -> str | None:
-        """Whom this worker could not reach, such as "worker 1 of 2" or "another worker"; None
-        when the error means something else.
+        """The worker that this one could not reach, such as "worker 1 of 2" or "another worker";
+        None for any other error.
         """
         kind = type(error).__name__
         named = re.findall(r"/job:(?!localhost)(\w+)/replica:\d+/task:(\d+)", str(error))
         tasks = {int(task) + (self.chiefs if job == "worker" else 0) for job, task in named} - {
             self.rank
         }
-        of_jax = kind == "JaxRuntimeError" and "Gloo" in str(
-            error
-        )  # what carries the exchange between CPUs; it names nobody
+        # Gloo connects CPUs, and names no worker.
+        is_of_jax = kind == "JaxRuntimeError" and "Gloo" in str(error)
         if self.workers == 1 or not (
-            kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks) or of_jax
+            kind in CUT_OFF_ERRORS or (kind == "InternalError" and tasks) or is_of_jax
         ):
             return None
         return (
@@ -91,9 +87,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Members:
-    """The workers that a cluster names, and which of them this process is.
+    """The workers of a cluster; `rank`: of this process.
 
-    `addresses`: host:port by rank; see `Place.chiefs`.
+    `addresses`: host:port by rank. `chiefs`: as in `WorkerRank`.
     """
 
     rank: int
@@ -101,36 +97,36 @@ class Members:
     chiefs: int = 0
 
     @classmethod
-    def found(cls, workers: int, in_slurm: Callable[[], Members]) -> Members:
-        """Those of TF_CONFIG where it is set, else those that `in_slurm` makes of Slurm's
-        variables.
+    def from_environment(cls, workers: int, in_slurm: Callable[[], Members]) -> Members:
+        """From TF_CONFIG where it is set, else by `in_slurm` from the variables of Slurm.
 
         Raises:
-            AcceleratorError: the cluster has another number of workers than the run, or its
-                variables make no sense.
+            AcceleratorError: the cluster and the run differ in the number of workers, or the
+                variables cannot be read.
         """
         source, read = (
             ("TF_CONFIG", cls.in_tf_config) if "TF_CONFIG" in os.environ else ("Slurm", in_slurm)
         )
         try:
-            found = read()
+            members = read()
         except (KeyError, ValueError, TypeError, RuntimeError) as error:
             raise AcceleratorError(
-                f"{source} does not say which worker this is ({error!r}): see docs/cluster.md."
+                f"the rank of this worker cannot be read from {source} ({error!r}): see"
+                " docs/cluster.md."
             ) from None
-        named = len(found.addresses)
-        if named != workers:
+        count = len(members.addresses)
+        if count != workers:
             raise AcceleratorError(
-                f"workers is {workers}, but {source} names {named} worker(s): start {workers}, or"
-                f" use workers={named}."
+                f"workers is {workers}, but {source} names {count} worker(s): start {workers}, or"
+                f" use workers={count}."
             )
-        hosts = (address.rpartition(":")[0].strip("[]") for address in found.addresses)
+        hosts = (address.rpartition(":")[0].strip("[]") for address in members.addresses)
         exempt_from_proxies(os.environ, hosts)
-        return found
+        return members
 
     @classmethod
     def in_tf_config(cls) -> Members:
-        """Those of TF_CONFIG. Raises ValueError, TypeError or KeyError where it cannot be read."""
+        """From TF_CONFIG. Raises ValueError, TypeError or KeyError where it cannot be read."""
         config = json.loads(os.environ["TF_CONFIG"])
         jobs, kind, index = config["cluster"], config["task"]["type"], int(config["task"]["index"])
         addresses = tuple(address for job in JOBS for address in jobs.get(job, ()))
@@ -140,19 +136,19 @@ class Members:
         return cls(rank, addresses, len(jobs.get("chief", ())))
 
     @property
-    def place(self) -> Place:
-        """This process among them."""
-        return Place(self.rank, len(self.addresses), on_cluster=True, chiefs=self.chiefs)
+    def place(self) -> WorkerRank:
+        """The rank of this process."""
+        return WorkerRank(self.rank, len(self.addresses), on_cluster=True, chiefs=self.chiefs)
 
 
 def is_cluster() -> bool:
-    """Whether someone else than our launcher has started this process as one of several."""
+    """Whether a cluster, not our launcher, has started this process as one of several."""
     return "TF_CONFIG" in os.environ or "SLURM_PROCID" in os.environ
 
 
 def without_cluster(environment: dict[str, str]) -> dict[str, str]:
-    """The environment of a start on this host: the dashboard itself may run inside a Slurm
-    job, its trainers are no part of that.
+    """The environment of a trainer on this host. The dashboard may run inside a Slurm job; its
+    trainers are not part of that job.
     """
     return {
         name: value
@@ -173,22 +169,24 @@ def tf_config(addresses: list[str], rank: int) -> str:
 
 
 def exempt_from_proxies(environment: MutableMapping[str, str], hosts: Iterable[str]) -> None:
-    """Workers reach each other directly. gRPC sends even 127.0.0.1 through a proxy that the
-    environment names, which knows no such address, and the workers wait for each other for ever.
+    """Adds `hosts` to the exceptions of the environment's proxies.
+
+    gRPC sends even 127.0.0.1 through a proxy, which cannot reach it: the workers would wait for
+    each other for ever.
     """
     if not any(environment.get(name) for name in PROXIES):
         return
     everywhere = environment.get("no_proxy") or environment.get("NO_PROXY", "")
     in_grpc, exempt = environment.get("no_grpc_proxy", ""), list(hosts)  # gRPC reads its own first
-    for name, given in (("no_proxy", everywhere), ("no_grpc_proxy", in_grpc)):
-        if given or name == "no_proxy":
-            environment[name] = ",".join(dict.fromkeys(filter(None, [*given.split(","), *exempt])))
+    for name, value in (("no_proxy", everywhere), ("no_grpc_proxy", in_grpc)):
+        if value or name == "no_proxy":
+            environment[name] = ",".join(dict.fromkeys(filter(None, [*value.split(","), *exempt])))
 
 
 def free_addresses(count: int) -> list[str]:
-    """Loopback addresses that nobody listens on, at ports that no outgoing connection takes in the
-    meantime: a worker that looks for one not yet up could otherwise be given that very port as its
-    own.
+    """Loopback addresses without a listener, at ports that no outgoing connection uses.
+
+    A worker that connects to one that is not up yet could otherwise get that port as its own.
     """
     free = (port for port in random.sample(PORTS, len(PORTS)) if _is_free(port))
     return [f"{LOOPBACK}:{port}" for port in itertools.islice(free, count)]
@@ -203,21 +201,21 @@ def _is_free(port: int) -> bool:
         return True
 
 
-HOST_SECONDS = 60.0  # for all workers on one host to come, each from when it is there itself
-CLUSTER_SECONDS = 600.0  # on a cluster, where machines and images arrive one after the other
+HOST_SECONDS = 60.0  # each worker waits so long for all others on one host
+CLUSTER_SECONDS = 600.0  # on a cluster, where machines and images start one after the other
 RETRY_SECONDS = 0.2
-_ANSWER_SECONDS = 5.0  # for a connected worker to say who it is
+_ANSWER_SECONDS = 5.0  # for a connected worker to send its rank
 _GO = b"go\n"
 
 
 def meet(
     members: Members, host_seconds: float = HOST_SECONDS, cluster_seconds: float = CLUSTER_SECONDS
 ) -> None:
-    """Returns when all workers have come to the address of the first one.
+    """Returns when all workers have connected to the address of the first one.
 
     Raises:
-        AcceleratorError: they have not in time; the message names who is missing, or what could not
-            be reached, and likely causes.
+        AcceleratorError: a worker is missing at the deadline, or the first one cannot be reached;
+            the message names it, and likely causes.
     """
     host, _, port = members.addresses[0].rpartition(":")
     workers, is_local = len(members.addresses), host == LOOPBACK
@@ -229,19 +227,21 @@ def meet(
     deadline = time.monotonic() + seconds
     if members.rank == 0:
         missing = _gather((host if is_local else "", int(port)), workers, deadline)
-        absent = f"worker {', '.join(map(str, missing))} of {workers} has not come to {host}:{port}"
+        absent = (
+            f"worker {', '.join(map(str, missing))} of {workers} has not connected to {host}:{port}"
+        )
         problem = absent if missing else ""
     else:
-        why = _come((host.strip("[]"), int(port)), members.rank, deadline)
+        why = _join((host.strip("[]"), int(port)), members.rank, deadline)
         problem = f"worker 0 of {workers} cannot be reached at {host}:{port} ({why})" if why else ""
     if problem:
         raise AcceleratorError(f"{problem} within {seconds:.0f} s. {_likely_causes(is_local)}")
 
 
 def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int]:
-    """As the first worker: waits for all others, then sends them on.
+    """Of the first worker: waits for all others, then lets them go on.
 
-    Returns the ranks that have not come, and then sends nobody on.
+    Returns the missing ranks; if there are any, no worker goes on.
     """
     dual = not address[0] and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dual else socket.AF_INET
@@ -254,20 +254,20 @@ def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int
             if remaining <= 0:
                 return missing
             server.settimeout(remaining)
-            with contextlib.suppress(OSError, ValueError):  # nobody yet, or no worker
+            with contextlib.suppress(OSError, ValueError):  # a timeout, or a stranger
                 worker = open_sockets.enter_context(server.accept()[0])
                 worker.settimeout(_ANSWER_SECONDS)
                 present[int(worker.recv(16))] = worker
         for worker in present.values():
-            with contextlib.suppress(OSError):  # it has gone meanwhile: the framework will say so
+            with contextlib.suppress(OSError):  # it has exited: the framework will report it
                 worker.sendall(_GO)
     return []
 
 
-def _come(address: tuple[str, int], rank: int, deadline: float) -> str:
-    """As another worker: comes to the first one and waits until it is sent on.
+def _join(address: tuple[str, int], rank: int, deadline: float) -> str:
+    """Of another worker: connects to the first one and waits until it may go on.
 
-    Returns why it was not; empty when it was.
+    Returns why it must not; empty when it may.
     """
     why = "it did not answer"
     while (remaining := deadline - time.monotonic()) > 0:
@@ -288,14 +288,8 @@ def _come(address: tuple[str, int], rank: int, deadline: float) -> str:
 def _likely_causes(is_local: bool) -> str:
     proxies = [name for name in PROXIES if os.environ.get(name)]
     causes = [
-        "the other workers have not started or have ended (their log says why)",
-        *(
-            []
-            if is_local
-            else ["a firewall between the hosts", "an address in TF_CONFIG that leads elsewhere"]
-        ),
-        *([f"{proxies[0]}, if it catches what is meant for these hosts"] if proxies else []),
+        "the other workers have not started or have ended (see their logs)",
+        *([] if is_local else ["a firewall between the hosts", "a wrong address in TF_CONFIG"]),
+        *([f"{proxies[0]}, if it catches connections to these hosts"] if proxies else []),
     ]
-    return (
-        f"Likely causes: {'; '.join(causes)}. docs/cluster.md has the addresses that workers need."
-    )
+    return f"Likely causes: {'; '.join(causes)}. docs/cluster.md lists the addresses of workers."

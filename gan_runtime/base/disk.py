@@ -1,6 +1,4 @@
-"""Free space, looked at before something is written that would not fit, and while a run
-trains; and the space that folders take.
-"""
+"""Files that are written whole or not at all, and the space on their disks."""
 
 from __future__ import annotations
 
@@ -8,40 +6,43 @@ import contextlib
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gan_runtime.base.errors import GanRuntimeError, HomeError
+from gan_runtime.base import formats
+from gan_runtime.base.errors import GanRuntimeError, HomeError, TargetError
 
-# What journals and results.duckdb need to go on: below it a run would be queued that nobody can
-# start or follow.
+# What journals and results.duckdb need. With less, a run could be queued and never start.
 LEAST_BYTES = 20_000_000
-# Below it pages and runs warn: a twentieth of the disk, within these bounds.
+# Pages and runs warn below a twentieth of the disk, within these bounds.
 LOW_BYTES = (100_000_000, 5_000_000_000)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def free_bytes(folder: Path) -> int:
-    """What is left on the disk of the existing `folder`. Whoever asks for free space asks here."""
+    """Free space on the disk of the existing `folder`. All code asks here, so that tests can patch
+    it.
+    """
     return shutil.disk_usage(folder).free
 
 
 def low_bytes(folder: Path) -> int:
-    """Below how many free bytes the disk of `folder` is worth a warning."""
+    """The free space below which pages and runs warn about the disk of `folder`."""
     least, most = LOW_BYTES
     return min(max(shutil.disk_usage(folder).total // 20, least), most)
 
 
 def is_other(folder: Path, than: Path) -> bool:
-    """Whether two folders lie on different disks; not where one of them is missing."""
+    """Whether two folders are on different disks; False where one of them is missing."""
     with contextlib.suppress(OSError):
         return folder.stat().st_dev != than.stat().st_dev
     return False
 
 
 def used_bytes(folder: Path) -> int:
-    """The bytes of all files in a folder and below it; links are not followed, and what
-    vanishes meanwhile has none.
+    """The bytes of all files in a folder and its sub-folders. Does not follow links, and ignores
+    files that vanish meanwhile.
     """
     total, waiting = 0, [folder]
     while waiting:
@@ -62,16 +63,13 @@ def require(folder: Path, size: int, purpose: str) -> None:
     free = free_bytes(folder)
     if free < size:
         raise HomeError(
-            f"the disk of {folder} has {free / 1e6:,.0f} MB left, but {purpose} needs"
-            f" {size / 1e6:,.0f} MB: make space on it."
+            f"the disk of {folder} has {formats.size(free)} left, but {purpose} needs"
+            f" {formats.size(size)}: free space on it."
         )
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether the system refused to write for want of space.
-
-    Other libraries tell it in their text only.
-    """
+    """Whether a write failed for want of space. Some libraries say so in their message only."""
     if isinstance(error, OSError):
         return error.errno in _FULL
     return any(
@@ -81,26 +79,22 @@ def is_full(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, durable: bool = False, aside: Path | None = None) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the place of `path` at the end, or is removed when
-    the writing fails.
+def whole_file(path: Path, durable: bool = False, partial: Path | None = None) -> Iterator[Path]:
+    """A path to write to, which is renamed to `path` at the end, or removed when writing fails.
 
-    `durable`: contents first and then the name are on the disk at the end, so that a power loss
-    leaves the old file or the new one.
-    `aside`: that path; by default it ends in .part, and what a kill leaves of it in a home is
-    removed by the owner.
+    `durable`: contents and then the name are on the disk at the end, so that a power loss leaves
+    the old file or the new one. `partial`: that path; by default `path` with the suffix .part,
+    which the owner of a home removes after a crash.
     """
-    aside = aside or path.with_suffix(".part")
+    partial = partial or path.with_suffix(".part")
     try:
-        yield aside
+        yield partial
         if durable:
-            _fsync(aside)
-        aside.replace(path)
+            _fsync(partial)
+        partial.replace(path)
     except BaseException:
-        with contextlib.suppress(
-            OSError
-        ):  # a disk that takes no writing refuses the removal as well
-            aside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only disk refuses the removal as well
+            partial.unlink(missing_ok=True)
         raise
     if durable:
         _fsync(path.parent)
@@ -115,11 +109,8 @@ def _fsync(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def told_when_full(folder: Path) -> Iterator[None]:
-    """Turns what a library says of a full disk into the sentence that names the disk.
-
-    Raises HomeError instead of it.
-    """
+def full_disk_as_home_error(folder: Path) -> Iterator[None]:
+    """Raises HomeError, which names the disk, for whatever a library raises on a full disk."""
     try:
         yield
     except GanRuntimeError:
@@ -130,3 +121,50 @@ def told_when_full(folder: Path) -> Iterator[None]:
                 folder, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             ) from error
         raise
+
+
+_FILE_TYPES = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def check_targets(paths: Iterable[Path], overwrite: bool) -> None:
+    """Checks that files of the user's choice may be written.
+
+    Raises:
+        TargetError: a path is a folder, link, pipe or device, or exists without `overwrite`.
+        OSError: its folder cannot be read.
+    """
+    for path in paths:
+        kind = _file_type(path)
+        if kind not in (None, stat.S_IFREG):
+            raise TargetError(
+                f"{path} is {_FILE_TYPES.get(kind or 0, 'no file')}, not a plain file: choose"
+                " another path."
+            )
+        if kind is not None and not overwrite:
+            raise TargetError(f"{path} exists already: choose another path, or add --overwrite.")
+
+
+@contextlib.contextmanager
+def whole_target(path: Path, overwrite: bool) -> Iterator[Path]:
+    """As `whole_file`, for a file of the user's choice. Raises as `check_targets`."""
+    check_targets([path], overwrite)
+    # The same suffix, since some writers choose the format by it.
+    partial = path.with_name(f".{os.getpid()}.{path.name}")
+    with whole_file(path, partial=partial):
+        yield partial
+        check_targets([path], overwrite)  # writing may have taken minutes
+
+
+def _file_type(path: Path) -> int | None:
+    """None when the path does not exist."""
+    try:
+        return stat.S_IFMT(path.lstat().st_mode)
+    except FileNotFoundError:
+        return None

@@ -1,28 +1,28 @@
-"""Every error that a person can cause, as one tree.
+"""Every error that a user can cause, as one tree.
 
-GanRuntimeError                 one clear sentence; exit code 2 on the command line
+GanRuntimeError                 its message is a sentence; exit code 2 on the command line
 ├── SpecError                   an option is wrong; carries one message per field
 ├── DatasetError                data missing, unreadable or of the wrong shape
 ├── PackageError                a workload or data set of an installed package cannot be used
 ├── AcceleratorError            the host has no such device, or TensorFlow cannot use it
-├── DeviceLockError             the locks of this host's devices cannot be kept
+├── DeviceLockError             the locks of this host's devices cannot be used
 ├── HomeError                   the home folder cannot be used, or its disk is full
 ├── StoreError                  results.duckdb cannot be opened
 │   ├── StoreLockedError        another process holds it
 │   │   └── HomeInUseError      a dashboard or a training owns the home
-│   ├── StoreDamagedError       it is none that this version can use; its owner makes it anew
+│   ├── StoreDamagedError       not compatible with this version; its owner rebuilds it
 │   ├── StoreNewerError         a newer version of this program wrote it
-│   └── QueryError              a person's SQL does not run
+│   └── QueryError              the user's SQL does not run
 ├── ExportError                 the folder for an export cannot be written
 ├── BundleError                 a bundle of runs cannot be written or read
-├── JournalError                a journal of a run is none
-├── PictureError                a sample grid may not or cannot be read
-├── TargetError                 what was to be written would take the place of something else
-├── OutputError                 the standard output takes no more
+├── JournalError                a journal of a run cannot be read
+├── PictureError                a sample grid must not or cannot be read
+├── TargetError                 a file to be written would replace another
+├── OutputError                 the standard output is closed or full
 ├── PortError                   the dashboard cannot listen on the port
 ├── UnknownRunError             no run of that name
 ├── RoleError                   a viewer asked for a change
-├── SignInError                 a password is wrong, too short, or was tried too often
+├── SignInError                 a password is wrong or too short, or too many were tried
 ├── RunStateError               the run is in a state that does not allow this
 ├── JobError                    no such background job, a state that forbids it, or a failure
 ├── SurfaceError                a loss surface could not be computed
@@ -43,30 +43,25 @@ from pathlib import Path
 from typing import Any
 
 QUOTED_CHARACTERS = 80
-MOST_TOLD = 6  # wrong options in one message; a file may hold hundreds
+MOST_ERRORS = 6  # wrong options in one message; a file may hold hundreds
 
 
-def quoted(given: Any) -> str:
-    """What a person gave, as it stands in a sentence: text in quotation marks, nothing longer
-    than a line.
-    """
+def quoted(value: Any) -> str:
+    """A value of the user, for a sentence: text in quotation marks, at most 80 characters."""
     try:
-        text = repr(given)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # a number of thousands of digits; lists within lists without end
-        text = f"a {type(given).__name__} without end"
+        text = repr(value)
+    except (ValueError, RecursionError):  # thousands of digits; a list that contains itself
+        text = f"a {type(value).__name__} without end"
     return text if len(text) <= QUOTED_CHARACTERS else f"{text[: QUOTED_CHARACTERS - 1]}…"
 
 
 class GanRuntimeError(Exception):
-    """Base of all errors that are explained to a person instead of shown as a traceback."""
+    """Base of all errors that are shown as a sentence, not as a traceback."""
 
 
 @dataclass(frozen=True)
 class FieldError:
-    """What is wrong with one option of a spec; `field` is the option's name."""
+    """The error of one option of a spec; `field` is the name of the option."""
 
     field: str
     message: str
@@ -77,13 +72,13 @@ class SpecError(GanRuntimeError):
 
     def __init__(self, errors: list[FieldError]) -> None:
         self.errors = errors
-        told = [error.message for error in errors[:MOST_TOLD]]
-        if len(errors) > MOST_TOLD:
-            told.append(f"{len(errors) - MOST_TOLD} more are wrong.")
-        super().__init__(" ".join(told))
+        messages = [error.message for error in errors[:MOST_ERRORS]]
+        if len(errors) > MOST_ERRORS:
+            messages.append(f"{len(errors) - MOST_ERRORS} more options are wrong.")
+        super().__init__(" ".join(messages))
 
     def by_field(self) -> dict[str, str]:
-        """The first message of each field, for showing it beside its input."""
+        """The first message of each field, shown at its input."""
         messages: dict[str, str] = {}
         for error in self.errors:
             messages.setdefault(error.field, error.message)
@@ -91,7 +86,7 @@ class SpecError(GanRuntimeError):
 
 
 class DatasetError(GanRuntimeError):
-    """The training data cannot be had or is not what its name says."""
+    """The training data is missing, unreadable, or of the wrong shape."""
 
 
 class PackageError(GanRuntimeError):
@@ -103,28 +98,25 @@ class AcceleratorError(GanRuntimeError):
 
 
 class DeviceLockError(GanRuntimeError):
-    """The locks of this host's devices cannot be kept."""
+    """The locks of this host's devices cannot be used."""
 
 
 class HomeError(GanRuntimeError):
-    """The folder for results.duckdb and runs/ cannot be used, or its disk takes no more."""
+    """The folder of results.duckdb and runs/ cannot be used, or its disk is full."""
 
     @classmethod
     def not_written(cls, path: Path, error: OSError) -> HomeError:
         """The sentence for a file that the system refused to write."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return cls(
-                f"the disk of {path} is full: make space on it; what was to be written there is"
-                " lost."
-            )
+            return cls(f"the disk of {path} is full: free space on it. Unsaved data was lost.")
         return cls(
-            f"{path} cannot be written ({error.strerror or error}): look after its disk; what was"
-            " to be written there is lost."
+            f"{path} cannot be written ({error.strerror or error}): check the disk. Unsaved data"
+            " was lost."
         )
 
     @classmethod
     def refused(cls, error: OSError) -> HomeError:
-        """The sentence for whatever the system has refused, such as in a home of somebody else."""
+        """The sentence for any refusal of the system, such as in the home of another user."""
         named = (
             error.filename if isinstance(error.filename, str | bytes) else "the home"
         )  # some name the number of an open file
@@ -132,8 +124,8 @@ class HomeError(GanRuntimeError):
         if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
             return cls.not_written(path, error)
         return cls(
-            f"{path} cannot be used ({error.strerror}): change its rights, or choose another folder"
-            " with --home DIR."
+            f"{path} cannot be used ({error.strerror}): change its permissions, or choose another"
+            " folder with --home DIR."
         )
 
 
@@ -150,9 +142,7 @@ class HomeInUseError(StoreLockedError):
 
 
 class StoreKind(StrEnum):
-    """What lies in the place of results.duckdb that cannot be used; a part of its name once
-    it is set aside.
-    """
+    """Why results.duckdb cannot be used; part of the file's name once it is quarantined."""
 
     DAMAGED = "damaged"
     OLDER = "older"
@@ -175,7 +165,7 @@ class StoreNewerError(StoreError):
 
 
 class QueryError(StoreError):
-    """A person's SQL statement does not run."""
+    """The user's SQL statement does not run."""
 
 
 class ExportError(GanRuntimeError):
@@ -183,53 +173,49 @@ class ExportError(GanRuntimeError):
 
 
 class BundleError(GanRuntimeError):
-    """A bundle of runs cannot be written, or is none."""
+    """A bundle of runs cannot be written or read."""
 
 
 class JournalError(GanRuntimeError):
-    """A file in the place of a journal is none."""
+    """A file with the name of a journal is not a journal."""
 
 
 class PictureError(GanRuntimeError):
-    """A file holds no pictures of its run; of a sample grid the message is the end of a
-    sentence: "it is no PNG picture".
+    """A file is not a sample grid or film of its run; the message is the end of a sentence, such
+    as "it is no PNG image".
     """
 
 
 class TargetError(GanRuntimeError):
-    """What was to be written would take the place of another file, or of something that is no
-    file.
-    """
+    """A file to be written would replace another file, a folder or a device."""
 
 
 class OutputError(GanRuntimeError):
-    """What a command answers cannot be written to where its output goes."""
+    """The output of a command cannot be written."""
 
 
 class PortError(GanRuntimeError):
-    """The dashboard cannot listen where it was told to."""
+    """The dashboard cannot listen on its address and port."""
 
 
 class UnknownRunError(GanRuntimeError):
-    """No run of that name is stored."""
+    """No run of that name exists."""
 
 
 class RoleError(GanRuntimeError):
-    """Somebody who may only look asked for a change."""
+    """A viewer asked for a change."""
 
 
 class SignInError(GanRuntimeError):
-    """Somebody cannot become an operator that way."""
+    """The sign-in as operator failed."""
 
 
 class RunStateError(GanRuntimeError):
-    """The run's state does not allow what was asked."""
+    """The state of the run does not allow the command."""
 
 
 class JobError(GanRuntimeError):
-    """There is no such background job, its state does not allow what was asked, or it has
-    ended without what was awaited.
-    """
+    """No such background job, a state that does not allow the command, or a job that failed."""
 
 
 class SurfaceError(GanRuntimeError):

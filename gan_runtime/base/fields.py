@@ -1,6 +1,5 @@
-"""What a batch holds: named arrays with a shape, a type and a scale.
-
-Data sets and workloads declare the same record.
+"""The fields of a batch: named arrays with a shape, a type and a scale, declared by data sets and
+workloads alike.
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from gan_runtime.base.errors import DatasetError
 class Field:
     """One array of a batch, rows first.
 
-    value = stored · scale + shift, as float32, computed on the device; a field whose scale is 1 and
-    whose shift is 0 stays as it is stored, unless that is float16. `shape`: of one row, such as
-    (28, 28, 1), or () for a label or an energy. `dtype`: as stored and sent. `unit`: of the value.
-    `classes`: of a label, what its numbers 0, 1, 2, … are called; empty for everything else.
-    `periodic`: the axes of a row that close on themselves, such as an azimuth: the last index lies
-    beside the first. `odd_channels`: places along the last axis of what changes its sign when a
-    picture is turned upside down, such as a velocity upwards; a field that has some has a direction
-    from left to right, and its pictures may be turned in no other way.
+    value = stored · scale + shift, as float32, computed on the device; with scale 1 and shift 0 the
+    stored number is the value, except for float16. `shape`: of one row, such as (28, 28, 1), or ()
+    for a label or an energy. `dtype`: as stored and transferred. `unit`: of the value. `classes`:
+    of a label, the names of its numbers 0, 1, 2, …; empty for other fields. `periodic`: axes of a
+    row that are circular, such as an azimuth: the last index is next to the first. `odd_channels`:
+    indexes along the last axis whose sign changes when the image is flipped upside down, such as an
+    upward velocity; such a field has a direction from left to right, and no other flip is valid.
     """
 
     shape: tuple[int, ...]
@@ -36,9 +34,8 @@ class Field:
 
     @property
     def is_as_stored(self) -> bool:
-        """Whether the value is the stored number itself, such as a label.
-
-        Not of float16, which saves room on disk only.
+        """Whether the value is the stored number, such as a label; never in float16, which saves
+        disk space.
         """
         return self.scale == 1.0 and self.shift == 0.0 and self.dtype != "float16"
 
@@ -50,16 +47,14 @@ class Field:
 
 Fields = Mapping[str, Field]
 
-IMAGES = "images"  # the field that holds pictures
-LABELS = "labels"  # the field that holds the number of each row's class
-SOURCE = "source"  # of pictures in pairs, the one to start from: (height, width, channels)
-TARGET = (  # the one to make of it: (height, width, channels), no more of them than the source has
-    "target"
-)
+IMAGES = "images"  # (height, width, channels)
+LABELS = "labels"  # the number of each row's class
+SOURCE = "source"  # the input of a pair: (height, width, channels)
+TARGET = "target"  # the output of a pair: (height, width, channels), at most those of the source
 
 
 def pictures(height: int, width: int, channels: int) -> Field:
-    """Pictures stored as bytes, 0 is black: values from -1 to 1."""
+    """Images stored as bytes, 0 is black: values from -1 to 1."""
     return Field((height, width, channels), scale=1.0 / 127.5, shift=-1.0)
 
 
@@ -71,7 +66,7 @@ def labels(classes: tuple[str, ...]) -> Field:
 def pair_fields(
     height: int, width: int, source_channels: int = 3, target_channels: int = 3
 ) -> Fields:
-    """The fields of a data set of picture pairs. Channels: 1 is grey, 3 is red, green, blue."""
+    """The fields of image pairs. Channels: 1 is gray, 3 is red, green, blue."""
     return {
         SOURCE: pictures(height, width, source_channels),
         TARGET: pictures(height, width, target_channels),
@@ -79,7 +74,7 @@ def pair_fields(
 
 
 def class_names(fields: Fields) -> tuple[str, ...]:
-    """What the numbers of the labels are called; empty where there are no labels."""
+    """The names of the classes; empty without labels."""
     return fields[LABELS].classes if LABELS in fields else ()
 
 
@@ -88,16 +83,16 @@ def needed(
 ) -> Field:
     """The field of a data set that a workload reads.
 
-    `allowed`: whether a shape fits; `sizes`: which do, in words; `advice`: what to do where it does
-    not.
+    `allowed`: whether a shape fits; `sizes`: the shapes that fit, in words; `advice`: what to do
+    where it does not.
 
     Raises:
         DatasetError: it is missing or of another shape; the message ends a sentence about the data
             set.
     """
     if name not in offered:
-        held = " and ".join(offered) or "nothing"
-        raise DatasetError(f"it has no {name}, only {held}: {advice}.")
+        names = " and ".join(offered) or "nothing"
+        raise DatasetError(f"it has no {name}, only {names}: {advice}.")
     field = offered[name]
     if not allowed(field.shape):
         raise DatasetError(f"its {name} are {field.size}, but {sizes} is needed: {advice}.")

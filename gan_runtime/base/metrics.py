@@ -1,10 +1,9 @@
-"""What the recorded numbers are called, where and how they are drawn, what they mean to alarms, and
-which way is better.
+"""The recorded numbers: their names, their charts, their roles, and which values are better.
 
 A workload's entry in the catalog declares the numbers that it returns (`Metric`) and the charts
 that draw them (`Panel`). Numbers that the engine adds for each network, such as its learning rate,
-are families with the network's name behind them. A number that nobody has declared is drawn under
-its own name. Definitions: docs/metrics.md.
+are families: the name of the family, then that of the network. An undeclared number is drawn under
+its stored name. Definitions: docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-# What a number means, whatever it is called. Alarms, the best checkpoint and plain sentences ask
-# for a role and are silent where no number has it. Scores are the judging network's belief in [0,
-# 1] that a row is real.
+# The meaning of a number, independent of its name. Alarms, the best checkpoint and sentences use
+# roles, and skip those that no number has. Scores are the judging network's probability that a row
+# is real.
 Role = Literal[
     "",
     "loss",
@@ -29,29 +28,27 @@ Role = Literal[
     "spread_of_real",  # variance within a batch, each epoch
     "spread_of_generated",
     "quality",  # lower is better, each epoch; the best checkpoint is where it is lowest
-    # the same of checkpoints that a job has measured; a person may choose the best one anew by it
+    # quality that a job has measured; the user can choose the best checkpoint by it
     "measured_quality",
-    "response",  # size of generated rows over that of real ones, each epoch; 1 is right
-    "empty_rows",  # share of generated rows that hold nothing, each epoch
+    "response",  # size of generated rows / size of real ones, each epoch; 1 is right
+    "empty_rows",  # share of empty generated rows, each epoch
 ]
 Better = Literal["", "lower", "higher"]
 Side = Literal["", "real", "generated"]  # which rows a number is about
-LOSSES, SCORES, OTHERS = "Losses", "Scores", "Further numbers"  # panels that pages know by name
-NOT_DRAWN = ""  # the panel of a number that Live leaves to Compare
+LOSSES, SCORES, OTHERS = "Losses", "Scores", "Further numbers"  # panels that pages use by name
+NOT_DRAWN = ""  # the panel of a number that is shown on Compare only
 
 
 @dataclass(frozen=True)
 class Metric:
     """`name`: as stored.
 
-    `axis`: title of its axis, with the unit. `panel`: the chart on Live that draws it, "" for none.
-
-    `per_epoch`: one value an epoch, not a step. `log`: its values span decades. `better`: "" where
-    neither way is; only of a number whose better value means better rows, since pages then name its
-    best epoch and the best run: no loss, and no score of D.
-    `network`: whose loss or rate it is; of a score the network that judges, of a spread the one
-    that made the rows. A line has that network's color. `label`: in legends, beside the others of
-    its panel; "" for the title.
+    `axis`: title of its axis, with the unit. `panel`: the chart that draws it, "" for none.
+    `per_epoch`: one value an epoch, not a step. `log`: its values span decades. `better`: only of a
+    number whose better values mean better rows, since pages then name its best epoch and run; "" of
+    losses and scores of D. `network`: of a loss or rate its network, of a score the judging one, of
+    a spread the one that generates the rows. A line has the color of its network. `label`: in the
+    legend of its panel; "" for the title.
     """
 
     name: str
@@ -68,17 +65,17 @@ class Metric:
 
     @property
     def legend(self) -> str:
-        """What its line is called."""
+        """The name of its line."""
         return self.label or self.title
 
     @property
     def unit(self) -> str:
-        """What stands in brackets at the end of the axis's title: "nats"; "" without."""
+        """The text in brackets at the end of the axis title: "nats"; "" without it."""
         return self.axis[:-1].rpartition(" (")[2] if self.axis.endswith(")") else ""
 
     @property
     def side(self) -> Side:
-        """Which rows it is about, as its role says."""
+        """The rows that it is about, by its role."""
         return (
             "real"
             if self.role.endswith("real")
@@ -92,7 +89,7 @@ class Metric:
 class Network:
     """`name`: as in checkpoints and in the names of metrics.
 
-    `title`: in sentences and legends. `letter`: where room is short.
+    `title`: in sentences and legends. `letter`: where space is short.
     """
 
     name: str
@@ -112,14 +109,13 @@ class Network:
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart on Live.
+    """One chart of a run.
 
-    `name`: as metrics name it. `title`: the question that it answers; "" for its name.
-
-    `subtitle`: how to read it. `awaits`: what will be drawn, "how large the gradients are".
-    `series`: what its lines are about, in a tooltip. `domain`: all that its values can be, where
-    that is known. `usual`: a band to compare with, or one level where both ends are equal. `help`:
-    of the figure that repeats its newest values.
+    `name`: as in `Metric.panel`. `title`: the question that it answers; "" for its name.
+    `subtitle`: how to read it. `awaits`: what it will show, "how large the gradients are".
+    `series`: the title of its lines in a tooltip. `domain`: the range of its values, if known.
+    `usual`: a band for comparison, or one level where both ends are equal. `help`: of the figure
+    with its newest values.
     """
 
     name: str
@@ -137,7 +133,7 @@ class Panel:
         return self.title or self.name
 
 
-# Families: the number's name is that of the family, "_" and the network's.
+# Families: the name of the family, "_", and the name of the network.
 LEARNING_RATE, LOSS_SCALE = "learning_rate", "loss_scale"
 GRADIENT_NORM, UPDATE_RATIO = "gradient_norm", "update_ratio"
 FAMILIES: dict[str, Metric] = {
@@ -176,13 +172,13 @@ PANELS = (
     Panel(
         "Gradients",
         "How large are the gradients?",
-        "Towards 0 nothing is learnt; a jump is an explosion.",
+        "Near 0 nothing is learned; a jump is an explosion.",
         "how large the gradients are",
     ),
     Panel(
         "Updates",
         "How large is one update?",
-        "Grey band: rule of thumb, about 0.001 of the weights.",
+        "Gray band: rule of thumb, about 0.001 of the weights.",
         "how large an update is",
         usual=(3e-4, 3e-3),  # around 1e-3 (A. Karpathy, CS231n notes, "Ratio of weights:updates")
     ),
@@ -194,8 +190,8 @@ PANELS = (
     ),
 )
 
-# Histograms: their kind, then "/" and what they are of: score/real, weight/critic,
-# gradient/critic/conv_1. Gradients of one of several phases that update a network:
+# Histograms: their kind, "/", and their subject: score/real, weight/critic, gradient/critic/conv_1.
+# Gradients of one of several phases that update a network:
 # gradient@<phase>/critic, and gradient_norm_critic@<phase>.
 SCORE, WEIGHT, GRADIENT, OF_PHASE = "score", "weight", "gradient", "@"
 PART = "/"
@@ -214,8 +210,8 @@ def of_class(judged: str, class_name: str) -> str:
 
 
 def judged_class(name: str) -> tuple[str, str] | None:
-    """What was judged and the class, from the stored name: the way back of `of_class`; None
-    for any other name.
+    """The judged number and the class of a stored name, the inverse of `of_class`; None for any
+    other name.
     """
     kind, *judged = name.split(PART, 2)
     return (judged[0], judged[1]) if kind == SCORE and len(judged) == 2 else None
@@ -231,24 +227,21 @@ def of_network(family: str, network: str) -> str:
 def table(
     declared: Iterable[Metric], networks: Iterable[Network], stored: Iterable[str] = ()
 ) -> dict[str, Metric]:
-    """Every number by its stored name: those that a workload declares, those of its networks, and
-    any other of `stored`. A number that is stored for each phase of a step alone is not there as a
-    whole.
+    """Every number by its stored name: declared by a workload, of its networks, and others of
+    `stored`. A number that is stored for each phase of a step has no entry of its family.
     """
     own, names = {network.name: network for network in networks}, tuple(stored)
-    known = {metric.name: metric for metric in declared}
+    metrics = {metric.name: metric for metric in declared}
     for family, network in product(FAMILIES.values(), own.values()):
-        known.setdefault(of_network(family.name, network.name), _of_family(family, network))
+        metrics.setdefault(of_network(family.name, network.name), _of_family(family, network))
     for name in names:
-        known.setdefault(name, _of_phase(name, known, own) or undeclared(name))
+        metrics.setdefault(name, _of_phase(name, metrics, own) or undeclared(name))
     whole = {name.partition(OF_PHASE)[0] for name in names if OF_PHASE in name}
-    return {name: metric for name, metric in known.items() if name not in whole or name in names}
+    return {name: metric for name, metric in metrics.items() if name not in whole or name in names}
 
 
 def undeclared(name: str) -> Metric:
-    """A number that nobody has declared, under its own name: "cell_energy" becomes "Cell
-    energy".
-    """
+    """A number without a declaration: "cell_energy" becomes "Cell energy"."""
     title = name.replace("_", " ").capitalize()
     return Metric(name, title, title)
 
@@ -264,16 +257,16 @@ def _of_family(family: Metric, network: Network) -> Metric:
 
 
 def _of_phase(
-    name: str, known: Mapping[str, Metric], networks: Mapping[str, Network]
+    name: str, metrics: Mapping[str, Metric], networks: Mapping[str, Network]
 ) -> Metric | None:
-    """A known number of one phase of a step; None for another name.
+    """A declared number of one phase of a step; None for any other name.
 
-    In a legend the network is its letter, so that the phase is read.
+    Its legend has the letter of the network, so that the phase fits in.
     """
     whole, _, phase = name.partition(OF_PHASE)
-    if not phase or whole not in known:
+    if not phase or whole not in metrics:
         return None
-    metric = known[whole]
+    metric = metrics[whole]
     of = networks[metric.network].short if metric.network in networks else metric.legend
     return replace(
         metric, name=name, title=f"{metric.title}, phase {phase}", label=f"{of}, {phase}"

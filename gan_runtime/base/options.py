@@ -1,4 +1,4 @@
-"""What is known of one option of a run, and the sentences that say what is wrong with a value."""
+"""The declaration of an option, and the errors of its values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from pydantic_core import ErrorDetails
 from gan_runtime.base.errors import QUOTED_CHARACTERS, FieldError, quoted
 
 Built = TypeVar("Built")
-OF_WORKLOAD = (  # the group of a workload's own options; the form calls it by the workload's title
-    "Workload"
-)
+OF_WORKLOAD = "Workload"  # the group of a workload's options; its title in the form
 GROUPS = (  # in the order of the form
     "Model and data",
     "Accelerator",
@@ -36,23 +34,21 @@ GROUPS = (  # in the order of the form
 
 @dataclass(frozen=True)
 class OneOf:
-    """Has an effect while `option` is one of `values`; `reason`: that in words, after "only
-    with".
-    """
+    """Has an effect while `option` is one of `values`; `reason`: the end of "only with …"."""
 
     option: str
     values: tuple[str, ...]
     reason: str
 
     def holds(self, form: Mapping[str, Any]) -> bool:
-        """Whether it is so in the form."""
+        """Whether the form satisfies it."""
         return form[self.option] in self.values
 
 
 @dataclass(frozen=True)
 class Above:
-    """Has an effect while one of `options` is above `least`; text that is no number counts,
-    so nothing hides beside an error.
+    """Has an effect while one of `options` is above `least`. Text that is no number counts as
+    above, so that a wrong value hides no other option.
     """
 
     options: tuple[str, ...]
@@ -60,7 +56,7 @@ class Above:
     reason: str
 
     def holds(self, form: Mapping[str, Any]) -> bool:
-        """Whether it is so in the form."""
+        """Whether the form satisfies it."""
         try:
             return any(float(form[option]) > self.least for option in self.options)
         except ValueError:
@@ -69,11 +65,11 @@ class Above:
 
 @dataclass(frozen=True)
 class Option:
-    """One option as form and command line show it.
+    """One option of the form and the command line.
 
-    `choices` is empty for numbers and free text, `text` for all but free text. `phrase`: the option
-    and its value `{}` within a line of several; empty for its label. `needs`: without it the option
-    has no effect.
+    `choices`: empty for numbers and free text. `text`: the allowed free text; else empty. `phrase`:
+    the option with its value `{}` in a line of several; empty for its label. `needs`: without it
+    the option has no effect.
     """
 
     name: str
@@ -96,7 +92,7 @@ class Option:
 
     @property
     def named(self) -> str:
-        """The option as sentences call it: its label, and its key where that is another word."""
+        """The option in sentences: its label, and its key where that differs."""
         return (
             self.name
             if self.label.lower().replace(" ", "_") == self.name
@@ -132,9 +128,8 @@ def option(
     needs: OneOf | Above | None = None,
     **bounds: Any,
 ) -> Any:
-    """A field of an options record; see `Option`.
-
-    `bounds`: those of pydantic (ge, gt, le, lt, pattern, max_length).
+    """A field of an `OptionRecord`, with the arguments of `Option`. `bounds`: of pydantic (ge, gt,
+    le, lt, pattern, max_length).
     """
     extra: dict[str, Any] = {
         "label": label,
@@ -152,7 +147,7 @@ def option(
 
 def read_option(name: str, info: Any) -> Option:
     extra = info.json_schema_extra
-    bounds = {type(item).__name__: item for item in info.metadata}
+    bounds = {type(bound).__name__: bound for bound in info.metadata}
     low, high = bounds.get("Ge") or bounds.get("Gt"), bounds.get("Le") or bounds.get("Lt")
     kind = info.annotation if not get_origin(info.annotation) else str
     return Option(
@@ -179,27 +174,23 @@ def read_option(name: str, info: Any) -> Option:
 @cache
 def of(record: type[BaseModel]) -> Mapping[str, Option]:
     """The options of a record by name, in the order of the form."""
-    known = [
+    options = [
         read_option(name, info)
         for name, info in record.model_fields.items()
         if info.json_schema_extra
     ]
-    return {
-        option.name: option
-        for option in sorted(known, key=lambda option: GROUPS.index(option.group))
-    }
+    options.sort(key=lambda option: GROUPS.index(option.group))
+    return {option.name: option for option in options}
 
 
 class OptionRecord(BaseModel):
-    """Options that check themselves when they are built: those of every run, and those of one
-    workload.
-    """
+    """A record of options, checked when it is built."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def known_options(cls) -> Mapping[str, Option]:
-        """What the checks hold the values against, by name."""
+        """The options of the record by name, for its checks."""
         return of(cls)
 
     @field_validator("*", mode="before")
@@ -211,42 +202,41 @@ class OptionRecord(BaseModel):
     @field_validator("*", mode="after")
     @classmethod
     def _as_float32(cls, value: Any, info: ValidationInfo) -> Any:
-        """-0.0 is 0: two runs that do the same say the same.
-
-        Bounds hold for the number that a trainer computes with as well.
+        """Turns -0.0 into 0, so that equal runs have equal records. Bounds hold for the float32 of
+        the trainer, too.
         """
         if not isinstance(value, float):
             return value
         option = cls.known_options().get(str(info.field_name))
-        if option and leaves_bounds_in_float32(option, value):
+        if option and rounds_to_excluded_bound(option, value):
             raise ValueError("out of bounds in float32")
         return value + 0.0
 
 
-def tried(
-    build: Callable[[dict[str, Any]], Built], values: dict[str, Any], known: Mapping[str, Option]
+def build_valid(
+    build: Callable[[dict[str, Any]], Built], values: dict[str, Any], options: Mapping[str, Option]
 ) -> tuple[Built, list[FieldError]]:
-    """What `build` makes of those values that are right by themselves, and what is wrong with
-    the others.
-    """
+    """The record of the valid values, and the errors of the others."""
     try:
         return build(values), []
     except ValidationError as error:
-        wrong = [in_words(detail, known) for detail in error.errors()]
+        wrong = [field_error(detail, options) for detail in error.errors()]
     names = {error.field for error in wrong}
     return build({name: value for name, value in values.items() if name not in names}), wrong
 
 
-def not_a_choice(option: Option, given: Any) -> str:
-    near = difflib.get_close_matches(str(given)[:QUOTED_CHARACTERS], option.choices, n=1)
+def not_a_choice(option: Option, value: Any) -> str:
+    """The error of a value that is none of the choices, with the nearest one."""
+    near = difflib.get_close_matches(str(value)[:QUOTED_CHARACTERS], option.choices, n=1)
     advice = f"did you mean {near[0]}?" if near else option.error
-    return f"{option.named} is {quoted(given)}, but allowed is {option.allowed}: {advice}"
+    return f"{option.named} is {quoted(value)}, but allowed is {option.allowed}: {advice}"
 
 
 def check(option: Option, value: Any) -> Any:
     """The value unchanged.
 
-    Raises ValueError for what pydantic would let pass: true as the number 1, a choice of no table.
+    Raises ValueError for values that pydantic accepts: true as the number 1, and text that is no
+    choice.
     """
     if isinstance(value, bool) and option.kind in (int, float):
         raise ValueError("a number is needed")
@@ -255,9 +245,9 @@ def check(option: Option, value: Any) -> Any:
     return value
 
 
-def leaves_bounds_in_float32(option: Option, value: float) -> bool:
-    """Whether `value` rounds to a bound that is not allowed, as 0.99999999 to 1 where only
-    numbers below 1 are.
+def rounds_to_excluded_bound(option: Option, value: float) -> bool:
+    """Whether `value` rounds to an excluded bound, such as 0.99999999 to 1 where only numbers below
+    1 are allowed.
     """
     rounded = float32(value)
     is_lowest = option.excludes_minimum and rounded == option.minimum
@@ -266,7 +256,7 @@ def leaves_bounds_in_float32(option: Option, value: float) -> bool:
 
 
 def float32(value: float) -> float:
-    """The nearest number that float32 has; infinity beyond them."""
+    """The nearest float32; infinity for numbers beyond its range."""
     try:
         rounded: float = struct.unpack("f", struct.pack("f", value))[0]
     except OverflowError:
@@ -274,34 +264,29 @@ def float32(value: float) -> float:
     return rounded
 
 
-def in_words(detail: ErrorDetails, options: Mapping[str, Option]) -> FieldError:
-    """One pydantic error as a sentence: what was given, what is allowed, what to do."""
+def field_error(detail: ErrorDetails, options: Mapping[str, Option]) -> FieldError:
+    """One error of pydantic as a sentence: the value, what is allowed, and what to do."""
     name = str(detail["loc"][0])
     option = options[name]
     if option.choices:
         return FieldError(name, not_a_choice(option, detail["input"]))
-    given = quoted(detail["input"])
-    with contextlib.suppress(
-        ValueError, TypeError, OverflowError
-    ):  # no number that a float can hold
-        if leaves_bounds_in_float32(option, float(detail["input"])):
-            given += f", which float32 rounds to {float32(float(detail['input'])):g}"
+    value = quoted(detail["input"])
+    with contextlib.suppress(ValueError, TypeError, OverflowError):  # no finite number
+        if rounds_to_excluded_bound(option, float(detail["input"])):
+            value += f", which float32 rounds to {float32(float(detail['input'])):g}"
     return FieldError(
-        name, f"{option.named} is {given}, but allowed is {option.allowed}: {option.error}"
+        name, f"{option.named} is {value}, but allowed is {option.allowed}: {option.error}"
     )
 
 
-def unknown(name: str, known: Mapping[str, str]) -> FieldError:
-    """The sentence about a key that is no option.
-
-    `known`: all options by their plain name, as a person would write them.
-    """
+def unknown_option(name: str, options: Mapping[str, str]) -> FieldError:
+    """The error of a key that is no option. `options`: option keys by their plain name."""
     plain = name[:QUOTED_CHARACTERS].rpartition(".")[2]
-    near = difflib.get_close_matches(plain, known, n=1)
+    near = difflib.get_close_matches(plain, options, n=1)
     hint = (
-        f"did you mean {known[near[0]]}?"
+        f"did you mean {options[near[0]]}?"
         if near
-        else "the options are " + ", ".join(known.values()) + "."
+        else "the options are " + ", ".join(options.values()) + "."
     )
     if can_be_a_name(name):
         return FieldError(name, f"{name} is not an option of a run: {hint}")
@@ -309,7 +294,7 @@ def unknown(name: str, known: Mapping[str, str]) -> FieldError:
 
 
 def can_be_a_name(name: str) -> bool:
-    """Whether a key could be that of an option: a short word, or two with a dot between them."""
+    """Whether a key has the form of an option: a short word, or two joined by a dot."""
     words = name.split(".")
     return (
         name.isascii()
@@ -318,8 +303,8 @@ def can_be_a_name(name: str) -> bool:
     )
 
 
-def labelled(message: str, option: Option) -> str:
-    """A sentence that begins with an option's key, beginning with its label as well."""
+def with_label(message: str, option: Option) -> str:
+    """A sentence that begins with an option's key, with the label before the key."""
     return (
         f"{option.named}{message.removeprefix(option.name)}"
         if message.startswith(f"{option.name} is ")

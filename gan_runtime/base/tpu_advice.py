@@ -1,6 +1,4 @@
-"""What the usual messages of a TPU that does not start mean, and what to do.
-
-Pure text, no framework.
+"""Causes of the usual errors of a TPU that does not start, and what to do. Loads no framework.
 
 The texts are those of libtpu 0.0.42.1, JAX 0.10 and TensorFlow 2.20, and of reports on GitHub;
 docs/tpu.md has the table.
@@ -13,16 +11,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Advice:
-    """`marks`: any of these parts of a message, in small letters, tells it.
-
-    `sentence`: cause, and what to do.
+    """`marks`: parts of a message in lower case; any of them identifies it. `sentence`: the cause,
+    and what to do.
     """
 
     marks: tuple[str, ...]
     sentence: str
 
 
-ADVICE = (  # the first that fits is given, so the particular ones come first
+ADVICE = (  # the first match wins, so the specific ones come first
     Advice(
         ("multi-process lockfile",),
         "libtpu's lock file is left over from a process that was killed: end other TPU processes,"
@@ -30,8 +27,8 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
     ),
     Advice(
         ("already in use by", "libtpu.so already in use", "device or resource busy"),
-        "another process holds the TPU, and only one can: find it with `sudo lsof -w /dev/accel0"
-        " /dev/vfio/0`, end it (a notebook's kernel too), and try again",
+        "another process uses the TPU, and only one can: find it with `sudo lsof -w /dev/accel0"
+        " /dev/vfio/0`, end it, and try again",
     ),
     Advice(
         (
@@ -49,7 +46,7 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
     ),
     Advice(
         ("permission denied", "operation not permitted"),
-        "this user may not open the TPU: run as the user who owns /dev/accel0 or /dev/vfio, or"
+        "this user cannot open the TPU: run as the user who owns /dev/accel0 or /dev/vfio, or"
         " start the container with --privileged",
     ),
     Advice(
@@ -59,14 +56,14 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
             "agent-worker-number",
             "could not determine tpu accelerator type",
         ),
-        "libtpu asks the cloud's metadata server what TPU this is and gets no answer: inside a"
-        " container use the host's network; where there is no such server, set"
+        "libtpu gets no answer from the cloud's metadata server. Inside a container use the host's"
+        " network; without a metadata server, set"
         " TPU_SKIP_MDS_QUERY=1, TPU_ACCELERATOR_TYPE (such as v3-8) and"
         " TPU_WORKER_HOSTNAMES=localhost",
     ),
     Advice(
         ("struct size", "pjrt api version", "pjrt plugin pjrt"),
-        "libtpu does not suit this framework: install the versions that requirements-tpu.txt pins"
+        "libtpu does not match this framework: install the versions that requirements-tpu.txt pins"
         " (`make clean setup`)",
     ),
     Advice(
@@ -76,8 +73,8 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
             "no tpu cores available",
             "failed to get global tpu topology",
         ),
-        "libtpu is there but finds no TPU: see that no other process holds it, and that libtpu"
-        " suits the framework (docs/tpu.md)",
+        "libtpu finds no TPU: check that no other process uses it, and that libtpu matches the"
+        " framework (docs/tpu.md)",
     ),
     Advice(
         (
@@ -86,16 +83,17 @@ ADVICE = (  # the first that fits is given, so the particular ones come first
             "unable to initialize backend 'tpu'",
             "libtpu",
         ),
-        "the framework cannot start the TPU: run `make clean setup` on the TPU host, and see that"
-        " no other process holds it",
+        "the framework cannot start the TPU: run `make clean setup` on the TPU host, and check that"
+        " no other process uses it",
     ),
 )
 
 
 def advice(message: str) -> str:
-    """The cause and what to do; "" for a message that is none of the usual ones."""
-    small = message.lower()
-    return next((one.sentence for one in ADVICE if any(mark in small for mark in one.marks)), "")
+    """The cause and what to do; empty for an unusual message."""
+    text = message.lower()
+    rows = (row.sentence for row in ADVICE if any(mark in text for mark in row.marks))
+    return next(rows, "")
 
 
 def cause(message: str) -> str:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime import __version__
-from gan_runtime.base import output_files
+from gan_runtime.base import disk
 from gan_runtime.base.errors import (
     BundleError,
     JournalError,
@@ -117,7 +117,7 @@ def pack(
     for run in runs:
         _check(run, prefix)
     try:
-        with output_files.whole_file(target, overwrite) as temporary:
+        with disk.whole_target(target, overwrite) as temporary:
             with zipfile.ZipFile(temporary, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as bundle:
                 bundle.writestr(MANIFEST, json.dumps({"format": FORMAT, "program": __version__}))
                 film_bytes = 0

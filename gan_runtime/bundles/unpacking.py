@@ -89,7 +89,7 @@ def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
         raise _not_opened(source, error) from None
     with contextlib.ExitStack() as stack:
         try:
-            bundle = stack.enter_context(zip_directory.opened(source, MAX_MEMBERS))
+            bundle = stack.enter_context(zip_directory.open_zip(source, MAX_MEMBERS))
         except CrowdedZipError:
             raise _too_large(source) from None
         except _NOT_READABLE as error:

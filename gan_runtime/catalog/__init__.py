@@ -91,7 +91,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
         source="scikit-learn load_digits; UCI ML hand-written digits, Alpaydin and Kaynak 1998",
         rows=1_797,
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(DIGITS)},
-        load="gan_runtime.data.digits:load",
+        load="gan_runtime.data.builtin_sets:load_digits",
     ),
     "stacked_digits": DatasetEntry(
         title="Stacked digits (embedded)",
@@ -102,7 +102,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
         source="Metz et al. 2017, arXiv:1611.02163; Srivastava et al. 2017, arXiv:1705.07761",
         rows=20_000,
         fields={IMAGES: pictures(28, 28, 3), LABELS: labels(THREE_DIGITS)},
-        load="gan_runtime.data.digits:load_stacked",
+        load="gan_runtime.data.builtin_sets:load_stacked_digits",
     ),
     "mnist": DatasetEntry(
         title="MNIST",

@@ -22,10 +22,9 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from gan_runtime.base import addresses
-from gan_runtime.base.addresses import is_loopback, is_wildcard
+from gan_runtime.base import web_access
 from gan_runtime.base.errors import PortError
-from gan_runtime.base.operator_password import hash_of
+from gan_runtime.base.web_access import hash_of, is_loopback, is_wildcard
 from gan_runtime.cli import data_sets, evaluating, output, runs, storage, tpu_checks, training
 from gan_runtime.cli.arguments import (
     CHANGEABLE,
@@ -83,7 +82,7 @@ class ServerAddress:
     @property
     def url(self) -> str:
         """The address for a browser on this machine."""
-        return addresses.url(self.address, self.port, self.tls_cert is not None, wildcard=LOOPBACK)
+        return web_access.url(self.address, self.port, self.tls_cert is not None, wildcard=LOOPBACK)
 
     def options(self) -> list[str]:
         """Options of Streamlit."""

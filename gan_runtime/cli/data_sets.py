@@ -16,7 +16,7 @@ from gan_runtime.base.fields import Fields
 from gan_runtime.cli import following, output
 from gan_runtime.cli.arguments import HomeOption, JsonOption, allowed_values, commands
 from gan_runtime.data import loading, preparations, prepared
-from gan_runtime.data.preparations import PREPARATIONS, Asked
+from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest
 from gan_runtime.data.prepared import Manifest
 from gan_runtime.data.summary import Summary, Survey
 from gan_runtime.records.home import Home
@@ -43,7 +43,7 @@ def data() -> None:
 @app.command("list")
 def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """List the data sets that a run can use."""
-    data_sets = loading.known(Home.choose(home))
+    data_sets = loading.data_sets(Home.choose(home))
     if as_json:
         return output.print_json([_record(data_set) for data_set in data_sets.values()])
     table = output.table("data set", "rows", "row", "classes", "what it is")
@@ -59,8 +59,8 @@ def show(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fals
     """Show one data set: rows, fields and labels, and how it was prepared."""
     folder = Home.choose(home)
     availability = loading.availability(name, folder)
-    manifest = prepared.manifest(folder, name) if prepared.is_there(folder, name) else None
-    data_set = loading.known(folder)[name]
+    manifest = prepared.manifest(folder, name) if prepared.exists(folder, name) else None
+    data_set = loading.data_sets(folder)[name]
     if as_json:
         return output.print_json({**_record(data_set), **_preparation(manifest)})
     facts = {
@@ -106,7 +106,9 @@ def prepare(
     A background job does it, which the Data page shows. Ctrl-C cancels it and leaves no files.
     """
     folder = Home.choose(home)
-    request = Asked(preparation, name, source, presets.parse_assignments(assignments or []))
+    request = PreparationRequest(
+        preparation, name, source, presets.parse_assignments(assignments or [])
+    )
     request.check()
     if preview:
         with following.one_line() as progress:
@@ -115,7 +117,7 @@ def prepare(
     rows = loading.availability(data_set, folder).images
     if as_json:
         return output.print_json({"data_set": data_set, "rows": rows, **_preparation(manifest)})
-    summary = loading.known(folder)[data_set].preparation
+    summary = loading.data_sets(folder)[data_set].preparation
     held_out = f", {summary.held_out:,} held out" if summary else ""
     output.say(
         f"data set {data_set} is ready: {rows:,} training rows{held_out}. "
@@ -135,7 +137,7 @@ def remove(name: NameArgument, home: HomeOption = None, as_json: JsonOption = Fa
     return output.say(f"data set {name} is deleted.")
 
 
-def _run_job(home: Home, request: Asked) -> Manifest | None:
+def _run_job(home: Home, request: PreparationRequest) -> Manifest | None:
     """Waits for the job of a preparation; None for a set that Keras stores.
 
     Raises:
@@ -146,7 +148,7 @@ def _run_job(home: Home, request: Asked) -> Manifest | None:
     job = commands(home).prepare_data(request.preparation, request.name, source, request.options)
     following.to_its_end(home, job)
     name = request.set_name
-    return prepared.manifest(home, name) if prepared.is_there(home, name) else None
+    return prepared.manifest(home, name) if prepared.exists(home, name) else None
 
 
 def in_words(fields: Fields) -> str:
@@ -165,7 +167,7 @@ def _say_summary(summary: Summary, most: int | None = None) -> None:
 
 
 def _say_preview(home: Home, name: str) -> None:
-    if path := prepared.drawn(home, name):
+    if path := prepared.first_rows_image(home, name):
         output.say(f"See the first rows in {path}.")
 
 
@@ -219,7 +221,7 @@ def _cut(
     return table
 
 
-def _record(data_set: loading.KnownSet) -> dict[str, Any]:
+def _record(data_set: loading.DataSetInfo) -> dict[str, Any]:
     fields = data_set.fields
     return {
         "data_set": data_set.name,

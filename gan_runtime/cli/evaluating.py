@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_origin
 
 import typer
 
-from gan_runtime.base import options, output_files
+from gan_runtime.base import disk, options
 from gan_runtime.base.errors import ExportError, TargetError
 from gan_runtime.base.options import Option
 from gan_runtime.catalog.evaluation import Evaluation
@@ -117,11 +117,11 @@ def evaluate_run(
     }
     for path in files.values():
         with _export_errors(path):
-            output_files.check([path], overwrite)
+            disk.check_targets([path], overwrite)
     job = commands(home).evaluate(run_id, declared.name, {**values, **dict.fromkeys(files, "yes")})
     result = following.to_its_end(home, job)
     for name, path in files.items():
-        with _export_errors(path), output_files.whole_file(path, overwrite) as scratch:
+        with _export_errors(path), disk.whole_target(path, overwrite) as scratch:
             shutil.copyfile(job.results / declared.files[name], scratch)
     _print(report_of(declared, home, home.run_dir(run_id), result), result, as_json)
 
@@ -267,11 +267,11 @@ def generate_images(
     if out.suffix.lower() not in FILES:
         raise TargetError(f"{out} does not end in {' or '.join(FILES)}: choose another name.")
     with _export_errors(out):
-        output_files.check([out], overwrite)
+        disk.check_targets([out], overwrite)
         if not out.parent.is_dir():
             raise FileNotFoundError(2, "No such file or directory")
         job = commands(home).request_job(GENERATE, request)
         result = following.to_its_end(home, job)
-        with output_files.whole_file(out, overwrite) as scratch:
+        with disk.whole_target(out, overwrite) as scratch:
             shutil.copyfile(job.results / FILES[out.suffix.lower()], scratch)
     return result

@@ -254,7 +254,7 @@ def _device_table(devices: list[Occupancy], home: Home) -> Table:
         holder, seconds = occupancy.holder, _seconds(occupancy)
         table.add_row(
             occupancy.device.label,
-            device_locks.whose(holder, home.path.resolve()) if holder else "free",
+            device_locks.holder_text(holder, home.path.resolve()) if holder else "free",
             "" if seconds is None else clock(seconds),
         )
     return table

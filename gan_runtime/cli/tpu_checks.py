@@ -9,7 +9,7 @@ from rich.table import Table
 
 from gan_runtime.cli import following, output
 from gan_runtime.cli.arguments import AssignmentsOption, HomeOption, JsonOption, commands
-from gan_runtime.hardware import host_presets
+from gan_runtime.hardware import machine
 from gan_runtime.records.home import Home
 from gan_runtime.spec import nesting, presets
 from gan_runtime.tpu import check as checking
@@ -50,7 +50,7 @@ def tpu_check(
     """
     folder = Home.choose(home)
     values = nesting.overlaid(
-        host_presets.values(preset), presets.parse_assignments(assignments or [])
+        machine.preset_values(preset), presets.parse_assignments(assignments or [])
     )
     plan = planning.make(values, topology, sweep, folder, "frame" if frame else "step")
     progress = follow(folder, plan)

@@ -29,7 +29,7 @@ from gan_runtime.cli.arguments import (
 )
 from gan_runtime.cli.following import RunDisplay, Snapshot, StopSignal, follow, snapshot_of
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.hardware import host_presets, hosts
+from gan_runtime.hardware import hosts, machine
 from gan_runtime.records.actors import Actor
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import RunDir
@@ -64,12 +64,12 @@ def train(
 ) -> None:
     """Train a run and follow it to its end. Ctrl-C saves and stops it. Exit code 1 if it fails."""
     folder = Home.choose(home)
-    values = host_presets.values(preset) if preset else {}
+    values = machine.preset_values(preset) if preset else {}
     if spec_file:
         values = nesting.overlaid(values, read_values(spec_file))
     values = nesting.overlaid(values, presets.parse_assignments(assignments or []))
     spec = RunSpec.parse({**values, "start_from": start_from} if start_from else values)
-    if caution := host_presets.caution(spec):
+    if caution := machine.precision_warning(spec):
         typer.echo(f"{caution} Add --set precision=float32 to use that.", err=True)
     waits_for = dependency(after, only_if_finished)
     with following.display(as_json) as display:
@@ -111,7 +111,8 @@ def study(
     """
     folder = Home.choose(home)
     base = nesting.overlaid(
-        host_presets.values(preset) if preset else {}, presets.parse_assignments(assignments or [])
+        machine.preset_values(preset) if preset else {},
+        presets.parse_assignments(assignments or []),
     )
     design = StudyDesign.parse(
         question, base, None if values is None else values.split(","), repeats, title

@@ -12,8 +12,8 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import GanRuntimeError, HomeError, JobError, RunStateError
 from gan_runtime.commands.base import CommandGroup, change
 from gan_runtime.data import prepared, uploads
-from gan_runtime.data.preparations import Asked
-from gan_runtime.data.uploads import Dropped
+from gan_runtime.data.preparations import PreparationRequest
+from gan_runtime.data.uploads import Upload
 from gan_runtime.evaluation import jobs
 from gan_runtime.jobs import core_jobs, job_queue
 from gan_runtime.jobs.folder import JobDir
@@ -86,7 +86,7 @@ class DataCommands(CommandGroup):
 
         Raises as `data_jobs.request_preparation`.
         """
-        asked = Asked(preparation, name, source, dict(options or {}))
+        asked = PreparationRequest(preparation, name, source, dict(options or {}))
         return core_jobs.request_preparation(self.home, asked, self.actor.name)
 
     @change
@@ -118,7 +118,7 @@ class DataCommands(CommandGroup):
             HomeError: the home cannot be written, or its disk has too little space.
             ValueError: that is no id of a file.
         """
-        uploads.forget_old(self.home.prepare())
+        uploads.remove_old(self.home.prepare())
         disk.require(self.home.path, size + disk.LEAST_BYTES, "this file")
         path = uploads.place(self.home, file_id)
         try:
@@ -134,11 +134,11 @@ class DataCommands(CommandGroup):
 
         Raises as `receive_upload`, and HomeError when the disk takes no more.
         """
-        uploads.keep(self.home, file_id, content)
+        uploads.store(self.home, file_id, content)
         log.info("a file of %d bytes came from the %s", len(content), self.actor.name)
 
     @change
-    def use_uploads(self, files: Sequence[Dropped]) -> Path:
+    def use_uploads(self, files: Sequence[Upload]) -> Path:
         """The one zip or HDF5 file, or a folder with all files: what a data set can be prepared
         from.
 
@@ -151,7 +151,7 @@ class DataCommands(CommandGroup):
     @change
     def forget_upload(self, file_id: str) -> None:
         """Removes a file, if it is there."""
-        uploads.forget(self.home, file_id)
+        uploads.remove(self.home, file_id)
         log.info("a file was removed, as the %s asked", self.actor.name)
 
 

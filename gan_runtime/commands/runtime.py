@@ -11,8 +11,7 @@ import copy
 
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands import Commands
-from gan_runtime.hardware.hardware_probe import HostLook
-from gan_runtime.hardware.hosts import Host
+from gan_runtime.hardware.hosts import Host, HostProbe
 from gan_runtime.records.actors import DASHBOARD, Actor, operator
 from gan_runtime.records.home import Home
 from gan_runtime.supervision.maintenance import Maintenance
@@ -27,7 +26,7 @@ class Runtime:
 
     why_not_owned: GanRuntimeError | None = None  # None for an owner
 
-    def __init__(self, open_home: OpenHome, host_look: HostLook) -> None:
+    def __init__(self, open_home: OpenHome, host_look: HostProbe) -> None:
         self.home, self.store, self.host_look = open_home.home, open_home.store, host_look
         self._open_home = open_home
         self.commands = self._commands(operator(DASHBOARD))
@@ -37,7 +36,7 @@ class Runtime:
         cls,
         home: Home,
         grace_seconds: float = GRACE_SECONDS,
-        host_look: HostLook | None = None,
+        host_look: HostProbe | None = None,
         starter: Starter | None = None,
         url: str = "",
     ) -> Runtime:
@@ -50,17 +49,17 @@ class Runtime:
             HomeInUseError: another process is the owner; the message names it.
             StoreError, HomeError: the store or the folder cannot be used.
         """
-        return cls(OwnedHome.begin(home, grace_seconds, starter, url), host_look or HostLook())
+        return cls(OwnedHome.begin(home, grace_seconds, starter, url), host_look or HostProbe())
 
     @classmethod
     def view(
-        cls, home: Home, why_not: GanRuntimeError, host_look: HostLook | None = None
+        cls, home: Home, why_not: GanRuntimeError, host_look: HostProbe | None = None
     ) -> Runtime:
         """Looks at a home without owning it: all that its journals say, and no change.
 
         `why_not`: why it is not owned.
         """
-        runtime = cls(ViewedHome.begin(home), host_look or HostLook())
+        runtime = cls(ViewedHome.begin(home), host_look or HostProbe())
         runtime.why_not_owned = why_not
         runtime.commands = runtime._commands(Actor(DASHBOARD, why_not=str(why_not)))
         return runtime

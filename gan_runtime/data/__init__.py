@@ -1,4 +1,1 @@
-"""The training sets: fields and rows.
-
-`loading` finds them, the other files read one kind each.
-"""
+"""Data sets. `loading` finds one by its name, `preparations` makes one from files."""

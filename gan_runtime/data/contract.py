@@ -1,4 +1,4 @@
-"""What a data set hands over, and what can be said of it before anything is read."""
+"""The interface of a data set, and its implementation in memory."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from gan_runtime.base.fields import IMAGES, LABELS, Fields, labels, pictures
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]  # by field, rows first, in the types of the fields
 Indices = NDArray[np.int64]
-Progress = Callable[
-    [int, int, str], None
-]  # done, of so many (0: unknown), what is done now; raises to cancel
+# done, total (0: unknown), sentence; raises to cancel
+Progress = Callable[[int, int, str], None]
 
 
 class DataSet(Protocol):
-    """Rows of one or more fields. `rows` of them are trained on; `held_out` others never are.
+    """Rows of one or more fields: `rows` to train on, and `held_out` others.
 
-    `origin`: where the rows came from, and of a prepared set what tells its content. `note`:
-    anything the person should know, such as a reduced number of rows; empty otherwise.
+    `origin`: the source of the rows, and of a prepared set its content. `note`: what a user should
+    know, such as a reduced number of rows; empty otherwise.
     """
 
     @property
@@ -46,24 +45,21 @@ class DataSet(Protocol):
 
     @property
     def resident(self) -> Arrays | None:
-        """All rows to train on, for the device; None when they are to be streamed by `read`."""
+        """All rows to train on, for the device; None for a set that `read` streams."""
 
     def read(self, indices: Indices) -> dict[str, Array]:
-        """The rows to train on with these numbers, in their order: an array (count, …) of
-        each field.
-        """
+        """The rows to train on with these numbers, in this order: an array (count, …) by field."""
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
-        """At most `count` held-out rows from `first` on; rows to train on where the set holds
-        none out.
+        """At most `count` held-out rows from `first` on; rows to train on where none are held
+        out.
         """
 
 
 @dataclass(frozen=True)
 class ArraySet:
-    """A data set in memory.
-
-    `resident`: the rows to train on; `kept_back`: the held-out ones, empty when there are none.
+    """A data set in memory. `resident`: the rows to train on; `kept_back`: the held-out rows, if
+    any.
     """
 
     name: str
@@ -84,21 +80,18 @@ class ArraySet:
         return _length(self.kept_back)
 
     def read(self, indices: Indices) -> dict[str, Array]:
-        """See DataSet."""
+        """The rows to train on with these numbers."""
         return {name: self.resident[name][indices] for name in self.fields}
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
-        """See DataSet."""
+        """At most `count` held-out rows from `first` on."""
         arrays = self.kept_back if self.held_out else self.resident
         return {name: arrays[name][first : first + count] for name in self.fields}
 
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a data set can be read right now.
-
-    `images` is the number of rows a run would train on.
-    """
+    """Whether a data set can be read now. `images`: the number of rows that a run trains on."""
 
     ready: bool
     images: int
@@ -107,12 +100,10 @@ class Availability:
 
 
 def picture_fields(images: Array, classes: tuple[str, ...] = ()) -> Fields:
-    """The fields of pictures uint8 (N, height, width, channels), with labels where there are
-    classes.
-    """
+    """The fields of images uint8 (N, height, width, channels), with labels if there are classes."""
     height, width, channels = images.shape[1:]
-    labelled = {LABELS: labels(classes)} if classes else {}
-    return {IMAGES: pictures(height, width, channels), **labelled}
+    label_field = {LABELS: labels(classes)} if classes else {}
+    return {IMAGES: pictures(height, width, channels), **label_field}
 
 
 def picture_set(
@@ -125,8 +116,8 @@ def picture_set(
     note: str = "",
     kept_back: Arrays | None = None,
 ) -> ArraySet:
-    """A set of pictures uint8 (N, height, width, channels) in memory; `labels`: (N,) numbers
-    of `classes`.
+    """A set of images uint8 (N, height, width, channels) in memory; `labels`: (N,) numbers of
+    `classes`.
     """
     arrays = (
         {IMAGES: images} if labels is None else {IMAGES: images, LABELS: labels.astype(np.int32)}
@@ -140,10 +131,10 @@ def _length(arrays: Arrays) -> int:
 
 
 @dataclass(frozen=True)
-class ChosenFields:
-    """See `contract.DataSet`.
+class FieldSelection:
+    """A `DataSet` with some fields of another one.
 
-    `whole`: the set with all its fields; `fields`: those that are read.
+    `whole`: the other one; `fields`: the read ones.
     """
 
     whole: DataSet
@@ -176,16 +167,16 @@ class ChosenFields:
 
     @property
     def resident(self) -> Arrays | None:
-        """The arrays of the fields; None when they are to be streamed."""
+        """The arrays of the fields; None for a streamed set."""
         arrays = self.whole.resident
         return None if arrays is None else {name: arrays[name] for name in self.fields}
 
     def read(self, indices: Indices) -> dict[str, Array]:
-        """See DataSet."""
+        """The rows to train on with these numbers."""
         rows = self.whole.read(indices)
         return {name: rows[name] for name in self.fields}
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
-        """See DataSet."""
+        """At most `count` held-out rows from `first` on."""
         rows = self.whole.read_held_out(count, first)
         return {name: rows[name] for name in self.fields}

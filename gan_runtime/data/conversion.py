@@ -1,18 +1,38 @@
-"""A picture → a row of bytes: laid on its ground, cut or fitted, resized."""
+"""An image file → a row of bytes: its bit depth, its ground, cut or fitted to a square, resized.
+
+Scanners and cameras store 10, 12 or 14 bits in 16-bit files, which would come out nearly black. The
+brightest value of all files determines the bit depth, so that a dark image among bright ones stays
+dark.
+"""
 
 from __future__ import annotations
 
+import os
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from gan_runtime.data.decoding import WHITE, Decoded, NotUsableError, decoded, explained
+from gan_runtime.base import formats
+from gan_runtime.data import decoding
+from gan_runtime.data.contract import Progress
+from gan_runtime.data.decoding import (
+    WHITE,
+    DecodedImage,
+    NotUsableError,
+    as_not_usable,
+    decode,
+    read_image,
+)
+from gan_runtime.data.image_files import MAX_FILE_BYTES, UNREADABLE, ImageSource
+from gan_runtime.data.summary import NOT_READABLE, NOT_SIDE_BY_SIDE
 
-NOT_SIDE_BY_SIDE = "not side by side"
-SHAPE_TOLERANCE = 0.1  # of two pictures side by side, which are about squares
+SHAPE_TOLERANCE = 0.1  # of two images side by side, each about a square
 GROUNDS = {"black": 0, "white": 255, "grey": 128}
 FEW_COLORS = 32  # of a label map; a photo has thousands
 Resample = Literal["lanczos", "nearest"]
@@ -21,14 +41,11 @@ RESAMPLING = {"lanczos": Image.Resampling.LANCZOS, "nearest": Image.Resampling.N
 
 @dataclass(frozen=True)
 class Target:
-    """What all pictures become: `pixels` a side, 1 or 3 `channels`.
+    """The shape of a row: `pixels` a side, 1 or 3 `channels`.
 
-    `ground`: 0 to 255, below and beside the picture.
-
-    `cropped`: the middle square is cut out; else the whole picture is fitted in.
-
-    `resample`: "nearest" mixes no colors, for label maps. `white`: the value of white in files of
-    16 bits (bit_depth.py).
+    `ground`: 0 to 255, behind and around the image. `cropped`: keeps the middle square; else the
+    whole image is fitted in. `resample`: "nearest" mixes no colors, for label maps. `white`: the
+    value of white in 16-bit files.
     """
 
     pixels: int
@@ -40,18 +57,17 @@ class Target:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of one row."""
+        """Height, width and channels of a row."""
         return (self.pixels, self.pixels, self.channels)
 
 
 @dataclass(frozen=True)
-class Converted:
-    """One picture as a row.
+class ConvertedImage:
+    """An image as a row.
 
-    `pixels`: uint8 (pixels, pixels, channels), 0 is black. `size`: the width and height that it
-    had, upright. `changes`: what was done to it, in a few words each, for counting. `mixed`: how
-    many colors it had, where they are few and resizing has mixed them, as those of a label map;
-    else 0.
+    `pixels`: uint8 (pixels, pixels, channels), 0 is black. `size`: width and height of the upright
+    file. `changes`: in a few words each, for counting. `mixed`: the number of its colors, where
+    they are few, as in a label map, and resizing mixes them; else 0.
     """
 
     pixels: NDArray[np.uint8]
@@ -60,22 +76,22 @@ class Converted:
     mixed: int = 0
 
 
-def converted(file: BinaryIO, target: Target) -> Converted:
-    """A picture as a row. Raises NotUsableError."""
-    with explained():
-        # Decoded small, a JPEG mixes colors: not where they are labels.
+def convert(file: BinaryIO, target: Target) -> ConvertedImage:
+    """An image as a row. Raises NotUsableError."""
+    with as_not_usable():
+        # A JPEG decoded at a smaller size mixes colors, which must not happen to labels.
         side = 2 * target.pixels if target.resample == "lanczos" else None
-        return _row(decoded(file, target.white, side), target)
+        return _row(decode(file, target.white, side), target)
 
 
-def halves(
+def convert_halves(
     file: BinaryIO, left: Target, right: Target, *, any_shape: bool = False
-) -> tuple[Converted, Converted]:
-    """The left and the right half of a picture, which is about twice as wide as high but for
+) -> tuple[ConvertedImage, ConvertedImage]:
+    """The left and the right half of an image, which is about twice as wide as high, unless
     `any_shape`. Raises NotUsableError.
     """
-    with explained():
-        whole = decoded(file, left.white)
+    with as_not_usable():
+        whole = decode(file, left.white)
         width, height = whole.size
         if not any_shape and not 1 - SHAPE_TOLERANCE <= width / (2 * height) <= 1 + SHAPE_TOLERANCE:
             reason = f"it has {width} × {height} pixels, but a pair is about twice as wide as high"
@@ -84,23 +100,23 @@ def halves(
             raise NotUsableError("odd width", f"it is {width} pixels wide, which cannot be halved")
         half = width // 2
         first, second = (
-            Decoded(
-                whole.picture.crop((begin, 0, begin + half, height)), (half, height), whole.changes
+            DecodedImage(
+                whole.image.crop((begin, 0, begin + half, height)), (half, height), whole.changes
             )
             for begin in (0, half)
         )
         return _row(first, left), _row(second, right)
 
 
-def _row(file: Decoded, target: Target) -> Converted:
+def _row(file: DecodedImage, target: Target) -> ConvertedImage:
     width, height = file.size
     side = min(width, height) if target.cropped else max(width, height)
     if side < target.pixels:
-        wanted = f"{target.pixels} × {target.pixels}"
-        raise NotUsableError("too small", f"it has {width} × {height} pixels, fewer than {wanted}")
+        least = f"{target.pixels} × {target.pixels}"
+        raise NotUsableError("too small", f"it has {width} × {height} pixels, fewer than {least}")
     mode = "L" if target.channels == 1 else "RGB"
-    flat, laid = _flat(file.picture, target.ground)
-    grey = "color to grey" if mode == "L" and flat.mode != "L" else ""
+    flat, laid = _flat(file.image, target.ground)
+    gray = "color to gray" if mode == "L" and flat.mode != "L" else ""
     small = _square(flat.convert(mode), target)
     shape = "" if width == height else "cut to a square" if target.cropped else "fitted in a square"
     resized = (
@@ -110,24 +126,115 @@ def _row(file: Decoded, target: Target) -> Converted:
         if target.resample == "lanczos"
         else "resized by nearest pixel"
     )
-    changes = (*file.changes, *filter(None, (laid, grey, shape, resized)))
+    changes = (*file.changes, *filter(None, (laid, gray, shape, resized)))
     mixed = len(flat.getcolors(FEW_COLORS) or ()) if resized == "resized" else 0
-    return Converted(np.asarray(small, np.uint8).reshape(target.shape), file.size, changes, mixed)
+    return ConvertedImage(
+        np.asarray(small, np.uint8).reshape(target.shape), file.size, changes, mixed
+    )
 
 
-def _square(picture: Image.Image, target: Target) -> Image.Image:
+def _square(image: Image.Image, target: Target) -> Image.Image:
     size, ground = (target.pixels, target.pixels), (target.ground,) * target.channels
     resample = RESAMPLING[target.resample]
     if target.cropped:
-        return ImageOps.fit(picture, size, resample)
-    return ImageOps.pad(picture, size, resample, ground if target.channels > 1 else ground[0])
+        return ImageOps.fit(image, size, resample)
+    return ImageOps.pad(image, size, resample, ground if target.channels > 1 else ground[0])
 
 
-def _flat(picture: Image.Image, ground: int) -> tuple[Image.Image, str]:
-    """Without transparency."""
-    if picture.mode not in ("LA", "RGBA"):
-        return picture, ""
-    if picture.getchannel("A").getextrema() == (255, 255):
-        return picture.convert(picture.mode[:-1]), ""
-    below = Image.new("RGBA", picture.size, (ground, ground, ground, 255))
-    return Image.alpha_composite(below, picture.convert("RGBA")), "transparency laid on the ground"
+def _flat(image: Image.Image, ground: int) -> tuple[Image.Image, str]:
+    """Without transparency, and the change in words."""
+    if image.mode not in ("LA", "RGBA"):
+        return image, ""
+    if image.getchannel("A").getextrema() == (255, 255):
+        return image.convert(image.mode[:-1]), ""
+    below = Image.new("RGBA", image.size, (ground, ground, ground, 255))
+    return Image.alpha_composite(below, image.convert("RGBA")), "transparency laid on the ground"
+
+
+WHITES = (255, 1_023, 4_095, 16_383, WHITE)
+HEADER = struct.Struct(">8sI4sIIB")  # of a PNG, up to the bits of a channel
+FILES_AT_ONCE = 512  # files between two calls of `progress`, which may cancel
+
+
+def white_of(files: ImageSource, progress: Progress) -> tuple[int, str]:
+    """The value of white in the 16-bit files, and a warning where it is not WHITE; WHITE without
+    such files.
+    """
+    brightest = 0
+    for number, name in enumerate(files.names):
+        if number % FILES_AT_ONCE == 0:
+            progress(0, len(files.names), "Checking the files")
+        brightest = max(brightest, _brightest(files, name))
+        if brightest > WHITES[-2]:
+            return WHITE, ""
+    if not brightest:
+        return WHITE, ""
+    white = next(white for white in WHITES if white >= brightest)
+    bits = white.bit_length()
+    return (
+        white,
+        (
+            f"No value of the 16-bit images is above {formats.count(brightest)}. They are read as"
+            f" {bits} bits, with white at {formats.count(white)}."
+        ),
+    )
+
+
+def _brightest(files: ImageSource, name: str) -> int:
+    """The largest value of a 16-bit file; 0 of other files, and of unreadable ones."""
+    try:
+        with files.open(name) as file:
+            head = file.read(HEADER.size)
+            if not _is_deep(head) or files.size(name) > MAX_FILE_BYTES:
+                return 0
+            file.seek(0)
+            with as_not_usable():
+                image = read_image(file).image
+                if image.mode.startswith("I"):
+                    return int(np.asarray(image).max())
+                colors = image.convert("L" if image.mode == "LA" else "RGB")
+                return 256 * int(np.asarray(colors).max()) + 255  # Pillow keeps the upper 8 bits
+    except (NotUsableError, *UNREADABLE):
+        return 0
+
+
+def _is_deep(head: bytes) -> bool:
+    if len(head) < HEADER.size:
+        return False
+    signature, _, kind, _, _, bits = HEADER.unpack(head)
+    return bool(signature == decoding.PNG and kind == b"IHDR" and bits == 16)
+
+
+# Decoding releases Python's lock; each thread may hold an image of 89 million pixels.
+THREADS = min(4, os.cpu_count() or 1)
+IMAGES_AT_ONCE = 128  # images between two calls of `progress`
+Item = TypeVar("Item")
+Row = TypeVar("Row")
+
+
+def read_in_parts(
+    items: Sequence[Item], read: Callable[[Item], Row], progress: Progress, noun: str
+) -> Iterator[list[tuple[Item, Row]]]:
+    """Each item with its row, in parts of IMAGES_AT_ONCE, in order. `noun`: such as "file"."""
+    with ThreadPoolExecutor(THREADS) as threads:
+        for done in range(0, len(items), IMAGES_AT_ONCE):
+            of = formats.quantity(len(items), noun)
+            progress(done, len(items), f"Converting {formats.count(done)} of {of}")
+            part = items[done : done + IMAGES_AT_ONCE]
+            yield list(zip(part, threads.map(read, part), strict=True))
+
+
+def convert_file(files: ImageSource, name: str, convert: Callable[[BinaryIO], Row]) -> Row:
+    """The result of `convert` for a file. Raises NotUsableError for any problem with the file."""
+    try:
+        if files.size(name) > MAX_FILE_BYTES:
+            limit = formats.size(MAX_FILE_BYTES)
+            raise NotUsableError("too large", f"its file has more than {limit}")
+        with files.open(name) as file:
+            return convert(file)
+    except OSError as error:
+        raise NotUsableError(
+            NOT_READABLE, f"it cannot be read ({error.strerror or error})"
+        ) from None
+    except UNREADABLE:
+        raise NotUsableError("damaged", "it cannot be read") from None

@@ -1,10 +1,8 @@
-"""A picture file → a picture: upright, in sRGB, 8 bits a channel, at the size of the file or a part
-of it.
+"""An image file → an image: upright, in sRGB, 8 bits a channel, at the size of the file or smaller.
 
-What is written about a picture never decides whether its pixels can be used: metadata that cannot
-be read is left aside, and counted (`bare`): kept are the pixels, and what changes them, which is
-transparency, EXIF and a color profile. Sources: PNG, third edition, section 5; JPEG, ITU-T T.81,
-annex B.
+Metadata never decides whether pixels can be used: metadata that cannot be read is removed, and
+counted (`without_metadata`). What changes pixels stays: transparency, EXIF and a color profile.
+Sources: PNG, third edition, section 5; JPEG, ITU-T T.81, annex B.
 """
 
 from __future__ import annotations
@@ -23,31 +21,31 @@ import numpy as np
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 from PIL.Image import Transpose
 
-SAME_LEVELS = 2  # of 255: profiles that change no color by more are sRGB, as many programs write it
-SPACES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK"}  # of a profile that fits the mode
+SAME_LEVELS = 2  # of 255: a profile that changes no color by more is sRGB
+SPACES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK"}  # color space of the profile for each mode
 _NO_CACHE = 0x0040  # of Little CMS: the transform is used by several threads
 _SRGB = ImageCms.createProfile("sRGB")
 
 
 class UnusableProfileError(Exception):
-    """A profile that is damaged, or of another kind of picture."""
+    """A color profile that is damaged, or of another color space."""
 
 
-def in_srgb(picture: Image.Image, profile: bytes) -> Image.Image | None:
-    """A picture of mode L, RGB or CMYK as RGB; None where it is in sRGB as it is.
+def in_srgb(image: Image.Image, profile: bytes) -> Image.Image | None:
+    """An image of mode L, RGB or CMYK as RGB; None where it is in sRGB already.
 
     Raises UnusableProfileError.
     """
     try:
-        transform = _transform(profile, picture.mode)
-        return None if transform is None else ImageCms.applyTransform(picture, transform)
+        transform = _transform(profile, image.mode)
+        return None if transform is None else ImageCms.applyTransform(image, transform)
     except (ImageCms.PyCMSError, OSError, ValueError, KeyError, TypeError):
         raise UnusableProfileError from None
 
 
 @lru_cache(maxsize=64)
 def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """None where it changes nothing that can be seen."""
+    """None where it changes nothing visible."""
     of_file = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     if of_file.profile.xcolor_space != SPACES[mode]:
         raise UnusableProfileError
@@ -62,10 +60,10 @@ def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
 
 
 def _ramp() -> Image.Image:
-    """RGB: greys from black to white, then each mix of six levels."""
-    greys = np.arange(256).repeat(3).reshape(-1, 3)
+    """RGB: grays from black to white, then all mixes of six levels."""
+    grays = np.arange(256).repeat(3).reshape(-1, 3)
     mixes = np.stack(np.meshgrid(*[np.arange(0, 256, 51)] * 3), axis=-1).reshape(-1, 3)
-    return Image.fromarray(np.concatenate([greys, mixes])[None].astype(np.uint8))
+    return Image.fromarray(np.concatenate([grays, mixes])[None].astype(np.uint8))
 
 
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8"
@@ -75,19 +73,16 @@ PROFILE_BYTES = (
 _ADOBE, _SCAN, _COMMENT = 0xEE, 0xDA, 0xFE  # JPEG: the color transform, the pixels
 
 
-def bare(content: bytes) -> bytes | None:
-    """The file without the metadata that cannot be read; None for other formats, and where
-    nothing can be left out.
+def without_metadata(content: bytes) -> bytes | None:
+    """The file without the metadata that cannot be read; None for other formats, and where nothing
+    can be removed.
     """
     parts = b"".join(_png(content) if content.startswith(PNG) else _jpeg(content))
     return parts if 0 < len(parts) < len(content) else None
 
 
 def _png(content: bytes) -> Iterator[bytes]:
-    """Chunks: length, type, data, checksum.
-
-    Those with a capital letter are needed for the pixels.
-    """
+    """Chunks: length, type, data, checksum. A capital letter marks those that pixels need."""
     yield PNG
     place = len(PNG)
     while place + 8 <= len(content):
@@ -142,7 +137,7 @@ def _is_needed(marker: int, data: bytes) -> bool:
 
 FORMATS = ("JPEG", "PNG", "WEBP")
 WHITE = 65_535  # of 16 bits
-# Pillow's limit: 256 MiB of RGB; beyond it a small file may be made to fill the memory
+# Pillow's limit: 256 MiB of RGB. A small file can expand beyond it and fill the memory.
 MAX_PIXELS = 89_478_485
 TURNS = {
     2: Transpose.FLIP_LEFT_RIGHT,
@@ -152,7 +147,7 @@ TURNS = {
     6: Transpose.ROTATE_270,
     7: Transpose.TRANSVERSE,
     8: Transpose.ROTATE_90,
-}  # by the orientation of EXIF; from the fifth on the picture lies on its side
+}  # by the orientation of EXIF; from 5 on, width and height are swapped
 
 # Pillow only warns between one and two times the limit.
 warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
@@ -160,9 +155,9 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")  # abou
 
 
 class NotUsableError(Exception):
-    """A picture of which no row can be made.
+    """An image that cannot become a row.
 
-    `kind`: in one or two words; the text: the end of a sentence about it.
+    `kind`: in one or two words; the message: the end of a sentence about the image.
     """
 
     def __init__(self, kind: str, reason: str) -> None:
@@ -171,38 +166,36 @@ class NotUsableError(Exception):
 
 
 @dataclass(frozen=True)
-class Decoded:
-    """A picture and what was done to it, in a few words each, for counting.
+class DecodedImage:
+    """An image and its changes, in a few words each, for counting.
 
-    `size`: width and height of the file, upright; the picture may be decoded smaller. `is_deep`:
-    the file has 16 bits a channel.
+    `size`: width and height of the upright file; the image may be decoded smaller. `is_deep`: the
+    file has 16 bits a channel.
     """
 
-    picture: Image.Image
+    image: Image.Image
     size: tuple[int, int]
     changes: tuple[str, ...] = ()
     is_deep: bool = False
 
-    def changed(self, picture: Image.Image, change: str) -> Decoded:
-        """With another picture; the change is empty where there is none."""
-        return replace(self, picture=picture, changes=(*self.changes, *filter(None, (change,))))
+    def changed(self, image: Image.Image, change: str) -> DecodedImage:
+        """With another image and one more change, unless that is empty."""
+        return replace(self, image=image, changes=(*self.changes, *filter(None, (change,))))
 
 
-def decoded(file: BinaryIO, white: int = WHITE, side: int | None = None) -> Decoded:
-    """The picture of a file as L, LA, RGB or RGBA.
+def decode(file: BinaryIO, white: int = WHITE, side: int | None = None) -> DecodedImage:
+    """The image of a file as L, LA, RGB or RGBA.
 
-    `white`: the value of white in a file of 16 bits. `side`: a JPEG is decoded at a half, a fourth
-    or an eighth of its size where so many pixels are left. Raises NotUsableError, or as
-    `explained`.
+    `white`: the value of white in a 16-bit file. `side`: the least side of a JPEG, which is then
+    decoded at a half, a fourth or an eighth of its size. Raises any error of Pillow: use it within
+    `as_not_usable`.
     """
-    return _in_srgb(_in_8_bits(_upright(read(file, side)), white))
+    return _in_srgb(_in_8_bits(_upright(read_image(file, side)), white))
 
 
-def read(file: BinaryIO, side: int | None = None) -> Decoded:
-    """As the file has it.
-
-    What Pillow cannot open is tried once more without the metadata that cannot be read. Raises as
-    `explained`.
+def read_image(file: BinaryIO, side: int | None = None) -> DecodedImage:
+    """The image as stored. A file that Pillow cannot open is tried again without its unreadable
+    metadata. Raises as `decode`.
     """
     try:
         return _loaded(file, side)
@@ -215,16 +208,16 @@ def read(file: BinaryIO, side: int | None = None) -> Decoded:
         raise
     except Exception:
         file.seek(0)
-        content = bare(file.read())
+        content = without_metadata(file.read())
         if content is None:
             raise
         without = _loaded(io.BytesIO(content), side)
-        return without.changed(without.picture, "unreadable metadata ignored")
+        return without.changed(without.image, "unreadable metadata ignored")
 
 
 @contextlib.contextmanager
-def explained() -> Iterator[None]:
-    """Raises NotUsableError for whatever goes wrong with a picture in the block."""
+def as_not_usable() -> Iterator[None]:
+    """Raises NotUsableError for any error of an image in the block."""
     try:
         yield
     except NotUsableError:
@@ -232,97 +225,94 @@ def explained() -> Iterator[None]:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning, MemoryError):
         raise _too_large() from None
     except UnidentifiedImageError:
-        raise NotUsableError("no picture", "it is no JPEG, PNG or WebP picture") from None
+        raise NotUsableError("no image", "it is no JPEG, PNG or WebP image") from None
     except Exception:
-        # Pillow raises what the broken part of a file makes it raise: OSError, SyntaxError,
-        # zlib.error, …
+        # Pillow raises OSError, SyntaxError, zlib.error and others, by the damaged part.
         raise NotUsableError("damaged", "it is damaged") from None
 
 
-def _loaded(file: BinaryIO, side: int | None) -> Decoded:
-    picture = Image.open(file, formats=FORMATS)
-    if picture.width * picture.height > MAX_PIXELS:
+def _loaded(file: BinaryIO, side: int | None) -> DecodedImage:
+    image = Image.open(file, formats=FORMATS)
+    if image.width * image.height > MAX_PIXELS:
         raise _too_large()
-    size, is_deep = picture.size, ";16" in str(getattr(picture, "tile", ""))
-    frames = "first of several frames" if getattr(picture, "is_animated", False) else ""
+    size, is_deep = image.size, ";16" in str(getattr(image, "tile", ""))
+    frames = "first of several frames" if getattr(image, "is_animated", False) else ""
     if side is not None:
-        picture.draft(None, (side, side))
-    picture.load()
-    return Decoded(picture, size, is_deep=is_deep).changed(picture, frames)
+        image.draft(None, (side, side))
+    image.load()
+    return DecodedImage(image, size, is_deep=is_deep).changed(image, frames)
 
 
 def _too_large() -> NotUsableError:
     return NotUsableError("too large", f"it has more than {MAX_PIXELS / 1e6:.0f} million pixels")
 
 
-def _upright(file: Decoded) -> Decoded:
-    """Turned as its EXIF says, where that is one of the eight numbers."""
+def _upright(file: DecodedImage) -> DecodedImage:
+    """Rotated by its EXIF orientation, where that is valid."""
     try:
-        orientation = file.picture.getexif().get(ExifTags.Base.Orientation)
-    except Exception:  # damaged in one of many ways: it says nothing, and the pixels are whole
+        orientation = file.image.getexif().get(ExifTags.Base.Orientation)
+    except Exception:  # damaged EXIF; the pixels may be intact
         orientation = None
     if not isinstance(orientation, int) or orientation not in TURNS:
         return file
     width, height = file.size
-    turned = file.changed(file.picture.transpose(TURNS[orientation]), "turned by EXIF")
+    turned = file.changed(file.image.transpose(TURNS[orientation]), "turned by EXIF")
     return replace(turned, size=(height, width) if orientation >= 5 else (width, height))
 
 
-def _in_8_bits(file: Decoded, white: int) -> Decoded:
+def _in_8_bits(file: DecodedImage, white: int) -> DecodedImage:
     if not file.is_deep:
         return file
     bits = white.bit_length()
     change = "16 bits to 8" if white == WHITE else f"{bits} bits in 16 to 8"
-    if file.picture.mode.startswith("I"):  # grey, which Pillow would cut off at 255
+    if file.image.mode.startswith("I"):  # gray, which Pillow would clip at 255
         level = (np.arange(WHITE + 1).clip(0, white) * (255.0 / white)).round().astype(np.uint8)
-        grey = Image.fromarray(level[np.asarray(file.picture).clip(0, WHITE)])
-        grey.info = file.picture.info
-        return file.changed(grey, change)
-    if white != WHITE:  # of colors Pillow keeps the upper 8 bits
+        gray = Image.fromarray(level[np.asarray(file.image).clip(0, WHITE)])
+        gray.info = file.image.info
+        return file.changed(gray, change)
+    if white != WHITE:  # Pillow keeps the upper 8 bits of colors
         raise NotUsableError(
             "bits",
-            f"it has {bits} bits in 16-bit colors, of which the upper 8 are read: save it with 8"
+            f"it has {bits} bits in 16-bit colors, and only the upper 8 are read: save it with 8"
             " bits",
         )
-    return file.changed(file.picture, change)
+    return file.changed(file.image, change)
 
 
-def _in_srgb(file: Decoded) -> Decoded:
-    """As L, LA, RGB or RGBA, the colors by the profile of the file."""
-    picture = _plain(file.picture)
-    profile = file.picture.info.get("icc_profile")
+def _in_srgb(file: DecodedImage) -> DecodedImage:
+    """As L, LA, RGB or RGBA, with colors by the profile of the file."""
+    image = _plain(file.image)
+    profile = file.image.info.get("icc_profile")
     if not profile:
-        return file.changed(*_without_profile(picture))
+        return file.changed(*_without_profile(image))
     colors = (
-        picture.convert("L")
-        if picture.mode == "LA"
-        else picture.convert("RGB")
-        if picture.mode == "RGBA"
-        else picture
+        image.convert("L")
+        if image.mode == "LA"
+        else image.convert("RGB")
+        if image.mode == "RGBA"
+        else image
     )
     try:
         changed = in_srgb(colors, profile)
     except UnusableProfileError:
-        plain, change = _without_profile(picture)
+        plain, change = _without_profile(image)
         return file.changed(plain, change).changed(plain, "unusable color profile ignored")
     if changed is None:
-        return file.changed(picture, "")
-    if picture is not colors:
-        changed.putalpha(picture.getchannel("A"))
+        return file.changed(image, "")
+    if image is not colors:
+        changed.putalpha(image.getchannel("A"))
     return file.changed(changed, "color profile to sRGB")
 
 
-def _plain(picture: Image.Image) -> Image.Image:
-    """As L, LA, RGB, RGBA or CMYK: palettes and single transparent colors are written out."""
-    is_grey = picture.mode in ("1", "L", "LA")
-    if picture.mode == "CMYK":
-        return picture
-    if picture.has_transparency_data:
-        return picture.convert("LA" if is_grey else "RGBA")
-    return picture.convert("L" if is_grey else "RGB")
+def _plain(image: Image.Image) -> Image.Image:
+    """As L, LA, RGB, RGBA or CMYK, without palettes and single transparent colors."""
+    is_gray = image.mode in ("1", "L", "LA")
+    if image.mode == "CMYK":
+        return image
+    if image.has_transparency_data:
+        return image.convert("LA" if is_gray else "RGBA")
+    return image.convert("L" if is_gray else "RGB")
 
 
-def _without_profile(picture: Image.Image) -> tuple[Image.Image, str]:
-    return (
-        (picture.convert("RGB"), "print colors to RGB") if picture.mode == "CMYK" else (picture, "")
-    )
+def _without_profile(image: Image.Image) -> tuple[Image.Image, str]:
+    return (image.convert("RGB"), "print colors to RGB") if image.mode == "CMYK" else (image, "")

@@ -1,13 +1,15 @@
-"""HDF5 files of other people: found, checked by their headers, and read part by part.
-
-Errors name the file.
+"""HDF5 files from strangers: listed, checked by their headers, read in parts, and refused with
+cause and advice. Errors name the file.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import math
+import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,56 +20,84 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.catalog.domain import HDF5_SUFFIXES
-from gan_runtime.data import hdf5_problems
+from gan_runtime.data import image_files
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.picture_files import readable
-from gan_runtime.data.summary import Skip, Skipped
+from gan_runtime.data.summary import NOT_READABLE, Skip, SkippedFiles, readable
 
 READ_BYTES = 1 << 24  # at once, for the hash
-CACHE_BYTES = (
-    1 << 28
-)  # of unpacked blocks: a block that a file has packed as a whole is unpacked once
-UNREADABLE = (
-    OSError,
-    RuntimeError,
-    ValueError,
-    TypeError,
-)  # what h5py raises, depending on the part that is damaged
-MOST_KEYS, MOST_LETTERS = 8, 40  # of a file and of a key, named in a sentence
+CACHE_BYTES = 1 << 28  # of decompressed chunks, so that each is decompressed once
+UNREADABLE = (OSError, RuntimeError, ValueError, TypeError)  # h5py, by the damaged part
+MOST_KEYS, MOST_LETTERS = 8, 40  # keys in a sentence, and letters of each
 MOST_SKIPPED = 20  # files of a folder, by name
+DOWNLOAD_AGAIN = "download it again"
+DOWNLOAD = "download the file itself"
+SERVER_ERROR = f"a server may have answered with an error: {DOWNLOAD}"
+WRITE_IT = "write its arrays into an HDF5 file with h5py"
+ADVICE = {  # by the kind of a file
+    image_files.WEB_PAGE: f"the link led to a web page: {DOWNLOAD}",
+    image_files.XML: SERVER_ERROR,
+    image_files.JSON: SERVER_ERROR,
+    image_files.LFS_POINTER: "download the file itself with git lfs pull",
+    image_files.NUMPY: WRITE_IT,
+    image_files.ROOT: WRITE_IT,
+    image_files.NETCDF_3: "convert it with nccopy -k nc4",
+    image_files.HDF4: "convert it with h4toh5",
+    image_files.MACOS_METADATA: "give the file without ._ in its name",
+    image_files.ZEROS: f"the download may be incomplete: {DOWNLOAD_AGAIN}",
+}
+# Filters that h5py does not include, by number in the registry of the HDF Group.
+FILTERS = {
+    h5py.h5z.FILTER_SZIP: "szip",
+    305: "lzo",
+    307: "bzip2",
+    32001: "blosc",
+    32004: "lz4",
+    32008: "bitshuffle",
+    32013: "zfp",
+    32015: "zstd",
+    32017: "sz",
+    32024: "sz3",
+    32026: "blosc2",
+    32028: "sperr",
+}
+_CUT = re.compile(r"truncated file: eof = (\d+),.*stored_eof = (\d+)", re.DOTALL)
+_REASON = re.compile(r"\(([^()\n]{1,80})")
 
 
 @dataclass(frozen=True)
-class Source:
-    """`files`: those that are read, by name. `skipped`: what else a folder holds."""
+class Hdf5Source:
+    """`files`: HDF5 files, by name. `skipped`: other files of a folder."""
 
     files: list[Path]
-    skipped: Skipped
+    skipped: SkippedFiles
 
 
-def source_of(source: Path) -> Source:
-    """The one file, or those of a folder. Raises DatasetError when there is none."""
+def source_of(source: Path) -> Hdf5Source:
+    """The file, or those of a folder. Raises DatasetError when there is none."""
     name, advice = quoted(str(source)), "give an HDF5 file (.h5 or .hdf5), or a folder of them"
     try:
         if not source.is_dir():
             source.stat()
-        found = _in_folder(source) if source.is_dir() else Source([source], Skipped())
+        files = _in_folder(source) if source.is_dir() else Hdf5Source([source], SkippedFiles())
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no file can have that name"
+        reason = getattr(error, "strerror", None) or "no file can have this name"
         raise DatasetError(f"{name} cannot be read ({reason}): {advice}.") from None
-    if not found.files:
-        kinds = ", ".join(f"{kind} {count:,}" for kind, count in found.skipped.counts.items())
-        raise DatasetError(f"{name} holds no HDF5 file{f' ({kinds})' if kinds else ''}: {advice}.")
-    if not found.files[0].is_file():
+    if not files.files:
+        kinds = ", ".join(
+            f"{kind} {formats.count(count)}" for kind, count in files.skipped.counts.items()
+        )
+        raise DatasetError(f"{name} has no HDF5 file{f' ({kinds})' if kinds else ''}: {advice}.")
+    if not files.files[0].is_file():
         raise DatasetError(f"{name} is neither a file nor a folder: {advice}.")
-    return found
+    return files
 
 
-def _in_folder(folder: Path) -> Source:
-    """HDF5 files, and what is passed over: hidden files, such as ._NAME, which macOS writes
-    next to NAME, are only counted.
+def _in_folder(folder: Path) -> Hdf5Source:
+    """HDF5 files, and skipped files. Hidden ones, such as ._NAME, which macOS writes next to NAME,
+    are only counted.
     """
     files, skips, hidden = [], [], 0
     for path in sorted(folder.iterdir()):
@@ -78,28 +108,23 @@ def _in_folder(folder: Path) -> Source:
         else:
             files.append(path)
     counts = dict(Counter(skip.kind for skip in skips))
-    return Source(files, Skipped(counts=counts, first=tuple(skips[:MOST_SKIPPED]), hidden=hidden))
+    return Hdf5Source(
+        files, SkippedFiles(counts=counts, first=tuple(skips[:MOST_SKIPPED]), hidden=hidden)
+    )
 
 
 def _skip(path: Path) -> Skip | None:
-    """Why a file is passed over; None for an HDF5 file, by its name, which ?download=1 may
-    follow, or by its contents.
+    """Why a file is skipped; None for an HDF5 file, by its contents or its name, to which browsers
+    may append ?download=1.
     """
-    name = readable(path.name)
     if not path.is_file():
-        return Skip(
-            name=name,
-            kind="no file",
-            reason="it is no file, and folders within a folder are not read",
-        )
+        return Skip.of(path.name, "no file", "it is no file, and sub-folders are not read")
     try:
-        if path.name.partition("?")[0].lower().endswith(
-            HDF5_SUFFIXES
-        ) or hdf5_problems.begins_as_hdf5(path):
+        if path.name.partition("?")[0].lower().endswith(HDF5_SUFFIXES) or begins_as_hdf5(path):
             return None
     except OSError as error:
-        return Skip(name=name, kind="not readable", reason=f"it cannot be read ({error.strerror})")
-    return Skip(name=name, kind="no HDF5 file", reason="it is no HDF5 file")
+        return Skip.of(path.name, NOT_READABLE, f"it cannot be read ({error.strerror})")
+    return Skip.of(path.name, "no HDF5 file", "it is no HDF5 file")
 
 
 def content(source: Path, progress: Progress) -> str:
@@ -108,29 +133,29 @@ def content(source: Path, progress: Progress) -> str:
     Raises DatasetError when one cannot be read.
     """
     files = source_of(source).files
-    size, done, known = sum(path.stat().st_size for path in files), 0, hashlib.sha256()
+    size, done, digest = sum(path.stat().st_size for path in files), 0, hashlib.sha256()
     for path in files:
-        known.update(f"{path.name}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
+        digest.update(f"{path.name}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
         try:
             with path.open("rb") as file:
                 while part := file.read(READ_BYTES):
-                    known.update(part)
+                    digest.update(part)
                     done += len(part)
                     progress(done, size, f"Reading {readable(path.name)}")
         except OSError as error:
             raise DatasetError(
                 f"{readable(path.name)} cannot be read ({error.strerror})."
             ) from None
-    return known.hexdigest()
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[h5py.File]:
-    """A file, to read. Raises DatasetError with the cause, see `hdf5_problems`."""
+def open_file(path: Path) -> Iterator[h5py.File]:
+    """A file, to read. Raises DatasetError with cause and advice."""
     try:
         file = h5py.File(path, "r", rdcc_nbytes=CACHE_BYTES)
     except OSError as error:
-        raise hdf5_problems.not_opened(path, error) from None
+        raise open_error(path, error) from None
     with file:
         yield file
 
@@ -138,99 +163,106 @@ def opened(path: Path) -> Iterator[h5py.File]:
 def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
     """The numbers under a key, N rows of one of the shapes; (N, 1) passes for (N,).
 
-    Raises DatasetError: there is no such key, it holds no numbers, they have another shape, cannot
-    be unpacked, or lie in another file (whoever dropped a file into a browser must not get at
-    others of this host).
+    Raises DatasetError: the key is missing, or its data is not numeric, has another shape, cannot
+    be decompressed, or is in another file. An uploaded file must not give access to others of the
+    host.
     """
-    name, known = name_of(file), _keys(file)
-    if key not in known:
+    name, keys = name_of(file), _keys(file)
+    if key not in keys:
         raise DatasetError(
-            f"{name} has no {key}, only {_in_words(known)}: is it a file of another kind?"
+            f"{name} has no {key}, only {_key_list(keys)}: check that it is the right file."
         )
     numbers = _opened_column(file, key)
     if not isinstance(numbers, h5py.Dataset) or numbers.dtype.kind not in "fiu":
-        raise DatasetError(f"{name}: its {key} holds no numbers: is it a file of another kind?")
-    given = numbers.shape or ()
-    if not given or given[1:] not in {*shapes, *(shape or (1,) for shape in shapes)}:
-        needed = " or ".join(sizes(("N", *shape)) for shape in shapes)
-        raise DatasetError(f"{name}: its {key} is {sizes(given)}, but {needed} is needed.")
-    if missing := hdf5_problems.missing_filter(numbers):
+        raise DatasetError(f"{name}: its {key} is not numeric: check that it is the right file.")
+    rows_shape = numbers.shape or ()
+    if not rows_shape or rows_shape[1:] not in {*shapes, *(shape or (1,) for shape in shapes)}:
+        needed = " or ".join(shape_text(("N", *shape)) for shape in shapes)
         raise DatasetError(
-            f"{name}: its {key} is packed with the filter {missing}, which is not installed here:"
-            " repack the file where it is, with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to a"
-            " folder that holds it, such as hdf5plugin.PLUGIN_PATH."
+            f"{name}: its {key} is {shape_text(rows_shape)}, but {needed} is needed."
+        )
+    if missing := missing_filter(numbers):
+        raise DatasetError(
+            f"{name}: its {key} needs the filter {missing}, which is not installed here. Repack the"
+            " file on its machine with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to the folder"
+            " of the filter, such as hdf5plugin.PLUGIN_PATH."
         )
     block = math.prod(numbers.chunks or ()) * numbers.dtype.itemsize
-    if block > CACHE_BYTES:  # each part that is read would unpack all of it, into memory
+    if block > CACHE_BYTES:  # each read would decompress all of it into memory
         raise DatasetError(
-            f"{name}: its {key} is packed in blocks of {block / 1e6:,.0f} MB, but"
-            f" {CACHE_BYTES / 1e6:.0f} MB are allowed: pack it anew in smaller ones, such as with"
+            f"{name}: its {key} has chunks of {formats.size(block)}, but at most"
+            f" {formats.size(CACHE_BYTES)} are allowed: repack it with smaller ones, such as with"
             " h5repack."
         )
     return numbers
 
 
 def _opened_column(file: h5py.File, key: str) -> Any:
-    """Whatever is under a key, in this very file."""
+    """The object of a key in this file, not in another one."""
     try:
-        here = isinstance(file.get(key, getlink=True), h5py.HardLink)
-        held = file[key] if here else None
-        if here and not (isinstance(held, h5py.Dataset) and (held.external or held.is_virtual)):
-            return held
+        is_here = isinstance(file.get(key, getlink=True), h5py.HardLink)
+        data = file[key] if is_here else None
+        is_elsewhere = isinstance(data, h5py.Dataset) and (data.external or data.is_virtual)
+        if is_here and not is_elsewhere:
+            return data
     except (KeyError, *UNREADABLE):
         raise _damaged(file) from None
     raise DatasetError(
-        f"{name_of(file)}: its {key} is a link or lies in another file, which is not followed: copy"
-        " the numbers into this one."
+        f"{name_of(file)}: its {key} is a link, or is in another file, which is not opened: copy"
+        " the numbers into this file."
     )
 
 
 def read(file: h5py.File, numbers: h5py.Dataset, begin: int, end: int) -> NDArray[np.float32]:
-    """Some rows. Raises DatasetError: they are damaged, or hold what is no number."""
+    """Rows `begin` to `end`. Raises DatasetError: they are damaged, or contain NaN or infinity."""
     key = numbers.name.lstrip("/")
     try:
         with np.errstate(over="ignore"):
             rows: NDArray[np.float32] = np.asarray(numbers[begin:end], np.float32)
-    except UNREADABLE as error:  # a block that cannot be unpacked, or lies behind the end
-        raise hdf5_problems.not_read(name_of(file), key, begin, error) from None
+    except UNREADABLE as error:  # a damaged chunk, or one behind the end of the file
+        raise read_error(name_of(file), key, begin, error) from None
     if not np.isfinite(rows).all():
         raise DatasetError(
-            f"{name_of(file)}: its {key} holds what is no number, or one above 3e38, in rows"
-            f" {begin:,} to {end - 1:,}."
+            f"{name_of(file)}: its {key} contains NaN, or a number above 3e38, in rows"
+            f" {formats.count(begin)} to {formats.count(end - 1)}: correct the file, or leave it"
+            " out."
         )
     return rows
 
 
 def same_rows(file: h5py.File, columns: dict[str, h5py.Dataset]) -> int:
-    """How many rows all columns have. Raises DatasetError: they differ, or there are none."""
+    """The number of rows of all columns. Raises DatasetError: they differ, or there are none."""
     counts = {key: len(numbers) for key, numbers in columns.items()}
     if len(set(counts.values())) > 1 or not min(counts.values()):
-        rows = ", ".join(f"{count:,} of {key}" for key, count in counts.items())
+        rows = ", ".join(f"{formats.count(count)} of {key}" for key, count in counts.items())
         raise DatasetError(
-            f"{name_of(file)} needs as many rows of each, and at least one, but holds {rows}."
+            f"{name_of(file)} has different numbers of rows, or none ({rows}): correct the file, or"
+            " leave it out."
         )
     return min(counts.values())
 
 
 def parts(columns: dict[str, h5py.Dataset], rows: int, usual: int) -> Iterator[tuple[int, int]]:
-    """Begin and end of what is read at once: `usual` rows, or as many as the file has packed
-    together, up to eight times that.
-    """
-    packed = max((numbers.chunks[0] for numbers in columns.values() if numbers.chunks), default=1)
-    step = max(usual, min(packed, 8 * usual))
+    """Begin and end of each part: `usual` rows, or the rows of a chunk, up to eight times that."""
+    chunk_rows = max(
+        (numbers.chunks[0] for numbers in columns.values() if numbers.chunks), default=1
+    )
+    step = max(usual, min(chunk_rows, 8 * usual))
     for begin in range(0, rows, step):
         yield begin, min(begin + step, rows)
 
 
 def name_of(file: h5py.File) -> str:
-    """As messages call it."""
+    """The name in messages."""
     return readable(Path(file.filename).name)
 
 
-def sizes(shape: tuple[Any, ...]) -> str:
+def shape_text(shape: tuple[Any, ...]) -> str:
     """5,000 × 51 × 51 × 25."""
     return (
-        " × ".join(f"{length:,}" if isinstance(length, int) else str(length) for length in shape)
+        " × ".join(
+            formats.count(length) if isinstance(length, int) else str(length) for length in shape
+        )
         or "1"
     )
 
@@ -243,12 +275,96 @@ def _keys(file: h5py.File) -> list[str]:
 
 
 def _damaged(file: h5py.File) -> DatasetError:
-    return DatasetError(f"{name_of(file)} is damaged: fetch it again.")
+    return DatasetError(f"{name_of(file)} is damaged: {DOWNLOAD_AGAIN}.")
 
 
-def _in_words(keys: list[str]) -> str:
-    """The first keys of a file, none longer than a few words: anybody may have named them."""
+def _key_list(keys: list[str]) -> str:
+    """The first keys of a file, shortened, since a stranger chose them."""
     short = (readable(key) for key in keys[:MOST_KEYS])
-    named = [key if len(key) <= MOST_LETTERS else f"{key[: MOST_LETTERS - 1]}…" for key in short]
-    more = [f"{len(keys) - MOST_KEYS:,} more"] if len(keys) > MOST_KEYS else []
-    return ", ".join([*named, *more]) or "nothing"
+    names = [key if len(key) <= MOST_LETTERS else f"{key[: MOST_LETTERS - 1]}…" for key in short]
+    more = [f"{formats.count(len(keys) - MOST_KEYS)} more"] if len(keys) > MOST_KEYS else []
+    return ", ".join([*names, *more]) or "nothing"
+
+
+def begins_as_hdf5(path: Path) -> bool:
+    """Whether the first bytes are those of HDF5. Raises OSError."""
+    with path.open("rb") as file:
+        return image_files.kind_of(file) == image_files.HDF5
+
+
+def open_error(path: Path, error: OSError) -> DatasetError:
+    """The error for a file that h5py refuses to open."""
+    message = str(error)
+    if "unable to lock" in message:
+        why = _lock_problem(error)
+    elif "already open for write" in message:
+        why = (
+            "is marked as open for writing: close it in the program that writes it. If no program"
+            " has it open, run h5clear -s on it"
+        )
+    elif error.errno:
+        why = f"cannot be read ({os.strerror(error.errno)})"
+    elif cut := _CUT.search(message):
+        present, whole = (formats.count(int(size)) for size in cut.groups())
+        why = f"is incomplete, {present} of {whole} bytes: {DOWNLOAD_AGAIN}"
+    else:
+        why = _wrong_kind(path) or f"is damaged ({_hdf5_reason(error)}): {DOWNLOAD_AGAIN}"
+    return DatasetError(f"{readable(path.name)} {why}.")
+
+
+def read_error(name: str, key: str, begin: int, error: Exception) -> DatasetError:
+    """The error for rows that h5py cannot read."""
+    if isinstance(error, OSError) and error.errno:
+        return DatasetError(
+            f"{name} cannot be read from row {formats.count(begin)} on"
+            f" ({os.strerror(error.errno)}): check the disk."
+        )
+    return DatasetError(
+        f"{name} is damaged: its {key} cannot be read from row {begin:,} on"
+        f" ({_hdf5_reason(error)}): {DOWNLOAD_AGAIN}."
+    )
+
+
+def missing_filter(numbers: h5py.Dataset) -> str:
+    """The filters of an array that are not installed, by name; empty when all are."""
+    properties = numbers.id.get_create_plist()
+    codes = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
+    missing = [code for code in codes if not h5py.h5z.filter_avail(code)]
+    return ", ".join(
+        f"{FILTERS[code]} ({code})" if code in FILTERS else str(code) for code in missing
+    )
+
+
+def _lock_problem(error: OSError) -> str:
+    if error.errno in (errno.EAGAIN, errno.EACCES):
+        return "is open for writing in another program: close it there, or wait"
+    why = os.strerror(error.errno) if error.errno else _hdf5_reason(error)
+    return f"cannot be locked ({why}): copy it to a local disk, or set HDF5_USE_FILE_LOCKING=FALSE"
+
+
+def _wrong_kind(path: Path) -> str:
+    """The kind of a file that is not HDF5, and what to do; empty for an HDF5 file."""
+    try:
+        is_empty = not path.stat().st_size
+        with path.open("rb") as file:
+            kind = image_files.kind_of(file)
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    if kind == image_files.HDF5:
+        return ""
+    if is_empty:
+        return f"is empty: {DOWNLOAD_AGAIN}"
+    if kind:
+        advice = (
+            "unpack it first"
+            if image_files.holds_files(kind)
+            else ADVICE.get(kind, "give the right one")
+        )
+        return f"is no HDF5 file but {kind}: {advice}"
+    return f"is no HDF5 file: {DOWNLOAD_AGAIN}, or give the right one"
+
+
+def _hdf5_reason(error: Exception) -> str:
+    """The reason that HDF5 gives in brackets, at the end of h5py's message."""
+    match = _REASON.search(str(error))
+    return match[1].strip() if match else type(error).__name__

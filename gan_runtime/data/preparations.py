@@ -1,11 +1,10 @@
-"""The ways to get a data set, as a literal table with those of the domains, and preparing one: made
-aside, moved to its place as a whole, or nothing is left of it. Loads none of the code that makes
-it.
+"""The preparations of data sets, as a literal table with those of the domains, and running one. A
+set is written into a new folder and renamed at the end, so that a failure leaves nothing.
 
-    preparations.prepare(home, Asked("pictures", "photos", Path("photos.zip"), {"pixels": "64"}),
-    progress)
+    request = PreparationRequest("pictures", "photos", Path("photos.zip"), {"pixels": "64"})
+    preparations.prepare(home, request, progress)
 
-`progress(done, total, sentence)` is called between rows; what it raises cancels.
+`progress(done, total, sentence)` is called between rows, and cancels by raising.
 """
 
 from __future__ import annotations
@@ -25,25 +24,26 @@ from gan_runtime.base.errors import DatasetError, FieldError, HomeError, SpecErr
 from gan_runtime.base.options import Option, OptionRecord
 from gan_runtime.catalog.domain import Preparation
 from gan_runtime.catalog.domains import DOMAINS
-from gan_runtime.data import keras_sets, picture_files, prepared, previews
+from gan_runtime.data import builtin_sets, prepared
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.picture_options import PairOptions, PictureOptions
+from gan_runtime.data.image_pairs import ImagePairOptions
+from gan_runtime.data.images import ImageOptions
 from gan_runtime.data.prepared import FieldRecord, Manifest, Stored
-from gan_runtime.data.summary import Survey
+from gan_runtime.data.summary import Survey, readable
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import now
 
 
 class Maker(Protocol):
-    """The module of a preparation that makes files: functions that raise DatasetError for
-    what cannot be used.
+    """The module of a preparation that writes files. Its functions raise DatasetError for a source
+    that cannot be used.
     """
 
     def content(self, source: Path, progress: Progress) -> str:
-        """A hash of the source. Only where there is one."""
+        """A hash of the source, for preparations that have one."""
 
     def survey(self, source: Path, options: Any, progress: Progress) -> Survey:
-        """What `prepare` would make; stores nothing. Only where there is a preview."""
+        """The result of `prepare`, without storing anything, for preparations with a preview."""
 
     def prepare(
         self, source: Path | None, options: Any, folder: Path, progress: Progress
@@ -52,28 +52,28 @@ class Maker(Protocol):
 
 
 def maker_of(preparation: Preparation) -> Maker:
-    """The code that makes files."""
+    """The module of a preparation that writes files."""
     return cast("Maker", importlib.import_module(preparation.maker))
 
 
 PREPARATIONS: dict[str, Preparation] = {
     "pictures": Preparation(
-        "Your own pictures",
-        "A folder or a .zip of JPEG, PNG and WebP pictures of any size; sub-folders are labels, and"
-        " those called test or val are held out.",
-        PictureOptions,
-        maker="gan_runtime.data.pictures",
+        "Your own images",
+        "A folder or a .zip of JPEG, PNG and WebP images of any size. Sub-folders are labels; test"
+        " and val are held out.",
+        ImageOptions,
+        maker="gan_runtime.data.images",
         source="a folder or a .zip",
         suffixes=(".zip",),
         version=2,
         has_preview=True,
     ),
     "picture_pairs": Preparation(
-        "Your own pairs of pictures",
-        "A folder or a .zip of pairs, such as outlines and photos: side by side in one picture, or"
-        " in two folders by equal names.",
-        PairOptions,
-        maker="gan_runtime.data.picture_pairs",
+        "Your own image pairs",
+        "A folder or a .zip of pairs, such as outlines and photos: side by side in one image, or in"
+        " two folders by equal names.",
+        ImagePairOptions,
+        maker="gan_runtime.data.image_pairs",
         source="a folder or a .zip",
         suffixes=(".zip",),
         version=2,
@@ -90,11 +90,11 @@ PREPARATIONS: dict[str, Preparation] = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One preparation that somebody wants.
+class PreparationRequest:
+    """A request to prepare a data set.
 
-    `name`: of the new set; empty for the preparation's own. `source`: a folder or file; None where
-    it needs none.
+    `name`: of the new set; empty for the preparation's default. `source`: a folder or file; None
+    for a preparation without one.
     """
 
     preparation: str
@@ -103,52 +103,52 @@ class Asked:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> OptionRecord:
-        """The options as their record; everything is checked that can be known without reading the
-        source.
+        """The parsed options. Checks everything that does not need the source.
 
         Raises:
-            DatasetError: no such preparation, a source is missing or one too many, or the name
-                cannot be one.
+            DatasetError: no such preparation, a missing or needless source, or a wrong name.
             SpecError: an option is wrong.
         """
-        known = PREPARATIONS.get(self.preparation)
-        if known is None:
+        preparation = PREPARATIONS.get(self.preparation)
+        if preparation is None:
             raise DatasetError(
-                f"{quoted(self.preparation)} is no preparation: there are"
+                f"{quoted(self.preparation)} is no preparation: use one of"
                 f" {', '.join(PREPARATIONS)}."
             )
-        if not known.makes_files and (
+        if not preparation.makes_files and (
             self.source is not None or self.name not in ("", self.preparation)
         ):
             raise DatasetError(
-                f"{self.preparation} is downloaded under its own name: leave out --from and --as."
+                f"{self.preparation} is a download with a fixed name: leave out --from and --as."
             )
-        if known.needs_source and self.source is None:
-            raise DatasetError(f"{self.preparation} needs {known.source}: say which with --from.")
-        if not known.needs_source and self.source is not None:
+        if preparation.needs_source and self.source is None:
             raise DatasetError(
-                f"{self.preparation} is made from nothing but its options: leave out --from."
+                f"{self.preparation} needs {preparation.source}: name it with --from."
             )
-        if known.makes_files:
+        if not preparation.needs_source and self.source is not None:
+            raise DatasetError(f"{self.preparation} has no source, only options: leave out --from.")
+        if preparation.makes_files:
             prepared.check_name(self.set_name)
-        return parsed(known, self.options)
+        return parse_options(preparation, self.options)
 
     @property
     def set_name(self) -> str:
-        """What the set will be called. Raises KeyError for what is no preparation."""
-        known = PREPARATIONS[self.preparation]
-        return (self.name or known.name) if known.makes_files else self.preparation
+        """The name of the set. Raises KeyError for an unknown preparation."""
+        preparation = PREPARATIONS[self.preparation]
+        return (self.name or preparation.name) if preparation.makes_files else self.preparation
 
 
-def parsed(preparation: Preparation, values: Mapping[str, Any]) -> OptionRecord:
+def parse_options(preparation: Preparation, values: Mapping[str, Any]) -> OptionRecord:
     """The options of a preparation from plain values; numbers may be text.
 
-    Raises SpecError, one message for each wrong option.
+    Raises SpecError, with one message for each wrong option.
     """
-    known = options_of(preparation.options)
-    right = {name: str(value) for name, value in values.items() if name in known}
-    built, wrong = options.tried(preparation.options.model_validate, right, known)
-    wrong += [FieldError(name, _unknown(name, known)) for name in values if name not in known]
+    declared = options_of(preparation.options)
+    right = {name: str(value) for name, value in values.items() if name in declared}
+    built, wrong = options.build_valid(preparation.options.model_validate, right, declared)
+    wrong += [
+        FieldError(name, _unknown_option(name, declared)) for name in values if name not in declared
+    ]
     if not wrong:
         wrong = [error for rule in preparation.rules if (error := rule(built)) is not None]
     if wrong:
@@ -157,66 +157,67 @@ def parsed(preparation: Preparation, values: Mapping[str, Any]) -> OptionRecord:
 
 
 def options_of(record: type[OptionRecord]) -> Mapping[str, Option]:
-    """For a form: the options by name."""
+    """The options by name, for a form."""
     return options.of(record)
 
 
-def survey(asked: Asked, progress: Progress) -> Survey:
-    """What `prepare` would make, with a preview; stores nothing. Raises as `prepare`."""
-    chosen = asked.check()
-    known = PREPARATIONS[asked.preparation]
-    if not known.has_preview or asked.source is None:
-        raise DatasetError(f"{asked.preparation} has no preview: prepare it.")
-    return maker_of(known).survey(asked.source, chosen, progress)
+def survey(request: PreparationRequest, progress: Progress) -> Survey:
+    """The result of `prepare`, with a preview; stores nothing. Raises as `prepare`."""
+    values = request.check()
+    preparation = PREPARATIONS[request.preparation]
+    if not preparation.has_preview or request.source is None:
+        raise DatasetError(f"{request.preparation} has no preview: prepare it.")
+    return maker_of(preparation).survey(request.source, values, progress)
 
 
 def prepare(
     home: Home,
-    asked: Asked,
+    request: PreparationRequest,
     progress: Progress,
-    aside: Path | None = None,
+    work: Path | None = None,
     placing: Callable[[], Any] = lambda: None,
 ) -> Manifest | None:
-    """Prepares a set and returns its manifest; None for sets that lie in Keras' cache.
+    """Prepares a set and returns its manifest; None for sets in Keras' cache.
 
-    Does nothing when the set is there with the same content and options. `aside`: an existing
-    folder on the home's disk for what is half-made; by default one in the home, which the owner
-    clears of what a kill has left. `placing` is called right before the finished set takes its
-    place: the last moment to cancel.
+    Does nothing when the set exists with the same content and options. `work`: an existing folder
+    on the home's disk for incomplete sets; by default in the home, whose owner cleans up after a
+    crash. `placing` is called right before the finished set moves to the home: the last moment to
+    cancel.
 
     Raises:
-        DatasetError, SpecError: see `Asked.check`; the source cannot be read or used; the name is
-        taken by
-            another set.
+        DatasetError, SpecError: as `PreparationRequest.check`; the source cannot be used; another
+            set has the name.
         HomeError: the home cannot be written, or has too little space.
     """
-    chosen = asked.check()
-    known = PREPARATIONS[asked.preparation]
-    if not known.makes_files:
-        keras_sets.prepare(asked.preparation, progress)
+    values = request.check()
+    preparation = PREPARATIONS[request.preparation]
+    if not preparation.makes_files:
+        builtin_sets.prepare_in_keras_cache(request.preparation, progress)
         return None
-    maker = maker_of(known)
-    source = maker.content(asked.source, progress) if asked.source is not None else ""
-    content = _content(asked, chosen, source)
-    if prepared.is_there(home, asked.set_name):
-        return _same(home, asked.set_name, content)
-    with disk.told_when_full(home.data), _folder_aside(home, aside) as folder:
-        stored = maker.prepare(asked.source, chosen, folder, progress)
-        previews.remove(folder)
-        manifest = _manifest(asked, chosen, content, stored)
-        prepared.draw(folder, manifest)
+    maker = maker_of(preparation)
+    source = maker.content(request.source, progress) if request.source is not None else ""
+    content = _content(request, values, source)
+    if prepared.exists(home, request.set_name):
+        return _existing(home, request.set_name, content)
+    with disk.full_disk_as_home_error(home.data), _new_folder(home, work) as folder:
+        stored = maker.prepare(request.source, values, folder, progress)
+        prepared.remove_live_image(folder)
+        manifest = _manifest(request, values, content, stored)
+        prepared.draw_first_rows(folder, manifest)
         prepared.write_manifest(folder, manifest)
         placing()
-        return _placed(home, folder, manifest)
+        return _move_to_home(home, folder, manifest)
 
 
-def _manifest(asked: Asked, chosen: OptionRecord, content: str, stored: Stored) -> Manifest:
-    known = PREPARATIONS[asked.preparation]
+def _manifest(
+    request: PreparationRequest, values: OptionRecord, content: str, stored: Stored
+) -> Manifest:
+    title = PREPARATIONS[request.preparation].title
     return Manifest(
-        name=asked.set_name,
-        preparation=asked.preparation,
-        source=picture_files.readable(asked.source.resolve().name) if asked.source else known.title,
-        options=chosen.model_dump(),
+        name=request.set_name,
+        preparation=request.preparation,
+        source=readable(request.source.resolve().name) if request.source else title,
+        options=values.model_dump(),
         content=content,
         fields={name: FieldRecord.of(field) for name, field in stored.fields.items()},
         shards=stored.shards,
@@ -226,55 +227,53 @@ def _manifest(asked: Asked, chosen: OptionRecord, content: str, stored: Stored) 
 
 
 @contextlib.contextmanager
-def _folder_aside(home: Home, aside: Path | None) -> Iterator[Path]:
-    """An empty folder for a set in the making, gone at the end unless it has been moved to
-    its place.
-    """
+def _new_folder(home: Home, work: Path | None) -> Iterator[Path]:
+    """An empty folder for a new set, removed at the end unless it has moved to the home."""
     try:
         home.prepare().data.mkdir(exist_ok=True)
-        around = tempfile.TemporaryDirectory(dir=aside or home.data, prefix=".new-")
+        parent = tempfile.TemporaryDirectory(dir=work or home.data, prefix=".new-")
     except OSError as error:
         raise HomeError.not_written(home.data, error) from None
-    with around as name:
+    with parent as name:
         folder = Path(name) / "set"
         folder.mkdir()
         yield folder
 
 
-def _placed(home: Home, folder: Path, manifest: Manifest) -> Manifest:
+def _move_to_home(home: Home, folder: Path, manifest: Manifest) -> Manifest:
     place = prepared.folder(home, manifest.name)
     try:
         folder.rename(place)
     except OSError as error:
-        if prepared.is_there(home, manifest.name):  # made by another process meanwhile
-            return _same(home, manifest.name, manifest.content)
+        if prepared.exists(home, manifest.name):  # prepared by another process meanwhile
+            return _existing(home, manifest.name, manifest.content)
         raise HomeError.not_written(place, error) from None
     return manifest
 
 
-def _content(asked: Asked, chosen: OptionRecord, source: str) -> str:
-    """A hash of what the set is made of, and of how."""
+def _content(request: PreparationRequest, values: OptionRecord, source: str) -> str:
+    """A hash of the source, the options and the version of the preparation."""
     recipe = [
-        PREPARATIONS[asked.preparation].version,
-        asked.preparation,
-        chosen.model_dump(),
+        PREPARATIONS[request.preparation].version,
+        request.preparation,
+        values.model_dump(),
         source,
     ]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
 
 
-def _same(home: Home, name: str, content: str) -> Manifest:
-    known = prepared.manifest(home, name)
-    if known.content != content:
+def _existing(home: Home, name: str, content: str) -> Manifest:
+    manifest = prepared.manifest(home, name)
+    if manifest.content != content:
         raise DatasetError(
-            f"there is a data set {name} already, made of other files or with other options: "
-            "choose another name, or remove it first."
+            f"data set {name} exists already, from other files or with other options: choose"
+            " another name, or remove it first."
         )
-    return known
+    return manifest
 
 
-def _unknown(name: str, known: Mapping[str, Option]) -> str:
+def _unknown_option(name: str, declared: Mapping[str, Option]) -> str:
     return (
-        f"{quoted(name)} is no option of this preparation: its options are"
-        f" {', '.join(known) or 'none'}."
+        f"{quoted(name)} is no option of this preparation: use one of"
+        f" {', '.join(declared) or 'none'}."
     )

@@ -1,8 +1,8 @@
 """Data sets on disk: for each field files of rows, `images-00000.npy`, …, plain NumPy.
 
-Nothing but the rows asked for is read, so a set may be larger than the memory: small rows through a
-map of the file, large ones at their place in it, since the system takes longer to map pages for the
-first time than to copy them. The last `held_out` rows are kept back.
+Only requested rows are read, so a set may be larger than memory: small rows through a memory map,
+large ones by their offset, since mapping pages for the first time takes longer than copying them.
+The last `held_out` rows are held out.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Field, Fields
 from gan_runtime.data.contract import Array, Arrays, ArraySet, Indices
 
-# of rows in one file: files of a size that is easy to copy, and few of them open at a time
+# Rows in one file: small enough to copy, large enough that few files are open.
 SHARD_BYTES = 512_000_000
 
-# A row of so many bytes is read at its place. Frames of 80 × 192 pixels, 61 and 92 KB, in batches
-# of 16, 2 cores, processor time of a batch: 1.7 ms where mapping takes 3.4, and 0.6 where they are
-# mapped already, which takes 0.3. The rows of a digit are 0.8 KB.
+# Rows of at least so many bytes are read by offset. Frames of 80 × 192 pixels, 61 and 92 kB, in
+# batches of 16 on 2 cores take 1.7 ms of processor time, and 3.4 ms by mapping; mapped already, 0.6
+# and 0.3 ms. The rows of a digit have 0.8 kB.
 LARGE_ROW_BYTES = 16_384
 
 
 def shard_file(folder: Path, field: str, number: int) -> Path:
-    """Where the rows of one field lie."""
+    """The file of some rows of one field."""
     return folder / f"{field}-{number:05d}.npy"
 
 
 @dataclass(frozen=True)
 class ShardedSet:
-    """See `contract.DataSet`. `shards`: the number of rows in each file of each field."""
+    """A `DataSet` on disk. `shards`: the number of rows in each file of each field."""
 
     name: str
     folder: Path
@@ -64,11 +64,11 @@ class ShardedSet:
         return
 
     def read(self, indices: Indices) -> dict[str, Array]:
-        """See DataSet."""
+        """The rows to train on with these numbers."""
         return {name: column.rows(indices) for name, column in self._columns.items()}
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
-        """See DataSet."""
+        """At most `count` held-out rows from `first` on."""
         begin, rows = (self.rows, self.held_out) if self.held_out else (0, self.rows)
         return self.read(begin + np.arange(first, min(first + count, rows)))
 
@@ -82,7 +82,7 @@ class ShardedSet:
         return ArraySet(self.name, self.fields, training, self.origin, self.note, kept_back)
 
     def check(self) -> None:
-        """Raises DatasetError when a file is missing, cut short, or holds other rows than promised.
+        """Raises DatasetError when a file is missing, incomplete, or differs from the manifest.
 
         Reads no rows.
         """
@@ -126,7 +126,9 @@ class _Column:
     def _read_into(self, target: memoryview, shard: int, number: int) -> None:
         begin = self.maps[shard].offset + number * target.nbytes
         if os.preadv(self._descriptors[shard], [target], begin) < target.nbytes:
-            raise _unusable(shard_file(self.folder, self.name, shard), "it was cut short meanwhile")
+            raise _unusable(
+                shard_file(self.folder, self.name, shard), "it became shorter while it was read"
+            )
 
     def all_rows(self) -> Array:
         """Everything, read from the disk once."""
@@ -136,21 +138,21 @@ class _Column:
 
     @cached_property
     def maps(self) -> list[np.memmap[Any, Any]]:
-        """One array for each file, of which the system reads the pages that are asked for."""
+        """One memory map for each file."""
         return [self._map(number, rows) for number, rows in enumerate(self.shards)]
 
     @cached_property
     def _descriptors(self) -> list[int]:
-        """Of the files that `maps` has looked at; open as long as this column is there."""
-        opened = []
+        """Of the files that `maps` has checked; open as long as this object exists."""
+        descriptors = []
         for number in range(len(self.maps)):
             path = shard_file(self.folder, self.name, number)
             try:
-                opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+                descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
             except OSError as error:
                 raise _unusable(path, error.strerror or str(error)) from None
-            weakref.finalize(self, os.close, opened[-1])
-        return opened
+            weakref.finalize(self, os.close, descriptors[-1])
+        return descriptors
 
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
@@ -165,7 +167,7 @@ class _Column:
             raise _unusable(path, getattr(error, "strerror", None) or str(error)) from None
         if array.shape != expected or array.dtype != np.dtype(self.field.dtype):
             raise _unusable(
-                path, f"it holds {array.dtype} {array.shape}, not {self.field.dtype} {expected}"
+                path, f"it has {array.dtype} {array.shape}, not {self.field.dtype} {expected}"
             )
         return array
 
@@ -173,14 +175,14 @@ class _Column:
 def _unusable(path: Path, reason: str) -> DatasetError:
     return DatasetError(
         f"{path} of a prepared data set cannot be used ({reason}): remove the data set and prepare"
-        " it anew."
+        " it again."
     )
 
 
 class FieldWriter:
-    """Writes the rows of one field as they come, in files of about `shard_bytes`.
+    """Appends the rows of one field to files of about `shard_bytes`.
 
-    Raises OSError when the disk takes no more.
+    Raises OSError when the disk is full.
     """
 
     def __init__(
@@ -218,7 +220,7 @@ class FieldWriter:
         return np.dtype(self._field.dtype)
 
     def close(self) -> None:
-        """The header says how many rows follow; NumPy leaves room in it for that."""
+        """Writes the number of rows into the header; NumPy reserves space for it."""
         if self._file is not None:
             self._file.seek(0)
             self._write_header(self.shards[-1])
@@ -246,9 +248,8 @@ class FieldWriter:
 
 
 class RowWriter:
-    """Writes whole rows, a FieldWriter for each field.
-
-    Raises HomeError when the disk has no room for `rows` of them.
+    """Writes whole rows, with a FieldWriter for each field. Raises HomeError when the disk has no
+    space for `rows` of them.
     """
 
     def __init__(self, folder: Path, fields: Fields, rows: int, purpose: str) -> None:

@@ -1,13 +1,16 @@
-"""The summary of a preparation: what its rows are, what was left out and why, what was converted,
-what to look at before training.
+"""The summary of a preparation: what its rows are, what was skipped and why, what was converted,
+and what to check before training.
 
-Every preparation returns one; the manifest of a prepared set is one, and says how the set was made
-as well. A `Survey` is what a look at somebody's files tells before anything is stored.
+Every preparation returns a `Summary`; the manifest of a prepared set extends it. A `Survey` is the
+preview of a preparation, before anything is stored. A `Tally` counts the rows of image files.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -15,15 +18,39 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 from pydantic import Field as Bounds
 
+from gan_runtime.base import formats
+from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
 
 EXAMPLES = 3  # names of each kind in a sentence
+MOST_SKIPS = 200  # skipped files by name
+GRID_IMAGES = 64  # in the preview
+# Kinds of skipped files. `ADVICE` is for sources without a usable file: the first kind that occurs
+# is the most helpful one.
+NOT_SIDE_BY_SIDE, NOT_READABLE = "not side by side", "not readable"
+ARCHIVE = "archive"  # may contain images
+PACKING = "packing"  # compressed by a method that Python lacks
+ADVICE = {
+    "too small": "use fewer pixels",
+    NOT_SIDE_BY_SIDE: "use layout=folders for two folders of images, or layout=halves to cut them",
+    ARCHIVE: "unpack it, and give the folder",
+    PACKING: "pack it with Deflate, or unpack it and give the folder",
+    NOT_READABLE: "give files that you may read",
+}
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+def readable(name: str) -> str:
+    """A file's name as text that can be stored and shown. Names are bytes, not always text, and
+    may contain control characters of a terminal.
+    """
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", name.encode("utf-8", "replace").decode())
 
 
 class Skip(BaseModel):
-    """A file of which no row was made.
+    """A file without a row.
 
-    `kind`: in one or two words, for counting; `reason`: the end of a sentence about it.
+    `kind`: in one or two words, for counting. `reason`: the end of a sentence about the file.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -31,10 +58,15 @@ class Skip(BaseModel):
     kind: str
     reason: str
 
+    @classmethod
+    def of(cls, name: str, kind: str, reason: str) -> Skip:
+        """With a readable name and reason."""
+        return cls(name=readable(name), kind=kind, reason=readable(reason))
 
-class Skipped(BaseModel):
-    """All that was left out: how many of each kind, the first of them by name, and how many
-    hidden files.
+
+class SkippedFiles(BaseModel):
+    """The number of skipped files of each kind, the first files by name, and the number of hidden
+    files.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,19 +75,15 @@ class Skipped(BaseModel):
     hidden: int = 0
 
     def in_words(self, noun: str = "file") -> str:
-        """3 files left out: too small 2 (a.png, b.png), damaged 1 (c.png).
-
-        Empty when nothing is.
-        """
+        """3 files skipped: too small 2 (a.png, b.png), damaged 1 (c.png). Empty without any."""
         total = sum(self.counts.values())
         kinds = ", ".join(
-            f"{kind} {count:,}{self._examples(kind)}" for kind, count in self.counts.items()
+            f"{kind} {formats.count(count)}{self._examples(kind)}"
+            for kind, count in self.counts.items()
         )
-        left_out = (
-            f"{total:,} {noun}{'' if total == 1 else 's'} left out: {kinds}." if total else ""
-        )
-        hidden = f"{self.hidden:,} hidden file{'' if self.hidden == 1 else 's'} not read."
-        return " ".join(filter(None, (left_out, hidden if self.hidden else "")))
+        skipped = f"{formats.quantity(total, noun)} skipped: {kinds}." if total else ""
+        hidden = f"{formats.quantity(self.hidden, 'hidden file')} skipped." if self.hidden else ""
+        return " ".join(filter(None, (skipped, hidden)))
 
     def _examples(self, kind: str) -> str:
         names = [skip.name for skip in self.first if skip.kind == kind][:EXAMPLES]
@@ -64,7 +92,7 @@ class Skipped(BaseModel):
 
 
 class Quantity(BaseModel):
-    """A number that was measured of the rows, such as a sampling fraction."""
+    """A measured number of the rows, such as a sampling fraction."""
 
     model_config = ConfigDict(frozen=True)
     name: str
@@ -76,10 +104,8 @@ class Quantity(BaseModel):
         return f"{self.name} {self.value:.4g} {self.unit}".strip()
 
 
-class Curve(BaseModel):
-    """A small curve of the rows, such as a mean profile: `y` over `x`, at most some hundred
-    points.
-    """
+class SummaryCurve(BaseModel):
+    """A curve of the rows, such as a mean profile: `y` over `x`, up to some hundred points."""
 
     model_config = ConfigDict(frozen=True)
     title: str
@@ -90,14 +116,14 @@ class Curve(BaseModel):
 
 
 class Summary(BaseModel):
-    """What came of the files, or of a simulation.
+    """The result of reading files, or of a simulation.
 
     `held_out`: rows that no run trains on. `counts`: rows of each class, or of each film of a
-    simulation, in the order of the classes; `held_out_counts`: those of them that are held out.
+    simulation, in the order of the classes; `held_out_counts`: the held-out ones of them.
     `held_out_splits`: rows of each folder that is held out as a whole, such as test. `converted`:
-    how many files were changed in which way, such as "color profile to sRGB". `quantities`,
-    `curve`: measured of the rows. `warnings`: sentences about what a person should look at before
-    training. `note`: the same for each run on the set, which repeats it.
+    the number of files by what was changed, such as "color profile to sRGB". `quantities`, `curve`:
+    measured on the rows. `warnings`: what to check before training. `note`: shown with each run on
+    the set.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -105,44 +131,45 @@ class Summary(BaseModel):
     counts: dict[str, int] = {}
     held_out_counts: dict[str, int] = {}
     held_out_splits: dict[str, int] = {}
-    skipped: Skipped = Skipped()
+    skipped: SkippedFiles = SkippedFiles()
     converted: dict[str, int] = {}
     quantities: tuple[Quantity, ...] = ()
-    curve: Curve | None = None
+    curve: SummaryCurve | None = None
     warnings: tuple[str, ...] = ()
     note: str = ""
 
     def by_split(self) -> dict[str, tuple[int, int]]:
-        """Of each class the rows to train on and those held out."""
+        """Rows of each class to train on, and held-out ones."""
         held_out = {name: self.held_out_counts.get(name, 0) for name in self.counts}
         return {
             name: (count - held_out[name], held_out[name]) for name, count in self.counts.items()
         }
 
     def sentences(self) -> list[str]:
-        """What was held out, left out, converted and measured, then the note; each only where
-        there is something to say.
-        """
-        splits = ", ".join(f"{name} {count:,}" for name, count in self.held_out_splits.items())
-        changes = ", ".join(f"{kind} {count:,}" for kind, count in self.converted.items())
+        """What was held out, skipped, converted and measured, and the note, without empty ones."""
+        splits = _counts_text(self.held_out_splits)
+        changes = _counts_text(self.converted)
         measured = ", ".join(quantity.in_words() for quantity in self.quantities)
-        of_rows = (
+        sentences = (
+            f"Held out by their folders: {splits}." if splits else "",
+            self.skipped.in_words(),
             f"Converted: {changes}." if changes else "",
             f"Measured: {measured}." if measured else "",
+            f"{self.note.rstrip('.')}." if self.note else "",
         )
-        note = f"{self.note.rstrip('.')}." if self.note else ""
-        folders = f"Held out by their folders: {splits}." if splits else ""
-        return [
-            sentence for sentence in (folders, self.skipped.in_words(), *of_rows, note) if sentence
-        ]
+        return list(filter(None, sentences))
+
+
+def _counts_text(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {formats.count(count)}" for name, count in counts.items())
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a preparation would make, before anything is stored.
+    """The result of a preparation, before anything is stored.
 
-    `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: the class of
-    each, empty without labels. `bytes_on_disk`: of the prepared set.
+    `grid`: uint8 (up to 64, pixels, pixels, channels), the first rows; `grid_labels`: their
+    classes, empty without labels. `bytes_on_disk`: of the prepared set.
     """
 
     fields: Fields
@@ -151,3 +178,107 @@ class Survey:
     grid: NDArray[np.uint8]
     grid_labels: tuple[str, ...]
     bytes_on_disk: int
+
+
+@dataclass
+class Tally:
+    """Counts rows and skipped files while image files are read."""
+
+    hidden: int
+    labels: list[str] = field(default_factory=list)  # of each row; all empty without labels
+    folders_hold_out: bool = False
+    held_out_splits: Counter[str] = field(default_factory=Counter)  # rows of each
+    trained_classes: set[str] = field(default_factory=set)
+    skip_counts: Counter[str] = field(default_factory=Counter)
+    first_skips: list[Skip] = field(default_factory=list)
+    converted: Counter[str] = field(default_factory=Counter)  # files by what was changed
+    warnings: list[str] = field(default_factory=list)
+
+    def begin(self, skips: Iterable[Skip], warning: str, folders_hold_out: bool) -> None:
+        """Counts what is skipped before any image is read.
+
+        `folders_hold_out`: whether folders determine what is held out.
+        """
+        self.folders_hold_out = folders_hold_out
+        self.warn(warning)
+        for skip in skips:
+            self.skip(skip)
+
+    def warn(self, warning: str) -> None:
+        """Adds a sentence, unless it is empty."""
+        self.warnings += filter(None, [warning])
+
+    def skip(self, skip: Skip) -> None:
+        """Counts a skipped file."""
+        self.skip_counts[skip.kind] += 1
+        if len(self.first_skips) < MOST_SKIPS or self.skip_counts[skip.kind] <= EXAMPLES:
+            self.first_skips.append(skip)
+
+    @property
+    def skipped(self) -> SkippedFiles:
+        """All skipped files."""
+        first = sorted(self.first_skips, key=lambda skip: skip.name)
+        return SkippedFiles(
+            counts=dict(self.skip_counts.most_common()), first=tuple(first), hidden=self.hidden
+        )
+
+    @property
+    def rows(self) -> int:
+        """All rows, held out or not."""
+        return len(self.labels)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that have an image, sorted; empty without labels."""
+        return tuple(sorted(set(self.labels) - {""}))
+
+    def add(self, held_out_split: str | None, changes: Iterable[str], label: str = "") -> None:
+        """Counts a row and the changes of its images. Held-out rows come last.
+
+        `held_out_split`: the split of a row that its folder holds out; None of a row to train on.
+        """
+        self.labels.append(label)
+        self.converted.update(changes)
+        if held_out_split is None:
+            self.trained_classes.add(label)
+        else:
+            self.held_out_splits[held_out_split] += 1
+
+    def held_out(self, percent: float) -> int:
+        """The number of held-out rows: those of the held-out folders, else a share. At least one
+        row is left to train on.
+        """
+        if self.folders_hold_out:
+            return self.held_out_splits.total()
+        return min(int(self.rows * percent / 100), self.rows - 1)
+
+    def summary(self, percent: float) -> Summary:
+        """The summary where the last `percent` of the rows are held out."""
+        held_out = self.held_out(percent)
+        rows_of, held_out_of = Counter(self.labels), Counter(self.labels[self.rows - held_out :])
+        return Summary(
+            held_out=held_out,
+            counts={name: rows_of[name] for name in self.classes},
+            held_out_counts={name: held_out_of[name] for name in self.classes} if held_out else {},
+            held_out_splits=dict(sorted(self.held_out_splits.items())),
+            skipped=self.skipped,
+            converted=dict(self.converted.most_common()),
+            warnings=tuple(self.warnings),
+        )
+
+    def check(self) -> None:
+        """Raises DatasetError when there is no image to train on."""
+        if self.rows > self.held_out_splits.total():
+            return
+        if not self.first_skips:
+            raise DatasetError(
+                "the source has no image: give a folder or a .zip of JPEG, PNG or WebP files."
+            )
+        skips = self.skipped.first
+        first = next((skip for kind in ADVICE for skip in skips if skip.kind == kind), skips[0])
+        advice = ADVICE.get(first.kind, "give other images")
+        purpose = "used for training" if self.rows else "used"
+        count = formats.quantity(sum(self.skip_counts.values()), "file")
+        raise DatasetError(
+            f"no image can be {purpose} ({count} skipped). {first.name}: {first.reason}: {advice}."
+        )

@@ -1,14 +1,12 @@
-"""Which device of this host is taken, and by which run of any home: one lock per device, held by
-the processes that train on it.
+"""Which device of this host is in use, and by which run of any home: one lock for each device, held
+by the processes that train on it.
 
-A lock lives exactly as long as its trainer: the starter takes it and hands it over as an open file.
-So the system frees it when the last process of the training is gone, in whatever way, and not when
-a dashboard ends. A small file next to each lock names its holder. It is for people; only the lock
-decides.
+A starter takes the lock and passes it to its trainer as an open file. So the system releases it
+when the last process of the training exits, and not when the dashboard ends. A small file next to
+each lock names its holder, for users; only the lock decides.
 
-Programs that clean /tmp remove old files, and a lock on a removed file keeps nobody out. So holders
-of locks touch their files once in a while, and take those locks again whose files are gone in spite
-of that.
+Programs that clean /tmp remove old files, and a lock on a removed file excludes nobody. So holders
+touch their files from time to time, and take a lock again whose file is missing.
 """
 
 from __future__ import annotations
@@ -28,16 +26,16 @@ from gan_runtime.device_locks.host_devices import HostDevice
 from gan_runtime.device_locks.locks import Holder, folder
 from gan_runtime.records.states import Cause, Reason, cause
 
-# ---- locks that a process was handed, as its environment names them: 4=cpu,5=gpu=shared ----------
+# ---- inherited locks, as the environment names them: 4=cpu,5=gpu=shared --------------------------
 
 
-HANDED_VARIABLE = "GAN_RUNTIME_HELD_LOCKS"
+LOCKS_VARIABLE = "GAN_RUNTIME_HELD_LOCKS"
 _SHARED = "shared"
 
 
 @dataclass(frozen=True)
-class HeldLock:
-    """`number`: of the open file; `key`: the name of the lock; `is_shared`: with others."""
+class DeviceLock:
+    """`number`: file descriptor; `key`: the name of the lock; `is_shared`: with other holders."""
 
     number: int
     key: str
@@ -49,70 +47,67 @@ class HeldLock:
         return "=".join((str(self.number), self.key, *((_SHARED,) if self.is_shared else ())))
 
 
-def for_child(held: list[HeldLock]) -> str:
-    """For a child."""
-    return ",".join(lock.word for lock in held)
+def as_variable(open_locks: list[DeviceLock]) -> str:
+    """The value of LOCKS_VARIABLE for a child process."""
+    return ",".join(lock.word for lock in open_locks)
 
 
-def handed(environment: Mapping[str, str]) -> list[HeldLock]:
-    """The locks of this process.
-
-    Programs that it starts do not inherit them unless `pass_fds` names them.
+def inherited_locks(environment: Mapping[str, str]) -> list[DeviceLock]:
+    """The locks that this process has inherited. Programs that it starts inherit them only by
+    `pass_fds`.
     """
-    kept = []
-    for word in environment.get(HANDED_VARIABLE, "").split(","):
+    inherited = []
+    for word in environment.get(LOCKS_VARIABLE, "").split(","):
         number, _, rest = word.partition("=")
         key, _, how = rest.partition("=")
         if number.isdecimal() and key:
             try:
                 os.set_inheritable(int(number), False)
-            except OSError:  # begun by hand, in the environment of a trainer
+            except OSError:  # started by hand, in the environment of a trainer
                 continue
-            kept.append(HeldLock(int(number), key, how == _SHARED))
-    return kept
+            inherited.append(DeviceLock(int(number), key, how == _SHARED))
+    return inherited
 
 
-# ---- taking devices, and handing them to a trainer -----------------------------------------------
+# ---- taking devices, and passing them to a trainer -----------------------------------------------
 
 
 @dataclass
 class Claim:
-    """`devices`: those that were taken; none where `blockers` have too many of them, or `unknown`
-    says why none are listed.
+    """`devices`: the taken ones; empty where `blockers` have too many, or none are listed yet and
+    `unknown` says why.
 
-    `beside`: other open files for the child, by the environment variable that holds their number.
-    Leaving the claim closes what was not handed over.
+    `extra_files`: further open files for the child, by the environment variable of their number.
+    At the end of its block, the claim closes its files in this process.
     """
 
     devices: list[HostDevice] = field(default_factory=list)
-    held: list[HeldLock] = field(default_factory=list)
+    open_locks: list[DeviceLock] = field(default_factory=list)
     blockers: list[tuple[HostDevice, Holder | None]] = field(default_factory=list)
     holder: Holder = field(default_factory=Holder)
     unknown: str = ""
-    beside: dict[str, int] = field(default_factory=dict)
+    extra_files: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_taken(self) -> bool:
-        """Whether the devices are ours."""
+        """Whether the claim has its devices."""
         return bool(self.devices)
 
     def hand_over(self, environment: MutableMapping[str, str]) -> list[int]:
-        """Names the locks in the environment of a child; returns the files that it must inherit
+        """Adds the locks to the environment of a child; returns the files that it must inherit
         (`pass_fds`).
         """
-        environment[HANDED_VARIABLE] = for_child(self.held)
-        environment.update({variable: str(number) for variable, number in self.beside.items()})
+        environment[LOCKS_VARIABLE] = as_variable(self.open_locks)
+        environment.update({variable: str(number) for variable, number in self.extra_files.items()})
         return self._open_files()
 
     def started(self, pid: int) -> None:
-        """Names the trainer."""
+        """Adds the trainer to the holder files."""
         self.holder = self.holder.model_copy(update={"pid": pid})
         self.write_holders()
 
     def write_holders(self) -> None:
-        """Names the holder of the devices, and of those that they are parts of: who wants a whole
-        one then sees it.
-        """
+        """Names the holder of the devices, and of the whole devices that they are parts of."""
         for key in {key for device in self.devices for key in device.locks}:
             locks.write_holder(key, self.holder)
 
@@ -127,24 +122,24 @@ class Claim:
     ) -> None:
         for number in self._open_files():
             os.close(number)
-        self.held, self.beside = [], {}
+        self.open_locks, self.extra_files = [], {}
 
     def _open_files(self) -> list[int]:
-        return [*(lock.number for lock in self.held), *self.beside.values()]
+        return [*(lock.number for lock in self.open_locks), *self.extra_files.values()]
 
 
 def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
-    """Takes `count` of the devices, the first that are free, or none at all.
+    """Takes the first `count` free devices, or none at all.
 
     Raises:
-        DeviceLockError: locks cannot be kept on this host.
+        DeviceLockError: locks cannot be used on this host.
     """
     made = Claim(holder=who)
     try:
         for index, device in enumerate(devices):
             if len(made.devices) == count or len(made.devices) + len(devices) - index < count:
-                break  # no more are needed; or too few are left, and others may use them
-            blocker = _take(device, made.held)
+                break  # enough are taken, or too few are left
+            blocker = _take(device, made.open_locks)
             if blocker is None:
                 made.devices.append(device)
             else:
@@ -158,21 +153,19 @@ def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
     return made
 
 
-def _take(device: HostDevice, held: list[HeldLock]) -> str | None:
-    """Takes the locks of one device and adds them to `held`, or returns the key that somebody else
-    has.
-
-    The lock of what it is a part of is shared with the other parts.
+def _take(device: HostDevice, open_locks: list[DeviceLock]) -> str | None:
+    """Takes the locks of one device and adds them to `open_locks`, or returns the key of a lock of
+    another process. Parts of a device share the lock of the whole device.
     """
-    taken: list[HeldLock] = []
+    taken: list[DeviceLock] = []
     try:
         for key in device.locks:
             is_shared = key != device.key
             number = locks.take(key, is_shared)
             if number is None:
                 return key
-            taken.append(HeldLock(number, key, is_shared))
-        held += taken
+            taken.append(DeviceLock(number, key, is_shared))
+        open_locks += taken
         taken = []
         return None
     finally:
@@ -180,45 +173,44 @@ def _take(device: HostDevice, held: list[HeldLock]) -> str | None:
             os.close(lock.number)
 
 
-# ---- keeping locks where others find them --------------------------------------------------------
+# ---- refreshing locks ----------------------------------------------------------------------------
 
 
-ROUND_SECONDS = 600.0  # cleaners wait for hours or days
+REFRESH_SECONDS = 600.0  # programs that clean /tmp wait for hours or days
 
 
-def keep_in_place(held: list[HeldLock]) -> None:
-    """In a thread that ends with its process."""
-    if held:
+def start_refreshing(open_locks: list[DeviceLock]) -> None:
+    """Refreshes the locks in a thread that ends with its process."""
+    if open_locks:
         threading.Thread(
-            target=_keep_for_ever, args=(held,), name="device-locks", daemon=True
+            target=_refresh_for_ever, args=(open_locks,), name="device-locks", daemon=True
         ).start()
 
 
-def kept_in_place(held: list[HeldLock]) -> list[HeldLock]:
-    """The locks that are held afterwards.
-
-    One that somebody else has taken meanwhile is tried again the next time.
+def refresh(open_locks: list[DeviceLock]) -> list[DeviceLock]:
+    """Touches the files of the locks, and takes a lock again whose file is missing. Returns the
+    locks afterwards; one that another process has taken is tried again the next time.
     """
-    return [_kept_lock(lock) for lock in held]
+    return [_refresh_lock(lock) for lock in open_locks]
 
 
-def _keep_for_ever(held: list[HeldLock]) -> None:
+def _refresh_for_ever(open_locks: list[DeviceLock]) -> None:
     while True:
-        time.sleep(ROUND_SECONDS)
-        held = kept_in_place(held)
+        time.sleep(REFRESH_SECONDS)
+        open_locks = refresh(open_locks)
 
 
-def _kept_lock(lock: HeldLock) -> HeldLock:
+def _refresh_lock(lock: DeviceLock) -> DeviceLock:
     with contextlib.suppress(DeviceLockError, OSError):
         if not locks.is_in_place(lock.number, lock.key):
             number = locks.take(lock.key, lock.is_shared)
-            return lock if number is None else HeldLock(number, lock.key, lock.is_shared)
-        locks.freshen_lock(lock.number)
-        locks.freshen_holder(lock.key)
+            return lock if number is None else DeviceLock(number, lock.key, lock.is_shared)
+        locks.touch_lock(lock.number)
+        locks.touch_holder(lock.key)
     return lock
 
 
-# ---- what occupies each device -------------------------------------------------------------------
+# ---- the holder of each device -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -229,19 +221,19 @@ class Occupancy:
     holder: Holder | None
 
     def is_of(self, home: Path) -> bool:
-        """Whether a run of that home has it."""
+        """Whether a run of that home uses it."""
         return self.holder is not None and self.holder.home == str(home)
 
 
-def occupancies(patience_s: float = 0.0) -> list[Occupancy]:
-    """The devices of this host, and others that somebody has taken.
+def occupancies(timeout_s: float = 0.0) -> list[Occupancy]:
+    """The devices of this host, and others that have a holder.
 
-    `patience_s`: seconds to wait for the driver of its GPUs.
+    `timeout_s`: seconds to wait for the driver of the GPUs.
 
     Raises:
-        DeviceLockError: locks cannot be kept on this host.
+        DeviceLockError: locks cannot be used on this host.
     """
-    devices = {device.key: device for device in host_devices.of_host(patience_s)}
+    devices = {device.key: device for device in host_devices.of_host(timeout_s)}
     for path in sorted(folder().glob(f"*{locks.SUFFIX}")):
         key = path.name.removesuffix(locks.SUFFIX)
         if key not in devices and locks.is_taken(key):
@@ -250,13 +242,13 @@ def occupancies(patience_s: float = 0.0) -> list[Occupancy]:
 
 
 def occupant(key: str) -> Holder | None:
-    """Who has a device now; an empty holder where no file names one."""
+    """The holder of a device; an empty one where no file names it, None for a free device."""
     return (locks.read_holder(key) or Holder()) if locks.is_taken(key) else None
 
 
 def is_free(device: HostDevice) -> bool:
-    """Whether a training could take it now; where locks cannot be kept, its owner says why none
-    starts.
+    """Whether a training could take the device. True where locks cannot be used: the start of a
+    training then reports why.
     """
     try:
         return not any(map(locks.is_taken, device.locks))
@@ -264,10 +256,10 @@ def is_free(device: HostDevice) -> bool:
         return True
 
 
-# ---- whose a device is, as parts of sentences: who shows text of another home on a page escapes it
+# ---- the holder in a sentence: pages must escape text of another home ----------------------------
 
 
-def whose(holder: Holder | None, home: Path) -> str:
+def holder_text(holder: Holder | None, home: Path) -> str:
     """Such as "run quick-0007", "run quick-0007 of /data/gan" or "a training of ada".
 
     `home`: the home of the reader.
@@ -282,12 +274,11 @@ def whose(holder: Holder | None, home: Path) -> str:
     )
 
 
-def taken_elsewhere(claim: Claim, home: Path) -> Cause | None:
-    """Why a run of `home` waits: another home has its devices, or none are listed yet.
+def wait_cause(claim: Claim, home: Path) -> Cause | None:
+    """Why a run of `home` waits: another home uses its devices, or none are listed yet; None where
+    runs of the same home use them.
 
-    None where runs of its own have them.
-
-    It goes into the run's journal, which may be given away, so it names no folder and no user.
+    The cause is stored in the run's journal, which may be shared, so it names no folder or user.
     """
     if claim.unknown:
         return cause(Reason.DEVICES_UNKNOWN, message=claim.unknown)
@@ -296,17 +287,17 @@ def taken_elsewhere(claim: Claim, home: Path) -> Cause | None:
         for device, holder in claim.blockers
         if not holder or holder.home != str(home)
     ]
-    words = [
-        f"{device.label} ({_whose_in_short(holder)}{_since(holder)})" for device, holder in others
+    devices = [
+        f"{device.label} ({_anonymous_holder(holder)}{_since(holder)})" for device, holder in others
     ]
-    return cause(Reason.DEVICES_TAKEN, devices=", ".join(words)) if words else None
+    return cause(Reason.DEVICES_TAKEN, devices=", ".join(devices)) if devices else None
 
 
 def _since(holder: Holder | None) -> str:
     return f", since {holder.since:%Y-%m-%d %H:%M} UTC" if holder and holder.since else ""
 
 
-def _whose_in_short(holder: Holder | None) -> str:
+def _anonymous_holder(holder: Holder | None) -> str:
     if holder is None or not (holder.is_known or holder.user):
         return "another training"
     return (

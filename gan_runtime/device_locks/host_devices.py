@@ -1,9 +1,9 @@
-"""The devices of this host that a training takes for itself, found without a framework.
+"""The devices of this host that a training can take, listed without a framework.
 
 The CPU is one device, since a trainer uses all of its cores. Each GPU is one. A TPU is one: its
-library hands all chips of the host to the process that asks first. A TPU elsewhere is one by its
-address. The driver of the GPUs is asked in the background, so one that hangs does not hold up an
-owner between two ticks.
+library gives all chips of the host to the first process. A TPU on another machine is one, by its
+address. The driver of the GPUs is asked in the background, so that a driver that hangs does not
+block the owner of a home.
 """
 
 from __future__ import annotations
@@ -20,59 +20,58 @@ from dataclasses import dataclass
 
 from gan_runtime.spec import RunSpec
 
-# ---- what the driver says ------------------------------------------------------------------------
+# ---- the driver of the GPUs ----------------------------------------------------------------------
 
 
 PROGRAM = "nvidia-smi"
-LOOK_SECONDS = 20.0  # a driver that wakes up takes some
-AGAIN_SECONDS = 10.0  # from an answer that was none to the next question
-SILENT_SECONDS = 3.0  # from then on pages say that it does not answer
+ANSWER_SECONDS = 20.0  # a sleeping driver needs some
+RETRY_SECONDS = 10.0  # after a failure
+SILENT_SECONDS = 3.0  # after these, pages report that it does not answer
 
 
 @dataclass(frozen=True)
 class DriverAnswer:
-    """`gpus`: a line for each, such as "0, GPU-5a6e…, NVIDIA H200"; `listed`: the same list with
-    the MIG parts of each one below it.
+    """`gpus`: a line for each, such as "0, GPU-5a6e…, NVIDIA H200"; `parts`: the same list, each
+    with its MIG parts below it.
     """
 
     gpus: str
-    listed: str
+    parts: str
 
 
-NOTHING = DriverAnswer("", "")  # there is no driver, or it cannot say
+NO_ANSWER = DriverAnswer("", "")  # no driver, or it fails
 
 
 class Driver:
-    """Of one process.
-
-    Every method may be called from any thread. An answer is kept for good, a failure for a while.
+    """The driver, as this process sees it. Every method may be called from any thread. An answer
+    is stored for good, a failure for RETRY_SECONDS.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._changed = clock, threading.Condition()
-        self._answer: DriverAnswer | None = None  # None: it has never ended
-        self._asked_s: float | None = None  # since when it is being asked
+        self._answer: DriverAnswer | None = None  # None: it has never answered or failed
+        self._asked_s: float | None = None  # begin of the question that is open
         self._failed_s = float("-inf")
 
-    def answer(self, patience_s: float = 0.0) -> DriverAnswer | None:
-        """None until it has answered or failed. Waits at most `patience_s` seconds for that."""
+    def answer(self, timeout_s: float = 0.0) -> DriverAnswer | None:
+        """None until it has answered or failed; waits for that at most `timeout_s` seconds."""
         if shutil.which(PROGRAM) is None:
-            return NOTHING
+            return NO_ANSWER
         with self._changed:
             if (
-                self._answer in (None, NOTHING)
+                self._answer in (None, NO_ANSWER)
                 and self._asked_s is None
-                and self._clock() - self._failed_s >= AGAIN_SECONDS
+                and self._clock() - self._failed_s >= RETRY_SECONDS
             ):
                 self._asked_s = self._clock()
-                # A daemon, as a driver that hangs must not keep a process from ending.
+                # A daemon, as a driver that hangs must not prevent a process from ending.
                 threading.Thread(target=self._ask, name="gpu-driver", daemon=True).start()
-            self._changed.wait_for(lambda: self._asked_s is None, patience_s)
+            self._changed.wait_for(lambda: self._asked_s is None, timeout_s)
             return self._answer
 
     @property
     def is_silent(self) -> bool:
-        """Whether the first answer takes longer than is usual."""
+        """Whether the first answer takes longer than usual."""
         with self._changed:
             begin = self._asked_s
             return (
@@ -83,12 +82,12 @@ class Driver:
 
     def _ask(self) -> None:
         try:
-            said = _answer()
+            answer = _answer()
         except (OSError, subprocess.SubprocessError):
-            said = NOTHING
+            answer = NO_ANSWER
         with self._changed:
-            self._answer, self._asked_s = said, None
-            if said == NOTHING:
+            self._answer, self._asked_s = answer, None
+            if answer == NO_ANSWER:
                 self._failed_s = self._clock()
             self._changed.notify_all()
 
@@ -96,13 +95,13 @@ class Driver:
 def _answer() -> DriverAnswer:
     """Raises OSError, subprocess.SubprocessError."""
     gpus = _output("--query-gpu=index,uuid,name", "--format=csv,noheader")
-    return DriverAnswer(gpus, _output("--list-gpus")) if gpus else NOTHING
+    return DriverAnswer(gpus, _output("--list-gpus")) if gpus else NO_ANSWER
 
 
 def _output(*words: str) -> str:
     command = [PROGRAM, *words]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=LOOK_SECONDS, check=True
+        command, capture_output=True, text=True, timeout=ANSWER_SECONDS, check=True
     ).stdout
 
 
@@ -112,15 +111,15 @@ DRIVER = Driver()
 # ---- devices -------------------------------------------------------------------------------------
 
 
-NOT_YET_LISTED = "waiting for nvidia-smi, which has not yet said which GPUs this host has"
+GPUS_UNKNOWN = "waiting for nvidia-smi, which has not yet listed the GPUs of this host"
 
 
 @dataclass(frozen=True)
 class HostDevice:
-    """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: for people; `visible`: as
+    """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: in sentences; `visible`: as
     CUDA_VISIBLE_DEVICES names it.
 
-    `within`: keys of what it is a part of, which nobody may have as a whole meanwhile.
+    `within`: keys of the devices that it is a part of; nobody can take those as a whole meanwhile.
     """
 
     key: str
@@ -137,14 +136,14 @@ class HostDevice:
 
 CPU = HostDevice("cpu", "cpu", "CPU")
 TPU = HostDevice("tpu", "tpu", "TPU")
-ANY_GPU = HostDevice("gpu", "gpu", "GPU")  # where no driver tells them apart
+ANY_GPU = HostDevice("gpu", "gpu", "GPU")  # where no driver lists them
 
 
 def of_run(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], int]:
-    """Devices that a run may train on, and on how many of them it does; none until the driver has
-    listed them.
+    """Devices that a run may train on, and how many it needs; none until the driver has listed
+    them.
 
-    `spec`: None where its options cannot be read.
+    `spec`: None where the options cannot be read.
     """
     if accelerator == "cpu":
         return [CPU], 1
@@ -155,38 +154,35 @@ def of_run(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], in
 
 
 def why_unknown(accelerator: str) -> str:
-    """Why no devices are listed yet, where that takes longer than usual; else empty."""
-    return NOT_YET_LISTED if accelerator == "gpu" and DRIVER.is_silent else ""
+    """Why no devices are listed yet, once that takes longer than usual; else empty."""
+    return GPUS_UNKNOWN if accelerator == "gpu" and DRIVER.is_silent else ""
 
 
-def of_host(patience_s: float = 0.0) -> list[HostDevice]:
-    """Those of this host, found without a framework.
-
-    `patience_s`: seconds to wait for the driver of its GPUs.
-    """
+def of_host(timeout_s: float = 0.0) -> list[HostDevice]:
+    """The devices of this host. `timeout_s`: seconds to wait for the driver of the GPUs."""
     return [
         CPU,
-        *((_gpus(patience_s) and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))) or ()),
+        *((_gpus(timeout_s) and visible_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))) or ()),
     ]
 
 
-def visible_gpus(chosen: str | None) -> tuple[HostDevice, ...]:
-    """The GPUs that a trainer may see; none until the driver has listed them.
+def visible_gpus(selection: str | None) -> tuple[HostDevice, ...]:
+    """The GPUs that a trainer may use; none until the driver has listed them.
 
-    `chosen`: CUDA_VISIBLE_DEVICES, indexes as nvidia-smi counts them, or beginnings of UUIDs.
+    `selection`: CUDA_VISIBLE_DEVICES, indexes of nvidia-smi or prefixes of UUIDs.
     """
     gpus = _gpus()
     if gpus is None:
         return ()
     if not gpus:
         return (ANY_GPU,)
-    if chosen is None:
+    if selection is None:
         return gpus
-    visible: dict[HostDevice, None] = {}  # each once, also where it is named twice
-    for word in filter(None, (part.strip() for part in chosen.split(","))):
+    visible: dict[HostDevice, None] = {}  # without duplicates
+    for word in filter(None, (part.strip() for part in selection.split(","))):
         gpu = _named(word, gpus)
         if gpu is None:
-            break  # as CUDA does: what follows a device that is not there is not seen
+            break  # as CUDA does: an unknown device hides those after it
         visible[gpu] = None
     return tuple(visible) or (ANY_GPU,)
 
@@ -196,11 +192,11 @@ def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
         return gpus[int(word)] if int(word) < len(gpus) else None
     if not word.startswith("MIG-"):
         return next((gpu for gpu in gpus if gpu.visible.startswith(word)), None)
-    said = DRIVER.answer()
+    answer = DRIVER.answer()
     uuid, whole = next(
         (
             (part, gpu)
-            for part, gpu in read_parts(said.listed if said else "").items()
+            for part, gpu in read_parts(answer.parts if answer else "").items()
             if part.startswith(word)
         ),
         (word, ""),
@@ -210,7 +206,7 @@ def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
 
 
 def by_key(key: str) -> HostDevice:
-    """A device by the name of its lock, which may be one that only another home can see."""
+    """A device by the name of its lock; only another home may see it."""
     named = {device.key: device for device in (*of_host(), TPU, ANY_GPU)}
     if key in named:
         return named[key]
@@ -218,10 +214,10 @@ def by_key(key: str) -> HostDevice:
     return HostDevice(key, kind, f"{kind.upper()} {key.partition('-')[2]}")
 
 
-def _gpus(patience_s: float = 0.0) -> tuple[HostDevice, ...] | None:
+def _gpus(timeout_s: float = 0.0) -> tuple[HostDevice, ...] | None:
     """Empty where the driver fails, which is asked again later; None until it has answered."""
-    said = DRIVER.answer(patience_s)
-    return None if said is None else read_gpus(said.gpus)
+    answer = DRIVER.answer(timeout_s)
+    return None if answer is None else read_gpus(answer.gpus)
 
 
 def read_gpus(text: str) -> tuple[HostDevice, ...]:
@@ -234,10 +230,10 @@ def read_gpus(text: str) -> tuple[HostDevice, ...]:
 
 
 def read_parts(text: str) -> dict[str, str]:
-    """UUID of each MIG part, and that of its GPU.
+    """UUID of each MIG part → UUID of its GPU.
 
-    Out of lines such as "GPU 0: NVIDIA H200 (UUID: GPU-5a6e…)" and, below it, "  MIG 1g.18gb Device
-    0: (UUID: MIG-c738…)".
+    Read from lines such as "GPU 0: NVIDIA H200 (UUID: GPU-5a6e…)" and, below it, "  MIG 1g.18gb
+    Device 0: (UUID: MIG-c738…)".
     """
     parts, gpu = {}, ""
     for kind, uuid in re.findall(r"^\s*(GPU|MIG)\b.*\(UUID: ([^)]+)\)", text, flags=re.MULTILINE):

@@ -1,8 +1,8 @@
-"""The locks of devices: one file each, locked as long as a process holds it open, in one folder for
-all homes and users.
+"""The locks of devices: one file each, locked while a process has it open, in one folder for all
+homes and users.
 
-A file next to each lock names its holder. Only its own user can read it; others see the user and
-the time.
+A file next to each lock names its holder. Only its user can read it; others see the user and the
+time.
 """
 
 from __future__ import annotations
@@ -26,58 +26,57 @@ from gan_runtime.records.record import UtcTime
 
 FOLDER_VARIABLE = "GAN_RUNTIME_LOCKS"
 FOLDER_NAME = "gan-runtime-devices"
-FOR_EVERYBODY = 0o1777  # as /tmp: whoever made a file may remove it, and nobody else
-# Not $TMPDIR: two processes of one host may have two of it. /run/lock is emptied by a restart and
-# by nothing else.
+SHARED_MODE = 0o1777  # as /tmp: only the owner of a file may remove it
+# Not $TMPDIR, which may differ between two processes of a host. Only a restart empties /run/lock.
 SHARED = Path("/run/lock")
 ELSEWHERE = Path("/tmp")
 
 
 def folder() -> Path:
-    """Made if it is missing.
+    """The folder of the locks, created if it is missing.
 
     Raises:
-        DeviceLockError: it cannot be made, or is none that everybody may use.
+        DeviceLockError: it cannot be created, or is not open to all users.
     """
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    path = Path(chosen).expanduser() if chosen else default_folder()
+    setting = os.environ.get(FOLDER_VARIABLE)
+    path = Path(setting).expanduser() if setting else default_folder()
     try:
-        if chosen:
+        if setting:
             path.mkdir(parents=True, exist_ok=True)
         else:
-            _make_for_everybody(path)
+            _create_shared(path)
         status = path.lstat()
     except OSError as error:
         raise _folder_unusable(path, error.strerror or type(error).__name__) from None
-    is_shared = stat.S_IMODE(status.st_mode) == FOR_EVERYBODY
-    if not chosen and not (
+    is_shared = stat.S_IMODE(status.st_mode) == SHARED_MODE
+    if not setting and not (
         stat.S_ISDIR(status.st_mode) and (is_shared or status.st_uid == os.geteuid())
     ):
-        raise _folder_unusable(path, "it is no folder that everybody may use")
+        raise _folder_unusable(path, "it is not open to all users")
     return path
 
 
 def default_folder() -> Path:
     """The same for every process of the host."""
-    return (SHARED if _is_for_everybody(SHARED) else ELSEWHERE) / FOLDER_NAME
+    return (SHARED if _is_shared(SHARED) else ELSEWHERE) / FOLDER_NAME
 
 
-def _is_for_everybody(path: Path) -> bool:
+def _is_shared(path: Path) -> bool:
     with contextlib.suppress(OSError):
-        return stat.S_IMODE(path.stat().st_mode) == FOR_EVERYBODY
+        return stat.S_IMODE(path.stat().st_mode) == SHARED_MODE
     return False
 
 
-def _make_for_everybody(path: Path) -> None:
+def _create_shared(path: Path) -> None:
     with contextlib.suppress(FileExistsError):
         path.mkdir()
-        path.chmod(FOR_EVERYBODY)  # whatever the mask of this process
+        path.chmod(SHARED_MODE)  # regardless of the umask
 
 
 def _folder_unusable(path: Path, why: str) -> DeviceLockError:
     return DeviceLockError(
-        f"the locks of this host's devices cannot be kept in {path} ({why}): check that folder, or"
-        f" choose another one with {FOLDER_VARIABLE}, the same for all dashboards of this host."
+        f"the locks of this host's devices cannot be stored in {path} ({why}): check that folder,"
+        f" or set {FOLDER_VARIABLE} to another one, the same for all dashboards of this host."
     )
 
 
@@ -85,29 +84,25 @@ def _folder_unusable(path: Path, why: str) -> DeviceLockError:
 
 
 SUFFIX = ".lock"
-# Never written, so it is opened for reading; a link is not followed, a pipe does not block.
+# A lock file stays empty, so it is opened for reading. No link is followed, and no pipe blocks.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READABLE_BY_ALL = 0o444
 
 
 def take(key: str, shared: bool = False) -> int | None:
-    """The number of the open file that holds the lock; None: somebody else has it.
+    """The descriptor of the open file that holds the lock; None where another process holds it.
+    Programs that this process starts do not inherit it.
 
-    Closed when the process starts a program.
-
-    `shared`: together with others who share it, and with nobody who has it alone.
+    `shared`: together with other shared holders.
 
     Raises:
-        DeviceLockError: the lock cannot be made or opened.
+        DeviceLockError: the lock cannot be created or opened.
     """
     return _locked(folder() / f"{key}{SUFFIX}", fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
 
 
 def is_taken(key: str) -> bool:
-    """Whether somebody has it alone right now.
-
-    Shares it for a moment, so a `take` at that moment fails.
-    """
+    """Whether a process holds it exclusively. Shares it for a moment, when a `take` fails."""
     path = folder() / f"{key}{SUFFIX}"
     if not path.exists():
         return False
@@ -119,18 +114,17 @@ def is_taken(key: str) -> bool:
 
 
 def is_in_place(number: int, key: str) -> bool:
-    """Whether an open file of a lock is the one that others find.
-
-    Raises DeviceLockError, OSError.
+    """Whether the open file of a lock is still the file in the folder. Raises DeviceLockError,
+    OSError.
     """
-    return _still_there(number, folder() / f"{key}{SUFFIX}")
+    return _is_same_file(number, folder() / f"{key}{SUFFIX}")
 
 
-def freshen_lock(number: int) -> None:
+def touch_lock(number: int) -> None:
     """Touches the file of a held lock. Raises OSError."""
     try:
         os.utime(number)
-    except PermissionError:  # another user has made it: reading in it is all that is left
+    except PermissionError:  # of another user: reading updates its time of access
         os.pread(number, 1, 0)
 
 
@@ -139,7 +133,7 @@ def _locked(path: Path, how: int) -> int | None:
         number = _opened(path)
         try:
             fcntl.flock(number, how | fcntl.LOCK_NB)
-            if _still_there(number, path):
+            if _is_same_file(number, path):
                 return number
         except BlockingIOError:
             os.close(number)
@@ -147,7 +141,7 @@ def _locked(path: Path, how: int) -> int | None:
         except OSError as error:
             os.close(number)
             raise _lock_unusable(path, error) from None
-        os.close(number)  # somebody has removed the file meanwhile: a lock on it keeps nobody out
+        os.close(number)  # removed meanwhile: a lock on it excludes nobody
 
 
 def _opened(path: Path) -> int:
@@ -156,7 +150,7 @@ def _opened(path: Path) -> int:
             return os.open(path, _FLAGS)
         except FileNotFoundError:
             number = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, _READABLE_BY_ALL)
-            os.fchmod(number, _READABLE_BY_ALL)  # whatever the mask of this process
+            os.fchmod(number, _READABLE_BY_ALL)  # regardless of the umask
             return number
     except FileExistsError:
         return _opened(path)
@@ -164,7 +158,7 @@ def _opened(path: Path) -> int:
         raise _lock_unusable(path, error) from None
 
 
-def _still_there(number: int, path: Path) -> bool:
+def _is_same_file(number: int, path: Path) -> bool:
     try:
         return os.fstat(number).st_ino == path.stat().st_ino
     except FileNotFoundError:
@@ -173,21 +167,21 @@ def _still_there(number: int, path: Path) -> bool:
 
 def _lock_unusable(path: Path, error: OSError) -> DeviceLockError:
     return DeviceLockError(
-        f"the lock {path} of a device cannot be used ({error.strerror}): remove it, or ask whose"
-        " it is."
+        f"the lock {path} of a device cannot be used ({error.strerror}): remove it, or ask its"
+        " owner."
     )
 
 
-# ---- who holds a device --------------------------------------------------------------------------
+# ---- the holder of a device ----------------------------------------------------------------------
 
 
-LONGEST_HOLDER = 10_000  # bytes of such a file
+HOLDER_BYTES = 10_000  # bytes of such a file
 
 
 class Holder(BaseModel):
-    """A training; only its user where the rest may not be read; empty where no file names it.
+    """A training; only its user where the rest is not readable; empty where no file names it.
 
-    `home`: its folder; `pid`: of the trainer, once it is there.
+    `home`: its folder. `pid`: of the trainer, once it has started.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -201,34 +195,33 @@ class Holder(BaseModel):
 
     @property
     def is_known(self) -> bool:
-        """Whether it says which run it is."""
+        """Whether it names the run."""
         return bool(self.run_id)
 
 
 def write_holder(key: str, holder: Holder) -> None:
-    """Names the holder of a device. Where that cannot be written, the lock holds in any case."""
-    place = folder()
+    """Writes the holder of a device; the lock holds even where that fails."""
+    locks_folder = folder()
     with contextlib.suppress(OSError):
-        # Of a name that nobody can know beforehand: anybody may put files into this folder.
-        number, aside = tempfile.mkstemp(dir=place, prefix=".")
+        # An unpredictable name, since all users may write into this folder.
+        number, partial = tempfile.mkstemp(dir=locks_folder, prefix=".")
         try:
             with os.fdopen(number, "w", encoding="utf-8") as file:
                 file.write(holder.model_dump_json())
-            Path(aside).replace(place / f"{key}.{os.geteuid()}.json")
+            Path(partial).replace(locks_folder / f"{key}.{os.geteuid()}.json")
         except OSError:
-            Path(aside).unlink(missing_ok=True)
+            Path(partial).unlink(missing_ok=True)
 
 
-def freshen_holder(key: str) -> None:
+def touch_holder(key: str) -> None:
     """Touches the file of this user that names the holder."""
     with contextlib.suppress(OSError):
         os.utime(folder() / f"{key}.{os.geteuid()}.json", follow_symlinks=False)
 
 
 def read_holder(key: str) -> Holder | None:
-    """Who took the device last; None where no file names one.
-
-    Only the lock says whether it is still taken.
+    """The last holder of the device; None where no file names one. Only the lock shows whether the
+    device is still in use.
     """
     newest: tuple[float, Path, int] | None = None
     for path in folder().glob(f"{key}.*.json"):
@@ -248,7 +241,7 @@ def read_holder(key: str) -> Holder | None:
 def _own_holder(path: Path) -> Holder | None:
     try:
         with path.open("rb") as file:
-            return Holder.model_validate_json(file.read(LONGEST_HOLDER))
+            return Holder.model_validate_json(file.read(HOLDER_BYTES))
     except (OSError, ValidationError):
         return None
 

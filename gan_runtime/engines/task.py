@@ -10,7 +10,7 @@ from typing import Any
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.catalog import WorkloadEntry
-from gan_runtime.data.contract import ChosenFields, DataSet
+from gan_runtime.data.contract import DataSet, FieldSelection
 from gan_runtime.engines.contract import AVERAGE
 from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Program, Workload
@@ -117,7 +117,7 @@ def data_for_workload(spec: RunSpec, data: DataSet) -> DataSet:
     Raises:
         DatasetError: they do not fit the workload; the message gives the reason.
     """
-    return ChosenFields(data, spec.entry.reads(spec.of_workload, data.fields))
+    return FieldSelection(data, spec.entry.reads(spec.of_workload, data.fields))
 
 
 # ---- networks that an engine refuses -------------------------------------------------------------

@@ -107,7 +107,7 @@ def parsed(declared: Evaluation, values: Mapping[str, Any]) -> Any:
     """
     names = options.of(declared.options)
     valid = {name: value for name, value in values.items() if name in names}
-    record, errors = options.tried(declared.options.model_validate, valid, names)
+    record, errors = options.build_valid(declared.options.model_validate, valid, names)
     allowed = ", ".join(names) or "none"
     errors += [
         FieldError(

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.errors import RunStateError, SurfaceError
 from gan_runtime.base.fields import Fields
+from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.catalog.evaluation import Evaluation
@@ -217,7 +217,7 @@ def compute(subject: Subject) -> EvaluationResult:
     from gan_runtime.engines.tf import process as tf_process
 
     tf_process.keep_jax_out()
-    keep_scikit_learn_out()
+    block_scikit_learn()
     run, size = subject.run, subject.options.size
     states, spec = checkpoints.load_snapshots(run.snapshots), run.spec()
     data = data_for_workload(spec, loading.load(spec.dataset, subject.home))

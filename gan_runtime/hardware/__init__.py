@@ -1,1 +1,1 @@
-"""What this host offers: devices, processors, presets, and the settings of frameworks."""
+"""This host: its devices, its processor, and the presets that fit it."""

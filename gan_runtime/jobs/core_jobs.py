@@ -17,7 +17,7 @@ from gan_runtime import pictures
 from gan_runtime.base.errors import FieldError, SpecError
 from gan_runtime.base.fields import class_names
 from gan_runtime.data import loading, preparations, uploads
-from gan_runtime.data.preparations import PREPARATIONS, Asked
+from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobRequest, JobSnapshot
 from gan_runtime.jobs.job import ON_THE_CPU, Job, Task, as_document
@@ -52,7 +52,7 @@ class ImageRequest:
     checkpoint: Which = "newest"
 
 
-def check_preparation(_: Home, request: Asked) -> None:
+def check_preparation(_: Home, request: PreparationRequest) -> None:
     """Checks all that needs no reading of the source. Raises DatasetError, SpecError."""
     request.check()
 
@@ -89,7 +89,7 @@ JOBS = (
         PREPARE,
         "Prepare a data set",
         "gan_runtime.jobs.core_jobs:prepare",
-        options=Asked,
+        options=PreparationRequest,
         check=check_preparation,
         same=("name",),
         busy="data set {name} is being prepared",
@@ -99,7 +99,7 @@ JOBS = (
         SURVEY,
         "Survey images",
         "gan_runtime.jobs.core_jobs:survey",
-        options=Asked,
+        options=PreparationRequest,
         check=check_preparation,
     ),
     Job(
@@ -116,7 +116,7 @@ JOBS = (
 # ---- data sets -----------------------------------------------------------------------------------
 
 
-def request_preparation(home: Home, request: Asked, actor: str) -> JobDir:
+def request_preparation(home: Home, request: PreparationRequest, actor: str) -> JobDir:
     """A job that prepares a data set. Downloaded sets have the name of their preparation.
 
     Raises:
@@ -125,16 +125,16 @@ def request_preparation(home: Home, request: Asked, actor: str) -> JobDir:
         HomeError: the home cannot be written.
     """
     name = request.set_name if request.preparation in PREPARATIONS else request.name
-    named = Asked(request.preparation, name, request.source, request.options)
+    named = PreparationRequest(request.preparation, name, request.source, request.options)
     return job_queue.request(home, PREPARE, named, actor)
 
 
-def preview_of(preparation: str, source: Path, options: Mapping[str, Any]) -> Asked:
+def preview_of(preparation: str, source: Path, options: Mapping[str, Any]) -> PreparationRequest:
     """The request to survey images with these options."""
-    return Asked(preparation, PREVIEW, source, dict(options))
+    return PreparationRequest(preparation, PREVIEW, source, dict(options))
 
 
-def newest_survey(home: Home, request: Asked) -> JobSnapshot | None:
+def newest_survey(home: Home, request: PreparationRequest) -> JobSnapshot | None:
     """The newest job that surveys these images with these options; None before the first."""
     return job_queue.newest(home, SURVEY, **as_document(request))
 
@@ -157,7 +157,7 @@ def job_for(home: Home, dataset: str) -> str:
         return live.job.job_id
     if loading.availability(dataset, home).ready:
         return ""
-    return request_preparation(home, Asked(dataset), OF_A_RUN).job_id
+    return request_preparation(home, PreparationRequest(dataset), OF_A_RUN).job_id
 
 
 def name_of(request: JobRequest) -> str:
@@ -173,7 +173,7 @@ def prepare(task: Task) -> dict[str, Any]:
     request = _preparation(task.options)
     preparations.prepare(task.home, request, task.progress, task.work, task.past_cancelling)
     if request.source is not None:
-        uploads.done_with(task.home, request.source)
+        uploads.remove_source(task.home, request.source)
     name = request.set_name
     return {
         "name": name,
@@ -195,9 +195,9 @@ def survey(task: Task) -> dict[str, Any]:
     }
 
 
-def _preparation(options: dict[str, Any]) -> Asked:
+def _preparation(options: dict[str, Any]) -> PreparationRequest:
     source = Path(options["source"]) if options["source"] else None
-    return Asked(options["preparation"], options["name"], source, options["options"])
+    return PreparationRequest(options["preparation"], options["name"], source, options["options"])
 
 
 # ---- images of a run -----------------------------------------------------------------------------

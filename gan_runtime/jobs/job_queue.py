@@ -22,10 +22,9 @@ from typing import Any
 from filelock import FileLock, Timeout
 from pydantic_core import PydanticSerializationError
 
-from gan_runtime.base import disk
-from gan_runtime.base.deadlines import Patience
+from gan_runtime.base import disk, framework_settings
 from gan_runtime.base.errors import GanRuntimeError, HomeError, JobError, quoted
-from gan_runtime.hardware import framework_settings
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.jobs.folder import End, JobDir, JobRequest, JobSnapshot
 from gan_runtime.jobs.job import Job, as_document, job_named, jobs
 from gan_runtime.records import processes, run_files
@@ -90,7 +89,7 @@ def start(job: JobDir) -> None:
                 stdout=output,
                 stderr=output,
                 env={
-                    **processes.environment(framework_settings.pinned(os.environ)),
+                    **processes.environment(framework_settings.clean_environment(os.environ)),
                     **(declared.environment if declared is not None else {}),
                 },
                 start_new_session=True,
@@ -217,7 +216,7 @@ class JobSupervisor:
     """
 
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
-        self._home, self._patience = home, Patience(clock)
+        self._home, self._timer = home, StateTimer(clock)
         self._open: list[JobDir] = []  # without an end
         self._logged: dict[str, str] = {}  # job → the reason that was logged last
 
@@ -247,7 +246,7 @@ class JobSupervisor:
         if snapshot.end is not None:
             self._write_end(job, snapshot.end)
         elif snapshot.state == "running" and job.stop_file.exists():
-            if self._patience.seconds("cancel", job.job_id, True) > GRACE_SECONDS:
+            if self._timer.seconds("cancel", job.job_id, True) > GRACE_SECONDS:
                 signal_group(job, signal.SIGKILL)
         elif snapshot.state == "waiting" and (not turn or turn not in busy):
             start(job)
@@ -264,7 +263,7 @@ class JobSupervisor:
         """Reads the folder of jobs only after it has changed: each request changes it."""
         with contextlib.suppress(FileNotFoundError):
             changed_ns = self._home.jobs.stat().st_mtime_ns
-            if self._patience.seconds("jobs", "", changed_ns) < SETTLED_SECONDS:
+            if self._timer.seconds("jobs", "", changed_ns) < SETTLED_SECONDS:
                 self._open = [job for job in job_dirs(self._home) if job.end() is None]
 
     def _write_end(self, job: JobDir, end: End) -> None:

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from gan_runtime.base import disk
+from gan_runtime.base import disk, framework_settings
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.hardware import framework_settings
 from gan_runtime.jobs.folder import End, JobDir
 from gan_runtime.jobs.job import Cancelled, Task, Work, cancelled, jobs
 from gan_runtime.records import processes
@@ -57,7 +56,7 @@ def _run(job: JobDir) -> End:
             return End(state="cancelled", reason=cancelled(request.kind))
         for folder in (job.work, job.results):
             folder.mkdir(exist_ok=True)
-        with disk.told_when_full(job.work):
+        with disk.full_disk_as_home_error(job.work):
             result = _work(jobs()[request.kind].work)(task)
         return End(state="finished", reason="done", result=result)
     except Cancelled:

@@ -199,7 +199,7 @@ def _npz_arrays(file: int, kinds: Kinds, most_bytes: int) -> dict[str, NDArray[A
     Raises PictureError; its message is the end of a sentence.
     """
     try:
-        with zip_directory.opened(file, len(kinds)) as members:
+        with zip_directory.open_zip(file, len(kinds)) as members:
             _check_members(members, kinds, most_bytes)
             return {name: _array(members.read(f"{name}.npy"), name, kinds[name]) for name in kinds}
     except PictureError:

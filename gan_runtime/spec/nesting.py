@@ -109,7 +109,7 @@ def _error(name: str, value: Any, workload: str, shared: Mapping[str, Option]) -
     if owners and workload not in owners:
         return _of_another(name, owners, workload)
     dotted = {plain: f"{workload}.{plain}" if "." in name else plain for plain in own}
-    return options.unknown(name, {**{plain: plain for plain in shared}, **dotted})
+    return options.unknown_option(name, {**{plain: plain for plain in shared}, **dotted})
 
 
 def _flattened(values: Mapping[str, Any], workload: str) -> Iterator[tuple[str, Any]]:

@@ -109,11 +109,11 @@ class RunSpec(
         errors, own, shared = nested.errors, None, nested.shared
         if entry is not None:
             shared = {**entry.defaults, **shared}
-            own, own_errors = options.tried(
+            own, own_errors = options.build_valid(
                 entry.options.model_validate, nested.own, options.of(entry.options)
             )
             errors += own_errors
-        spec, shared_errors = options.tried(
+        spec, shared_errors = options.build_valid(
             lambda valid: check_options({**valid, "of_workload": own}), shared, cls.options()
         )
         errors += shared_errors
@@ -122,7 +122,7 @@ class RunSpec(
         rules = (*spec_rules.RULES, *(entry.rules if entry else ()))
         all_options = cls.options(spec.workload)
         errors += [
-            FieldError(error.field, options.labelled(error.message, all_options[error.field]))
+            FieldError(error.field, options.with_label(error.message, all_options[error.field]))
             for error in spec_rules.broken(valid, rules)
         ]
         if errors:

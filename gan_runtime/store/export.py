@@ -15,7 +15,7 @@ from typing import Literal
 
 import duckdb
 
-from gan_runtime.base import output_files
+from gan_runtime.base import disk
 from gan_runtime.base.errors import ExportError
 from gan_runtime.store import database_file, queries
 from gan_runtime.store.queries.outputs import OLD_KIND
@@ -48,10 +48,10 @@ def export(
         **_specs(store, run_ids, folder),
     }
     try:
-        output_files.check(writers, overwrite)
+        disk.check_targets(writers, overwrite)
         for path, write in writers.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with output_files.whole_file(path, overwrite) as temporary:
+            with disk.whole_target(path, overwrite) as temporary:
                 write(temporary)
         return list(writers)
     except (OSError, duckdb.IOException) as error:

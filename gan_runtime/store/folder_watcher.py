@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.records.home import Home
@@ -128,7 +128,7 @@ class JobIngestor:
     """Reads the background jobs of a home into the database; for one thread at a time."""
 
     def __init__(self, home: Home, store: Store, clock: Clock) -> None:
-        self._home, self._store, self._patience = home, store, Patience(clock)
+        self._home, self._store, self._timer = home, store, StateTimer(clock)
         self._rows: dict[str, Row] = {
             row[0]: row for row in store.rows("SELECT * FROM ingest.jobs")
         }
@@ -151,7 +151,7 @@ class JobIngestor:
     def _may_be_new(self) -> bool:
         """A new or deleted job changes the time of jobs/."""
         changed_ns = self._home.jobs.stat().st_mtime_ns if self._home.jobs.is_dir() else 0
-        return self._patience.seconds("jobs", "", changed_ns) < SETTLING_SECONDS
+        return self._timer.seconds("jobs", "", changed_ns) < SETTLING_SECONDS
 
     def _is_open(self, job: JobDir) -> bool:
         """Until the row has the written end: that of a dead job is derived before it is written."""

@@ -320,7 +320,7 @@ def store_of(home: Home, runs: list[RunDir] | None = None) -> Store:
 
     For a process that does not own results.duckdb; it writes no file of the home.
     """
-    with disk.told_when_full(Path(tempfile.gettempdir())):  # of DuckDB's temporary files
+    with disk.full_disk_as_home_error(Path(tempfile.gettempdir())):  # of DuckDB's temporary files
         store = Store()
         ingestor = Ingestor(home, store)
         if runs is None:

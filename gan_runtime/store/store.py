@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from gan_runtime.base.errors import QueryError, StoreDamagedError
-from gan_runtime.base.output_files import FORMULA_BEGINNINGS
+from gan_runtime.base.formats import FORMULA_BEGINNINGS
 from gan_runtime.store import database_file, user_sql
 from gan_runtime.store.concurrency import Made, QueryCache, ReopenBarrier
 from gan_runtime.store.record_tables import TABLES, RecordTables

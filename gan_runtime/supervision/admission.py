@@ -23,7 +23,7 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
-from gan_runtime.hardware import host_presets
+from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import core_jobs, job_queue
 from gan_runtime.jobs.folder import JobSnapshot
@@ -136,7 +136,7 @@ def _tried(ask: Callable[[], Result], field: str, wrong: list[FieldError]) -> Re
 
 def _warnings(spec: RunSpec, host: Host, memory_bytes: float | None) -> tuple[str, ...]:
     too_large = TOO_LITTLE_MEMORY if (memory_bytes or 0.0) > host.memory_bytes else ""
-    return tuple(filter(None, (host_presets.caution(spec), too_large)))
+    return tuple(filter(None, (machine.precision_warning(spec), too_large)))
 
 
 # ---- dependencies --------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gan_runtime.base import disk
-from gan_runtime.data import mnist
+from gan_runtime.base import disk, framework_settings
 from gan_runtime.records.home import BIN, Home, is_run_name
 from gan_runtime.store import database_file
 from gan_runtime.store.folder_watcher import Clock
@@ -115,7 +114,7 @@ class DiskUsage:
 
     def _keras_cache(self, before: Mapping[Path, tuple[Entries, int]]) -> int:
         with contextlib.suppress(RuntimeError):  # the user has no home folder
-            return sum(self._each(mnist.keras_cache(), before).values())
+            return sum(self._each(framework_settings.keras_cache(), before).values())
         return 0
 
     def _each(self, parent: Path, before: Mapping[Path, tuple[Entries, int]]) -> dict[Path, int]:

@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError, JournalError
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.data import uploads
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import image_files, journal, processes
@@ -73,7 +73,7 @@ def clean_home(home: Home) -> None:
     """Removes leftover files of a home; called by a new owner."""
     for path in home.path.glob(f"{home.database.name}.new-*"):
         _remove(path)
-    uploads.forget_old(home)
+    uploads.remove_old(home)
     now = _now(home.runs)
     for path in [*home.runs.glob(".*-*"), *home.data.glob(".*-*"), *home.jobs.glob(".*-*")]:
         if path.name.startswith(".deleted-") or (
@@ -167,12 +167,12 @@ class StallDetection:
     """Detects runs whose journal has nothing new for much longer than a usual call takes."""
 
     def __init__(self, store: Store, clock: Clock = time.monotonic) -> None:
-        self._store, self._patience = store, Patience(clock)
+        self._store, self._timer = store, StateTimer(clock)
         self._stalled: set[tuple[str, int]] = set()  # run and attempt
 
     def news(self, run: RunDir, attempt: int) -> Event | None:
         """A warning once a run has stalled, and a note when it continues."""
-        silent_s = self._patience.seconds("still", run.run_id, (attempt, _written_bytes(run)))
+        silent_s = self._timer.seconds("still", run.run_id, (attempt, _written_bytes(run)))
         if (run.run_id, attempt) in self._stalled:
             if silent_s < LEAST_STALL_SECONDS:
                 self._stalled.discard((run.run_id, attempt))
@@ -224,7 +224,7 @@ class AutoResume:
     """Resumes lost runs whose options request it; the journal counts how often."""
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
-        self._home, self._store, self._patience = home, store, Patience(clock)
+        self._home, self._store, self._timer = home, store, StateTimer(clock)
         self._lost: list[tuple[RunDir, int]] = []
         self._given_up: set[tuple[str, int]] = set()  # run and attempt
 
@@ -252,7 +252,7 @@ class AutoResume:
         acted = False
         for run, attempt in list(self._lost):
             times = times_resumed(run)
-            waited = self._patience.seconds("lost", run.run_id, attempt)
+            waited = self._timer.seconds("lost", run.run_id, attempt)
             if times == len(PAUSES_SECONDS) or waited >= PAUSES_SECONDS[times]:
                 self._lost.remove((run, attempt))
                 acted |= self._resume(run, attempt, times)

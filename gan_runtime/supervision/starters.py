@@ -16,8 +16,8 @@ import psutil
 
 from gan_runtime import device_locks
 from gan_runtime.base import cluster
-from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import DeviceLockError, JournalError, SpecError
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal, processes, run_files
@@ -98,9 +98,9 @@ class LocalStarter:
     Runs on a cluster are supervised through their journals.
     """
 
-    def __init__(self, patience: Patience, module: str = processes.TRAINER) -> None:
+    def __init__(self, timer: StateTimer, module: str = processes.TRAINER) -> None:
         """`module`: of a trainer."""
-        self._patience, self._module = patience, module
+        self._timer, self._module = timer, module
         self._children: dict[str, _Child] = {}
         self._with_own_gpus: set[tuple[str, int]] = set()
 
@@ -126,7 +126,7 @@ class LocalStarter:
                 undo.push(claim)
                 number = processes.take_start_lock(run, attempt.number, processes.boot())
                 undo.pop_all()
-            claim.beside = {} if number is None else {processes.HANDED_VARIABLE: number}
+            claim.extra_files = {} if number is None else {processes.HANDED_VARIABLE: number}
         return claim
 
     def is_alone(self, attempt: Attempt) -> bool:
@@ -183,13 +183,13 @@ class LocalStarter:
         if identity is None:
             if self.never_began(attempt):
                 return False
-            waited = self._patience.seconds("handshake", run.run_id, attempt.number)
+            waited = self._timer.seconds("handshake", run.run_id, attempt.number)
             return waited < HANDSHAKE_SECONDS or bool(_in_process_table(attempt))
         if _is_elsewhere(identity):
             with contextlib.suppress(JournalError):  # the ingestor quarantines the run
                 # Without what this owner writes, such as that the run has stalled.
                 stats = {**run.journal_stats(), run.supervisor_journal.name: None}
-                return self._patience.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
+                return self._timer.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
             return True
         return _process(identity) is not None
 
@@ -202,7 +202,7 @@ class LocalStarter:
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
         """See Starter."""
-        if self._patience.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
+        if self._timer.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
             self.end(attempt)
             return True
         process = _trainer(attempt)

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gan_runtime.base import disk, output_files
+from gan_runtime.base import disk
 from gan_runtime.base.errors import (
     HomeError,
     StoreDamagedError,
@@ -55,7 +55,7 @@ def quarantine(database: Path, kind: StoreKind) -> Path:
         HomeError: the folder does not allow it; nothing is changed.
     """
     if not database.is_dir() or database.is_symlink():
-        output_files.check([database], overwrite=True)
+        disk.check_targets([database], overwrite=True)
     target = _free_name(database, kind)
     try:
         if wal(database).exists():  # first, as DuckDB would replay it into the file that comes next
@@ -275,12 +275,12 @@ def rebuild(home: Home) -> Rebuilt:
         regular file.
     """
     home.prepare()
-    output_files.check([home.database], overwrite=True)
+    disk.check_targets([home.database], overwrite=True)
     lock = owner.acquire(home)
     new = home.database.with_name(f"{home.database.name}.new-{os.getpid()}")
     try:
         problem = _problem(home.database)
-        with disk.told_when_full(home.path):
+        with disk.full_disk_as_home_error(home.path):
             rows = _build(home, new)
         damaged = None if problem is None else quarantine(home.database, problem)
         # DuckDB would replay the old file's log into the new one.

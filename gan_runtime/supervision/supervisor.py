@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 
 from gan_runtime import device_locks
-from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.device_locks import Claim
 from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records import journal
@@ -51,7 +51,7 @@ class Supervisor:
             ingestor,
             grace_seconds,
         )
-        self._starter: Starter = starter or LocalStarter(Patience(clock))
+        self._starter: Starter = starter or LocalStarter(StateTimer(clock))
         self._jobs = JobSupervisor(home, clock)
         self._stalls, self._auto_resume = (
             StallDetection(store, clock),
@@ -63,7 +63,7 @@ class Supervisor:
         self._noted: dict[tuple[str, int], Cause] = {}  # waiting run and attempt → last cause
         # Ended attempts whose processes must exit, including those of an earlier owner.
         self._leaving = {live.key: live for live in recovery.orphans(home, self._starter)}
-        self._patience = Patience(clock)
+        self._timer = StateTimer(clock)
         self._turns_of_jobs: set[str] = set()
         self._without_store: LiveInJournals | None = None  # while the database does not answer
         # Read again only after news.
@@ -203,7 +203,7 @@ class Supervisor:
             busy.add(live.accelerator)
         if claim.is_taken:
             return True
-        return self._note_wait(live, device_locks.taken_elsewhere(claim, self._home.path.resolve()))
+        return self._note_wait(live, device_locks.wait_cause(claim, self._home.path.resolve()))
 
     def _note_wait(self, live: LiveRun, why: Cause | None) -> bool:
         """Logs once for each training of another home that has the devices."""
@@ -220,7 +220,7 @@ class Supervisor:
         """Kills processes that outlive their ended attempt by LEAVING_SECONDS."""
         for key, live in list(self._leaving.items()):
             if (
-                self._patience.seconds(f"leaving {live.attempt}", live.run.run_id, key)
+                self._timer.seconds(f"leaving {live.attempt}", live.run.run_id, key)
                 > LEAVING_SECONDS
             ):
                 del self._leaving[key]

@@ -13,9 +13,9 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from gan_runtime import catalog
-from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.errors import CheckpointError, DatasetError, quoted
 from gan_runtime.base.fields import class_names
+from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Engine
@@ -156,7 +156,7 @@ def of_run(run: RunDir, home: Home, which: Which = "newest") -> Trained:
     spec = run.spec().model_copy(update=ONE_REPLICA)
     check_data(run, home)
     checkpoint = checkpoints.load(run.checkpoints, which)
-    keep_scikit_learn_out()
+    block_scikit_learn()
     entry = catalog.engine(spec.engine)
     importlib.import_module(entry.flags).set_flags(spec, CPU)  # before anything loads the framework
     data = data_for_workload(spec, loading.load(spec.dataset, home))

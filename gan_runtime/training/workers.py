@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from gan_runtime.base import cluster
-from gan_runtime.base.cluster import Place
-from gan_runtime.device_locks import handed
+from gan_runtime.base.cluster import WorkerRank
+from gan_runtime.device_locks import inherited_locks
 from gan_runtime.engines.contract import WorkerSeconds
 from gan_runtime.records import journal, processes
 from gan_runtime.records.journal import JournalWriter, StatusChange
@@ -35,7 +35,7 @@ STRAGGLER_FACTOR = 1.5
 
 @dataclass(frozen=True)
 class _LaunchedWorker:
-    place: Place
+    place: WorkerRank
     process: subprocess.Popen[bytes]
 
     @property
@@ -75,11 +75,11 @@ def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_La
     addresses = cluster.free_addresses(spec.workers)
     command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
     # Workers inherit the locks: one that outlives this process still uses its device.
-    devices = [lock.number for lock in handed(os.environ)]
+    devices = [lock.number for lock in inherited_locks(os.environ)]
     locks = [*devices, *processes.handed_start_locks(os.environ)]
     return [
         _LaunchedWorker(
-            Place(rank, spec.workers),
+            WorkerRank(rank, spec.workers),
             subprocess.Popen(
                 [*command, str(rank)],
                 env=environment(spec, accelerator, addresses, rank, dict(os.environ)),

@@ -24,7 +24,6 @@ from benchmarks.faults.harm import Harm
 from benchmarks.faults.kinds import KINDS, TOYS, WITH_TENSORFLOW, kind_of
 from benchmarks.faults.scenario import Reference, Result
 from benchmarks.faults.stage import Stage, UntrueError
-from gan_runtime.hardware import hosts
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import AttemptStart, Chunk, Scalars, StatusChange
@@ -67,7 +66,7 @@ def test_what_is_kept_says_which_program_was_tried(
     monkeypatch.setattr(faults, "RESULTS", tmp_path / "faults.jsonl")
     faults.keep([Result(7, "kill_all", "", ("finished",), (), 1.0)], Namespace(scenarios=1), 1.0)
     machine = json.loads((tmp_path / "faults.jsonl").read_text().splitlines()[0])
-    assert machine["commit"] == hosts.facts()["commit"]
+    assert machine["commit"] == machine.facts()["commit"]
     assert machine["uncommitted_changes"] == conditions.changed_since_commit()
 
 

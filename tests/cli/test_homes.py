@@ -131,7 +131,7 @@ def test_a_disk_that_runs_full_is_named_by_its_folder(
     before = contents(Home(trained))
     monkeypatch.setattr(Ingestor, "catch_up", full)
     monkeypatch.setattr(Ingestor, "catch_up_run", full)
-    sentence = "the disk of {} is full: make space on it; what was to be written there is lost."
+    sentence = "the disk of {} is full: free space on it. Unsaved data was lost."
     assert refused(command("rebuild", home=trained)) == sentence.format(trained)
     assert refused(command("runs", home=trained)) == sentence.format(tempfile.gettempdir())
     assert contents(Home(trained)) == before
@@ -193,7 +193,7 @@ def test_a_home_has_one_owner(home: Home) -> None:
 def test_a_home_whose_lock_cannot_be_written_says_so_and_has_no_owner(home: Home) -> None:
     home.owner_lock.mkdir()
     with pytest.raises(
-        HomeError, match=r"\.owner\.lock cannot be written \(Is a directory\): look after its disk"
+        HomeError, match=r"\.owner\.lock cannot be written \(Is a directory\): check the disk"
     ):
         owner.acquire(home)
     assert owner.holder(home) is None

@@ -100,10 +100,7 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
                 " leave it out, or use workload=mlp_gan."
             ),
         ),
-        (
-            ["--set", "epochs"],
-            "--set 'epochs' has no '=': write key=value, such as epochs=3.",
-        ),
+        (["--set", "epochs"], "--set 'epochs' has no '=': write key=value, such as epochs=3."),
         (
             ["--spec", "/no/such.json"],
             (
@@ -216,7 +213,7 @@ def test_an_empty_data_folder_is_refused(
     place: Path, command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
-    assert "but no mnist images are there" in refused(command("train", "--preset", "paper"))
+    assert "but has no mnist images" in refused(command("train", "--preset", "paper"))
     assert not place.exists()
 
 
@@ -227,5 +224,5 @@ def test_an_unreadable_idx_file_is_refused(
     (tmp_path / "mnist").mkdir()
     (tmp_path / "mnist/train-images-idx3-ubyte").write_bytes(b"no images at all")
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
-    assert "does not start like an IDX file" in refused(command("train", "--preset", "paper"))
+    assert "has no IDX header" in refused(command("train", "--preset", "paper"))
     assert not place.exists()

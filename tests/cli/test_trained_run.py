@@ -160,7 +160,7 @@ def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
     words = ["export", "run-0001", "--to", str(tmp_path / "out"), "--format", "csv"]
     assert command(*words, home=trained).exit_code == 0
     (tmp_path / "out/specs/run-0001/spec.json").write_text("mine")
-    assert "runs.csv exists already: choose another place, or give --overwrite." in refused(
+    assert "runs.csv exists already: choose another path, or add --overwrite." in refused(
         command(*words, home=trained)
     )
     (tmp_path / "out/runs.csv").unlink()
@@ -235,7 +235,7 @@ def test_generate_is_refused_where_its_picture_cannot_be(
     picture = tmp_path / "grid.png"
     picture.write_bytes(b"mine")
     for out, sentence in {
-        picture: f"{picture} exists already: choose another place, or give --overwrite.",
+        picture: f"{picture} exists already: choose another path, or add --overwrite.",
         tmp_path / "grid.gif": (
             f"{tmp_path}/grid.gif does not end in .png or .npz: choose another name."
         ),

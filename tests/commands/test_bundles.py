@@ -413,7 +413,7 @@ def test_a_bundle_that_does_not_fit_on_the_disk_blames_the_disk(
     with (
         files_end_at(100),
         pytest.raises(
-            HomeError, match=r"runs cannot be written \(File too large\): look after its disk"
+            HomeError, match=r"runs cannot be written \(File too large\): check the disk"
         ),
     ):
         bundles.unpack(tmp_path / "one.zip", other)
@@ -563,10 +563,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "one pixel high": (lambda: _film(truth=WIDE, predicted=WIDE), "a frame has 5000 × 1 pixels"),
     "another mask": (lambda: _film(mask=FILM.mask[1:]), "its mask does not fit its films"),
-    "steps back": (
-        lambda: _film(steps=FILM.steps[::-1]),
-        "its steps are not those of a rollout",
-    ),
+    "steps back": (lambda: _film(steps=FILM.steps[::-1]), "its steps are not those of a rollout"),
     "steps beyond all": (
         lambda: _film(steps=np.array([0, 2**63 - 1, -(2**63), 3])),
         "its steps are not those of a rollout",
@@ -676,7 +673,7 @@ def test_an_existing_file_is_replaced_only_when_told_so(ended: RunDir, tmp_path:
     target = tmp_path / "one.zip"
     target.write_text("my thesis")
     with pytest.raises(
-        TargetError, match=r"one\.zip exists already: choose another place, or give --overwrite"
+        TargetError, match=r"one\.zip exists already: choose another path, or add --overwrite"
     ):
         bundles.pack([ended], target)
     assert target.read_text() == "my thesis"
@@ -691,7 +688,7 @@ def test_what_is_no_plain_file_is_never_replaced(ended: RunDir, tmp_path: Path) 
     (tmp_path / "link").symlink_to("/dev/null")
     for name, kind in (("pipe", "a named pipe"), ("folder", "a folder"), ("link", "a link")):
         with pytest.raises(
-            TargetError, match=f"{name} is {kind}, not a plain file: choose another place"
+            TargetError, match=f"{name} is {kind}, not a plain file: choose another path"
         ):
             bundles.pack([ended], tmp_path / name, overwrite=True)
     assert (tmp_path / "pipe").is_fifo()

@@ -57,7 +57,7 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
     with (
         files_end_at(0),
         pytest.raises(
-            HomeError, match=r"spec\.json cannot be written \(File too large\): look after its disk"
+            HomeError, match=r"spec\.json cannot be written \(File too large\): check the disk"
         ),
     ):
         ask(home, host).submit(RunSpec())
@@ -112,9 +112,9 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
     with pytest.raises(RunStateError) as refused:
         ask_of(imported).resume(imported.run_id)
     assert (
-        str(refused.value) == "run quick-0001 has no checkpoint to resume from: train its"
-        f" options again with `{command_line()} train --spec {imported.spec_path} --home"
-        f" {home.path}`."
+        str(refused.value)
+        == "run quick-0001 has no checkpoint to resume from: train its options again with"
+        f" `{command_line()} train --spec {imported.spec_path} --home {home.path}`."
     )
     assert imported.supervisor_journal.read_bytes() == before
 
@@ -170,7 +170,7 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
     with pytest.raises(
         HomeError,
         match=(
-            rf"the disk of {home.path} has 3 MB left, but resuming the run needs 20 MB: make"
+            rf"the disk of {home.path} has 3 MB left, but resuming the run needs 20 MB: free"
             r" space"
         ),
     ):

@@ -17,7 +17,7 @@ from gan_runtime.base.errors import (
     UnknownRunError,
 )
 from gan_runtime.data import preparations
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.jobs import core_jobs, job_queue
 from gan_runtime.jobs.core_jobs import ImageRequest
 from gan_runtime.jobs.folder import JobDir
@@ -101,11 +101,7 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
             "checkpoint is 'best', but run run-0002 has newest: use one of them.",
         ),
         (ImageRequest("run-0004"), SpecError, "workload is 'of-tomorrow', but allowed is "),
-        (
-            ImageRequest("run-0005"),
-            DatasetError,
-            "no data set is called 'gone', there are digits, ",
-        ),
+        (ImageRequest("run-0005"), DatasetError, "there is no data set 'gone', only digits, "),
     ],
 )
 def test_what_cannot_be_made_is_refused_and_leaves_nothing(
@@ -131,7 +127,9 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     source = home.path / "photos.zip"
     source.write_bytes(own_pictures.noise(4))
     form = {"pixels": "28", "color": "grey"}
-    preparations.prepare(home, Asked("pictures", "photos", source, form), lambda *_: None)
+    preparations.prepare(
+        home, PreparationRequest("pictures", "photos", source, form), lambda *_: None
+    )
     run = with_checkpoint(new_run("run-0001", **CONDITIONAL, dataset="photos"), 7)
     host = journal.HostFacts(facts={run_folder.DATA_FACT: "a" * 64})
     journal.append(run.trainer_journal(), 1, host)

@@ -23,7 +23,7 @@ from dashboard.frame import access, upload_body
 from dashboard.frame.upload_spool import UploadSpool
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import uploads
-from gan_runtime.data.uploads import Dropped
+from gan_runtime.data.uploads import Upload
 from gan_runtime.records.home import HOME_VARIABLE, Home
 
 FILE_ID = "0b0e9a3c-1111-4222-8333-444455556666"
@@ -121,7 +121,7 @@ def test_a_file_of_a_viewer_gets_neither_to_the_disk_nor_to_streamlit(
     home: Home, ask: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     monkeypatch.setattr(access, "others_reach_it", lambda: True)
-    uploads.keep(home, FILE_ID, b"an operator's")
+    uploads.store(home, FILE_ID, b"an operator's")
     assert ask(method, BODY % (b"file", CONTENT)) == (403, f"{access.VIEW_ONLY}\n")
     assert uploads.place(home, FILE_ID).read_bytes() == b"an operator's"
 
@@ -161,9 +161,9 @@ def test_a_full_disk_is_told(
 # ---- from files to a source ----------------------------------------------------------------------
 
 
-def dropped(home: Home, file_id: str, name: str, content: bytes = b"x") -> Dropped:
-    uploads.keep(home, file_id, content)
-    return Dropped(file_id, name)
+def dropped(home: Home, file_id: str, name: str, content: bytes = b"x") -> Upload:
+    uploads.store(home, file_id, content)
+    return Upload(file_id, name)
 
 
 def test_a_zip_keeps_its_name_and_pictures_become_a_folder(home: Home) -> None:
@@ -179,7 +179,7 @@ def test_a_zip_keeps_its_name_and_pictures_become_a_folder(home: Home) -> None:
         "00002-cat.png": b"2",
     }
     assert uploads.as_source(home, pictures) == folder
-    uploads.done_with(home, zipped)
+    uploads.remove_source(home, zipped)
     assert not uploads.place(home, "a").exists()
 
 
@@ -211,26 +211,26 @@ def test_a_zip_is_known_by_its_contents(home: Home) -> None:
     content = b"PK\3\4 and more"
     named = dropped(home, "a", "photos.zip?download=1", content)
     assert uploads.as_source(home, [named]).read_bytes() == content
-    with pytest.raises(DatasetError, match=r"drop either one \.zip or several pictures"):
+    with pytest.raises(DatasetError, match=r"upload either one \.zip or several images"):
         uploads.as_source(home, [named, dropped(home, "b", "b.png")])
 
 
 def test_a_zip_among_pictures_and_a_file_that_is_gone_are_told(home: Home) -> None:
-    with pytest.raises(DatasetError, match=r"drop either one \.zip or several pictures"):
+    with pytest.raises(DatasetError, match=r"upload either one \.zip or several images"):
         uploads.as_source(home, [dropped(home, "a", "a.zip"), dropped(home, "b", "b.png")])
-    with pytest.raises(DatasetError, match=r"gone\.zip is no longer here: drop it again\."):
-        uploads.as_source(home, [Dropped("c", "gone.zip")])
+    with pytest.raises(DatasetError, match=r"the upload gone\.zip has expired: upload it again\."):
+        uploads.as_source(home, [Upload("c", "gone.zip")])
 
 
 def test_what_nobody_fetched_for_two_days_is_forgotten_and_folders_of_people_stay(
     home: Home, tmp_path: Path
 ) -> None:
     for file_id in ("old", "new"):
-        uploads.keep(home, file_id, b"x")
+        uploads.store(home, file_id, b"x")
     os.utime(uploads.place(home, "old").parent, (0, 0))
-    uploads.forget_old(home)
+    uploads.remove_old(home)
     assert [path.name for path in (home.jobs / uploads.FOLDER).iterdir()] == ["new"]
-    uploads.done_with(home, tmp_path)
+    uploads.remove_source(home, tmp_path)
     assert tmp_path.exists()
     with pytest.raises(ValueError, match="is no id of a file"):
         uploads.place(home, "../runs")

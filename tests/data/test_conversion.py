@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gan_runtime.data.conversion import NotUsableError, Target, converted
+from gan_runtime.data.conversion import NotUsableError, Target, convert
 from tests.data.conftest import BLUE, GREEN, RED, encoded
 
 SQUARE = Target(pixels=32, channels=3, ground=0, cropped=True)
@@ -20,7 +20,7 @@ WHOLE = Target(pixels=32, channels=3, ground=255, cropped=False)
 
 
 def row(content: bytes, target: Target = SQUARE) -> np.ndarray:
-    return converted(io.BytesIO(content), target).pixels
+    return convert(io.BytesIO(content), target).pixels
 
 
 def refused(content: bytes, target: Target = SQUARE) -> tuple[str, str]:
@@ -152,13 +152,13 @@ def test_a_file_that_is_cut_off_is_damaged(form: str) -> None:
     kind, reason = refused(content[: len(content) // 2])
     assert (kind, reason) in {
         ("damaged", "it is damaged"),
-        ("no picture", "it is no JPEG, PNG or WebP picture"),
+        ("no image", "it is no JPEG, PNG or WebP image"),
     }
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", encoded(form="GIF"), encoded(form="BMP")])
 def test_other_files_are_no_pictures(content: bytes) -> None:
-    assert refused(content) == ("no picture", "it is no JPEG, PNG or WebP picture")
+    assert refused(content) == ("no image", "it is no JPEG, PNG or WebP image")
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")

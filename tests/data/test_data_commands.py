@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gan_runtime.cli.app import app
-from gan_runtime.data import pictures, prepared
+from gan_runtime.data import images, prepared
 from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, RED, Pack, encoded
@@ -53,14 +53,14 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
             "data set photos is ready: 5 training rows, 0 held out. Train on it with `train"
             " --set dataset=photos`."
         ),
-        "1 file left out: damaged 1 (dogs/torn.png).",
+        "1 file skipped: damaged 1 (dogs/torn.png).",
         "Converted: resized 5.",
         "class  training  held out",
         "cats   3            0       ",
         "dogs   2            0       ",
         "skipped        why          ",
         "dogs/torn.png  it is damaged",
-        f"The first rows are drawn in {prepared.drawn(home, 'photos')}.",
+        f"The first rows are drawn in {prepared.first_rows_image(home, 'photos')}.",
     ]
     shown = run("show", "photos").stdout
     for part in (
@@ -100,7 +100,7 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pictures, "converted", interrupted)
+    monkeypatch.setattr(images, "convert", interrupted)
     ended = prepare("--preview")
     assert (ended.exit_code, ended.stdout, ended.stderr) == (
         1,

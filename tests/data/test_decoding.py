@@ -14,8 +14,8 @@ import pytest
 from PIL import Image, ImageCms
 
 from gan_runtime.data import preparations
-from gan_runtime.data.conversion import Converted, NotUsableError, Target, converted
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.conversion import ConvertedImage, NotUsableError, Target, convert
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.data.summary import Survey
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
 from tests.support import icc_profiles
@@ -24,8 +24,8 @@ SQUARE = Target(pixels=32, channels=3, ground=0, cropped=True)
 IGNORED = "unreadable metadata ignored"
 
 
-def made(content: bytes, target: Target = SQUARE) -> Converted:
-    return converted(io.BytesIO(content), target)
+def made(content: bytes, target: Target = SQUARE) -> ConvertedImage:
+    return convert(io.BytesIO(content), target)
 
 
 def quarters(form: str = "PNG", **options: object) -> bytes:
@@ -223,7 +223,9 @@ def surveyed(spread: Pack) -> Callable[..., Survey]:
     """Looks through files as grey pictures of 28 × 28."""
 
     def look(files: dict[str, bytes], color: str = "grey") -> Survey:
-        asked = Asked("pictures", "deep", spread(files), {"pixels": "28", "color": color})
+        asked = PreparationRequest(
+            "pictures", "deep", spread(files), {"pixels": "28", "color": color}
+        )
         return preparations.survey(asked, lambda *_: None)
 
     return look
@@ -248,8 +250,8 @@ def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_pictures(
     assert seen.summary.converted[f"{bits} bits in 16 to 8"] == 2
     assert seen.summary.warnings == (
         (
-            f"No value of the 16-bit pictures is above {brightest:,}: they are read as {bits} bits,"
-            f" so that white is {white:,}."
+            f"No value of the 16-bit images is above {brightest:,}. They are read as {bits} bits,"
+            f" with white at {white:,}."
         ),
     )
 
@@ -268,4 +270,4 @@ def test_colors_of_sixteen_bits_are_read_and_of_fewer_bits_refused(
     assert set(surveyed({"a.png": deep_colors(51_400)}, "rgb").grid.ravel()) == {200}
     seen = surveyed({"a.png": deep_colors(4_000), "b.png": encoded(RED)}, "rgb")
     [skip] = seen.summary.skipped.first
-    assert skip.reason.startswith("it has 12 bits in 16-bit colors, of which the upper 8 are read")
+    assert skip.reason.startswith("it has 12 bits in 16-bit colors, and only the upper 8 are read")

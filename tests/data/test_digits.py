@@ -6,11 +6,11 @@ import numpy as np
 import sklearn.datasets
 
 from gan_runtime import catalog
-from gan_runtime.data import digits, loading
+from gan_runtime.data import builtin_sets, loading
 
 
 def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
-    data = digits.load()
+    data = builtin_sets.load_digits()
     assert data.resident["images"].shape == (1_797, 28, 28, 1)
     assert data.resident["images"].dtype == np.uint8
     assert (data.resident["images"].min(), data.resident["images"].max()) == (0, 255)
@@ -20,8 +20,13 @@ def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
 
 def test_digits_are_those_of_scikit_learn_enlarged() -> None:
     inner = (
-        digits.load()
-        .resident["images"][:, digits.MARGIN : -digits.MARGIN, digits.MARGIN : -digits.MARGIN, 0]
+        builtin_sets.load_digits()
+        .resident["images"][
+            :,
+            builtin_sets.MARGIN : -builtin_sets.MARGIN,
+            builtin_sets.MARGIN : -builtin_sets.MARGIN,
+            0,
+        ]
         .astype(np.float32)
     )
     made_small = (
@@ -35,7 +40,7 @@ def test_digits_are_those_of_scikit_learn_enlarged() -> None:
 
 
 def test_digits_keep_a_black_margin_as_mnist_has() -> None:
-    images = digits.load().resident["images"][..., 0]
+    images = builtin_sets.load_digits().resident["images"][..., 0]
     assert not images[:, :2].any()
     assert not images[:, -2:].any()
     assert not images[:, :, :2].any()
@@ -49,20 +54,20 @@ def test_digits_are_at_hand_without_reading_anything() -> None:
 
 
 def test_digits_know_which_digit_each_picture_is() -> None:
-    data = digits.load()
+    data = builtin_sets.load_digits()
     assert np.array_equal(data.resident["labels"], sklearn.datasets.load_digits().target)
     assert data.fields["labels"].classes == tuple("0123456789")
     assert data.fields == catalog.DATASETS["digits"].fields
 
 
 def test_all_digits_are_trained_on_so_the_held_out_ones_are_among_them() -> None:
-    data = digits.load()
+    data = builtin_sets.load_digits()
     assert (data.rows, data.held_out) == (1_797, 0)
     assert np.array_equal(data.read_held_out(5)["images"], data.resident["images"][:5])
 
 
 def test_rows_are_read_by_their_numbers_in_the_order_asked_for() -> None:
-    data = digits.load()
+    data = builtin_sets.load_digits()
     rows = data.read(np.array([7, 3, 7]))
     assert list(rows) == ["images", "labels"]
     assert rows["labels"].tolist() == [7, 3, 7]

@@ -13,7 +13,7 @@ import pytest
 from gan_runtime.base.errors import DatasetError, RunStateError, SpecError
 from gan_runtime.base.fields import IMAGES, LABELS, labels, needed, pair_fields, pictures
 from gan_runtime.data import loading, preparations, prepared
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -31,7 +31,9 @@ def prepare(home: Home, spread: Pack) -> Prepare:
 
     def make(**options: str) -> None:
         folder: Path = spread({f"{number}.png": encoded(RED) for number in range(8)})
-        preparations.prepare(home, Asked("pictures", "photos", folder, options), lambda *_: None)
+        preparations.prepare(
+            home, PreparationRequest("pictures", "photos", folder, options), lambda *_: None
+        )
 
     return make
 

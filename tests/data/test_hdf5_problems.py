@@ -30,7 +30,7 @@ def refusal(path: Path) -> str:
 
 
 def energies(path: Path) -> np.ndarray:
-    with hdf5_files.opened(path) as file:
+    with hdf5_files.open_file(path) as file:
         column = hdf5_files.column(file, "energy", ())
         return hdf5_files.read(file, column, 0, len(column))
 
@@ -38,7 +38,7 @@ def energies(path: Path) -> np.ndarray:
 @pytest.mark.parametrize(
     ("content", "cause", "remedy"),
     [
-        (b"", "empty", "fetch it again"),
+        (b"", "empty", "download it again"),
         (
             b"\n <!DOCTYPE HTML><title>Sign in</title>",
             "no HDF5 file but a web page",
@@ -59,7 +59,7 @@ def energies(path: Path) -> np.ndarray:
         ),
         (
             b"\0\x05\x16\x07\0\x02\0\0Mac OS X",
-            "no HDF5 file but what macOS stores about another file",
+            "no HDF5 file but metadata of macOS about another file",
             "without ._",
         ),
         (
@@ -67,8 +67,8 @@ def energies(path: Path) -> np.ndarray:
             "no HDF5 file but a pointer of Git LFS",
             "git lfs pull",
         ),
-        (bytes(4_096), "no HDF5 file but only zeros at its beginning", "fetch it again"),
-        (b"energy,angle\n1,2\n", "no HDF5 file, whatever its name ends in", "give the right one"),
+        (bytes(4_096), "no HDF5 file but a file of zeros", "download it again"),
+        (b"energy,angle\n1,2\n", "no HDF5 file", "give the right one"),
     ],
 )
 def test_a_file_of_another_kind_is_called_what_it_is(
@@ -86,8 +86,8 @@ def test_a_download_that_has_not_finished_says_how_much_is_there(tmp_path: Path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     assert (
-        refusal(path) == "run.h5 is cut short, as a download or a copy did not finish: "
-        f"it has {len(whole) // 2:,} of {len(whole):,} bytes, so fetch it again."
+        refusal(path)
+        == f"run.h5 is incomplete, {len(whole) // 2:,} of {len(whole):,} bytes: download it again."
     )
 
 
@@ -97,8 +97,7 @@ def test_a_file_that_another_program_writes_is_not_called_damaged(tmp_path: Path
         fcntl.flock(writer, fcntl.LOCK_EX)  # as HDF5 takes it for a writer
         assert (
             refusal(path)
-            == "run.h5 is open for writing in another program: close it there, or wait until it is"
-            " written."
+            == "run.h5 is open for writing in another program: close it there, or wait."
         )
 
 
@@ -131,7 +130,7 @@ def test_a_filter_that_is_not_installed_is_named(tmp_path: Path, code: int, name
         h5py.h5d.create(file.id, b"energy", h5py.h5t.IEEE_F64LE, space, packed)
     said = refusal(path)
     assert said.startswith(
-        f"run.h5: its energy is packed with the filter {named}, which is not installed here"
+        f"run.h5: its energy needs the filter {named}, which is not installed here"
     )
     assert "h5repack -f GZIP=4" in said
     assert "HDF5_PLUGIN_PATH" in said
@@ -145,8 +144,9 @@ def test_a_block_that_cannot_be_unpacked_says_where_and_why(tmp_path: Path) -> N
     content[block.byte_offset : block.byte_offset + block.size] = bytes(block.size)
     path.write_bytes(content)
     assert (
-        refusal(path) == "run.h5 is damaged: its energy cannot be read from row 0 on "
-        "(filter returned failure during read): fetch it again."
+        refusal(path)
+        == "run.h5 is damaged: its energy cannot be read from row 0 on (filter returned failure"
+        " during read): download it again."
     )
 
 
@@ -175,10 +175,10 @@ def test_a_single_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 
 
 def test_what_holds_no_hdf5_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="holds no HDF5 file: give an HDF5 file"):
+    with pytest.raises(DatasetError, match="has no HDF5 file: give an HDF5 file"):
         hdf5_files.source_of(tmp_path)
     (tmp_path / "2019").mkdir()
-    with pytest.raises(DatasetError, match=r"holds no HDF5 file \(no file 1\): give an HDF5 file"):
+    with pytest.raises(DatasetError, match=r"has no HDF5 file \(no file 1\): give an HDF5 file"):
         hdf5_files.source_of(tmp_path)
     with pytest.raises(DatasetError, match=r"cannot be read \(No such file or directory\)"):
         hdf5_files.source_of(tmp_path / "gone")

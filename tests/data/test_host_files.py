@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import mnist, uploads
-from gan_runtime.data.uploads import Offered
+from gan_runtime.data import builtin_sets, uploads
+from gan_runtime.data.uploads import OfferedFiles
 from tests.support.plain_user import without_rights
 
 
@@ -29,25 +29,25 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def sentence(given: str) -> str:
     with pytest.raises(DatasetError) as refused:
-        uploads.chosen(given)
+        uploads.path_of(given)
     return str(refused.value)
 
 
 @pytest.mark.usefixtures("root")
 def test_folders_and_zips_are_offered() -> None:
-    offered = uploads.offered()
+    offered = uploads.offered_files()
     assert offered.names == ["birds.ZIP", "mnist", "photos", "photos/cats", "photos/more.zip"]
     assert offered.problems == []
 
 
 def test_a_download_with_a_query_in_its_name_is_offered(root: Path) -> None:
     (root / "dataset_3_1.hdf5?download=1").touch()
-    assert "dataset_3_1.hdf5?download=1" in uploads.offered((".h5", ".hdf5")).names
+    assert "dataset_3_1.hdf5?download=1" in uploads.offered_files((".h5", ".hdf5")).names
 
 
 def test_what_is_offered_can_be_chosen(root: Path) -> None:
-    names = uploads.offered().names
-    assert [uploads.chosen(name) for name in names] == [root / name for name in names]
+    names = uploads.offered_files().names
+    assert [uploads.path_of(name) for name in names] == [root / name for name in names]
 
 
 @pytest.mark.parametrize(
@@ -56,35 +56,31 @@ def test_what_is_offered_can_be_chosen(root: Path) -> None:
 def test_nothing_outside_of_it_can_be_chosen(root: Path, given: str) -> None:
     assert (
         sentence(given)
-        == f"{given!r} leads out of {root} (GAN_DATA_DIR): put the files below {root}, or drop them"
-        " into the browser."
+        == f"{given!r} is outside of {root} (GAN_DATA_DIR): put the files below {root}, or upload"
+        " them in the browser."
     )
 
 
 @pytest.mark.parametrize("given", ["none.zip", "x" * 300, "a\0b"])
 def test_what_is_not_there_is_told(root: Path, given: str) -> None:
-    assert sentence(given).startswith("there is no '")
-    assert sentence(given).endswith(
-        f" in {root}: put the files below {root}, or drop them into the browser."
-    )
+    assert sentence(given).startswith(f"{root} has no '")
+    assert sentence(given).endswith(f": put the files below {root}, or upload them in the browser.")
 
 
 def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
     (root / os.fsdecode(b"\xff")).mkdir()
-    denied = (
-        "cannot be read (Permission denied): give the user of the dashboard the right to read it."
-    )
+    denied = "cannot be read (Permission denied): give the user of the dashboard read permission."
     with without_rights(root / "photos"):
-        offered = uploads.offered()
+        offered = uploads.offered_files()
         assert sentence("photos/cats") == f"{root}/photos/cats {denied}"
     assert offered.names == ["birds.ZIP", "mnist", "photos"]
     assert offered.problems == [
         f"{root}/photos {denied}",
-        f"{root}/? cannot be offered: its name is not text in UTF-8. Rename it.",
+        f"{root}/? cannot be listed, since its name is not UTF-8: rename it.",
     ]
     with without_rights(root):
-        assert uploads.offered() == Offered([], [f"{root} {denied}"])
-        for look in (mnist.availability, mnist.fields, mnist.load):
+        assert uploads.offered_files() == OfferedFiles([], [f"{root} {denied}"])
+        for look in (builtin_sets.availability, builtin_sets.fields, builtin_sets.load):
             with pytest.raises(
                 DatasetError,
                 match=r"data/mnist cannot be read \(Permission denied\): give this user",
@@ -94,16 +90,16 @@ def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
         without_rights(root.parent),
         pytest.raises(DatasetError, match=r"which cannot be read \(Permission"),
     ):
-        mnist.availability("mnist")
+        builtin_sets.availability("mnist")
 
 
 def test_without_the_variable_nothing_is_offered(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
-    assert uploads.offered() == Offered()
+    assert uploads.offered_files() == OfferedFiles()
     assert sentence("x").startswith("GAN_DATA_DIR is not set: set it to a folder of data")
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "none"))
-    [problem] = uploads.offered().problems
+    [problem] = uploads.offered_files().problems
     assert "which is not a folder" in problem
     assert "which is not a folder" in sentence("x")

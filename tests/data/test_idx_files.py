@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import idx, loading
+from gan_runtime.data import idx_files, loading
 from tests.data.idx_files import TRAIN, WriteIdx, noise, pictures
 
 
@@ -24,8 +24,8 @@ def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx
         loading.availability("mnist")
     assert (
         str(refused.value)
-        == f"{path} is not a readable IDX image file (it does not start like an IDX file): "
-        "download it again, or point GAN_DATA_DIR elsewhere."
+        == f"{path} is not a readable IDX image file (it has no IDX header): download it again, or"
+        " set GAN_DATA_DIR to another folder."
     )
 
 
@@ -39,11 +39,14 @@ def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx
         (b"\0\0\x0b\3" + bytes(12), "its pixels are 16-bit integers"),
         (
             b"\0\0\x08\1" + bytes(12),
-            r"it has 1 dimensions, but images have 3\): check that images and labels",
+            r"it has 1 dimensions, but images have 3\): check that the names of images and labels",
         ),
         (b"PK\3\4" + bytes(40), r"it is a zip file\): unpack it"),
         (b"BZh9" + bytes(40), r"it is packed with bzip2\): unpack it"),
-        (b"\n<!DOCTYPE html><title>Sign in</title>", r"it is a web page\): the link led to a page"),
+        (
+            b"\n<!DOCTYPE html><title>Sign in</title>",
+            r"it is a web page\): the link led to a web page",
+        ),
         (b"", r"it is empty\): download it again"),
     ],
     ids=["floats", "integers", "labels", "zip", "bzip2", "web page", "empty"],
@@ -76,7 +79,7 @@ def test_the_contents_say_whether_a_file_is_packed(
 def test_a_file_cut_within_its_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
     path = write_idx(folder / TRAIN, pictures(3))
     path.write_bytes(path.read_bytes()[:10])
-    with pytest.raises(DatasetError, match="it holds only 10 bytes"):
+    with pytest.raises(DatasetError, match="it has only 10 bytes"):
         loading.availability("mnist")
 
 
@@ -90,7 +93,7 @@ def test_a_file_with_too_few_or_too_many_bytes_is_refused(
     with pytest.raises(
         DatasetError,
         match=(
-            f"its header promises 2352 bytes of pixels, but {'more' if missing < 0 else 2351}"
+            f"its header declares 2352 bytes of pixels, but {'more' if missing < 0 else 2351}"
             " follow"
         ),
     ):
@@ -140,7 +143,7 @@ def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(
     for look in (loading.availability, loading.load):
         with pytest.raises(
             DatasetError,
-            match=rf"its header promises {count * 784} bytes of pixels, but (more|\d+) follow",
+            match=rf"its header declares {count * 784} bytes of pixels, but (more|\d+) follow",
         ):
             look("mnist")
 
@@ -152,11 +155,11 @@ def test_a_file_that_grows_without_end_is_read_no_further_than_its_header_promis
     (folder / (TRAIN + ".gz")).write_bytes(gzip.compress(header + bytes(300_000_000), 1))
     tracemalloc.start()
     with pytest.raises(
-        DatasetError, match="its header promises 1568 bytes of pixels, but more follow"
+        DatasetError, match="its header declares 1568 bytes of pixels, but more follow"
     ):
         loading.load("mnist")
     with pytest.raises(
-        DatasetError, match="its header promises 1568 bytes of pixels, but more follow"
+        DatasetError, match="its header declares 1568 bytes of pixels, but more follow"
     ):
         loading.availability("mnist")
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
@@ -169,7 +172,7 @@ def test_a_sparse_file_of_many_gigabytes_is_refused_unread(folder: Path) -> None
         file.truncate(16 + 25_000_000 * 784)
     for look in (loading.availability, loading.load):
         with pytest.raises(
-            DatasetError, match="its header promises 20 GB of pixels, more than fit into memory"
+            DatasetError, match=r"its header declares 19\.6 GB of pixels, more than memory holds"
         ):
             look("mnist")
 
@@ -202,20 +205,19 @@ def test_images_of_another_size_are_refused(folder: Path, write_idx: WriteIdx) -
         loading.load("mnist")
     assert (
         str(refused.value)
-        == f"{path} holds 3 images of 32 × 32 pixels, but 28 × 28 is needed: use the original"
-        " files."
+        == f"{path} has 3 images of 32 × 32 pixels, but 28 × 28 is needed: use the original files."
     )
 
 
 def test_a_file_without_images_is_refused(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TRAIN, pictures(0))
-    with pytest.raises(DatasetError, match="holds 0 images"):
+    with pytest.raises(DatasetError, match="has 0 images"):
         loading.availability("mnist")
 
 
 def test_a_missing_file_is_no_readable_idx_file(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="No such file or directory"):
-        idx.read(tmp_path / "none")
+        idx_files.read(tmp_path / "none")
 
 
 def test_a_folder_that_is_not_there_is_named(
@@ -236,7 +238,7 @@ def test_an_empty_folder_says_which_file_belongs_where(folder: Path) -> None:
         loading.load("mnist")
     assert (
         str(refused.value)
-        == f"GAN_DATA_DIR is '{folder}', but no mnist images are there: put train-images-idx3-ubyte"
-        f" (.gz or not) into {folder / 'mnist'}, or unset GAN_DATA_DIR to use Keras' cache or"
-        " its download."
+        == f"GAN_DATA_DIR is '{folder}', but has no mnist images: put train-images-idx3-ubyte (.gz"
+        f" or not) into {folder / 'mnist'}, or unset GAN_DATA_DIR to use Keras' cache or"
+        " download."
     )

@@ -11,7 +11,7 @@ import pytest
 
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, SpecError
-from gan_runtime.data import loading, mnist
+from gan_runtime.data import builtin_sets, loading
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
@@ -37,7 +37,7 @@ def test_only_test_files_are_used_and_said_so(folder: Path, write_idx: WriteIdx)
     write_idx(folder / TEST, pictures(2))
     data = loading.load("mnist")
     assert len(data.resident["images"]) == 2
-    assert data.note == f"{folder} has only the test files: training on these 10,000 images."
+    assert data.note == f"{folder} has only the test files: runs train on these 10,000 images."
     assert loading.availability("mnist").note == data.note
 
 
@@ -52,7 +52,7 @@ def test_files_directly_in_the_folder_count_as_mnist_not_as_fashion(
 ) -> None:
     write_idx(folder / TRAIN, pictures(3))
     assert loading.availability("mnist").images == 3
-    with pytest.raises(DatasetError, match="no fashion_mnist images are there"):
+    with pytest.raises(DatasetError, match="has no fashion_mnist images"):
         loading.availability("fashion_mnist")
 
 
@@ -63,7 +63,7 @@ def test_files_in_a_folder_called_fashion_count_as_fashion_only(
     write_idx(root / TRAIN, pictures(3))
     monkeypatch.setenv("GAN_DATA_DIR", str(root))
     assert loading.availability("fashion_mnist").images == 3
-    with pytest.raises(DatasetError, match="no mnist images are there"):
+    with pytest.raises(DatasetError, match="has no mnist images"):
         loading.availability("mnist")
 
 
@@ -80,12 +80,12 @@ def test_label_files_beside_the_images_give_labels(folder: Path, write_idx: Writ
     write_idx(folder / (TRAIN_LABELS + ".gz"), np.array([9, 0, 4]))
     data = loading.load("mnist")
     assert data.resident["labels"].tolist() == [9, 0, 4]
-    assert data.fields == mnist.fields("mnist") == catalog.DATASETS["mnist"].fields
+    assert data.fields == builtin_sets.fields("mnist") == catalog.DATASETS["mnist"].fields
 
 
 def test_images_without_labels_offer_none(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TRAIN, pictures(3))
-    assert list(loading.load("mnist").fields) == list(mnist.fields("mnist")) == ["images"]
+    assert list(loading.load("mnist").fields) == list(builtin_sets.fields("mnist")) == ["images"]
 
 
 def test_the_test_images_are_held_out(folder: Path, write_idx: WriteIdx) -> None:
@@ -115,7 +115,7 @@ def test_labels_of_other_images_are_refused(folder: Path, write_idx: WriteIdx) -
             look("mnist")
         assert (
             str(refused.value)
-            == f"{path} holds 2 labels, but {TRAIN} beside it 3 images: use the original files."
+            == f"{path} has 2 labels, but {TRAIN} next to it has 3 images: use the original files."
         )
 
 
@@ -129,7 +129,7 @@ def test_a_label_of_no_class_is_refused_before_a_run_is_queued(
         write_idx(folder / f"{other}-labels-idx1-ubyte", np.array([1, 46 if other == part else 9]))
     for look in (loading.availability, loading.load):
         with pytest.raises(
-            DatasetError, match=r"holds the label 46, but allowed is 0 to 9: .*EMNIST"
+            DatasetError, match=r"has the label 46, but allowed are 0 to 9: .*EMNIST"
         ):
             look("mnist")
 
@@ -140,7 +140,7 @@ def test_a_run_on_labels_of_no_class_is_not_queued(
     write_idx(folder / TRAIN, pictures(20))
     write_idx(folder / TRAIN_LABELS, np.arange(20) + 7)
     spec = RunSpec.parse({"dataset": "mnist", "batch_size_global": 4})
-    with pytest.raises(SpecError, match="holds the label 26, but allowed is 0 to 9"):
+    with pytest.raises(SpecError, match="has the label 26, but allowed are 0 to 9"):
         ask(home, host).submit(spec)
     assert list(home.runs.glob("[a-z]*")) == []
 
@@ -153,13 +153,13 @@ def test_files_in_folders_of_their_names_are_found(folder: Path, write_idx: Writ
 
 
 def test_the_rows_of_each_class_and_split_are_counted(folder: Path, write_idx: WriteIdx) -> None:
-    assert mnist.summary("mnist") is None
+    assert builtin_sets.summary("mnist") is None
     write_idx(folder / TRAIN, pictures(5))
-    assert mnist.summary("mnist") is None  # without labels
+    assert builtin_sets.summary("mnist") is None  # without labels
     write_idx(folder / TRAIN_LABELS, np.array([8, 8, 0, 3, 8]))
     write_idx(folder / TEST, pictures(2))
     write_idx(folder / TEST_LABELS, np.array([3, 8]))
-    summary = mnist.summary("mnist")
+    summary = builtin_sets.summary("mnist")
     assert summary is not None
     rows = {name: both for name, both in summary.by_split().items() if any(both)}
     assert rows == {"0": (1, 0), "3": (1, 1), "8": (3, 1)}
@@ -182,7 +182,7 @@ def test_labels_in_keras_cache_are_counted(
         write_idx(place / (TRAIN + ".gz"), pictures(3))
         write_idx(place / (TRAIN_LABELS + ".gz"), training)
         write_idx(place / (TEST_LABELS + ".gz"), held_out)
-    summary = loading.known(Home(tmp_path))[name].preparation
+    summary = loading.data_sets(Home(tmp_path))[name].preparation
     assert summary is not None
     assert list(summary.by_split().values()).count((0, 0)) == 8
     assert list(summary.by_split().values())[7] == (2, 1)
@@ -193,6 +193,6 @@ def test_a_label_file_that_is_none_is_named(folder: Path, write_idx: WriteIdx) -
     (folder / TRAIN_LABELS).write_bytes(b"\x00\x00\x08\x01\x00\x00\x00\x02\x01")
     with pytest.raises(
         DatasetError,
-        match=r"is not a readable IDX label file .*promises 2 bytes of labels, but 1 follow",
+        match=r"is not a readable IDX label file .*declares 2 bytes of labels, but 1 follow",
     ):
         loading.availability("mnist")

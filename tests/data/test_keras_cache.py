@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import keras_sets, loading
+from gan_runtime.data import builtin_sets, loading
 from tests.data.idx_files import TRAIN, WriteIdx, pictures
 from tests.support.offline import alone  # noqa: F401
 
@@ -46,9 +46,9 @@ def test_a_failed_download_names_the_three_ways_to_get_the_images(
         loading.load(name)
     assert (
         str(refused.value)
-        == f"{name} is not on this machine and Keras could not download it (URL fetch failure): "
-        "connect to the network, or set GAN_DATA_DIR to a folder with its IDX files, "
-        "or put Keras' own copy into ~/.keras/datasets; dataset digits needs none of this."
+        == f"{name} is not on this machine, and Keras cannot download it (URL fetch failure):"
+        " connect to the network, set GAN_DATA_DIR to a folder of its IDX files, or put Keras'"
+        " copy into ~/.keras/datasets. Data set digits needs no download."
     )
 
 
@@ -62,7 +62,7 @@ def test_a_cancelled_download_leaves_nothing_and_no_process(tmp_path: Path) -> N
 
     before = set(psutil.Process().children())  # of other tests of this process, such as a browser
     with pytest.raises(CancelledError):
-        keras_sets.prepare("mnist", progress)
+        builtin_sets.prepare_in_keras_cache("mnist", progress)
     assert not list((tmp_path / ".keras" / "datasets").iterdir())
     assert set(psutil.Process().children()) <= before
 
@@ -74,9 +74,9 @@ def test_what_was_downloaded_as_a_whole_gets_into_the_cache(
     def download(_name: str, aside: Path, _progress: object) -> None:
         write_idx(aside / "datasets" / "fashion-mnist" / f"{TRAIN}.gz", pictures(3))
 
-    monkeypatch.setattr(keras_sets, "download", download)
+    monkeypatch.setattr(builtin_sets, "download", download)
     assert not loading.availability("fashion_mnist").ready
-    keras_sets.prepare("fashion_mnist", lambda *_: None)
+    builtin_sets.prepare_in_keras_cache("fashion_mnist", lambda *_: None)
     assert loading.availability("fashion_mnist").ready
     assert [path.name for path in (tmp_path / ".keras" / "datasets").iterdir()] == ["fashion-mnist"]
 
@@ -85,6 +85,7 @@ def test_what_was_downloaded_as_a_whole_gets_into_the_cache(
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / ".keras").write_text("a file")
     with pytest.raises(
-        DatasetError, match=r"mnist cannot be put into Keras' cache \(.+datasets: Not a directory\)"
+        DatasetError,
+        match=r"mnist cannot be stored in Keras' cache \(.+datasets: Not a directory\)",
     ):
-        keras_sets.prepare("mnist", lambda *_: None)
+        builtin_sets.prepare_in_keras_cache("mnist", lambda *_: None)

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from gan_runtime.data import preparations
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.data.summary import Survey
 from tests.data.conftest import BLUE, GREEN, RED, Pack
 
@@ -44,7 +44,7 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
 
     def seen(**more: str) -> Survey:
         return preparations.survey(
-            Asked("picture_pairs", "maps", given, {**options, **more}), lambda *_: None
+            PreparationRequest("picture_pairs", "maps", given, {**options, **more}), lambda *_: None
         )
 
     kept, mixed = seen(**{f"{side}_resample": "nearest"}), seen()
@@ -55,8 +55,8 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
     assert kept.summary.warnings == ()
     assert mixed.summary.warnings == (
         (
-            f"The {side}s have at most 3 colors each, and resizing mixes them. If they are label"
-            f" maps, prepare them with {side}_resample=nearest."
+            f"The {side}s have at most 3 colors each, and resizing mixes them. For label maps use"
+            f" {side}_resample=nearest."
         ),
     )
 
@@ -64,7 +64,7 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
 def test_pictures_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: Pack) -> None:
     plain = [encoded_image(Image.new("RGB", (71, 71), color)) for color in (RED, GREEN)]
     seen = preparations.survey(
-        Asked(
+        PreparationRequest(
             "picture_pairs",
             "maps",
             spread({"a/1.png": plain[0], "b/1.png": plain[1]}),
@@ -81,7 +81,7 @@ def test_a_label_map_in_a_jpeg_is_not_decoded_small(spread: Pack) -> None:
     given = spread({"a/1.jpg": fine, "b/1.jpg": fine})
     options = {"layout": "folders", "pixels": "32", "source_resample": "nearest"}
     [row] = preparations.survey(
-        Asked("picture_pairs", "maps", given, options), lambda *_: None
+        PreparationRequest("picture_pairs", "maps", given, options), lambda *_: None
     ).grid
     colors = np.array([RED, GREEN, BLUE])
     near = (

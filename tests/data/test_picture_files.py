@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import picture_files, picture_sources, pictures
-from gan_runtime.data.picture_options import PictureOptions
+from gan_runtime.data import image_files, image_sources, images
+from gan_runtime.data.images import ImageOptions
 from tests.data.conftest import Pack, encoded
 from tests.support.plain_user import without_rights
 
@@ -24,7 +24,7 @@ def quiet(*_: object) -> None:
 
 
 def sentence(path: Path) -> str:
-    with pytest.raises(DatasetError) as refused, picture_sources.opened(path):
+    with pytest.raises(DatasetError) as refused, image_sources.open_source(path):
         pass
     return str(refused.value)
 
@@ -35,7 +35,7 @@ def test_names_are_sorted_and_hidden_files_are_counted(
 ) -> None:
     hidden = {"__MACOSX/b/._1.png": b"x", ".DS_Store": b"x", "b/Thumbs.db": b"x"}
     files = {"b/2.png": b"22", "b/1.png": b"1", "a.png": b"", **hidden}
-    with picture_sources.opened(request.getfixturevalue(way)(files)) as source:
+    with image_sources.open_source(request.getfixturevalue(way)(files)) as source:
         assert source.names == ["a.png", "b/1.png", "b/2.png"]
         assert source.hidden == 3
         assert source.size("b/2.png") == 2
@@ -62,22 +62,20 @@ def test_a_zip_with_a_name_that_leads_out_of_its_folder_is_refused_as_a_whole(
     path = pack({"good.png": encoded(), name: encoded()})
     assert (
         sentence(path)
-        == f"photos.zip holds {name!r}, which leads out of the folder, so nothing of it is read: "
-        "pack the pictures themselves anew."
+        == f"photos.zip has the name {name!r}, which is outside of its folder, so it is not read:"
+        " pack only the images again."
     )
 
 
 def test_a_name_that_goes_on_behind_its_end_is_refused(pack: Pack) -> None:
     path = pack({"good.pngXevil": encoded()})
     path.write_bytes(path.read_bytes().replace(b"good.pngXevil", b"good.png\0evil"))
-    assert "which leads out of the folder" in sentence(path)
+    assert "which is outside of its folder" in sentence(path)
 
 
 def test_a_zip_with_a_link_is_refused_as_a_whole(pack: Pack) -> None:
     path = pack({"good.png": encoded(), "link.png": ("/etc/passwd",)})
-    assert sentence(path).startswith(
-        "photos.zip holds the link 'link.png', so nothing of it is read"
-    )
+    assert sentence(path).startswith("photos.zip has the link 'link.png', so it is not read")
 
 
 def test_an_encrypted_zip_is_refused(pack: Pack) -> None:
@@ -85,7 +83,7 @@ def test_an_encrypted_zip_is_refused(pack: Pack) -> None:
     content = bytearray(path.read_bytes())
     content[content.rfind(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(content)
-    assert sentence(path) == "photos.zip is encrypted: pack the pictures without a password."
+    assert sentence(path) == "photos.zip is encrypted: pack the images without a password."
 
 
 @pytest.mark.parametrize("keep", [10, 60, -20])
@@ -94,7 +92,7 @@ def test_a_broken_zip_gets_one_sentence(pack: Pack, keep: int) -> None:
     path.write_bytes(path.read_bytes()[:keep])
     assert (
         sentence(path)
-        == "photos.zip is a zip file, but damaged or cut short: fetch it again, or pack it again."
+        == "photos.zip is a damaged or incomplete zip file: download it again, or pack it again."
     )
 
 
@@ -102,11 +100,11 @@ def test_a_broken_zip_gets_one_sentence(pack: Pack, keep: int) -> None:
     ("content", "said"),
     [
         (b"", "no zip file, or damaged: give a folder, or a .zip that opens on this machine"),
-        (encoded(), "a picture, no zip file: give a folder or a .zip of pictures"),
+        (encoded(), "an image, no zip file: give a folder or a .zip of images"),
         (b"7z\xbc\xaf\x27\x1c", "a 7z archive, no zip file: unpack it and give its folder"),
         (
             b"\n<!DOCTYPE html><title>Not found",
-            "a web page, no zip file: give a folder or a .zip of pictures",
+            "a web page, no zip file: give a folder or a .zip of images",
         ),
         (
             b"1.png".ljust(257, b"\0") + b"ustar",
@@ -125,13 +123,11 @@ def test_a_zip_that_would_unpack_to_more_than_the_limit_is_refused_unread(
     pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = pack({f"{number}.png": bytes(1_000) for number in range(3)})
-    monkeypatch.setattr(picture_files, "MAX_BYTES", 2_999)
-    assert sentence(path).startswith(
-        "photos.zip would unpack to more than 0 GB, so nothing of it is read"
-    )
-    monkeypatch.setattr(picture_files, "MAX_BYTES", 3_000)
-    monkeypatch.setattr(picture_files, "MAX_FILES", 2)
-    assert sentence(path).startswith("photos.zip holds 3 files, more than the 2 that are read")
+    monkeypatch.setattr(image_files, "MAX_BYTES", 2_999)
+    assert sentence(path).startswith("photos.zip unpacks to more than 0 GB, so it is not read")
+    monkeypatch.setattr(image_files, "MAX_BYTES", 3_000)
+    monkeypatch.setattr(image_files, "MAX_FILES", 2)
+    assert sentence(path).startswith("photos.zip has 3 files, more than the limit of 2")
 
 
 def test_a_member_that_holds_more_than_its_header_promises_is_read_no_further(pack: Pack) -> None:
@@ -140,7 +136,10 @@ def test_a_member_that_holds_more_than_its_header_promises_is_read_no_further(pa
     place = content.rfind(b"PK\x01\x02") + 24
     content[place : place + 4] = struct.pack("<I", 100)
     path.write_bytes(content)
-    with picture_sources.opened(path) as source, pytest.raises(zipfile.BadZipFile, match="Bad CRC"):
+    with (
+        image_sources.open_source(path) as source,
+        pytest.raises(zipfile.BadZipFile, match="Bad CRC"),
+    ):
         source.open("a.png").read()
 
 
@@ -148,7 +147,7 @@ def test_the_second_file_of_a_name_is_told(pack: Pack) -> None:
     path = pack({"a.png": b"1"})
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as bundle:
         bundle.writestr("a.png", b"2")
-    with picture_sources.opened(path) as source:
+    with image_sources.open_source(path) as source:
         assert source.names == ["a.png"]
         assert [(skip.name, skip.kind) for skip in source.skipped] == [("a.png", "twice")]
 
@@ -164,7 +163,7 @@ def test_links_and_pipes_of_a_folder_are_left_out_by_name(spread: Pack, tmp_path
         }
     )
     os.mkfifo(root / "pipe.png")
-    with picture_sources.opened(root) as source:
+    with image_sources.open_source(root) as source:
         assert source.names == ["a.png"]
         told = {skip.name: skip.reason for skip in source.skipped}
     assert told == {
@@ -176,7 +175,7 @@ def test_links_and_pipes_of_a_folder_are_left_out_by_name(spread: Pack, tmp_path
 
 def test_a_link_that_has_taken_the_place_of_a_file_is_not_followed(spread: Pack) -> None:
     root = spread({"a.png": encoded()})
-    with picture_sources.opened(root) as source:
+    with image_sources.open_source(root) as source:
         (root / "a.png").unlink()
         (root / "a.png").symlink_to("/etc/passwd")
         with pytest.raises(OSError, match="symbolic"):
@@ -190,18 +189,18 @@ def test_what_is_neither_a_folder_nor_a_file_is_named(
     os.mkfifo("pipe")
     assert (
         sentence(Path("pipe"))
-        == "pipe is neither a folder nor a plain file: give a folder or a .zip of pictures."
+        == "pipe is neither a folder nor a plain file: give a folder or a .zip of images."
     )
     assert (
         sentence(Path("none"))
-        == "'none' cannot be read (No such file or directory): give a folder or a .zip of pictures."
+        == "'none' cannot be read (No such file or directory): give a folder or a .zip of images."
     )
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
 def test_the_content_is_known_by_names_and_bytes(way: str, request: pytest.FixtureRequest) -> None:
     def content(files: dict[str, bytes], name: str) -> str:
-        with picture_sources.opened(request.getfixturevalue(way)(files, name)) as source:
+        with image_sources.open_source(request.getfixturevalue(way)(files, name)) as source:
             return source.content(quiet)
 
     first = content({"a.png": b"1", "b.png": b"2"}, "one")
@@ -220,7 +219,7 @@ def test_what_may_not_be_read_is_left_out_by_name_with_the_reason(spread: Pack) 
         }
     )
     with without_rights(root / "bees", root / "cows/3.png"):
-        seen = pictures.survey(root, PictureOptions(pixels="32"), quiet)
+        seen = images.survey(root, ImageOptions(pixels="32"), quiet)
     assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
         "bees/": "the folder cannot be read (Permission denied)",
         "cows/3.png": "it cannot be read (Permission denied)",
@@ -242,7 +241,7 @@ def test_a_source_that_may_not_be_read_says_so(
         )
         assert (
             sentence(bundle)
-            == "photos.zip cannot be read (Permission denied): give a folder or a .zip of pictures."
+            == "photos.zip cannot be read (Permission denied): give a folder or a .zip of images."
         )
 
 
@@ -266,7 +265,7 @@ def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_folders_may_be_nested_deeper_than_python_calls(deep: Path) -> None:
-    with picture_sources.opened(deep) as source:
+    with image_sources.open_source(deep) as source:
         assert source.names == ["n/" * 1_500 + "1.png"]
         with source.open(source.names[0]) as file:
             assert file.read() == encoded()
@@ -281,10 +280,10 @@ def test_contents_say_what_a_picture_is(way: str, request: pytest.FixtureRequest
         "d.png": b"hello",
         "e.jpg": b"PK\3\4",
     }
-    with picture_sources.opened(request.getfixturevalue(way)(files)) as source:
-        contents = picture_sources.contents(source, quiet)
-    assert contents.pictures == ["a.jfif", "b", "c.txt"]
+    with image_sources.open_source(request.getfixturevalue(way)(files)) as source:
+        contents = image_sources.sort_files(source, quiet)
+    assert contents.images == ["a.jfif", "b", "c.txt"]
     assert [(skip.name, skip.kind, skip.reason) for skip in contents.others] == [
-        ("d.png", "no picture", "it is no JPEG, PNG or WebP picture"),
-        ("e.jpg", "archive", "it is a zip file itself"),
+        ("d.png", "no image", "it is no JPEG, PNG or WebP image"),
+        ("e.jpg", "archive", "it is a zip file"),
     ]

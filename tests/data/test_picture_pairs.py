@@ -17,9 +17,9 @@ from PIL import Image
 from dashboard import data_summary
 from gan_runtime.base.errors import DatasetError, HomeError
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.data import preparations, prepared, previews
+from gan_runtime.data import preparations, prepared
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.data.summary import Survey
 from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, GREEN, RED, Pack, encoded
@@ -39,13 +39,13 @@ def beside(
     return kept.getvalue()
 
 
-def asked(source: Path, options: dict[str, Any]) -> Asked:
-    return Asked("picture_pairs", "pairs", source, {**SMALL, **options})
+def asked(source: Path, options: dict[str, Any]) -> PreparationRequest:
+    return PreparationRequest("picture_pairs", "pairs", source, {**SMALL, **options})
 
 
 def made(home: Home, source: Path, **options: Any) -> DataSet:
     preparations.prepare(home, asked(source, options), lambda *_: None)
-    return prepared.opened(home, "pairs")
+    return prepared.open_set(home, "pairs")
 
 
 def looked_at(source: Path, **options: Any) -> Survey:
@@ -114,7 +114,7 @@ def test_what_cannot_be_used_is_left_out_by_name(spread: Pack) -> None:
         "narrow.png": "it has 60 × 40 pixels, but a pair is about twice as wide as high",
         "small.png": "it has 25 × 25 pixels, fewer than 32 × 32",
         "torn.png": "it is damaged",
-        "notes.txt": "it is no JPEG, PNG or WebP picture",
+        "notes.txt": "it is no JPEG, PNG or WebP image",
     }
 
 
@@ -136,11 +136,11 @@ def test_what_has_no_partner_in_the_other_folder_is_left_out_by_name(spread: Pac
     assert seen.rows == 1
     assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
         "edges/1.webp": "edges/1.png has the same name",
-        "edges/2.png": "there is no picture of this name in 'photos'",
-        "photos/3.png": "there is no picture of this name in 'edges'",
+        "edges/2.png": "no image in 'photos' has this name",
+        "photos/3.png": "no image in 'edges' has this name",
         "photos/4.png": "it has 40 × 40 pixels, but its partner 50 × 40",
         "edges/5.png": "it is damaged",
-        "readme.png": "it lies beside the two folders",
+        "readme.png": "it is next to the two folders",
     }
     assert seen.summary.skipped.counts == {
         "no partner": 3,
@@ -155,7 +155,7 @@ def test_what_has_no_partner_in_the_other_folder_is_left_out_by_name(spread: Pac
     [
         (
             ["1.png", "2.png"],
-            "two folders of pictures, but there are none: put A into one folder and B into another",
+            "two folders of images, but there are none: put A into one folder and B into another",
         ),
         (["a/1.png", "b/1.png", "c/1.png"], "but there are 3 ('a', 'b', 'c')"),
         (["all/1.png", "all/2.png"], "but there are none"),
@@ -173,10 +173,10 @@ def test_other_folders_than_two_are_refused(
 
 def test_a_source_without_a_single_pair_is_refused(home: Home, spread: Pack) -> None:
     with pytest.raises(
-        DatasetError, match=r"none of the 1 files can be used; odd\.png: it is 81 pixels"
+        DatasetError, match=r"no image can be used \(1 file skipped\). odd\.png: it is 81 pixels"
     ):
         made(home, spread({"odd.png": beside(RED, BLUE, width=81)}))
-    with pytest.raises(DatasetError, match="there is no picture: give a folder"):
+    with pytest.raises(DatasetError, match="the source has no image: give a folder"):
         made(home, spread({".hidden": b""}, name="nothing"))
     assert list(home.data.iterdir()) == []
 
@@ -218,7 +218,7 @@ def test_the_preview_and_the_card_show_source_and_target_beside_each_other(
     assert colors(seen.grid[:, :, 32:]) == [BLUE]
     assert not home.data.exists()
     pairs = made(home, source)
-    shown = previews.of_rows(pairs.read(np.arange(1)))
+    shown = prepared.png_of_rows(pairs.read(np.arange(1)))
     assert shown is not None
     card = np.asarray(Image.open(io.BytesIO(shown)).convert("RGB"))
     assert [tuple(card[16, column]) for column in (16, 48)] == [RED, BLUE]
@@ -271,8 +271,8 @@ def test_a_partner_in_another_split_is_none(spread: Pack) -> None:
     )
     assert (seen.rows, seen.summary.held_out) == (1, 1)
     assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
-        "train/x/2.png": "there is no picture of this name in 'y' of train",
-        "val/y/2.png": "there is no picture of this name in 'x' of val",
+        "train/x/2.png": "no image in 'y' of train has this name",
+        "val/y/2.png": "no image in 'x' of val has this name",
     }
 
 
@@ -310,8 +310,8 @@ def test_folders_of_a_and_b_are_not_cut_into_halves(
         looked_at(source)
     assert (
         str(refused.value)
-        == f"the pictures are in 2 folders ({folders}), as pairs by equal names are: use"
-        " layout=folders, or layout=halves if each file holds both pictures."
+        == f"the images are in 2 folders ({folders}) with equal names: use layout=folders, or"
+        " layout=halves if each file contains both images."
     )
     assert looked_at(source, layout="halves").rows > 0
 
@@ -321,9 +321,9 @@ def test_pictures_of_one_are_not_cut_into_halves(spread: Pack) -> None:
         looked_at(spread({f"{number}.png": encoded(size=(90, 90)) for number in range(3)}))
     assert (
         str(refused.value)
-        == "none of the 3 files can be used; 0.png: it has 90 × 90 pixels, but a pair is about"
-        " twice as wide as high: use layout=folders for two folders of pictures, or"
-        " layout=halves to cut them in any case."
+        == "no image can be used (3 files skipped). 0.png: it has 90 × 90 pixels, but a pair is"
+        " about twice as wide as high: use layout=folders for two folders of images, or"
+        " layout=halves to cut them."
     )
 
 

@@ -9,7 +9,7 @@ import unicodedata
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data.picture_places import Place, Split, places, split_of
+from gan_runtime.data.folder_layout import ImagePlace, Split, places, split_of
 
 
 def found(names: list[str], held_out_folders: str = "auto") -> list[tuple[str, bool, str, str]]:
@@ -130,8 +130,8 @@ def test_class_folders_called_like_a_split_among_others_have_to_be_decided() -> 
     names = ["vehicles/bus/1.png", "vehicles/Train/2.png"]
     assert (
         sentence(names)
-        == "'Train' may be a split or a class, since 'vehicles/bus' is in no split: use"
-        " held_out_folders=none if it is a class, or name what is held out, such as"
+        == "'Train' can be a split or a class, since 'vehicles/bus' is in no split: use"
+        " held_out_folders=none for a class, or name the folders to hold out, such as"
         " held_out_folders=test."
     )
     assert found(names, "none") == [("", False, "bus", "1.png"), ("", False, "Train", "2.png")]
@@ -150,8 +150,8 @@ def test_named_folders_are_held_out() -> None:
     ]
     assert (
         sentence(names, "trial, Trials")
-        == "held_out_folders is 'trial, trials', but no folder with pictures is called 'trials':"
-        " there are 'Trial', 'a', 'b'."
+        == "held_out_folders is 'trial, trials', but no folder of images is named 'trials': use"
+        " 'Trial', 'a', 'b'."
     )
 
 
@@ -159,7 +159,7 @@ def test_of_folds_one_has_to_be_named() -> None:
     names = [f"fold{number}/{animal}/1.png" for number in (1, 2) for animal in ("ant", "bee")]
     assert (
         sentence(names)
-        == "the pictures are in folds ('fold1', 'fold2'), and nothing says which is held out: use"
+        == "the images are in folds ('fold1', 'fold2'), and none is named as held out: use"
         " held_out_folders=fold2 or another one."
     )
     assert [(split, held_out, folder) for split, held_out, folder, _ in found(names, "fold1")] == [
@@ -173,8 +173,8 @@ def test_of_folds_one_has_to_be_named() -> None:
 def test_a_set_with_nothing_to_train_on_is_refused() -> None:
     assert (
         sentence(["test/a/1.png", "test/b/2.png"])
-        == "all pictures are in 'test', which is held out, so nothing is left to train on: "
-        "give a folder to train on too, or use held_out_folders=none."
+        == "all images are in 'test', which is held out, so none is left to train on: add a folder"
+        " to train on, or use held_out_folders=none."
     )
 
 
@@ -193,7 +193,7 @@ def test_names_that_look_alike_in_unicode_are_one() -> None:
     assert (
         one
         == other
-        == Place(
+        == ImagePlace(
             "", False, unicodedata.normalize("NFC", "čaj"), unicodedata.normalize("NFC", "é.png")
         )
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.data import loading, pictures, preparations, prepared
+from gan_runtime.data import images, loading, preparations, prepared
 from gan_runtime.data.contract import DataSet
 from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, RED, Pack, encoded
@@ -116,15 +116,15 @@ def test_a_held_out_class_that_nobody_trains_on_is_left_out(home: Home, spread: 
     )
     assert (data.rows, data.held_out, data.fields["labels"].classes) == (2, 0, ("ant", "bee"))
     [skip] = prepared.manifest(home, "photos").skipped.first
-    assert (skip.name, skip.reason) == ("test/cow/3.png", "no picture of its class is trained on")
+    assert (skip.name, skip.reason) == ("test/cow/3.png", "no image of its class is trained on")
 
 
 def test_without_a_usable_picture_to_train_on_nothing_is_made(home: Home, spread: Pack) -> None:
     source = spread({"train/1.png": encoded()[:60], "test/2.png": encoded()})
     assert (
         sentence(split_of, home, source)
-        == "none of the 1 files to train on can be used; train/1.png: it is damaged: give other"
-        " pictures."
+        == "no image can be used for training (1 file skipped). train/1.png: it is damaged: give"
+        " other images."
     )
 
 
@@ -186,15 +186,15 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(
         bool(row[0, 0, 0] > 128) for row in seen.grid
     ]
     assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
-        "top/alone.png": "it lies beside the folders that are the classes",
+        "top/alone.png": "it is next to the folders of classes",
         "top/cats/broken.png": "it is damaged",
         "top/cats/small.png": "it has 20 × 50 pixels, fewer than 32 × 32",
-        "top/notes.txt": "it is no JPEG, PNG or WebP picture",
+        "top/notes.txt": "it is no JPEG, PNG or WebP image",
     }
     assert seen.summary.skipped.counts == {
         "damaged": 1,
         "too small": 1,
-        "no picture": 1,
+        "no image": 1,
         "no label": 1,
     }
     assert seen.summary.skipped.hidden == 2
@@ -213,25 +213,25 @@ def test_a_source_without_a_usable_picture_says_why(spread: Pack) -> None:
     )
     assert (
         sentence(preparations.survey, small, quiet)
-        == "none of the 2 files can be used; a.png: it has 20 × 20 pixels, fewer than 32 × 32: use"
-        " fewer pixels."
+        == "no image can be used (2 files skipped). a.png: it has 20 × 20 pixels, fewer than 32 ×"
+        " 32: use fewer pixels."
     )
     other = asked(spread({"a.txt": b"x"}, "other"))
     assert sentence(preparations.survey, other, quiet).endswith(
-        "it is no JPEG, PNG or WebP picture: give other pictures."
+        "it is no JPEG, PNG or WebP image: give other images."
     )
     (spread({}, "x").parent / "empty").mkdir()
     empty = asked(spread({}, "x").parent / "empty")
     assert sentence(preparations.survey, empty, quiet).startswith(
-        "there is no picture: give a folder or a .zip"
+        "the source has no image: give a folder or a .zip"
     )
 
 
 def test_too_many_sub_folders_are_no_classes(spread: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "MAX_CLASSES", 1)
+    monkeypatch.setattr(images, "MAX_CLASSES", 1)
     assert (
         sentence(preparations.survey, asked(spread(TWO_CLASSES)), quiet)
-        == "the pictures lie in more than 1 sub-folders, too many to be classes: use labels=none."
+        == "the images are in more than 1 sub-folders, too many for classes: use labels=none."
     )
 
 

@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Field, labels
-from gan_runtime.data import digits, loading, prepared
+from gan_runtime.data import builtin_sets, loading, prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter, ShardedSet
 from gan_runtime.domains.flows.fields import flow_fields
@@ -117,8 +117,8 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_named(tmp_path: Path) -> N
     np.testing.assert_array_equal(data.read(np.array([2]))["images"], rows[[2]])
     assert (
         sentence(data.read, np.array([3]))
-        == f"{path} of a prepared data set cannot be used (it was cut short meanwhile): remove the"
-        " data set and prepare it anew."
+        == f"{path} of a prepared data set cannot be used (it became shorter while it was read):"
+        " remove the data set and prepare it again."
     )
 
 
@@ -181,8 +181,8 @@ def test_a_manifest_keeps_all_that_is_said_of_a_field() -> None:
 def test_a_small_set_lies_in_memory_and_a_large_one_is_streamed(home: Home) -> None:
     known = stored(home)
     assert known.bytes == 10 * 16
-    assert prepared.opened(home, "showers", resident_bytes=160).resident is not None
-    assert prepared.opened(home, "showers", resident_bytes=159).resident is None
+    assert prepared.open_set(home, "showers", resident_bytes=160).resident is not None
+    assert prepared.open_set(home, "showers", resident_bytes=159).resident is None
 
 
 def test_a_run_is_told_the_content_of_its_data(home: Home) -> None:
@@ -197,7 +197,7 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
     (prepared.folder(home, "torn") / prepared.MANIFEST).write_text("{")
     (home.data / ".new-x").mkdir()
     (home.data / "no_manifest").mkdir()
-    known = loading.known(home)
+    known = loading.data_sets(home)
     assert list(known) == [
         *catalog.DATASETS,
         "showers_tiny",
@@ -217,21 +217,22 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
 
 def test_a_set_that_may_not_be_read_is_known_with_the_reason(home: Home) -> None:
     stored(home)
-    denied = "cannot be read (Permission denied): give this user the right to read it."
+    denied = "cannot be read (Permission denied): give this user read permission."
     with without_rights(prepared.folder(home, "showers")):
         assert (
-            loading.known(home)["showers"].problem == f"{home.data}/showers/manifest.json {denied}"
+            loading.data_sets(home)["showers"].problem
+            == f"{home.data}/showers/manifest.json {denied}"
         )
     with without_rights(home.data):
-        assert loading.known(home)["data"].problem == f"{home.data} {denied}"
-    assert "data" not in loading.known(home)
+        assert loading.data_sets(home)["data"].problem == f"{home.data} {denied}"
+    assert "data" not in loading.data_sets(home)
 
 
 def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:
     stored(home)
     assert (
         sentence(loading.load, "shower", home)
-        == "no data set is called 'shower', there are digits, stacked_digits, mnist, fashion_mnist,"
+        == "there is no data set 'shower', only digits, stacked_digits, mnist, fashion_mnist,"
         " showers_tiny, karman, karman_small, showers: did you mean showers?"
     )
     assert sentence(loading.fields_of, "../x", home).endswith(
@@ -242,9 +243,9 @@ def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format": 2}, "was made by a newer version of this program"),
-        ({"shards": {"energy": (3, 3, 3, 1)}}, "contradicts itself"),
-        ({"held_out": 10}, "contradicts itself"),
+        ({"format": 2}, "is from a newer version of this program"),
+        ({"shards": {"energy": (3, 3, 3, 1)}}, "is inconsistent"),
+        ({"held_out": 10}, "is inconsistent"),
         ({"fields": {"energy": {"shape": [3], "dtype": "object"}}}, "is no manifest of a data set"),
         ({"fields": {"energy": {"shape": [0], "dtype": "uint8"}}}, "is no manifest of a data set"),
     ],
@@ -265,14 +266,14 @@ def test_a_file_that_is_missing_cut_short_or_of_other_rows_is_named(home: Home) 
         f"{path} of a prepared data set cannot be used (mmap length"
     )
     np.save(path, np.zeros((2, 3), np.float32))
-    assert "it holds float32 (2, 3), not float32 (3, 3)" in sentence(loading.load, "showers", home)
+    assert "it has float32 (2, 3), not float32 (3, 3)" in sentence(loading.load, "showers", home)
     path.write_bytes(b"")
     assert "cannot be used" in sentence(loading.load, "showers", home)
     path.unlink()
     assert (
         sentence(loading.load, "showers", home)
-        == f"{path} of a prepared data set cannot be used (No such file or directory): "
-        "remove the data set and prepare it anew."
+        == f"{path} of a prepared data set cannot be used (No such file or directory): remove the"
+        " data set and prepare it again."
     )
 
 
@@ -282,10 +283,10 @@ def test_a_removed_set_is_gone(home: Home) -> None:
     assert not list(home.data.iterdir())
     assert (
         sentence(prepared.remove, home, "showers")
-        == f"no data set 'showers' is prepared in {home.data}."
+        == f"{home.data} has no data set 'showers': prepare it first."
     )
-    assert "is prepared in" in sentence(prepared.remove, home, "..")
-    own = "digits is a data set of this program: it cannot be removed."
+    assert "has no data set" in sentence(prepared.remove, home, "..")
+    own = "digits is a built-in data set, which cannot be removed."
     assert sentence(prepared.remove, home, "digits") == own
 
 
@@ -314,6 +315,6 @@ def test_stacked_digits_are_three_digits_as_red_green_and_blue() -> None:
 
 
 def test_stacked_digits_have_a_thousand_modes_and_are_the_same_everywhere() -> None:
-    data, again = digits.load_stacked(), digits.load_stacked()
+    data, again = builtin_sets.load_stacked_digits(), builtin_sets.load_stacked_digits()
     assert len(set(data.resident["labels"])) == 1_000
     assert np.array_equal(data.resident["images"], again.resident["images"])

@@ -10,7 +10,7 @@ import pytest
 
 from gan_runtime.base.errors import HomeError, SpecError
 from gan_runtime.data import loading, preparations, prepared
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, Pack, encoded
 from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
@@ -55,7 +55,7 @@ def test_a_disk_with_too_little_space_is_told_before_anything_is_written(
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
     said = sentence(preparations.prepare, home, asked(pack(TWO_CLASSES)), quiet, kind=HomeError)
-    assert "has 0 MB left, but a data set of 10 pictures needs 20 MB" in said
+    assert "has 1 kB left, but a data set of 10 images needs 20 MB" in said
     assert not list(home.data.iterdir())
 
 
@@ -75,8 +75,8 @@ def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
     preparations.prepare(home, asked(source), quiet)
     assert (
         sentence(preparations.prepare, home, asked(source, color="grey"), quiet)
-        == "there is a data set photos already, made of other files or with other options: "
-        "choose another name, or remove it first."
+        == "data set photos exists already, from other files or with other options: choose another"
+        " name, or remove it first."
     )
     assert loading.load("photos", home).fields["images"].shape == (32, 32, 3)
 
@@ -91,47 +91,48 @@ def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack)
             placing=lambda: preparations.prepare(home, asked(source), quiet),
         )
     )
-    assert said.startswith("there is a data set photos already")
+    assert said.startswith("data set photos exists already")
     assert [path.name for path in home.data.iterdir()] == ["photos"]
     assert loading.load("photos", home).rows == 10
 
 
 def test_wrong_options_are_told_all_at_once(pack: Pack) -> None:
-    wrong = Asked(
+    wrong = PreparationRequest(
         "pictures",
         "photos",
         pack(TWO_CLASSES),
         {"pixels": "65", "held_out_percent": "90", "size": "3"},
     )
     said = sentence(wrong.check, kind=SpecError)
-    assert "'size' is no option of this preparation: its options are pixels, color" in said
+    assert "'size' is no option of this preparation: use one of pixels, color" in said
     assert "Side (pixels) is '65', but allowed is 28, 32, 64, 128" in said
     assert "but allowed is at least 0 and at most 50" in said
 
 
 @pytest.mark.parametrize("name", ["", "Photos", "../x", "a b", ".new-x", "-x", "x" * 61])
 def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
-    assert "is no name for a data set: use 1 to 60 of a–z" in sentence(
-        Asked("pictures", name, pack({})).check
+    assert "cannot name a data set: use 1 to 60 of a–z" in sentence(
+        PreparationRequest("pictures", name, pack({})).check
     )
 
 
 def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
     assert (
-        sentence(Asked("digits").check)
-        == "'digits' is no preparation: there are pictures, picture_pairs, showers, showers_tiny,"
+        sentence(PreparationRequest("digits").check)
+        == "'digits' is no preparation: use one of pictures, picture_pairs, showers, showers_tiny,"
         " showers_hdf5, calochallenge, karman, karman_small, mnist, fashion_mnist."
     )
     assert (
-        sentence(Asked("pictures", "photos").check)
-        == "pictures needs a folder or a .zip: say which with --from."
+        sentence(PreparationRequest("pictures", "photos").check)
+        == "pictures needs a folder or a .zip: name it with --from."
     )
-    assert sentence(Asked("pictures", "mnist", tmp_path).check).startswith(
-        "mnist is a data set of this program"
+    assert sentence(PreparationRequest("pictures", "mnist", tmp_path).check).startswith(
+        "mnist is a built-in data set"
     )
-    assert sentence(Asked("mnist", source=tmp_path).check).startswith(
-        "mnist is downloaded under its own name"
+    assert sentence(PreparationRequest("mnist", source=tmp_path).check).startswith(
+        "mnist is a download with a fixed name"
     )
     assert (
-        sentence(preparations.survey, Asked("mnist"), quiet) == "mnist has no preview: prepare it."
+        sentence(preparations.survey, PreparationRequest("mnist"), quiet)
+        == "mnist has no preview: prepare it."
     )

@@ -9,10 +9,9 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from gan_runtime.data import preparations, prepared, previews
-from gan_runtime.data.picture_rows import MOST_TOLD, Tally
-from gan_runtime.data.preparations import Asked
-from gan_runtime.data.summary import Quantity, Skip, Skipped, Summary
+from gan_runtime.data import preparations, prepared
+from gan_runtime.data.preparations import PreparationRequest
+from gan_runtime.data.summary import MOST_SKIPS, Quantity, Skip, SkippedFiles, Summary, Tally
 from gan_runtime.pictures.sheet import GAP
 from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, GREEN, Pack, encoded
@@ -22,10 +21,12 @@ def test_a_manifest_holds_the_rows_of_each_class_and_split(home: Home, spread: P
     files = {f"fern/{number}.png": encoded(GREEN) for number in range(14)}
     files |= {f"sky/{number}.png": encoded(BLUE) for number in range(6)}
     options = {"pixels": "32", "held_out_percent": "30"}
-    preparations.prepare(home, Asked("pictures", "plants", spread(files), options), lambda *_: None)
+    preparations.prepare(
+        home, PreparationRequest("pictures", "plants", spread(files), options), lambda *_: None
+    )
     summary = prepared.manifest(home, "plants")
     assert (summary.counts, summary.held_out) == ({"fern": 14, "sky": 6}, 6)
-    data = prepared.opened(home, "plants")
+    data = prepared.open_set(home, "plants")
     held_out = data.read_held_out(6)["labels"].tolist()
     assert summary.by_split() == {
         "fern": (14 - held_out.count(0), held_out.count(0)),
@@ -41,7 +42,7 @@ def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
         "discarded": "0",
         "later": "0",
     }
-    asked = Asked("karman_small", "brief", None, {**options, "steps_per_frame": "1"})
+    asked = PreparationRequest("karman_small", "brief", None, {**options, "steps_per_frame": "1"})
     preparations.prepare(home, asked, lambda *_: None)
     summary = prepared.manifest(home, "brief")
     assert summary.by_split() == {"Re 60": (3, 0), "Re 90": (3, 0), "Re 75": (0, 3)}
@@ -52,9 +53,9 @@ def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread:
     pairs = {f"{letter}.png": encoded(GREEN, (80, 40)) for letter in "abcdefgh"}
     options = {"layout": "side_by_side", "pixels": "32"}
     preparations.prepare(
-        home, Asked("picture_pairs", "both", spread(pairs), options), lambda *_: None
+        home, PreparationRequest("picture_pairs", "both", spread(pairs), options), lambda *_: None
     )
-    path = prepared.drawn(home, "both")
+    path = prepared.first_rows_image(home, "both")
     assert path is not None
     picture = Image.open(path)
     assert picture.size == (2 * 64 + GAP, 3 * 32 + 2 * GAP)  # six pairs, two beside each other
@@ -62,8 +63,8 @@ def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread:
 
 
 def test_pairs_of_large_pictures_are_drawn_smaller() -> None:
-    drawn = Image.open(io.BytesIO(previews.of_pairs(np.zeros((3, 512, 1024, 3), np.uint8))))
-    assert drawn.width == previews.WIDEST
+    drawn = Image.open(io.BytesIO(prepared.png_of_pairs(np.zeros((3, 512, 1024, 3), np.uint8))))
+    assert drawn.width == prepared.WIDEST_PAIRS
 
 
 def test_what_was_left_out_is_a_sentence_with_names_of_each_kind() -> None:
@@ -71,19 +72,19 @@ def test_what_was_left_out_is_a_sentence_with_names_of_each_kind() -> None:
         Skip(name=f"{letter}.png", kind="too small", reason="it is small") for letter in "abcd"
     ]
     torn = Skip(name="z.jpg", kind="damaged", reason="it is damaged")
-    skipped = Skipped(counts={"too small": 4, "damaged": 1}, first=(*skips, torn), hidden=1)
+    skipped = SkippedFiles(counts={"too small": 4, "damaged": 1}, first=(*skips, torn), hidden=1)
     assert (
         skipped.in_words()
-        == "5 files left out: too small 4 (a.png, b.png, c.png, …), damaged 1 (z.jpg). 1 hidden"
-        " file not read."
+        == "5 files skipped: too small 4 (a.png, b.png, c.png, …), damaged 1 (z.jpg). 1 hidden file"
+        " skipped."
     )
-    assert Skipped().in_words() == ""
+    assert SkippedFiles().in_words() == ""
 
 
 def test_a_rare_kind_has_its_example_after_many_of_another() -> None:
     tally = Tally(hidden=0)
-    for number in range(MOST_TOLD + 5):
-        tally.skip(Skip(name=f"{number}.txt", kind="no picture", reason="it is text"))
+    for number in range(MOST_SKIPS + 5):
+        tally.skip(Skip(name=f"{number}.txt", kind="no image", reason="it is text"))
     tally.skip(Skip(name="rare.png", kind="damaged", reason="it is damaged"))
     assert "damaged 1 (rare.png)" in tally.skipped.in_words()
 
@@ -113,7 +114,9 @@ def test_a_quantity_is_a_number() -> None:
 
 def test_a_manifest_of_an_earlier_version_has_a_summary(home: Home, spread: Pack) -> None:
     source = spread({"a/1.png": encoded(GREEN), "b/1.png": encoded(BLUE)})
-    preparations.prepare(home, Asked("pictures", "old", source, {"pixels": "32"}), lambda *_: None)
+    preparations.prepare(
+        home, PreparationRequest("pictures", "old", source, {"pixels": "32"}), lambda *_: None
+    )
     path = prepared.folder(home, "old") / prepared.MANIFEST
     later = {"held_out_counts", "converted", "quantities", "curve", "warnings"}
     path.write_text(prepared.manifest(home, "old").model_dump_json(exclude=later))

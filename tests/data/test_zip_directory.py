@@ -11,7 +11,7 @@ import pytest
 from gan_runtime.base import zip_directory
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.zip_directory import CrowdedZipError
-from gan_runtime.data import picture_files, picture_sources
+from gan_runtime.data import image_files, image_sources
 from tests.data.conftest import Pack, encoded
 from tests.support.crafted_zips import crowded
 
@@ -26,7 +26,7 @@ def traced() -> Iterator[None]:
 
 
 def refuse(path: Path, most_members: int = WANTED) -> None:
-    with pytest.raises(CrowdedZipError), zip_directory.opened(path, most_members):
+    with pytest.raises(CrowdedZipError), zip_directory.open_zip(path, most_members):
         pass
 
 
@@ -49,26 +49,26 @@ def test_a_list_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
 
 def test_as_many_members_as_wanted_are_listed(tmp_path: Path) -> None:
     path = crowded(tmp_path / "photos.zip", 10_000)
-    with zip_directory.opened(path, 10_000) as bundle:
+    with zip_directory.open_zip(path, 10_000) as bundle:
         assert len(bundle.infolist()) == 10_000
     refuse(path, 9_999)
 
 
 def test_a_member_may_hold_what_a_list_looks_like(pack: Pack) -> None:
     path = pack({"zips.png": b"PK\x01\x02" * 1_000})
-    with zip_directory.opened(path, 10) as bundle:
+    with zip_directory.open_zip(path, 10) as bundle:
         assert len(bundle.open("zips.png").read()) == 4_000
 
 
 def test_a_zip_of_pictures_with_too_many_members_gets_one_sentence(
     pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(picture_files, "MAX_MEMBERS", 2)
+    monkeypatch.setattr(image_files, "MAX_MEMBERS", 2)
     path = pack({f"{number}.png": encoded() for number in range(3)})
-    with pytest.raises(DatasetError) as refused, picture_sources.opened(path):
+    with pytest.raises(DatasetError) as refused, image_sources.open_source(path):
         pass
     assert (
         str(refused.value)
-        == "photos.zip lists more than 2 files and folders, so nothing of it is read: pack the"
-        " pictures themselves anew."
+        == "photos.zip has more than 2 files and folders, so it is not read: pack only the images"
+        " again."
     )

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import picture_sources, preparations
-from gan_runtime.data.picture_files import Source
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data import image_sources, preparations
+from gan_runtime.data.image_files import ImageSource
+from gan_runtime.data.preparations import PreparationRequest
 from tests.data.conftest import Pack, encoded
 
 UTF8_FLAG = 0x800
@@ -51,8 +51,8 @@ def packed(
     return path
 
 
-def opened(path: Path, code_page: str = "auto") -> Source:
-    with picture_sources.opened(path, code_page) as source:
+def opened(path: Path, code_page: str = "auto") -> ImageSource:
+    with image_sources.open_source(path, code_page) as source:
         return source
 
 
@@ -84,8 +84,8 @@ def test_other_bytes_are_read_in_the_code_page_of_zips_with_a_warning(tmp_path: 
     assert source.names == ["Bär/1.png", "cat/2.png"]
     assert (
         source.warning
-        == "The zip does not say in which code page its names are: 1 of them, such as 'Bär/1.png',"
-        " are read as cp437. If they look garbled, set zip_names to the code page of the system"
+        == "The zip does not declare the code page of its names. 1 of them, such as 'Bär/1.png',"
+        " are read as cp437. If they are wrong, set zip_names to the code page of the system"
         " that packed it."
     )
     cyrillic = packed(tmp_path / "b.zip", "жук/1.png".encode("cp1251"))
@@ -112,7 +112,7 @@ def test_backslashes_of_windows_are_folders(tmp_path: Path) -> None:
 
 def test_a_colon_in_a_folder_is_no_drive(tmp_path: Path) -> None:
     assert opened(packed(tmp_path / "a.zip", b"B: ants/1.png")).names == ["B: ants/1.png"]
-    assert "which leads out of the folder" in sentence(
+    assert "which is outside of its folder" in sentence(
         packed(tmp_path / "b.zip", b"B:\\ants\\1.png")
     )
 
@@ -120,7 +120,7 @@ def test_a_colon_in_a_folder_is_no_drive(tmp_path: Path) -> None:
 def test_names_marked_as_utf8_that_are_not_get_the_cause(tmp_path: Path) -> None:
     assert (
         sentence(packed(tmp_path / "a.zip", b"\xff.png", flags=UTF8_FLAG))
-        == "a.zip says that its names are UTF-8, but they are not: pack it with another program."
+        == "a.zip declares its names as UTF-8, but they are not: pack it with another program."
     )
 
 
@@ -133,32 +133,32 @@ def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
     tmp_path: Path, method: int, name: str
 ) -> None:
     path = packed(tmp_path / "a.zip", b"ants/1.png", method=method)
-    asked = Asked("pictures", "photos", path, {"pixels": "32"})
+    asked = PreparationRequest("pictures", "photos", path, {"pixels": "32"})
     with pytest.raises(DatasetError) as refused:
         preparations.survey(asked, lambda *_: None)
     assert (
         str(refused.value)
-        == f"none of the 1 files can be used; ants/1.png: it is packed with {name}, which Python"
-        " cannot unpack: pack it with Deflate, or unpack it and give the folder."
+        == f"no image can be used (1 file skipped). ants/1.png: it is packed with {name}, which"
+        " Python cannot unpack: pack it with Deflate, or unpack it and give the folder."
     )
 
 
 def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) -> None:
     inner = packed(tmp_path / "inner.zip", b"1.png").read_bytes()
-    asked = Asked(
+    asked = PreparationRequest(
         "picture_pairs", "pairs", pack({"about.txt": b"text", "train.zip": inner}), {"pixels": "32"}
     )
     with pytest.raises(DatasetError) as refused:
         preparations.survey(asked, lambda *_: None)
     assert (
         str(refused.value)
-        == "none of the 2 files can be used; train.zip: it is a zip file itself: unpack it, and"
+        == "no image can be used (2 files skipped). train.zip: it is a zip file: unpack it, and"
         " give the folder."
     )
 
 
 def test_the_warning_is_kept_with_the_set(tmp_path: Path) -> None:
-    asked = Asked(
+    asked = PreparationRequest(
         "pictures", "photos", packed(tmp_path / "a.zip", b"B\x84r/1.png"), {"pixels": "32"}
     )
     [warning] = preparations.survey(asked, lambda *_: None).summary.warnings

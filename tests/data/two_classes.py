@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from tests.data.conftest import BLUE, RED, encoded
 
 TWO_CLASSES = {
@@ -22,8 +22,8 @@ def quiet(*_: object) -> None:
     """Progress that nobody reads."""
 
 
-def asked(source: Path, **options: Any) -> Asked:
-    return Asked("pictures", "photos", source, {**SMALL, **options})
+def asked(source: Path, **options: Any) -> PreparationRequest:
+    return PreparationRequest("pictures", "photos", source, {**SMALL, **options})
 
 
 def sentence(act: Any, *given: Any, kind: type[Exception] = DatasetError) -> str:

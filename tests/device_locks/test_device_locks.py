@@ -68,9 +68,9 @@ def test_a_program_that_a_trainer_begins_does_not_keep_its_device(
         environment: dict[str, str] = {}
         numbers = claim.hand_over(environment)
         trainer = (
-            "import os; from gan_runtime import device_locks; device_locks.handed(os.environ);"
-            " print(os.posix_spawn('/bin/sleep', ['sleep', '60'], os.environ), flush=True);"
-            " os._exit(0)"
+            "import os; from gan_runtime import device_locks;"
+            " device_locks.inherited_locks(os.environ); print(os.posix_spawn('/bin/sleep',"
+            " ['sleep', '60'], os.environ), flush=True); os._exit(0)"
         )
         with (tmp_path / "told").open("wb") as told:
             subprocess.run(
@@ -114,14 +114,14 @@ def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
             "anybody may take it once it is free"
         )
         assert (
-            device_locks.whose(device_locks.occupant("cpu"), tmp_path)
+            device_locks.holder_text(device_locks.occupant("cpu"), tmp_path)
             == "run quick-0001 (secret plans) of /home/ada/gan"
         )
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
         seen = device_locks.occupant("cpu")
         assert seen is not None
         assert (seen.home, seen.run_id, seen.name) == ("", "", "")
-        assert device_locks.whose(seen, tmp_path).startswith("a training of ")
+        assert device_locks.holder_text(seen, tmp_path).startswith("a training of ")
         assert abs((seen.since - journal.now()).total_seconds()) < 60
 
 
@@ -149,8 +149,9 @@ def test_a_training_keeps_its_lock_new_and_takes_it_again_where_a_cleaner_has_re
 ) -> None:
     run, place = queued(homes[0], "quick-0001", **TOY), locks.folder() / "cpu.lock"
     script = (
-        "import sys, time; from gan_runtime import device_locks, worker; device_locks.ROUND_SECONDS"
-        " = 0.05; worker.enter(sys.argv[1:], train=lambda *_: time.sleep(600))"
+        "import sys, time; from gan_runtime import device_locks, worker;"
+        " device_locks.REFRESH_SECONDS = 0.05; worker.enter(sys.argv[1:], train=lambda *_:"
+        " time.sleep(600))"
     )
     with device_locks.claim([host_devices.CPU], 1, Holder()) as claim:
         environment: dict[str, str] = {}
@@ -177,10 +178,10 @@ def test_a_lock_that_is_shared_is_taken_again_as_one_that_is_shared() -> None:
     with device_locks.claim([named], 1, Holder()) as claim:
         environment: dict[str, str] = {}
         claim.hand_over(environment)
-        handed = device_locks.handed(environment)
+        handed = device_locks.inherited_locks(environment)
         for path in locks.folder().glob("*.lock"):
             path.unlink()
-        kept = device_locks.kept_in_place(handed)
+        kept = device_locks.refresh(handed)
         try:
             assert [(one.key, one.is_shared) for one in kept] == [(named.key, False), ("gpu", True)]
             with device_locks.claim([host_devices.ANY_GPU], 1, Holder()) as refused:
@@ -215,9 +216,7 @@ def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
         path.unlink()
     made.rmdir()
     made.symlink_to(elsewhere)
-    with pytest.raises(
-        DeviceLockError, match=r"no folder that everybody may use.*GAN_RUNTIME_LOCKS"
-    ):
+    with pytest.raises(DeviceLockError, match=r"not open to all users.*GAN_RUNTIME_LOCKS"):
         locks.folder()
 
 
@@ -227,6 +226,8 @@ def test_a_run_that_cannot_lock_its_device_waits_and_the_owner_says_why(
     (tmp_path / "file").touch()
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file" / "locks"))
     owner, run = Owner(homes[0]), queued(homes[0], "quick-0001", **SHORT)
-    with pytest.raises(DeviceLockError, match="the locks of this host's devices cannot be kept in"):
+    with pytest.raises(
+        DeviceLockError, match="the locks of this host's devices cannot be stored in"
+    ):
         owner.after(0.0)
     assert owner.status(run) == "queued"

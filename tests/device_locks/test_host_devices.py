@@ -68,11 +68,11 @@ def test_a_driver_that_did_not_answer_is_asked_again_after_a_while(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     asked = Driver(clock)
     monkeypatch.setattr(host_devices, "DRIVER", asked)
-    assert asked.answer(PATIENCE_SECONDS) == host_devices.NOTHING
+    assert asked.answer(PATIENCE_SECONDS) == host_devices.NO_ANSWER
     assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
     program.write_text(SMI, encoding="utf-8")
-    assert asked.answer(PATIENCE_SECONDS) == host_devices.NOTHING, "it is not asked at each tick"
-    clock.now = host_devices.AGAIN_SECONDS
+    assert asked.answer(PATIENCE_SECONDS) == host_devices.NO_ANSWER, "it is not asked at each tick"
+    clock.now = host_devices.RETRY_SECONDS
     asked.answer(PATIENCE_SECONDS)
     assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
 
@@ -87,7 +87,7 @@ def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_an
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(host_devices, "LOOK_SECONDS", 600.0)
+    monkeypatch.setattr(host_devices, "ANSWER_SECONDS", 600.0)
     monkeypatch.setattr(host_devices, "SILENT_SECONDS", 0.0)
     monkeypatch.setattr(host_devices, "DRIVER", Driver())
     owner, run = Owner(homes[0], idle), queued(homes[0], "quick-0001", "gpu", **TOY)
@@ -96,7 +96,7 @@ def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_an
         owner.after(0.0)
         owner.after(1.0)
         assert time.monotonic() - begin < 60.0
-        assert (owner.status(run), owner.note(run)) == ("queued", host_devices.NOT_YET_LISTED)
+        assert (owner.status(run), owner.note(run)) == ("queued", host_devices.GPUS_UNKNOWN)
         assert device_locks.occupancies() == [device_locks.Occupancy(host_devices.CPU, None)]
     finally:
         wakes.touch()
@@ -142,7 +142,7 @@ def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
         assert beside.is_taken, "two parts are two devices"
         with device_locks.claim([whole], 1, Holder(run_id="quick-0003")) as refused:
             assert not refused.is_taken
-            why = device_locks.taken_elsewhere(refused, Path("/home"))
+            why = device_locks.wait_cause(refused, Path("/home"))
             assert why is not None
             assert (
                 why.sentence == "waiting for GPU 0 (NVIDIA A100) (run quick-0001 of another home)"

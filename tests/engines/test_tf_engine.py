@@ -135,9 +135,9 @@ def test_more_replicas_than_gpus_are_refused() -> None:
         (
             "No TPU platform found",
             (
-                "the TPU at 'local' cannot be used (libtpu is there but finds no TPU: see that no"
-                " other process holds it, and that libtpu suits the framework (docs/tpu.md)); or"
-                " choose accelerator=cpu or gpu."
+                "the TPU at 'local' cannot be used (libtpu finds no TPU: check that no other"
+                " process uses it, and that libtpu matches the framework (docs/tpu.md)); or choose"
+                " accelerator=cpu or gpu."
             ),
         ),
         (

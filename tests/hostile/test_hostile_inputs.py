@@ -19,10 +19,10 @@ from typer.testing import Result
 
 from gan_runtime import bundles
 from gan_runtime.base.errors import BundleError, DatasetError, GanRuntimeError, SpecError
-from gan_runtime.data import idx, picture_files, pictures, preparations, prepared, uploads
-from gan_runtime.data.picture_options import PictureOptions
-from gan_runtime.data.preparations import Asked
-from gan_runtime.data.uploads import Dropped
+from gan_runtime.data import idx_files, images, preparations, prepared, summary, uploads
+from gan_runtime.data.images import ImageOptions
+from gan_runtime.data.preparations import PreparationRequest
+from gan_runtime.data.uploads import Upload
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -99,7 +99,7 @@ def test_no_value_of_an_option_is_taken_for_something_else() -> None:
 
 
 def test_a_file_full_of_mistakes_is_told_in_a_few_sentences() -> None:
-    with pytest.raises(SpecError, match=r"24 more are wrong\.$") as refused:
+    with pytest.raises(SpecError, match=r"24 more options are wrong\.$") as refused:
         RunSpec.parse({f"no_option_{number}": number for number in range(30)})
     check_sentence(refused.value)
     assert len(refused.value.errors) == 30
@@ -122,7 +122,7 @@ def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunD
     run = new_run("quick-0001")
     before = tree(home.path)
     for told, text in KINDS["names"].items():
-        asked = Asked("pictures", text, home.path / "none.zip", {})
+        asked = PreparationRequest("pictures", text, home.path / "none.zip", {})
         for use in (
             home.run_dir,
             lambda name: job_queue.job_dir(home, name),
@@ -132,7 +132,7 @@ def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunD
             with pytest.raises(GanRuntimeError) as refused:
                 use(text)
             check_sentence(refused.value)
-        assert not prepared.is_there(home, text), told
+        assert not prepared.exists(home, text), told
         with pytest.raises(ValueError, match="is no id of a file"):
             uploads.place(home, f"{text}.")
         if not PLAIN_NAME.fullmatch(text):
@@ -146,9 +146,9 @@ def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunD
 def test_no_name_of_a_dropped_file_leads_out_of_the_uploads(home: Home) -> None:
     below = home.jobs / uploads.FOLDER
     for number, (told, name) in enumerate(KINDS["uploads"].items()):
-        uploads.keep(home, f"f{number}", b"x")
+        uploads.store(home, f"f{number}", b"x")
         for ending in ("", ".zip", ".h5"):
-            source = uploads.as_source(home, [Dropped(f"f{number}", name + ending)])
+            source = uploads.as_source(home, [Upload(f"f{number}", name + ending)])
             assert source.resolve().is_relative_to(below.resolve()), told
             stored = [source] if source.is_file() else list(source.iterdir())
             assert [path.read_bytes() for path in stored] == [b"x"], told
@@ -236,7 +236,7 @@ def test_no_damaged_picture_ends_more_than_itself(tmp_path: Path) -> None:
         ):
             (folder / f"{ending}-{number:03d}.{ending}").write_bytes(content)
     (folder / "good.png").write_bytes((tmp_path / "whole.png").read_bytes())
-    surveyed = pictures.survey(folder, PictureOptions(), lambda *_: None)
+    surveyed = images.survey(folder, ImageOptions(), lambda *_: None)
     left_out = sum(surveyed.summary.skipped.counts.values())
     assert surveyed.rows + surveyed.summary.held_out + left_out == 2 * (CUTS + TURNS) + 1
     assert left_out >= 2 * CUTS
@@ -250,8 +250,8 @@ def test_no_idx_file_gives_more_than_it_holds(tmp_path: Path) -> None:
             file = tmp_path / f"given-{number}{ending}"
             file.write_bytes(content)
             try:
-                idx.check(file)
-                rows = idx.read(file)
+                idx_files.check(file)
+                rows = idx_files.read(file)
             except DatasetError as error:
                 check_sentence(error)
                 continue
@@ -271,7 +271,7 @@ def test_no_hdf5_file_is_taken_half(home: Home, tmp_path: Path) -> None:
     for told, content in mutations(whole.read_bytes(), CUTS, TURNS, "an HDF5 file").items():
         given.mkdir(exist_ok=True)
         (given / "showers.h5").write_bytes(content)
-        asked = Asked(
+        asked = PreparationRequest(
             "calochallenge", f"set-{taken}", given / "showers.h5", {"held_out_percent": 0}
         )
         try:
@@ -325,4 +325,4 @@ def check_answer(told: str, answer: Result) -> None:
 
 
 def test_the_name_of_a_file_does_nothing_to_the_terminal() -> None:
-    assert not picture_files.readable("a\x1b[2Jb").count("\x1b")
+    assert not summary.readable("a\x1b[2Jb").count("\x1b")

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gan_runtime.base.errors import DatasetError, GanRuntimeError, JournalError
-from gan_runtime.data import idx
+from gan_runtime.data import idx_files
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Event, StatusChange
 from gan_runtime.spec import RunSpec
@@ -146,7 +146,7 @@ def test_an_idx_file_holds_what_its_header_promises_or_is_refused(
     file = tmp_path / "train-images-idx3-ubyte"
     file.write_bytes(idx_header(tuple(shape), kind) + body)
     try:
-        rows = idx.read(file)
+        rows = idx_files.read(file)
     except DatasetError as error:
         check_sentence(error)
     else:
@@ -160,7 +160,7 @@ def test_a_whole_idx_file_is_read_as_it_was_written(tmp_path: Path, count: int, 
     """So that the test before this one does not pass by refusing everything."""
     file = tmp_path / "train-images-idx3-ubyte"
     file.write_bytes(idx_header((count, 28, 28)) + bytes([fill]) * count * 784)
-    assert np.array_equal(idx.read(file), np.full((count, 28, 28), fill, np.uint8))
+    assert np.array_equal(idx_files.read(file), np.full((count, 28, 28), fill, np.uint8))
 
 
 def test_the_reader_of_journals_knows_a_good_line_among_bad_ones(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import JobError
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
@@ -37,7 +37,7 @@ def started(
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
-    runtime = Runtime.open(counting, starter=trainers.starter(Patience(time.monotonic)))
+    runtime = Runtime.open(counting, starter=trainers.starter(StateTimer(time.monotonic)))
     yield runtime, trainers
     runtime.close()
 

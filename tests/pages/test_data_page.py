@@ -18,8 +18,8 @@ from dashboard.data import sets_view
 from dashboard.frame import session
 from gan_runtime import catalog
 from gan_runtime.base.fields import Fields, labels, pair_fields
-from gan_runtime.data import loading, prepared, previews, uploads
-from gan_runtime.data.previews import LivePicture
+from gan_runtime.data import loading, prepared, uploads
+from gan_runtime.data.prepared import LiveImage
 from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
@@ -74,9 +74,9 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
 def test_the_picture_of_an_embedded_set_shows_its_first_rows(name: str) -> None:
     kept = sets_view.embedded_rows(name)
     assert kept is not None
-    rows = loading.load(name).read(np.arange(previews.SHOWN))["images"]
+    rows = loading.load(name).read(np.arange(prepared.FIRST_ROWS_COUNT))["images"]
     shown = np.asarray(Image.open(kept))
-    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(previews.png(rows)))))
+    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(prepared.png(rows)))))
     assert sets_view.embedded_rows("mnist") is None
 
 
@@ -157,9 +157,9 @@ def test_pictures_are_previewed_prepared_and_removed(
         ("disks", 20, 0),
         ("squares", 20, 0),
     ]
-    assert "2 files left out: " in said(app)
+    assert "2 files skipped: " in said(app)
     assert "too small 1 (shapes/disks/tiny.png)" in said(app)
-    assert "no picture 1 (shapes/notes.txt)" in said(app)
+    assert "no image 1 (shapes/notes.txt)" in said(app)
     assert not home.data.exists()  # nothing is stored yet
 
     app.button(key="data.prepare").click().run()
@@ -168,7 +168,7 @@ def test_pictures_are_previewed_prepared_and_removed(
     app.run()
     assert "Data set my-shapes is ready: 40 pictures." in told + said(app)
     assert "40 pictures · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
-    assert "40 to train on, 0 held out · 2 files left out" in said(app)
+    assert "40 to train on, 0 held out · 2 files skipped" in said(app)
     assert [label.label for label in app.expander if "Summary" in label.label] == [
         "Summary of the preparation"
     ]
@@ -219,11 +219,8 @@ def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
             b"no zip at all",
             "is no zip file, or damaged: give a folder, or a .zip that opens on this machine.",
         ),
-        (
-            zipped(1, {"../outside.png": b"x"}),
-            "which leads out of the folder, so nothing of it is read",
-        ),
-        (zipped(0, {"a.txt": b"x"}), "none of the 1 files can be used"),
+        (zipped(1, {"../outside.png": b"x"}), "which is outside of its folder, so it is not read"),
+        (zipped(0, {"a.txt": b"x"}), "no image can be used"),
     ],
 )
 def test_a_zip_that_cannot_be_used_gets_one_sentence(
@@ -241,7 +238,7 @@ def test_several_pictures_make_a_set_and_a_zip_among_them_is_refused(show: Show)
     assert app.button(key="data.preview").label == "Preview"
     app = drop(app, *files, ("more.zip", zipped(1)))
     assert [error.value for error in app.error] == [
-        "drop either one .zip or several pictures: a .zip and other files cannot be one data set."
+        "a .zip and other files cannot be one data set: upload either one .zip or several images."
     ]
 
 
@@ -252,7 +249,7 @@ def test_what_is_wrong_in_the_form_is_told_beside_its_field(show: Show) -> None:
     app.text_input(key="data.option.pictures.held_out_percent").set_value("0").run()
     (name,) = [field for field in app.text_input if field.label == "Name"]
     name.set_value("Über uns").run()
-    assert "is no name for a data set" in said(app)
+    assert "cannot name a data set" in said(app)
     assert "data.preview" not in [button.key for button in app.button]
 
 
@@ -265,7 +262,7 @@ def test_a_folder_of_the_host_can_be_picked(
         path.write_bytes(encoded(picture(number, red=True), "PNG"))
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "data"))
     app = show("data")
-    app.selectbox(key="data.host.gan_runtime.data.pictures.0").set_value("cats").run()
+    app.selectbox(key="data.host.gan_runtime.data.images.0").set_value("cats").run()
     app = previewed(app, home, wait_until)
     assert app.metric[0].value == "3"
 
@@ -351,7 +348,7 @@ def test_a_job_that_draws_what_it_makes_is_seen_at_work(show: Show) -> None:
     folder.mkdir(parents=True)
     drawn = "What is being made at this moment."
     assert drawn not in alternatives(app.run())
-    LivePicture(folder).renew(lambda: np.full((8, 8, 3), 200, np.uint8))
+    LiveImage(folder).renew(lambda: np.full((8, 8, 3), 200, np.uint8))
     assert drawn in alternatives(app.run())
 
 
@@ -369,7 +366,7 @@ def test_pairs_are_previewed_and_prepared(show: Show, home: Home, wait_until: Wa
     app = previewed(app, home, wait_until)
     assert [(metric.label, metric.value) for metric in app.metric][:1] == [("Pairs", "1")]
     assert "As they would be stored, source left, target right." in said(app)
-    reasons = list(app.dataframe[0].value["Why it is left out"])
+    reasons = list(app.dataframe[0].value["Reason"])
     assert reasons == ["it has 81 × 81 pixels, but a pair is about twice as wide as high"]
     app.button(key="data.prepare").click().run()
     wait_until(lambda: job_queue.snapshots(home)[0].end, "the pairs are prepared")
@@ -399,7 +396,7 @@ def test_a_run_that_waits_for_its_data_says_so_on_its_page(
     )
     journal.append(run.supervisor_journal, 1, waits)
     app = show("run", run="quick-0001")
-    assert "Waits for data set photos (40 %)" in "".join(
+    assert "Waiting for data set photos (40%)" in "".join(
         item.proto.body for item in app.get("html")
     )
 

@@ -19,7 +19,7 @@ from gan_runtime import catalog
 from gan_runtime.base.fields import IMAGES, pictures
 from gan_runtime.base.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
 from gan_runtime.data import loading, preparations
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from tests.pages import whole_page
@@ -351,7 +351,7 @@ def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(
     assert not app.exception
     assert not app.error
     assert choice_field(app, "workload").value == "shower_3dgan"
-    assert any(loading.MADE_FIRST in caption.value for caption in app.caption)
+    assert any(loading.PREPARED_BY_THE_RUN in caption.value for caption in app.caption)
     assert not next(button for button in app.button if button.label == "Start run").disabled
     assert not home.data.exists()
 
@@ -421,17 +421,19 @@ def test_the_summary_of_a_data_set_is_shown_before_anything_is_trained(
         )
     (folder / "readme.txt").write_text("five scans")
     options = {"pixels": "28", "color": "grey", "held_out_percent": "20"}
-    preparations.prepare(home, Asked("pictures", "scans", folder, options), lambda *_: None)
+    preparations.prepare(
+        home, PreparationRequest("pictures", "scans", folder, options), lambda *_: None
+    )
     app = show("launch")
     choice_field(app, "dataset").set_value("scans").run()
-    assert "4 to train on, 1 held out · 1 file left out · converted: 10 bits in 16 to 8" in texts(
+    assert "4 to train on, 1 held out · 1 file skipped · converted: 10 bits in 16 to 8" in texts(
         app
     )
     assert [warning.value for warning in app.warning if "16-bit" in warning.value] == [
-        "No value of the 16-bit pictures is above 1,000: they are read as 10 bits, so that white is"
+        "No value of the 16-bit images is above 1,000. They are read as 10 bits, with white at"
         " 1,023."
     ]
-    assert "1 file left out: no picture 1 (readme.txt)." in texts(app)
+    assert "1 file skipped: no image 1 (readme.txt)." in texts(app)
 
 
 def test_the_command_is_plain_text_whatever_was_typed_and_loads_no_highlighter(show: Show) -> None:

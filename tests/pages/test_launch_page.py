@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Button
 
-from gan_runtime.hardware import host_presets
+from gan_runtime.hardware import machine
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.launch_fields import choice_field, presets, text_field
@@ -118,7 +118,7 @@ def test_launch_refuses_a_missing_dataset_in_one_sentence(
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path_factory.mktemp("empty")))
     app = show("launch")
     choice_field(app, "dataset").set_value("mnist").run()
-    assert "no mnist images are there" in texts(app)
+    assert "has no mnist images" in texts(app)
     assert next(button for button in app.button if button.label == "Start run").disabled
     assert home.run_dirs() == []
 
@@ -136,15 +136,15 @@ def test_the_form_keeps_what_was_typed_while_another_page_is_open(show: Show) ->
 def test_launch_starts_presets_in_float32_where_bfloat16_is_slow_and_says_so(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_presets, "is_slow_in_bfloat16", lambda: True)
+    monkeypatch.setattr(machine, "is_slow_in_bfloat16", lambda: True)
     app = opened(show("launch"))
     assert choice_field(app, "precision").value == "float32"
-    assert host_presets.FITTED in texts(app)
+    assert machine.PRESET_IN_FLOAT32 in texts(app)
     assert shown_commands(app)[0] == f"{command_line()} train --preset quick"
     assert not [button for button in app.button if button.label == "Use float32"]
 
     choice_field(app, "precision").set_value("mixed_bfloat16").run()
-    assert host_presets.SLOW in [warning.value for warning in app.warning]
+    assert machine.SLOW_BFLOAT16 in [warning.value for warning in app.warning]
     assert (
         shown_commands(app)[0]
         == f"{command_line()} train --preset quick --set precision=mixed_bfloat16"

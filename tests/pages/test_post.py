@@ -10,7 +10,7 @@ import pytest
 from dashboard.frame.access import Post
 from gan_runtime.base.errors import HomeInUseError
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.hardware.hardware_probe import HostLook
+from gan_runtime.hardware.hosts import HostProbe
 from gan_runtime.records.home import HOME_VARIABLE, Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision import owner
@@ -23,7 +23,7 @@ def test_no_page_waits_for_the_end_of_the_store_that_only_looked(
 ) -> None:
     new_run("quick-0001").request_stop("a test")
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
-    post = Post(lambda: "", HostLook)
+    post = Post(lambda: "", HostProbe)
     held = owner.acquire(home)
     looks = post.runtime()
     assert isinstance(looks.why_not_owned, HomeInUseError)

@@ -37,7 +37,7 @@ BEHIND = {
     "gan_runtime.evaluation.jobs": {"request", "store"},
     "gan_runtime.jobs.core_jobs": {"job_for", "request_preparation"},
     "gan_runtime.jobs.job_queue": {"cancel", "enqueue", "request", "signal_group", "start"},
-    "gan_runtime.data.uploads": {"as_source", "done_with", "forget", "forget_old", "keep"},
+    "gan_runtime.data.uploads": {"as_source", "remove_source", "remove", "remove_old", "store"},
     "gan_runtime.records.home": {"keep_count", "next_number", "next_rank"},
     "gan_runtime.records.journal": {"JournalWriter", "SideJournalWriter", "append"},
     "gan_runtime.records.run_folder": {"write_json", "write_whole"},
@@ -134,10 +134,13 @@ def test_nobody_asks_by_default() -> None:
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
-        (errno.EROFS, "/home/a-file cannot be used (Read-only file system): change its rights"),
-        (errno.EACCES, "/home/a-file cannot be used (Permission denied): change its rights"),
-        (errno.ENOSPC, "the disk of /home/a-file is full: make space on it"),
-        (errno.EIO, "/home/a-file cannot be written (Input/output error): look after its disk"),
+        (
+            errno.EROFS,
+            "/home/a-file cannot be used (Read-only file system): change its permissions",
+        ),
+        (errno.EACCES, "/home/a-file cannot be used (Permission denied): change its permissions"),
+        (errno.ENOSPC, "the disk of /home/a-file is full: free space on it"),
+        (errno.EIO, "/home/a-file cannot be written (Input/output error): check the disk"),
     ],
 )
 def test_what_the_system_refuses_a_change_is_a_sentence(number: int, sentence: str) -> None:
@@ -162,7 +165,7 @@ def test_what_the_system_refuses_without_a_name_is_a_sentence_too(
     error: OSError, reason: str
 ) -> None:
     refused = str(HomeError.refused(error))
-    assert refused.startswith(f"the home cannot be written ({reason}): look after its disk")
+    assert refused.startswith(f"the home cannot be written ({reason}): check the disk")
 
 
 def test_the_owner_acts_after_each_change_and_not_after_a_refusal(tmp_path: Path) -> None:

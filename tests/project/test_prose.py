@@ -36,7 +36,7 @@ GROUP = "the name of a group of options"
 # it.
 EXTERNAL = {
     "gan_runtime/base/disk.py": {"(os error ": "object stores written in Rust, on a full disk"},
-    "gan_runtime/data/hdf5_problems.py": {
+    "gan_runtime/data/hdf5_files.py": {
         "unable to lock": "HDF5, of a file that another program has open",
         "already open for write": "HDF5, of a file that was not closed",
         "truncated file": "HDF5, of a file that was cut",
@@ -215,7 +215,7 @@ def test_a_comparison_of_prose_is_seen(planted: str) -> None:
         'if row.status == "queued": pass',
         'if row.note != "": pass',
         'title = f"at epoch {number}"',
-        'table.get(kind, "give other pictures")',
+        'table.get(kind, "give other images")',
     ],
 )
 def test_codes_and_sentences_that_are_only_shown_are_no_comparison(harmless: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from gan_runtime.data import preparations
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.records import journal, run_folder
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.run_folder import RunDir, latest_status
@@ -65,7 +65,7 @@ def test_a_trainer_refuses_a_data_set_that_was_prepared_anew_while_its_run_waite
     source.write_bytes(own_pictures.noise(4))
     preparations.prepare(
         home,
-        Asked("pictures", "photos", source, {"pixels": "28", "color": "grey"}),
+        PreparationRequest("pictures", "photos", source, {"pixels": "28", "color": "grey"}),
         lambda *_: None,
     )
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "3", "cpu"]

@@ -135,7 +135,5 @@ def test_a_data_set_that_gives_something_else_than_it_declares_is_refused(packag
     rows.write_text(
         rows.read_text(encoding="utf-8").replace("(1024, 1, 1)", "(1000, 1, 1)"), encoding="utf-8"
     )
-    with pytest.raises(
-        DatasetError, match=r"gives 1,000 rows of images .* declared with 1,024 rows"
-    ):
+    with pytest.raises(DatasetError, match=r"returns 1,000 rows of images .* declares 1,024 rows"):
         loading.load("spots")

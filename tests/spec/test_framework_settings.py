@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from gan_runtime.hardware import framework_settings
+from gan_runtime.base import framework_settings
 
 OTHER_WORK = {
     "KERAS_BACKEND": "torch",
@@ -23,19 +23,19 @@ OTHER_WORK = {
 
 
 def test_settings_of_frameworks_are_left_out_and_all_else_stays() -> None:
-    kept = framework_settings.pinned(OTHER_WORK)
+    kept = framework_settings.clean_environment(OTHER_WORK)
     assert sorted(kept) == [
         "CUDA_VISIBLE_DEVICES",
         "PATH",
         "TF_NUM_INTRAOP_THREADS",
         "TF_VAR_region",
     ]
-    assert framework_settings.left_out(OTHER_WORK) == sorted(set(OTHER_WORK) - set(kept))
+    assert framework_settings.ignored(OTHER_WORK) == sorted(set(OTHER_WORK) - set(kept))
 
 
 def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
     chosen = {**OTHER_WORK, framework_settings.PASS_VARIABLE: "XLA_FLAGS, NVIDIA_TF32_OVERRIDE"}
-    kept = framework_settings.pinned(
+    kept = framework_settings.clean_environment(
         {**chosen, "KERAS_HOME": "/home/ada/.keras", "TF_CONFIG": "{}"}
     )
     assert framework_settings.recorded(kept) == {
@@ -60,4 +60,4 @@ def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
 def test_children_reach_this_host_without_its_proxy(
     given: dict[str, str], exempt: str | None
 ) -> None:
-    assert framework_settings.pinned(given).get("no_proxy") == exempt
+    assert framework_settings.clean_environment(given).get("no_proxy") == exempt

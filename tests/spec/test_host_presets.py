@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.base import processor
 from gan_runtime.base.errors import SpecError
-from gan_runtime.hardware import host_presets, hosts
+from gan_runtime.hardware import machine
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS, preset
 
@@ -28,35 +27,35 @@ flags		: fpu avx2 avx512vl
 OLDER = "processor : 0\nmodel name : Older CPU\nflags : fpu sse4_2 avx2 f16c fma\n"
 ARM = "processor : 0\nFeatures : fp asimd {}crc32\n"
 Says = Callable[[str], Any]
-HAS_BFLOAT16 = processor.has_bfloat16  # before the tests' hosts all have it
+HAS_BFLOAT16 = machine.has_bfloat16  # before the tests' hosts all have it
 
 
 @pytest.fixture
 def cpu_info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
     """What /proc/cpuinfo says, on a host without GPU and TPU."""
-    monkeypatch.setattr(processor, "has_bfloat16", HAS_BFLOAT16)
-    monkeypatch.setattr(processor, "CPU_INFO", tmp_path / "cpuinfo")
-    monkeypatch.setattr(hosts, "TPU_DEVICES", (tmp_path / "accel0",))
+    monkeypatch.setattr(machine, "has_bfloat16", HAS_BFLOAT16)
+    monkeypatch.setattr(machine, "CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(machine, "TPU_DEVICES", (tmp_path / "accel0",))
     monkeypatch.setenv("PATH", str(tmp_path))
     return (tmp_path / "cpuinfo").write_text
 
 
 def test_flags_that_matter_for_arithmetic_are_told_of_the_first_processor(cpu_info: Says) -> None:
     cpu_info(TWO_CORES)
-    assert processor.flags() == ["amx_bf16", "avx2", "avx512_bf16", "avx512f", "sse4_2"]
-    assert processor.model() == "Some CPU"
+    assert machine.cpu_flags() == ["amx_bf16", "avx2", "avx512_bf16", "avx512f", "sse4_2"]
+    assert machine.cpu_model() == "Some CPU"
     cpu_info(ARM.format("bf16 "))
-    assert processor.flags() == ["asimd", "bf16"]
-    assert processor.model()
+    assert machine.cpu_flags() == ["asimd", "bf16"]
+    assert machine.cpu_model()
     cpu_info("")
-    assert processor.flags() == []
+    assert machine.cpu_flags() == []
 
 
 @pytest.mark.usefixtures("cpu_info")
 def test_a_system_that_tells_nothing_of_its_processor_counts_as_one_without_bfloat16() -> None:
-    assert processor.flags() == []
-    assert processor.model()
-    assert host_presets.is_slow_in_bfloat16()
+    assert machine.cpu_flags() == []
+    assert machine.cpu_model()
+    assert machine.is_slow_in_bfloat16()
 
 
 @pytest.mark.parametrize("text", [OLDER, ARM.format("")])
@@ -65,9 +64,9 @@ def test_presets_start_in_float32_on_a_processor_without_bfloat16(
 ) -> None:
     cpu_info(text)
     for name in ("quick", "showers", "karman"):
-        assert host_presets.is_fitted(name)
-        assert host_presets.values(name) == {**preset(name).values, "precision": "float32"}
-        RunSpec.parse(host_presets.values(name))
+        assert machine.is_preset_changed(name)
+        assert machine.preset_values(name) == {**preset(name).values, "precision": "float32"}
+        RunSpec.parse(machine.preset_values(name))
 
 
 @pytest.mark.parametrize(
@@ -77,13 +76,13 @@ def test_presets_start_as_they_are_where_the_processor_has_bfloat16(
     cpu_info: Says, text: str
 ) -> None:
     cpu_info(text)
-    assert not any(host_presets.is_fitted(name) for name in PRESETS)
-    assert all(host_presets.values(name) == preset(name).values for name in PRESETS)
+    assert not any(machine.is_preset_changed(name) for name in PRESETS)
+    assert all(machine.preset_values(name) == preset(name).values for name in PRESETS)
 
 
 def test_the_paper_says_which_precision_it_is_for_and_keeps_it(cpu_info: Says) -> None:
     cpu_info(OLDER)
-    assert host_presets.values("paper") == preset("paper").values
+    assert machine.preset_values("paper") == preset("paper").values
     assert preset("paper").values["precision"] == "mixed_bfloat16"
 
 
@@ -93,7 +92,7 @@ def test_a_host_with_another_accelerator_starts_presets_as_they_are(
 ) -> None:
     cpu_info(OLDER)
     (tmp_path / device).touch(mode=0o755)
-    assert not host_presets.is_slow_in_bfloat16()
+    assert not machine.is_slow_in_bfloat16()
 
 
 def test_only_what_would_be_slow_here_is_cautioned_against(cpu_info: Says) -> None:
@@ -104,10 +103,10 @@ def test_only_what_would_be_slow_here_is_cautioned_against(cpu_info: Says) -> No
         "precision": "mixed_bfloat16",
     }
     cpu_info(OLDER)
-    assert host_presets.caution(RunSpec.parse(slow)) == host_presets.SLOW
+    assert machine.precision_warning(RunSpec.parse(slow)) == machine.SLOW_BFLOAT16
     assert (
-        host_presets.caution(RunSpec.parse({**slow, "accelerator": "auto", "engine": "auto"}))
-        == host_presets.SLOW
+        machine.precision_warning(RunSpec.parse({**slow, "accelerator": "auto", "engine": "auto"}))
+        == machine.SLOW_BFLOAT16
     )
     for other in (
         {"engine": "jax"},
@@ -115,11 +114,11 @@ def test_only_what_would_be_slow_here_is_cautioned_against(cpu_info: Says) -> No
         {"precision": "float32"},
         {"accelerator": "tpu"},
     ):
-        assert not host_presets.caution(RunSpec.parse({**slow, **other})), other
+        assert not machine.precision_warning(RunSpec.parse({**slow, **other})), other
     cpu_info(TWO_CORES)
-    assert not host_presets.caution(RunSpec.parse(slow))
+    assert not machine.precision_warning(RunSpec.parse(slow))
 
 
 def test_a_preset_that_does_not_exist_is_refused() -> None:
     with pytest.raises(SpecError, match="did you mean quick"):
-        host_presets.values("quik")
+        machine.preset_values("quik")

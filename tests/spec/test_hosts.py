@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import AcceleratorError, SpecError
-from gan_runtime.hardware import hosts
+from gan_runtime.hardware import hosts, machine
 from gan_runtime.hardware.hosts import NO_CORE, Device, Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
@@ -19,7 +19,7 @@ from tests.support.asking import ask
 
 
 def test_facts_name_the_machine_and_the_versions_of_what_is_imported() -> None:
-    facts = hosts.facts()
+    facts = machine.facts()
     versions = facts["versions"]
     assert isinstance(versions, dict)
     assert versions["numpy"] == np.__version__
@@ -40,7 +40,7 @@ def test_a_tpu_that_shows_no_core_is_explained_by_what_libtpu_printed(host: Host
         " load libtpu.so in this process."
     )
     found = hosts.explained(with_tpu(host, NO_CORE), said).devices["tpu"]
-    assert found.reason.startswith("another process holds the TPU, and only one can")
+    assert found.reason.startswith("another process uses the TPU, and only one can")
     assert (
         hosts.explained(with_tpu(host, NO_CORE), "nothing of it").devices["tpu"].reason == NO_CORE
     )
@@ -87,15 +87,14 @@ def test_an_engine_that_does_not_reach_the_accelerator_is_refused(
         tpu_host.resolve(RunSpec.parse({"accelerator": "tpu", "engine": "tensorflow"}))
     assert (
         str(refused.value)
-        == "engine is tensorflow, but on this host the TPU is reached by jax only: use engine=jax,"
-        " or accelerator=cpu."
+        == "engine is tensorflow, but only jax can use the TPU of this host: use engine=jax, or"
+        " accelerator=cpu."
     )
     with pytest.raises(AcceleratorError) as refused:
         host.resolve(RunSpec.parse({"accelerator": "cpu", "engine": "jax"}))
     assert (
         str(refused.value)
-        == "engine is jax, but on this host the CPU is reached by tensorflow only: use"
-        " engine=tensorflow."
+        == "engine is jax, but only tensorflow can use the CPU of this host: use engine=tensorflow."
     )
 
 

@@ -197,16 +197,16 @@ def test_all_errors_are_reported_at_once() -> None:
             {"mlp_gan": {"label_smoothing": 0.1}},
             "mlp_gan",
             (
-                "mlp_gan belongs to workload mlp_gan, but workload is dcgan_mnist: "
-                "leave it out, or use workload=mlp_gan."
+                "mlp_gan belongs to workload mlp_gan, but workload is dcgan_mnist: leave it out, or"
+                " use workload=mlp_gan."
             ),
         ),
         (
             {"mlp_gan.label_smoothing": 0.1},
             "mlp_gan.label_smoothing",
             (
-                "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist: "
-                "leave it out, or use workload=mlp_gan."
+                "mlp_gan.label_smoothing belongs to workload mlp_gan, but workload is dcgan_mnist:"
+                " leave it out, or use workload=mlp_gan."
             ),
         ),
         (
@@ -243,8 +243,8 @@ def test_a_misplaced_option_is_refused_with_what_to_do(
 def test_an_option_of_another_workload_is_refused_with_what_to_do(stranger: str) -> None:
     assert messages({"stranger_steps": 3}) == {
         "stranger_steps": (
-            "stranger_steps belongs to workload stranger, but workload is dcgan_mnist: "
-            "leave it out, or use workload=stranger."
+            "stranger_steps belongs to workload stranger, but workload is dcgan_mnist: leave it"
+            " out, or use workload=stranger."
         )
     }
     assert messages({"workload": stranger, "r1_weight": 1}) == {
@@ -321,9 +321,7 @@ def test_the_images_of_a_step_follow_from_a_stored_run(values: dict[str, Any], i
     assert nesting.images_per_step(values) == images
 
 
-def test_a_data_set_that_does_not_fit_is_refused_with_the_reason(
-    stranger: str,
-) -> None:
+def test_a_data_set_that_does_not_fit_is_refused_with_the_reason(stranger: str) -> None:
     with pytest.raises(DatasetError) as refused:
         loading.check(RunSpec.parse({"workload": stranger}))
     assert (
@@ -332,7 +330,7 @@ def test_a_data_set_that_does_not_fit_is_refused_with_the_reason(
         " none: choose another."
     )
     with pytest.raises(
-        DatasetError, match=r"^no data set is called 'minst', there are .*: did you mean mnist\?$"
+        DatasetError, match=r"^there is no data set 'minst', only .*: did you mean mnist\?$"
     ):
         loading.check(RunSpec.parse({"dataset": "minst"}))
     assert set(loading.check(RunSpec())) == {"images"}

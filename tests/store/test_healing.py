@@ -14,8 +14,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import UnknownRunError
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, latest_status
@@ -34,7 +34,7 @@ Wait = Callable[..., Any]
 def with_fakes(home: Home) -> Iterator[tuple[Runtime, FakeTrainers]]:
     """The owner of the home, and its trainers, which are in memory."""
     trainers = FakeTrainers()
-    runtime = Runtime.open(home, starter=trainers.starter(Patience(time.monotonic)))
+    runtime = Runtime.open(home, starter=trainers.starter(StateTimer(time.monotonic)))
     yield runtime, trainers
     runtime.close()
 

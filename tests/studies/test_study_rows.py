@@ -107,7 +107,7 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
         made.append(path)
 
     monkeypatch.setattr(journal, "append", fills_up)
-    with pytest.raises(HomeError, match="look after its disk"):
+    with pytest.raises(HomeError, match="check the disk"):
         ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
     assert len(made) == 2
     assert home.run_dirs() == []

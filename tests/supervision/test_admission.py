@@ -30,7 +30,7 @@ def test_every_reason_is_told_at_once_with_its_option(home: Home, host: Host) ->
         admit(spec, host, home)
     assert list(refused.value.by_field()) == ["accelerator", "dataset", "start_from"]
     assert "this host has no GPU" in refused.value.by_field()["accelerator"]
-    assert "no data set is called 'photos'" in refused.value.by_field()["dataset"]
+    assert "there is no data set 'photos'" in refused.value.by_field()["dataset"]
     assert not home.jobs.exists()
 
 

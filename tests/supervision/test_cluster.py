@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gan_runtime import worker
-from gan_runtime.base.cluster import Members, Place, tf_config, without_cluster
+from gan_runtime.base.cluster import Members, WorkerRank, tf_config, without_cluster
 from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY
@@ -95,17 +95,19 @@ class JaxRuntimeError(Exception):
 def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(
     rank: int, error: Exception, lost: str | None
 ) -> None:
-    assert Place(rank, workers=2).lost_in(error) == lost
-    assert Place().lost_in(error) is None
+    assert WorkerRank(rank, workers=2).lost_in(error) == lost
+    assert WorkerRank().lost_in(error) is None
 
 
 def test_behind_a_chief_the_workers_of_an_error_count_from_one() -> None:
-    place = Place(rank=0, workers=3, chiefs=1)
+    place = WorkerRank(rank=0, workers=3, chiefs=1)
     assert (
         place.lost_in(UnavailableError("/job:worker/replica:0/task:1 is gone")) == "worker 2 of 3"
     )
     assert (
-        Place(rank=2, workers=3, chiefs=1).lost_in(UnavailableError("/job:chief/replica:0/task:0"))
+        WorkerRank(rank=2, workers=3, chiefs=1).lost_in(
+            UnavailableError("/job:chief/replica:0/task:0")
+        )
         == "worker 0 of 3"
     )
 
@@ -149,7 +151,7 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: st
     assert found[0] == [1, 2, 0, {"worker": ["a:1", "b:2"]}]
     assert found[1][:3] == [2, 3, 1]
     assert found[2] == "workers is 4, but TF_CONFIG names 2 worker(s): start 4, or use workers=2."
-    assert "TF_CONFIG does not say which worker this is" in found[3]
+    assert "cannot be read from TF_CONFIG" in found[3]
     assert found[4] == [2, 4, 0, named]
     assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
 
@@ -166,7 +168,7 @@ def test_workers_are_exempt_from_every_list_of_proxies_that_grpc_reads(
     }
     environment = dict(given)
     monkeypatch.setattr(os, "environ", environment)
-    Members.found(2, Members.in_tf_config)
+    Members.from_environment(2, Members.in_tf_config)
     assert environment["no_proxy"] == "cern.ch,n1,fe80::2"
     assert environment["no_grpc_proxy"] == "lab,n1,fe80::2"
 
@@ -211,14 +213,14 @@ def test_other_workers_write_their_times_and_failures_only(tmp_path: Path) -> No
 
 
 def test_a_place_names_itself() -> None:
-    assert Place(1, 2).says("no data") == "worker 1 of 2: no data"
-    assert Place().says("no data") == "no data"
+    assert WorkerRank(1, 2).says("no data") == "worker 1 of 2: no data"
+    assert WorkerRank().says("no data") == "no data"
 
 
 def test_a_broken_exchange_tells_that_the_other_one_may_only_have_stood_still() -> None:
     gone = UnavailableError("/job:worker/replica:0/task:1 is gone")
     assert (
-        worker.crash(gone, Place(workers=2)).sentence
+        worker.crash(gone, WorkerRank(workers=2)).sentence
         == "worker 0 of 2: lost the connection to worker 1 of 2 (UnavailableError),"
         " which exited, is unreachable, or stalled for about 10 s; resume continues from the last"
         " checkpoint"

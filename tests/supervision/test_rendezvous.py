@@ -45,7 +45,7 @@ def test_nobody_goes_on_when_one_is_missing_and_the_first_names_it(
     first, second, _ = members(3)
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda worker: outcome(worker, SOON), (first, second)))
-    assert re.search(r"worker 2 of 3 has not come to 127\.0\.0\.1:\d+ within", answers[0])
+    assert re.search(r"worker 2 of 3 has not connected to 127\.0\.0\.1:\d+ within", answers[0])
     assert "https_proxy" in answers[0]
     assert "worker 0 of 3 cannot be reached" in answers[1]
 

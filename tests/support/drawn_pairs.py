@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from gan_runtime.data import preparations
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.records.home import Home
 from tests.support.own_pictures import encoded
 
@@ -53,4 +53,6 @@ def prepare(home: Home, folder: Path, layout: str = "side_by_side") -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     options = {"layout": layout, "pixels": str(PIXELS), "held_out_percent": 20}
-    preparations.prepare(home, Asked("picture_pairs", NAME, folder, options), lambda *_: None)
+    preparations.prepare(
+        home, PreparationRequest("picture_pairs", NAME, folder, options), lambda *_: None
+    )

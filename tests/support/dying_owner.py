@@ -13,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.device_locks import Claim
 from gan_runtime.records.home import Home
 from gan_runtime.store.ingest import Ingestor
@@ -42,7 +42,7 @@ class DyingStarter(LocalStarter):
 
 if __name__ == "__main__":
     home, store = Home(Path(sys.argv[1])), Store()
-    starter = DyingStarter(Patience())
+    starter = DyingStarter(StateTimer())
     starter.is_forked = sys.argv[2] == "forked"
     ingestor = Ingestor(home, store)
     ingestor.catch_up()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal
@@ -110,9 +110,9 @@ class FakeTrainers:
         self.started: list[FakeTrainer] = []
         self.elsewhere: Holder | None = None  # a training of another home has the device
 
-    def starter(self, patience: Patience) -> FakeStarter:
+    def starter(self, timer: StateTimer) -> FakeStarter:
         """That of one owner."""
-        return FakeStarter(self, patience)
+        return FakeStarter(self, timer)
 
     def of(self, run: RunDir) -> FakeTrainer:
         """The newest one of a run."""
@@ -135,8 +135,8 @@ class FakeTrainers:
 class FakeStarter:
     """See `runtime.starters.Starter`."""
 
-    def __init__(self, trainers: FakeTrainers, patience: Patience) -> None:
-        self._trainers, self._patience = trainers, patience
+    def __init__(self, trainers: FakeTrainers, timer: StateTimer) -> None:
+        self._trainers, self._timer = trainers, timer
 
     def claim(self, attempt: Attempt) -> Claim:
         """See Starter. A device has one trainer."""
@@ -172,7 +172,7 @@ class FakeStarter:
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
         """See Starter."""
-        if self._patience.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
+        if self._timer.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
             self.end(attempt)
             return True
         trainer = self._trainers.find(attempt)

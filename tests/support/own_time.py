@@ -21,7 +21,7 @@ import numpy as np
 import psutil
 import pytest
 
-from gan_runtime.base import processor
+from gan_runtime.hardware import machine
 from tests.support.slow_tests import REASONS
 
 OWN_SECONDS = "own_seconds"
@@ -33,7 +33,7 @@ IDLE_SECONDS = 0.04  # of `_fixed_work` on the idle machine of docs/testing.md
 
 def limit_seconds() -> float:
     """2 s of the processor; 3 s on one without AVX-512, where networks take half as long again."""
-    return 2.0 if "avx512f" in processor.flags() else 3.0
+    return 2.0 if "avx512f" in machine.cpu_flags() else 3.0
 
 
 def too_slow(own_seconds: Mapping[str, float], limit: float, named: Mapping[str, str]) -> list[str]:

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gan_runtime.base.deadlines import Patience
 from gan_runtime.base.errors import GanRuntimeError
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.store.store import Store, Writer
@@ -45,7 +45,7 @@ def main(home: Home, grace_seconds: float, module: str) -> int:
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     try:
-        runtime = Runtime.open(home, grace_seconds, starter=LocalStarter(Patience(), module))
+        runtime = Runtime.open(home, grace_seconds, starter=LocalStarter(StateTimer(), module))
     except GanRuntimeError as error:
         print(error, flush=True)
         return 1

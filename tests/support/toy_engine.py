@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.base.cluster import Members, Place
+from gan_runtime.base.cluster import Members, WorkerRank
 from gan_runtime.engines.contract import (
     Arrays,
     BinCounts,
@@ -34,7 +34,7 @@ MEETING_SECONDS = 20.0  # until all workers are up
 class Exchange:
     """What several workers tell each other, through the first one of them."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: WorkerRank) -> None:
         self._others: list[Connection[Any, Any]] = []
         self._first: Connection[Any, Any] | None = None
         if place.workers == 1:
@@ -75,7 +75,7 @@ def _connected(address: tuple[str, int]) -> Connection[Any, Any]:
 class ToyEngine:
     """Fulfils `engines.contract.Engine`. Its state is the same with any number of workers."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: WorkerRank) -> None:
         self._exchange, self._workers = Exchange(place), place.workers
         self._step, self._weights = 0, np.linspace(-1.0, 1.0, SIZE)
         self._pace_s = float(os.environ.get(PACE_VARIABLE, "0.01"))

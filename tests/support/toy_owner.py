@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
@@ -31,12 +31,12 @@ class Clock:
 class Owner:
     """Acts when it is told to, one tick at a time."""
 
-    def __init__(self, home: Home, starter: Callable[[Patience], Starter] = toys) -> None:
+    def __init__(self, home: Home, starter: Callable[[StateTimer], Starter] = toys) -> None:
         """`starter`: `toys` or `idle` of trainers.py, or that of FakeTrainers."""
         self.clock, self.store = Clock(), Store()
         ingestor = Ingestor(home, self.store)
         ingestor.catch_up()
-        begun = starter(Patience(self.clock))
+        begun = starter(StateTimer(self.clock))
         self._supervisor = Supervisor(home, self.store, ingestor, GRACE_SECONDS, self.clock, begun)
 
     def tick(self) -> None:

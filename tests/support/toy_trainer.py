@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from gan_runtime import worker
-from gan_runtime.base.cluster import Place
+from gan_runtime.base.cluster import WorkerRank
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter, StatusChange
 from gan_runtime.records.run_folder import RunDir
@@ -30,7 +30,7 @@ def train(
     writer: JournalWriter,
     _accelerator: str,
     stop: threading.Event,
-    place: Place,
+    place: WorkerRank,
 ) -> None:
     """As worker.py trains, but with the toy engine and without data."""
     spec = run.spec()

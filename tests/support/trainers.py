@@ -8,7 +8,7 @@ import contextlib
 
 import psutil
 
-from gan_runtime.base.deadlines import Patience
+from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.records.home import Home
 from gan_runtime.records.processes import TRAINER
 from gan_runtime.records.run_folder import RunDir
@@ -18,16 +18,16 @@ from tests.support import idle_trainer, toy_trainer
 KINDS = (TRAINER, toy_trainer.MODULE, idle_trainer.MODULE)
 
 
-def toys(patience: Patience | None = None) -> LocalStarter:
+def toys(timer: StateTimer | None = None) -> LocalStarter:
     """Starts trainers that are real but for their engine: no framework is loaded, which takes
     5 s of the processor in each.
     """
-    return LocalStarter(patience or Patience(), toy_trainer.MODULE)
+    return LocalStarter(timer or StateTimer(), toy_trainer.MODULE)
 
 
-def idle(patience: Patience | None = None) -> LocalStarter:
+def idle(timer: StateTimer | None = None) -> LocalStarter:
     """Starts processes that do nothing."""
-    return LocalStarter(patience or Patience(), idle_trainer.MODULE)
+    return LocalStarter(timer or StateTimer(), idle_trainer.MODULE)
 
 
 def end_trainers(home: Home) -> None:

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable
 from unittest.mock import patch
 
-from gan_runtime.base.cluster import Place, without_cluster
+from gan_runtime.base.cluster import WorkerRank, without_cluster
 from gan_runtime.base.errors import AcceleratorError
 
 
 def answer(
-    place: Callable[[int], Place], variables: dict[str, str], workers: int
+    place: Callable[[int], WorkerRank], variables: dict[str, str], workers: int
 ) -> list[object] | str:
     """Rank, workers, chiefs, and the cluster that TF_CONFIG names afterward; or why there is
     no place. The environment stays as it was.

@@ -57,21 +57,21 @@ UNKNOWN_BACKEND = (
         (
             BUSY,
             (
-                "another process holds the TPU, and only one can: find it with `sudo lsof -w"
+                "another process uses the TPU, and only one can: find it with `sudo lsof -w"
                 " /dev/accel0 /dev/vfio/0`"
             ),
         ),
-        (BUSY_ELSEWHERE, "another process holds the TPU"),
-        (BUSY_GROUP, "another process holds the TPU"),
+        (BUSY_ELSEWHERE, "another process uses the TPU"),
+        (BUSY_GROUP, "another process uses the TPU"),
         (LOCK, "libtpu's lock file is left over from a process that was killed"),
         (NO_LIBTPU, "libtpu is not installed in this environment: run `make clean setup`"),
         (NO_BUILD, "this TensorFlow was built without TPU support"),
-        (METADATA, "libtpu asks the cloud's metadata server what TPU this is and gets no answer"),
-        (FETCH, "libtpu asks the cloud's metadata server"),
-        (NO_PLATFORM, "libtpu is there but finds no TPU"),
-        (TENSORFLOW_NO_PLATFORM, "libtpu is there but finds no TPU"),
-        (STRUCT, "libtpu does not suit this framework"),
-        (RIGHTS, "this user may not open the TPU"),
+        (METADATA, "libtpu gets no answer from the cloud's metadata server"),
+        (FETCH, "libtpu gets no answer from the cloud's metadata server"),
+        (NO_PLATFORM, "libtpu finds no TPU"),
+        (TENSORFLOW_NO_PLATFORM, "libtpu finds no TPU"),
+        (STRUCT, "libtpu does not match this framework"),
+        (RIGHTS, "this user cannot open the TPU"),
         (UNKNOWN_BACKEND, "the framework cannot start the TPU"),
     ],
 )

@@ -179,7 +179,7 @@ def test_a_disk_without_space_for_a_checkpoint_is_reported_before_it_is_written(
         HomeError,
         match=(
             rf"the disk of {tmp_path} has 3 MB left, but the checkpoint after step 2 needs 4 MB:"
-            r" make"
+            r" free"
         ),
     ):
         checkpoints.save(tmp_path, weights, step=2, wall_s=2.0, retained=3)
@@ -200,12 +200,12 @@ def test_a_disk_without_space_for_a_checkpoint_is_reported_before_it_is_written(
 )
 def test_a_full_disk_gives_the_same_sentence_everywhere(tmp_path: Path, error: Exception) -> None:
     with (
-        pytest.raises(HomeError, match=rf"^the disk of {tmp_path} is full: make space on it"),
-        disk.told_when_full(tmp_path),
+        pytest.raises(HomeError, match=rf"^the disk of {tmp_path} is full: free space on it"),
+        disk.full_disk_as_home_error(tmp_path),
     ):
         raise error
 
 
 def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no such layer"), disk.told_when_full(tmp_path):
+    with pytest.raises(ValueError, match="no such layer"), disk.full_disk_as_home_error(tmp_path):
         raise ValueError("no such layer")

@@ -93,10 +93,7 @@ class FillingWorker(FillingEngine):
 
 @pytest.mark.parametrize(
     ("bytes_left", "why"),
-    [
-        (15_000_000, "because the disk is nearly full"),
-        (PLENTY, "because another worker ended"),
-    ],
+    [(15_000_000, "because the disk is nearly full"), (PLENTY, "because another worker ended")],
 )
 def test_a_worker_that_stops_for_the_disk_of_another_says_why(
     run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch, bytes_left: int, why: str
@@ -160,7 +157,7 @@ def test_a_run_whose_checkpoints_do_not_fit_is_not_queued(
     )
     left[0] = disk.LEAST_BYTES + needed - 1
     with pytest.raises(
-        HomeError, match=r"but starting a run with its checkpoints needs \d+ MB: make space on it\."
+        HomeError, match=r"but starting a run with its checkpoints needs \d+ MB: free space on it\."
     ):
         ask(home, host, actor=ASKER).submit(spec)
     assert home.run_dirs() == []
@@ -180,8 +177,7 @@ def test_a_run_is_not_resumed_without_space_to_save(
         os.truncate(file.fileno(), 30_000_000)
     left[0] = 79_000_000
     with pytest.raises(
-        HomeError,
-        match=r"has 79 MB left, but resuming the run needs 80 MB: make space on it\.",
+        HomeError, match=r"has 79 MB left, but resuming the run needs 80 MB: free space on it\."
     ):
         ask_of(run, actor=ASKER).resume(run.run_id)
     assert latest_status(run).status == "stopped"

@@ -14,10 +14,10 @@ from streamlit import config
 from dashboard.frame import access, sign_in
 from dashboard.frame.sign_in import MOST_SEATS, WRONG, Seats, Ways, parsed
 from gan_runtime.base.errors import SignInError
-from gan_runtime.base.operator_password import (
+from gan_runtime.base.web_access import (
     MOST_WAITING,
-    MOST_WAITING_OF_ONE,
-    PasswordDoor,
+    MOST_WAITING_PER_ADDRESS,
+    PasswordCheck,
     hash_of,
     is_hash,
 )
@@ -46,7 +46,7 @@ def as_text(known: str, password: str) -> bool:
     return known == password
 
 
-def tried(door: PasswordDoor, known: str, password: str, address: str = "192.0.2.7") -> str:
+def tried(door: PasswordCheck, known: str, password: str, address: str = "192.0.2.7") -> str:
     """Why not; empty for the right one."""
     try:
         door.check(known, password, address)
@@ -69,8 +69,8 @@ def test_only_the_password_itself_is_right(known: str) -> None:
         "\ud800" * 20,
         "x" * 10_000,
     ]
-    assert tried(PasswordDoor(), known, PASSWORD) == ""
-    assert {tried(PasswordDoor(), known, password) for password in wrong} == {
+    assert tried(PasswordCheck(), known, PASSWORD) == ""
+    assert {tried(PasswordCheck(), known, password) for password in wrong} == {
         "That is not the operator password."
     }
 
@@ -78,7 +78,7 @@ def test_only_the_password_itself_is_right(known: str) -> None:
 @pytest.mark.parametrize("password", ["", "short", "x" * 11, "x" * 201])
 def test_a_password_of_another_length_is_refused_when_it_is_chosen(password: str) -> None:
     with pytest.raises(
-        SignInError, match=f"has {len(password)} characters, but allowed is 12 to 200"
+        SignInError, match=f"has {len(password)} characters, but allowed are 12 to 200"
     ):
         hash_of(password)
 
@@ -91,7 +91,7 @@ def test_each_wrong_one_after_five_doubles_the_pause_and_the_right_one_ends_it()
         pauses.append(seconds)
         clock.seconds += seconds
 
-    door = PasswordDoor(clock, sleep, as_text)
+    door = PasswordCheck(clock, sleep, as_text)
     for number in range(11):
         assert (
             tried(door, "right", "wrong", f"192.0.2.{number}")
@@ -109,7 +109,7 @@ def test_each_wrong_one_after_five_doubles_the_pause_and_the_right_one_ends_it()
 def test_an_hour_after_wrong_ones_nobody_waits() -> None:
     clock = Hand()
     pauses: list[float] = []
-    door = PasswordDoor(clock, pauses.append, as_text)
+    door = PasswordCheck(clock, pauses.append, as_text)
     for _ in range(9):
         tried(door, "right", "wrong")
     clock.seconds += 3600
@@ -119,14 +119,14 @@ def test_an_hour_after_wrong_ones_nobody_waits() -> None:
 
 def test_tries_of_one_machine_do_not_fill_the_line_and_nothing_fills_the_memory() -> None:
     """Addresses of one /64 are one machine's."""
-    door = PasswordDoor(Hand(), lambda _: None, as_text)
-    full = "Too many passwords are being tried. Try again in a minute."
+    door = PasswordCheck(Hand(), lambda _: None, as_text)
+    full = "Too many sign-ins are waiting. Try again in a minute."
     with ExitStack() as waiting:
-        for number in range(MOST_WAITING_OF_ONE):
+        for number in range(MOST_WAITING_PER_ADDRESS):
             waiting.enter_context(door.place(f"2001:db8::{number:x}"))
         assert tried(door, "right", "right", "2001:db8::ffff") == full
         assert tried(door, "right", "right", "198.51.100.7") == "", "somebody else has a place"
-        for number in range(MOST_WAITING - MOST_WAITING_OF_ONE):
+        for number in range(MOST_WAITING - MOST_WAITING_PER_ADDRESS):
             waiting.enter_context(door.place(f"198.51.100.{number}"))
         assert tried(door, "right", "right", "203.0.113.7") == full
     assert tried(door, "right", "right", "2001:db8::ffff") == ""

@@ -199,7 +199,7 @@ def tile_of(run: RunDir) -> int | None:
 def trajectories(home: Home, run: RunDir) -> list[Film]:
     """The held-out films of a run's data set; empty where it is deleted."""
     try:
-        return films.films(prepared.opened(home, run.spec().dataset, resident_bytes=0))
+        return films.films(prepared.open_set(home, run.spec().dataset, resident_bytes=0))
     except GanRuntimeError:
         return []
 

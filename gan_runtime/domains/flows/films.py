@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.data.contract import Arrays, DataSet, Progress
-from gan_runtime.data.prepared import Stored
-from gan_runtime.data.previews import LivePicture
+from gan_runtime.data.prepared import LiveImage, Stored
 from gan_runtime.data.sharded import RowWriter, row_bytes
 from gan_runtime.data.summary import Summary
 from gan_runtime.domains.flows import lattice, pictures
@@ -228,7 +227,7 @@ class FlowProgress:
 
     def __init__(self, options: FlowOptions, folder: Path, progress: Progress) -> None:
         self._total = solver_steps(options)
-        self._progress, self._picture = progress, LivePicture(folder)
+        self._progress, self._picture = progress, LiveImage(folder)
         self._done = 0
 
     def advance(self, flow: Lattice, steps: int, place: str) -> None:

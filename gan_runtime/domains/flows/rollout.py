@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime import catalog
-from gan_runtime.base.blocked_imports import keep_scikit_learn_out
 from gan_runtime.base.errors import CheckpointError, DatasetError, FieldError, SpecError
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
+from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet, Progress
 from gan_runtime.domains.flows import films
@@ -213,7 +213,7 @@ def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
 
 def set_flags(spec: RunSpec) -> None:
     """For the most simulated cores of a rollout, before anything loads the framework."""
-    keep_scikit_learn_out()
+    block_scikit_learn()
     cores = MOST_CORES if spec.engine == "jax" else 1
     importlib.import_module(catalog.engine(spec.engine).flags).set_flags(
         spec.model_copy(update={**trained.ONE_REPLICA, "replicas": cores}), CPU, trains=False

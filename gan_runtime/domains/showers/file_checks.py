@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data.summary import Curve, Quantity
+from gan_runtime.data.summary import Quantity, SummaryCurve
 from gan_runtime.domains.showers.detector import Medium, Numbers, mean_profiles
 from gan_runtime.domains.showers.fields import CELL_UNITS, POWER
 from gan_runtime.domains.showers.preparation_options import UNITS_GEV
@@ -171,10 +171,10 @@ class ShowerTally:
             Quantity(name="highest energy", value=self.highest, unit="GeV"),
         )
 
-    def profile(self) -> Curve:
+    def profile(self) -> SummaryCurve:
         """For the summary: the mean share of each layer, in per cent."""
         shares = 100.0 * self.layers / self.showers
-        return Curve(
+        return SummaryCurve(
             title="Longitudinal profile",
             x_label="Layer",
             y_label="Deposit (%)",

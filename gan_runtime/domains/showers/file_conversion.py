@@ -23,11 +23,10 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Fields
 from gan_runtime.data import hdf5_files
 from gan_runtime.data.contract import Arrays, Progress
-from gan_runtime.data.hdf5_files import opened
-from gan_runtime.data.picture_files import readable
+from gan_runtime.data.hdf5_files import open_file
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter
-from gan_runtime.data.summary import Summary
+from gan_runtime.data.summary import Summary, readable
 from gan_runtime.domains.showers.file_checks import (
     CheckedShowers,
     FileChecks,
@@ -119,7 +118,7 @@ def _contents(files: list[Path], kind: FileKind) -> FileContents:
     first: Fields | None = None
     total, ends = 0, [np.inf, -np.inf]
     for path in files:
-        with opened(path) as file:
+        with open_file(path) as file:
             columns = kind.columns(file)
             fields = kind.fields(columns)
             if first is not None and fields != first:
@@ -138,7 +137,7 @@ def _contents(files: list[Path], kind: FileKind) -> FileContents:
 
 def _parts(path: Path, kind: FileKind, checks: FileChecks) -> Iterator[tuple[int, Arrays]]:
     """Of one file: the number of rows of each part, and its checked rows as stored."""
-    with opened(path) as file:
+    with open_file(path) as file:
         columns, name = kind.columns(file), hdf5_files.name_of(file)
         rows = hdf5_files.same_rows(file, columns)
         for begin, end in hdf5_files.parts(columns, rows, kind.at_once):
@@ -176,7 +175,7 @@ class FileSample:
 
 
 def _sample(path: Path, kind: FileKind, contents: FileContents) -> FileSample:
-    with opened(path) as file:
+    with open_file(path) as file:
         columns = kind.columns(file)
         rows = min(len(columns[kind.cells]), kind.at_once)
         cells = kind.arranged(hdf5_files.read(file, columns[kind.cells], 0, rows))

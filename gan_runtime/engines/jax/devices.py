@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gan_runtime.base import cluster
-from gan_runtime.base.cluster import Members, Place
+from gan_runtime.base.cluster import Members, WorkerRank
 from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.base.tpu_advice import cause
 from gan_runtime.engines.contract import DeviceMemory
@@ -46,22 +46,22 @@ HEARTBEAT_SECONDS = 10  # JAX takes a worker silent for longer as lost, and ends
 ADDRESS_FROM_JAX = ""
 
 
-def place(workers: int) -> Place:
-    """This process among `workers`. Raises AcceleratorError as `Members.found`."""
-    return Members.found(workers, _in_slurm).place
+def place(workers: int) -> WorkerRank:
+    """This process among `workers`. Raises AcceleratorError as `Members.from_environment`."""
+    return Members.from_environment(workers, _in_slurm).place
 
 
 def join(spec: RunSpec, accelerator: str) -> None:
     """Waits for the other workers, so that JAX lists the devices of all. Must run before JAX lists
     devices.
 
-    Raises AcceleratorError as `Members.found`.
+    Raises AcceleratorError as `Members.from_environment`.
     """
     if spec.workers == 1:
         return
     import jax
 
-    members = Members.found(spec.workers, _in_slurm)
+    members = Members.from_environment(spec.workers, _in_slurm)
     if accelerator == "cpu":
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     if members.addresses[0]:

@@ -10,8 +10,8 @@ import ctypes
 import os
 
 from gan_runtime.base import cluster
-from gan_runtime.base.blocked_imports import keep_out
-from gan_runtime.base.cluster import Members, Place
+from gan_runtime.base.cluster import Members, WorkerRank
+from gan_runtime.base.framework_settings import block_imports
 from gan_runtime.spec import RunSpec
 
 # Level 2 makes clusters of everything that XLA can compile; the second flag includes the CPU.
@@ -22,7 +22,7 @@ def keep_jax_out() -> None:
     """Blocks the import of JAX, which TensorFlow would import where it is installed: both could
     claim the same device.
     """
-    keep_out("jax")
+    block_imports("jax")
 
 
 def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:
@@ -81,14 +81,14 @@ def keep_freed_memory() -> bool:
 FIRST_PORT = 18_900  # of the workers on one Slurm node; worker n listens on FIRST_PORT + n
 
 
-def place(workers: int) -> Place:
+def place(workers: int) -> WorkerRank:
     """This process among `workers`.
 
     Under Slurm it also sets TF_CONFIG, from which the strategy reads the addresses.
 
-    Raises AcceleratorError as `Members.found`.
+    Raises AcceleratorError as `Members.from_environment`.
     """
-    members = Members.found(workers, _in_slurm)
+    members = Members.from_environment(workers, _in_slurm)
     os.environ.setdefault("TF_CONFIG", cluster.tf_config(list(members.addresses), members.rank))
     return members.place
 

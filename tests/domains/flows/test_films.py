@@ -31,7 +31,7 @@ from tests.support import stored_films
 def test_a_film_ends_where_another_flow_begins(home: Home) -> None:
     stored_films.stored_flows(home)
     for resident_bytes in (0, 10**9):
-        data = prepared.opened(home, "street", resident_bytes)
+        data = prepared.open_set(home, "street", resident_bytes)
         assert films.films(data) == [Film(0, 0, 40, 120.0, 24), Film(1, 40, 6, 200.0, 24)]
 
 
@@ -69,7 +69,7 @@ def test_a_film_is_called_after_its_obstacle_where_that_is_not_the_usual_one() -
 
 def test_the_frames_of_a_film_begin_where_it_is_asked_for(home: Home) -> None:
     stored_films.stored_flows(home)
-    data = prepared.opened(home, "street", 0)
+    data = prepared.open_set(home, "street", 0)
     film = films.films(data)[1]
     source, targets = films.frames(data, film, start=2, steps=3)
     np.testing.assert_array_equal(source[..., :3], stored_films.frame(2, 200.0))
@@ -100,7 +100,7 @@ def test_of_a_pair_nothing_is_read_but_its_own_row(tmp_path: Path) -> None:
 
 def test_pairs_of_pictures_are_films_of_one_step(home: Home) -> None:
     stored_films.stored_pairs(home)
-    data = prepared.opened(home, "edges", 0)
+    data = prepared.open_set(home, "edges", 0)
     assert films.films(data) == [Film(0, 0, 1), Film(1, 1, 1)]
     assert [film.title for film in films.films(data)] == ["pair 0", "pair 1"]
     source, targets = films.frames(data, films.films(data)[1], 0, 1)

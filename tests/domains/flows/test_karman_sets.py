@@ -15,10 +15,10 @@ from PIL import Image
 from dashboard import data_summary
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.fields import SOURCE, TARGET
-from gan_runtime.data import loading, preparations, prepared, previews
+from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.preparations import PREPARATIONS, Asked
-from gan_runtime.data.previews import LivePicture
+from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest
+from gan_runtime.data.prepared import LiveImage
 from gan_runtime.domains.flows import films, preparation_options
 from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.fields import (
@@ -42,10 +42,10 @@ FEW = {
 
 
 def made(home: Home, preparation: str = "karman", name: str = "", **options: Any) -> DataSet:
-    asked = Asked(preparation, name, None, {**FEW, **options})
+    asked = PreparationRequest(preparation, name, None, {**FEW, **options})
     manifest = preparations.prepare(home, asked, lambda *_: None)
     assert manifest is not None
-    return prepared.opened(home, manifest.name)
+    return prepared.open_set(home, manifest.name)
 
 
 def test_a_row_is_a_frame_the_next_one_and_those_after_it(home: Home) -> None:
@@ -98,7 +98,7 @@ def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
 def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
     home: Home, name: str
 ) -> None:
-    known = loading.known(home)[name]
+    known = loading.data_sets(home)[name]
     assert (known.is_prepared, known.rows) == (False, 12 * 147)
     assert not loading.is_streamed(name, home), "it fits into the memory of a device"
     data = made(home, name)
@@ -236,9 +236,7 @@ def test_wrong_options_are_refused_before_anything_begins(
 def test_the_same_numbers_written_otherwise_are_the_same_set(home: Home) -> None:
     made(home)
     made(home, reynolds="80.0,  100")
-    with pytest.raises(
-        DatasetError, match="there is a data set karman already, made of other files"
-    ):
+    with pytest.raises(DatasetError, match="data set karman exists already, from other files"):
         made(home, reynolds="80, 110")
 
 
@@ -267,12 +265,12 @@ def test_while_it_is_made_a_picture_shows_the_flow_and_a_cancel_leaves_nothing(
     work.mkdir()
 
     def cancel(done: int, total: int, sentence: str) -> None:
-        seen.append((done, total, sentence, previews.read(work)))
+        seen.append((done, total, sentence, prepared.read_live_image(work)))
         if done == 20:
             raise CancelledError
 
     with pytest.raises(CancelledError):
-        preparations.prepare(home, Asked("karman", "", None, FEW), cancel, work)
+        preparations.prepare(home, PreparationRequest("karman", "", None, FEW), cancel, work)
     assert seen[0] == (0, 4 * 35, "Simulating Re 80, flow 1 of 4: step 0", None)
     shown = np.asarray(Image.open(io.BytesIO(seen[-1][3] or b"")))
     assert shown.shape == (240, 576, 3)
@@ -285,7 +283,7 @@ def test_the_picture_is_drawn_anew_once_a_second_and_is_no_part_of_the_set(
     tmp_path: Path, home: Home
 ) -> None:
     seconds = [0.0]
-    picture, drawn = LivePicture(tmp_path, clock=lambda: seconds[0]), []
+    picture, drawn = LiveImage(tmp_path, clock=lambda: seconds[0]), []
 
     def draw() -> np.ndarray:
         drawn.append(seconds[0])
@@ -295,14 +293,14 @@ def test_the_picture_is_drawn_anew_once_a_second_and_is_no_part_of_the_set(
         seconds[0] = now_s
         picture.renew(draw)
     assert drawn == [0.0, 1.0, 7.0]
-    assert [path.name for path in tmp_path.glob("live*")] == [previews.FILE]
+    assert [path.name for path in tmp_path.glob("live*")] == [prepared.LIVE_FILE]
     made(home)
     assert not list(prepared.folder(home, "karman").glob("*live*"))
 
 
 def test_the_card_of_a_set_of_flows_shows_frames_and_says_what_a_row_is(home: Home) -> None:
     flows = made(home, later=0, grid="half", frames=17)
-    shown = previews.of_rows(flows.read(np.arange(previews.SHOWN)))
+    shown = prepared.png_of_rows(flows.read(np.arange(prepared.FIRST_ROWS_COUNT)))
     assert shown is not None
     picture = Image.open(io.BytesIO(shown))
     assert picture.size == (2 * 96 + 2, 2 * 40 + 2)

@@ -10,7 +10,7 @@ import pytest
 
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.data import preparations, prepared
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.data.summary import Summary
 from gan_runtime.records.home import Home
 from tests.domains.showers.hdf5_showers import authors_columns, challenge_columns, written
@@ -26,7 +26,7 @@ def columns_of(preparation: str, count: int = 8) -> dict[str, np.ndarray]:
 def prepare(home: Home, folder: Path, columns: dict[str, np.ndarray], **options: Any) -> Summary:
     preparation = "calochallenge" if "showers" in columns else "showers_hdf5"
     source = written(folder / "run.h5", columns)
-    asked = Asked(preparation, "", source, {"held_out_percent": 0, **options})
+    asked = PreparationRequest(preparation, "", source, {"held_out_percent": 0, **options})
     manifest = preparations.prepare(home, asked, lambda *_: None)
     assert manifest is not None
     return manifest
@@ -40,4 +40,4 @@ def refusal(home: Home, folder: Path, columns: dict[str, np.ndarray], **options:
 
 
 def rows(home: Home, preparation: str) -> dict[str, np.ndarray]:
-    return prepared.opened(home, preparation).read(ALL)
+    return prepared.open_set(home, preparation).read(ALL)

@@ -111,7 +111,7 @@ def test_energies_that_fit_both_units_are_decided_by_the_depth_of_the_showers(
     )
     assert f"Energies are in {unit}" in summary.note
     assert "by the depth of the showers" in summary.note
-    assert prepared.opened(home, "calochallenge").read(np.arange(1))[ENERGY] == pytest.approx(
+    assert prepared.open_set(home, "calochallenge").read(np.arange(1))[ENERGY] == pytest.approx(
         mev[kept][:1] / 1_000.0, rel=1e-5
     )
 
@@ -223,7 +223,7 @@ def test_a_single_odd_shower_is_left_out_and_counted(home: Home, tmp_path: Path)
         "1 of 50 showers are skipped: the sum of each is over 10 times off that of the others"
         in summary.note
     )
-    assert prepared.opened(home, "calochallenge").rows == 48
+    assert prepared.open_set(home, "calochallenge").rows == 48
 
 
 def test_a_cell_that_would_be_stored_as_infinity_is_refused(home: Home, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.cli.app import app
 from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.data.prepared import Manifest
 from gan_runtime.domains.showers.features import cells_of, measured_angle
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
@@ -33,14 +33,16 @@ HELD_NOTHING = {"held_out_percent": 0}
 
 def prepare(home: Home, preparation: str, source: Path, **options: Any) -> Manifest:
     manifest = preparations.prepare(
-        home, Asked(preparation, "", source, {**HELD_NOTHING, **options}), lambda *_: None
+        home,
+        PreparationRequest(preparation, "", source, {**HELD_NOTHING, **options}),
+        lambda *_: None,
     )
     assert manifest is not None
     return manifest
 
 
 def opened(home: Home, preparation: str, source: Path, **options: Any) -> DataSet:
-    return prepared.opened(home, prepare(home, preparation, source, **options).name)
+    return prepared.open_set(home, prepare(home, preparation, source, **options).name)
 
 
 def refusal(home: Home, preparation: str, source: Path) -> str:
@@ -81,8 +83,8 @@ def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path
     assert manifest.rows == 5
     left_out = "1 of 6 showers are skipped: each has at most 10 units, 0.2 GeV, in its cells"
     assert manifest.note.startswith(f"{left_out}. ")
-    assert prepared.opened(home, "showers_hdf5").note == manifest.note
-    assert loading.known(home)["showers_hdf5"].summary == f"{manifest.origin}. {manifest.note}"
+    assert prepared.open_set(home, "showers_hdf5").note == manifest.note
+    assert loading.data_sets(home)["showers_hdf5"].summary == f"{manifest.origin}. {manifest.note}"
     shown = (
         CliRunner().invoke(app, ["data", "show", "showers_hdf5", "--home", str(home.path)]).stdout
     )
@@ -158,12 +160,12 @@ AUTHORS, CHALLENGE = "showers_hdf5", "calochallenge"
         (
             AUTHORS,
             {"ECAL": None},
-            "bad.h5 has no ECAL, only energy, mtheta: is it a file of another kind?",
+            "bad.h5 has no ECAL, only energy, mtheta: check that it is the right file.",
         ),
         (
             AUTHORS,
             {"energy": None},
-            "bad.h5 has no energy, only ECAL, mtheta: is it a file of another kind?",
+            "bad.h5 has no energy, only ECAL, mtheta: check that it is the right file.",
         ),
         (
             AUTHORS,
@@ -178,7 +180,7 @@ AUTHORS, CHALLENGE = "showers_hdf5", "calochallenge"
         (
             AUTHORS,
             {"energy": lambda gev: gev * np.nan},
-            "bad.h5: its energy holds what is no number, or one above 3e38, in rows 0 to 5.",
+            "bad.h5: its energy contains NaN, or a number above 3e38, in rows 0 to 5: correct the file, or leave it out.",  # noqa: E501
         ),
         (
             AUTHORS,
@@ -189,7 +191,7 @@ AUTHORS, CHALLENGE = "showers_hdf5", "calochallenge"
         (
             CHALLENGE,
             {"showers": None},
-            "bad.h5 has no showers, only incident_energies: is it a file of another kind?",
+            "bad.h5 has no showers, only incident_energies: check that it is the right file.",
         ),
         (
             CHALLENGE,
@@ -243,8 +245,8 @@ def test_blocks_that_would_fill_the_memory_are_refused(home: Home, tmp_path: Pat
     assert path.stat().st_size < 100_000
     assert (
         refusal(home, AUTHORS, path)
-        == "bad.h5: its ECAL is packed in blocks of 520 MB, but 268 MB are allowed: "
-        "pack it anew in smaller ones, such as with h5repack."
+        == "bad.h5: its ECAL has chunks of 520 MB, but at most 268 MB are allowed: repack it with"
+        " smaller ones, such as with h5repack."
     )
 
 

@@ -72,7 +72,7 @@ def test_an_empty_shower_with_noise_is_left_out_in_place_of_being_scaled_below_0
         "showers_hdf5": "2 of 6 showers are skipped",
     }
     assert left_out[preparation] in summary.note
-    assert (prepared.opened(home, preparation).read(np.arange(4))[DEPOSIT] > 0.0).all()
+    assert (prepared.open_set(home, preparation).read(np.arange(4))[DEPOSIT] > 0.0).all()
 
 
 def test_a_few_cells_below_0_become_empty_and_are_counted(home: Home, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.cli.app import app
-from gan_runtime.data import loading, preparations, prepared, previews
+from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.contract import DataSet
-from gan_runtime.data.preparations import PREPARATIONS, Asked
+from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest
 from gan_runtime.domains.showers import preparation_options
 from gan_runtime.domains.showers.features import cells_of, measured_angle
 from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
@@ -27,10 +27,10 @@ def quiet(_done: int, _total: int, _sentence: str) -> None:
 
 
 def made(home: Home, name: str = "", **options: Any) -> DataSet:
-    asked = Asked("showers", name, None, {"events": 40, "grid": "tiny", **options})
+    asked = PreparationRequest("showers", name, None, {"events": 40, "grid": "tiny", **options})
     manifest = preparations.prepare(home, asked, quiet)
     assert manifest is not None
-    return prepared.opened(home, manifest.name)
+    return prepared.open_set(home, manifest.name)
 
 
 def test_simulated_showers_are_a_set_with_all_that_is_known_of_each(home: Home) -> None:
@@ -72,9 +72,7 @@ def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: H
     before = (home.data / "showers" / "manifest.json").stat().st_mtime_ns
     made(home)
     assert (home.data / "showers" / "manifest.json").stat().st_mtime_ns == before
-    with pytest.raises(
-        DatasetError, match="there is a data set showers already, made of other files"
-    ):
+    with pytest.raises(DatasetError, match="data set showers exists already, from other files"):
         made(home, seed=1)
 
 
@@ -88,7 +86,7 @@ def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: H
         ({"angle_high": "59"}, "angle_low is 60, above angle_high, which is 59: swap them."),
         ({"energy_low": 1}, "allowed is at least 2 and at most 500"),
         ({"grid": "tinny"}, "did you mean tiny?"),
-        ({"pixels": "64"}, "is no option of this preparation: its options are events, seed, grid,"),
+        ({"pixels": "64"}, "is no option of this preparation: use one of events, seed, grid,"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_begins(
@@ -104,17 +102,17 @@ def test_wrong_options_are_refused_before_anything_begins(
 def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
     home: Home, name: str
 ) -> None:
-    known = loading.known(home)[name]
+    known = loading.data_sets(home)[name]
     assert (known.is_prepared, known.problem) == (False, "")
     assert not loading.availability(name, home).ready
     assert known.fields == loading.fields_of(name, home)
     assert loading.is_streamed(name, home) == (name == "showers")
-    preparations.prepare(home, Asked(name, "", None, {"events": 40}), lambda *_: None)
+    preparations.prepare(home, PreparationRequest(name, "", None, {"events": 40}), lambda *_: None)
     promise = preparation_options.promised(PREPARATIONS[name].options(events=40))
     data = loading.load(name, home)
     assert (data.fields, data.rows) == (promise.fields, promise.rows)
     assert data.fields == known.fields
-    assert loading.known(home)[name].is_prepared
+    assert loading.data_sets(home)[name].is_prepared
     assert loading.availability(name, home).ready
     assert not loading.is_streamed(name, home)
 
@@ -128,9 +126,9 @@ def test_a_set_that_is_not_made_yet_cannot_be_read(home: Home) -> None:
 
 def test_a_source_or_the_name_of_a_set_of_this_program_is_refused() -> None:
     with pytest.raises(DatasetError, match="made from nothing but its options: leave out --from"):
-        Asked("showers", "", Path("/tmp")).check()
+        PreparationRequest("showers", "", Path("/tmp")).check()
     with pytest.raises(DatasetError, match="choose another name"):
-        Asked("showers", "digits").check()
+        PreparationRequest("showers", "digits").check()
 
 
 def test_a_cancelled_simulation_leaves_nothing(home: Home) -> None:
@@ -143,7 +141,7 @@ def test_a_cancelled_simulation_leaves_nothing(home: Home) -> None:
 
     with pytest.raises(CancelledError):
         preparations.prepare(
-            home, Asked("showers", "", None, {"events": 64, "grid": "tiny"}), cancel
+            home, PreparationRequest("showers", "", None, {"events": 64, "grid": "tiny"}), cancel
         )
     assert list(home.data.iterdir()) == []
 
@@ -167,15 +165,15 @@ def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
         == "data set showers is ready: 18 rows to train on, 2 held out. Train on it with `train"
         " --set dataset=showers`.\nMeasured: sampling fraction 0.01994, its spread 0.001096,"
         " lowest energy 100.3 GeV, highest energy 193.5 GeV.\nThe first rows are drawn in"
-        f" {prepared.drawn(home, 'showers')}.\n"
+        f" {prepared.first_rows_image(home, 'showers')}.\n"
     )
 
 
 def test_the_card_of_a_set_of_showers_shows_the_first_from_three_sides(home: Home) -> None:
     rows = made(home).read(np.arange(16))
-    shown = previews.of_rows(rows)
+    shown = prepared.png_of_rows(rows)
     assert shown is not None
     picture = Image.open(io.BytesIO(shown))
     assert picture.width > picture.height > 100
     assert len(picture.getcolors(1 << 20)) > 50, "nothing is drawn"
-    assert previews.of_rows({ENERGY: rows[ENERGY]}) is None
+    assert prepared.png_of_rows({ENERGY: rows[ENERGY]}) is None

@@ -15,7 +15,7 @@ from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from websockets.exceptions import ConnectionClosed
 
 from dashboard.frame import access, web_guard
-from gan_runtime.base.operator_password import hash_of
+from gan_runtime.base.web_access import hash_of
 from gan_runtime.records.home import Home
 from tests.browser import forged
 from tests.browser.dashboard_process import Dashboard

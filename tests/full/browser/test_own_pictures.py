@@ -64,7 +64,7 @@ def refused(page: Page, home: Home) -> None:
 
     drop(page, "out.zip", zipped(1, {"../outside.png": b"x"}))
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("leads out of the folder, so nothing of it is read")).to_be_visible()
+    expect(page.get_by_text("is outside of its folder, so it is not read")).to_be_visible()
     take_back(page, "out.zip")
 
 

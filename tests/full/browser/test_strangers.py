@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboard.frame import access, notices
 from gan_runtime import bundles
-from gan_runtime.base.operator_password import hash_of
+from gan_runtime.base.web_access import hash_of
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from tests.browser import careless_proxy, forged

@@ -118,7 +118,7 @@ def test_a_run_whose_data_cannot_be_downloaded_fails_with_the_reason(
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.splitlines()[-1].startswith(
         "run paper-0001 is failed: data set mnist was not prepared (failed): mnist is not on this"
-        " machine and Keras could not download it"
+        " machine, and Keras cannot download it"
     )
 
 

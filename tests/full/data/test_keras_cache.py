@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.data import keras_sets
+from gan_runtime.data import builtin_sets
 from gan_runtime.records.home import REPOSITORY
 from tests.data.idx_files import TEST, TRAIN, WriteIdx, pictures
 from tests.support.offline import alone  # noqa: F401
@@ -43,9 +43,9 @@ def test_without_network_the_reason_of_the_child_is_given_and_nothing_is_left(
     tmp_path: Path, name: str
 ) -> None:
     with pytest.raises(
-        DatasetError, match=f"^{name} is not on this machine and Keras could not download it"
+        DatasetError, match=f"^{name} is not on this machine, and Keras cannot download it"
     ):
-        keras_sets.prepare(name, lambda *_: None)
+        builtin_sets.prepare_in_keras_cache(name, lambda *_: None)
     assert not list((tmp_path / ".keras" / "datasets").iterdir())
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gan_runtime.base.fields import SOURCE, TARGET
 from gan_runtime.data import preparations, prepared
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.domains.flows import scores, workload
 from gan_runtime.domains.flows.rollout import rolled_out
 from gan_runtime.engines.tf.tiles import TfTileProgram
@@ -44,9 +44,11 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     period, and a Strouhal number off by 2 to 10 %; untrained networks have none. Both bounds lie
     three standard deviations of the seeds from their mean, or more.
     """
-    manifest = preparations.prepare(home, Asked("karman_small", "", None, FLOWS), lambda *_: None)
+    manifest = preparations.prepare(
+        home, PreparationRequest("karman_small", "", None, FLOWS), lambda *_: None
+    )
     assert manifest is not None
-    data = prepared.opened(home, manifest.name)
+    data = prepared.open_set(home, manifest.name)
     preset = {k: v for k, v in PRESETS["karman"].values.items() if k not in {"workload", "dataset"}}
     options = {**preset, **SHORTENED}
     engine = tf_engine(options.pop("replicas"), workload.WORKLOAD, data=data, **options)

@@ -26,7 +26,7 @@ def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_thre
         "quick-0001", workload="pix2pix", dataset="street", engine="jax", precision="float32", **own
     )
     journal.append(run.trainer_journal(), 1, AttemptPlan(images=3, steps_per_epoch=1, epochs=1))
-    data = prepared.opened(home, "street", 0).in_memory()  # type: ignore[attr-defined]
+    data = prepared.open_set(home, "street", 0).in_memory()  # type: ignore[attr-defined]
     _, state = jax("trained", "pix2pix", data, (1,), {**own, "batch_size_global": 2})
     checkpoints.save(run.checkpoints, state, 1, wall_s=1.0, retained=1)
     options = RolloutOptions(steps=2, ways=("naive", "map_reduce"), cores=3, blend="none")

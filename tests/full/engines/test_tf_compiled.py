@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gan_runtime.base.framework_settings import PASS_VARIABLE
 from gan_runtime.data import loading
-from gan_runtime.hardware.framework_settings import PASS_VARIABLE
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.workloads import dcgan_mnist

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from gan_runtime.base.cluster import Place
+from gan_runtime.base.cluster import WorkerRank
 from gan_runtime.records import journal
 from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
@@ -85,7 +85,7 @@ def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_re
     )
     monkeypatch.setenv(PACE_VARIABLE, "0")
     told = losses(owner, two)
-    assert np.array_equal(told, ToyEngine(Place()).run(len(told)).values["loss_generator"])
+    assert np.array_equal(told, ToyEngine(WorkerRank()).run(len(told)).values["loss_generator"])
 
 
 def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so(

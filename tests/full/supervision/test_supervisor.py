@@ -19,7 +19,7 @@ import pytest
 from gan_runtime.base.errors import HomeInUseError, RunStateError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import preparations
-from gan_runtime.data.preparations import Asked
+from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import run_folder
 from gan_runtime.records.home import REPOSITORY, Home
@@ -81,7 +81,9 @@ def prepare(home: Home, name: str, rows: int) -> str:
     source = home.path / f"{name}.zip"
     source.write_bytes(own_pictures.noise(rows))
     options = {"pixels": "28", "color": "grey"}
-    manifest = preparations.prepare(home, Asked("pictures", name, source, options), lambda *_: None)
+    manifest = preparations.prepare(
+        home, PreparationRequest("pictures", name, source, options), lambda *_: None
+    )
     assert manifest is not None
     return manifest.content
 
@@ -91,12 +93,7 @@ def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
 ) -> None:
     steps_per_epoch, options = (
         28,
-        {
-            **SHORT,
-            "batch_size_global": 64,
-            "epochs": 12,
-            "steps_per_loop": 2,
-        },
+        {**SHORT, "batch_size_global": 64, "epochs": 12, "steps_per_loop": 2},
     )
     content = prepare(runtime.home, "photos", steps_per_epoch * 64)
     run = runtime.commands.submit(RunSpec.parse({**options, "dataset": "photos"}))
@@ -199,7 +196,7 @@ def test_a_trainer_without_data_fails_with_the_reason(
     runtime = Runtime.open(home)
     try:
         wait_until(lambda: status(runtime, run) == "failed", "the run fails")
-        assert "no mnist images are there" in queries.run(runtime.store, run.run_id).note
+        assert "has no mnist images" in queries.run(runtime.store, run.run_id).note
     finally:
         end_trainers(home)
         runtime.close()

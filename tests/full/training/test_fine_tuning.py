@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gan_runtime.data import digits
+from gan_runtime.data import builtin_sets
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Event, HostFacts
@@ -100,7 +100,7 @@ def trained(home: Home, *words: str) -> RunDir:
 def turned_digits(home: Home, folder: Path) -> None:
     """The digits on their side, as a data set of one's own called turned."""
     folder.mkdir()
-    for number, picture in enumerate(digits.load().read(np.arange(640))["images"]):
+    for number, picture in enumerate(builtin_sets.load_digits().read(np.arange(640))["images"]):
         Image.fromarray(picture[:, :, 0].T).save(folder / f"{number:04}.png")
     command = [
         sys.executable,

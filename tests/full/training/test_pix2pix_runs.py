@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from gan_runtime import bundles
+from gan_runtime.base.framework_settings import PASS_VARIABLE
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.hardware.framework_settings import PASS_VARIABLE
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home

@@ -34,7 +34,7 @@ def weights(home: Home, run: RunDir) -> dict[str, np.ndarray]:
     """Of new networks of a run, others each time."""
     from gan_runtime.domains.flows.workload import WORKLOAD
 
-    spec, fields = run.spec(), prepared.opened(home, "street").fields
+    spec, fields = run.spec(), prepared.open_set(home, "street").fields
     networks = WORKLOAD.networks(spec.of_workload, spec.entry.reads(spec.of_workload, fields))
     return {
         f"{name}/{variable.path}": np.asarray(variable)

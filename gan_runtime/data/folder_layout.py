@@ -1,14 +1,12 @@
-"""Where each picture of a source is: in which split and in which folder, by the names of the
-folders around it.
+"""The split and the class folder of each image, by the names of the folders around it.
 
     set/train/cats/old/1.jpg    split train, folder cats, rest old/1.jpg
     set/cats/test/2.jpg         split test, folder cats, rest 2.jpg
     set/trainA/3.jpg            split train, folder A, rest 3.jpg
 
-A folder whose name says so is a split: train, val, test, holdout, dev, eval, fold 3, in any case.
-
-The folder is the first one below those that all pictures share, once the folders of the splits are
-taken out. Names that look alike in Unicode (NFC and NFD) are one.
+A folder named train, val, test, holdout, dev, eval or fold 3, in any case, is a split. The class
+folder is the first one below those that all images share, after the folders of splits are removed.
+Names in NFC and NFD of Unicode are the same.
 """
 
 from __future__ import annotations
@@ -20,10 +18,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol, TypeVar
+
+import numpy as np
 
 from gan_runtime.base.errors import DatasetError, quoted
-from gan_runtime.data.picture_files import readable
-from gan_runtime.data.summary import Skip
+from gan_runtime.data.summary import Skip, readable
 
 TRAIN, FOLD = "train", "fold"
 _SHORT = {
@@ -48,8 +48,8 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True)
 class Split:
-    """`name`: train, val, test, holdout, dev, eval, fold 3, or a folder's own name where somebody
-    has chosen it.
+    """`name`: train, val, test, holdout, dev, eval, fold 3, or the name of a folder that the user
+    holds out.
 
     `rest`: of the folder's name, such as A of trainA; empty without letters.
     """
@@ -60,18 +60,18 @@ class Split:
 
     @property
     def is_fold(self) -> bool:
-        """Whether it is a fold that nobody has named as held out."""
+        """Whether it is a fold that the user does not hold out."""
         return self.name.startswith(FOLD) and not self.held_out
 
     @property
     def is_plain(self) -> bool:
-        """Whether the folder's name says nothing else; A and B are the two sides of pairs."""
+        """Whether the folder's name is a split only; A and B are the two sides of pairs."""
         return self.rest.casefold() in ("", "a", "b")
 
 
 @lru_cache(maxsize=10_000)
 def split_of(folder: str) -> Split | None:
-    """None where the name is not that of a split, or of more than one (train_test)."""
+    """None for a name of no split, or of more than one (train_test)."""
     words = list(_WORD.finditer(unicodedata.normalize("NFKC", folder)))
     if len(words) != 1:
         return None
@@ -82,8 +82,8 @@ def split_of(folder: str) -> Split | None:
     rest = rest if _LETTER.search(rest) else ""
     if word[2]:
         return Split(f"{FOLD} {int(word[3])}", rest, held_out=False)
-    given = re.sub("[ _-]", "", word[1].lower())
-    name = _SHORT.get(given, given)
+    word_only = re.sub("[ _-]", "", word[1].lower())
+    name = _SHORT.get(word_only, word_only)
     return Split(name, rest, held_out=name != TRAIN)
 
 
@@ -93,10 +93,9 @@ Parts = tuple[str, ...]  # of a path
 
 
 @dataclass(frozen=True)
-class Place:
-    """`split`: such as train or test; empty in none.
-
-    `folder`: empty where the picture is next to the folders, or there are none.
+class ImagePlace:
+    """`split`: such as train or test; empty without one. `folder`: empty for an image next to the
+    folders, and without folders.
     """
 
     split: str
@@ -104,61 +103,59 @@ class Place:
     folder: str
     rest: str
 
+    @property
+    def held_out_split(self) -> str | None:
+        """The split where it is held out; None of an image to train on."""
+        return self.split if self.held_out else None
+
 
 @dataclass(frozen=True)
-class Places:
-    """`of`: each picture.
-
-    `skipped`: those next to the folders of the splits, whose split is not known.
+class ImagePlaces:
+    """`of`: by the name of the image. `skipped`: images next to the folders of splits, whose split
+    is unknown.
     """
 
-    of: dict[str, Place]
+    of: dict[str, ImagePlace]
     skipped: list[Skip]
 
     @property
     def holds_out(self) -> bool:
-        """Whether folders say what is held out."""
+        """Whether folders determine what is held out."""
         return any(place.held_out for place in self.of.values())
 
 
-def places(pictures: Sequence[str], held_out_folders: str) -> Places:
-    """`held_out_folders`: AUTO, NONE, or the names of folders with commas between, which are held
-    out besides those of AUTO.
+def places(images: Sequence[str], held_out_folders: str) -> ImagePlaces:
+    """`held_out_folders`: AUTO, NONE, or names of folders with commas between, which are held out
+    in addition to those of AUTO.
 
     Raises:
-        DatasetError: the names do not say what is held out, or nothing would be left to train on;
-            the message says what to do.
+        DatasetError: the names do not determine what is held out, or nothing is left to train on.
     """
-    paths = {name: _parts(name) for name in pictures}
-    asked = held_out_folders.strip().casefold() or AUTO
-    splits = _splits({path[:-1] for path in paths.values()}, asked)
-    loose = _loose(paths.values(), splits) if asked == AUTO else set()
+    paths = {name: _parts(name) for name in images}
+    held_out_folders = held_out_folders.strip().casefold() or AUTO
+    splits = _splits({path[:-1] for path in paths.values()}, held_out_folders)
+    loose = _loose(paths.values(), splits) if held_out_folders == AUTO else set()
     within = {
         path[:-1]: _within(path[:-1], splits) for path in paths.values() if path[:-1] not in loose
     }
-    kept = {name: path for name, path in paths.items() if path[:-1] in within}
-    below = _below({name: (*within[path[:-1]].rest, path[-1]) for name, path in kept.items()})
+    placed = {name: path for name, path in paths.items() if path[:-1] in within}
+    below = _below({name: (*within[path[:-1]].rest, path[-1]) for name, path in placed.items()})
     place_of = {
-        name: Place(within[path[:-1]].split, within[path[:-1]].held_out, *below[name])
-        for name, path in kept.items()
+        name: ImagePlace(within[path[:-1]].split, within[path[:-1]].held_out, *below[name])
+        for name, path in placed.items()
     }
     if place_of and all(place.held_out for place in place_of.values()):
         raise DatasetError(
-            f"all pictures are in {named(path[-1] for path in splits)}, which is held out, so"
-            " nothing is left to train on: give a folder to train on too, or use"
-            " held_out_folders=none."
+            f"all images are in {quoted_names(path[-1] for path in splits)}, which is held out, so"
+            " none is left to train on: add a folder to train on, or use held_out_folders=none."
         )
-    reason = f"it is next to the folders {named(path[-1] for path in splits)}"
-    skipped = [
-        Skip(name=readable(name), kind="no split", reason=reason)
-        for name in paths
-        if name not in kept
-    ]
-    return Places(place_of, skipped)
+    reason = f"it is next to the folders {quoted_names(path[-1] for path in splits)}"
+    skipped = [Skip.of(name, "no split", reason) for name in paths if name not in placed]
+    return ImagePlaces(place_of, skipped)
 
 
-def named(folders: Iterable[str]) -> str:
-    """The first of some folders, for a sentence."""
+def quoted_names(folders: Iterable[str]) -> str:
+    """The first names, for a sentence."""
     names = sorted(set(map(readable, folders)))
     return f"{', '.join(map(quoted, names[:MOST_NAMED]))}{', …' if len(names) > MOST_NAMED else ''}"
 
@@ -176,48 +173,48 @@ def _splits(folders: Collection[Parts], held_out_folders: str) -> dict[Parts, Sp
     for folder in folders:
         for depth in range(len(folder)):
             inside[folder[:depth]].add(folder[depth])
-    chosen = _chosen(held_out_folders, set().union(*inside.values()))
+    by_name = _chosen_splits(held_out_folders, set().union(*inside.values()))
     splits: dict[Parts, Split] = {}
     for parent, names in inside.items():
-        known = {name: split for name in names if (split := chosen.get(name) or split_of(name))}
-        agree = len(known) == len(names) and len({split.held_out for split in known.values()}) > 1
+        here = {name: split for name in names if (split := by_name.get(name) or split_of(name))}
+        agree = len(here) == len(names) and len({split.held_out for split in here.values()}) > 1
         splits |= {
-            (*parent, name): split for name, split in known.items() if split.is_plain or agree
+            (*parent, name): split for name, split in here.items() if split.is_plain or agree
         }
     folds = {path[-1] for path, split in splits.items() if split.is_fold}
     if len(folds) > 1 and all(split.is_fold for split in splits.values()):
         raise DatasetError(
-            f"the pictures are in folds ({named(folds)}), and nothing says which is held out: "
-            f"use held_out_folders={readable(max(folds))} or another one."
+            f"the images are in folds ({quoted_names(folds)}), and none is named as held out: use"
+            f" held_out_folders={readable(max(folds))} or another one."
         )
-    shared = _shared_depth(list(folders))  # a folder test around train and val says nothing
+    shared = _shared_depth(list(folders))  # ignores a folder test around train and val
     return {path: split for path, split in splits.items() if len(path) > shared} or splits
 
 
-def _chosen(held_out_folders: str, folders: Collection[str]) -> dict[str, Split]:
-    """The folders that somebody has named. Raises DatasetError when one is not there."""
+def _chosen_splits(held_out_folders: str, folders: Collection[str]) -> dict[str, Split]:
+    """The folders that the user holds out. Raises DatasetError when one does not exist."""
     if held_out_folders == AUTO:
         return {}
-    chosen: dict[str, Split] = {}
-    for given in filter(None, (name.strip() for name in held_out_folders.split(","))):
+    by_name: dict[str, Split] = {}
+    for folder_name in filter(None, (name.strip() for name in held_out_folders.split(","))):
         same = [
             folder
             for folder in folders
-            if folder.casefold() == unicodedata.normalize("NFC", given).casefold()
+            if folder.casefold() == unicodedata.normalize("NFC", folder_name).casefold()
         ]
         if not same:
             raise DatasetError(
-                f"held_out_folders is {quoted(held_out_folders)}, but no folder with pictures is"
-                f" called {quoted(given)}: there are {named(folders) or 'none'}."
+                f"held_out_folders is {quoted(held_out_folders)}, but no folder of images is"
+                f" named {quoted(folder_name)}: use {quoted_names(folders) or NONE}."
             )
-        chosen |= {folder: Split(readable(folder), "", held_out=True) for folder in same}
-    return chosen
+        by_name |= {folder: Split(readable(folder), "", held_out=True) for folder in same}
+    return by_name
 
 
 def _loose(paths: Iterable[Parts], splits: Mapping[Parts, Split]) -> set[Parts]:
-    """Folders above those of splits, in which pictures lie.
+    """Folders above those of splits that contain images.
 
-    Raises DatasetError: other folders lie next to those of splits, which may then be classes.
+    Raises DatasetError: other folders are next to those of splits, which may then be classes.
     """
     above = {path[:depth] for path in splits for depth in range(len(path))}
     outside = {path[:-1] for path in paths if splits and not _crossed(path[:-1], splits)}
@@ -225,9 +222,9 @@ def _loose(paths: Iterable[Parts], splits: Mapping[Parts, Split]) -> set[Parts]:
     if stray:
         folder = "/".join(stray[0])
         raise DatasetError(
-            f"{named(path[-1] for path in splits)} may be a split or a class, since"
-            f" {quoted(readable(folder))} is in no split: use held_out_folders=none if it is a"
-            " class, or name what is held out, such as held_out_folders=test."
+            f"{quoted_names(path[-1] for path in splits)} can be a split or a class, since"
+            f" {quoted(readable(folder))} is in no split: use held_out_folders=none for a class, or"
+            " name the folders to hold out, such as held_out_folders=test."
         )
     return outside
 
@@ -260,8 +257,8 @@ def _within(folder: Parts, splits: Mapping[Parts, Split]) -> _Within:
 
 
 def _below(paths: Mapping[str, Parts]) -> dict[str, tuple[str, str]]:
-    """Of each picture its first folder below those that all share, and the rest of its name: cats,
-    old/1.jpg. No folder where it is next to them.
+    """Of each image the first folder below those that all share, and the rest of its name: cats,
+    old/1.jpg. The folder is empty for an image next to the folders.
     """
     depth = _shared_depth([path[:-1] for path in paths.values()])
     if all(len(path) <= depth + 1 for path in paths.values()):
@@ -285,3 +282,27 @@ def _shared_depth(folders: list[Parts]) -> int:
             lambda pair: pair[0] == pair[1], zip(lowest, highest, strict=False)
         )
     )
+
+
+class HasPlace(Protocol):
+    """The files of one row."""
+
+    @property
+    def place(self) -> ImagePlace: ...
+
+
+Item = TypeVar("Item")
+Placed = TypeVar("Placed", bound=HasPlace)
+
+
+def shuffled(items: Sequence[Item]) -> list[Item]:
+    """The same order for the same number of items."""
+    return [items[place] for place in np.random.RandomState(0).permutation(len(items))]
+
+
+def in_order(items: Sequence[Placed]) -> list[Placed]:
+    """In the order of the rows: shuffled, those to train on before the held-out ones."""
+    parts = (
+        [item for item in items if item.place.held_out is held_out] for held_out in (False, True)
+    )
+    return [item for part in parts for item in shuffled(part)]

@@ -1,0 +1,209 @@
+"""Image files: what a file is by its first bytes, the limits of a source of images, and a folder as
+such a source.
+
+The kind of a file is read from its contents (`kind_of`), since users and browsers change names and
+suffixes. Hidden files, which systems add, are counted and skipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from gan_runtime.base import formats
+from gan_runtime.base.errors import DatasetError, quoted
+from gan_runtime.data.contract import Progress
+from gan_runtime.data.summary import NOT_READABLE, Skip
+
+HEADER_BYTES = 262  # a tar archive has its mark at the end of these
+IMAGE, ZIP, HDF5 = "an image", "a zip file", "an HDF5 file"
+WEB_PAGE, XML, JSON, LFS_POINTER = "a web page", "XML text", "JSON text", "a pointer of Git LFS"
+NUMPY, ROOT, NETCDF_3, HDF4 = "a NumPy array", "a ROOT file", "a NetCDF 3 file", "an HDF4 file"
+MACOS_METADATA, ZEROS = "metadata of macOS about another file", "a file of zeros"
+_SIGNATURES = (  # offset, bytes there, and the kind of the file
+    (0, b"\xff\xd8\xff", IMAGE),
+    (0, b"\x89PNG\r\n\x1a\n", IMAGE),
+    (8, b"WEBP", IMAGE),
+    (0, b"PK\x03\x04", ZIP),
+    (0, b"PK\x05\x06", ZIP),
+    (0, b"PK\x07\x08", "a zip file in several parts"),
+    (0, b"Rar!\x1a\x07", "a RAR archive"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"\x1f\x8b", "packed with gzip"),
+    (0, b"BZh", "packed with bzip2"),
+    (0, b"\xfd7zXZ\0", "packed with xz"),
+    (0, b"\x28\xb5\x2f\xfd", "packed with Zstandard"),
+    (0, b"\x89HDF\r\n\x1a\n", HDF5),
+    (0, b"\x0e\x03\x13\x01", HDF4),
+    (0, b"\x93NUMPY", NUMPY),
+    (0, b"root\0", ROOT),
+    (0, b"CDF", NETCDF_3),
+    (0, b"\x00\x05\x16\x07", MACOS_METADATA),
+    (0, bytes(16), ZEROS),
+)
+_TEXTS = (  # the beginning of a text, after blanks
+    (re.compile(rb"<!doctype|<html", re.IGNORECASE), WEB_PAGE),
+    (re.compile(rb"<\?xml", re.IGNORECASE), XML),
+    (re.compile(rb"\{"), JSON),
+    (re.compile(rb"version https://git-lfs"), LFS_POINTER),
+)
+_CONTAINERS = re.compile("zip|archive|packed")
+
+MAX_FILES = 2_000_000
+MAX_MEMBERS = 2_500_000  # of a zip, with its folders
+MAX_FILE_BYTES = 200_000_000  # of an image; a photo of 100 million pixels has about 50 MB
+MAX_BYTES = 200_000_000_000  # of all images in a zip, unpacked
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
+_SYSTEM_FILES = ("__MACOSX", "Thumbs.db", "desktop.ini")
+
+
+def kind_of(file: BinaryIO) -> str:
+    """The end of "it is …"; empty for an unknown kind.
+
+    Raises OSError, or one of UNREADABLE for a damaged member of a zip.
+    """
+    header = file.read(HEADER_BYTES)
+    for offset, signature, kind in _SIGNATURES:
+        if header[offset : offset + len(signature)] == signature:
+            return kind
+    text = header.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return next((kind for beginning, kind in _TEXTS if beginning.match(text)), "")
+
+
+def holds_files(kind: str) -> bool:
+    """Whether a file of this kind can contain other files."""
+    return bool(_CONTAINERS.search(kind))
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file is hidden, or was added by the system."""
+    return (name.startswith(".") and name != ".") or name in _SYSTEM_FILES
+
+
+class ImageSource(Protocol):
+    """`names`: of the files, relative, with "/", sorted.
+
+    `skipped`: links, folders that cannot be read, and the like. `hidden`: the number of hidden
+    files. `warning`: a sentence where names may be wrong; else empty.
+    """
+
+    names: list[str]
+    skipped: list[Skip]
+    hidden: int
+    warning: str
+
+    def open(self, name: str) -> BinaryIO:
+        """Raises one of UNREADABLE."""
+
+    def size(self, name: str) -> int:
+        """Bytes, as declared by the source."""
+
+    def content(self, progress: Progress) -> str:
+        """A hash of all names and bytes, in hexadecimal. Raises DatasetError for a read error."""
+
+
+@dataclass
+class FolderSource:
+    """A folder as an ImageSource. Links are not followed: they may leave the folder, or form a
+    circle.
+
+    Raises DatasetError: the folder itself cannot be read, or has too many files.
+    """
+
+    root: Path
+    names: list[str] = field(default_factory=list)
+    skipped: list[Skip] = field(default_factory=list)
+    hidden: int = 0
+    warning: str = ""
+
+    def __post_init__(self) -> None:
+        waiting = [""]  # not recursive: folders may be nested deeper than Python's stack
+        while waiting:
+            folder = waiting.pop()
+            for name, kind in self._entries(folder):
+                path = f"{folder}/{name}" if folder else name
+                if is_hidden(name):
+                    self.hidden += 1
+                elif kind == "folder":
+                    waiting.append(path)
+                elif kind == "file":
+                    self._add(path)
+                else:
+                    reason = "it is a link" if kind == "link" else "it is no plain file"
+                    self.skipped.append(Skip.of(path, kind, reason))
+        self.names.sort()
+
+    def _entries(self, folder: str) -> list[tuple[str, str]]:
+        """Name and kind (folder, file, link or no file) of each entry; none of a sub-folder that
+        cannot be read, which is skipped.
+        """
+        try:
+            with os.scandir(self.root / folder) as entries:
+                return sorted((entry.name, _kind_of_entry(entry)) for entry in entries)
+        except OSError as error:
+            if not folder:
+                raise DatasetError(
+                    f"{quoted(str(self.root))} cannot be read ({error.strerror}): give a folder"
+                    " that you may read."
+                ) from None
+            reason = f"the folder cannot be read ({error.strerror})"
+            self.skipped.append(Skip.of(f"{folder}/", NOT_READABLE, reason))
+            return []
+
+    def _add(self, name: str) -> None:
+        self.names.append(name)
+        if len(self.names) > MAX_FILES:
+            raise DatasetError(
+                f"{self.root} has more than {formats.count(MAX_FILES)} files: give a smaller"
+                " folder."
+            )
+
+    def open(self, name: str) -> BinaryIO:
+        """Opens a plain file only; a link or a pipe may have replaced it."""
+        number = os.open(self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return os.fdopen(number, "rb")
+
+    def size(self, name: str) -> int:
+        """Bytes of a file."""
+        return (self.root / name).lstat().st_size
+
+    def content(self, progress: Progress) -> str:
+        """A hash of all names and bytes, in hexadecimal."""
+        digest = hashlib.sha256()
+        for number, name in enumerate(self.names):
+            progress(number, len(self.names), "Reading the images")
+            digest.update(os.fsencode(name) + b"\0")
+            try:
+                if self.size(name) > MAX_FILE_BYTES:  # skipped later; may be a film of hours
+                    continue
+                with self.open(name) as file:
+                    digest.update(
+                        hashlib.file_digest(cast(io.BufferedReader, file), "sha256").digest()
+                    )
+            except OSError as error:
+                digest.update(str(error.errno).encode())  # the file is skipped later
+        return digest.hexdigest()
+
+
+def _kind_of_entry(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "no file"
