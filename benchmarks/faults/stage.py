@@ -281,10 +281,15 @@ class Stage:
 
 
 def kill(doomed: list[psutil.Process], number: signal.Signals = signal.SIGKILL) -> int:
-    """Sends a signal to processes, those that are gone left out; returns how many there were."""
-    for process in doomed:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.send_signal(number)
+    """Sends a signal to processes, those that are gone left out; returns how many there were.
+
+    Those that are killed are suspended first, so that no worker can record that another one
+    disappeared: a reset of the machine leaves no time for that.
+    """
+    for sent in (signal.SIGSTOP, number) if number is signal.SIGKILL else (number,):
+        for process in doomed:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(sent)
     return len(doomed)
 
 

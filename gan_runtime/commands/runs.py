@@ -181,7 +181,7 @@ class RunCommands(CommandGroup):
         there.
 
         Raises:
-            RunStateError: it is training, or pinned.
+            RunStateError: it is training, pinned, or another run waits to start from its weights.
             HomeError: the home cannot be written.
         """
         run = self.home.run_dir(run_id)
@@ -190,6 +190,11 @@ class RunCommands(CommandGroup):
             raise RunStateError(f"run {run_id} is {status}: stop it first, then delete it.")
         if run_folder.marks_of(run).pinned:
             raise RunStateError(f"run {run_id} is pinned: unpin it first, then delete it.")
+        if dependents := queue.starting_from(self.home, run_id):
+            raise RunStateError(
+                f"run {run_id} is needed, as run {dependents[0]} starts from its weights: stop"
+                f" {dependents[0]} first, or wait until it trains."
+            )
         key = trash.put(run, self.actor.name)
         self.measure()
         log.info("%s moves run %s to the trash", self.actor.name, run_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -294,3 +295,18 @@ def _study(run: RunDir) -> StudyPlace | None:
         None,
     )
     return created.study if created else None
+
+
+def starting_from(home: Home, run_id: str) -> list[str]:
+    """Ids of runs that have not ended and still need the weights of a run (`start_from`)."""
+    return [run.run_id for run in home.run_dirs() if _needs_weights_of(run, run_id)]
+
+
+def _needs_weights_of(run: RunDir, run_id: str) -> bool:
+    """False for a run with its own checkpoint, and for unreadable options, which cannot train."""
+    with contextlib.suppress(OSError, GanRuntimeError):
+        if run_id.encode() in run_files.content(run.spec_path):  # before the options are parsed
+            source = run.spec().start_from.partition(":")[0]
+            is_needed = source == run_id and not run.has_checkpoint
+            return is_needed and latest_status(run).status not in ENDED
+    return False

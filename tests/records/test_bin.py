@@ -173,6 +173,23 @@ def test_a_run_is_not_restored_over_another_one_of_its_name(
     assert files(home.run_dir("quick-0001").path).keys() == kept.keys()
 
 
+def test_a_run_is_not_deleted_while_another_one_waits_to_start_from_its_weights(
+    run: RunDir, new_run: NewRun, home: Home
+) -> None:
+    waiting = new_run("quick-0002", start_from=f"{run.run_id}:3")
+    with pytest.raises(RunStateError) as refused:
+        ask_of(run, actor=ASKER).delete(run.run_id)
+    assert (
+        str(refused.value)
+        == "run quick-0001 is needed, as run quick-0002 starts from its weights: stop quick-0002"
+        " first, or wait until it trains."
+    )
+    waiting.checkpoints.mkdir()
+    (waiting.checkpoints / "step-00000000.safetensors").touch()  # a resume needs only its own
+    ask_of(run, actor=ASKER).delete(run.run_id)
+    assert [deleted.key for deleted in trash.deleted_runs(home)] == ["quick-0001"]
+
+
 @pytest.mark.parametrize(
     "key", ["quick-0009", "", ".", "..", "../quick-0001", "quick-0001~", "quick-0001~x", "/etc"]
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import psutil
 
@@ -35,3 +38,41 @@ def test_who_is_gone_already_is_killed_without_a_word() -> None:
     child.wait()
     processes.kill([process])
     assert not process.is_running()
+
+
+class SlowlyKilled(psutil.Process):
+    """The killer loses the processor right after it has killed this one, as under load."""
+
+    def kill(self) -> None:
+        super().kill()
+        time.sleep(0.3)
+
+
+WORKER = """
+import os, pathlib, sys
+print("ready", flush=True)
+os.read(int(sys.argv[1]), 1)
+pathlib.Path(sys.argv[2]).write_text("the other worker disappeared")
+"""
+
+
+def test_a_worker_cannot_record_that_another_one_was_killed_just_before_it(tmp_path: Path) -> None:
+    """Otherwise a run whose launcher was killed is failed instead of lost, by the worker's word."""
+    failure, (reading, writing) = tmp_path / "failure", os.pipe()
+    first = subprocess.Popen(["sleep", "60"], pass_fds=[writing])
+    second = subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(reading), str(failure)],
+        pass_fds=[reading],
+        stdout=subprocess.PIPE,
+    )
+    try:
+        os.close(writing)  # the first worker alone has it: its end is the end of the pipe
+        assert second.stdout is not None
+        assert second.stdout.readline() == b"ready\n"
+        processes.kill([SlowlyKilled(first.pid), psutil.Process(second.pid)])
+        assert not failure.exists()
+    finally:
+        os.close(reading)
+        for worker in (first, second):
+            worker.kill()
+            worker.communicate()
