@@ -219,12 +219,14 @@ class SingleEnergyResult(BaseModel):
 
 
 def check_single_energy(home: Home, options: SingleEnergyOptions) -> None:
-    """Raises:
-    UnknownRunError: there is no such run.
-    SpecError: energy, angle or number of showers is out of range, or the run's options are
-        unreadable.
-    CheckpointError: the run has no such checkpoint.
-    DatasetError: the run generates no showers, or its data set is deleted or was replaced.
+    """Refuses impossible requests.
+
+    Raises:
+        UnknownRunError: there is no such run.
+        SpecError: energy, angle or number of showers is out of range, or the run's options are
+            unreadable.
+        CheckpointError: the run has no such checkpoint.
+        DatasetError: the run generates no showers, or its data set is deleted or was replaced.
     """
     _check_range("energy_gev", options.energy_gev, *ENERGIES_GEV)
     _check_range("showers", options.showers, *COUNTS)
