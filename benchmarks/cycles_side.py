@@ -68,7 +68,7 @@ def pairs_per_replica(topology: str, batch: dict[str, Any]) -> CheckPlan:
 
 def _streamed(options: dict[str, Any], topology: str, fields: Fields, rows: int) -> CheckPlan:
     devices = TOPOLOGIES[topology].devices
-    spec = RunSpec.parse({**options, "replicas": devices, **planning.THERE})
+    spec = RunSpec.parse({**options, "replicas": devices, **planning.ON_A_TPU})
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
     return CheckPlan(spec, Reading(fields, rows, streamed=True), (point,))
 

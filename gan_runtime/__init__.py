@@ -1,9 +1,7 @@
-"""Background runtime for distributed GAN training: specs, engines, trainer processes, journals and
-the results store.
+"""Runtime for distributed GAN training: specs, engines, trainer processes, journals and results.
 
-The names below are what a notebook or a program of one's own needs (docs/python.md). They are
-loaded when they are first
-used: `import gan_runtime` loads nothing else, and no name loads a framework into this process.
+The names below are the Python API (docs/python.md). Each is loaded when it is first used: `import
+gan_runtime` loads nothing else, and no name loads a framework into this process.
 """
 
 from __future__ import annotations

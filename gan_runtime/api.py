@@ -1,9 +1,8 @@
-"""What a notebook or a program of one's own asks of this project; `gan_runtime` offers it
-(docs/python.md).
+"""The Python API, for notebooks and programs: the functions of `gan_runtime` (docs/python.md).
 
-Everything works beside an open dashboard on the same home. Training and evaluating happen in
-processes of their own. What a person has to correct is a `GanRuntimeError` (base/errors.py) with a
-sentence that says what was given and what is allowed.
+All of them work next to an open dashboard on the same home. Trainings and evaluations run in
+separate processes. What the user has to correct is a `GanRuntimeError` (base/errors.py), whose
+sentence says what is wrong and what is allowed.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-PYTHON = operator("Python")  # of every change that is asked for here
-SECONDS = 60.0  # that one SQL statement may take
-MOST_ROWS = 1_000_000  # of the answer to one SQL statement
+PYTHON = operator("Python")
+SECONDS = 60.0  # time limit of an SQL statement
+MOST_ROWS = 1_000_000  # of its answer
 POLL_SECONDS = 0.2
 SCORES = (
     "SELECT * FROM evaluation_scores JOIN evaluations USING (run_id, evaluation, key, epoch, step)"
@@ -37,13 +36,13 @@ SCORES = (
 
 
 def open_home(path: str | Path | None = None) -> Home:
-    """The folder in which runs, data sets and results lie; made if it is missing.
+    """The home folder of runs, data sets and results; created if it is missing.
 
-    `path`: None for $GAN_RUNTIME_HOME, else the project's folder; of an installed program
-    ~/gan-dashboard.
+    `path`: None for $GAN_RUNTIME_HOME, or else the project folder, or ~/gan-dashboard for an
+    installed program.
 
     Raises:
-        HomeError: it cannot be used, or not be written.
+        HomeError: the folder cannot be used or written.
     """
     return Home.choose(None if path is None else Path(path)).prepare()
 
@@ -51,18 +50,17 @@ def open_home(path: str | Path | None = None) -> Home:
 def train(
     home: Home, spec: RunSpec | Mapping[str, Any], tell: Callable[[str], None] | None = None
 ) -> str:
-    """Trains a run to its end, and gives its id, such as run-0007.
+    """Trains a run to its end and returns its id, such as run-0007. Ctrl-C saves and stops it.
 
-    Ctrl-C saves and stops it, which is an end too.
-
-    `spec`: the options of the run, or their values by name; numbers may be text. `tell`: called
-    with a line for each new state and each epoch, such as `print`. The run waits in the queue while
+    `spec`: the options of the run, or their values by name, as numbers or text. `tell`: called with
+    a line for each new state and each epoch, such as `print`. The run waits in the queue while
     another one trains on the device.
 
     Raises:
         SpecError, DatasetError, AcceleratorError: an option is wrong, or this host cannot train
-        that; nothing is written. StoreError, HomeError: the home cannot be used.
-        RunStateError: the training has failed, or its process was lost; the message has the reason.
+            that; no run is queued.
+        StoreError, HomeError: the home cannot be used.
+        RunStateError: the run has failed or was lost; the message has the reason.
     """
     from gan_runtime.cli import following, training
 
@@ -83,22 +81,19 @@ def train(
 
 
 def runs(home: Home) -> pd.DataFrame:
-    """All runs, the newest first, as the view `runs` has them (docs/schema.md): run_id, name,
-    status, epochs, …
-    """
+    """All runs, the newest first, with the columns of the view `runs` (docs/schema.md)."""
     return sql(home, "SELECT * FROM runs ORDER BY created_at DESC, run_id DESC")
 
 
 def sql(home: Home, statement: str) -> pd.DataFrame:
     """The answer to one SQL statement that reads, over the views of docs/schema.md.
 
-    Reads the journals, changes nothing.
-
-    Columns of equal name are a, a_2, …; NULL beside numbers is NaN.
+    Reads the journals and changes nothing. Columns with equal names become a, a_2, …; NULL in a
+    column of numbers is NaN.
 
     Raises:
-        QueryError: it does not run or would write, takes more than 60 s, or has more than a million
-            rows.
+        QueryError: the statement is wrong or writes, takes more than 60 s, or has more than
+            1,000,000 rows.
     """
     import pandas as pd
 
@@ -107,10 +102,7 @@ def sql(home: Home, statement: str) -> pd.DataFrame:
 
     answer = ingest.store_of(home).user_answer(statement, Limits(SECONDS, MOST_ROWS))
     if answer.cut:
-        raise QueryError(
-            f"the statement has more than {MOST_ROWS:,} rows: ask for fewer with LIMIT, or for"
-            " means."
-        )
+        raise QueryError(f"the answer has more than {MOST_ROWS:,} rows: use LIMIT or aggregate.")
     return pd.DataFrame(answer.rows, columns=answer.names)
 
 
@@ -145,18 +137,18 @@ def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") ->
 
 
 def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame:
-    """Evaluates a checkpoint of a run and waits for the end: a row for each score.
+    """Evaluates a run and waits for the result: a row for each score.
 
-    `name`: of the evaluation, such as "loss_surface"; `options`: its own, by name. Columns:
-    evaluation, epoch, score, value; error (one standard deviation), low and high (95 %), floor
-    (real rows against other real rows), ceiling (noise against real rows); NaN where there is none.
-    Curves and arrays: the views `evaluation_curves`, `evaluation_arrays`.
+    `name`: of the evaluation, such as "loss_surface"; `options`: of this evaluation, by name.
+    Columns: evaluation, epoch, score, value; error (one standard deviation), low and high (95%),
+    floor (held-out rows against training rows), ceiling (noise against held-out rows); NaN where
+    missing. Curves and arrays: the views `evaluation_curves`, `evaluation_arrays`.
 
     Raises:
-        UnknownRunError, CheckpointError, RunStateError: there is no such run, or it lacks the
-        checkpoints that this needs. SpecError, DatasetError: an option is wrong, or the evaluation
-        does not apply to this run.
-        JobError: there is no such evaluation, the same is under way, or it has failed; the message
+        UnknownRunError, CheckpointError, RunStateError: there is no such run, or it has no such
+            checkpoint.
+        SpecError, DatasetError: an option is wrong, or the evaluation does not apply to this run.
+        JobError: there is no such evaluation, the same is running, or it has failed; the message
             has the reason.
     """
     from gan_runtime.commands import Commands
@@ -181,28 +173,26 @@ def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame
 
 
 def register_workload(name: str, place: str) -> None:
-    """Adds a GAN of one's own for this process and the trainings that it starts; `RunSpec` then
-    takes it as workload.
+    """Registers your GAN as a workload, for this process and the trainings that it starts.
 
     `name`: up to 40 small letters, digits and '_'. `place`: "module:NAME" of its `WorkloadEntry`,
-    in a module that can be imported and loads no framework. An installed package declares the same
-    by an entry point of the group gan_runtime.workloads, and is then found by dashboard and command
-    line too.
+    in a module that loads no framework. For dashboard and command line, an installed package
+    declares it by an entry point of the group gan_runtime.workloads.
 
     Raises:
-        PackageError: the name is taken or no name, or there is no such entry.
+        PackageError: the name is taken or invalid, or there is no such entry.
     """
     _table(catalog.WORKLOADS).register(name, place)
 
 
 def register_data_set(name: str, place: str) -> None:
-    """Adds a data set of one's own for this process and the trainings that it starts.
+    """Registers your data set, for this process and the trainings that it starts.
 
-    `place`: "module:NAME" of its `DatasetEntry`, whose `load` gives the rows. The rest as of
+    `place`: "module:NAME" of its `DatasetEntry`, whose `load` returns the rows. As
     `register_workload`; the group of entry points is gan_runtime.data_sets.
 
     Raises:
-        PackageError: the name is taken or no name, or there is no such entry.
+        PackageError: the name is taken or invalid, or there is no such entry.
     """
     _table(catalog.DATASETS).register(name, place)
 

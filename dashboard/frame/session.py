@@ -21,7 +21,7 @@ def runtime() -> Runtime:
 
     Raises GanRuntimeError while the home cannot be opened.
     """
-    return opened().asked_by(access.asker())
+    return opened().for_actor(access.asker())
 
 
 def opened() -> Runtime:

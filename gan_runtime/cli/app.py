@@ -22,7 +22,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from gan_runtime.base import web_access
+from gan_runtime.base import formats, web_access
 from gan_runtime.base.errors import PortError
 from gan_runtime.base.web_access import hash_of, is_loopback, is_wildcard
 from gan_runtime.cli import data_sets, evaluating, output, runs, storage, tpu_checks, training
@@ -52,14 +52,13 @@ def program(version: VersionOption = False) -> None:
     """Launch, watch and compare GAN training from a terminal."""
 
 
-@app.command()
 def devices(home: HomeOption = None, as_json: JsonOption = False) -> None:  # noqa: ARG001  (every command takes --home)
     """Show the devices of this host, and why others cannot be used. Takes a few seconds."""
     host = hosts.probe()
     if as_json:
         return output.print_json(host.model_dump())
     output.say(
-        f"{host.cpu_model}, {host.cores} cores, {host.memory_bytes / 2**30:.0f} GiB; TensorFlow"
+        f"{host.cpu_model}, {host.cores} cores, {formats.size(host.memory_bytes)}; TensorFlow"
         f" {host.tensorflow}"
     )
     table = output.table("accelerator", "usable", "devices", "engines", "name")
@@ -219,22 +218,40 @@ def operator_password(
         output.say(f'[operators]\npassword = "{hashed}"')
 
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    *(runs.runs, runs.show, runs.stop),
-    *(storage.sql, storage.export, storage.bundle, storage.rebuild),
-    *(storage.best, storage.mark, storage.delete, storage.restore, storage.space),
-    *(evaluating.generate, serve, operator_password),
-)
-app.add_typer(data_sets.app, name="data")
-app.add_typer(runs.queue_app, name="queue")
-app.command(epilog=SETTABLE)(training.train)
-app.command(epilog=SETTABLE)(training.study)
-app.command(epilog=CHANGEABLE)(training.resume)
-for command in COMMANDS:
-    app.command()(command)
-app.command("import")(storage.import_)
-app.command("bin")(storage.bin_)
-app.command(epilog=evaluating.SETTABLE)(evaluating.evaluate)
-for name, alias in evaluating.aliases().items():
-    app.command(name)(alias)
-app.command("tpu-check", epilog=SETTABLE)(tpu_checks.tpu_check)
+COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
+    "Train": {"train": training.train, "study": training.study, "resume": training.resume},
+    "Watch": {"runs": runs.runs, "show": runs.show, "stop": runs.stop, "sql": storage.sql},
+    "Use trained runs": {
+        "generate": evaluating.generate,
+        "evaluate": evaluating.evaluate,
+        **evaluating.aliases(),
+        "best": storage.best,
+    },
+    "Store and share": {
+        "mark": storage.mark,
+        "export": storage.export,
+        "bundle": storage.bundle,
+        "import": storage.import_,
+        "delete": storage.delete,
+        "bin": storage.bin_,
+        "restore": storage.restore,
+        "space": storage.space,
+        "rebuild": storage.rebuild,
+    },
+    "Devices and dashboard": {
+        "devices": devices,
+        "tpu-check": tpu_checks.tpu_check,
+        "serve": serve,
+        "operator-password": operator_password,
+    },
+}
+EPILOGS = {
+    **dict.fromkeys(("train", "study", "tpu-check"), SETTABLE),
+    "resume": CHANGEABLE,
+    "evaluate": evaluating.SETTABLE,
+}
+for panel, members in COMMANDS.items():
+    for name, command in members.items():
+        app.command(name, epilog=EPILOGS.get(name), rich_help_panel=panel)(command)
+app.add_typer(runs.queue_app, name="queue", rich_help_panel="Watch")
+app.add_typer(data_sets.app, name="data", rich_help_panel="Train")

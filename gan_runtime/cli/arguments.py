@@ -50,7 +50,10 @@ def _of_workloads() -> Iterator[str]:
 
 _RATES = dict.fromkeys(rate for entry in catalog.WORKLOADS.values() for rate in entry.rates)
 SETTABLE = "\n\n".join(
-    [f"Options for --set: {allowed_values(RunSpec.options())}", *_of_workloads()]
+    [
+        f"Options for --set (docs/reference/options.md): {allowed_values(RunSpec.options())}",
+        *_of_workloads(),
+    ]
 )
 CHANGEABLE = (
     f"Options for --set: clip_norm: {RunSpec.options()['clip_norm'].allowed}; "
@@ -100,7 +103,7 @@ AssignmentsOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Set an option; repeat it for more. It overrides --preset and --spec.",
+        help="Set an option, such as epochs=3; repeat it for more.",
     ),
 ]
 StartFromOption = Annotated[

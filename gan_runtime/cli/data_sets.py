@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from gan_runtime.base import formats
 from gan_runtime.base.fields import Fields
 from gan_runtime.cli import following, output
 from gan_runtime.cli.arguments import HomeOption, JsonOption, allowed_values, commands
@@ -181,7 +182,7 @@ def _say_survey(survey: Survey, as_json: bool) -> None:
         "training rows": f"{survey.rows:,}",
         "held out": f"{survey.summary.held_out:,}",
         "one row": in_words(survey.fields),
-        "on disk": f"{output.megabytes(survey.bytes_on_disk)} MB",
+        "on disk": formats.size(survey.bytes_on_disk),
     }
     output.answers().print(output.pairs(rows, "preview", ""))
     return _say_summary(survey.summary)
@@ -191,7 +192,7 @@ def _facts(manifest: Manifest) -> dict[str, str]:
     """How a set was prepared."""
     return {
         "held out": f"{manifest.held_out:,}",
-        "on disk": f"{output.megabytes(manifest.bytes)} MB",
+        "on disk": formats.size(manifest.bytes),
         "prepared at (UTC)": f"{manifest.prepared_at:%Y-%m-%d %H:%M}",
         **{key: str(value) for key, value in manifest.options.items()},
     }

@@ -21,6 +21,7 @@ import typer
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as ProgressBar
 
+from gan_runtime.base import formats
 from gan_runtime.base.errors import JobError
 from gan_runtime.catalog import declared
 from gan_runtime.cli import output
@@ -221,13 +222,6 @@ class StopSignal:
             signal.signal(number, handler)
 
 
-def clock(seconds: float) -> str:
-    """0:07, 12:30, 3:02:05."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
 class RunDisplay(Protocol):
     """Shows the progress of a followed run."""
 
@@ -299,7 +293,7 @@ def numbers(snapshot: Snapshot) -> str:
     ]
     parts = [f"epoch {progress.epoch}/{snapshot.row.epochs}", *losses]
     if progress.images_per_s is not None:
-        parts.append(f"{progress.images_per_s:,.0f} images/s")
+        parts.append(f"{formats.count(progress.images_per_s)} images/s")
     if progress.seconds_left is not None and snapshot.row.is_live:
-        parts.append(f"{clock(progress.seconds_left)} left")
+        parts.append(f"{formats.duration(progress.seconds_left)} left")
     return ", ".join(parts)

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from gan_runtime import device_locks
-from gan_runtime.base import disk
+from gan_runtime.base import disk, formats
 from gan_runtime.catalog import declared
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import (
@@ -23,7 +23,6 @@ from gan_runtime.cli.arguments import (
     commands,
     dependency,
 )
-from gan_runtime.cli.following import clock
 from gan_runtime.commands.queue import Direction
 from gan_runtime.device_locks import Occupancy
 from gan_runtime.records.home import Home, command_line
@@ -59,7 +58,7 @@ def runs(
     if frame.empty:
         return output.say(NO_RUNS)
     if skipped := 0 if hidden else int(frame["hidden"].sum()):
-        output.note(f"{skipped} hidden run(s) are not listed: use --hidden.")
+        output.note(f"{formats.quantity(skipped, 'hidden run')} not listed: use --hidden.")
     return output.answers().print(_run_table(frame[~frame["hidden"]] if skipped else frame))
 
 
@@ -207,7 +206,7 @@ def after(
     run: RunArgument,
     other: Annotated[
         str,
-        typer.Argument(metavar="[OTHER]", help="The run to wait for. Default: wait for no run."),
+        typer.Argument(metavar="OTHER", help="The run to wait for. Default: wait for no run."),
     ] = "",
     only_if_finished: OnlyIfFinishedOption = False,
     home: HomeOption = None,
@@ -255,7 +254,7 @@ def _device_table(devices: list[Occupancy], home: Home) -> Table:
         table.add_row(
             occupancy.device.label,
             device_locks.holder_text(holder, home.path.resolve()) if holder else "free",
-            "" if seconds is None else clock(seconds),
+            "" if seconds is None else formats.duration(seconds),
         )
     return table
 

@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from gan_runtime import bundles
+from gan_runtime.base import formats
 from gan_runtime.base.errors import BundleError, FieldError, SpecError, quoted
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import (
@@ -53,7 +54,7 @@ def sql(
     """
     answer = ingest.store_of(Home.choose(home)).user_answer(statement, Limits(seconds, max_rows))
     if answer.cut:
-        output.note(f"the answer has more than {max_rows:,} rows: use --max-rows to get more.")
+        output.note(f"the answer has more rows than {formats.count(max_rows)}: use --max-rows.")
     if as_json:
         return output.print_json(answer.records())
     if not answer.rows:
@@ -106,7 +107,7 @@ def export(
     paths = exporting.export(store, [run_dir.run_id for run_dir in run_dirs], to, form, overwrite)
     if as_json:
         return output.print_json({"folder": to, "files": [path.relative_to(to) for path in paths]})
-    return output.say(f"{len(paths)} files are in {to}.")
+    return output.say(f"{formats.quantity(len(paths), 'file')} written to {to}.")
 
 
 def bundle(
@@ -131,7 +132,7 @@ def bundle(
     size = bundles.pack(run_dirs, to, prefix, overwrite, films)
     if as_json:
         return output.print_json({"file": to, "bytes": size})
-    return output.say(f"{to} holds {len(run_dirs)} run(s), {output.megabytes(size)} MB.")
+    return output.say(f"{to} holds {formats.quantity(len(run_dirs), 'run')}, {formats.size(size)}.")
 
 
 def import_(
@@ -152,7 +153,7 @@ def import_(
     if as_json:
         return output.print_json({"runs": run_ids})
     return output.say(
-        f"{len(run_ids)} new run(s): {', '.join(run_ids)}."
+        f"{formats.quantity(len(run_ids), 'new run')}: {', '.join(run_ids)}."
         if run_ids
         else "all runs of the bundle are imported already."
     )
@@ -268,8 +269,8 @@ def delete(run: RunsArgument, home: HomeOption = None, as_json: JsonOption = Fal
     if as_json:
         return output.print_json({"deleted": keys, "days": trash.DAYS})
     return output.say(
-        f"{len(keys)} run(s) are in the trash for {trash.DAYS} days: `{command_line()} restore"
-        f" {keys[0]}{folder.flag}` restores one."
+        f"{formats.quantity(len(keys), 'run')} moved to the trash for {trash.DAYS} days:"
+        f" `{command_line()} restore {keys[0]}{folder.flag}` restores one."
     )
 
 
@@ -287,12 +288,13 @@ def bin_(
     if empty:
         if deleted and not yes:
             size = sum(run.size_bytes or 0 for run in deleted)
-            question = f"Delete {len(deleted)} run(s), {size / 1e6:,.0f} MB, for good?"
+            runs = formats.quantity(len(deleted), "run")
+            question = f"Delete {runs} for good and free {formats.size(size)}?"
             typer.confirm(question, abort=True, err=True)
         commands(folder).remove_for_good([run.key for run in deleted])
         if as_json:
             return output.print_json({"removed": [run.key for run in deleted]})
-        return output.say(f"{len(deleted)} run(s) are deleted for good.")
+        return output.say(f"{formats.quantity(len(deleted), 'run')} deleted for good.")
     if as_json:
         return output.print_json([asdict(run) for run in deleted])
     if not deleted:

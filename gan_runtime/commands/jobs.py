@@ -26,13 +26,13 @@ log = logging.getLogger("gan_runtime")
 
 
 class JobCommands(CommandGroup):
-    """What may be asked of background jobs."""
+    """Requesting and cancelling background jobs."""
 
     @change
     def request_job(self, name: str, options: Any) -> JobDir:
-        """Asks for a job.
+        """Requests a job. `options`: its record, or the values of one.
 
-        `options`: its record, or the values of one. Raises as `job_queue.request`.
+        Raises as `job_queue.request`.
         """
         return job_queue.request(self.home, name, options, self.actor.name)
 
@@ -43,20 +43,20 @@ class JobCommands(CommandGroup):
 
     @change
     def check_on_tpu(self, plan: CheckPlan, alone: bool = False) -> JobDir | None:
-        """Asks for a job that compiles those points of a plan that have no answer yet; None when
-        all have one.
+        """Requests a job that compiles the points of a plan without an answer; None when all have
+        one.
 
-        `alone`: ends earlier checks of the same actor. Compiling takes all cores for minutes.
+        `alone`: cancels earlier checks of the same actor. Compiling takes all cores for minutes.
 
         Raises:
             AcceleratorError: the compiler is not installed here.
-            HomeError: the answers cannot be kept.
+            HomeError: the answers cannot be stored.
         """
-        for look in job_queue.snapshots(self.home, check.CHECK) if alone else ():
-            if look.is_live and look.request.asker == self.actor.name:
-                with contextlib.suppress(JobError):  # it has ended meanwhile
-                    job_queue.cancel(look.job, self.actor.name)
-        if not check.unknown(self.home, plan):
+        for job in job_queue.snapshots(self.home, check.CHECK) if alone else ():
+            if job.is_live and job.request.asker == self.actor.name:
+                with contextlib.suppress(JobError):  # it has just ended
+                    job_queue.cancel(job.job, self.actor.name)
+        if not check.unanswered(self.home, plan):
             return None
         return job_queue.request(
             self.home, check.CHECK, check.as_options(self.home, plan), self.actor.name
@@ -72,7 +72,7 @@ class JobCommands(CommandGroup):
 
 
 class DataCommands(CommandGroup):
-    """What may be asked of data sets, and what comes out of a browser for them."""
+    """Data sets, and files that a browser uploads for them."""
 
     @change
     def prepare_data(
@@ -82,18 +82,18 @@ class DataCommands(CommandGroup):
         source: Path | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> JobDir:
-        """Asks for a job that prepares the data set `name` from `source`.
+        """Requests a job that prepares the data set `name` from `source`.
 
-        Raises as `data_jobs.request_preparation`.
+        Raises as `core_jobs.request_preparation`.
         """
-        asked = PreparationRequest(preparation, name, source, dict(options or {}))
-        return core_jobs.request_preparation(self.home, asked, self.actor.name)
+        request = PreparationRequest(preparation, name, source, dict(options or {}))
+        return core_jobs.request_preparation(self.home, request, self.actor.name)
 
     @change
     def remove_data(self, name: str) -> None:
-        """Removes a prepared data set for good.
+        """Deletes a prepared data set for good.
 
-        Ended runs that were trained on it stay; to resume one, prepare it again.
+        Ended runs that were trained on it stay; to resume one, prepare the set again.
 
         Raises:
             DatasetError: there is no such prepared set.
@@ -108,11 +108,11 @@ class DataCommands(CommandGroup):
                     " first."
                 )
         prepared.remove(self.home, name)
-        log.info("data set %s is removed, as the %s asked", name, self.actor.name)
+        log.info("%s deletes data set %s", self.actor.name, name)
 
     @change
     def receive_upload(self, file_id: str, size: int) -> Path:
-        """Makes room for a file of about `size` bytes; returns where its content is to be written.
+        """Makes room for a file of about `size` bytes; returns the path for its content.
 
         Raises:
             HomeError: the home cannot be written, or its disk has too little space.
@@ -125,34 +125,33 @@ class DataCommands(CommandGroup):
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise HomeError.not_written(path, error) from None
-        log.info("a file of %d bytes arrives from the %s", size, self.actor.name)
+        log.info("%s uploads a file of %d bytes", self.actor.name, size)
         return path
 
     @change
     def keep_upload(self, file_id: str, content: bytes) -> None:
-        """Writes a file that is at hand as a whole.
+        """Stores the whole content of a file.
 
-        Raises as `receive_upload`, and HomeError when the disk takes no more.
+        Raises as `receive_upload`, and HomeError when the disk is full.
         """
         uploads.store(self.home, file_id, content)
-        log.info("a file of %d bytes came from the %s", len(content), self.actor.name)
+        log.info("%s uploaded a file of %d bytes", self.actor.name, len(content))
 
     @change
     def use_uploads(self, files: Sequence[Upload]) -> Path:
-        """The one zip or HDF5 file, or a folder with all files: what a data set can be prepared
-        from.
+        """The source of a data set: the only zip or HDF5 file, or a folder with all files.
 
         Raises as `uploads.as_source`.
         """
         source = uploads.as_source(self.home, files)
-        log.info("%d files of the %s are ready to be prepared", len(files), self.actor.name)
+        log.info("%s uploaded %d files for a data set", self.actor.name, len(files))
         return source
 
     @change
     def forget_upload(self, file_id: str) -> None:
-        """Removes a file, if it is there."""
+        """Deletes a file, if it exists."""
         uploads.remove(self.home, file_id)
-        log.info("a file was removed, as the %s asked", self.actor.name)
+        log.info("%s deletes an uploaded file", self.actor.name)
 
 
 def _live_on(run: RunDir, name: str) -> str:

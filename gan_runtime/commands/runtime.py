@@ -1,8 +1,7 @@
-"""The runtime of one home: store, ingestor and supervisor in the one process that owns
-results.duckdb.
+"""The runtime of a home: its database, ingestor and supervisor, in the process that owns the home.
 
-The dashboard holds one for as long as it lives; the command line opens one for a training if nobody
-else does.
+The dashboard has one as long as it runs; the command line opens one to train, unless another
+process owns the home.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ class Runtime:
     ) -> Runtime:
         """Becomes the owner of the home and goes on with its runs.
 
-        `host_look`: one that has begun already; `starter`: of trainers, by default processes on
-        this host; `url`: where its pages are, for whoever wants the home as well.
+        `host_look`: a probe that has started already; `starter`: of trainers, by default processes
+        on this host; `url`: where its pages are, for the message to other processes.
 
         Raises:
             HomeInUseError: another process is the owner; the message names it.
-            StoreError, HomeError: the store or the folder cannot be used.
+            StoreError, HomeError: the database or the folder cannot be used.
         """
         return cls(OwnedHome.begin(home, grace_seconds, starter, url), host_look or HostProbe())
 
@@ -55,22 +54,17 @@ class Runtime:
     def view(
         cls, home: Home, why_not: GanRuntimeError, host_look: HostProbe | None = None
     ) -> Runtime:
-        """Looks at a home without owning it: all that its journals say, and no change.
-
-        `why_not`: why it is not owned.
-        """
+        """Reads a home without owning it, and changes nothing. `why_not`: why it is not owned."""
         runtime = cls(ViewedHome.begin(home), host_look or HostProbe())
         runtime.why_not_owned = why_not
         runtime.commands = runtime._commands(Actor(DASHBOARD, why_not=str(why_not)))
         return runtime
 
-    def asked_by(self, actor: Actor) -> Runtime:
-        """The same runtime for somebody else: home, store and thread are shared, only
-        `commands` are theirs.
-        """
-        other = copy.copy(self)
-        other.commands = self._commands(actor)
-        return other
+    def for_actor(self, actor: Actor) -> Runtime:
+        """The same runtime with the commands of another actor."""
+        runtime = copy.copy(self)
+        runtime.commands = self._commands(actor)
+        return runtime
 
     def _commands(self, actor: Actor) -> Commands:
         return Commands(
@@ -79,32 +73,30 @@ class Runtime:
 
     @property
     def trouble(self) -> str:
-        """Why the runtime could not act the last time, for the pages to show; empty when all
-        is well.
-        """
+        """Why the last tick failed, for the pages; empty when it succeeded."""
         return self._open_home.thread.trouble
 
     @property
     def is_reading(self) -> bool:
-        """Whether the journals are being read into a new store, so that runs are missing yet."""
+        """Whether journals are being read into a new database, so that some runs are missing."""
         open_home = self._open_home
         return (
             not open_home.thread.has_begun
             or open_home.is_reading
-            or any(one.runs is None for one in self.recovered)
+            or any(database.runs is None for database in self.recovered)
         )
 
     @property
     def recovered(self) -> list[RecoveredStore]:
-        """What was found of results.duckdb and set aside since the home was opened."""
+        """The damaged databases that were quarantined since the home was opened."""
         return self._open_home.recovered
 
     def close(self) -> None:
-        """Gives up the home. Trainers go on by themselves; the next owner finds them."""
+        """Releases the home. Trainers continue; the next owner finds them."""
         self._open_home.end()
 
     def host(self) -> Host:
-        """What this host offers; waits some seconds for the first answer.
+        """The devices of this host; the first call takes some seconds.
 
         Raises AcceleratorError.
         """
@@ -112,11 +104,9 @@ class Runtime:
 
     @property
     def maintenance(self) -> Maintenance:
-        """Measures the space that runs take, and removes what is old in the bin."""
+        """Measures the space of runs, and deletes old runs from the trash."""
         return self._open_home.maintenance
 
     def refresh(self) -> None:
-        """Acts now instead of at the next tick, so that a page shows the effect of its own
-        button.
-        """
+        """Runs a tick now, so that a page shows the effect of its button."""
         self._open_home.thread.refresh()

@@ -53,8 +53,8 @@ def request(home: Home, name: str, options: Any, actor: str) -> JobDir:
     live = newest_live(home, job, document) if job.busy else None
     if live is not None:
         raise JobError(
-            f"{job.busy.format(**document)} already by job {live.job.job_id}: wait for it, or"
-            " cancel it first."
+            f"{job.busy.format(**document)} already by job {live.job.job_id}: wait for its end,"
+            " or cancel it first."
         )
     return enqueue(home, name, document, actor)
 

@@ -1,5 +1,4 @@
-"""Reproducing the paper: which studies answer its figures on a host, and everything in which they
-differ from the paper.
+"""Reproducing the paper: the studies for its figures on a host, and all deviations from the paper.
 
 Source: Ravikumar and Sriraman 2023, sections 5.1 to 5.4, Figs. 5 to 13.
 """
@@ -19,7 +18,7 @@ from gan_runtime.studies import references
 from gan_runtime.studies.design import QUESTIONS, StudyDesign
 
 COMPARED_BATCH = 256  # of the XLA and precision studies; the paper does not say its own
-# Not compared with the paper: what it says nothing about, or leaves to chance.
+# Options that are not compared with the paper: it does not state them, or they are random.
 UNSAID = {
     "name",
     "seed",
@@ -34,10 +33,10 @@ UNSAID = {
 
 @dataclass(frozen=True)
 class ReproductionSize:
-    """How much of the paper a reproduction affords.
+    """The size of a reproduction.
 
     `compared_epochs`: of the studies about speed, which is steady after the first epoch.
-    `replicas`: as many as the host has, up to so many; on a CPU they are simulated.
+    `replicas`: at most, on a host with as many devices; on a CPU they are simulated.
     """
 
     title: str
@@ -57,7 +56,7 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Deviation:
-    """One thing in which planned runs differ from the paper, and the titles of their studies."""
+    """A deviation of planned runs from the paper, and the titles of their studies."""
 
     what: str
     here: str
@@ -67,9 +66,7 @@ class Deviation:
 
 @dataclass(frozen=True)
 class ReproductionPlan:
-    """The studies of one reproduction, all in which they differ from the paper, and what else
-    is to be known before the start.
-    """
+    """The studies of a reproduction, their deviations from the paper, and notes for the user."""
 
     studies: tuple[StudyDesign, ...]
     deviations: tuple[Deviation, ...]
@@ -77,19 +74,19 @@ class ReproductionPlan:
 
     @property
     def runs(self) -> int:
-        """All of them together."""
+        """The number of runs of all studies."""
         return sum(len(study.runs) for study in self.studies)
 
 
 def usual_size(host: Host) -> str:
-    """A key of SIZES: a CPU does not afford the whole paper."""
+    """A key of SIZES; on a CPU the whole paper takes too long."""
     return "reduced" if _best(host) == "cpu" else "full"
 
 
 def plan(host: Host, dataset: str, images: int, size: str) -> ReproductionPlan:
-    """The studies for Figs.
+    """The studies for Figs. 5 to 13 on this host, with the `images` images of `dataset`.
 
-    5 to 13 on this host, with `dataset`, of which `images` are at hand. `size`: a key of SIZES.
+    `size`: a key of SIZES.
     """
     accelerator, scale = _best(host), SIZES[size]
     count = host.devices[accelerator].count if accelerator != "cpu" else scale.replicas
@@ -144,8 +141,8 @@ def _restarts(base: dict[str, Any], size: ReproductionSize) -> StudyDesign:
 def _devices(
     host: Host, base: dict[str, Any], size: ReproductionSize
 ) -> tuple[StudyDesign | None, list[str]]:
-    """Each kind of device that this host has, once alone and once with as many as the paper
-    has, and what is missing then.
+    """A study of each kind of device of this host, alone and with as many as in the paper; and
+    notes on what is missing.
     """
     kinds = [name for name in ("cpu", "gpu", "tpu") if host.devices[name].available]
     values = [f"{name}:1" for name in kinds]
@@ -178,22 +175,21 @@ def _devices(
 
 
 def deviations(studies: tuple[StudyDesign, ...], host: Host, images: int) -> list[Deviation]:
-    """Everything in which a run of these studies differs from the paper, read from the runs
-    themselves; what several studies share stands there once. What a study varies on purpose is
-    none.
+    """All deviations of these studies from the paper, read from their runs, each once; without the
+    options that a study varies.
     """
     titles: dict[tuple[str, str, str], dict[str, None]] = {}
     for study in studies:
         for planned in study.runs:
-            for found in _differences(planned.spec, study, host, images):
-                titles.setdefault(found, {})[study.title] = None
-    return [Deviation(*found, tuple(names)) for found, names in titles.items()]
+            for difference in _differences(planned.spec, study, host, images):
+                titles.setdefault(difference, {})[study.title] = None
+    return [Deviation(*difference, tuple(names)) for difference, names in titles.items()]
 
 
 def _differences(
     spec: RunSpec, study: StudyDesign, host: Host, images: int
 ) -> Iterator[tuple[str, str, str]]:
-    """What, here, in the paper."""
+    """The name of each difference, the value here, and the value in the paper."""
     varied = set(QUESTIONS[study.question].varied(spec.entry))
     if (spec.dataset, images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
         title = catalog.DATASETS[references.PAPER_DATASET].title

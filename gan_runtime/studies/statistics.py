@@ -1,15 +1,15 @@
-"""How sure a study is: Student's t intervals, when a difference may be noise, and how many repeats
-would tell.
+"""Statistics of a study: Student's t intervals, differences that may be noise, and the repeats that
+a difference needs.
 
 Repeats of times, rates and bytes differ by factors. Their logarithms, and the logarithms of the
-ratios of two variants, are taken to be about normal; then the interval mean ± t(n − 1) · s / √n
-holds its level from two repeats on (Student 1908). An interval of logarithms is turned back by exp:
-its middle is a geometric mean. Source of the repeats that a difference needs: NIST/SEMATECH
+ratios of two variants, are assumed to be normal; then the interval mean ± t(n − 1) · s / √n has its
+level from two repeats on (Student 1908). The exp of an interval of logarithms has a geometric mean
+as its middle. Source of the repeats that a difference needs: NIST/SEMATECH
 e-Handbook of Statistical Methods, section 7.2.2.2.
 
-The t distribution is computed here by its finite series: the dashboard needs one quantile of it,
-for which SciPy would load 27 MB and take 0.5 s (docs/decisions/24-pages-under-load.md).
-The tests hold it to SciPy's. When a longer start is paid back by shorter steps: `break_even_steps`.
+The t distribution is computed by its finite series: the dashboard needs one quantile, for which
+SciPy would take 27 MB and 0.5 s (docs/decisions/24-pages-under-load.md).
+The tests compare it with SciPy's.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ def _share_within(angle: float, freedom: int) -> float:
 
 LEVEL = 0.95
 POWER = 0.8  # how often a study of the suggested size finds a difference that is there
-# How often a study of two variants without any effect is "clear" at some look, if one looks after
-# each repeat from the 3rd to the 10th; at a single look it is 1 - LEVEL. Simulated in
+# The probability that a study of two variants without any effect is "clear" after at least one of
+# the repeats 3 to 10; after a fixed repeat it is 1 - LEVEL. Simulated in
 # tests/studies/test_statistics.py.
 CLEAR_AT_SOME_LOOK = 0.17
-MOST_REPEATS = 1_000  # further nobody looks
+MOST_REPEATS = 1_000  # of a suggestion
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean of `count` numbers, and from where to where the true one lies; the ends are NaN
-    for a single number.
+    """A mean of `count` numbers and the interval of the true mean; its ends are NaN for a single
+    number.
     """
 
     mean: float
@@ -90,41 +90,33 @@ class Interval:
 
     @property
     def is_known(self) -> bool:
-        """Whether there are two numbers, the least that tell how far they scatter."""
+        """Whether there are two numbers, the least that have a spread."""
         return self.count > 1
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One variant against the reference.
-
-    `log_ratios`: ln of the ratio of their numbers, repeat by repeat.
-
-    `ratio` is their geometric mean with its interval at `level`. `is_clear`: the interval leaves 1
-    out.
-    """
+    """One variant against the reference. `log_ratios`: ln of the ratio of each repeat."""
 
     log_ratios: tuple[float, ...]
     level: float = LEVEL
 
     @functools.cached_property
     def ratio(self) -> Interval:
-        """See the class."""
-        found = _interval(np.asarray(self.log_ratios), self.level)
+        """The geometric mean of the ratios, with its interval at `level`."""
+        log = _interval(np.asarray(self.log_ratios), self.level)
         with np.errstate(over="ignore"):  # two repeats that are far apart allow any factor
-            mean, low, high = (
-                float(np.exp(value)) for value in (found.mean, found.low, found.high)
-            )
-        return Interval(mean, low, high, found.count)
+            mean, low, high = (float(np.exp(value)) for value in (log.mean, log.low, log.high))
+        return Interval(mean, low, high, log.count)
 
     @property
     def is_clear(self) -> bool:
-        """See the class."""
+        """Whether 1 is outside of the interval."""
         return self.ratio.is_known and not self.ratio.low <= 1.0 <= self.ratio.high
 
     @property
     def sureness(self) -> str:
-        """In words: "clear", "may be noise", or that a single repeat says nothing."""
+        """Whether the difference is clear, in words."""
         if not self.ratio.is_known:
             return "1 repeat, which says nothing about noise"
         return "clear" if self.is_clear else "may be noise"
@@ -143,17 +135,13 @@ def student_interval(
 
 
 def mean_interval(numbers: Iterable[float], level: float = LEVEL) -> Interval | None:
-    """The mean of finite numbers, for quantities of any sign such as losses; None when there
-    are none.
-    """
+    """The mean of finite numbers of any sign, such as losses; None without any."""
     finite = np.asarray([number for number in numbers if math.isfinite(number)], dtype=float)
     return _interval(finite, level) if finite.size else None
 
 
 def geometric_interval(numbers: Iterable[float], level: float = LEVEL) -> Interval | None:
-    """The geometric mean of finite positive numbers, for times, rates and bytes; None when
-    there are none.
-    """
+    """The geometric mean of finite positive numbers, such as times; None without any."""
     positive = [number for number in numbers if math.isfinite(number) and number > 0.0]
     return (
         Difference(tuple(math.log(number) for number in positive), level).ratio
@@ -165,19 +153,20 @@ def geometric_interval(numbers: Iterable[float], level: float = LEVEL) -> Interv
 def difference(
     variant: dict[int, float], reference: dict[int, float], comparisons: int = 1
 ) -> Difference | None:
-    """Repeat → positive number of the variant and of the reference.
+    """The difference of a variant, from repeat → positive number of the variant and the reference.
 
-    Only repeats that both have count, since neighbours in time and equal in seed belong together;
-    None when there are none.
+    Only common repeats count, which are close in time and equal in seed; None without any.
 
-    `comparisons`: how many such differences are read side by side. Each has the interval at 1 −
-    0.05 / comparisons (Bonferroni), so that all of them together are right in 95 of 100 studies.
+    `comparisons`: the number of differences in the same report. Each has the interval at 1 − 0.05 /
+    comparisons (Bonferroni), so that all together are right in 95 of 100 studies.
     """
     pairs = [
         (variant[repeat], reference[repeat]) for repeat in sorted(variant) if repeat in reference
     ]
     ratios = tuple(
-        math.log(one / other) for one, other in pairs if _is_positive(one) and _is_positive(other)
+        math.log(number / base)
+        for number, base in pairs
+        if _is_positive(number) and _is_positive(base)
     )
     return Difference(ratios, level_of_each(comparisons)) if ratios else None
 
@@ -191,11 +180,11 @@ def pooled_spread(differences: Sequence[Difference]) -> float | None:
     """Standard deviation of log ratios within a difference, over all of them: 0.02 is about 2
     %. None without two repeats.
     """
-    scattered = [np.asarray(one.log_ratios) for one in differences if len(one.log_ratios) > 1]
-    if not scattered:
+    repeated = [np.asarray(each.log_ratios) for each in differences if len(each.log_ratios) > 1]
+    if not repeated:
         return None
-    squares = sum(float(((ratios - ratios.mean()) ** 2).sum()) for ratios in scattered)
-    return math.sqrt(squares / sum(len(ratios) - 1 for ratios in scattered))
+    squares = sum(float(((ratios - ratios.mean()) ** 2).sum()) for ratios in repeated)
+    return math.sqrt(squares / sum(len(ratios) - 1 for ratios in repeated))
 
 
 def repeats_needed(spread: float, share: float, comparisons: int = 1) -> int | None:
@@ -228,15 +217,13 @@ def _is_positive(number: float) -> bool:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a way to train costs: seconds before its first step runs at speed, and seconds of
-    each step.
-    """
+    """The time of a training: seconds before the first step at full speed, and of each step."""
 
     compile_s: float
     step_s: float
 
     def after(self, steps: float) -> float:
-        """Seconds until so many steps are done."""
+        """Seconds until `steps` steps are done."""
         return self.compile_s + steps * self.step_s
 
 
@@ -244,7 +231,7 @@ def break_even_steps(usual: Cost, other: Cost) -> float | None:
     """The steps after which both have taken the same time: (compile of other − of usual) / (step of
     usual − of other).
 
-    None when there is no such moment: one of them is ahead from the start and stays so.
+    None when one of them is always ahead.
     """
     longer_start, shorter_step = other.compile_s - usual.compile_s, usual.step_s - other.step_s
     if shorter_step == 0 or longer_start / shorter_step < 0:

@@ -1,9 +1,8 @@
-"""A compile check as the dashboard and the command line see it: a plan, and the answers that a
-background job finds to it.
+"""A compile check: its background job, its progress, and its answers.
 
-Answers lie in `<home>/tpu-checks`, one file a program, named by what the program is made of: the
-same question is answered at once. The job writes each answer as it comes; a check that is cancelled
-keeps those it has.
+Answers are stored in `<home>/tpu-checks`, one file for each program, named by a hash of all that
+the program depends on: an answer that exists is used again. The job stores each answer as it comes,
+so a cancelled check loses none.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gan_runtime.jobs.job import Job, Task
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import write_json
 from gan_runtime.spec import RunSpec
-from gan_runtime.tpu import estimates, plan
+from gan_runtime.tpu import estimates
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.estimates import Point, StepEstimate
 from gan_runtime.tpu.plan import CheckPlan
@@ -32,10 +31,10 @@ FOLDER = "tpu-checks"
 
 @dataclass(frozen=True)
 class CheckProgress:
-    """How far a check is.
+    """The progress of a check.
 
-    `point`: the run itself; `points`: how many are asked about; `answers` in the order of the plan,
-    as far as known; `trouble`: why it ended early, "" if it did not or has not begun.
+    `point`: the run itself. `answers`: those that exist, in the order of the plan. `points`: their
+    number in the end. `trouble`: why the check ended early, or "".
     """
 
     point: Point
@@ -46,70 +45,70 @@ class CheckProgress:
 
     @property
     def first(self) -> StepEstimate | None:
-        """The answer about the run itself; others may be known before it."""
-        return next((one for one in self.answers if one.point == self.point), None)
+        """The answer about the run itself; other answers can come before it."""
+        return next((answer for answer in self.answers if answer.point == self.point), None)
 
 
 def folder(home: Home) -> Path:
-    """Where the answers of a home lie; missing before the first."""
+    """The folder of the answers; missing before the first."""
     return home.path / FOLDER
 
 
-def unknown(home: Home, plan: CheckPlan) -> dict[str, Point]:
-    """The points that have no answer yet, by its name."""
+def unanswered(home: Home, plan: CheckPlan) -> dict[str, Point]:
+    """The points without an answer, by the name of the answer."""
     named = zip(plan.keys, plan.points, strict=True)
-    return {name: point for name, point in named if kept(folder(home), name) is None}
+    return {name: point for name, point in named if load(folder(home), name) is None}
 
 
 def as_options(home: Home, plan: CheckPlan) -> dict[str, Any]:
-    """A check of what is not known yet as the options of a job.
+    """The options of the job that answers the rest of a plan.
 
-    `plan`: the names of all answers, by which a plan is known again.
+    `plan`: the names of all answers, which identify the plan.
     """
     return {
         "spec": plan.spec.model_dump(),
         "reading": plan.reading.to_json(),
         "program": plan.program,
-        "points": {name: vars(point) for name, point in unknown(home, plan).items()},
+        "points": {name: vars(point) for name, point in unanswered(home, plan).items()},
         "plan": plan.keys,
     }
 
 
 def newest(home: Home, plan: CheckPlan) -> JobSnapshot | None:
-    """The newest job that works or has worked through this plan; None before the first."""
+    """The newest job of this plan; None before the first."""
     return job_queue.newest(home, CHECK, plan=plan.keys)
 
 
 def newest_progress(home: Home, plan: CheckPlan) -> CheckProgress:
-    """How far a check is, and the answers that there are by now, from this one or from others."""
+    """The progress of the newest job of a plan, with the answers of all jobs."""
     return progress(home, plan, newest(home, plan))
 
 
-def progress(home: Home, plan: CheckPlan, look: JobSnapshot | None) -> CheckProgress:
-    """How far a check is. `look`: its newest job, None before the first."""
-    found = (kept(folder(home), name) for name in plan.keys)
-    answers = tuple(answer for answer in found if answer is not None)
-    running = look is not None and look.is_live
-    trouble = "" if len(answers) == len(plan.points) else _trouble(look)
+def progress(home: Home, plan: CheckPlan, job: JobSnapshot | None) -> CheckProgress:
+    """The progress of a check. `job`: its newest job, None before the first."""
+    stored = (load(folder(home), name) for name in plan.keys)
+    answers = tuple(answer for answer in stored if answer is not None)
+    running = job is not None and job.is_live
+    trouble = "" if len(answers) == len(plan.points) else _trouble(job)
     return CheckProgress(plan.point, answers, len(plan.points), running, trouble)
 
 
-def _trouble(look: JobSnapshot | None) -> str:
-    """Why a job found no more answers; empty where none has ended early."""
-    if look is None or look.end is None or look.state == "finished":
+def _trouble(job: JobSnapshot | None) -> str:
+    """Why a job ended early, or ""."""
+    if job is None or job.end is None or job.state == "finished":
         return ""
-    return look.end.reason if look.state == "cancelled" else _last_words(look.job)
+    return job.end.reason if job.state == "cancelled" else _last_message(job.job)
 
 
-def _last_words(job: JobDir) -> str:
-    """What a compiler that broke down said last, or what that means."""
+def _last_message(job: JobDir) -> str:
+    """The last line of a compiler that crashed, or advice about it."""
     lines = [line for line in job.log_tail().splitlines() if line.strip()]
     last = lines[-1] if lines else "no message"
-    return f"the compiler's process ended early: {advice(last) or last[:300]}"
+    return f"the compiler exited unexpectedly: {advice(last) or last[:300]}"
 
 
-def kept(answers: Path, name: str) -> StepEstimate | None:
-    """An answer from before; None where there is none that this version can read."""
+def load(answers: Path, name: str) -> StepEstimate | None:
+    """A stored answer; None where it is missing or of another version."""
     try:
         return estimates.from_json(
             json.loads((answers / f"{name}.json").read_text(encoding="utf-8"))
@@ -118,13 +117,13 @@ def kept(answers: Path, name: str) -> StepEstimate | None:
         return None
 
 
-def keep(answers: Path, name: str, answer: StepEstimate) -> None:
-    """Keeps an answer for the next who asks."""
+def store(answers: Path, name: str, answer: StepEstimate) -> None:
+    """Stores an answer."""
     write_json(answers / f"{name}.json", estimates.to_json(answer))
 
 
 def document(plan: CheckPlan, progress: CheckProgress) -> dict[str, Any]:
-    """Everything that is known, as one JSON document."""
+    """A check as one JSON document."""
     return {
         "topology": plan.point.topology,
         "program": plan.program,
@@ -137,19 +136,19 @@ def document(plan: CheckPlan, progress: CheckProgress) -> dict[str, Any]:
         "trouble": progress.trouble,
         "answers": [
             {
-                **estimates.to_json(one),
-                "step_s": one.step_s,
-                "exchange_s": one.exchange_s,
-                "share_of_peak": one.share_of_peak,
-                "share_of_memory": one.share_of_memory,
+                **estimates.to_json(answer),
+                "step_s": answer.step_s,
+                "exchange_s": answer.exchange_s,
+                "share_of_peak": answer.share_of_peak,
+                "share_of_memory": answer.share_of_memory,
                 "epoch_s": (
-                    one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop)
-                    if one.compiled
+                    answer.epoch_s(plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop)
+                    if answer.compiled
                     else None
                 ),
                 "assumed_overhead_per_call_s": estimates.HOST_OVERHEAD_S,
             }
-            for one in progress.answers
+            for answer in progress.answers
         ],
     }
 
@@ -171,7 +170,7 @@ COMPILE_ONLY = {
 
 def needs_compiler(_home: Home, _options: object) -> None:
     """Raises AcceleratorError when the compiler is not installed here."""
-    lacking = plan.missing_library()
+    lacking = planning.missing_library()
     if lacking:
         raise AcceleratorError(lacking)
 
@@ -191,18 +190,15 @@ JOBS = (
 
 
 def compile_points(task: Task) -> dict[str, Any]:
-    """Options: see `check.as_options`.
-
-    Gives how many answers were found, also those of programs that the compiler refused.
-    """
+    """The work: options as in `as_options`; returns the number of answers, refusals included."""
     from gan_runtime.tpu import compiling  # loads JAX
 
-    asked, kept = task.options, folder(task.home)
-    spec, reading = RunSpec.parse(asked["spec"]), plan.Reading.from_json(asked["reading"])
-    kept.mkdir(parents=True, exist_ok=True)
-    for number, (name, values) in enumerate(asked["points"].items()):
+    options, answers = task.options, folder(task.home)
+    spec, reading = RunSpec.parse(options["spec"]), planning.Reading.from_json(options["reading"])
+    answers.mkdir(parents=True, exist_ok=True)
+    for number, (name, values) in enumerate(options["points"].items()):
         point = Point(**values)
-        task.progress(number, len(asked["points"]), f"{point.shared}, {point.precision}")
-        answer = compiling.estimate(plan.at(spec, point), reading, point, asked["program"])
-        keep(kept, name, answer)
-    return {"answers": len(asked["points"])}
+        task.progress(number, len(options["points"]), f"{point.shared}, {point.precision}")
+        answer = compiling.estimate(planning.at(spec, point), reading, point, options["program"])
+        store(answers, name, answer)
+    return {"answers": len(options["points"])}

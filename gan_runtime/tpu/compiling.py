@@ -35,12 +35,12 @@ LONGEST_REASON = 600
 def estimate(
     spec: RunSpec, reading: Reading, point: Point, program: Program = "step"
 ) -> StepEstimate:
-    """What the compiler makes of `spec` at this point, for a step or a frame.
+    """The compiler's estimate for `spec` at this point, of a step or a frame.
 
-    A refusal is an answer too, and raises nothing.
+    A refusal is an answer too.
 
     Raises:
-        RuntimeError: the compiler itself does not start; tpu_advice.py knows the usual messages.
+        RuntimeError: the compiler does not start; tpu_advice.py has the usual messages.
     """
     begin, devices = time.monotonic(), described(point)
     try:
@@ -48,13 +48,13 @@ def estimate(
             compiled, rounds = compile_frame(spec, reading, devices)
             return of_frame(read(compiled, spec, point, time.monotonic() - begin, rounds), rounds)
         compiled = compile_call(spec, reading, point, devices)
-    except Exception as error:  # whatever the compiler or the tracing raises is the answer
+    except Exception as error:  # from the compiler or the tracing: a refusal
         return StepEstimate(point, refused=_reason(error), compile_seconds=time.monotonic() - begin)
     return read(compiled, spec, point, time.monotonic() - begin)
 
 
 def described(point: Point) -> list[Any]:
-    """The devices of a point, which are not there."""
+    """The devices of a point, as the compiler describes them."""
     return list(
         topologies.get_topology_desc(topology_name=point.topology, platform="tpu").devices[
             : point.devices
@@ -73,8 +73,8 @@ def compile_call(
 
 
 def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[Any, int]:
-    """The program that makes a frame of a frame, its tiles shared out among the devices; and how
-    many tiles each of them has.
+    """The program that predicts a frame, with its tiles distributed over the devices; and the
+    tiles of each device.
 
     Raises:
         ValueError: it is no image-to-image model, or its tile is larger than a frame.
@@ -93,9 +93,7 @@ def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[
 
 
 def of_frame(tile: StepEstimate, rounds: int) -> StepEstimate:
-    """From the numbers of a round, one tile, to those of a frame: `rounds` tiles on each
-    device, one after the other.
-    """
+    """The numbers of a frame from those of a tile: `rounds` tiles on each device, in sequence."""
     dearest = tuple(
         replace(operation, cycles=rounds * operation.cycles) for operation in tile.dearest
     )
@@ -106,7 +104,7 @@ def of_frame(tile: StepEstimate, rounds: int) -> StepEstimate:
 def read(
     compiled: Any, spec: RunSpec, point: Point, seconds: float, rounds: int | None = None
 ) -> StepEstimate:
-    """The numbers of a compiled program, for one of the `rounds` of its loop; None for a host
+    """The estimate of a compiled program, for one of the `rounds` of its loop; None for a host
     call, whose rounds are steps.
     """
     parts = spec.accumulation_steps if rounds is None else 1
@@ -124,10 +122,10 @@ def read(
         memory=_memory(compiled.memory_analysis()),
         operations=len(cost.operations),
         host_transfers=cost.host_transfers,
-        exchanges=sum(one.times for one in exchanges),
+        exchanges=sum(exchange.times for exchange in exchanges),
         exchange_bytes=round(sum(map(_sent_bytes, exchanges))),
         without_estimate=cost.silent,
-        dearest=tuple(_dear(operation, networks) for operation in cost.dearest()),
+        dearest=tuple(_expensive(operation, networks) for operation in cost.dearest()),
     )
 
 
@@ -141,16 +139,16 @@ def _memory(analysis: Any) -> ProgramMemory:
 
 
 def _sent_bytes(exchange: hlo_cost.Exchange) -> float:
-    """A gathering or a scattering sends half of what a sum does."""
+    """A gather or a scatter sends half of what an all-reduce sends."""
     return exchange.payload_bytes * exchange.times * (1.0 if exchange.kind == "all-reduce" else 0.5)
 
 
-def _dear(operation: hlo_cost.Operation, networks: list[str]) -> ExpensiveOperation:
+def _expensive(operation: hlo_cost.Operation, networks: list[str]) -> ExpensiveOperation:
     layer = hlo_cost.source_layer(operation.source, networks)
     return ExpensiveOperation(operation.name, operation.opcode, layer, operation.cycles or 0.0)
 
 
 def _reason(error: Exception) -> str:
-    """The compiler's words without its stack."""
+    """The compiler's message without its stack."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines[:6])}"[:LONGEST_REASON]

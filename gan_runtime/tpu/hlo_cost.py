@@ -1,12 +1,10 @@
-"""What the optimised text of a TPU program says about its cost.
+"""The cost of a TPU program, from its optimized text. Pure functions, no framework.
 
-Pure functions over text, no framework.
-
-The TPU compiler writes its own estimate, `estimated_cycles`, beside most instructions. A program of
+The TPU compiler writes its estimate, `estimated_cycles`, next to most instructions. A program of
 many steps is one loop whose number of rounds is known only when it runs: one round is one step.
-Loops with a known number of rounds inside it (gradient accumulation) count as often as they go
-round. Exchanges between devices and the device's random generator carry no estimate and are listed
-apart.
+Loops inside it with a known number of rounds (gradient accumulation) count once per round.
+Exchanges between devices and the device's random generator have no estimate and are listed
+separately.
 """
 
 from __future__ import annotations
@@ -34,12 +32,12 @@ _HOST = {"infeed", "outfeed", "send", "recv"}
 _HOST_TARGETS = ("callback", "host")  # parts of the names of custom calls that leave the device
 _EXCHANGES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
 _SILENT = ("rng-bit-generator", "custom-call", "sort")  # do work, but may come without an estimate
-_MARKS = (
+_NO_WORK = (
     "AssumeGatherIndicesInBound",
     "X64Combine",
     "X64SplitLow",
     "X64SplitHigh",
-)  # custom calls that do no work
+)  # custom calls
 _BITS = {"pred": 8, "bf16": 16}  # other types end in their number of bits
 
 
@@ -71,7 +69,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class HloCost:
-    """Of one step on one device. `host_transfers`: names of what leaves the device."""
+    """The cost of one step on one device. `host_transfers`: names of transfers to the host."""
 
     operations: tuple[Operation, ...]
     exchanges: tuple[Exchange, ...]
@@ -80,16 +78,18 @@ class HloCost:
     @property
     def cycles(self) -> float:
         """The sum over all operations."""
-        return sum(one.cycles or 0.0 for one in self.operations)
+        return sum(operation.cycles or 0.0 for operation in self.operations)
 
     @property
     def silent(self) -> tuple[str, ...]:
         """Opcodes that do work but come without an estimate."""
-        return tuple(sorted({one.opcode for one in self.operations if one.cycles is None}))
+        silent = {operation.opcode for operation in self.operations if operation.cycles is None}
+        return tuple(sorted(silent))
 
     def dearest(self, count: int = 10) -> tuple[Operation, ...]:
-        """The operations with the most cycles, the dearest first."""
-        return tuple(sorted(self.operations, key=lambda one: -(one.cycles or 0.0))[:count])
+        """The operations with the most cycles, in falling order."""
+        by_cycles = sorted(self.operations, key=lambda operation: -(operation.cycles or 0.0))
+        return tuple(by_cycles[:count])
 
 
 @dataclass(frozen=True)
@@ -101,50 +101,49 @@ class _Line:
 
 
 def cost(module: str, steps: int, parts: int = 1) -> HloCost:
-    """The cost of one of the `steps` steps of a program, from its optimised text.
+    """The cost of one of the `steps` steps of a program; they share the cost outside of the loop.
 
-    What stands outside the loop is shared by them.
-
-    `parts`: rounds of a loop inside the loop of steps whose number the text does not tell.
+    `parts`: rounds of an inner loop whose number is not in the text.
     """
     computations, entry = _computations(module.splitlines())
-    found = list(_walk(computations, entry, 1.0 / steps, (steps, parts)))
+    lines = list(_walk(computations, entry, 1.0 / steps, (steps, parts)))
     return HloCost(
         operations=tuple(
             operation
-            for line, times in found
+            for line, times in lines
             if (operation := _operation(line, times)).cycles is not None or _works_silently(line)
         ),
-        exchanges=tuple(_exchange(line, times) for line, times in found if _kind(line.opcode)),
-        host_transfers=tuple(line.name for line, _ in found if _leaves_device(line)),
+        exchanges=tuple(_exchange(line, times) for line, times in lines if _kind(line.opcode)),
+        host_transfers=tuple(line.name for line, _ in lines if _leaves_device(line)),
     )
 
 
 def _computations(lines: Iterable[str]) -> tuple[dict[str, list[_Line]], str]:
-    found: dict[str, list[_Line]] = {}
+    computations: dict[str, list[_Line]] = {}
     name, entry = "", ""
     for text in lines:
         if computation := _COMPUTATION.match(text):
             name = computation["name"]
-            found[name], entry = [], name if computation["entry"] else entry
+            computations[name], entry = [], name if computation["entry"] else entry
         elif name and (match := _INSTRUCTION.match(text)):
-            found[name].append(_Line(match["name"], match["shape"], match["opcode"], text))
-    return found, entry
+            line = _Line(match["name"], match["shape"], match["opcode"], text)
+            computations[name].append(line)
+    return computations, entry
 
 
 def _walk(
     computations: dict[str, list[_Line]], name: str, times: float, rounds: tuple[int, ...]
 ) -> Iterator[tuple[_Line, float]]:
-    """Every line that is run, and how often per step.
+    """Every executed line, and how often per step.
 
-    `rounds`: of loops that do not tell theirs, from the outermost inwards.
+    `rounds`: of loops without a known number of rounds, from the outermost inwards.
     """
     for line in computations.get(name, []):
         yield line, times
         often, inner = 1, rounds
         if line.opcode == "while":
-            known = _TRIPS.search(line.text)
-            often, inner = (int(known[1]), rounds) if known else (rounds[0], rounds[1:] or (1,))
+            trips = _TRIPS.search(line.text)
+            often, inner = (int(trips[1]), rounds) if trips else (rounds[0], rounds[1:] or (1,))
         if line.opcode in _CALLS:
             for called in _names(line.text):
                 yield from _walk(computations, called, times * often, inner)
@@ -171,22 +170,19 @@ def _operation(line: _Line, times: float) -> Operation:
 
 def _works_silently(line: _Line) -> bool:
     return line.opcode in _SILENT and not any(
-        f'custom_call_target="{mark}"' in line.text for mark in _MARKS
+        f'custom_call_target="{mark}"' in line.text for mark in _NO_WORK
     )
 
 
 def _kind(opcode: str) -> str:
-    """The kind of exchange that an opcode begins; empty for all else.
-
-    The second half of a pair is none of its own.
-    """
+    """The kind of exchange that an opcode begins, such as all-reduce-start; else empty."""
     return next((kind for kind in _EXCHANGES if opcode in (kind, f"{kind}-start")), "")
 
 
 def _exchange(line: _Line, times: float) -> Exchange:
     kind = _kind(line.opcode)
     sizes = _array_bytes(line.shape)
-    if kind == "reduce-scatter":  # its result is a share; what goes in stands among the operands
+    if kind == "reduce-scatter":  # its result is a share: the payload is in the operands
         sizes = _array_bytes(line.text.partition(f"{line.opcode}(")[2].partition("), ")[0]) or sizes
     elif line.opcode == "all-gather-start":  # (operand, result)
         sizes = sizes[len(sizes) // 2 :]
@@ -211,7 +207,7 @@ def _elements(sides: str) -> int:
 def _leaves_device(line: _Line) -> bool:
     target = _TARGET.search(line.text)
     called = target is not None and any(part in target[1].lower() for part in _HOST_TARGETS)
-    # Sends between devices carry no mark; those to the host do.
+    # Only sends to the host have this mark.
     return (
         line.opcode in _HOST and ("feed" in line.opcode or "is_host_transfer=true" in line.text)
     ) or called

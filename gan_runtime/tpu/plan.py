@@ -1,4 +1,4 @@
-"""Which programs a check compiles, and the names under which their answers are kept.
+"""The programs that a check compiles, and the names of their answers.
 
 Imports no framework.
 """
@@ -23,25 +23,19 @@ from gan_runtime.tpu.estimates import TOPOLOGIES, Point, Topology
 BATCHES = (64, 128, 256, 512)  # the paper's
 PRECISIONS = ("mixed_bfloat16", "float32")
 LIBRARIES = ("jax", "jaxlib", "libtpu", "keras")
-THERE = {
+# The options of every run on a TPU.
+ON_A_TPU = {
     "engine": "jax",
     "workers": 1,
     "accelerator": "tpu",
     "tpu_address": "local",
     "xla": "off",
-}  # what a check takes for granted
-Program = Literal[
-    "step", "frame"
-]  # of the training; or the prediction of a frame, in tiles over all cores
+}
+# A training step, or the prediction of a frame in tiles over all cores.
+Program = Literal["step", "frame"]
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = (
-    "catalog",
-    "domains",
-    "engines",
-    "tpu",
-    "workloads",
-)  # what decides over a program and its reading
-# Options that change nothing about the program of a step.
+CODE = ("catalog", "domains", "engines", "tpu", "workloads")  # what a program depends on
+# Options that do not change the program of a step.
 WITHOUT_EFFECT = frozenset(
     {
         "name",
@@ -71,8 +65,8 @@ WITHOUT_EFFECT = frozenset(
 
 @dataclass(frozen=True)
 class Reading:
-    """What the steps of a run read: the fields of a batch, of how many rows, and whether
-    these are streamed or lie on the device.
+    """What the steps of a run read: the fields of a batch, the rows of the data set, and whether
+    these are streamed or in the device's memory.
     """
 
     fields: Fields
@@ -80,12 +74,12 @@ class Reading:
     streamed: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, which `from_json` reads again."""
+        """Plain values, for `from_json`."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Reading:
-        """The record that `to_json` made."""
+        """The inverse of `to_json`."""
         fields = {name: _field(stored) for name, stored in values["fields"].items()}
         return cls(fields, values["rows"], values["streamed"])
 
@@ -102,8 +96,8 @@ def _field(stored: dict[str, Any]) -> Field:
 
 @dataclass(frozen=True)
 class CheckPlan:
-    """A check: options of a run, what its steps read, the points to compile, the run itself
-    first, and what of it is compiled.
+    """A check: the options of a run, what its steps read, the points to compile (the run itself
+    first), and the program.
     """
 
     spec: RunSpec
@@ -118,7 +112,7 @@ class CheckPlan:
 
     @property
     def topology(self) -> Topology:
-        """The TPU that is asked about."""
+        """The TPU of the check."""
         return TOPOLOGIES[self.point.topology]
 
     @property
@@ -137,7 +131,7 @@ class CheckPlan:
 
 
 def reading(spec: RunSpec, home: Home | None = None) -> Reading:
-    """What the steps of a run read; a prepared data set is looked for in `home`.
+    """What the steps of a run read. `home`: of prepared data sets.
 
     Raises:
         DatasetError: no such data set, or one that does not fit the workload.
@@ -150,12 +144,12 @@ def reading(spec: RunSpec, home: Home | None = None) -> Reading:
 
 def at(spec: RunSpec, point: Point) -> RunSpec:
     """`spec` on the devices of a point. Raises SpecError."""
-    here = {
+    changed = {
         "batch_size_global": point.batch_size_global,
         "precision": point.precision,
         "replicas": point.devices,
     }
-    return RunSpec.parse({**spec.model_dump(), **here, **THERE})
+    return RunSpec.parse({**spec.model_dump(), **changed, **ON_A_TPU})
 
 
 def make(
@@ -168,15 +162,14 @@ def make(
     """The check of a run with these options on all devices of a topology.
 
     `sweep`: also the other precision, the paper's batch sizes, and fewer devices with the same
-    batch. `home`: where prepared data sets lie. A frame has no batch, so that there only precision
-    and devices are swept.
+    batch; for a frame, which has no batch, only precision and devices. `home`: of prepared data
+    sets.
 
     Raises:
-        AcceleratorError: no such topology; the message lists those there are.
-        SpecError: an option is wrong, or the batch cannot be shared by the devices.
-        DatasetError: the data set does not fit the workload, or fills no step, as when a run is
-            submitted; or a frame is asked for, and the
-            workload is not an image-to-image model.
+        AcceleratorError: no such topology; the message lists them.
+        SpecError: an option is wrong, or the batch is no multiple of the devices.
+        DatasetError: the data set does not fit the workload or fills no step; or the program is a
+            frame, and the workload is not an image-to-image model.
     """
     if topology not in TOPOLOGIES:
         raise AcceleratorError(
@@ -184,14 +177,14 @@ def make(
             " them."
         )
     devices = TOPOLOGIES[topology].devices
-    spec = RunSpec.parse({**values, "replicas": devices, **THERE})
+    spec = RunSpec.parse({**values, "replicas": devices, **ON_A_TPU})
     read = reading(spec, home)
     spec.check_set(read.rows)
     point = Point(topology, devices, spec.batch_size_global, spec.precision)
     if program == "frame" and SOURCE not in read.fields:
         raise DatasetError(
-            f"data set {spec.dataset} has no {SOURCE}, so there is no frame to make another of:"
-            " leave out the frame, or choose a set that has."
+            f"data set {spec.dataset} has no {SOURCE}, so there is no frame to predict from:"
+            " leave out --frame, or use a data set of flows or image pairs."
         )
     others = [other for other in _sweep(point) if other != point] if sweep else []
     if program == "frame":
@@ -200,17 +193,15 @@ def make(
 
 
 def _sweep(point: Point) -> list[Point]:
-    others = [one for one in PRECISIONS if one != point.precision]
-    batches = [one for one in BATCHES if one % point.devices == 0]
+    precisions = [precision for precision in PRECISIONS if precision != point.precision]
+    batches = [batch for batch in BATCHES if batch % point.devices == 0]
     fewer = [count for count in (1, 2, 4, 8) if count < point.devices]
-    found = [with_precision(point, one) for one in others]
-    found += [Point(point.topology, point.devices, one, point.precision) for one in batches]
-    found += [
-        Point(point.topology, one, point.batch_size_global, point.precision)
-        for one in fewer
-        if point.batch_size_global % one == 0
+    points = [with_precision(point, precision) for precision in precisions]
+    points += [replace(point, batch_size_global=batch) for batch in batches]
+    points += [
+        replace(point, devices=count) for count in fewer if point.batch_size_global % count == 0
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(points))
 
 
 def with_precision(point: Point, precision: str) -> Point:
@@ -219,7 +210,7 @@ def with_precision(point: Point, precision: str) -> Point:
 
 
 def missing_library() -> str:
-    """Why nothing can be compiled here, in one sentence; "" when it can be."""
+    """Why this host cannot compile for a TPU, in one sentence; "" when it can."""
     lacking = [name for name in LIBRARIES if not _version(name)]
     if not lacking:
         return ""
@@ -232,7 +223,7 @@ def missing_library() -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of the compiler and what feeds it, without loading it."""
+    """Of the compiler and its libraries, without loading them."""
     return {name: _version(name) for name in LIBRARIES}
 
 
@@ -244,35 +235,29 @@ def _version(name: str) -> str:
 
 
 def key(plan: CheckPlan, point: Point) -> str:
-    """The same for the same program: options that matter, what is read, point, versions of
-    the libraries and of our own code.
-    """
-    matters = {
+    """A hash of all that the program depends on: options, data, point, libraries and code."""
+    options = {
         name: value
         for name, value in at(plan.spec, point).flat().items()
         if name not in WITHOUT_EFFECT
     }
-    made_of = [
-        matters,
+    parts = [
+        options,
         plan.reading.to_json(),
         asdict(point),
         plan.program,
         versions(),
         code_version(),
     ]
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True, default=str).encode()).hexdigest()[
-        :24
-    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 
 @cache
 def code_version() -> str:
-    """Of the files that decide over a program and over how it is read, as they were when this
-    process first asked.
-    """
+    """A hash of the files that a program depends on, as they were at the first call."""
     digest = hashlib.sha256()
-    for place in CODE:
-        for file in sorted((PACKAGE / place).rglob("*.py")):
+    for folder in CODE:
+        for file in sorted((PACKAGE / folder).rglob("*.py")):
             if file.parent.name != "tf":
                 digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -114,7 +114,7 @@ def test_what_bfloat16_changes_is_said_once_both_are_known(
     show: Show, home: Home, kept: CheckPlan
 ) -> None:
     folder, other = home.path / checks.FOLDER, kept.points[1]
-    checks.keep(folder, planning.key(kept, other), replace(estimate(other), cycles=1_880_000.0))
+    checks.store(folder, planning.key(kept, other), replace(estimate(other), cycles=1_880_000.0))
     assert "A step takes 1 ms in mixed bfloat16 and 2 ms in float32 (50% less)" in texts(
         show("tpu")
     )
@@ -128,7 +128,7 @@ def test_a_refusal_is_shown_with_the_compilers_reason(
         plan.point,
         refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.",
     )
-    checks.keep(home.path / checks.FOLDER, planning.key(plan, plan.point), refused)
+    checks.store(home.path / checks.FOLDER, planning.key(plan, plan.point), refused)
     app = show("tpu")
     assert not app.exception
     assert "It does not fit into the memory of a core" in texts(app)
@@ -137,7 +137,7 @@ def test_a_refusal_is_shown_with_the_compilers_reason(
 
 def test_operations_that_leave_the_tpu_are_named(show: Show, home: Home, kept: CheckPlan) -> None:
     leaving = estimate(kept.point, host_transfers=("infeed.1", "send.7"))
-    checks.keep(home.path / checks.FOLDER, planning.key(kept, kept.point), leaving)
+    checks.store(home.path / checks.FOLDER, planning.key(kept, kept.point), leaving)
     app = show("tpu")
     assert "**2 operations leave the device**: infeed.1, send.7" in texts(app)
     assert figures(app)["On the TPU"] == "118 of 120"

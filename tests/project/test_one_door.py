@@ -51,7 +51,7 @@ BEHIND = {
     },
     "gan_runtime.supervision.queue": {"resume"},
     "gan_runtime.supervision.store_recovery": {"rebuild"},
-    "gan_runtime.tpu.check": {"keep"},
+    "gan_runtime.tpu.check": {"store"},
 }
 WRITING_METHODS = {
     *("announce", "request_stop", "write_request", "write_end", "write_process"),

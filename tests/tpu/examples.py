@@ -46,4 +46,4 @@ def keep_all(home: Home, plan: CheckPlan) -> None:
     folder = home.path / check.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for point in plan.points:
-        check.keep(folder, planning.key(plan, point), estimate(point))
+        check.store(folder, planning.key(plan, point), estimate(point))

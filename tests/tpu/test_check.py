@@ -86,5 +86,5 @@ def test_a_compiler_that_breaks_down_is_told_with_its_last_line(
     ask(home).check_on_tpu(plan)
     wait_until(lambda: not checks.newest_progress(home, plan).running, "the end of the job")
     trouble = checks.newest_progress(home, plan).trouble
-    assert trouble.startswith("the compiler's process ended early: ")
+    assert trouble.startswith("the compiler exited unexpectedly: ")
     assert "nonsense" in trouble

@@ -81,7 +81,7 @@ def test_a_refused_step_is_exit_code_1_with_the_compilers_words(
         plan.point,
         refused="XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.",
     )
-    checks.keep(home.path / checks.FOLDER, planning.key(plan, plan.point), refused)
+    checks.store(home.path / checks.FOLDER, planning.key(plan, plan.point), refused)
     result = call(home, *PAPER_512, "--no-sweep")
     assert result.exit_code == 1
     assert "the compiler refuses it: XlaRuntimeError: RESOURCE_EXHAUSTED" in result.stdout
