@@ -135,7 +135,7 @@ def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
     goes.join()
     assert (result.exit_code, result.stdout) == (
         0,
-        "run run-0001 is finished: its one epoch is done\n",
+        "run run-0001 is finished: the only epoch is done\n",
     )
 
 

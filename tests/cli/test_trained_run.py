@@ -208,7 +208,7 @@ def test_an_unknown_run_is_refused(
     command: Callable[..., Result], trained: Path, words: list[str]
 ) -> None:
     sentence = refused(command(*words, "run-0404", home=trained))
-    assert sentence == f"run 'run-0404' is not in {trained}: there are run-0001."
+    assert sentence == f"run 'run-0404' is not in {trained}: the newest runs are run-0001."
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE ingest.scalars", "SELECT 1; SELECT 2", ""])
