@@ -184,7 +184,7 @@ def make(
     if program == "frame" and SOURCE not in read.fields:
         raise DatasetError(
             f"data set {spec.dataset} has no {SOURCE}, so there is no frame to predict from:"
-            " leave out --frame, or use a data set of flows or image pairs."
+            " leave out --frame, or use a data set with one."
         )
     others = [other for other in _sweep(point) if other != point] if sweep else []
     if program == "frame":
