@@ -399,7 +399,7 @@ def test_a_picture_that_is_none_of_the_run_stays_out_of_its_bundle(
 
 def test_a_bundle_that_is_no_plain_file_is_refused_at_once(other: Home, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "is not a plain file" in refused(tmp_path / "pipe", other)
+    assert "is not a regular file" in refused(tmp_path / "pipe", other)
     assert "(No such file or directory)" in refused(tmp_path / "none.zip", other)
 
 
@@ -546,7 +546,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: _film(mask=None),
         "it does not contain exactly steps, truth, predicted, mask",
     ),
-    "something else": (lambda: _film(more=b"x"), "it is damaged|it does not hold"),
+    "something else": (lambda: _film(more=b"x"), "it is damaged|it does not contain exactly"),
     "a list of thousands": (_crowded_film, "it is damaged"),
     "no zip": (lambda: b"what?", "it is damaged"),
     "two shapes": (
@@ -601,7 +601,7 @@ def test_a_bundle_with_more_films_than_one_may_have_is_refused(
 ) -> None:
     bundles.pack([iterated], tmp_path / "one.zip")
     monkeypatch.setattr("gan_runtime.bundles.unpacking.MAX_FILM_BYTES", FILM.nbytes - 1)
-    assert "GB of films: give a smaller bundle" in refused(tmp_path / "one.zip", other)
+    assert "GB of films: use a smaller bundle" in refused(tmp_path / "one.zip", other)
 
 
 # ---- names ---------------------------------------------------------------------------------------
@@ -761,7 +761,7 @@ def test_a_run_that_no_home_would_take_in_for_its_repetitions_is_not_packed(
 ) -> None:
     event = journal.Event(level="info", topic="t", message="again")
     journal.append(ended.trainer_journal(), 1, *[event] * 20_000)
-    with pytest.raises(BundleError, match=r"journal-0\.jsonl repeats itself too much"):
+    with pytest.raises(BundleError, match=r"journal-0\.jsonl is too repetitive"):
         bundles.pack([ended], tmp_path / "one.zip")
     assert not (tmp_path / "one.zip").exists()
 

@@ -252,7 +252,7 @@ def test_one_that_is_silent_has_left_its_entry_behind(
     held = owner.acquire(home, sleep=seconds.append)
     assert sum(seconds) == owner.SILENCE_SECONDS
     assert (
-        "its last owner, process 4711 on host gpu-box since 2026-01-01 12:00 UTC, is silent"
+        "its last owner, process 4711 on host gpu-box since 2026-01-01 12:00 UTC, does not respond"
         in caplog.text
     )
     entry = owner.holder(home)

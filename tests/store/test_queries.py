@@ -216,7 +216,7 @@ def test_an_unknown_run_lists_the_runs_there_are(store: Store) -> None:
 def test_in_an_empty_store_there_is_nothing(store: Store) -> None:
     assert (queries.runs(store), queries.queue(store)) == ([], [])
     assert queries.run_table(store).empty
-    with pytest.raises(UnknownRunError, match="the newest runs are none yet"):
+    with pytest.raises(UnknownRunError, match="there are no runs yet"):
         queries.run(store, "quick-0001")
 
 

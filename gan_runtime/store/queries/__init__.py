@@ -1,8 +1,4 @@
-"""One function per question that a page asks, by noun: `queries.curves(store, …)`. Pages get frames
-and small records.
-
-SQL stays in the package `store`. Times are UTC.
-"""
+"""One function for each query of the pages, by noun: `queries.curves(store, …)`. Times are UTC."""
 
 from gan_runtime.store.queries.comparing import (
     Conditions,

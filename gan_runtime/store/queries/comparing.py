@@ -1,6 +1,4 @@
-"""Several runs taken together: groups of runs as one curve, and what the figures of the paper
-ask.
-"""
+"""Several runs together: groups of runs as one curve, and the figures of the paper."""
 
 from __future__ import annotations
 
@@ -80,15 +78,11 @@ def group_curves(
     )
 
 
-_JUDGED = (
-    "score_gap",
-    "accuracy",
-    "spread_ratio",
-)  # what each epoch's scores come to (docs/metrics.md)
+_JUDGED = ("score_gap", "accuracy", "spread_ratio")  # derived from the scores of an epoch
 
 
 def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
-    """What came out of some runs, a row each, in the order of `run_ids`.
+    """The results of some runs, a row each, in the order of `run_ids`.
 
     Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of
     the epochs); one of each loss that their workloads declare (its name; last step); score_gap_last
@@ -98,7 +92,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
     over the means of the epochs that have it. What a run has not measured, or has no number for, is
     NaN; of several best epochs the first counts.
     """
-    known = declared_of(store, run_ids)
+    declared = declared_of(store, run_ids)
     return store.frame(
         f"""
         WITH wanted AS (SELECT unnest($runs) AS run_id, unnest(range(len($runs))) AS place), specs
@@ -106,7 +100,7 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
             SELECT run_id, images_per_step, {DEVICES} AS devices FROM ingest.created
         ), ends AS (
             SELECT run_id, max(wall_s) AS seconds, max(step) AS
-                step{columns_of(known.losses, "max(value)")}
+                step{columns_of(declared.losses, "max(value)")}
             FROM ingest.last_scalars WHERE {among(run_ids)} GROUP BY run_id
         ), rates AS (
             SELECT run_id, median(images_per_s) AS images_per_s FROM epochs
@@ -126,16 +120,16 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
             SELECT run_id, metric, epoch, avg(value) AS value FROM numbers
             WHERE {among(run_ids)} AND list_contains($rated, metric) AND isfinite(value)
             GROUP BY ALL
-        ), rated AS (SELECT run_id{_best_and_last(known.rated)} FROM means GROUP BY run_id)
+        ), rated AS (SELECT run_id{_best_and_last(declared.rated)} FROM means GROUP BY run_id)
         SELECT run_id, seconds, seconds * devices AS device_seconds, step * images_per_step AS
             images,
-               rates.* EXCLUDE (run_id){names_of(known.losses, "ends")}, judged.* EXCLUDE (run_id),
-                   rated.* EXCLUDE (run_id)
+               rates.* EXCLUDE (run_id){names_of(declared.losses, "ends")},
+                   judged.* EXCLUDE (run_id), rated.* EXCLUDE (run_id)
         FROM wanted LEFT JOIN specs USING (run_id) LEFT JOIN ends USING (run_id) LEFT JOIN rates
             USING (run_id)
         LEFT JOIN judged USING (run_id) LEFT JOIN rated USING (run_id) ORDER BY place
         """,
-        {"runs": run_ids, "rated": [metric.name for metric in known.rated]},
+        {"runs": run_ids, "rated": [metric.name for metric in declared.rated]},
     ).pipe(_numbers)
 
 
@@ -145,10 +139,7 @@ def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _judged() -> str:
-    """Columns _last of what an epoch's scores come to.
-
-    No epoch of them is the best: none of them says how good the images are.
-    """
+    """Columns _last of the derived scores, which have no best epoch."""
     return ", ".join(
         f"arg_max({name}, epoch) FILTER (isfinite({name})) AS {name}_last" for name in _JUDGED
     )
@@ -171,8 +162,7 @@ def _of_role(role: Role) -> str:
     return f"max(value) FILTER (role = '{role}')"
 
 
-# Options that runs may differ in and still be compared by their speed: how many devices, chance,
-# length, rates, and what is watched and kept.
+# Options that do not affect the comparison of speed.
 BESIDE_SPEED = (
     "name",
     "seed",
@@ -187,7 +177,7 @@ BESIDE_SPEED = (
     "rmsprop_epsilon",
     "weight_snapshots",
     "count_kernels",
-    "profile_steps",  # the clock stands still while steps are profiled
+    "profile_steps",  # the clock stops while steps are profiled
     "alarm_action",
     "still_action",
     "resume_lost",
@@ -201,11 +191,10 @@ IMPORTED = "host IS NOT NULL AND host->>'hostname' IS NULL"  # a bundle leaves o
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under what runs were measured.
+    """The conditions under which runs were measured.
 
-    `images`: of the training set, None before a trainer has loaded it; `devices`: replicas ×
-    workers; `imported`: from a bundle, which leaves out the host's name, so that nobody knows
-    whether it was this one.
+    `images`: of the training set, None before a trainer has loaded it. `devices`: replicas ×
+    workers. `imported`: from a bundle, so the host is unknown.
     """
 
     dataset: str
@@ -220,7 +209,7 @@ class Conditions:
 
 
 def conditions(store: Store, run_ids: list[str]) -> list[Conditions]:
-    """Each that occurs among these runs, once, by number of devices."""
+    """The distinct conditions of these runs, by number of devices."""
     rows = store.rows(
         f"""
         SELECT DISTINCT dataset, images, accelerator, engine, replicas * workers AS devices,
@@ -233,11 +222,11 @@ def conditions(store: Store, run_ids: list[str]) -> list[Conditions]:
         """,
         [run_ids],
     )
-    return sorted((Conditions(*row) for row in rows), key=lambda one: one.devices)
+    return sorted((Conditions(*row) for row in rows), key=lambda condition: condition.devices)
 
 
 def loss_quartiles(store: Store, run_ids: list[str], metric: str) -> pd.DataFrame:
-    """A step number in each epoch: its mean, and how wide the middle half of its values is.
+    """A per-step metric in each epoch: its mean, and the interquartile range.
 
     Source: the paper's Figs. 7 and 8.
 

@@ -1,11 +1,8 @@
-"""How values are distributed, epoch by epoch or run by run: stored histograms, and the losses of
-the steps of an epoch.
+"""Distributions by epoch or run: stored histograms, and the losses of the steps of an epoch.
 
-Stored histograms have bins of their own at each epoch. To be laid over each other they are brought
-onto common bins, as if the values of a bin lay evenly in it; the shares of each histogram add up to
-1 before and after. Common bins leave out the outermost half percent of values at either end, which
-are counted in the first and the last bin: one stray weight would otherwise squeeze all others into
-a single bin. At most 30 epochs × 50 bins = 1,500 rows, however long the run.
+Stored histograms have different bins at each epoch. They are resampled to common bins, as if the
+values of a bin were uniform; shares add up to 1. The outermost 0.5% at either end are counted in
+the first and last bin, so that outliers do not widen all bins. At most 30 epochs × 50 bins.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from gan_runtime.store.store import Store
 if TYPE_CHECKING:
     import pandas as pd
 
-FINITE = (  # what earlier versions stored of values that overflowed has no bins
+FINITE = (  # histograms of overflowed values, in old runs
     "isfinite(bin_left[1]) AND isfinite(bin_right)"
 )
 MAX_EPOCHS = 30
@@ -33,32 +30,30 @@ MAX_ROWS = MAX_EPOCHS * MAX_BINS
 TAIL = 0.005  # of the values, at either end
 COLUMNS = ("run_id", "epoch", "left", "right", "share")
 
-# The epochs of one run that are shown: evenly apart, the newest always among them.
+# Epochs of one run at equal distances, including the newest.
 _SPREAD = """
 SELECT run_id, epoch FROM (
     SELECT run_id, epoch, row_number() OVER (ORDER BY epoch DESC) - 1 AS back, count(*) OVER () AS
         total FROM present
 ) WHERE back % CAST(ceil(total / $epochs) AS BIGINT) = 0
 """
-# Each run's newest epoch at or before the asked one.
+# Each run's newest epoch up to $epoch.
 _AT_EPOCH = "SELECT run_id, max(epoch) AS epoch FROM present WHERE epoch <= $epoch GROUP BY run_id"
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Counts over neighbouring bins: `edges` (bins + 1,) ascending, `counts` (bins,) with at
-    least one value.
-    """
+    """Counts over adjacent bins: `edges` (bins + 1,) ascending, `counts` (bins,), not all 0."""
 
     edges: NDArray[np.float64]
     counts: NDArray[np.float64]
 
     def below(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The share of all counts, 0 to 1, that lies below each of `values`."""
+        """The share of all counts, 0 to 1, below each of `values`."""
         return np.interp(values, self.edges, self._cumulative(), left=0.0, right=1.0)
 
     def quantile(self, share: float) -> float:
-        """Below this value lies a share of the counts."""
+        """The value below which a share of the counts is."""
         return float(np.interp(share, self._cumulative(), self.edges))
 
     def _cumulative(self) -> NDArray[np.float64]:
@@ -66,9 +61,7 @@ class Bins:
 
 
 def common_edges(several: list[Bins], bins: int = MAX_BINS) -> NDArray[np.float64]:
-    """Edges for histograms that are to be laid over each other: their own where these are the
-    same, else `bins` equal bins.
-    """
+    """Common edges of histograms: their own where these are equal, else `bins` equal bins."""
     first = several[0].edges
     if (
         len(first) - 1 <= bins
@@ -80,23 +73,21 @@ def common_edges(several: list[Bins], bins: int = MAX_BINS) -> NDArray[np.float6
         min(histogram.quantile(TAIL) for histogram in several),
         max(histogram.quantile(1 - TAIL) for histogram in several),
     )
-    if low == high:  # all values are the same number: it stands in the middle
+    if low == high:  # all values are equal: center them
         around = max(abs(low) * 0.01, 1e-6)
         low, high = low - around, high + around
     return np.linspace(low, high, bins + 1)
 
 
 def rebinned(histogram: Bins, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of the counts in each of other bins; what lies outside of them goes to the
-    first and the last one.
-    """
+    """The share of the counts in each of other bins; the first and last include the outside."""
     below = histogram.below(edges)
     below[0], below[-1] = 0.0, 1.0
     return np.diff(below)
 
 
 def histogram_names(store: Store, run_ids: list[str]) -> list[str]:
-    """The histograms that at least one of the runs has stored, by name."""
+    """The names of the histograms of these runs."""
     return [
         row[0]
         for row in store.rows(
@@ -142,7 +133,7 @@ def loss_overlay(store: Store, run_ids: list[str], metric: str, epoch: int) -> p
 def _histograms(
     store: Store, run_ids: list[str], chosen: str, parameters: dict[str, Any]
 ) -> pd.DataFrame:
-    import pandas as pd  # see `Store.frame`
+    import pandas as pd  # takes 0.3 s, and Home does not need it
 
     rows = store.rows(
         f"""
@@ -177,9 +168,7 @@ def _histograms(
 def _step_values(
     store: Store, run_ids: list[str], chosen: str, parameters: dict[str, Any]
 ) -> pd.DataFrame:
-    """The number of bins follows the steps of an epoch: with few steps, narrow bins would
-    show gaps and not a shape.
-    """
+    """With few steps there are fewer bins, as narrow ones would show gaps."""
     return store.frame(
         f"""
         WITH known AS (
@@ -234,8 +223,7 @@ def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> 
 
 
 def score_histograms(store: Store, run_ids: list[str], epoch: int) -> pd.DataFrame:
-    """What the judging networks of several runs made of the probed rows, each at its newest epoch
-    up to `epoch`.
+    """Histograms of discriminator scores of several runs, each at its newest epoch up to `epoch`.
 
     Columns: run_id, epoch (int64), name (score/<judgement>), left, right (bin edges), share (of all
     counts, 0 to 1), top (the largest share of any bin of these runs in any epoch: the same for all

@@ -1,8 +1,6 @@
-"""Numbers of every step.
+"""Metrics of steps and epochs, and their declarations.
 
-Curves are thinned in SQL to a bucket envelope, so a chart stays small however long the run.
-
-Also what the workloads of stored runs declare of their numbers (gan_runtime/catalog/declared.py).
+Curves are thinned in SQL to a bucket envelope, so a chart stays small for long runs.
 """
 
 from __future__ import annotations
@@ -55,11 +53,11 @@ def curves(
     bucket's envelope, and one standard deviation beyond it where that is known; NaN and infinite
     values are left out). Nothing logged yet gives an empty frame with these columns.
     """
-    given = _metric_prefixes(store)
+    prefixes = _metric_prefixes(store)
     if (
         x == "step"
         and len(run_ids) == 1
-        and not any(metric.startswith(given) for metric in metrics)
+        and not any(metric.startswith(prefixes) for metric in metrics)
     ):
         return _own_curves(store, run_ids[0], metrics, max_points, window)
     return store.frame(
@@ -77,9 +75,8 @@ def curves(
 def _own_curves(
     store: Store, run_id: str, metrics: tuple[str, ...], max_points: int, window: Window
 ) -> pd.DataFrame:
-    """As `curves`, of what one run has recorded itself, over its steps: Live asks this once a
-    second, and planning what the other question may have to join takes longer than answering this
-    one. Buckets are of the run's steps, whatever the metric.
+    """As `curves`, of one run's own metrics over its steps, without joins: the overview calls this
+    once a second. Buckets are of the run's steps for every metric.
     """
     first, last = _steps_within(store, run_id, window)
     wanted = {f"metric_{place}": metric for place, metric in enumerate(metrics)}
@@ -193,9 +190,7 @@ _X_EXPRESSIONS: dict[XAxis, str] = {
 def epoch_scores(
     store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200
 ) -> pd.DataFrame:
-    """What one run measures once an epoch.
-
-    A long run is thinned: each point is then the mean of a few epochs.
+    """Metrics that one run measures once an epoch; in long runs a point is the mean of several.
 
     Columns: metric, epoch (int64, the last of the bucket), step (int64), value (float64; NaN and
     infinite values are left out). Before the end of the first epoch the frame is empty, with these
@@ -254,9 +249,7 @@ def once_an_epoch(store: Store, run_ids: list[str], metrics: list[str]) -> set[s
 
 
 def recorded(store: Store, run_ids: list[str]) -> list[str]:
-    """The metrics that at least one of the runs has recorded, or that were measured of it
-    since, by name.
-    """
+    """The names of the metrics of these runs, including those of evaluations."""
     return [
         row[0]
         for row in store.rows(
@@ -313,8 +306,8 @@ def metric_table(store: Store, run_ids: list[str]) -> dict[str, Metric]:
 
     A number that is not declared is one of an epoch if the runs show it so.
     """
-    known, names = declared_of(store, run_ids), recorded(store, run_ids)
-    own, table = known.table(), known.table(names)
+    declaration, names = declared_of(store, run_ids), recorded(store, run_ids)
+    own, table = declaration.table(), declaration.table(names)
     strangers = [name for name, metric in table.items() if name not in own and not metric.per_epoch]
     once = once_an_epoch(store, run_ids, strangers) if strangers else set()
     return {
@@ -347,7 +340,7 @@ def _name(name: str) -> str:
 
 
 def _metric_prefixes(store: Store) -> tuple[str, ...]:
-    """With which the names of numbers begin that evaluations have given runs."""
+    """The prefixes of metrics that come from evaluations."""
     rows = store.rows(
         "SELECT DISTINCT metric_prefix FROM ingest.evaluations WHERE metric_prefix <> '' ORDER BY 1"
     )

@@ -19,24 +19,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# What runs from before there were kinds call their only picture, and what it is called today.
+# The only kind of images in the oldest runs, and its name today.
 OLD_KIND, USUAL_KIND = "fixed_latents", pairs.GREY[0].name
 MOST_KINDS = 12  # of a page's choice
 _KIND = f"CASE kind WHEN '{OLD_KIND}' THEN '{USUAL_KIND}' ELSE kind END AS kind"
-# `place`: a picture is read once it is known which one; a search that asks for pictures reads all
-# of them.
+# `place`: an image is read by its place, as a search with images would read all of them.
 _WHOLE = f"SELECT run_id, epoch, {_KIND}, rowid AS place FROM ingest.samples WHERE png IS NOT NULL"
 _IN_ORDER = "coalesce(nullif(list_position($declared, kind), 0), 1000), kind"
 
 
 @dataclass(frozen=True)
 class SampleGrid:
-    """One picture: a whole PNG within the limits of records/image_files.py, and where in training
-    it was made.
-
-    Pictures are checked when they are taken in; one that fails is NULL in the store and in no
-    answer of the queries below.
-    """
+    """One grid of sample images, a PNG that was checked at ingest, and its epoch and step."""
 
     run_id: str
     epoch: int
@@ -46,9 +40,7 @@ class SampleGrid:
 
 
 def sample_kinds(store: Store, run_ids: list[str]) -> list[str]:
-    """The kinds of pictures that at least one of the runs has, in the catalog's order; what
-    it does not know comes last.
-    """
+    """The kinds of images of these runs, in the catalog's order; unknown kinds come last."""
     rows = store.rows(
         f"""
         SELECT kind FROM (SELECT DISTINCT kind FROM ({_WHOLE}) WHERE {among(run_ids)})
@@ -60,9 +52,7 @@ def sample_kinds(store: Store, run_ids: list[str]) -> list[str]:
 
 
 def sample_epochs(store: Store, run_ids: list[str], kind: str = "") -> list[int]:
-    """The epochs for which at least one of the runs has a picture of the kind, or of any,
-    first to last.
-    """
+    """The epochs with an image of the kind, or of any, in at least one of the runs."""
     rows = store.rows(
         f"SELECT DISTINCT epoch FROM ({_WHOLE}) WHERE {among(run_ids)} AND $kind IN"
         " ('', kind) ORDER BY epoch",
@@ -72,10 +62,7 @@ def sample_epochs(store: Store, run_ids: list[str], kind: str = "") -> list[int]
 
 
 def sample(store: Store, run_id: str, epoch: int, kind: str = "") -> SampleGrid | None:
-    """The newest picture at or before `epoch`: of the kind, or of the first one of the run.
-
-    None when there is none yet.
-    """
+    """The newest image up to `epoch`, of the kind or of the run's first kind; None without one."""
     places = store.rows(
         f"""
         SELECT place FROM ({_WHOLE})
@@ -93,12 +80,9 @@ def sample(store: Store, run_id: str, epoch: int, kind: str = "") -> SampleGrid 
 
 
 def same_inputs(store: Store, run_ids: list[str]) -> bool:
-    """Whether the same place in the pictures of these runs is the same latent, label or frame.
+    """Whether the images of these runs have the same latents, labels or frames, by their digest.
 
-    Runs without pictures do not count.
-
-    Pictures tell a digest of their inputs. Those of older runs know their workload only, and the
-    oldest their seed; they are never the same as pictures with a digest.
+    Runs without images do not count. Old runs have the workload or seed in place of the digest.
     """
     rows = store.rows(
         f"""
@@ -111,7 +95,7 @@ def same_inputs(store: Store, run_ids: list[str]) -> bool:
 
 
 def _declared() -> list[str]:
-    """The names of all pictures of the catalog."""
+    """The names of all images of the catalog."""
     return [picture.name for entry in catalog.WORKLOADS.values() for picture in entry.pictures]
 
 
@@ -282,7 +266,7 @@ class SurfaceRow:
     `loss`: (len(y), len(x)); the path's lists have one entry a snapshot.
 
     `share_x`, `share_y`: of all squared movement of the weights, along each axis, 0 to 1. `images`:
-    real ones looked at.
+    number of training images.
     """
 
     network: str
@@ -318,9 +302,7 @@ def surfaces(store: Store, run_id: str) -> list[SurfaceRow]:
 
 
 def runs_with_descent(store: Store) -> list[str]:
-    """Ids of the ended runs that have kept weight snapshots or have a surface, those with one
-    first, then the newest first.
-    """
+    """Ids of ended runs with a surface, then of those with weight snapshots, the newest first."""
     rows = store.rows("""
         SELECT run_id FROM runs LEFT JOIN (SELECT DISTINCT run_id, true AS drawn FROM surfaces)
             USING (run_id)

@@ -26,7 +26,7 @@ class RunRow:
     has.
 
     `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own. `tags`,
-    `remark` (a note), `pinned` and `hidden` are what a person made of it.
+    `remark` (a note), `pinned` and `hidden` are set by users.
     """
 
     run_id: str
@@ -128,13 +128,12 @@ def run(store: Store, run_id: str) -> RunRow:
         UnknownRunError: no such run; the message lists the newest that exist.
     """
     rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs WHERE run_id = ?", [run_id])
-    if not rows and run_id in (aside := set_aside(store)):
-        raise UnknownRunError(f"run {run_id} cannot be read: {aside[run_id]}.")
+    if not rows and run_id in (quarantined := set_aside(store)):
+        raise UnknownRunError(f"run {run_id} cannot be read: {quarantined[run_id]}.")
     if not rows:
-        known = ", ".join(row.run_id for row in runs(store)[:8]) or "none yet"
-        raise UnknownRunError(
-            f"run {quoted(run_id)} is not stored here: the newest runs are {known}."
-        )
+        newest = ", ".join(row.run_id for row in runs(store)[:8])
+        there = f"the newest runs are {newest}" if newest else "there are no runs yet"
+        raise UnknownRunError(f"run {quoted(run_id)} is not stored here: {there}.")
     return RunRow(*rows[0])
 
 
@@ -165,17 +164,17 @@ def run_table(store: Store) -> pd.DataFrame:
     created_at, note, color, preset (may be empty), spec (JSON text), tags (list of text), remark,
     pinned, hidden, sync_every_steps (1 for runs from before this option).
     """
-    known = declared_of(store)
+    declared = declared_of(store)
     return store.frame(f"""
         WITH ends AS (
-            SELECT run_id, max(wall_s) AS seconds{columns_of(known.losses, "max(value)")} FROM
+            SELECT run_id, max(wall_s) AS seconds{columns_of(declared.losses, "max(value)")} FROM
                 ingest.last_scalars GROUP BY run_id
         ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s
             FROM epochs GROUP BY run_id)
         SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas,
             r.workers, r.precision, r.xla,
                r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done,
-                   rates.images_per_s{names_of(known.losses, "ends")},
+                   rates.images_per_s{names_of(declared.losses, "ends")},
                ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec, r.tags, r.remark,
                    r.pinned, r.hidden,
                CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps

@@ -48,7 +48,7 @@ class UsualSeconds:
     longest_probe: float
 
 
-RECENT_STEPS = 50  # over which the pace is told
+RECENT_STEPS = 50  # for the current speed
 STANDS_STILL = "alarm_stands_still"  # the kind of an event (supervision/recovery.py)
 
 
@@ -77,9 +77,8 @@ def stands_still(store: Store, run_id: str) -> str:
     """What its owner says of a run that lives and does not train; empty once there are
     numbers after that, or it has ended.
     """
-    # apart from what changes with each step: of most runs nothing is told, and this is asked all
-    # the time
-    told = store.rows(
+    # Without tables that change at each step, as this is called often, and most runs have no event.
+    events = store.rows(
         """
         SELECT attempt, logged_at, message FROM ingest.events JOIN ingest.newest USING (run_id,
             attempt)
@@ -87,7 +86,7 @@ def stands_still(store: Store, run_id: str) -> str:
         """,
         [run_id, STANDS_STILL],
     )
-    for attempt, logged_at, message in told:
+    for attempt, logged_at, message in events:
         after = (
             "SELECT 1 FROM ingest.arrivals WHERE run_id = ? AND attempt = ? AND written_at > ?"
             " LIMIT 1"
@@ -169,7 +168,7 @@ def _seconds_per_step(recent: list[_Number], newest: StepRange) -> float | None:
     """Mean over the last steps of the newest attempt, without its first step, which holds the
     compiling.
 
-    A step is what any number was measured in. The clock stands still while steps are profiled:
+    A step is what any number was measured in. The clock stops while steps are profiled:
     steps that share a time with the one before them are not counted.
     """
     times: dict[int, float] = {}
@@ -315,7 +314,7 @@ def profile(store: Store, run_id: str) -> pd.DataFrame:
     """Where a step's time goes, by the run's newest profile, largest share first; empty when it has
     none.
 
-    Columns: phase, network ("" where none is known), category (str), seconds_per_step, share
+    Columns: phase, network ("" where unknown), category (str), seconds_per_step, share
     (float64, 0 to 1), steps (how many were profiled). The shares add up to 1.
     """
     return store.frame(

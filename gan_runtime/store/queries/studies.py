@@ -90,7 +90,7 @@ def study_progress(store: Store, study_id: str) -> StudyProgress:
     rows = study_runs(store, study_id)
     taken = {row.run_id: _seconds(row) for row in rows if row.status == "finished"}
     rates = [seconds / row.epochs for row in rows if (seconds := taken.get(row.run_id))]
-    done, left, known = 0.0, 0.0, True
+    done, left, has_estimate = 0.0, 0.0, True
     for row in rows:
         if row.status in ENDED:
             done += 1.0
@@ -104,8 +104,8 @@ def study_progress(store: Store, study_id: str) -> StudyProgress:
         ]
         guess = alike[-1] if alike else sum(rates) / len(rates) * row.epochs if rates else None
         own = now.seconds_left if now.seconds_left is not None else guess
-        known, left = known and own is not None, left + (own or 0.0)
-    return StudyProgress(done / len(rows) if rows else 0.0, left if known else None)
+        has_estimate, left = has_estimate and own is not None, left + (own or 0.0)
+    return StudyProgress(done / len(rows) if rows else 0.0, left if has_estimate else None)
 
 
 def _seconds(row: RunRow) -> float:
@@ -186,7 +186,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
 
 
 # Options that may differ within a set: repeats differ in their seed, and profiling and counting
-# count in no time. `accelerator` is compared as it was resolved, not as it was asked for.
+# count in no time. `accelerator` is compared as resolved.
 _FREE = ("name", "seed", "profile_steps", "count_kernels", "weight_snapshots", "accelerator")
 
 Variants = Mapping[str, Sequence[str]]  # what a variant is called → its runs
@@ -217,10 +217,10 @@ class ComparableSet:
         for value, rows in self.runs.items():
             for row in rows:
                 seeds.setdefault(_options(row)["seed"], {}).setdefault(value, row)
-        shared = [found for found in seeds.values() if len(found) > 1]
+        shared = [by_value for by_value in seeds.values() if len(by_value) > 1]
         return max(
             shared,
-            key=lambda found: (len(found), max(row.created_at for row in found.values())),
+            key=lambda by_value: (len(by_value), max(row.created_at for row in by_value.values())),
             default={},
         )
 
@@ -372,8 +372,8 @@ def _in_order(frame: pd.DataFrame, variants: Variants) -> pd.DataFrame:
 
 def _options(row: RunRow) -> dict[str, Any]:
     """All options of a run; those that came after it are at their default."""
-    known = RunSpec.options(row.workload)
-    return {**{name: option.default for name, option in known.items()}, **json.loads(row.spec)}
+    options = RunSpec.options(row.workload)
+    return {**{name: option.default for name, option in options.items()}, **json.loads(row.spec)}
 
 
 def _alike(row: RunRow, option: str) -> str:
