@@ -1,7 +1,7 @@
 """A results.duckdb that cannot be used is found when the home is opened: it is set aside and made
 anew from the journals.
 
-While a dashboard is open: test_recovery.py.
+While a dashboard is open: test_store_recovery.py.
 """
 
 from __future__ import annotations
