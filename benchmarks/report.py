@@ -34,14 +34,12 @@ WHAT_IS_COMPARED = """
 Ours, plain Keras (benchmarks/keras_loop.py) and PyTorch (benchmarks/torch_loop.py) train the networks of Table 1 with Adam(1e-4) on the same global batch. The other rows
 compare with the same networks and step in plain Keras; tests compare their losses.
 
-| Row | What runs |
-|---|---|
-| conditional | `dcgan` on labeled 64 × 64 RGB images, batch 64 |
-| streaming | the same, rows from memory-mapped files instead of memory |
-| preprocessing | showers of 51 × 51 × 25 cells, batch 64, converted each epoch or once |
-| 3DGAN, small | `size=tiny` on 17 × 17 × 25 cells, batch 32 |
-| Pix2Pix, small | `size=small`, tiles of 64 pixels of frames of 80 × 192, batch 16, three epochs |
-| map-reduce | a rollout with that generator: tiles on two simulated cores, or the whole frame |
+- conditional: `dcgan` on labeled 64 × 64 RGB images, batch 64
+- streaming: the same, rows from memory-mapped files instead of memory
+- preprocessing: showers of 51 × 51 × 25 cells, batch 64, converted each epoch or once
+- 3DGAN, small: `size=tiny` on 17 × 17 × 25 cells, batch 32
+- Pix2Pix, small: `size=small`, tiles of 64 pixels of frames of 80 × 192, batch 16, three epochs
+- map-reduce: a rollout with that generator: tiles on two simulated cores, or the whole frame
 """  # noqa: E501
 WHAT_IS_A_REFEREE = """
 `--referee SCRIPT` measures an external script, run as `SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N`, which reports images per second of its median step.

@@ -115,7 +115,7 @@ def metrics() -> str:
     parts = [
         "# Metrics",
         WRITTEN,
-        "Definitions: [the definitions](../metrics.md). Name, title, unit, and what uses it.\n",
+        "[Definitions](../metrics.md). Name, title, unit, role, and which way is better.\n",
     ]
     declared: dict[tuple[Metric, ...], list[str]] = {}
     for name, entry in catalog.WORKLOADS.items():
@@ -135,8 +135,7 @@ def _metrics_list(numbers: Iterable[Metric]) -> str:
     lines = []
     for metric in numbers:
         role = metric.role.replace("_", " ")
-        better = f"{metric.better} is better" if metric.better else ""
-        facts = ", ".join(filter(None, (metric.title, metric.unit, role, better)))
+        facts = ", ".join(filter(None, (metric.title, metric.unit, role, metric.better)))
         lines.append(f"- `{metric.name}`: {facts}\n")
     return "".join(lines)
 

@@ -22,7 +22,7 @@ from tests.support.sources import ROOT, python_files, text
 TREES = {  # blocks without a language that are no commands: page → how one begins
     "docs/architecture.md": (" browser", " Field", " a loss", "            submit"),
     "docs/data.md": ("photos/", "$GAN_DATA_DIR"),
-    "docs/cluster.md": ("FROM ", "TF_CONFIG="),
+    "docs/cluster.md": ("TF_CONFIG=",),
     "docs/adding-a-workload.md": ("WORKLOAD = ",),
     "docs/adding-an-evaluation.md": ("# gan_runtime/evaluation/catalog.py",),
 }
