@@ -91,8 +91,10 @@ def _list(home: Home, run: RunDir, as_json: bool) -> None:
         names = ", ".join(options.of(declared.options))
         table.add_row(declared.name, declared.title, names, obstacle)
     output.answers().print(table)
-    example = f"{command_line()} evaluate {run.run_id} {applicable[0][0].name}{home.flag}"
-    return output.say(f"Start one: `{example}`")
+    if possible := [declared.name for declared, obstacle in applicable if not obstacle]:
+        example = f"{command_line()} evaluate {run.run_id} {possible[0]}{home.flag}"
+        output.say(f"Start one: `{example}`")
+    return None
 
 
 def evaluate_run(

@@ -234,19 +234,19 @@ def best(
         return output.print_json(
             {name: {"epoch": epoch, "value": value} for name, (epoch, value) in epochs.items()}
         )
+    if not epochs:
+        return output.say(
+            f"{run} has fewer than two epochs with stored weights and a quality score: train with"
+            " weight_snapshots=yes."
+        )
     table = output.table("Score", "Name", "Best epoch", "Value")
     for name, (epoch, value) in epochs.items():
         table.add_row(scores[name].title, name, str(epoch), f"{value:.4g}")
     output.answers().print(table)
     if by:
         return output.say(f"The best checkpoint of {run} is now that of epoch {epochs[by][0]}.")
-    if epochs:
-        example = f"{command_line()} best {run} --by {list(epochs)[-1]}{folder.flag}"
-        return output.say(f"Choose one: `{example}`")
-    return output.say(
-        f"{run} has fewer than two epochs with stored weights and a quality score: train with"
-        " weight_snapshots=yes."
-    )
+    example = f"{command_line()} best {run} --by {list(epochs)[-1]}{folder.flag}"
+    return output.say(f"Choose one: `{example}`")
 
 
 def _unknown_score(by: str, names: list[str]) -> str:
