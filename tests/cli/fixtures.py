@@ -27,7 +27,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs a command in this process, in `place` unless told otherwise."""
+    """Runs a command in this process, in `place` by default."""
     monkeypatch.delattr(
         os, "execve"
     )  # a `serve` that is not refused would put Streamlit in the place of the tests

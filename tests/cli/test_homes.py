@@ -115,10 +115,10 @@ def test_a_results_file_that_is_no_database_is_set_aside_and_said_so(
         assert supervision.runtime is not None
     (old,) = home.path.glob("results.duckdb.damaged-*")
     assert old.read_bytes() == b"not a database" * 1000
-    told = " ".join(capsys.readouterr().err.split())
+    stderr = " ".join(capsys.readouterr().err.split())
     assert (
         f"It was renamed to {old.name}. The new database has 0 runs, read from their journals."
-        in told
+        in stderr
     )
 
 
@@ -215,15 +215,15 @@ def test_a_run_that_cannot_be_read_is_named_and_left_out(
     (bad / "journal-supervisor.jsonl").write_text('{"kind": "created"}\n')
     (place / "runs" / "\x1b[31mred").mkdir()
     for words in (["runs"], ["runs", "--json"]):
-        told = command(*words).stderr.splitlines()
+        stderr = command(*words).stderr.splitlines()
         assert (
-            told[0] == "\\x1b[31mred cannot be read and is skipped: its folder has a name"
+            stderr[0] == "\\x1b[31mred cannot be read and is skipped: its folder has a name"
             " that no run can have."
         )
-        assert told[1].startswith(
+        assert stderr[1].startswith(
             "quick-0001 cannot be read and is skipped: the first line of journal-supervisor"
         )
-        assert len(told) == 2
+        assert len(stderr) == 2
     assert answer(command("sql", "SELECT run_id FROM set_aside ORDER BY ALL", "--json"))[1] == {
         "run_id": "quick-0001"
     }

@@ -26,10 +26,12 @@ def test_serve_ends_where_the_secrets_file_cannot_be_understood(
     file.write_text('[operators]\npasword = "$argon2id$"', encoding="utf-8")
     monkeypatch.setenv("STREAMLIT_SECRETS_FILES", str(file))
     process = start("serve", "--port", str(local_server.free_port()), "--json")
-    told = process.communicate()[1]
+    stderr = process.communicate()[1]
     assert process.returncode == 2
-    assert "operators.pasword is not understood: allowed are emails, subjects and password." in told
-    assert "Traceback" not in told
+    assert (
+        "operators.pasword is not understood: allowed are emails, subjects and password." in stderr
+    )
+    assert "Traceback" not in stderr
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The best checkpoint chosen anew, by a number that was measured after the training."""
+"""Choosing the best checkpoint by a score that was measured after the training."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRu
         0.5,
     ], "all else is the newest one's"
     assert checkpoints.load(run.checkpoints, "newest").step == 30
-    told = [
+    messages = [
         one for one in journal.read_all(run.supervisor_journal) if isinstance(one, journal.Event)
     ]
-    assert [one.message for one in told] == [
+    assert [one.message for one in messages] == [
         "The best checkpoint is now that of epoch 2, by FPD (35). Requested by: a test."
     ]
-    # A training that goes on chooses anew, however bad its next epoch is.
+    # A resumed run chooses again, however bad its next epoch is.
     checkpoints.save(run.checkpoints, state(4), 40, wall_s=9.0, retained=1, shortfall=50.0)
     assert checkpoints.load(run.checkpoints, "best").step == 40
 

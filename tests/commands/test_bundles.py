@@ -497,7 +497,7 @@ def _npy(array: np.ndarray) -> bytes:
 
 
 class Evil:
-    """Says so when somebody unpickles it."""
+    """Fails the test when it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
         return print, ("unpickled",)

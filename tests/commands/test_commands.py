@@ -243,12 +243,12 @@ def test_other_folders_are_no_runs(name: str) -> None:
     assert not is_run_name(name)
 
 
-@pytest.mark.parametrize("kept", [b"", b"what?", b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"what?", b"\xff"])
 def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
-    home: Home, host: Host, new_run: NewRun, kept: bytes
+    home: Home, host: Host, new_run: NewRun, content: bytes
 ) -> None:
     new_run("quick-0007")
-    home.last_number_file.write_bytes(kept)
+    home.last_number_file.write_bytes(content)
     assert ask(home, host).submit(RunSpec()).run_id == "run-0008"
 
 
@@ -293,7 +293,7 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
 def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(
     new_run: NewRun, monkeypatch: pytest.MonkeyPatch, name: str, place: str
 ) -> None:
-    """Deleted by somebody else in the middle of it, whichever file comes next."""
+    """Deleted by another user in the middle of it, whichever file comes next."""
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="on request"))
     module, _, function = place.rpartition(".")

@@ -8,7 +8,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.training import resources
 
 # Peak resident memory of trainers, 10^6 bytes: AMD EPYC, in float32 Intel Xeon, 2 cores, TensorFlow
-# 2.21; the command stands in docs/metrics.md.
+# 2.21; the command is in docs/metrics.md.
 MEASURED_MB = [
     ({"workload": "mlp_gan", "batch_size_global": 64}, 731),
     ({"batch_size_global": 32}, 918),

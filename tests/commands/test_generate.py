@@ -143,7 +143,7 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
 def test_networks_of_another_form_are_told_by_what_differs(
     home: Home, new_run: NewRun, wait_until: Callable[..., Any]
 ) -> None:
-    """As those of an older version, or of a data set that was prepared anew with other classes."""
+    """As those of an older version, or of a data set that was prepared again with other classes."""
     with_checkpoint(
         new_run("run-0001", workload="mlp_gan", batch_size_global=32, precision="float32"), 7
     )

@@ -60,8 +60,8 @@ def computed(home: Home, size: int) -> list[int]:
     options = {"evaluation": "loss_surface", "run_id": "quick-0001", "size": size}
     answer = jobs.evaluate(Task(home, job, options))
     assert answer == {"networks": ["generator", "discriminator"]}
-    told = job.progress()
-    return [told.done, told.total]
+    progress = job.progress()
+    return [progress.done, progress.total]
 
 
 def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_path(

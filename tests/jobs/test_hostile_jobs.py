@@ -121,7 +121,7 @@ def test_what_is_no_plain_file_in_the_folder_of_a_job_holds_up_nobody(
 def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
     home: Home, new_run: NewRun, good: JobDir, spoiled: JobDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the checks of its files should have kept out, but did not."""
+    """What the checks of its files should have refused, but did not."""
     new_run("quick-0001")
     row = folder_watcher.job_row
 

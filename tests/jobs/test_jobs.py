@@ -111,7 +111,7 @@ def test_a_kind_that_holds_nothing_half_made_is_killed_at_once_and_says_what_is_
     job_queue.cancel(job, "a test")
     wait_until(lambda: state(job) == "cancelled", "it is killed, and no owner had to do it")
     keeper = JobSupervisor(counting)
-    # Its first thread may be gone, and seen as gone, a moment before the last one lets the lock go.
+    # Its first thread can exit, visibly, a moment before the last one lets the lock go.
     wait_until(lambda: keeper.tick(set()) or job.end(), "its end is written down")
     assert ended(job) == ("cancelled", "cancelled on request; its answers are stored.")
 

@@ -61,8 +61,10 @@ def test_a_run_waits_for_its_data_and_holds_up_nobody(
     assert latest_status(waits).waits_for == job_id
     goes = runtime.commands.submit(RunSpec.parse({"workload": "mlp_gan"}))
     wait_until(lambda: goes.run_id in trainers.run_ids(), "a run with data of its own starts")
-    told = "waiting for data set mnist (30%)"
-    wait_until(lambda: note(runtime, waits) == ("queued", told), "the run says how far its data is")
+    sentence = "waiting for data set mnist (30%)"
+    wait_until(
+        lambda: note(runtime, waits) == ("queued", sentence), "the run says how far its data is"
+    )
     assert waits.run_id not in trainers.run_ids()
     with pytest.raises(JobError, match=f"data set mnist is being prepared already by job {job_id}"):
         prepare(runtime.home)

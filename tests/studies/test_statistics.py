@@ -82,7 +82,7 @@ def test_three_comparisons_read_together_are_all_right_in_95_of_100_studies() ->
 
 
 def test_looking_after_each_repeat_finds_more_than_the_level_says() -> None:
-    """What the page says beside a study that is not done."""
+    """What the page says about a study that is not done."""
     ratios = np.random.default_rng(11).normal(0.0, 0.1, (STUDIES, 10))
     clear = np.zeros(STUDIES, dtype=bool)
     for repeats in range(3, 11):

@@ -71,8 +71,8 @@ def test_an_answer_that_is_known_before_the_runs_own_is_not_taken_for_it(home: H
 def test_a_torn_answer_counts_as_none(home: Home) -> None:
     plan = planning.make(SMALL, "v3:2x2", sweep=False)
     keep_all(home, plan)
-    (kept,) = (home.path / checks.FOLDER).iterdir()
-    kept.write_text('{"point": ')
+    (answer,) = (home.path / checks.FOLDER).iterdir()
+    answer.write_text('{"point": ')
     assert checks.newest_progress(home, plan).answers == ()
 
 

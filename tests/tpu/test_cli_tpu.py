@@ -1,4 +1,4 @@
-"""The command `tpu-check`, on answers that are kept; tests/full/tpu/test_check.py compiles."""
+"""The command `tpu-check`, on stored answers; tests/full/tpu/test_check.py compiles."""
 
 from __future__ import annotations
 

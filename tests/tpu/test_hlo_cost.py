@@ -54,10 +54,10 @@ def test_a_step_is_one_round_of_the_loop_and_its_share_of_the_rest() -> None:
 
 
 def test_a_loop_that_tells_its_rounds_counts_as_often() -> None:
-    told = PROGRAM.replace(
+    program = PROGRAM.replace(
         "stack_frame_id=121}", 'stack_frame_id=121}, backend_config={"known_trip_count":{"n":"4"}}'
     )
-    assert hlo_cost.cost(told, steps=1).cycles == 4 * (28_865 + 84_700) + 400
+    assert hlo_cost.cost(program, steps=1).cycles == 4 * (28_865 + 84_700) + 400
 
 
 def test_a_loop_inside_the_loop_of_steps_goes_round_once_for_each_part_of_the_batch() -> None:

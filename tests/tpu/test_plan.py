@@ -1,4 +1,4 @@
-"""Which programs a check compiles, and when a kept answer counts."""
+"""The programs that a check compiles, and when a stored answer counts."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def test_serve_prints_its_address_and_answers_there_with_its_certificate(
     assert not local_server.answers(health), "nobody else vouches for this certificate"
     assert not local_server.answers(health.replace("https", "http")), "not in the clear"
     process.send_signal(signal.SIGINT)
-    left, told = process.communicate()
+    left, stderr = process.communicate()
     assert (left, process.returncode) == ("", 0)
-    assert "Aborted" not in told
-    assert "http" not in told  # no other address, and none that had to be asked for
+    assert "Aborted" not in stderr
+    assert "http" not in stderr  # no other address, and none that had to be asked for
