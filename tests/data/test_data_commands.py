@@ -60,7 +60,7 @@ def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, 
         "dogs   2         0       ",
         "skipped        why          ",
         "dogs/torn.png  it is damaged",
-        f"The first rows are drawn in {prepared.first_rows_image(home, 'photos')}.",
+        f"See the first rows in {prepared.first_rows_image(home, 'photos')}.",
     ]
     shown = run("show", "photos").stdout
     for part in (
