@@ -19,7 +19,7 @@ from gan_runtime.catalog import declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
-from gan_runtime.training import trained
+from gan_runtime.training import inference
 
 ACROSS = 3
 ONE_EPOCH = (
@@ -182,7 +182,7 @@ def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
     training.
     """
     try:
-        epochs = trained.stored_epochs(runtime.home.run_dir(row.run_id))
+        epochs = inference.stored_epochs(runtime.home.run_dir(row.run_id))
     except GanRuntimeError:
         return {}
     if row.is_live or not epochs:

@@ -20,7 +20,7 @@ from gan_runtime.evaluation import jobs
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import RunRow
-from gan_runtime.training import checkpoints, trained
+from gan_runtime.training import checkpoints, inference
 
 STOP = widgets.EndButton("evaluation.stop", "Stop", "stopping …")
 CHECKPOINT, EPOCH = "checkpoint", "epoch"  # options that every evaluation means the same by
@@ -117,7 +117,7 @@ def _weights(run: RunDir, declared_options: Mapping[str, Option], usual: str) ->
     """Of which weights: a checkpoint's, or where there is such an option those kept after an
     epoch, the last one first.
     """
-    epochs = trained.stored_epochs(run)
+    epochs = inference.stored_epochs(run)
     steps = checkpoints.steps(run.checkpoints)
     states_here: list[str] = [
         state for state in declared_options[CHECKPOINT].choices if state in steps

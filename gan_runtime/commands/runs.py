@@ -18,7 +18,7 @@ from gan_runtime.records.run_folder import RunDir, latest_status, steps_per_epoc
 from gan_runtime.records.states import CUT_SHORT
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision import queue, trash
-from gan_runtime.training import checkpoints, trained
+from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import first_not_finite
 
 log = logging.getLogger("gan_runtime")
@@ -155,7 +155,7 @@ class RunCommands(CommandGroup):
             raise RunStateError(
                 f"run {run_id} is {state.status}: choose its best checkpoint once it has ended."
             )
-        epochs = trained.stored_epochs(run)
+        epochs = inference.stored_epochs(run)
         if epoch not in epochs:
             raise CheckpointError(_no_weights(run, epoch, epochs))
         newest = checkpoints.load(run.checkpoints, "newest")

@@ -30,7 +30,7 @@ from gan_runtime.jobs.job import Job, Task
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.training import trained
+from gan_runtime.training import inference
 
 
 class EvaluationRequest(BaseModel):
@@ -126,8 +126,8 @@ def parsed(declared: Evaluation, values: Mapping[str, Any]) -> Any:
 def _obstacle(home: Home, run: RunDir, declared: Evaluation) -> str:
     try:
         if declared.needs_checkpoint:
-            trained.check_state(run, "newest", "evaluate")
-            trained.check_data(run, home)
+            inference.check_state(run, "newest", "evaluate")
+            inference.check_data(run, home)
     except (CheckpointError, DatasetError) as error:
         return str(error)
     return declared.lacking(home, run)
@@ -143,8 +143,8 @@ def check(home: Home, request: EvaluationRequest) -> None:
         state, epoch = getattr(record, "checkpoint", "newest"), getattr(record, "epoch", None)
         checkpoint = options.of(declared.options).get("checkpoint")
         every = checkpoint is not None and "every" in checkpoint.choices
-        trained.check_state(run, state, "evaluate", epoch, every=every)
-        trained.check_data(run, home)
+        inference.check_state(run, state, "evaluate", epoch, every=every)
+        inference.check_data(run, home)
     declared.check(home, run, record)
 
 

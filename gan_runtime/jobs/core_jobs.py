@@ -23,10 +23,10 @@ from gan_runtime.jobs.folder import JobDir, JobRequest, JobSnapshot
 from gan_runtime.jobs.job import ON_THE_CPU, Job, Task, as_document
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.training import checkpoints, trained
+from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import Which
+from gan_runtime.training.inference import TrainedNetworks
 from gan_runtime.training.recorder import SampleWriter
-from gan_runtime.training.trained import Trained
 
 PREPARE, SURVEY, GENERATE = "prepare_data", "survey_data", "generate"
 GRID_FILE = "grid.npy"  # uint8 (up to 64, pixels, pixels, channels), a result of a survey
@@ -70,10 +70,10 @@ def check_images(home: Home, request: ImageRequest) -> None:
     _check_range("count", request.count, 1, MOST_IMAGES)
     _check_range("seed", request.seed, 0, MOST_SEED)
     run = home.run_dir(request.run_id)
-    trained.check_state(run, request.checkpoint, "generate from")
-    trained.check_data(run, home)
+    inference.check_state(run, request.checkpoint, "generate from")
+    inference.check_data(run, home)
     if request.label:
-        trained.number_of(request.label, classes_of(home, run.run_id))
+        inference.number_of(request.label, classes_of(home, run.run_id))
 
 
 def _check_range(name: str, number: int, least: int, most: int) -> None:
@@ -228,12 +228,13 @@ def generate(task: Task) -> dict[str, Any]:
     """The work: one PNG of all images, drawn as those of the run's epochs, and their arrays.
 
     Raises:
-        CheckpointError, DatasetError, SpecError: as `trained.of_run` and `Trained.generated`.
+        CheckpointError, DatasetError, SpecError: as `inference.of_run` and
+        `TrainedNetworks.generated`.
         UnknownRunError: the run is deleted.
     """
     request = ImageRequest(**task.options)
     task.progress(0, 3, "building the networks")
-    networks = trained.of_run(task.home.run_dir(request.run_id), task.home, request.checkpoint)
+    networks = inference.of_run(task.home.run_dir(request.run_id), task.home, request.checkpoint)
     task.progress(1, 3, "generating")
     arrays = networks.generated(request.count, request.seed, request.label)
     task.progress(2, 3, "drawing")
@@ -249,7 +250,7 @@ def generate(task: Task) -> dict[str, Any]:
 
 
 def _drawn(
-    networks: Trained, generated: Mapping[str, NDArray[Any]], request: ImageRequest
+    networks: TrainedNetworks, generated: Mapping[str, NDArray[Any]], request: ImageRequest
 ) -> Image.Image:
     """The first kind of picture that the workload draws of these arrays."""
     kind = SampleWriter.of(networks.spec).drawable(generated)[0]

@@ -52,7 +52,7 @@ from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, CurveSeri
 from gan_runtime.records.image_files import Frames
 from gan_runtime.records.run_folder import RunDir, steps_per_epoch
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, trained
+from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import Checkpoint, first_not_finite
 from gan_runtime.workloads.contract import Translates
 
@@ -128,7 +128,7 @@ def iterate(subject: Subject) -> EvaluationResult:
     """
     run, options = subject.run, subject.options
     subject.progress(0, 1, "reading the frames")
-    trained.check_data(run, subject.home)
+    inference.check_data(run, subject.home)
     data = loading.load(run.spec().dataset, subject.home)
     case, model = case_of(data, options, subject.progress), model_of(run, data.fields, options)
     tiles = division_of(case, model, options)
@@ -216,7 +216,7 @@ def set_flags(spec: RunSpec) -> None:
     block_scikit_learn()
     cores = MOST_CORES if spec.engine == "jax" else 1
     importlib.import_module(catalog.engine(spec.engine).flags).set_flags(
-        spec.model_copy(update={**trained.ONE_REPLICA, "replicas": cores}), CPU, trains=False
+        spec.model_copy(update={**inference.ONE_REPLICA, "replicas": cores}), CPU, trains=False
     )
 
 

@@ -34,7 +34,7 @@ from gan_runtime.jobs.job import ON_THE_CPU, Job
 from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of
-from gan_runtime.training import checkpoints, trained
+from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import Which
 
 NAME = "physics"
@@ -235,8 +235,8 @@ def check_single_energy(home: Home, options: SingleEnergyOptions) -> None:
     run = home.run_dir(options.run_id)
     if not makes_showers(home, run):
         raise DatasetError(MAKES_NO_SHOWERS)
-    trained.check_state(run, options.checkpoint, "generate from")
-    trained.check_data(run, home)
+    inference.check_state(run, options.checkpoint, "generate from")
+    inference.check_data(run, home)
 
 
 JOBS = (
@@ -293,7 +293,7 @@ def _fields_or_none(home: Home, run: RunDir) -> Fields:
 
 def measurable(home: Home, run_id: str) -> tuple[Weights, ...]:
     """The weights of a run that are in this home; none of an imported run."""
-    return trained.states_of(RunDir(home.runs / run_id))
+    return inference.states_of(RunDir(home.runs / run_id))
 
 
 def _check_range(name: str, number: float, least: float, most: float) -> None:

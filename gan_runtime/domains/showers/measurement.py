@@ -48,8 +48,8 @@ from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.jobs.job import Task
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.run_folder import RunDir, steps_per_epoch, write_whole
-from gan_runtime.training import checkpoints, trained
-from gan_runtime.training.trained import Trained
+from gan_runtime.training import checkpoints, inference
+from gan_runtime.training.inference import TrainedNetworks
 from gan_runtime.workloads.contract import Options, Reads
 
 MOST_STATES = 12
@@ -74,11 +74,11 @@ def measure(subject: Subject) -> EvaluationResult:
     """An answer for each measured checkpoint; the result has their epochs.
 
     Raises:
-        CheckpointError, DatasetError, SpecError: as `trained.of_run`.
+        CheckpointError, DatasetError, SpecError: as `inference.of_run`.
     """
     options, run = subject.options, subject.run
     subject.progress(0, 1, "building the networks")
-    networks = trained.of_run(
+    networks = inference.of_run(
         run, subject.home, "best" if options.checkpoint == "best" else "newest"
     )
     states = list(_states(run, networks, options))
@@ -115,7 +115,9 @@ def _report(subject: Subject, number: int, stages: int, state: ShowerState, stag
     subject.progress(number, stages, f"epoch {state.epoch}: {stage}")
 
 
-def _states(run: RunDir, networks: Trained, options: PhysicsOptions) -> Iterator[ShowerState]:
+def _states(
+    run: RunDir, networks: TrainedNetworks, options: PhysicsOptions
+) -> Iterator[ShowerState]:
     """The weights to measure, the earliest first."""
     checkpoint, per_epoch = networks.checkpoint, steps_per_epoch(run)
     stored = checkpoints.snapshot_epochs(run.snapshots) if options.checkpoint == "every" else []
@@ -163,7 +165,9 @@ def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
     return energy.astype(np.float64) / ENERGY_SCALE
 
 
-def _generated(networks: Trained, options: PhysicsOptions, held_out: ShowerSample) -> ShowerSample:
+def _generated(
+    networks: TrainedNetworks, options: PhysicsOptions, held_out: ShowerSample
+) -> ShowerSample:
     """As many as held-out showers, each for the energy and angle of the one in its place."""
     shown = networks.generated(len(held_out), options.seed)
     angle = None if np.isnan(held_out.requested_angle).any() else held_out.requested_angle
@@ -254,7 +258,7 @@ def reading(workload: object, options: Options, fields: Fields) -> Reading | Non
     return read
 
 
-def milliseconds_each(networks: Trained, rows: int) -> float:
+def milliseconds_each(networks: TrainedNetworks, rows: int) -> float:
     """Median time of a generated row on this machine's processor, over REPEATS compiled calls of so
     many rows. Loads Keras.
     """
@@ -284,12 +288,12 @@ def make(task: Task) -> dict[str, Any]:
     """Writes RESULT_FILE; returns the step of the checkpoint.
 
     Raises:
-        CheckpointError, DatasetError, SpecError: as `trained.of_run`.
+        CheckpointError, DatasetError, SpecError: as `inference.of_run`.
         UnknownRunError: the run is deleted.
     """
     options = SingleEnergyOptions(**task.options)
     task.progress(0, 4, "building the networks")
-    networks = trained.of_run(task.home.run_dir(options.run_id), task.home, options.checkpoint)
+    networks = inference.of_run(task.home.run_dir(options.run_id), task.home, options.checkpoint)
     task.progress(1, 4, "simulating showers")
     rows, is_simulated = reference_rows(networks.data, options)
     task.progress(2, 4, "generating showers")

@@ -37,7 +37,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import AttemptPlan
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, trained
+from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.support import measured_flows, stored_films
 from tests.support.asking import ask
@@ -415,7 +415,7 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
         checkpoints.save(
             each.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1
         )
-    assert trained.stored_epochs(run) == []
+    assert inference.stored_epochs(run) == []
     with pytest.raises(
         CheckpointError, match="epoch is 3, but run quick-0001 has only the newest checkpoint"
     ):
@@ -423,7 +423,7 @@ def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
     for epoch in (0, 1, 2, 5):
         for each in (run, averaged):
             checkpoints.save_snapshot(each.snapshots, {"a": np.zeros(1, np.float32)}, epoch)
-    assert trained.stored_epochs(run) == [0, 1, 2, 5]
+    assert inference.stored_epochs(run) == [0, 1, 2, 5]
     there = "epoch is 3, but run quick-0001 has the newest checkpoint and epochs 0 to 2 and 5"
     with pytest.raises(CheckpointError, match=there):
         rollout(run, epoch=3)

@@ -37,7 +37,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import AttemptPlan, StatusChange
 from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, trained
+from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import Checkpoint
 from tests.domains.showers.toy_showers import SHAPE, toy_showers
 from tests.support import measured_showers
@@ -98,7 +98,7 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
         kept_back=rows_of(HELD_OUT, 1),
     )
     made = Networks(data, Checkpoint({"scale": np.asarray([1.0])}, 20, 1.0, Path("step-20")))
-    monkeypatch.setattr("gan_runtime.training.trained.of_run", lambda *_: made)
+    monkeypatch.setattr("gan_runtime.training.inference.of_run", lambda *_: made)
     monkeypatch.setattr(
         "gan_runtime.domains.showers.measurement.milliseconds_each", lambda _, rows: 7.0 / rows
     )
@@ -244,18 +244,18 @@ def test_what_can_be_measured_is_what_the_run_has_left(
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
     monkeypatch.setattr(jobs, "why_never", lambda *_: "")
-    assert trained.states_of(run) == ()
+    assert inference.states_of(run) == ()
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         ask(home).evaluate("quick-0001", "physics")
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
-    assert trained.states_of(run) == ("newest",)
+    assert inference.states_of(run) == ("newest",)
     with pytest.raises(
         CheckpointError,
         match="checkpoint is 'every', but run quick-0001 has newest: use one of them",
     ):
         ask(home).evaluate("quick-0001", "physics", {"checkpoint": "every"})
     checkpoints.save_snapshot(run.snapshots, {"a": np.zeros(1, np.float32)}, 0)
-    assert trained.states_of(run) == ("newest", "every")
+    assert inference.states_of(run) == ("newest", "every")
 
 
 def test_the_command_prints_scores_beside_their_floor(

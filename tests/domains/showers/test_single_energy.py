@@ -56,7 +56,7 @@ class Halved(Networks):
 def networks(monkeypatch: pytest.MonkeyPatch) -> Halved:
     """What the job finds in place of a run's networks: of a grid that the simulator makes."""
     made = Halved(SIMULATED, checkpoints.Checkpoint({}, 20, 1.0, Path("step-20")))
-    monkeypatch.setattr("gan_runtime.training.trained.of_run", lambda *_: made)
+    monkeypatch.setattr("gan_runtime.training.inference.of_run", lambda *_: made)
     return made
 
 

@@ -36,7 +36,7 @@ MOST_NAMED = 20  # classes in a sentence
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedNetworks:
     """The networks of a run after `checkpoint`. `data`: with the fields that the workload reads."""
 
     spec: RunSpec
@@ -145,7 +145,7 @@ def _check_epoch(run: RunDir, state: str, epoch: int, states: str) -> None:
         )
 
 
-def of_run(run: RunDir, home: Home, which: Which = "newest") -> Trained:
+def of_run(run: RunDir, home: Home, which: Which = "newest") -> TrainedNetworks:
     """The networks of a run after one of its checkpoints.
 
     Raises:
@@ -163,4 +163,4 @@ def of_run(run: RunDir, home: Home, which: Which = "newest") -> Trained:
     workload = workload_of(spec)
     engine: Engine = importlib.import_module(entry.module).ENGINE(spec, workload, data, CPU)
     engine.load(checkpoint.arrays)
-    return Trained(spec, workload, data, engine, checkpoint)
+    return TrainedNetworks(spec, workload, data, engine, checkpoint)
