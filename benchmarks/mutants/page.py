@@ -101,7 +101,7 @@ def text(records: list[Record]) -> str:
         (_file(path), *counts([mutant for mutant in mutants if mutant["path"] == path]))
         for path in paths
     ]
-    whole = [f"{name} ({tried})" for name, tried, noticed, _ in files if noticed == tried]
+    whole = sum(noticed == tried for _, tried, noticed, _ in files)
     survivors = (_survivor(mutant) for mutant in mutants if mutant["by"] == SURVIVED)
     return "\n".join(
         (
@@ -111,7 +111,7 @@ def text(records: list[Record]) -> str:
             ),
             "## By file, in the last run\n",
             _table(("File", *COUNTS), (row for row in files if row[1] != row[2])),
-            f"Every mutant was noticed in: {', '.join(whole)}.\n" if whole else "",
+            f"Every mutant was noticed in {whole} other files.\n",
             "## What no test noticed\n",
             _table(("Where", "Change", "What it means"), survivors),
             "Next: [testing](testing.md) · [benchmarks](benchmarks.md).\n",
