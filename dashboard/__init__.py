@@ -1,1 +1,1 @@
-"""What the pages share: the process-wide runtime, widgets, charts, words and colours."""
+"""What the pages share: the process-wide runtime, widgets, charts, words and colors."""

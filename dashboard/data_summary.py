@@ -17,12 +17,12 @@ from gan_runtime.data.summary import Summary, SummaryCurve
 
 MOST_CLASSES = 6  # named in a line
 MOST_LETTERS = 24  # of a class
-CHANNELS = {1: "grey", 3: "RGB"}
+CHANNELS = {1: "gray", 3: "RGB"}
 PAIR = "pair"  # what a row of two pictures is called
 
 
 def row(fields: Fields) -> str:
-    """What one row is: "64 × 64 RGB · 2 classes: cat, dog"; "64 × 64 grey → 64 × 64 RGB"."""
+    """What one row is: "64 × 64 RGB · 2 classes: cat, dog"; "64 × 64 gray → 64 × 64 RGB"."""
     field = fields.get(IMAGES)
     if field is not None:
         return f"{picture(field)} · {classes(fields)}"

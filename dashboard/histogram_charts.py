@@ -52,7 +52,7 @@ def ridgelines(
         ),
         detail=alt.Detail("epoch:O"),
     )
-    # Opaque, so that a ridge covers what is behind it; the white line parts ridges of one colour,
+    # Opaque, so that a ridge covers what is behind it; the white line parts ridges of one color,
     # on light and on dark ground.
     ridges = base.mark_area(
         interpolate="monotone",
@@ -73,7 +73,7 @@ def heatmap(
     height: int = HEIGHT,
     domain: Domain = None,
 ) -> alt.Chart:
-    """Epochs from left to right, values upwards; the stronger the colour, the larger the
+    """Epochs from left to right, values upwards; the stronger the color, the larger the
     share of that epoch.
     """
     spacing = _spacing(frame)
@@ -115,7 +115,7 @@ def run_overlay(
 ) -> alt.LayerChart:
     """One distribution of several runs.
 
-    `frame` has a column `run` with their names; `colors`: name → colour, in legend order.
+    `frame` has a column `run` with their names; `colors`: name → color, in legend order.
     """
     scale = alt.Scale(domain=list(colors), range=list(colors.values()))
     base = alt.Chart().encode(

@@ -1,4 +1,4 @@
-"""Colours with a fixed meaning, the same on every page, in light and dark."""
+"""Colors with a fixed meaning, the same on every page, in light and dark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORDS_ON_LIGHT, WORDS_ON_DARK = (
 )  # beside charts; contrast 4.5 and more on every background of the theme
 WAITING = "#C9CFD8"  # time in which nothing is computed
 
-# Work of a training step. Colour-blind safe, legible on light and dark; grey where no work is
+# Work of a training step. Color-blind safe, legible on light and dark; gray where no work is
 # known.
 WORK = {
     "forward": "#56B4E9",
@@ -25,7 +25,7 @@ WORK = {
     "unattributed": "#7C8798",
 }
 
-# Colour-blind safe, none of them the generator's or the discriminator's. A run keeps its index for
+# Color-blind safe, none of them the generator's or the discriminator's. A run keeps its index for
 # life.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
 ALIKE = {"#009E73", "#44AA99"}  # two greens that thin lines do not tell apart
@@ -34,13 +34,13 @@ ALIKE = {"#009E73", "#44AA99"}  # two greens that thin lines do not tell apart
 NETWORKS = (GENERATOR, DISCRIMINATOR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 LINES = RUNS  # of one chart, where its numbers are of no network: classes
 SIDES = {"real": REAL, "generated": GENERATOR}  # of what a number is about
-# For groups of runs: other colours than single runs have, so that a mean is not taken for a run. P.
+# For groups of runs: other colors than single runs have, so that a mean is not taken for a run. P.
 # Tol, "bright", without its blue, which is too near the generator's.
 GROUPS = ("#AA3377", "#228833", "#CCBB44", "#66CCEE", "#8C6D31", "#EE6677")
 
 
 def run_color(index: int) -> str:
-    """The colour of a run, from the index stored with it."""
+    """The color of a run, from the index stored with it."""
     return RUNS[index % len(RUNS)]
 
 
@@ -64,12 +64,12 @@ def _is_like_one_of(colors: list[str], color: str) -> bool:
 
 
 def group_color(index: int) -> str:
-    """The colour of the group at this place."""
+    """The color of the group at this place."""
     return GROUPS[index % len(GROUPS)]
 
 
 def repeated(colors: dict[str, str]) -> set[str]:
-    """The names whose colour a name before them has: where there are more runs than colours,
+    """The names whose color a name before them has: where there are more runs than colors,
     these are dashed or hollow.
     """
     first: dict[str, str] = {}

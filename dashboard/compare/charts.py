@@ -57,7 +57,7 @@ def run_curves(
 
     `frame`: as `queries.curves`, and a column `run` with their names.
 
-    `colors`: name → colour. What is measured once an epoch is not smoothed and has its points
+    `colors`: name → color. What is measured once an epoch is not smoothed and has its points
     drawn.
     """
     tooltip = [
@@ -150,7 +150,7 @@ def _y_title(title: str, log: bool) -> str:
 
 
 def color_of(field: str, colors: dict[str, str]) -> alt.Color:
-    """Name → colour.
+    """Name → color.
 
     The page has one legend for all charts, which wraps where there are many runs.
     """
@@ -193,7 +193,7 @@ def scatter(
     """A result of each run against its training seconds, the front of those that no other beats as
     a line.
 
-    `frame`: columns run, series (whose colour it has), seconds, text, and `value`; `front`: the
+    `frame`: columns run, series (whose color it has), seconds, text, and `value`; `front`: the
     same, fastest first.
     """
     x = alt.X(
@@ -216,7 +216,7 @@ def scatter(
 
 
 def _named(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
-    """Whether each run lies on the front, in words, and whether another series has its colour."""
+    """Whether each run lies on the front, in words, and whether another series has its color."""
     return frame.assign(
         on_front=frame["run"]
         .isin(front["run"])
@@ -226,7 +226,7 @@ def _named(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> 
 
 
 def _runs(colors: dict[str, str], result: Result) -> alt.Chart:
-    """A point of each run, hollow where another series has its colour."""
+    """A point of each run, hollow where another series has its color."""
     pick = alt.selection_point(name=PICK, fields=["run"])
     outline = alt.Scale(domain=list(colors), range=list(colors.values()))
     hollow = alt.when("datum.hollow").then(alt.value(0)).otherwise(alt.value(1))

@@ -36,7 +36,7 @@ def grouped(rows: list[RunRow], by: str) -> list[Series]:
     """The runs that agree in the option `by`, or with OVER_SEEDS in every option but the seed, as
     one curve each.
 
-    Groups come by the value of the option (numbers by size), and so do their colours, whatever the
+    Groups come by the value of the option (numbers by size), and so do their colors, whatever the
     order of the runs.
     """
     specs = {row.run_id: full_spec(row) for row in rows}

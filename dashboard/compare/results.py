@@ -95,7 +95,7 @@ SPREAD_HELP = (
 )
 NO_BEST = (
     "A low loss of one network is often a high loss of the other. D's scores say how hard the"
-    " images are for D. So no value of these is the best."
+    " images are for D. So there is no best value."
 )
 NO_QUALITY = "Nothing here measures how good the images are: compare the samples."
 

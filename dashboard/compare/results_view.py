@@ -22,7 +22,7 @@ from gan_runtime.base.options import Option
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.store.queries import RunRow
 
-PERCENT = "%.1f %%"
+PERCENT = "%.1f%%"
 JUDGED = {
     "score_gap": ("Score gap", compare_results.GAP_HELP, "%.3f"),
     "accuracy": ("D's accuracy", compare_results.ACCURACY_HELP, PERCENT),

@@ -154,7 +154,7 @@ def series(rows: list[RunRow], by: str) -> list[Series]:
 
 
 def legend(lines: list[Series], by: str) -> None:
-    """The colours of all charts of the page, once."""
+    """The colors of all charts of the page, once."""
     dashed = palette.repeated({line.name: line.color for line in lines})
     entries = "".join(
         f"<span>{_line(line, line.name in dashed)}{html.escape(line.name)}</span>" for line in lines

@@ -33,7 +33,7 @@ def against(
     low, high = _ends(pd.concat([rows["ratio"], marks["ratio"]]) if len(marks) else rows["ratio"])
     scale = alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
     axis = alt.Axis(
-        format="~r", values=_powers(low, high), labelExpr="format(datum.value, '~r') + ' ×'"
+        format="~r", values=_powers(low, high), labelExpr="format(datum.value, ',~r') + ' ×'"
     )
     x = alt.X("ratio:Q", title=f"Times {reference} (log)", scale=scale, axis=axis)
     y = alt.Y(

@@ -1,4 +1,4 @@
-"""Asking for an evaluation: a form from its options, greyed with the reason where it cannot
+"""Asking for an evaluation: a form from its options, grayed with the reason where it cannot
 be, and how far its job is.
 """
 

@@ -194,7 +194,7 @@ def descent(
     color: str,
     height: int = 380,
 ) -> alt.LayerChart:
-    """The path in the network's colour on a map whose grey is the stronger, the higher the loss.
+    """The path in the network's color on a map whose gray is the stronger, the higher the loss.
 
     `path`: see `named_path`.
     """

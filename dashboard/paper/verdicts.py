@@ -140,7 +140,7 @@ class Candidate:
 class Batches:
     """A study as its figures need it.
 
-    `first`: the runs of the first repeat; `colors`: variant → colour; `ranked`: all studies of its
+    `first`: the runs of the first repeat; `colors`: variant → color; `ranked`: all studies of its
     question.
     """
 

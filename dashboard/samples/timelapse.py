@@ -105,17 +105,17 @@ def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Imag
 
 
 def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
-    """With 256 colours, as GIF has: these exactly, and greys for the rest.
+    """With 256 colors, as GIF has: these exactly, and grays for the rest.
 
     Coloured grids get what Pillow chooses.
 
-    Left to choose by itself, Pillow spends nearly all colours on the greys of the grids and dulls
+    Left to choose by itself, Pillow spends nearly all colors on the grays of the grids and dulls
     those of the runs.
     """
     colors = [ImageColor.getrgb(color) for color in dict.fromkeys(exact)]
     pixels = np.asarray(canvas)
-    greys = MOST_COLORS - len(colors)
-    index_of_level = np.rint(np.arange(256) / 255 * (greys - 1)).astype(np.uint8) + len(colors)
+    grays = MOST_COLORS - len(colors)
+    index_of_level = np.rint(np.arange(256) / 255 * (grays - 1)).astype(np.uint8) + len(colors)
     indices = index_of_level[pixels[..., 0]]
     tinted = (pixels[..., 0] != pixels[..., 1]) | (
         pixels[..., 0] != pixels[..., 2]
@@ -132,7 +132,7 @@ def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
         own[place] = index
     indices[tinted] = own
     reduced = Image.fromarray(indices, mode="P")
-    levels = np.rint(np.linspace(0, 255, greys)).astype(int)
+    levels = np.rint(np.linspace(0, 255, grays)).astype(int)
     reduced.putpalette(
         [*(level for color in colors for level in color), *np.repeat(levels, 3).tolist()]
     )

@@ -69,7 +69,7 @@ MEASURES = {
     ),
     "spread_ratio": Measure(
         "Spread of images",
-        "real ones = 1",
+        "real images = 1",
         ".2f",
         help=(
             "Spread of the generated images divided by that of the real ones. Near 0: all images"

@@ -24,7 +24,7 @@ def pay_back(
     """Seconds of compiling and training over the steps, a line a variant; a dot where one has
     caught up with the first.
 
-    `colors`: variant → colour, in legend order. The lines go as far as `steps`, or a little beyond
+    `colors`: variant → color, in legend order. The lines go as far as `steps`, or a little beyond
     the last dot.
     """
     first, *others = costs

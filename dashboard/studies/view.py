@@ -193,7 +193,7 @@ def _colors(results: pd.DataFrame) -> dict[str, str]:
 
 
 def _numbers(results: pd.DataFrame, runs: list[RunRow], by_chance: bool) -> None:
-    st.header("Means and how sure they are")
+    st.header("Means with 95% intervals")
     tables.show(
         study_words.table(results), hide_index=True, key="study.table", column_config=_help(results)
     )

@@ -31,7 +31,7 @@ from gan_runtime.studies.statistics import (
     repeats_needed,
 )
 
-CUT_OFF = "A grey bar in a chart is the 95% interval of one variant, cut off far beyond the runs."
+CUT_OFF = "A gray bar in a chart is the 95% interval of one variant, cut off far beyond the runs."
 UNCORRECTED = (
     "Nothing is corrected across measures, studies or figures: without any effect, about"
     f" {round(20 * (1.0 - LEVEL))} of 20 is “clear” by chance."
@@ -75,7 +75,7 @@ def sentences(results: pd.DataFrame) -> list[str]:
 
 
 def outcome(results: pd.DataFrame, measure: str) -> str:
-    """**Spread of images** (real ones = 1): batch 64 0.60; batch 512 0.41 (clear). Empty before a
+    """**Spread of images** (real images = 1): batch 64 0.60; batch 512 0.41 (clear). Empty before a
     run has measured it.
     """
     column, compared = measure_of(measure, results), effects(results, measure)

@@ -65,7 +65,7 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
     app = show("data")
     assert not app.exception
     assert "**Digits (embedded)**" in said(app)
-    assert "1,797 pictures · 28 × 28 grey · 10 classes: 0, 1, 2, 3, 4, 5 …" in said(app)
+    assert "1,797 pictures · 28 × 28 gray · 10 classes: 0, 1, 2, 3, 4, 5 …" in said(app)
     assert app.button(key="data.download.mnist").label == "Download"
     assert "A preview appears here as soon as there are pictures" in said(app)
 

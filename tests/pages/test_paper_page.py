@@ -93,8 +93,8 @@ def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(sho
     assert "The two sentences contradict each other" in text
     assert (
         "**Not judged:** batch 512 takes 25% less time per epoch than batch 64 (× 0.75, 0.75 to"
-        " 0.75: clear); the paper has × 0.21, outside 0.75 to 0.75. A likely reason: a CPU is busy"
-        " with one small batch already" in text
+        " 0.75: clear); the paper has × 0.21, outside 0.75 to 0.75. A likely reason: one small"
+        " batch already keeps a CPU busy" in text
     )
     assert (
         "**Not judged:** mean times of the epochs after the first: batch 64 4 s, batch 512 3 s"

@@ -108,10 +108,10 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
     assert list(table["Loss G (nats)"]) == ["3.000 (3.000 to 3.000)"] * 2
     assert "This study is not done" not in text
     assert [chart["title"] for chart in charts(app)] == [
-        "Spread of images (real ones = 1)",
+        "Spread of images (real images = 1)",
         "Time per epoch (s)",
     ]
-    assert text.index("**Spread of images** (real ones = 1): batch 64") < text.index(
+    assert text.index("**Spread of images** (real images = 1): batch 64") < text.index(
         "**batch 128** takes"
     )
 
@@ -121,7 +121,7 @@ def test_the_first_render_draws_one_chart_as_html(show: Show) -> None:
     app = show("studies", whole=False, study="study-0001")
     assert (charts(app), len(app.dataframe)) == ([], 0)
     [sketch] = [item.proto.body for item in app.get("html") if "class='sketch'" in item.proto.body]
-    assert "<h6>Spread of images (real ones = 1)</h6>" in sketch
+    assert "<h6>Spread of images (real images = 1)</h6>" in sketch
     assert sketch.count("class='dot'") == 6, "a dot of each run"
     app.run()
     assert len(charts(app)) == 2

@@ -146,7 +146,7 @@ def _ground(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
 
 
 def _write(pixels: Bytes, text: str, corner: tuple[int, int]) -> None:
-    """A line of text in the greys of the palette; what is too long is cut off.
+    """A line of text in the grays of the palette; what is too long is cut off.
 
     `corner`: left and top.
     """
@@ -156,7 +156,7 @@ def _write(pixels: Bytes, text: str, corner: tuple[int, int]) -> None:
     ImageDraw.Draw(ink).text(
         (0, 0), text, fill=255, font=ImageFont.load_default(size=LETTER), anchor="la"
     )
-    greys = np.asarray(ink).astype(np.float32) * ((flow_panels.GREYS - 1) / 255.0)
-    letters: NDArray[np.bool_] = greys >= 0.5
+    grays = np.asarray(ink).astype(np.float32) * ((flow_panels.GREYS - 1) / 255.0)
+    letters: NDArray[np.bool_] = grays >= 0.5
     line = pixels[top : top + LINE, left:]
-    line[letters] = flow_panels.OF_WHITE + np.rint(greys[letters]).astype(np.uint8)
+    line[letters] = flow_panels.OF_WHITE + np.rint(grays[letters]).astype(np.uint8)

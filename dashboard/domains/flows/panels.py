@@ -70,7 +70,7 @@ def _between(anchors: tuple[str, ...], levels: int) -> NDArray[np.float64]:
 
 
 def _palette() -> Bytes:
-    """(256, 3): the scale with a sign, the other one, the obstacle, and greys from white to
+    """(256, 3): the scale with a sign, the other one, the obstacle, and grays from white to
     ink; the rest is black.
     """
     parts = [
