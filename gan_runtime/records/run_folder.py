@@ -264,7 +264,7 @@ def latest_status(run: RunDir) -> StatusChange:
     newest = max(_changes(run), key=lambda change: change[0], default=None)
     if newest is None:
         raise RunStateError(
-            f"run {run.run_id} cannot be read: its journals contain no state. Delete the run."
+            f"run {run.run_id} cannot be read, as its journals contain no state: delete the run."
         )
     return newest[1]
 

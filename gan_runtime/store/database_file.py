@@ -207,7 +207,7 @@ def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> 
     if version > SCHEMA_VERSION:
         raise StoreNewerError(
             f"{path} has schema version {version} of a newer program; this version writes"
-            f" {SCHEMA_VERSION}. Use the newer program, or run `{command_line()} rebuild`, which"
+            f" {SCHEMA_VERSION}: use the newer program, or run `{command_line()} rebuild`, which"
             " renames the file and builds a new one from the journals."
         )
     if version < SCHEMA_VERSION:

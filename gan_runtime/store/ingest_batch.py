@@ -55,7 +55,7 @@ def reason_of(error: Exception) -> str:
     first = (str(error).splitlines() or [""])[0][:200]
     if may_be_of_one_run(error):
         return (
-            f"it cannot be stored ({type(error).__name__}: {first}). The next try is within a"
+            f"it cannot be stored ({type(error).__name__}: {first}), and the next try is within a"
             " minute: free some memory, or delete the run"
         )
     return f"it cannot be stored ({type(error).__name__}: {first})"

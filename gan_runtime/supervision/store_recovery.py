@@ -64,7 +64,7 @@ def quarantine(database: Path, kind: StoreKind) -> Path:
     except OSError as error:
         raise HomeError(
             f"{database} cannot be used, nor renamed to {target.name} ({error.strerror}): rename or"
-            " delete it, or change the permissions of its folder. The journals of all runs are"
+            " delete it, or change the permissions of its folder; the journals of all runs are"
             " intact."
         ) from None
     _forget_oldest(database)
@@ -199,8 +199,8 @@ class StoreRecovery:
         if len(self._reopened_s) >= MOST_IN_AN_HOUR and now - self._reopened_s[-1] < PAUSE_SECONDS:
             raise StoreError(
                 f"{database} was reopened {len(self._reopened_s)} times within an hour ({why}),"
-                f" though its file is readable. The next try is within {PAUSE_SECONDS:.0f} s; check"
-                " the log."
+                f" though its file is readable: check the log; the next try is within"
+                f" {PAUSE_SECONDS:.0f} s."
             )
 
     def count_runs(self, store: Store) -> None:

@@ -153,7 +153,7 @@ def test_what_cannot_be_set_aside_is_one_sentence_and_nothing_is_changed(
         with pytest.raises(HomeError) as refused:
             Runtime.open(home)
     assert "cannot be used, nor renamed to results.duckdb.damaged-" in str(refused.value)
-    assert str(refused.value).endswith("The journals of all runs are intact.")
+    assert str(refused.value).endswith("the journals of all runs are intact.")
     assert home.database.read_bytes() == b"not a database" * 1_000
     home.database.unlink()
     home.database.symlink_to(home.path / "elsewhere" / "missing")

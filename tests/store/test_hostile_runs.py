@@ -172,7 +172,7 @@ def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) 
     assert queries.set_aside(ingest.store_of(home)) == {bad.run_id: "its journals contain no state"}
     with pytest.raises(
         RunStateError,
-        match=r"run quick-0002 cannot be read: its journals contain no state\.",
+        match="run quick-0002 cannot be read, as its journals contain no state",
     ):
         ask_of(bad).stop(bad.run_id)
 
@@ -259,7 +259,7 @@ def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     assert name == large.run_id
     assert reason.startswith("it cannot be stored (OutOfMemoryException: ")
     assert reason.endswith(
-        "). The next try is within a minute: free some memory, or delete the run"
+        "), and the next try is within a minute: free some memory, or delete the run"
     )
     later = new_run("quick-0002", seconds=2)
     ingestor.catch_up()

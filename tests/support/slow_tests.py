@@ -13,7 +13,7 @@ COMPILES = "JAX compiles a program for several devices, once on each machine"
 TRACES = "TensorFlow builds and traces an engine for each side of the comparison"
 
 REASONS: dict[str, str] = {
-    "tests/store/test_runs_of_before.py::"
+    "tests/store/test_earlier_journals.py::"
     "test_the_example_bundles_open_with_every_option_that_their_files_give": (
         "whole example bundles are taken in, 3 to 8 MB"
     ),
