@@ -35,7 +35,6 @@ STILL: dict[str, int] = {
     "dashboard/runs/columns.py": 1,
     "dashboard/runs/view.py": 8,
     "dashboard/studies/view.py": 1,
-    "dashboard/studies/words.py": 1,
     "dashboard/tpu/view.py": 3,
     "dashboard/tpu/words.py": 3,
     "dashboard/widgets.py": 3,
