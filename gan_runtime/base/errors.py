@@ -108,9 +108,9 @@ class HomeError(GanRuntimeError):
     def not_written(cls, path: Path, error: OSError) -> HomeError:
         """The sentence for a file that the system refused to write."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return cls(f"the disk of {path} is full: free space on it. Unsaved data was lost.")
+            return cls(f"the disk of {path} is full: free space on it; unsaved data was lost.")
         return cls(
-            f"{path} cannot be written ({error.strerror or error}): check the disk. Unsaved data"
+            f"{path} cannot be written ({error.strerror or error}): check the disk; unsaved data"
             " was lost."
         )
 

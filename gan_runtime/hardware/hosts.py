@@ -82,8 +82,8 @@ class Host(BaseModel):
         if not device.available:
             usable = ", ".join(name for name in ACCELERATORS if self.devices[name].available)
             raise AcceleratorError(
-                f"{RunSpec.named('accelerator')} is {kind}, but {device.reason.removesuffix('.')}."
-                f" On this host use {usable}."
+                f"{RunSpec.named('accelerator')} is {kind}, but {device.reason.removesuffix('.')};"
+                f" on this host use {usable}."
             )
         if not self._reached(kind, spec.engine):
             other = ", or accelerator=cpu" if kind != "cpu" else ""

@@ -131,7 +131,7 @@ def test_a_disk_that_runs_full_is_named_by_its_folder(
     before = contents(Home(trained))
     monkeypatch.setattr(Ingestor, "catch_up", full)
     monkeypatch.setattr(Ingestor, "catch_up_run", full)
-    sentence = "the disk of {} is full: free space on it. Unsaved data was lost."
+    sentence = "the disk of {} is full: free space on it; unsaved data was lost."
     assert refused(command("rebuild", home=trained)) == sentence.format(trained)
     assert refused(command("runs", home=trained)) == sentence.format(tempfile.gettempdir())
     assert contents(Home(trained)) == before

@@ -194,7 +194,7 @@ def test_an_absent_accelerator_is_refused(
     assert (
         sentence
         == f"accelerator is {accelerator}, but this host has no {accelerator.upper()}; on this host"
-        " you can use cpu."
+        " use cpu."
     )
     assert not place.exists()
 

@@ -1,4 +1,4 @@
-"""What IDX files are called, and pictures to put into them."""
+"""File names of IDX files, and images to write into them."""
 
 from __future__ import annotations
 

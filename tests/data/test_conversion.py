@@ -1,6 +1,4 @@
-"""One picture file becomes one row: turned, laid on its ground, cut or fitted, of the asked
-size.
-"""
+"""One image file becomes one row: upright, on its background, cropped or fitted, resized."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ def test_grey_is_the_luminance() -> None:
     assert set(made.ravel()) == {round(0.299 * 200 + 0.587 * 100 + 0.114 * 50)}
 
 
-def test_grey_pictures_become_rgb_where_rgb_is_asked_for() -> None:
+def test_grey_images_become_rgb_where_rgb_is_asked_for() -> None:
     assert set(row(encoded((77,))).ravel()) == {77}
 
 
@@ -65,7 +63,7 @@ def test_the_middle_square_is_cut_out() -> None:
     assert (made[:, 1:31, 1] > 200).all()
 
 
-def test_a_fitted_picture_is_whole_between_two_bars_of_the_ground() -> None:
+def test_a_fitted_image_is_whole_between_two_bars_of_the_ground() -> None:
     made = row(halves(RED, GREEN), WHOLE)
     assert (made[:8] == 255).all()
     assert (made[24:] == 255).all()
@@ -73,7 +71,7 @@ def test_a_fitted_picture_is_whole_between_two_bars_of_the_ground() -> None:
     assert (made[11:21, 21:29] == GREEN).all()
 
 
-def test_a_picture_is_turned_as_its_exif_says() -> None:
+def test_an_image_is_turned_as_its_exif_says() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was held upright: turn it a quarter clockwise
     made = row(halves(RED, GREEN, exif=exif), Target(32, 3, 0, False))
@@ -115,7 +113,7 @@ def test_print_colors_become_rgb() -> None:
 
 
 @pytest.mark.parametrize("form", ["PNG", "WEBP"])
-def test_of_an_animation_the_first_picture_is_taken(form: str) -> None:
+def test_of_an_animation_the_first_image_is_taken(form: str) -> None:
     kept = io.BytesIO()
     first, second = (Image.new("RGB", (40, 40), color) for color in (RED, BLUE))
     first.save(kept, form, save_all=True, append_images=[second])
@@ -133,7 +131,7 @@ def test_a_large_jpeg_keeps_its_place_though_it_is_decoded_small() -> None:
     assert abs(made[:, 17:] - BLUE).max() < 12
 
 
-def test_a_picture_smaller_than_asked_for_is_not_enlarged() -> None:
+def test_an_image_smaller_than_asked_for_is_not_enlarged() -> None:
     assert refused(encoded(size=(31, 90))) == (
         "too small",
         "it has 31 × 90 pixels, fewer than 32 × 32",
@@ -157,7 +155,7 @@ def test_a_file_that_is_cut_off_is_damaged(form: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", encoded(form="GIF"), encoded(form="BMP")])
-def test_other_files_are_no_pictures(content: bytes) -> None:
+def test_other_files_are_no_images(content: bytes) -> None:
     assert refused(content) == ("no image", "it is no JPEG, PNG or WebP image")
 
 

@@ -39,7 +39,7 @@ def prepare(run: Run, pack: Pack) -> Run:
     )
 
 
-def test_pictures_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, home: Home) -> None:
+def test_images_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, home: Home) -> None:
     made = prepare()
     assert (made.exit_code, made.stderr) == (0, "")
     [job] = job_queue.snapshots(home)

@@ -1,6 +1,4 @@
-"""The pixels decide whether a picture can be used: odd metadata is left aside, colors become
-sRGB, and 16 bits are scaled by their brightest.
-"""
+"""Pixels decide whether an image is usable: bad metadata is ignored, colors become sRGB."""
 
 from __future__ import annotations
 
@@ -80,7 +78,7 @@ def test_an_odd_orientation_turns_nothing(odd: bytes) -> None:
     assert row.changes == ()
 
 
-def test_a_picture_is_turned_and_the_summary_counts_it() -> None:
+def test_an_image_is_turned_and_the_summary_counts_it() -> None:
     row = made(JPEG[:2] + exif(3, 1, b"\0\6") + JPEG[2:])
     assert row.changes == ("turned by EXIF",)
     assert (row.pixels == np.rot90(made(JPEG).pixels, -1)).all()
@@ -162,7 +160,7 @@ def test_colors_become_srgb_by_their_profile(
     assert abs(expected - (180, 120, 60)).max() > 10.0
 
 
-def test_grey_pictures_have_profiles_too() -> None:
+def test_grey_images_have_profiles_too() -> None:
     profile = icc_profiles.of_grey(1.0)  # light, not levels
     row = made(encoded((55,), icc_profile=profile), Target(32, 1, 0, True))
     assert set(row.pixels.ravel()) == {128}  # 55 of 255 is 0.216 of the light, the middle of sRGB
@@ -235,7 +233,7 @@ def surveyed(spread: Pack) -> Callable[..., Survey]:
     ("brightest", "bits", "white"),
     [(900, 10, 1_023), (2_600, 12, 4_095), (9_000, 14, 16_383), (20, 8, 255)],
 )
-def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_pictures(
+def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_images(
     surveyed: Callable[..., Survey], brightest: int, bits: int, white: int
 ) -> None:
     seen = surveyed(
@@ -256,7 +254,7 @@ def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_pictures(
     )
 
 
-def test_a_dark_picture_among_bright_ones_stays_dark(surveyed: Callable[..., Survey]) -> None:
+def test_a_dark_image_among_bright_ones_stays_dark(surveyed: Callable[..., Survey]) -> None:
     seen = surveyed({"dark.png": deep(2_570), "light.png": deep(0, first=65_535)})
     assert sorted(int(row[20, 20, 0]) for row in seen.grid) == [0, 10]
     assert seen.summary.converted["16 bits to 8"] == 2

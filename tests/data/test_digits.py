@@ -53,7 +53,7 @@ def test_digits_are_at_hand_without_reading_anything() -> None:
     assert (known.ready, known.images) == (True, catalog.DATASETS["digits"].rows)
 
 
-def test_digits_know_which_digit_each_picture_is() -> None:
+def test_digits_know_which_digit_each_image_is() -> None:
     data = builtin_sets.load_digits()
     assert np.array_equal(data.resident["labels"], sklearn.datasets.load_digits().target)
     assert data.fields["labels"].classes == tuple("0123456789")

@@ -73,7 +73,7 @@ def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
     assert not home.run_dirs()
 
 
-def test_stacked_digits_do_not_fit_networks_for_grey_pictures() -> None:
+def test_stacked_digits_do_not_fit_networks_for_grey_images() -> None:
     spec = RunSpec.parse({"dataset": "stacked_digits"})
     assert "its images are 28 × 28 × 3, but 28 × 28 × 1 is needed" in sentence(
         lambda: loading.check(spec)
@@ -94,9 +94,9 @@ def test_the_workloads_for_a_set_are_those_that_read_it_as_they_come() -> None:
     assert "pix2pix" not in loading.workloads_for(pair_fields(8, 8))
 
 
-def test_a_set_that_is_not_there_is_refused_with_those_that_are(home: Home, host: Host) -> None:
+def test_a_set_that_is_not_there_is_refused_with_the_list_of_sets(home: Home, host: Host) -> None:
     said = sentence(lambda: ask(home, host).submit(photos()))
-    assert said.startswith("no data set is called 'photos', there are digits")
+    assert said.startswith("there is no data set 'photos', only digits")
 
 
 def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(
@@ -107,7 +107,7 @@ def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(
     assert "but photos has only 8 images" in said
 
 
-def test_labels_where_none_are_is_told() -> None:
+def test_labels_where_none_are_is_reported() -> None:
     offered = {IMAGES: pictures(28, 28, 1)}
     advice = "use an unconditional workload"
     said = sentence(

@@ -62,7 +62,7 @@ def test_nothing_outside_of_it_can_be_chosen(root: Path, given: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["none.zip", "x" * 300, "a\0b"])
-def test_what_is_not_there_is_told(root: Path, given: str) -> None:
+def test_what_is_not_there_is_reported(root: Path, given: str) -> None:
     assert sentence(given).startswith(f"{root} has no '")
     assert sentence(given).endswith(f": put the files below {root}, or upload them in the browser.")
 

@@ -1,6 +1,4 @@
-"""What is wrong with an IDX file or a folder of them: told with its path, before a run is
-queued.
-"""
+"""Errors of IDX files and of their folder name the path, before a run is queued."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx
     ids=["floats", "integers", "labels", "zip", "bzip2", "web page", "empty"],
 )
 @pytest.mark.parametrize("name", [TRAIN, TRAIN + ".gz"])
-def test_a_file_of_another_kind_is_called_what_it_is(
+def test_a_file_of_another_kind_is_named(
     folder: Path, name: str, content: bytes, sentence: str
 ) -> None:
     (folder / name).write_bytes(content)

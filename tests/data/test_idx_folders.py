@@ -56,7 +56,7 @@ def test_files_directly_in_the_folder_count_as_mnist_not_as_fashion(
         loading.availability("fashion_mnist")
 
 
-def test_files_in_a_folder_called_fashion_count_as_fashion_only(
+def test_files_in_a_folder_named_fashion_count_as_fashion_only(
     tmp_path: Path, write_idx: WriteIdx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "Fashion-MNIST"
@@ -75,7 +75,7 @@ def test_a_folder_of_its_own_name_wins(folder: Path, write_idx: WriteIdx, own: s
     assert loading.availability("mnist").images == 3
 
 
-def test_label_files_beside_the_images_give_labels(folder: Path, write_idx: WriteIdx) -> None:
+def test_label_files_next_to_the_images_give_labels(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TRAIN, pictures(3))
     write_idx(folder / (TRAIN_LABELS + ".gz"), np.array([9, 0, 4]))
     data = loading.load("mnist")
@@ -96,7 +96,7 @@ def test_the_test_images_are_held_out(folder: Path, write_idx: WriteIdx) -> None
     assert np.array_equal(data.read_held_out(9)["images"][..., 0], pictures(5)[3:])
 
 
-def test_test_images_without_the_labels_that_the_others_have_are_left_out(
+def test_test_images_without_the_labels_that_the_others_have_are_skipped(
     folder: Path, write_idx: WriteIdx
 ) -> None:
     write_idx(folder / TRAIN, pictures(3))

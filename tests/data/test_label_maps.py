@@ -1,6 +1,4 @@
-"""Pairs of a label map and a photo: resizing keeps the colors of a map where it is told to,
-and warns where it mixes them.
-"""
+"""Pairs of a label map and a photo: resizing mixes no colors of a map where the options say so."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
     )
 
 
-def test_pictures_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: Pack) -> None:
+def test_images_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: Pack) -> None:
     plain = [encoded_image(Image.new("RGB", (71, 71), color)) for color in (RED, GREEN)]
     seen = preparations.survey(
         PreparationRequest(

@@ -185,7 +185,7 @@ def test_a_small_set_lies_in_memory_and_a_large_one_is_streamed(home: Home) -> N
     assert prepared.open_set(home, "showers", resident_bytes=159).resident is None
 
 
-def test_a_run_is_told_the_content_of_its_data(home: Home) -> None:
+def test_a_run_gets_the_content_of_its_data(home: Home) -> None:
     stored(home)
     assert loading.load("showers", home).origin == "showers.h5, content 0123456789abcdef"
     assert loading.availability("showers", home).images == 8
@@ -215,7 +215,7 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
     assert "is no manifest" in sentence(loading.load, "torn", home)
 
 
-def test_a_set_that_may_not_be_read_is_known_with_the_reason(home: Home) -> None:
+def test_a_set_that_is_unreadable_is_known_with_the_reason(home: Home) -> None:
     stored(home)
     denied = "cannot be read (Permission denied): give this user read permission."
     with without_rights(prepared.folder(home, "showers")):
@@ -228,7 +228,7 @@ def test_a_set_that_may_not_be_read_is_known_with_the_reason(home: Home) -> None
     assert "data" not in loading.data_sets(home)
 
 
-def test_an_unknown_set_is_told_with_those_that_there_are(home: Home) -> None:
+def test_an_unknown_set_is_refused_with_the_list_of_sets(home: Home) -> None:
     stored(home)
     assert (
         sentence(loading.load, "shower", home)

@@ -50,7 +50,7 @@ def test_a_disk_that_is_full_leaves_nothing(home: Home, pack: Pack, files_end_at
     assert not list(home.data.iterdir())
 
 
-def test_a_disk_with_too_little_space_is_told_before_anything_is_written(
+def test_a_disk_with_too_little_space_is_reported_before_anything_is_written(
     home: Home, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
@@ -59,7 +59,7 @@ def test_a_disk_with_too_little_space_is_told_before_anything_is_written(
     assert not list(home.data.iterdir())
 
 
-def test_the_same_pictures_with_the_same_options_are_not_prepared_twice(
+def test_the_same_images_with_the_same_options_are_not_prepared_twice(
     home: Home, pack: Pack
 ) -> None:
     source = pack(TWO_CLASSES)
@@ -96,7 +96,7 @@ def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack)
     assert loading.load("photos", home).rows == 10
 
 
-def test_wrong_options_are_told_all_at_once(pack: Pack) -> None:
+def test_wrong_options_are_reported_all_at_once(pack: Pack) -> None:
     wrong = PreparationRequest(
         "pictures",
         "photos",
@@ -116,7 +116,7 @@ def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
     )
 
 
-def test_what_is_missing_or_one_too_many_is_told(tmp_path: Path) -> None:
+def test_what_is_missing_or_one_too_many_is_reported(tmp_path: Path) -> None:
     assert (
         sentence(PreparationRequest("digits").check)
         == "'digits' is no preparation: use one of pictures, picture_pairs, showers, showers_tiny,"

@@ -1,4 +1,4 @@
-"""The summary of a preparation: what a person checks at a glance before training."""
+"""The summary of a preparation: what a user checks before training."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread:
     assert (np.asarray(picture) == GREEN).all(axis=-1).sum() == 6 * 64 * 32
 
 
-def test_pairs_of_large_pictures_are_drawn_smaller() -> None:
+def test_pairs_of_large_images_are_drawn_smaller() -> None:
     drawn = Image.open(io.BytesIO(prepared.png_of_pairs(np.zeros((3, 512, 1024, 3), np.uint8))))
     assert drawn.width == prepared.WIDEST_PAIRS
 
 
-def test_what_was_left_out_is_a_sentence_with_names_of_each_kind() -> None:
+def test_what_was_skipped_is_a_sentence_with_names_of_each_kind() -> None:
     skips = [
         Skip(name=f"{letter}.png", kind="too small", reason="it is small") for letter in "abcd"
     ]

@@ -32,7 +32,7 @@ def refuse(path: Path, most_members: int = WANTED) -> None:
 
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("told", [500_000, 1])
-def test_a_list_of_too_many_members_is_refused_whatever_its_end_tells(
+def test_a_list_of_too_many_members_is_refused_despite_a_false_count(
     tmp_path: Path, told: int
 ) -> None:
     refuse(crowded(tmp_path / "photos.zip", 500_000, told))
@@ -60,7 +60,7 @@ def test_a_member_may_hold_what_a_list_looks_like(pack: Pack) -> None:
         assert len(bundle.open("zips.png").read()) == 4_000
 
 
-def test_a_zip_of_pictures_with_too_many_members_gets_one_sentence(
+def test_a_zip_of_images_with_too_many_members_gets_one_sentence(
     pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(image_files, "MAX_MEMBERS", 2)

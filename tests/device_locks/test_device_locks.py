@@ -125,7 +125,7 @@ def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
         assert abs((seen.since - journal.now()).total_seconds()) < 60
 
 
-def test_what_a_killed_training_said_of_itself_keeps_nobody_out() -> None:
+def test_what_a_killed_training_said_of_itself_excludes_nobody() -> None:
     locks.write_holder("cpu", Holder(run_id="quick-0001", pid=1, since=datetime(2026, 1, 1)))
     assert device_locks.occupant("cpu") is None
     (locks.folder() / f"cpu.{os.geteuid()}.json").write_text("no JSON", encoding="utf-8")
@@ -136,7 +136,7 @@ def test_what_a_killed_training_said_of_itself_keeps_nobody_out() -> None:
         assert seen.run_id == "quick-0002"
 
 
-def test_a_lock_whose_file_was_removed_is_taken_anew() -> None:
+def test_a_lock_whose_file_was_removed_is_taken_again() -> None:
     with device_locks.claim([host_devices.CPU], 1, Holder()):
         (locks.folder() / "cpu.lock").unlink()
         number = locks.take("cpu")

@@ -158,7 +158,7 @@ def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
     assert not any(locks.is_taken(key) for key in first.locks)
 
 
-def test_who_cannot_tell_gpus_apart_takes_none_while_somebody_has_one_who_can() -> None:
+def test_who_cannot_tell_gpus_apart_takes_none_while_someone_else_has_one_who_can() -> None:
     [named] = host_devices.read_gpus("0, GPU-aaaa, NVIDIA A100")
     with (
         device_locks.claim([named], 1, Holder()),

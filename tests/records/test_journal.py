@@ -153,7 +153,7 @@ def test_a_full_disk_is_told_in_a_sentence() -> None:
         journal.append(Path("/dev/full"), 1, phase(1))
     assert (
         str(refused.value)
-        == "the disk of /dev/full is full: free space on it. Unsaved data was lost."
+        == "the disk of /dev/full is full: free space on it; unsaved data was lost."
     )
 
 

@@ -22,7 +22,7 @@ OTHER_WORK = {
 }
 
 
-def test_settings_of_frameworks_are_left_out_and_all_else_stays() -> None:
+def test_settings_of_frameworks_are_skipped_and_all_else_stays() -> None:
     kept = framework_settings.clean_environment(OTHER_WORK)
     assert sorted(kept) == [
         "CUDA_VISIBLE_DEVICES",

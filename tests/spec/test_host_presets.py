@@ -40,7 +40,9 @@ def cpu_info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
     return (tmp_path / "cpuinfo").write_text
 
 
-def test_flags_that_matter_for_arithmetic_are_told_of_the_first_processor(cpu_info: Says) -> None:
+def test_flags_that_matter_for_arithmetic_are_reported_of_the_first_processor(
+    cpu_info: Says,
+) -> None:
     cpu_info(TWO_CORES)
     assert machine.cpu_flags() == ["amx_bf16", "avx2", "avx512_bf16", "avx512f", "sse4_2"]
     assert machine.cpu_model() == "Some CPU"
@@ -52,7 +54,7 @@ def test_flags_that_matter_for_arithmetic_are_told_of_the_first_processor(cpu_in
 
 
 @pytest.mark.usefixtures("cpu_info")
-def test_a_system_that_tells_nothing_of_its_processor_counts_as_one_without_bfloat16() -> None:
+def test_a_system_that_says_nothing_of_its_processor_counts_as_one_without_bfloat16() -> None:
     assert machine.cpu_flags() == []
     assert machine.cpu_model()
     assert machine.is_slow_in_bfloat16()

@@ -335,7 +335,7 @@ def test_a_file_that_cannot_be_understood_stops_the_start(
 
 
 @pytest.mark.usefixtures("secrets_file")
-def test_a_file_that_somebody_has_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "is_manually_set", lambda name: name == "secrets.files")
     assert (
         sign_in.ways().trouble

@@ -1,6 +1,4 @@
-"""Folders and zip files of pictures: what is read, what is left out, and what is refused as a
-whole.
-"""
+"""Folders and zip files of images: what is read, what is skipped, and what is refused."""
 
 from __future__ import annotations
 
@@ -143,7 +141,7 @@ def test_a_member_that_holds_more_than_its_header_promises_is_read_no_further(pa
         source.open("a.png").read()
 
 
-def test_the_second_file_of_a_name_is_told(pack: Pack) -> None:
+def test_the_second_file_of_a_name_is_reported(pack: Pack) -> None:
     path = pack({"a.png": b"1"})
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as bundle:
         bundle.writestr("a.png", b"2")
@@ -152,7 +150,7 @@ def test_the_second_file_of_a_name_is_told(pack: Pack) -> None:
         assert [(skip.name, skip.kind) for skip in source.skipped] == [("a.png", "twice")]
 
 
-def test_links_and_pipes_of_a_folder_are_left_out_by_name(spread: Pack, tmp_path: Path) -> None:
+def test_links_and_pipes_of_a_folder_are_skipped_by_name(spread: Pack, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "secret.png").write_bytes(encoded())
     root = spread(
@@ -209,7 +207,7 @@ def test_the_content_is_known_by_names_and_bytes(way: str, request: pytest.Fixtu
     assert content({"a.png": b"1", "c.png": b"2"}, "other name") != first
 
 
-def test_what_may_not_be_read_is_left_out_by_name_with_the_reason(spread: Pack) -> None:
+def test_what_is_unreadable_is_skipped_by_name_with_the_reason(spread: Pack) -> None:
     root = spread(
         {
             "ants/1.png": encoded(),
@@ -228,7 +226,7 @@ def test_what_may_not_be_read_is_left_out_by_name_with_the_reason(spread: Pack) 
     assert seen.summary.counts == {"ants": 1, "cows": 1}
 
 
-def test_a_source_that_may_not_be_read_says_so(
+def test_a_source_that_is_unreadable_says_so(
     spread: Pack, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, bundle = spread({"1.png": encoded()}), pack({"1.png": encoded()})
@@ -272,7 +270,7 @@ def test_folders_may_be_nested_deeper_than_python_calls(deep: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
-def test_contents_say_what_a_picture_is(way: str, request: pytest.FixtureRequest) -> None:
+def test_contents_say_what_an_image_is(way: str, request: pytest.FixtureRequest) -> None:
     files = {
         "a.jfif": encoded(form="JPEG"),
         "b": encoded(form="WEBP"),

@@ -126,7 +126,7 @@ def test_folders_of_splits_are_taken_out_before_the_classes(
     assert found(names) == expected
 
 
-def test_class_folders_called_like_a_split_among_others_have_to_be_decided() -> None:
+def test_class_folders_named_like_a_split_among_others_have_to_be_decided() -> None:
     names = ["vehicles/bus/1.png", "vehicles/Train/2.png"]
     assert (
         sentence(names)
@@ -178,7 +178,7 @@ def test_a_set_with_nothing_to_train_on_is_refused() -> None:
     )
 
 
-def test_a_picture_next_to_the_folders_of_splits_is_left_out() -> None:
+def test_an_image_next_to_the_folders_of_splits_is_skipped() -> None:
     placed = places(["set/train/1.png", "set/test/2.png", "set/cover.png"], "auto")
     assert list(placed.of) == ["set/train/1.png", "set/test/2.png"]
     assert [(skip.name, skip.kind, skip.reason) for skip in placed.skipped] == [

@@ -41,7 +41,7 @@ def test_the_first_rows_are_a_mix_of_all_classes_and_the_same_each_time(spread: 
     )
 
 
-def test_pictures_without_sub_folders_have_no_labels(home: Home, spread: Pack) -> None:
+def test_images_without_sub_folders_have_no_labels(home: Home, spread: Pack) -> None:
     preparations.prepare(
         home,
         asked(spread({"top/1.png": encoded(), "top/2.png": encoded(), "readme.txt": b"x"})),
@@ -51,7 +51,7 @@ def test_pictures_without_sub_folders_have_no_labels(home: Home, spread: Pack) -
     assert loading.availability("photos", home).images == 2
 
 
-def test_labels_are_left_out_on_request(home: Home, spread: Pack) -> None:
+def test_labels_are_skipped_on_request(home: Home, spread: Pack) -> None:
     preparations.prepare(home, asked(spread(TWO_CLASSES), labels="none"), quiet)
     data = loading.load("photos", home)
     assert (list(data.fields), data.rows) == (["images"], 10)
@@ -74,7 +74,7 @@ def split_of(home: Home, source: Path, **options: Any) -> DataSet:
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
-def test_pictures_of_a_test_folder_are_held_out_and_no_class(
+def test_images_of_a_test_folder_are_held_out_and_no_class(
     home: Home, way: str, request: pytest.FixtureRequest
 ) -> None:
     """Those trained on are red, those of val and test green."""
@@ -103,7 +103,7 @@ def test_pictures_of_a_test_folder_are_held_out_and_no_class(
     assert "Held out by their folders: test 2, val 1." in manifest.sentences()
 
 
-def test_a_held_out_class_that_nobody_trains_on_is_left_out(home: Home, spread: Pack) -> None:
+def test_a_held_out_class_that_nobody_trains_on_is_skipped(home: Home, spread: Pack) -> None:
     data = split_of(
         home,
         spread(
@@ -119,7 +119,7 @@ def test_a_held_out_class_that_nobody_trains_on_is_left_out(home: Home, spread: 
     assert (skip.name, skip.reason) == ("test/cow/3.png", "no image of its class is trained on")
 
 
-def test_without_a_usable_picture_to_train_on_nothing_is_made(home: Home, spread: Pack) -> None:
+def test_without_a_usable_image_to_train_on_nothing_is_made(home: Home, spread: Pack) -> None:
     source = spread({"train/1.png": encoded()[:60], "test/2.png": encoded()})
     assert (
         sentence(split_of, home, source)
@@ -128,7 +128,7 @@ def test_without_a_usable_picture_to_train_on_nothing_is_made(home: Home, spread
     )
 
 
-def test_class_folders_are_those_of_pictures_whatever_their_names_end_in(
+def test_class_folders_are_those_of_images_whatever_their_names_end_in(
     home: Home, spread: Pack
 ) -> None:
     files = {
@@ -168,7 +168,7 @@ def test_folders_in_both_normal_forms_of_unicode_are_one_class(home: Home, sprea
 # ---- what is left out ----------------------------------------------------------------------------
 
 
-def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(
+def test_a_survey_shows_what_would_be_made_and_what_would_be_skipped(
     home: Home, pack: Pack
 ) -> None:
     others = {
@@ -202,12 +202,12 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_left_out(
     assert not home.data.exists(), "nothing is stored"
 
 
-def test_a_folder_whose_pictures_are_all_broken_is_no_class(home: Home, spread: Pack) -> None:
+def test_a_folder_whose_images_are_all_broken_is_no_class(home: Home, spread: Pack) -> None:
     preparations.prepare(home, asked(spread({**TWO_CLASSES, "top/birds/1.png": b"broken"})), quiet)
     assert loading.fields_of("photos", home)["labels"].classes == ("cats", "dogs")
 
 
-def test_a_source_without_a_usable_picture_says_why(spread: Pack) -> None:
+def test_a_source_without_a_usable_image_says_why(spread: Pack) -> None:
     small = asked(
         spread({"a.png": encoded(size=(20, 20)), "b.png": encoded(size=(20, 20))}, "small")
     )
@@ -235,7 +235,7 @@ def test_too_many_sub_folders_are_no_classes(spread: Pack, monkeypatch: pytest.M
     )
 
 
-def test_a_member_that_is_damaged_within_the_zip_is_left_out(pack: Pack) -> None:
+def test_a_member_that_is_damaged_within_the_zip_is_skipped(pack: Pack) -> None:
     path = pack(TWO_CLASSES)
     content = bytearray(path.read_bytes())
     place = content.find(b"IDAT")

@@ -71,7 +71,7 @@ def energies(path: Path) -> np.ndarray:
         (b"energy,angle\n1,2\n", "no HDF5 file", "give the right one"),
     ],
 )
-def test_a_file_of_another_kind_is_called_what_it_is(
+def test_a_file_of_another_kind_is_named(
     tmp_path: Path, content: bytes, cause: str, remedy: str
 ) -> None:
     path = tmp_path / "run.h5"
@@ -91,7 +91,7 @@ def test_a_download_that_has_not_finished_says_how_much_is_there(tmp_path: Path)
     )
 
 
-def test_a_file_that_another_program_writes_is_not_called_damaged(tmp_path: Path) -> None:
+def test_a_file_that_another_program_writes_is_not_named_damaged(tmp_path: Path) -> None:
     path = written(tmp_path / "run.h5")
     with path.open("rb") as writer:
         fcntl.flock(writer, fcntl.LOCK_EX)  # as HDF5 takes it for a writer
@@ -174,7 +174,7 @@ def test_a_single_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     assert len(energies(path)) == 5_000
 
 
-def test_what_holds_no_hdf5_file_is_told(tmp_path: Path) -> None:
+def test_what_holds_no_hdf5_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="has no HDF5 file: give an HDF5 file"):
         hdf5_files.source_of(tmp_path)
     (tmp_path / "2019").mkdir()

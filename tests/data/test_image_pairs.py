@@ -1,5 +1,5 @@
-"""Pairs of pictures become a data set: side by side or in two folders, in either direction,
-what cannot be used told by name.
+"""Image pairs become a data set: side by side or in two folders, in either direction; unusable
+files are skipped by name.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def test_pairs_in_two_folders_are_found_by_equal_names(
     assert found == {(RED, BLUE), (GREEN, (255, 255, 0))}
 
 
-def test_what_cannot_be_used_is_left_out_by_name(spread: Pack) -> None:
+def test_what_cannot_be_used_is_skipped_by_name(spread: Pack) -> None:
     source = spread(
         {
             "good.png": beside(RED, BLUE),
@@ -118,7 +118,7 @@ def test_what_cannot_be_used_is_left_out_by_name(spread: Pack) -> None:
     }
 
 
-def test_what_has_no_partner_in_the_other_folder_is_left_out_by_name(spread: Pack) -> None:
+def test_what_has_no_partner_in_the_other_folder_is_skipped_by_name(spread: Pack) -> None:
     source = spread(
         {
             **TWO_FOLDERS,
@@ -181,7 +181,7 @@ def test_a_source_without_a_single_pair_is_refused(home: Home, spread: Pack) -> 
     assert list(home.data.iterdir()) == []
 
 
-def test_a_picture_that_lies_on_its_side_is_turned_before_it_is_halved(
+def test_an_image_that_lies_on_its_side_is_turned_before_it_is_halved(
     home: Home, spread: Pack
 ) -> None:
     """40 × 80 in the file, with an EXIF orientation that makes it 80 × 40: the upper half
@@ -208,7 +208,7 @@ def test_a_share_is_held_out_and_a_pair_stays_together(home: Home, spread: Pack)
     assert np.array_equal(first[SOURCE].astype(int) + 5, first[TARGET])
 
 
-def test_the_preview_and_the_card_show_source_and_target_beside_each_other(
+def test_the_preview_and_the_card_show_source_and_target_next_to_each_other(
     home: Home, spread: Pack
 ) -> None:
     source = spread({"1.png": beside(RED, BLUE)})
@@ -286,7 +286,7 @@ def test_partners_are_found_in_both_normal_forms_of_unicode(home: Home, spread: 
     )
 
 
-def test_a_text_of_the_same_name_takes_no_picture_s_place(spread: Pack) -> None:
+def test_a_text_of_the_same_name_takes_no_image_s_place(spread: Pack) -> None:
     seen = looked_at(spread({**TWO_FOLDERS, "edges/1.json": b"{}"}), layout="folders")
     assert seen.rows == 1
     assert [skip.name for skip in seen.summary.skipped.first] == ["edges/1.json"]
@@ -316,7 +316,7 @@ def test_folders_of_a_and_b_are_not_cut_into_halves(
     assert looked_at(source, layout="halves").rows > 0
 
 
-def test_pictures_of_one_are_not_cut_into_halves(spread: Pack) -> None:
+def test_images_of_one_are_not_cut_into_halves(spread: Pack) -> None:
     with pytest.raises(DatasetError) as refused:
         looked_at(spread({f"{number}.png": encoded(size=(90, 90)) for number in range(3)}))
     assert (
