@@ -71,7 +71,7 @@ def test_images_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, ho
     ):
         assert part in shown
     assert re.search("photos +5 +32 × 32 × 3 images, labels +2 ", run("list").stdout)
-    assert run("remove", "photos").stdout == "data set photos is removed.\n"
+    assert run("remove", "photos").stdout == "data set photos is deleted.\n"
     assert not prepared.names(home)
 
 
