@@ -1,4 +1,4 @@
-"""Buttons that change something, greyed with the reason for whoever may only look, and what a press
+"""Buttons that change something, grayed with the reason for whoever may only look, and what a press
 of them does.
 
 Greying spares a viewer a press in vain, and protects nothing: a forged press is refused at the one

@@ -25,7 +25,7 @@ from gan_runtime.store.store import Store
 
 MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
 FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
-ENDED_WELL = ("finished", "stopped")  # no longer green or grey where an alarm holds
+ENDED_WELL = ("finished", "stopped")  # no longer green or gray where an alarm holds
 MOST_IN_FIGURE = 2  # losses beside each other
 LOCAL_SGD_HELP = (
     "Each replica trains alone in between, and then all weights are averaged. Curves of such a run"
@@ -35,10 +35,10 @@ LOCAL_SGD_HELP = (
 
 def state(status: str, text: str = "", alarm: str = "") -> None:
     """A dot and the word of a run's state, what is wrong with it, and a text."""
-    wrong = f"<span class='run-alarm'>{html.escape(alarm)}</span> " if alarm else ""
+    wrong = f"<div class='run-alarm'>{html.escape(alarm)}</div>" if alarm else ""
     rest = f"<span style='font-weight:400'>{html.escape(text)}</span>" if text else ""
     dot = "dot-alarm" if alarm and status in ENDED_WELL else words.dot(status)
-    st.html(f"<span class='run-state'><span class='dot {dot}'></span>{status} {wrong}{rest}</span>")
+    st.html(f"<span class='run-state'><span class='dot {dot}'></span>{status} {rest}</span>{wrong}")
 
 
 def local_sgd(sync_every_steps: int) -> None:

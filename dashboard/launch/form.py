@@ -174,7 +174,7 @@ def _not_in_use(options: list[Option]) -> None:
 
 
 def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> None:
-    """What this host offers; what is missing stands there greyed, with the reason and what to
+    """What this host offers; what is missing stands there grayed, with the reason and what to
     do.
     """
     chosen = fields.text_of("accelerator")

@@ -93,7 +93,7 @@ def what_is_wrong(problems: dict[str, str]) -> None:
 
 
 def start_button(label: str, why_not: str = "") -> bool:
-    """The one primary button of the page; greyed with the reason while what stands in the
+    """The one primary button of the page; grayed with the reason while what stands in the
     form cannot be trained.
     """
     with st.container(key="launch_start"):

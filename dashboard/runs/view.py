@@ -46,7 +46,7 @@ COLUMNS = {
     "kept_first": st.column_config.TextColumn("Pinned", help="Stands first, and is not deleted."),
     "status": st.column_config.TextColumn("State"),
     "alarm": st.column_config.TextColumn(
-        "Alarm", help="What was wrong with the training in its newest epoch."
+        "Alarm", width="medium", help="What was wrong with the training in its newest epoch."
     ),
     "tags": st.column_config.ListColumn("Tags", width="medium"),
     "remark": st.column_config.TextColumn("Note", width="medium"),
