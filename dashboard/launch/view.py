@@ -33,17 +33,20 @@ def show(runtime: Runtime) -> None:
     phone (style.css).
     """
     form, beside = st.columns([2, 1], gap="large")
+    is_first_screen = rendering.is_first_render(PAGE)
     with form:
         preset = launch_form.pick_preset()
         filled = launch_form.read(runtime.home)
+    if is_first_screen:
+        with form:
+            launch_form.show(preset, None, runtime.host_look.again, filled, is_first_screen=True)
+            rendering.rest_follows("Accelerator, schedule and more options")
+        return
     summary = beside.container(key="launch_summary")
     with summary:
         host = queue_view.known_host(runtime)
     with form:
-        is_first_screen = rendering.is_first_render(PAGE)
-        launch_form.show(preset, host, runtime.host_look.again, filled, is_first_screen)
-        if is_first_screen:
-            rendering.rest_follows("Schedule and more options")
+        launch_form.show(preset, host, runtime.host_look.again, filled)
     with summary:
         _start(runtime, preset, filled, host)
 
