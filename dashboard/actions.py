@@ -85,9 +85,8 @@ def offer_examples(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> N
         icon=":material/download:",
         type="tertiary" if rows else "secondary",
         help=(
-            "Really trained runs that come with the project: MNIST, batch 64 to 512, both"
-            " precisions, XLA on and off; and those of other sciences. They appear beside your own"
-            " and can be deleted like these."
+            "Trained runs that come with the project: MNIST at batch 64 to 512, both precisions,"
+            " XLA on and off; and both simulations. They join your runs and can be deleted."
         ),
     ):
         with st.spinner("Loading the example runs …"):

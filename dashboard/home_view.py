@@ -35,16 +35,13 @@ def welcome() -> None:
         ),
         (
             "2 · Watch",
-            "Losses, scores, epoch times and samples of the running training, redrawn each second.",
+            "Losses, scores, epoch times and samples of the current run, updated every second.",
             places.RUN,
-            "Go to the newest run",
+            "Open the newest run",
         ),
         (
             "3 · Compare",
-            (
-                "Every run stays in results.duckdb: lay curves and samples of several runs beside"
-                " each other."
-            ),
+            "Every run is stored in results.duckdb. Compare curves and samples of several runs.",
             places.COMPARE,
             "Go to Compare",
         ),

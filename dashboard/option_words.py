@@ -100,7 +100,7 @@ PHRASES = {
     "still_action": "when stalled: {}",
     "resume_lost": "resumed when lost",
     "count_kernels": "kernels counted",
-    "weight_snapshots": "weights kept",
+    "weight_snapshots": "weights stored",
     "name": "{}",
 }
 # What stands in the record of a run whose option was left at auto, where that is the usual thing.

@@ -28,13 +28,13 @@ from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.supervision.admission import Dependency
 
 HELP = (
-    "A device has one training at a time, whichever dashboard of this host started it; the others"
-    " wait here in this order."
+    "Each device trains one run at a time, across all dashboards of this host. The others wait"
+    " here, in this order."
 )
 WAYS: tuple[tuple[Direction, str, str, str], ...] = (
-    ("up", "Up", ":material/arrow_upward:", "Before the one above it."),
-    ("down", "Down", ":material/arrow_downward:", "Behind the one below it."),
-    ("next", "Next", ":material/vertical_align_top:", "To the front: it is the next one."),
+    ("up", "Up", ":material/arrow_upward:", "Move up."),
+    ("down", "Down", ":material/arrow_downward:", "Move down."),
+    ("next", "Next", ":material/vertical_align_top:", "Move to the front of the queue."),
 )
 
 
@@ -106,13 +106,12 @@ def _study_line(study: StudyRow, waiting: list[RunRow]) -> str:
 IN_ITS_TURN = ""
 AFTER_AT_LAUNCH = "launch"  # the key of the choice there
 AFTER_HELP = (
-    "The run keeps its place in the queue and starts in its turn, but not before that other run has"
-    " ended: finished, stopped, failed, lost or deleted. A lost run that is resumed by itself has"
-    " not ended."
+    "The run keeps its place in the queue and starts once the other run has ended: finished,"
+    " stopped, failed, lost or deleted. A lost run that resumes automatically has not ended."
 )
 ONLY_HELP = (
-    "If that other run is stopped, failed, lost or deleted, this one keeps waiting until somebody"
-    " resumes that one or lets this one go."
+    "If the other run is stopped, failed, lost or deleted, this one waits until you resume that run"
+    " or remove the condition."
 )
 
 
@@ -166,7 +165,7 @@ def change_after(runtime: Runtime, item: list[RunRow]) -> None:
 
 def _option(row: RunRow | None) -> str:
     if row is None:
-        return "no other run: in its turn"
+        return "no other run"
     return (
         f"{row.name} ({row.run_id}), {row.status}"
         if row.name != row.run_id

@@ -28,8 +28,8 @@ FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
 ENDED_WELL = ("finished", "stopped")  # no longer green or gray where an alarm holds
 MOST_IN_FIGURE = 2  # losses beside each other
 LOCAL_SGD_HELP = (
-    "Each replica trains alone in between, and then all weights are averaged. Curves of such a run"
-    " are not those of synchronous training."
+    "Replicas train alone in between; then their weights are averaged. The curves differ from"
+    " synchronous training."
 )
 
 
@@ -75,7 +75,7 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
     unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]
     if unknown:
         st.warning(
-            "Not stored here, so not shown:"
+            "Not stored here:"
             f" {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}."
         )
     if st.session_state.get(key) != asked:
@@ -88,7 +88,7 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
         "Runs",
         list(rows),
         format_func=lambda run_id: title(rows[run_id]),
-        placeholder="Pick runs to put beside each other",
+        placeholder="Select runs to compare",
         key=key,
         on_change=picked,
     )
@@ -248,7 +248,7 @@ def _job_bar(
         st.rerun()
         return
     bar, beside = st.columns([5, 1], vertical_alignment="center")
-    bar.progress(look.progress.share, text=f"{told(look)}. This goes on when the page is closed.")
+    bar.progress(look.progress.share, text=f"{told(look)}. It continues when the page is closed.")
     if look.job.stop_file.exists():
         beside.caption(button.pressed)
         return

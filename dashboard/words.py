@@ -111,11 +111,11 @@ def balance(known: Declared, newest: Mapping[str, float]) -> str:
     scores = f"{judge.short} scores real {real:.2f}, generated {generated:.2f}"
     if real > 0.95 and generated < 0.05:
         return (
-            f"The {judge.noun} is winning: {scores}. The {maker.noun} gets hardly any signal; "
-            f"lower the {judge.noun}'s rate."
+            f"The {judge.noun} is winning: {scores}. The {maker.noun} gets almost no signal: lower"
+            f" the {judge.noun}'s learning rate."
         )
     if generated > 0.9:
-        return f"The {judge.noun} is fooled: {scores}. It takes nearly everything for real."
+        return f"The {judge.noun} is fooled: {scores}. It takes almost everything for real."
     if abs(real - 0.5) < 0.06 and abs(generated - 0.5) < 0.06:
         return f"Balanced: {scores}. The {judge.noun} can hardly tell them apart."
     return f"Healthy: {scores}."
@@ -129,10 +129,10 @@ def waiting(compute_s: list[float], wait_share: float) -> str:
     slowest = workers.straggler(compute_s)
     if slowest is None:
         return (
-            "All workers need about the same time for their own part; waiting and transfer take up"
-            f" to {wait_share:.0%} of a step."
+            "All workers take about the same time. Waiting and transfer take up to"
+            f" {wait_share:.0%} of a step."
         )
-    return f"Worker {slowest} is the slowest: the others wait for it {wait_share:.0%} of each step."
+    return f"Worker {slowest} is the slowest: the others wait {wait_share:.0%} of each step."
 
 
 def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:

@@ -75,7 +75,7 @@ WANTED = (
         unit="MB",
     ),
     Wanted("pixel_p95_s", "from a step made to a pixel changed, one page, p95", 2.0),
-    Wanted("pixel_p95_s_thirty", "the same beside thirty other open pages", 2.0),
+    Wanted("pixel_p95_s_thirty", "the same with thirty other open pages", 2.0),
 )
 BY_NAME = {wanted.name: wanted for wanted in WANTED}
 Told = Callable[..., None]

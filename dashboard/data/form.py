@@ -36,13 +36,13 @@ PREFIX = "data."
 GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget cannot be told to
 COLUMNS = 3
 LONGEST_NAME = 40
-DROPPED = "What is dropped goes to the disk of this host while it arrives."
+DROPPED = "Files go straight to the disk of this host."
 OF_PICTURES = "JPEG, PNG or WebP of any size."
 BEFORE_A_PREVIEW = (
-    "A preview appears here as soon as there are pictures: what they become, how many of each"
-    " label, and what is left out."
+    "Drop or pick files to see a preview: the images as stored, how many of each label, and what is"
+    " skipped."
 )
-BEFORE_A_FILE = "How the rows are converted can be chosen as soon as there is a file."
+BEFORE_A_FILE = "Drop or pick a file to choose how its rows are converted."
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Wanted:
 def ask(runtime: Runtime) -> Wanted | None:
     """The form; None while there is no file yet, or something is wrong, of which it then tells."""
     preparation = st.segmented_control(
-        "What it is made of",
+        "Source",
         [name for name, known in PREPARATIONS.items() if known.makes_files],
         format_func=lambda name: PREPARATIONS[name].title,
         default=next(iter(PREPARATIONS)),
@@ -75,7 +75,7 @@ def ask(runtime: Runtime) -> Wanted | None:
         "Name",
         value=known.name or _plain_name(source),
         key=f"{PREFIX}name.{preparation}.{source}",
-        help=f"What runs call the data set. Allowed: {prepared.NAME_RULE}.",
+        help=f"The name of the data set in runs. Allowed: {prepared.NAME_RULE}.",
     )
     given, below = _options(preparation)
     return _checked(Wanted(preparation, source, name, given), below)
@@ -106,10 +106,10 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
     pictures = known.has_preview
     why_not = access.asker().why_not
     if why_not:
-        st.caption(f"Only operators bring in data. {why_not}")
+        st.caption(f"Only operators can add data. {why_not}")
         return None
     files = st.file_uploader(
-        "A .zip of pictures, or several pictures" if pictures else "One or several HDF5 files",
+        "A .zip of images, or several images" if pictures else "One or several HDF5 files",
         type=None if pictures else known.suffixes,  # a picture is known by its contents
         accept_multiple_files=True,
         key=f"{PREFIX}files.{known.maker}.{generation}",
@@ -122,8 +122,8 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
         st.warning(words.plain(problem), icon=":material/warning:")
     if not offered.names and not offered.problems:
         st.caption(
-            "More than that, or a folder: set GAN_DATA_DIR to a folder of this host before the"
-            " dashboard starts, and what lies below it can be picked here."
+            "For larger files or a folder: set GAN_DATA_DIR to a folder of this host before the"
+            " dashboard starts. Its contents can then be picked here."
         )
     if not offered.names:
         return None
@@ -209,9 +209,7 @@ def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) 
     pressed = actions.button(
         label, type="primary", icon=":material/visibility:", key="data.preview"
     )
-    st.caption(
-        "Nothing is stored yet: every picture is looked at, and you see what would become of it."
-    )
+    st.caption("Reads every image and shows the result. Nothing is stored yet.")
     if (
         pressed
         and actions.attempt(
@@ -257,9 +255,9 @@ def _answer(look: JobSnapshot, found: dict[str, Any]) -> None:
             st.metric("Held out", formats.count(summary.held_out), width=120)
             st.metric("On disk", formats.size(found["bytes_on_disk"]), width=120)
         if noun != data_summary.PAIR and not summary.counts:
-            st.caption("No labels: the pictures lie in one folder.")
+            st.caption("No labels: all images are in one folder.")
         if not summary.skipped.in_words():
-            st.caption("Every file can be used.")
+            st.caption("All files can be used.")
         data_summary.show(summary, "data.preview")
 
 

@@ -133,7 +133,7 @@ def _fetch(runtime: Runtime, name: str) -> None:
         "Make" if is_made else "Download",
         key=f"data.download.{name}",
         icon=":material/build:" if is_made else ":material/download:",
-        help=f"{way} A run that needs it does so by itself.",
+        help=f"{way} A run that needs it downloads it automatically.",
         on_click=_after_a_click(lambda: runtime.commands.prepare_data(name)),
     )
 
@@ -148,8 +148,8 @@ def _remove(runtime: Runtime, name: str) -> None:
 @st.dialog("Remove this data set?")
 def _confirm(runtime: Runtime, name: str) -> None:
     st.markdown(
-        f"The files of **{words.plain(name)}** are deleted. Runs that were trained on it stay, but"
-        " cannot go on without it."
+        f"Deletes the files of **{words.plain(name)}**. Runs trained on it stay, but cannot resume"
+        " without it."
     )
     if actions.button(
         "Remove for good", type="primary", icon=":material/delete:"
@@ -244,7 +244,7 @@ def _picture_of_now(look: JobSnapshot) -> None:
         # As an address that holds it: one of the server's would be gone with the next picture,
         # before a slow browser asks for it.
         address = f"data:image/png;base64,{base64.b64encode(drawn).decode('ascii')}"
-        st.image(address, width=MAKING_WIDTH, alt="What is being made at this moment.")
+        st.image(address, width=MAKING_WIDTH, alt="The set being prepared.")
 
 
 def _how_far(look: JobSnapshot) -> str:

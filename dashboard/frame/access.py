@@ -110,7 +110,7 @@ class Post:
         try:
             return self._owning()
         except GanRuntimeError as error:
-            log.warning("these pages only look: %s", error)
+            log.warning("these pages are view only: %s", error)
             try:
                 return Runtime.view(Home.choose(), error, self._look())
             except (GanRuntimeError, OSError):  # no room for temporary files either
@@ -118,15 +118,15 @@ class Post:
 
 
 VIEW_ONLY = (
-    "Others can reach this dashboard, so its pages only show. Runs are started and stopped with the"
-    " command line of its machine."
+    "Others can reach this dashboard, so it is view only. Start and stop runs on the command line"
+    " of its machine, or set up sign-in."
 )
-SIGN_IN = "Everyone can look. To start, stop, change or delete something, sign in as an operator."
+SIGN_IN = "Everyone can view. Sign in as an operator to start, stop, change or delete."
 GONE = (
-    f"{sign_in.WRONG} the secrets file held it and does not any more. Restart the dashboard to go"
-    " without it."
+    f"{sign_in.WRONG} its settings were removed from the secrets file. Restart the dashboard to run"
+    " without sign-in."
 )
-OF_THE_PASSWORD = "whoever knows the password"
+OF_THE_PASSWORD = "the operator who knows the password"
 
 
 def others_reach_it() -> bool:

@@ -92,9 +92,8 @@ def _password() -> None:
 
 LOOK_AGAIN_S = 3.0
 SILENT = (
-    "That host has not been heard of for {}, and the folder is still locked for it. If the machine"
-    " is down, its lock goes when the file server lets go of it; then this page takes the home"
-    " over."
+    "That host has been silent for {} and still holds the lock of the home folder. If it is down,"
+    " this page takes over when the file server releases the lock."
 )
 READING = "store.reading"
 SEEN = "store.seen"  # how many of what was found this session has put away
@@ -125,7 +124,7 @@ def show_store() -> None:
         _only_looking(runtime)
     if runtime.trouble:
         st.error(
-            f"The runtime cannot keep up with the runs: {words.plain(runtime.trouble)}",
+            f"The dashboard cannot follow the runs: {words.plain(runtime.trouble)}",
             icon=":material/error:",
         )
     if len(runtime.recovered) > st.session_state.get(SEEN, 0):
@@ -155,7 +154,7 @@ def _rebuilt(runtime: Runtime) -> None:
     """A database whose file was removed: nothing was set aside."""
     with st.container(border=True, key="store_found"):
         st.markdown(
-            ":material/healing: **The database is being made anew from the journals of all runs.**"
+            ":material/healing: **The database is being rebuilt from the journals of all runs.**"
         )
         _reading(runtime)
 
@@ -176,11 +175,7 @@ def _only_looking(runtime: Runtime) -> None:
         if is_held:
             _way_there(owner.holder(runtime.home))
         else:
-            label = (
-                "Take it over: it is free now"
-                if isinstance(refusal, HomeInUseError)
-                else "Try again"
-            )
+            label = "Take over the home" if isinstance(refusal, HomeInUseError) else "Try again"
             if st.button(label, type="primary", key="store.take_over"):
                 st.rerun()
 
@@ -200,7 +195,7 @@ def _reading(runtime: Runtime) -> None:
         runtime.is_reading,
     )
     if runtime.is_reading:
-        st.caption(":material/hourglass: The journals are being read: not all runs are here yet.")
+        st.caption(":material/hourglass: Reading journals: some runs are not listed yet.")
     elif was_reading:
         st.rerun()
 
@@ -214,7 +209,7 @@ def _found(runtime: Runtime) -> None:
     with st.container(border=True, key="store_found"):
         state = "is being" if runtime.is_reading else "was"
         st.markdown(
-            f":material/healing: **The database {state} made anew from the journals of all runs.**"
+            f":material/healing: **The database {state} rebuilt from the journals of all runs.**"
         )
         if access.asker().may_change:  # where files lie on this machine is for operators
             for healed in new:
@@ -235,10 +230,9 @@ def show_disk() -> None:
             return
         for folder, free in _low(space, runtime.home):
             st.warning(
-                f"The disk of {words.plain(str(folder))} has {formats.size(free)} left. A run that"
-                " trains saves and stops before it is full."
-                f" The bin holds {formats.size(space.bin)}: empty it on the Runs page, or delete"
-                " runs there.",
+                f"The disk of {words.plain(str(folder))} has {formats.size(free)} left. A training"
+                " run saves and stops before it is full. The trash holds"
+                f" {formats.size(space.bin)}: empty it on the Runs page, or delete runs there.",
                 icon=":material/hard_drive:",
             )
 

@@ -68,11 +68,13 @@ def provider_names(auth: Any) -> tuple[str, ...]:
     ]
     for name in named:
         if "_" in name:
-            raise SignInError(f"[auth.{name}]: the name of a provider holds no underscore.")
+            raise SignInError(
+                f"[auth.{name}]: the name of a provider must not contain an underscore."
+            )
         if name == UNNAMED:
             raise SignInError(
-                f"[auth.{name}]: Streamlit calls the provider of [auth] itself so; give it another"
-                " name."
+                f"[auth.{name}]: Streamlit uses this name for the provider of [auth]. Choose"
+                " another name."
             )
         _texts(f"auth.{name}", table[name], OF_A_PROVIDER)
     if not named or set(OF_A_PROVIDER) & set(table):
@@ -87,9 +89,7 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
         return {}
     table = _table("operators", table)
     if unknown := sorted(set(table) - set(OPERATORS)):
-        raise SignInError(
-            f"operators.{unknown[0]} is not understood: allowed are {_listed(OPERATORS)}."
-        )
+        raise SignInError(f"operators.{unknown[0]} is unknown. Allowed: {_listed(OPERATORS)}.")
     if not table:
         raise SignInError(f"[operators] is empty: give one of {_listed(OPERATORS)}.")
     people = sorted(set(table) - {"password"})
@@ -117,14 +117,13 @@ def _subjects(given: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
         numbers = _names("operators.subjects", given)
         if len(providers) > 1:
             raise SignInError(
-                "operators.subjects must say whose numbers they are, as there are several"
-                " providers: a list for each in [operators.subjects], under its name"
-                f" ({_listed(tuple(filter(None, providers)))})."
+                "There are several providers, so operators.subjects must name one for each list:"
+                f" [operators.subjects] with keys {_listed(tuple(filter(None, providers)))}."
             )
         return [(providers[0], number) for number in numbers]
     if unknown := sorted(set(given) - set(providers)):
         raise SignInError(
-            f"operators.subjects.{unknown[0]} is no provider: allowed are {_listed(providers)}."
+            f"operators.subjects.{unknown[0]} is not a provider. Allowed: {_listed(providers)}."
         )
     if not given:
         raise SignInError("[operators.subjects] is empty.")
@@ -137,7 +136,7 @@ def _subjects(given: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def _table(name: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, dict):
-        raise SignInError(f"{name} must be a table: write [{name}] on a line of its own.")
+        raise SignInError(f"{name} must be a table: write [{name}] on a separate line.")
     return given
 
 
@@ -145,9 +144,7 @@ def _texts(name: str, table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
     for key in keys:
         if not isinstance(table.get(key), str) or not table[key]:
             given = _listed(tuple(sorted(table))) or "nothing"
-            raise SignInError(
-                f"{name}.{key} must be a text that is not empty; [{name}] holds {given}."
-            )
+            raise SignInError(f"{name}.{key} must be a text, not empty. [{name}] contains {given}.")
 
 
 def _names(name: str, given: Any) -> list[str]:
@@ -156,9 +153,7 @@ def _names(name: str, given: Any) -> list[str]:
         or not given
         or not all(isinstance(text, str) and text for text in given)
     ):
-        raise SignInError(
-            f"{name} must be a list of texts, and neither it nor any of them is empty."
-        )
+        raise SignInError(f"{name} must be a list of texts, none of them empty.")
     return given
 
 
@@ -281,10 +276,7 @@ def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Ways:
             return Ways(trouble=f"{WRONG} {file.name} cannot be read as TOML.")
         if odd := unknown_tables(added, is_shared=file == OF_ALL_APPS):
             return Ways(
-                trouble=(
-                    f"{WRONG} {odd} in {file.name} is not understood: allowed are [operators] and"
-                    " [auth]."
-                )
+                trouble=f"{WRONG} {odd} in {file.name} is unknown. Allowed: [operators] and [auth]."
             )
         tables |= added
     return parsed(tables)

@@ -57,7 +57,7 @@ class Upload:
         except OSError as error:
             raise HTTPException(507, str(HomeError.not_written(self._path, error))) from None
         except FormParserError:
-            raise HTTPException(400, "the body is no multipart form") from None
+            raise HTTPException(400, "the body is not a multipart form") from None
 
     def _make_room(self, size: int) -> None:
         self._commands.receive_upload(self._file_id, size)

@@ -47,7 +47,7 @@ def guarded(receive: Receive, browser: str) -> Receive:
         refusal = why_message_refused(message.get("bytes"))
         if refusal and refusal not in logged:  # once a connection, however often it is sent
             logged.add(refusal)
-            log.warning("A message from %s is refused: %s", browser, refusal)
+            log.warning("Message from %s refused: %s", browser, refusal)
         return bool(refusal)
 
     async def receive_passed() -> Message:
@@ -65,7 +65,7 @@ def why_message_refused(data: bytes | None) -> str:
     """Why Streamlit does not get this message; empty where it does."""
     message = _parsed(data)
     if message is None:
-        return "it is no message of Streamlit's protocol"
+        return "it is not a message of Streamlit's protocol"
     kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
         operation = message.backend_operation_request.WhichOneof("payload")
@@ -77,7 +77,7 @@ def why_message_refused(data: bytes | None) -> str:
     if kind not in PASSED:
         return f"no page of this dashboard sends {kind}"
     files = len(message.file_urls_request.file_names)
-    return f"{files} files at once, but allowed are {MOST_FILES}" if files > MOST_FILES else ""
+    return f"{files} files at once; the limit is {MOST_FILES}" if files > MOST_FILES else ""
 
 
 def _parsed(data: bytes | None) -> BackMsg | None:
@@ -110,18 +110,17 @@ CONTENT_POLICY = (
     " form-action 'self'; frame-ancestors 'none'"
 )
 REFUSED = (
-    "This dashboard does not answer to that name: open it as localhost, or by the address it was"
-    " started with. For further names set STREAMLIT_SERVER_ALLOWED_HOSTS, with spaces between them,"
-    " before starting it.\n"
+    "This dashboard does not answer to that host name. Open it as localhost, or by the address it"
+    " was started with. For other names, set STREAMLIT_SERVER_ALLOWED_HOSTS, separated by spaces,"
+    " before it starts.\n"
 )
 ANOTHER_PAGE = (
-    "The page is at {origin}, but the dashboard is asked for {host}. Only its own pages may"
-    " connect. A proxy in between must pass on the Host header as the browser sent it"
-    " (docs/sharing.md).\n"
+    "The page is at {origin}, but asks for the dashboard at {host}. Only its own pages can connect."
+    " A proxy must pass on the Host header as the browser sent it (docs/sharing.md).\n"
 )
 NO_UPGRADE = (
-    "The page's WebSocket does not reach the dashboard. A proxy in between must pass on WebSockets:"
-    " HTTP/1.1 with the headers Upgrade and Connection (docs/sharing.md).\n"
+    "The page's WebSocket does not reach the dashboard. A proxy must pass on WebSockets: HTTP/1.1"
+    " with the headers Upgrade and Connection (docs/sharing.md).\n"
 )
 
 
@@ -143,7 +142,7 @@ class WebGuard:
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = MutableHeaders(scope=scope)
         if refusal := why_refused(headers):
-            log_once(f"A WebSocket is refused. {refusal.strip()}")
+            log_once(f"WebSocket refused. {refusal.strip()}")
             await send({"type": "websocket.close", "code": 1008})
             return
         # Streamlit compares letter by letter, and a proxy may have added the port that https has
@@ -192,7 +191,7 @@ def _no_websocket(scope: Scope) -> ASGIApp:
     """
     refusal = why_refused(Headers(scope=scope))
     if not refusal and scope["method"] == "GET":
-        log_once(f"A WebSocket is refused. {NO_UPGRADE.strip()}")
+        log_once(f"WebSocket refused. {NO_UPGRADE.strip()}")
     return PlainTextResponse(refusal or NO_UPGRADE, status_code=403 if refusal else 426)
 
 

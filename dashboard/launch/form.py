@@ -204,7 +204,7 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
         on_click=look_again,
         type="tertiary",
         icon=":material/refresh:",
-        help="Asks this host again what it offers.",
+        help="Detects the hardware of this host again.",
     )
 
 
@@ -213,7 +213,7 @@ def _card_text(name: str, host: Host | None) -> str:
         return "Not known yet."
     if name == "auto":
         best = next(kind for kind in ACCELERATORS if host.devices[kind].available)
-        return f"The best this host has: {option_words.choice(best)}."
+        return f"Best available: {option_words.choice(best)}."
     device = host.devices[name]
     if not device.available:
         return f"Not here: {words.plain(device.reason)}"

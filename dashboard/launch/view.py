@@ -80,7 +80,7 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | No
     if is_on_cpu and spec.replicas_in_all > host.cores:
         st.caption(
             f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share"
-            f" this host's {host.cores} physical cores: good for trying out the distribution, not"
+            f" this host's {host.cores} physical cores. This tests the distribution; it is not"
             " faster."
         )
     widgets.local_sgd(spec.sync_every_steps)
@@ -92,7 +92,7 @@ def what_is_wrong(problems: dict[str, str]) -> None:
     st.header("This run")
     for message in problems.values():
         st.error(words.plain(message), icon=":material/error:")
-    start_button("Start run", why_not="Correct what is marked red first.")
+    start_button("Start run", why_not="Correct the fields marked in red.")
 
 
 def start_button(label: str, why_not: str = "") -> bool:
@@ -149,9 +149,8 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
         "Memory, est.",
         formats.size(memory_bytes),
         help=(
-            "Framework, weights, gradients, optimizer and activations of all replicas of all"
-            " processes; fitted to measured CPU trainers. This host has"
-            f" {formats.size(host.memory_bytes)}."
+            "Framework, weights, gradients, optimizer and activations of all replicas. Estimated"
+            f" from measured CPU trainers. This host has {formats.size(host.memory_bytes)}."
         ),
     )
     rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
@@ -162,10 +161,7 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
             if rate
             else "unknown"
         ),
-        help=(
-            "From the speed of runs like this one that trained on this host. Unknown before the"
-            " first such run."
-        ),
+        help="From the speed of similar runs on this host. Unknown before the first one.",
     )
     where = data.note or data.origin
     st.caption(f"{spec.dataset}: {formats.count(data.images)} images, {words.plain(where)}")

@@ -26,13 +26,13 @@ def toggles(runtime: Runtime, chosen: pd.DataFrame) -> None:
     _toggle(
         "Pin" if pin else "Unpin",
         ":material/keep:" if pin else ":material/keep_off:",
-        "Pinned runs stand first, and are not deleted.",
+        "Pinned runs are listed first and cannot be deleted.",
         partial(runtime.commands.mark, ids, pinned=pin),
     )
     _toggle(
         "Hide" if hide else "Unhide",
         ":material/visibility_off:" if hide else ":material/visibility:",
-        "Hidden runs are left out of lists until you ask for them on this page.",
+        "Hidden runs appear in no list until you show them on this page.",
         partial(runtime.commands.mark, ids, hidden=hide),
     )
 
@@ -48,7 +48,7 @@ def edit(runtime: Runtime, run_id: str) -> None:
     rows = queries.runs(runtime.store)
     row = next((row for row in rows if row.run_id == run_id), None)
     if row is None:
-        st.info("This run was deleted meanwhile.")
+        st.info("This run has been deleted.")
         return
     known = sorted({tag for one in rows for tag in one.tags})
     with st.form("marks", border=False):
@@ -82,14 +82,11 @@ def show_bin(runtime: Runtime) -> None:
         icon=":material/delete:",
         key=OPEN,
     ):
-        st.caption(
-            f"A deleted run stays here for {trash.DAYS} days. Then it is removed, and its space is"
-            " free."
-        )
+        st.caption(f"Deleted runs stay here for {trash.DAYS} days, then their files are removed.")
         for run in binned:
             _row(runtime, run)
         if actions.button(
-            "Empty the bin now", icon=":material/delete_forever:", key="runs.bin.empty"
+            "Empty the trash now", icon=":material/delete_forever:", key="runs.bin.empty"
         ):
             _empty(runtime, binned)
 
@@ -125,18 +122,18 @@ def told(run: DeletedRun) -> str:
 def left(run: DeletedRun) -> str:
     """How long it stays."""
     if run.days_left is None:
-        return "stays until it is removed by hand"
+        return "stays until you remove it"
     if run.days_left < 1:
         return "removed within a day"
     return f"{formats.quantity(round(run.days_left), 'day')} left"
 
 
-@st.dialog("Empty the bin?")
+@st.dialog("Empty the trash?")
 def _empty(runtime: Runtime, binned: list[DeletedRun]) -> None:
     named = words.plain(", ".join(run.name for run in binned))
     total = formats.size(sum(run.size_bytes or 0 for run in binned))
     st.write(
-        f"{named}: curves, samples, checkpoints and logs, {total}, are removed from the disk. This"
+        f"{named}: removes curves, samples, checkpoints and logs, {total}, from the disk. This"
         " cannot be undone."
     )
     keys = [run.key for run in binned]

@@ -73,7 +73,7 @@ def space_in_words(space: Space) -> str:
         "data sets": space.data,
         "jobs and uploads": space.jobs,
         "database": space.database,
-        "put aside by queries": space.spill,
+        "temporary files of queries": space.spill,
         "Keras' cache": space.keras_cache,
         "bin": space.bin,
     }

@@ -35,7 +35,7 @@ ROW_PIXELS, FRAME_PIXELS = (
 
 def _space(given: str | None = None) -> Any:
     """The column of a run's bytes; `given`: a format of Streamlit's, which words do without."""
-    text = "All files of the run: checkpoints, pictures, journals, films."
+    text = "All files of the run: checkpoints, images, journals, films."
     return st.column_config.NumberColumn("Space", format=given, help=text)
 
 
@@ -43,10 +43,12 @@ COLUMNS = {
     "link": st.column_config.LinkColumn(
         "Name", display_text=NAME_IN_LINK, pinned=True, help="Opens the run in a new tab."
     ),
-    "kept_first": st.column_config.TextColumn("Pinned", help="Stands first, and is not deleted."),
+    "kept_first": st.column_config.TextColumn(
+        "Pinned", help="Pinned: listed first, cannot be deleted."
+    ),
     "status": st.column_config.TextColumn("State"),
     "alarm": st.column_config.TextColumn(
-        "Alarm", width="medium", help="What was wrong with the training in its newest epoch."
+        "Alarm", width="medium", help="Alarms of the newest epoch."
     ),
     "tags": st.column_config.ListColumn("Tags", width="medium"),
     "remark": st.column_config.TextColumn("Note", width="medium"),
@@ -54,17 +56,18 @@ COLUMNS = {
         "Epochs done", format="%.0f%%", min_value=0, max_value=100
     ),
     "algorithm": st.column_config.TextColumn(
-        "Algorithm", help="Local SGD: replicas train alone and average their weights now and then."
+        "Algorithm",
+        help="Local SGD: replicas train alone and average their weights from time to time.",
     ),
     "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
     "time": st.column_config.TextColumn(
-        "Training", help="Seconds of training alone, over all attempts."
+        "Training", help="Training time over all attempts, without start-up."
     ),
     "images_per_s": st.column_config.NumberColumn("Images/s", help="Median over the epochs."),
     "options": st.column_config.TextColumn(
         "Options changed",
         width="large",
-        help="What differs from the preset the run was started from, beside the columns here.",
+        help="Other options that differ from the preset of the run.",
     ),
     "space": _space(),
     "dataset": st.column_config.TextColumn("Dataset"),
@@ -76,7 +79,7 @@ COLUMNS = {
     "xla": st.column_config.TextColumn("XLA"),
     "batch_size_global": st.column_config.NumberColumn("Global batch"),
     "run_id": st.column_config.TextColumn("Id"),
-    "note": st.column_config.TextColumn("Reason", help="Why it is in its state."),
+    "note": st.column_config.TextColumn("Reason", help="Why the run is in this state."),
 }
 ONLY_WHERE_ANY_HAS_IT = ("kept_first", "alarm", "tags", "remark")
 LAST_BEFORE_LOSSES = "images_per_s"
@@ -147,11 +150,11 @@ def left_out(store: Store) -> None:
     """One quiet line for each folder that cannot be read as a run, the first few of them."""
     reasons = list(queries.set_aside(store).items())
     lines = [
-        f"{words.plain(name)} is no run that can be read, and is left out: {words.plain(why)}."
+        f"{words.plain(name)} cannot be read and is not listed: {words.plain(why)}."
         for name, why in reasons
     ]
     if len(lines) > MOST_LEFT_OUT:
-        lines[MOST_LEFT_OUT:] = [f"{len(reasons) - MOST_LEFT_OUT} more are left out as well."]
+        lines[MOST_LEFT_OUT:] = [f"{len(reasons) - MOST_LEFT_OUT} more cannot be read."]
     if lines:
         st.caption("  \n".join(lines))
 
@@ -208,7 +211,7 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
     """
     before = [run_id for run_id in st.session_state.get(TICKED, []) if run_id in stored]
     if rows.empty:
-        st.info("No run fits this search. Clear the text or the states above.")
+        st.info("No run matches. Clear the text or the states above.")
         return rows
     ids = list(rows["run_id"])
     losses = (str(json.loads(spec).get("loss", "")) for spec in rows["spec"])
@@ -245,8 +248,8 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
     st.session_state[TICKED] = ticked + hidden
     if hidden:
         st.caption(
-            f"{formats.quantity(len(hidden), 'ticked run')} not in this search: left alone by the"
-            " buttons below."
+            f"{formats.quantity(len(hidden), 'ticked run')} not in this search: the buttons below"
+            " skip it."
         )
     return rows[rows["run_id"].isin(ticked)]
 
@@ -285,7 +288,9 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
     """What can be done with the ticked runs."""
     ids = list(chosen["run_id"])
     if not ids:
-        st.caption("Tick one run to open, rename, tag or delete it; tick several to compare them.")
+        st.caption(
+            "Select one run to open, rename, tag or delete it; select several to compare them."
+        )
         return
     with st.container(horizontal=True):
         if len(ids) > 1 and st.button(
@@ -317,13 +322,13 @@ def _rename(runtime: Runtime, run_id: str, name: str) -> None:
             st.rerun()
 
 
-@st.dialog("Move to the bin?")
+@st.dialog("Move to the trash?")
 def _delete(runtime: Runtime, ids: list[str]) -> None:
     known = run_selection.unique_names(queries.runs(runtime.store))
     named = words.plain(", ".join(known.get(run_id, run_id) for run_id in ids))
     st.write(
-        f"{named}: gone from all lists and charts, and kept in the bin below the table for"
-        f" {trash.DAYS} days, where everything can be restored."
+        f"{named}: removed from all lists and charts. The trash below the table holds it for"
+        f" {trash.DAYS} days; it can be restored from there."
     )
     if actions.button(
         f"Delete {formats.quantity(len(ids), 'run')}", type="primary", icon=":material/delete:"

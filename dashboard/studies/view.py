@@ -145,7 +145,7 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
         if (
             not study.is_live
             and study.finished < study.runs
-            and actions.button("Go on", icon=":material/play_arrow:", key="study.resume")
+            and actions.button("Resume study", icon=":material/play_arrow:", key="study.resume")
         ):
             _do(partial(runtime.commands.resume_all, run_ids))
 

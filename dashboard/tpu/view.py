@@ -24,17 +24,15 @@ from gan_runtime.tpu.plan import CheckPlan
 
 MILLISECONDS = 1e3
 OVERHEAD_HELP = (
-    "What each host call costs beside the steps in it: an assumption, since no compiler knows it. A"
-    " call makes as many steps as the option `steps_per_loop` says."
+    "Time of a host call in addition to its steps. An assumption: the compiler does not know it. A"
+    " call runs `steps_per_loop` steps."
 )
 
 
 def start_or_cancel(runtime: Runtime, plan: CheckPlan, progress: CheckProgress) -> None:
     """The one button of the page."""
     if progress.running:
-        if actions.button(
-            "Cancel", icon=":material/close:", help="What has been compiled by then is kept."
-        ):
+        if actions.button("Cancel", icon=":material/close:", help="Finished answers are stored."):
             actions.attempt(lambda: _cancel(runtime, plan))
             st.rerun()
         return
@@ -83,9 +81,9 @@ def nothing_yet(progress: CheckProgress) -> None:
         st.caption("The answer about this run appears here as soon as its step is compiled.")
         return
     st.info(
-        "Nothing is compiled for this choice yet. Check compiles the training step with the TPU's"
-        " own compiler in the background, about 10 to 60 s a program: first the run itself, then"
-        " the other precision, the paper's batch sizes and fewer cores. No TPU is needed."
+        "Nothing is compiled for this choice yet. Press Check: the TPU's own compiler compiles the"
+        " step in the background, about 10 to 60 s per program. First the run itself, then the"
+        " other precision, the paper's batch sizes, and fewer cores. No TPU is needed."
     )
 
 
@@ -244,15 +242,12 @@ def how_good(store: Store, plan: CheckPlan) -> None:
     st.markdown(tpu_words.HOW_GOOD)
     found = tpu_charts.how_good(references.by_machine(references.stored_estimates()))
     if found.empty:
-        st.caption(f"Nothing is stored of that comparison: `{references.COMMAND}` makes it.")
+        st.caption(f"That comparison is not stored. Run `{references.COMMAND}` to make it.")
     else:
         tables.show(found, hide_index=True, key="tpu.how_good")
     real = tpu_charts.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
     if real.empty:
-        st.caption(
-            "No finished run on a real TPU is stored here; when there is one, its speed stands"
-            " here."
-        )
+        st.caption("No finished run on a real TPU is stored yet. Its speed will appear here.")
         return
     st.markdown("Measured on a real TPU, stored here:")
     tables.show(real, hide_index=True, key="tpu.real")

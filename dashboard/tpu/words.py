@@ -20,13 +20,12 @@ WHAT_IS_COMPILED = (
     " the compiler's estimate, not a measurement."
 )
 HOW_GOOD = (
-    "**Not checked with a program of this project:** its steps have not run on a TPU. The"
-    " compiler's estimate is checked against what the authors of another program measured."
-    f" {references.EPOCH.what} Written in plain Keras on JAX, with the layers of their program, it"
-    f" is compiled for the machines on which they trained (`{references.COMMAND}`); the error is"
-    " that of the estimate. Beside it stands this project's own step of the same networks, made"
-    " for the TPU, which nobody has measured. For a small step the host's overhead and the"
-    " exchange come on top, as the slider assumes."
+    "**This project's steps have not run on a TPU.** The compiler's estimate is compared with"
+    f" times that the authors of another program measured. {references.EPOCH.what} Their layers, in"
+    f" plain Keras on JAX, are compiled for their machines (`{references.COMMAND}`); the error is"
+    " that of the estimate. The table also lists this project's own step of the same networks,"
+    " which is not measured. For small steps, add the host's overhead and the exchange, as the"
+    " slider does."
 )
 PAPER_ON_CPU = "reshape, pooling, dropout, up-sampling and flatten"
 
@@ -104,8 +103,8 @@ def silent(one: StepEstimate) -> str:
     """What the estimate leaves out."""
     left = ", ".join(one.without_estimate)
     return (
-        f"Not in the estimate, because the compiler gives no cycles for it: {left}, and the"
-        " exchanges between cores."
+        f"Not in the estimate, because the compiler gives no cycles: {left}, and the exchanges"
+        " between cores."
         if left
         else ""
     )

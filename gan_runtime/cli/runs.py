@@ -160,7 +160,7 @@ def _profile_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def stop(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Ask a waiting or training run to save and end, without waiting for it."""
+    """Ask a waiting or training run to save and end. Returns at once."""
     folder = Home.choose(home)
     commands(folder).stop(run)
     status = latest_status(folder.run_dir(run)).status

@@ -29,8 +29,6 @@ def test_the_bars_of_workers_are_their_own_work_and_their_waiting() -> None:
 def test_the_slowest_worker_is_named_in_a_sentence() -> None:
     assert (
         words.waiting([0.1, 0.3], 0.75)
-        == "Worker 1 is the slowest: the others wait for it 75% of each step."
+        == "Worker 1 is the slowest: the others wait 75% of each step."
     )
-    assert words.waiting([0.1, 0.11], 0.2).startswith(
-        "All workers need about the same time for their own part;"
-    )
+    assert words.waiting([0.1, 0.11], 0.2).startswith("All workers take about the same time.")

@@ -286,7 +286,7 @@ def test_the_sentence_names_the_networks_and_is_absent_without_scores(stranger: 
     assert (
         words.balance(PAIR, {"d_real": 0.99, "d_fake": 0.01})
         == "The discriminator is winning: D scores real 0.99, generated 0.01. The generator gets"
-        " hardly any signal; lower the discriminator's rate."
+        " almost no signal: lower the discriminator's learning rate."
     )
     assert (
         words.balance(PAIR, {"d_real": 0.7, "d_fake": 0.4})

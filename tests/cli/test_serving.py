@@ -28,9 +28,7 @@ def test_serve_ends_where_the_secrets_file_cannot_be_understood(
     process = start("serve", "--port", str(local_server.free_port()), "--json")
     stderr = process.communicate()[1]
     assert process.returncode == 2
-    assert (
-        "operators.pasword is not understood: allowed are emails, subjects and password." in stderr
-    )
+    assert "operators.pasword is unknown. Allowed: emails, subjects and password." in stderr
     assert "Traceback" not in stderr
 
 

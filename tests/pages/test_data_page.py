@@ -67,7 +67,7 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
     assert "**Digits (embedded)**" in said(app)
     assert "1,797 pictures · 28 × 28 gray · 10 classes: 0, 1, 2, 3, 4, 5 …" in said(app)
     assert app.button(key="data.download.mnist").label == "Download"
-    assert "A preview appears here as soon as there are pictures" in said(app)
+    assert "Drop or pick files to see a preview" in said(app)
 
 
 @pytest.mark.parametrize("name", ["digits", "stacked_digits"])
@@ -176,7 +176,7 @@ def test_pictures_are_previewed_prepared_and_removed(
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 
     app.button(key="data.remove.my-shapes").click().run()
-    assert "The files of **my-shapes** are deleted." in said(app)
+    assert "Deletes the files of **my-shapes**." in said(app)
     session.runtime().commands.remove_data("my-shapes")
     assert "my-shapes" not in said(app.run())
     assert prepared.names(home) == []
@@ -193,7 +193,7 @@ def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
         "pictures", "shapes", tmp_path / "shapes.zip", {"pixels": 32}
     )
     app.run()
-    goes_on = "begins. This goes on when the page is closed."
+    goes_on = "begins. It continues when the page is closed."
     assert [bar.proto.text for bar in app.get("progress")] == [
         f"Data set shapes: {goes_on}",
         f"Preview: {goes_on}",
@@ -346,7 +346,7 @@ def test_a_job_that_draws_what_it_makes_is_seen_at_work(show: Show) -> None:
     app = show("data")
     folder = session.runtime().commands.prepare_data("karman").work / "new" / "set"
     folder.mkdir(parents=True)
-    drawn = "What is being made at this moment."
+    drawn = "The set being prepared."
     assert drawn not in alternatives(app.run())
     LiveImage(folder).renew(lambda: np.full((8, 8, 3), 200, np.uint8))
     assert drawn in alternatives(app.run())
@@ -377,7 +377,7 @@ def test_files_of_showers_are_dropped_and_need_no_preview(
     show: Show, home: Home, wait_until: Wait, tmp_path: Path
 ) -> None:
     app = chosen(show("data"), "calochallenge")
-    assert "How the rows are converted can be chosen as soon as there is a file." in said(app)
+    assert "Drop or pick a file to choose how its rows are converted." in said(app)
     file = written(tmp_path / "part.hdf5", challenge_columns(6_480))
     app = drop(app, ("part.hdf5", file.read_bytes()))
     app.button(key="data.prepare").click().run()

@@ -141,6 +141,4 @@ def test_compare_shows_the_one_run_that_an_address_names(show: Show, trained: Ma
     trained("quick-0002", seconds=10)
     assert show("compare", run="quick-0001").multiselect(key="compare.runs").value == ["quick-0001"]
     app = show("compare", run="quick-0009")
-    assert "Not stored here, so not shown: quick-0009." in [
-        warning.value for warning in app.warning
-    ]
+    assert "Not stored here: quick-0009." in [warning.value for warning in app.warning]

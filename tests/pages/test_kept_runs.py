@@ -72,7 +72,7 @@ def test_the_bin_is_emptied_after_a_question_and_shown_where_no_run_is_left(
     app = show("runs")
     session.runtime().commands.delete("quick-0001")
     app.run()
-    press(app, "Empty the bin now")
+    press(app, "Empty the trash now")
     assert "This cannot be undone." in texts(app)
     assert "Remove 1 run for good" in [button.label for button in app.button]
     assert len(trash.deleted_runs(session.runtime().home)) == 1, "it was only asked"
@@ -269,7 +269,7 @@ def test_where_all_runs_are_hidden_the_page_says_so(show: Show, trained: Make) -
     assert not app.exception
     assert not app.dataframe
     assert app.toggle[0].label == "Show 1 hidden run, here and in the lists of other pages"
-    assert "No run fits this search" in app.info[0].value
+    assert "No run matches" in app.info[0].value
 
 
 def test_runs_are_filtered_by_their_tags_and_found_by_their_notes(
@@ -346,7 +346,7 @@ def test_every_page_warns_of_a_disk_that_is_low(
     monkeypatch.setattr(disk, "free_bytes", lambda _: 42_000_000)
     session.runtime().maintenance.run_round()
     assert (
-        "has 42 MB left. A run that trains saves and stops before it is full."
+        "has 42 MB left. A training run saves and stops before it is full."
         in show(page).warning[0].value
     )
 

@@ -181,7 +181,7 @@ def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(
     app = show("compare", runs="quick-0001,quick-0001,quick-0099,quick-0002")
     assert not app.exception
     assert app.multiselect(key="compare.runs").value == ["quick-0001", "quick-0002"]
-    assert "Not stored here, so not shown: quick-0099." in texts(app)
+    assert "Not stored here: quick-0099." in texts(app)
 
 
 def test_a_grid_that_is_damaged_in_the_store_is_told_on_every_page(

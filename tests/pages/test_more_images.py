@@ -158,7 +158,7 @@ def test_a_job_under_way_tells_how_far_it_is_and_can_be_cancelled(
     [bar] = app.get("progress")
     assert (bar.proto.value, bar.proto.text) == (
         33,
-        "64 images: generating. This goes on when the page is closed.",
+        "64 images: generating. It continues when the page is closed.",
     )
     assert button(app).disabled
     app.button(key="generate.cancel.generate-0001").click().run()

@@ -223,7 +223,7 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(
     app = show("studies/paper")
     app.button(key="paper.11.start").click().run()
     assert not app.exception
-    assert "This goes on when the page is closed." in app.get("progress")[0].proto.text
+    assert "It continues when the page is closed." in app.get("progress")[0].proto.text
     app.button(key="paper.11.stop").click().run()
     assert "stopping …" in texts(app)
     [job] = job_queue.job_dirs(home)

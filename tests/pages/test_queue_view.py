@@ -67,7 +67,7 @@ def test_the_queue_says_what_has_the_device_and_for_how_long(show: Show) -> None
 def test_a_waiting_run_is_told_to_start_after_another_one_and_let_go_again(show: Show) -> None:
     app = show("home")
     choices = app.selectbox(key="after.quick-0002").options
-    assert choices == ["no other run: in its turn", "quick-0003, queued", "quick-0001, queued"]
+    assert choices == ["no other run", "quick-0003, queued", "quick-0001, queued"]
     app.selectbox(key="after.quick-0002").select("quick-0003").run()
     app.checkbox(key="after.only.quick-0002").check().run()
     app.button(key="set_after.quick-0002").click().run()

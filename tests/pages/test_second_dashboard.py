@@ -207,13 +207,13 @@ def test_as_long_as_journals_are_read_a_page_says_that_runs_are_missing(
     monkeypatch.setattr(Ingestor, "catch_up_news", lambda self: may_read.wait(60) and read(self))
     monkeypatch.setattr("gan_runtime.supervision.owner_thread.WITHIN_SECONDS", 0.1)
     app = show("runs")
-    assert "not all runs are here yet" in shown(app)
-    assert "The database is being made anew from the journals of all runs." in shown(app)
+    assert "some runs are not listed yet" in shown(app)
+    assert "The database is being rebuilt from the journals of all runs." in shown(app)
     may_read.set()
     wait_until(lambda: not session.runtime().is_reading, "all journals are read")
     app.run()
-    assert "not all runs are here yet" not in shown(app)
-    assert "The database was made anew from the journals of all runs." in shown(app)
+    assert "some runs are not listed yet" not in shown(app)
+    assert "The database was rebuilt from the journals of all runs." in shown(app)
     assert not app.exception
 
 
@@ -294,5 +294,5 @@ def test_a_page_says_that_the_database_is_rebuilt_also_where_that_began_while_it
     monkeypatch.setattr(Runtime, "is_reading", property(lambda _: next(asked, True)))
     app = show("runs")
     assert not app.exception
-    assert "The database is being made anew from the journals of all runs." in shown(app)
-    assert "not all runs are here yet" in shown(app)
+    assert "The database is being rebuilt from the journals of all runs." in shown(app)
+    assert "some runs are not listed yet" in shown(app)

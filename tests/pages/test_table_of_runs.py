@@ -28,14 +28,14 @@ def test_runs_names_what_cannot_be_read_and_shows_all_others(
     app = show("runs")
     assert not app.exception
     assert len(app.dataframe[0].value) == 1
-    [told] = [caption.value for caption in app.caption if "left out" in caption.value]
-    lines = told.split("  \n")
+    [unreadable] = [c.value for c in app.caption if "cannot be read" in c.value]
+    lines = unreadable.split("  \n")
     assert (
         lines[0]
-        == "!\\[x\\](evil) 0 is no run that can be read, and is left out: its folder has a name"
-        " that no run can have."
+        == "!\\[x\\](evil) 0 cannot be read and is not listed: its folder has a name that no run"
+        " can have."
     )
-    assert (len(lines), lines[5]) == (6, "2 more are left out as well.")
+    assert (len(lines), lines[5]) == (6, "2 more cannot be read.")
 
 
 def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -> None:
@@ -49,7 +49,7 @@ def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -
     app.text_input[0].set_value("paper").run()
     assert list(app.dataframe[0].value["run_id"]) == ["paper-0002"]
     app.text_input[0].set_value("nothing like it").run()
-    assert "No run fits this search" in texts(app)
+    assert "No run matches" in texts(app)
 
 
 def test_runs_tells_what_each_run_has_changed_from_its_preset_and_finds_it_by_that(
@@ -85,7 +85,9 @@ def offered_for_deletion(app: AppTest) -> str:
     """What the dialog says that Delete would move into the bin."""
     next(button for button in app.button if button.label == "Delete").click().run()
     assert not app.exception
-    return next(text for text in texts(app).splitlines() if "kept in the bin" in text)
+    return next(
+        text for text in texts(app).splitlines() if "The trash below the table holds it" in text
+    )
 
 
 def test_a_tick_on_runs_stays_with_its_run_through_a_search_a_new_run_and_a_deletion(

@@ -175,14 +175,14 @@ def test_the_page_says_how_good_such_estimates_have_been(
         ["TPU v2-8", "1,059", "1,165", "+10.0%", "–", "–"],
         ["TPU v3-8", "416", "413", "-0.7%", "90", "4.6"],
     ]
-    assert "Not checked with a program of this project" in texts(app)
+    assert "This project's steps have not run on a TPU" in texts(app)
 
 
 def test_where_no_comparison_is_stored_the_page_says_how_it_is_made(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "stored_estimates", lambda: ())
-    assert "Nothing is stored of that comparison: `make bench ONLY=cycles` makes it." in texts(
+    assert "That comparison is not stored. Run `make bench ONLY=cycles` to make it." in texts(
         show("tpu")
     )
 
@@ -192,7 +192,7 @@ def test_the_page_says_which_program_it_compiles(show: Show) -> None:
 
 
 def test_runs_on_a_real_tpu_stand_beside_the_estimate(show: Show) -> None:
-    assert "No finished run on a real TPU is stored here" in texts(show("tpu"))
+    assert "No finished run on a real TPU is stored yet" in texts(show("tpu"))
     rates = pd.DataFrame(
         [("cpu", 8, "float32", 512, 1, 500.0), ("tpu", 8, "mixed_bfloat16", 512, 2, 300_000.0)],
         columns=[

@@ -69,7 +69,7 @@ def test_a_button_that_nobody_has_greyed_is_refused_at_the_door(
 def test_a_viewer_brings_in_no_data(show: Show) -> None:
     app = show("data")
     assert not app.get("file_uploader")
-    assert f"Only operators bring in data. {access.VIEW_ONLY}" in [
+    assert f"Only operators can add data. {access.VIEW_ONLY}" in [
         caption.value for caption in app.caption
     ]
 

@@ -229,16 +229,16 @@ def test_providers_by_their_names() -> None:
         ),
         (
             {"operators": {"subjects": {"gogle": ["7"]}}, "auth": TWO},
-            "operators.subjects.gogle is no provider: allowed are google and lab.",
+            "operators.subjects.gogle is not a provider. Allowed: google and lab.",
         ),
         ({"operators": {"subjects": {}}, "auth": TWO}, "[operators.subjects] is empty"),
         (
             {"operators": {"subjects": ["7"]}, "auth": TWO},
-            "operators.subjects must say whose numbers they are",
+            "There are several providers",
         ),
         (
             {"operators": {"email": ["anna@lab.example"]}, "auth": ONE},
-            "operators.email is not understood: allowed are emails, subjects and password.",
+            "operators.email is unknown. Allowed: emails, subjects and password.",
         ),
         ({"operators": {"password": "the password itself"}}, "operators.password must be the hash"),
         (
@@ -254,7 +254,7 @@ def test_providers_by_their_names() -> None:
         (
             {"auth": AUTH},
             (
-                "auth.client_id must be a text that is not empty; [auth] holds cookie_secret and"
+                "auth.client_id must be a text, not empty. [auth] contains cookie_secret and"
                 " redirect_uri."
             ),
         ),
@@ -266,18 +266,18 @@ def test_providers_by_their_names() -> None:
         ({"auth": AUTH | {"lab": {"client_id": "gan"}}}, "auth.lab.client_secret must be a text"),
         (
             {"auth": AUTH | {"my_lab": PROVIDER}},
-            "[auth.my_lab]: the name of a provider holds no underscore.",
+            "[auth.my_lab]: the name of a provider must not contain an underscore.",
         ),
         (
             {"auth": AUTH | {"default": PROVIDER}},
             (
-                "[auth.default]: Streamlit calls the provider of [auth] itself so; give it another"
-                " name."
+                "[auth.default]: Streamlit uses this name for the provider of [auth]. Choose"
+                " another name."
             ),
         ),
         (
             {"auth": AUTH | PROVIDER | {"server_metadata_url": ""}},
-            "auth.server_metadata_url must be a text that is not empty",
+            "auth.server_metadata_url must be a text, not empty",
         ),
     ],
 )
@@ -311,9 +311,9 @@ def secrets_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (
             "[operatos]\npassword = 1",
-            "[operatos] in secrets.toml is not understood: allowed are [operators] and [auth].",
+            "[operatos] in secrets.toml is unknown. Allowed: [operators] and [auth].",
         ),
-        ('password = "x"', "[password] in secrets.toml is not understood"),
+        ('password = "x"', "[password] in secrets.toml is unknown"),
         ('[operators]\npassword = "half a li', "secrets.toml cannot be read as TOML."),
         (None, "secrets.toml cannot be read as TOML."),
     ],

@@ -189,7 +189,7 @@ def test_a_refused_websocket_says_why_in_the_log_and_to_the_page(
     asked = {"host": "127.0.0.1:8501", "origin": "https://lab.example"}
     for _ in range(3):
         assert ask("/_stcore/stream", "websocket", **asked)[0] == "websocket.close"
-    sentence = "The page is at https://lab.example, but the dashboard is asked for 127.0.0.1:8501."
+    sentence = "The page is at https://lab.example, but asks for the dashboard at 127.0.0.1:8501."
     assert [sentence in record.getMessage() for record in caplog.records] == [True], (
         "once, though a page tries again"
     )
@@ -311,7 +311,7 @@ def test_a_message_that_takes_memory_for_each_name_is_refused() -> None:
     message.file_urls_request.file_names.append("one.png")
     assert (
         web_guard.why_message_refused(message.SerializeToString())
-        == "10001 files at once, but allowed are 10000"
+        == "10001 files at once; the limit is 10000"
     )
 
 

@@ -110,8 +110,8 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
     search.press("Enter")
     settled(page)
     page.get_by_role("button", name="Delete").click()
-    deletion = page.get_by_role("dialog", name="Move to the bin?")
-    expect(deletion.get_by_text("gone from all lists")).to_contain_text(
+    deletion = page.get_by_role("dialog", name="Move to the trash?")
+    expect(deletion.get_by_text("removed from all lists")).to_contain_text(
         TEXTS[-2]
     )  # as the table shows it, not as Markdown
     page.close()

@@ -26,7 +26,7 @@ def more_images_are_made(page: Page, address: str, run_id: str) -> None:
     settled(page)
     fill(page, "spinbutton", "Seed", "5")
     page.get_by_role("button", name="Generate", exact=True).click()
-    expect(page.get_by_text("This goes on when the page is closed.")).to_be_visible()
+    expect(page.get_by_text("It continues when the page is closed.")).to_be_visible()
     made = f"64 images of {run_id}, seed 5, by its newest checkpoint"
     expect(page.get_by_text(made)).to_be_visible(timeout=120_000)
     expect(page.get_by_test_id("stImage")).to_have_count(2)

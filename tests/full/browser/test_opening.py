@@ -39,7 +39,7 @@ def test_the_second_of_two_dashboards_looks_until_the_first_is_gone(
         expect(page.get_by_text("Last runs")).to_be_visible()
         expect(page.get_by_role("button", name="Start a quick run")).to_be_disabled()
         dashboard.kill()
-        page.get_by_role("button", name="Take it over: it is free now").click()
+        page.get_by_role("button", name="Take over the home").click()
         expect(
             page.get_by_text("View only: these pages show all runs and change nothing.")
         ).to_have_count(0)
@@ -59,7 +59,7 @@ def test_a_file_that_is_no_database_is_told_in_one_sentence(
     dashboard = Dashboard(home, tmp_path / "dashboard.log")
     try:
         page = open_page(browser, dashboard.address)
-        expect(page.get_by_text("made anew from the journals of all runs")).to_be_visible()
+        expect(page.get_by_text("rebuilt from the journals of all runs")).to_be_visible()
         expect(page.get_by_text("Traceback")).to_have_count(0)
         page.close()
     finally:

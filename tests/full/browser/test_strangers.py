@@ -139,13 +139,11 @@ def test_a_page_whose_websocket_is_refused_says_why(browser: Browser, dashboard:
         page.goto(f"http://127.0.0.1:{port}/run")
         shown = page.get_by_role("alert").filter(has_text="pass on the Host header")
         expect(shown).to_contain_text(
-            f"The page is at http://127.0.0.1:{port}, but the dashboard is asked for"
+            f"The page is at http://127.0.0.1:{port}, but asks for the dashboard at"
             f" 127.0.0.1:{dashboard.port}."
         )
         page.close()
-    refusals = [
-        line for line in dashboard.printed().splitlines() if "A WebSocket is refused" in line
-    ]
+    refusals = [line for line in dashboard.printed().splitlines() if "WebSocket refused" in line]
     assert len(refusals) == 1
     assert f"http://127.0.0.1:{port}" in refusals[0]
 
