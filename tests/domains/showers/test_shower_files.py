@@ -175,7 +175,7 @@ AUTHORS, CHALLENGE = "showers_hdf5", "calochallenge"
         (
             AUTHORS,
             {"energy": lambda gev: gev[:4]},
-            "bad.h5 needs as many rows of each, and at least one, but holds 6 of ECAL, 4 of energy",
+            "bad.h5 has different numbers of rows, or none (6 of ECAL, 4 of energy",
         ),
         (
             AUTHORS,
@@ -185,7 +185,7 @@ AUTHORS, CHALLENGE = "showers_hdf5", "calochallenge"
         (
             AUTHORS,
             {"energy": lambda gev: np.full(len(gev), b"high")},
-            "bad.h5: its energy holds no numbers",
+            "bad.h5: its energy is not numeric",
         ),
         (AUTHORS, {"mtheta": np.degrees}, "bad.h5: its mtheta is from 7"),
         (
@@ -256,11 +256,11 @@ def test_nothing_of_other_files_of_the_host_is_read(home: Home, tmp_path: Path) 
     with h5py.File(path, "a") as file:
         file["energy"] = h5py.ExternalLink("secret.bin", "energy")
     assert refusal(home, AUTHORS, path).startswith(
-        "bad.h5: its energy is a link or lies in another file, which is not followed"
+        "bad.h5: its energy is a link, or is in another file, which is not opened"
     )
     with h5py.File(path, "a") as file:
         del file["energy"]
         file.create_dataset("energy", (6,), "f4", external=[(str(tmp_path / "secret.bin"), 0, 24)])
     assert refusal(home, AUTHORS, path).startswith(
-        "bad.h5: its energy is a link or lies in another file, which is not followed"
+        "bad.h5: its energy is a link, or is in another file, which is not opened"
     )

@@ -125,7 +125,7 @@ def test_a_set_that_is_not_made_yet_cannot_be_read(home: Home) -> None:
 
 
 def test_a_source_or_the_name_of_a_set_of_this_program_is_refused() -> None:
-    with pytest.raises(DatasetError, match="made from nothing but its options: leave out --from"):
+    with pytest.raises(DatasetError, match="has no source, only options: leave out --from"):
         PreparationRequest("showers", "", Path("/tmp")).check()
     with pytest.raises(DatasetError, match="choose another name"):
         PreparationRequest("showers", "digits").check()
@@ -162,9 +162,9 @@ def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
     assert (ended.exit_code, ended.stderr) == (0, "")
     assert (
         ended.stdout
-        == "data set showers is ready: 18 rows to train on, 2 held out. Train on it with `train"
+        == "data set showers is ready: 18 training rows, 2 held out. Train on it with `train"
         " --set dataset=showers`.\nMeasured: sampling fraction 0.01994, its spread 0.001096,"
-        " lowest energy 100.3 GeV, highest energy 193.5 GeV.\nThe first rows are drawn in"
+        " lowest energy 100.3 GeV, highest energy 193.5 GeV.\nSee the first rows in"
         f" {prepared.first_rows_image(home, 'showers')}.\n"
     )
 

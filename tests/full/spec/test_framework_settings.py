@@ -14,8 +14,8 @@ from gan_runtime.records.home import REPOSITORY
 PIN = """
 import os, sys
 from pathlib import Path
-from gan_runtime.hardware import framework_settings
-framework_settings.pin(Path(sys.argv[1]))
+from gan_runtime.base import framework_settings
+framework_settings.clean_this_process(Path(sys.argv[1]))
 import keras
 print(keras.config.backend(), keras.config.floatx(), keras.config.epsilon(), keras.config.image_data_format())
 print((Path(os.environ["KERAS_HOME"]) / "datasets").resolve())
