@@ -40,7 +40,7 @@ def test_a_study_is_asked_watched_and_read(browser: Browser, dashboard: Dashboar
     expect(page.get_by_text("2 of 2 runs are finished")).to_be_visible(timeout=120_000)
     expect(
         page.get_by_text(
-            re.compile(r"batch 128 takes \d+ % (less|more) time per epoch than batch 32")
+            re.compile(r"batch 128 takes \d+% (less|more) time per epoch than batch 32")
         )
     ).to_be_visible()
     expect(page.get_by_text("1 repeat, which says nothing about noise").first).to_be_visible()
