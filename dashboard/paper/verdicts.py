@@ -8,6 +8,7 @@ not judged.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -183,11 +184,12 @@ def candidates(store: Store, studies: Collection[StudyRow], question: str) -> li
 
 
 def _of_study(store: Store, study: StudyRow) -> list[str]:
-    results = queries.study_results(store, study.study_id)
-    done = results[results["status"] == "finished"]
-    return shortfalls(
-        queries.conditions(store, list(done["run_id"])), repeats(results), LEAST[study.question]
-    )
+    runs = queries.study_runs(store, study.study_id)
+    done = [run for run in runs if run.status == "finished"]
+    finished = Counter(run.variant for run in done)
+    fewest = min(finished[run.variant] for run in runs)
+    conditions = queries.conditions(store, [run.run_id for run in done])
+    return shortfalls(conditions, fewest, LEAST[study.question])
 
 
 def repeats(results: pd.DataFrame) -> int:
