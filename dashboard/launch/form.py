@@ -78,7 +78,7 @@ def show(
     is_first_screen: bool = False,
 ) -> None:
     """The widgets of all groups, three side by side, each with its help and its error; no host: not
-    known yet. A first screen ends with the first group.
+    known yet. A first screen ends with the accelerator.
     """
     form = fields.values()
     rates = changeable(form["workload"])
@@ -98,7 +98,7 @@ def show(
             if group == "Accelerator":
                 _accelerator_cards(host, look_again)
             _group(preset, shown, filled)
-            if is_first_screen:
+            if is_first_screen and group == "Accelerator":
                 return
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:

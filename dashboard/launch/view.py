@@ -37,18 +37,16 @@ def show(runtime: Runtime) -> None:
     with form:
         preset = launch_form.pick_preset()
         filled = launch_form.read(runtime.home)
-    if is_first_screen:
-        with form:
-            launch_form.show(preset, None, runtime.host_look.again, filled, is_first_screen=True)
-            rendering.rest_follows("Accelerator, schedule and more options")
-        return
     summary = beside.container(key="launch_summary")
     with summary:
         host = queue_view.known_host(runtime)
     with form:
-        launch_form.show(preset, host, runtime.host_look.again, filled)
+        launch_form.show(preset, host, runtime.host_look.again, filled, is_first_screen)
     with summary:
         _start(runtime, preset, filled, host)
+    if is_first_screen:
+        with form:
+            rendering.rest_follows("Schedule and more options")
 
 
 def _start(runtime: Runtime, preset: str, filled: Filled, host: Host | None) -> None:

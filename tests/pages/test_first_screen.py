@@ -104,11 +104,14 @@ def test_a_page_with_nothing_to_draw_says_so_at_once(show: Show) -> None:
     assert "follow in a moment." not in texts(app)
 
 
-def test_the_first_pass_over_launch_ends_with_model_and_data(show: Show) -> None:
+def test_the_first_render_of_launch_ends_with_the_accelerator_and_can_be_started(
+    show: Show,
+) -> None:
     app = show("launch", whole=False)
     assert not app.exception
-    assert "Accelerator, schedule and more options follow in a moment." in texts(app)
-    assert "Accelerator" not in [header.value for header in app.header]
+    assert "Schedule and more options follow in a moment." in texts(app)
+    assert [header.value for header in app.header] == ["Model and data", "Accelerator", "This run"]
+    assert "Start run" in [button.label for button in app.button]
     assert len(app.expander) == 0
     app.run()
     assert len(app.expander) > 3
