@@ -120,23 +120,23 @@ def arguments() -> argparse.Namespace:
             " --batch N --steps N"
         ),
     )
-    given = parser.parse_args()
-    given.only = given.only or [name for name in ROWS if name != "referee" or given.referee]
-    if "referee" in given.only and not (given.referee and given.referee.is_file()):
+    options = parser.parse_args()
+    options.only = options.only or [name for name in ROWS if name != "referee" or options.referee]
+    if "referee" in options.only and not (options.referee and options.referee.is_file()):
         parser.error("the row `referee` needs a script: --referee SCRIPT")
-    return given
+    return options
 
 
-def measured(name: str, given: argparse.Namespace) -> bool:
+def measured(name: str, options: argparse.Namespace) -> bool:
     """Measures a row and keeps it; False when it failed, which is kept too."""
-    load_before = conditions.load() if given.trial else conditions.wait_until_idle()
+    load_before = conditions.load() if options.trial else conditions.wait_until_idle()
     row, begin, report = ROWS[name], datetime.now(UTC), Report(name)
-    referee = given.referee and given.referee.resolve()
+    referee = options.referee and options.referee.resolve()
     effort = Effort(
-        given.rounds or row.rounds,
-        given.steps or row.steps,
-        given.batch or row.batch,
-        given.images or row.images,
+        options.rounds or row.rounds,
+        options.steps or row.steps,
+        options.batch or row.batch,
+        options.images or row.images,
         referee,
     )
     print(f"{name}: about {row.minutes} minutes", file=sys.stderr)
@@ -147,16 +147,16 @@ def measured(name: str, given: argparse.Namespace) -> bool:
         report.not_measured(name, f"{error}.")
         failed = True
     report.add("machine", **results.machine(begin, load_before))
-    if not given.trial:
+    if not options.trial:
         print(results.keep(report.records, name), file=sys.stderr)
     return not failed
 
 
 def main() -> int:
     """1 when a row failed, as opposed to what this machine or version cannot measure."""
-    given = arguments()
-    good = [measured(name, given) for name in given.only]
-    if not given.trial:
+    options = arguments()
+    good = [measured(name, options) for name in options.only]
+    if not options.trial:
         page.write()
     return 0 if all(good) else 1
 

@@ -31,11 +31,11 @@ def run(
     )
     arguments.add_argument("--bundle", type=Path, default=bundle)
     arguments.add_argument("--picture", type=Path)
-    given = arguments.parse_args()
+    options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).prepare()
-        runs = [home.run_dir(run_id) for run_id in bundles.unpack(given.bundle, home)]
+        runs = [home.run_dir(run_id) for run_id in bundles.unpack(options.bundle, home)]
         runs.sort(key=lambda run: run.spec().seed)
-        if given.picture:
-            picture(runs[0]).save(given.picture, optimize=True)
+        if options.picture:
+            picture(runs[0]).save(options.picture, optimize=True)
         print(table(runs))

@@ -52,7 +52,7 @@ def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
     """Whether tracked files other than the benchmarks' own results differ from the commit;
     None outside a repository.
     """
-    others = [".", *(f":(exclude){path}" for path in OUTPUTS)]
+    sources = [".", *(f":(exclude){path}" for path in OUTPUTS)]
     command = [
         "git",
         "--no-optional-locks",
@@ -63,7 +63,7 @@ def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
         "--untracked-files=no",
         "--",
     ]
-    answer = subprocess.run([*command, *others], capture_output=True, text=True, check=False)
+    answer = subprocess.run([*command, *sources], capture_output=True, text=True, check=False)
     return bool(answer.stdout.strip()) if answer.returncode == 0 else None
 
 

@@ -49,10 +49,10 @@ def from_child(arguments: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Answers:
-    """Kept in `folder`; what is not there yet `asked` is asked, and kept at once."""
+    """Stored in `folder`. `compile` computes each missing answer, which is stored at once."""
 
     folder: Path = FOLDER
-    asked: Callable[[list[str]], dict[str, Any]] = from_child
+    compile: Callable[[list[str]], dict[str, Any]] = from_child
 
     def of(
         self, program: str, side: str, topology: str, batch: int, precision: str
@@ -61,9 +61,9 @@ class Answers:
         arguments = [program, side, topology, str(batch), precision]
         path = self.folder / f"{'-'.join(arguments).replace(':', '.')}-{_made_of(side)}.json"
         if not path.exists():
-            found = self.asked(arguments)
+            answer = self.compile(arguments)
             self.folder.mkdir(exist_ok=True)
-            write_json(path, found)
+            write_json(path, answer)
         return estimates.from_json(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -83,26 +83,28 @@ def together(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
     Its memory is that of the largest.
     """
     first = programs[0][0]
-    flops = [None if one.flops is None else one.flops * times for one, times in programs]
+    flops = [
+        None if program.flops is None else program.flops * times for program, times in programs
+    ]
     dearest = [
         replace(operation, cycles=operation.cycles * times)
-        for one, times in programs
-        for operation in one.dearest
+        for program, times in programs
+        for operation in program.dearest
     ]
     return StepEstimate(
         point=first.point,
         refused="",
-        compile_seconds=sum(one.compile_seconds for one, _ in programs),
-        cycles=sum(one.cycles * times for one, times in programs),
-        flops=None if None in flops else sum(one or 0.0 for one in flops),
-        bytes_accessed=sum(one.bytes_accessed * times for one, times in programs),
-        memory=max((one.memory for one, _ in programs), key=lambda memory: memory.total),
-        operations=sum(one.operations * times for one, times in programs),
-        host_transfers=tuple(name for one, _ in programs for name in one.host_transfers),
-        exchanges=sum(one.exchanges * times for one, times in programs),
-        exchange_bytes=sum(one.exchange_bytes * times for one, times in programs),
+        compile_seconds=sum(program.compile_seconds for program, _ in programs),
+        cycles=sum(program.cycles * times for program, times in programs),
+        flops=None if None in flops else sum(number or 0.0 for number in flops),
+        bytes_accessed=sum(program.bytes_accessed * times for program, times in programs),
+        memory=max((program.memory for program, _ in programs), key=lambda memory: memory.total),
+        operations=sum(program.operations * times for program, times in programs),
+        host_transfers=tuple(name for program, _ in programs for name in program.host_transfers),
+        exchanges=sum(program.exchanges * times for program, times in programs),
+        exchange_bytes=sum(program.exchange_bytes * times for program, times in programs),
         without_estimate=tuple(
-            sorted({name for one, _ in programs for name in one.without_estimate})
+            sorted({name for program, _ in programs for name in program.without_estimate})
         ),
         dearest=tuple(sorted(dearest, key=_cheapness)[:DEAREST]),
     )
@@ -112,22 +114,22 @@ def _cheapness(operation: ExpensiveOperation) -> float:
     return -operation.cycles
 
 
-def numbers(one: StepEstimate) -> dict[str, float | None]:
+def numbers(estimate: StepEstimate) -> dict[str, float | None]:
     """As they stand in a record of a row."""
     return {
-        "cycles": one.cycles,
-        "step_ms": one.step_s * 1e3,
-        "floor_ms": None if one.floor_s is None else one.floor_s * 1e3,
-        "share_of_peak": one.share_of_peak,
-        "exchanges": one.exchanges,
-        "exchange_mb": one.exchange_bytes / 1e6,
-        "operations": one.operations,
+        "cycles": estimate.cycles,
+        "step_ms": estimate.step_s * 1e3,
+        "floor_ms": None if estimate.floor_s is None else estimate.floor_s * 1e3,
+        "share_of_peak": estimate.share_of_peak,
+        "exchanges": estimate.exchanges,
+        "exchange_mb": estimate.exchange_bytes / 1e6,
+        "operations": estimate.operations,
     }
 
 
-def add_dearest(report: Report, kind: str, side: str, one: StepEstimate) -> None:
+def add_dearest(report: Report, kind: str, side: str, estimate: StepEstimate) -> None:
     """A record of each of the program's dearest operations."""
-    for operation in one.dearest:
+    for operation in estimate.dearest:
         report.add(
             kind, side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles
         )

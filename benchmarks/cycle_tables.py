@@ -25,13 +25,13 @@ def cycles(records: Sequence[Record]) -> str:
 
 def pairs(records: Sequence[Record]) -> str:
     """Pix2Pix at full size."""
-    found = of(records, "pair_cycles", "pair_cycles")
-    if not found:
+    selection = of(records, "pair_cycles", "pair_cycles")
+    if not selection:
         return f"{NOT_MEASURED.capitalize()}.\n"
     return (
         "Full size, pairs of RGB images of 256 pixels, batch 64 on eight cores of a v3-8. Plain"
         " Keras normalizes over all 64 pairs; so does ours in the first line, by"
-        " `batch_norm=synchronised`.\n\n" + _programs(found)
+        " `batch_norm=synchronised`.\n\n" + _programs(selection)
     )
 
 
@@ -71,12 +71,12 @@ def _cycle_line(record: Record) -> list[str]:
 
 def epochs(records: Sequence[Record]) -> str:
     """Epochs of CERN's 3DGAN at full size, next to what its authors measured."""
-    found = of(records, "cycles", references.KIND)
-    if not found:
+    selection = of(records, "cycles", references.KIND)
+    if not selection:
         return f"{NOT_MEASURED.capitalize()}.\n"
     lines = [
-        _epoch_line(record, one)
-        for record, one in zip(found, references.epoch_estimates(found), strict=True)
+        _epoch_line(record, estimate)
+        for record, estimate in zip(selection, references.epoch_estimates(selection), strict=True)
     ]
     columns = [
         "Program",
@@ -96,13 +96,13 @@ def epochs(records: Sequence[Record]) -> str:
     )
 
 
-def _epoch_line(record: Record, one: references.EpochEstimate) -> list[str]:
+def _epoch_line(record: Record, estimate: references.EpochEstimate) -> list[str]:
     return [
-        one.program,
-        one.machine,
-        f"**{one.estimated_s:,.1f} s**",
-        "" if one.measured is None else f"{one.measured.seconds:,.1f} s",
-        "" if one.error is None else f"{100 * one.error:+.1f}%",
+        estimate.program,
+        estimate.machine,
+        f"**{estimate.estimated_s:,.1f} s**",
+        "" if estimate.measured is None else f"{estimate.measured.seconds:,.1f} s",
+        "" if estimate.error is None else f"{100 * estimate.error:+.1f}%",
         f"{record['step_ms']:,.0f} ms",
         number(record["share_of_peak"], "%"),
         number(record["share_of_memory"], "%"),

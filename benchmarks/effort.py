@@ -54,11 +54,14 @@ class Effort:
         """The same for a run of ours; `settings` such as replicas=8; `data`: one of
         run_options.py.
         """
-        chosen = [part for setting in settings for part in ("--set", setting)]
-        return self.loop(module, precision, "--images", str(self.images), "--data", data, *chosen)
+        options = [part for setting in settings for part in ("--set", setting)]
+        return self.loop(module, precision, "--images", str(self.images), "--data", data, *options)
 
     def turns(
-        self, commands: dict[str, list[str]], seen: Callable[[int, str, Turn], None], *further: Side
+        self,
+        commands: dict[str, list[str]],
+        report_turn: Callable[[int, str, Turn], None],
+        *further: Side,
     ) -> dict[str, list[Turn]]:
         """The turns of each side by name, after its warm-up.
 
@@ -68,7 +71,7 @@ class Effort:
         """
         with child_sides(commands) as sides:
             return alternate(
-                [*sides.values(), *further], self.rounds, self.steps, WARM_UP_STEPS, seen
+                [*sides.values(), *further], self.rounds, self.steps, WARM_UP_STEPS, report_turn
             )
 
 

@@ -81,22 +81,22 @@ def measure(home: Home) -> dict[str, float]:
     """Seconds of processor time for the first opening, a later one and `runs`; idle: its
     share of one core.
     """
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name in ("first_open_s", "open_s"):
         begin = _spent()
         runtime = Runtime.open(home)
-        found[name] = _spent() - begin
+        values[name] = _spent() - begin
         if name == "first_open_s":
             runtime.close()
     begin = _spent()
     time.sleep(IDLE_SECONDS)
-    found["idle_share"] = (_spent() - begin) / IDLE_SECONDS
+    values["idle_share"] = (_spent() - begin) / IDLE_SECONDS
     runtime.close()
     begin = _spent(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "gan_runtime", "runs", "--json", "--home", str(home.path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ))
-    found["runs_s"] = _spent(resource.RUSAGE_CHILDREN) - begin
-    return found
+    values["runs_s"] = _spent(resource.RUSAGE_CHILDREN) - begin
+    return values
 
 
 if __name__ == "__main__":

@@ -67,14 +67,18 @@ def profiled_shares(engine: Any, steps: int) -> dict[str, Any]:
     return {"steps": steps, "shares": {name: round(share, 5) for name, share in shares.items()}}
 
 
-def answer(given: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
+def answer(options: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
     """Serves, or prints one line."""
-    if given.serve:
+    if options.serve:
         serve(lambda steps: block(engine, spec, steps))
-    elif given.profile:
-        print(json.dumps(profiled_shares(engine, given.profile)))
+    elif options.profile:
+        print(json.dumps(profiled_shares(engine, options.profile)))
     else:
-        print(json.dumps(alone(given.precision, given.batch, given.steps, lambda: engine.run(1))))
+        print(
+            json.dumps(
+                alone(options.precision, options.batch, options.steps, lambda: engine.run(1))
+            )
+        )
 
 
 def main() -> None:
@@ -88,10 +92,14 @@ def main() -> None:
         metavar="STEPS",
         help="profile so many steps instead of timing them",
     )
-    given = parser.parse_args()
-    spec = spec_of(given, epochs=1, data=given.data)
-    with trial_home() as home, random_rows(home, given.images, given.data), reading(given.data):
-        answer(given, build(spec, home), spec)
+    options = parser.parse_args()
+    spec = spec_of(options, epochs=1, data=options.data)
+    with (
+        trial_home() as home,
+        random_rows(home, options.images, options.data),
+        reading(options.data),
+    ):
+        answer(options, build(spec, home), spec)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def figures(records: Sequence[Record]) -> str:
 
 
 def _line(target: Target, records: Sequence[Record]) -> list[str]:
-    wanted = f"{'≥' if target.direction == 'at_least' else '≤'} {number(target.limit, target.unit)}"
+    limit = f"{'≥' if target.direction == 'at_least' else '≤'} {number(target.limit, target.unit)}"
     figure = only(records, target.row, "figure", target.name)
     if figure is None:
         return [
@@ -37,7 +37,7 @@ def _line(target: Target, records: Sequence[Record]) -> list[str]:
             "",
             "",
             "",
-            wanted,
+            limit,
             "–",
             "–",
         ]
@@ -47,7 +47,7 @@ def _line(target: Target, records: Sequence[Record]) -> list[str]:
         target.title,
         *spread_of(figure, target.unit),
         of_totals,
-        wanted,
+        limit,
         met,
         _machine(records, target.row),
     ]

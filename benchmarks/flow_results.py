@@ -56,7 +56,7 @@ def table(runs: list[RunDir]) -> str:
     return markdown.table(HEADS, [_line(run, flow) for run in runs for flow in iterations(run)])
 
 
-def drawn(run: RunDir, flow: Answer) -> Image.Image:
+def image_of(run: RunDir, flow: Answer) -> Image.Image:
     """The vorticity of some moments: the true flow on the left, what was predicted on the right."""
     film = image_files.read_film(run, flow.arrays[0].file)
     places = [int(np.flatnonzero(film.steps == step)[0]) for step in STEPS if step in film.steps]
@@ -77,7 +77,7 @@ def drawn(run: RunDir, flow: Answer) -> Image.Image:
 
 
 def _picture(run: RunDir) -> Image.Image:
-    return drawn(run, next(flow for flow in iterations(run) if flow.arrays))
+    return image_of(run, next(flow for flow in iterations(run) if flow.arrays))
 
 
 def _line(run: RunDir, flow: Answer) -> list[str]:

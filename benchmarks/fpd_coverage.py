@@ -61,8 +61,8 @@ def _line(
     values, errors = np.zeros(repeats), np.zeros(repeats)
     for place in range(repeats):
         rows = random.permutation(len(pool))[: 2 * count]
-        found = extrapolated(pool[rows[:count]], pool[rows[count:]], seed=place)
-        values[place], errors[place] = 1e3 * found.value, 1e3 * found.error
+        interval = extrapolated(pool[rows[:count]], pool[rows[count:]], seed=place)
+        values[place], errors[place] = 1e3 * interval.value, 1e3 * interval.error
     figures = (values.mean(), values.std(ddof=1), errors.mean())
     within = [float(np.mean(np.abs(values) < times * errors)) for times in (1.0, 2.0)]
     numbers = [f"{figure:.1f}" for figure in figures]

@@ -48,22 +48,22 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
     return Translator(workload, options, fields, name, spec.precision, arrays)  # type: ignore[arg-type]
 
 
-def stepping(given: argparse.Namespace) -> Callable[[], ImageArray]:
+def stepping(options: argparse.Namespace) -> Callable[[], ImageArray]:
     """A call makes the next frame of the one before."""
     spec = RunSpec.parse(
-        {"workload": "pix2pix", "engine": given.engine, "precision": given.precision}
+        {"workload": "pix2pix", "engine": options.engine, "precision": options.precision}
     )
     rollout.set_flags(spec)
-    translator = new_translator(spec, given.cores)
+    translator = new_translator(spec, options.cores)
     program = importlib.import_module(catalog.engine(spec.engine).tiles).TILE_PROGRAM
     shape = translator.fields[SOURCE].shape
     source = np.random.default_rng(1).uniform(-1.0, 1.0, shape).astype(np.float32)
-    paint = TiledTranslator(program, translator, given.way, shape, given.cores)
+    paint = TiledTranslator(program, translator, options.way, shape, options.cores)
 
     def step() -> ImageArray:
-        made = paint(source)
-        source[..., : made.shape[-1]] = made
-        return made
+        outputs = paint(source)
+        source[..., : outputs.shape[-1]] = outputs
+        return outputs
 
     return step
 
@@ -74,8 +74,8 @@ def main() -> None:
     parser.add_argument("--engine", choices=("tensorflow", "jax"), required=True)
     parser.add_argument("--way", choices=WAYS, required=True)
     parser.add_argument("--cores", type=int, default=2, help="simulated ones of map_reduce")
-    given = parser.parse_args()
-    run_alone_or_serve(given, stepping(given))
+    options = parser.parse_args()
+    run_alone_or_serve(options, stepping(options))
 
 
 if __name__ == "__main__":

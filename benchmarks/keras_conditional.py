@@ -98,5 +98,5 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
 
 
 if __name__ == "__main__":
-    given = arguments("Times a plain Keras loop of a conditional DCGAN.").parse_args()
-    run_alone_or_serve(given, make_step(given.precision, given.batch))
+    options = arguments("Times a plain Keras loop of a conditional DCGAN.").parse_args()
+    run_alone_or_serve(options, make_step(options.precision, options.batch))

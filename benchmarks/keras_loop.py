@@ -51,15 +51,15 @@ def step_of(
         optimizer.build(variables)  # variables cannot be made inside the tf.function
     bce = keras.losses.BinaryCrossentropy(from_logits=True)
 
-    def asked(values: Any) -> Any:
+    def conditioned(values: Any) -> Any:
         return values if labels is None else [values, labels]
 
     def train_step() -> Any:
         with tf.GradientTape() as generator_tape, tf.GradientTape() as discriminator_tape:
             latents = tf.random.normal([images.shape[0], LATENT_SIZE])
-            fake_images = generator(asked(latents), training=True)
+            fake_images = generator(conditioned(latents), training=True)
             real, fake = (
-                discriminator(asked(seen), training=True) for seen in (images, fake_images)
+                discriminator(conditioned(image), training=True) for image in (images, fake_images)
             )
             losses = [
                 bce(tf.ones_like(fake), fake),
@@ -76,5 +76,5 @@ def step_of(
 
 
 if __name__ == "__main__":
-    given = arguments("Times a plain Keras DCGAN loop.").parse_args()
-    run_alone_or_serve(given, make_step(given.precision, given.batch))
+    options = arguments("Times a plain Keras DCGAN loop.").parse_args()
+    run_alone_or_serve(options, make_step(options.precision, options.batch))

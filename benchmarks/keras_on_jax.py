@@ -70,8 +70,8 @@ class Peer:
 
         def shapes(variables: Weights) -> Weights:
             return [
-                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere)
-                for one in variables
+                jax.ShapeDtypeStruct(variable.shape, variable.value.dtype, sharding=everywhere)
+                for variable in variables
             ]
 
         state = [
@@ -95,24 +95,24 @@ class Peer:
             jax.random.fold_in(jax.random.key(1), step), (images.shape[0], 100)
         )
         real = images.astype(jnp.float32) / 127.5 - 1.0
-        found = []
+        gradients = []
         for which in (0, 1):
 
-            def loss(own: Weights, which: int = which) -> tuple[Any, Any]:
-                pair = [own if place == which else weights[place] for place in (0, 1)]
+            def loss(network_weights: Weights, which: int = which) -> tuple[Any, Any]:
+                pair = [network_weights if place == which else weights[place] for place in (0, 1)]
                 losses, moved = self._losses(pair, other, real, latents)
                 return losses[which], (losses, moved)
 
             by_weight, (losses, moved) = jax.grad(loss, has_aux=True)(weights[which])
-            found.append(by_weight)
+            gradients.append(by_weight)
         updated = [
-            optimizer.stateless_apply(slots[place], found[place], weights[place])
+            optimizer.stateless_apply(slots[place], gradients[place], weights[place])
             for place, optimizer in enumerate(self._optimizers)
         ]
         return [
-            [one for one, _ in updated],
+            [network_weights for network_weights, _ in updated],
             moved,
-            [one for _, one in updated],
+            [network_slots for _, network_slots in updated],
             step + 1,
         ], jnp.stack(losses)
 

@@ -41,9 +41,11 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
         self.surely = keras.losses.BinaryCrossentropy(from_logits=True)
         self.distance = keras.losses.MeanAbsoluteError()
 
-    def compile(self, generator_optimizer: Any, discriminator_optimizer: Any, **given: Any) -> None:
+    def compile(
+        self, generator_optimizer: Any, discriminator_optimizer: Any, **options: Any
+    ) -> None:
         """Two optimizers: each network's own."""
-        super().compile(**given)
+        super().compile(**options)
         self.optimizers = (generator_optimizer, discriminator_optimizer)
         for optimizer, network in zip(
             self.optimizers, (self.generator, self.discriminator), strict=True
@@ -54,12 +56,13 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
         """One forward pass, and each network along its own loss."""
         source, target = rows["source"], rows["target"]
         with tf.GradientTape() as of_g, tf.GradientTape() as of_d:
-            made = self.generator(source, training=True)
-            fake = self.discriminator([source, made], training=True)
+            outputs = self.generator(source, training=True)
+            fake = self.discriminator([source, outputs], training=True)
             real = self.discriminator([source, target], training=True)
             losses = {
                 "loss_generator": (
-                    self.surely(tf.ones_like(fake), fake) + L1_WEIGHT * self.distance(target, made)
+                    self.surely(tf.ones_like(fake), fake)
+                    + L1_WEIGHT * self.distance(target, outputs)
                 ),
                 "loss_discriminator": (
                     D_WEIGHT
@@ -101,5 +104,5 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
 
 
 if __name__ == "__main__":
-    given = arguments("Times a plain Keras Pix2Pix.").parse_args()
-    run_alone_or_serve(given, make_step(given.precision, given.batch))
+    settings = arguments("Times a plain Keras Pix2Pix.").parse_args()
+    run_alone_or_serve(settings, make_step(settings.precision, settings.batch))

@@ -48,8 +48,8 @@ class PairPeer:
 
         def of(variables: Weights) -> Weights:
             return [
-                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere)
-                for one in variables
+                jax.ShapeDtypeStruct(variable.shape, variable.value.dtype, sharding=everywhere)
+                for variable in variables
             ]
 
         state = [
@@ -93,18 +93,18 @@ class PairPeer:
     ) -> tuple[list[Any], list[Weights]]:
         """Of G and D, and what batch norm and dropout store."""
         generator, discriminator = self.pair
-        made, of_g = generator.stateless_call(
+        outputs, of_g = generator.stateless_call(
             weights[GENERATOR], stored[GENERATOR], source, training=True
         )
         of_d = stored[DISCRIMINATOR]
         fake, of_d = discriminator.stateless_call(
-            weights[DISCRIMINATOR], of_d, [source, made], training=True
+            weights[DISCRIMINATOR], of_d, [source, outputs], training=True
         )
         real, of_d = discriminator.stateless_call(
             weights[DISCRIMINATOR], of_d, [source, target], training=True
         )
         bce = keras.losses.BinaryCrossentropy(from_logits=True)
-        distance = keras.losses.MeanAbsoluteError()(target, made)
+        distance = keras.losses.MeanAbsoluteError()(target, outputs)
         for_g = bce(jnp.ones_like(fake), fake) + 100.0 * distance
         for_d = 0.5 * (bce(jnp.ones_like(real), real) + bce(jnp.zeros_like(fake), fake))
         return [for_g, for_d], [of_g, of_d]

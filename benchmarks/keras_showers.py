@@ -117,9 +117,11 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
             keras.losses.MeanAbsoluteError(),
         )
 
-    def compile(self, generator_optimizer: Any, discriminator_optimizer: Any, **given: Any) -> None:
+    def compile(
+        self, generator_optimizer: Any, discriminator_optimizer: Any, **options: Any
+    ) -> None:
         """Two optimizers: each network's own."""
-        super().compile(**given)
+        super().compile(**options)
         self.optimizers = {"g": generator_optimizer, "d": discriminator_optimizer}
         generator_optimizer.build(self.generator.trainable_variables)
         discriminator_optimizer.build(self.discriminator.trainable_variables)
@@ -134,7 +136,9 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
         fake = self.generator(self._latents(conditions), training=False)
         losses["loss_discriminator_fake"] = self._judged(fake, rows, self._flips(count))
         for number in (1, 2):
-            losses[f"loss_generator_{number}"] = self._made(self._latents(conditions), rows)
+            losses[f"loss_generator_{number}"] = self._generate_and_update(
+                self._latents(conditions), rows
+            )
         return losses
 
     def _judged(self, showers: tf.Tensor, rows: Rows, targets: tf.Tensor) -> tf.Tensor:
@@ -146,7 +150,7 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
         self._follow("d", self.discriminator, tape, loss)
         return loss
 
-    def _made(self, latents: tf.Tensor, rows: Rows) -> tf.Tensor:
+    def _generate_and_update(self, latents: tf.Tensor, rows: Rows) -> tf.Tensor:
         with tf.GradientTape() as tape:
             showers = self.generator(latents, training=True)
             logits, energy = self.discriminator(showers, training=True)
@@ -214,5 +218,5 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
 
 
 if __name__ == "__main__":
-    given = arguments("Times a plain Keras 3DGAN.").parse_args()
-    run_alone_or_serve(given, make_step(given.precision, given.batch))
+    options = arguments("Times a plain Keras 3DGAN.").parse_args()
+    run_alone_or_serve(options, make_step(options.precision, options.batch))

@@ -87,8 +87,8 @@ class ShowerPeer:
 
         def of(variables: Weights) -> Weights:
             return [
-                jax.ShapeDtypeStruct(one.shape, one.value.dtype, sharding=everywhere)
-                for one in variables
+                jax.ShapeDtypeStruct(variable.shape, variable.value.dtype, sharding=everywhere)
+                for variable in variables
             ]
 
         state = [
@@ -118,8 +118,8 @@ class ShowerPeer:
         flips = jax.random.bernoulli(key, FLIPPED, (rows["energy"].shape[0], 1)).astype(jnp.float32)
         targets = jnp.abs(1.0 - number % 2 - flips)
 
-        def loss_of(own: Weights) -> tuple[Any, Weights]:
-            (logits, energy), moved = self._judged(own, stored, rows["showers"])
+        def loss_of(network_weights: Weights) -> tuple[Any, Weights]:
+            (logits, energy), moved = self._judged(network_weights, stored, rows["showers"])
             error = mean_percentage_error(energy[:, 0], rows["energy"])
             return WEIGHTS["real"] * bce(logits, targets) + WEIGHTS["energy"] * error, moved
 
@@ -141,9 +141,11 @@ class ShowerPeer:
         """
         (weights, stored, slots), (of_judge, stored_of_judge, slots_of_judge) = state
 
-        def loss_of(own: Weights) -> tuple[Any, tuple[Weights, Weights]]:
-            fakes, moved = self._generated(own, stored, rows, _key(number), training=True)
-            (logits, energy), seen = self._judged(of_judge, stored_of_judge, fakes)
+        def loss_of(network_weights: Weights) -> tuple[Any, tuple[Weights, Weights]]:
+            fakes, moved = self._generated(
+                network_weights, stored, rows, _key(number), training=True
+            )
+            (logits, energy), judge_stored = self._judged(of_judge, stored_of_judge, fakes)
             cells = energies(fakes)
             loss = (
                 WEIGHTS["real"] * bce(logits, 1.0)
@@ -151,11 +153,13 @@ class ShowerPeer:
                 + WEIGHTS["angle"] * mean_absolute_error(measured_angle(cells), rows["angle"])
                 + WEIGHTS["deposit"] * mean_percentage_error(deposit(cells), rows["deposit"])
             )
-            return loss, (moved, seen)
+            return loss, (moved, judge_stored)
 
-        (loss, (moved, seen)), by_weight = jax.value_and_grad(loss_of, has_aux=True)(weights)
-        made = self._updated(GENERATOR, by_weight, weights, moved, slots)
-        return [made, [of_judge, seen, slots_of_judge]], loss
+        (loss, (moved, judge_stored)), by_weight = jax.value_and_grad(loss_of, has_aux=True)(
+            weights
+        )
+        updated = self._updated(GENERATOR, by_weight, weights, moved, slots)
+        return [updated, [of_judge, judge_stored, slots_of_judge]], loss
 
     def _generated(
         self, weights: Weights, stored: Weights, rows: Rows, key: Any, training: bool

@@ -45,9 +45,9 @@ class Compared:
     def line(self, calls: int, clock: Clock) -> list[str]:
         """What it is, before, after."""
         both = (least_seconds(call, calls, clock) for call in (self.before, self.after))
-        return [self.what, *(self._shown(seconds) for seconds in both)]
+        return [self.what, *(self._words(seconds) for seconds in both)]
 
-    def _shown(self, seconds: float) -> str:
+    def _words(self, seconds: float) -> str:
         return (
             f"{self.flop / seconds / 1e9:,.0f} GFLOP/s" if self.flop else f"{1e3 * seconds:.1f} ms"
         )
@@ -128,8 +128,8 @@ def by_spectra(
         layer = kernels.transposed_convolution if is_transposed else kernels.convolution
         with tf.GradientTape() as tape:
             tape.watch([values, kernel])
-            found = layer(values, kernel, (stride, stride), "same")
-        return [found, *tape.gradient(found, [values, kernel], output_gradients=upstream)]
+            outputs = layer(values, kernel, (stride, stride), "same")
+        return [outputs, *tape.gradient(outputs, [values, kernel], output_gradients=upstream)]
 
     between = channels[::-1] if is_transposed else channels
     return Compared(
@@ -151,8 +151,8 @@ def volumes(
     def passes(kernels: tf_kernels.PlainKernels) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch([values, weights])
-            found = kernels.convolution(values, weights, (1, 1, 1), "valid")
-        return [found, *tape.gradient(found, [values, weights], output_gradients=found)]
+            outputs = kernels.convolution(values, weights, (1, 1, 1), "valid")
+        return [outputs, *tape.gradient(outputs, [values, weights], output_gradients=outputs)]
 
     return Compared(
         f"{what}, {dtype.name}, three passes",
@@ -186,8 +186,8 @@ def enlarged(
     def passes(function: Callable[..., tf.Tensor]) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch([values, weights])
-            found = function(values, weights)
-        return [found, *tape.gradient(found, [values, weights], output_gradients=found)]
+            outputs = function(values, weights)
+        return [outputs, *tape.gradient(outputs, [values, weights], output_gradients=outputs)]
 
     return Compared(
         f"{what}, enlarged by {factors}, {dtype.name}, three passes",
@@ -259,8 +259,8 @@ def pictures(
         layer = kernels.transposed_convolution if transposed else kernels.convolution
         with tf.GradientTape() as tape:
             tape.watch([images, weights])
-            found = layer(images, weights, (2, 2), "same")
-        return [found, *tape.gradient(found, [images, weights], output_gradients=found)]
+            outputs = layer(images, weights, (2, 2), "same")
+        return [outputs, *tape.gradient(outputs, [images, weights], output_gradients=outputs)]
 
     return Compared(
         f"{what}, {dtype.name}, three passes",
@@ -279,8 +279,8 @@ def logits(batch: int) -> Compared:
     def passes(kernels: tf_kernels.PlainKernels) -> list[tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch([images, weights])
-            found = kernels.convolution(images, weights, (1, 1), ((1, 1), (1, 1)))
-        return [found, *tape.gradient(found, [images, weights], output_gradients=found)]
+            outputs = kernels.convolution(images, weights, (1, 1), ((1, 1), (1, 1)))
+        return [outputs, *tape.gradient(outputs, [images, weights], output_gradients=outputs)]
 
     return Compared(
         "logits, 15 × 15 pixels, 64 to 1 channel, float32, three passes",
@@ -317,11 +317,16 @@ def main() -> None:
     parser.add_argument(
         "--pairs", action="store_true", help="of the convolutions of Pix2Pix instead"
     )
-    given = parser.parse_args()
-    clock = time.process_time if given.cpu_time else time.perf_counter
-    of = of_showers if given.showers else of_pairs if given.pairs else of_digits
-    compared = of(given.batch)
-    print(table(["What", "Before", "After"], [one.line(given.calls, clock) for one in compared]))
+    options = parser.parse_args()
+    clock = time.process_time if options.cpu_time else time.perf_counter
+    of = of_showers if options.showers else of_pairs if options.pairs else of_digits
+    compared = of(options.batch)
+    print(
+        table(
+            ["What", "Before", "After"],
+            [comparison.line(options.calls, clock) for comparison in compared],
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -50,9 +50,9 @@ def write(home: Home, runs: int, rows: int, epochs: int = EPOCHS) -> None:
     home.prepare()
     random = np.random.default_rng(1)
     steps = max(1, rows // runs // len(METRICS) // epochs)  # of an epoch
-    drawn = picture(random)
+    png = picture(random)
     for number in range(1, runs + 1):
-        _write_run(home, number, (epochs, steps), random, drawn, in_study=number <= runs // 2)
+        _write_run(home, number, (epochs, steps), random, png, in_study=number <= runs // 2)
 
 
 def _write_run(
@@ -60,7 +60,7 @@ def _write_run(
     number: int,
     length: tuple[int, int],
     random: np.random.Generator,
-    drawn: bytes,
+    png: bytes,
     in_study: bool,
 ) -> None:
     """`length`: epochs, and steps of each."""
@@ -92,7 +92,7 @@ def _write_run(
     )
     journal.append(run.trainer_journal(), 1, *_records(at, epochs, steps, random))
     for epoch in range(1, epochs + 1):
-        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(drawn)
+        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(png)
 
 
 def _records(
@@ -182,9 +182,9 @@ def end_of_epoch(
 
 def picture(random: np.random.Generator) -> bytes:
     """A grid of noise: PNG cannot make it small, as it cannot with early samples."""
-    kept = io.BytesIO()
-    Image.fromarray(random.integers(0, 255, (232, 232), dtype=np.uint8)).save(kept, "PNG")
-    return kept.getvalue()
+    buffer = io.BytesIO()
+    Image.fromarray(random.integers(0, 255, (232, 232), dtype=np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def folder(path: Path, runs: int, rows: int, epochs: int = EPOCHS) -> Home:

@@ -10,14 +10,14 @@ from benchmarks.markdown import NOT_MEASURED, table
 from benchmarks.results import FOLDER, Record
 
 SIGNS = {"at_least": "≥", "at_most": "≤"}
-KEPT = FOLDER / "load.jsonl"
+STORED = FOLDER / "load.jsonl"
 WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images, and with thirty windows on one more run that trains. A first view
 is a new window until everything in 1280 × 720 is drawn; next to it the median time until the whole page is drawn.
 
 """  # noqa: E501
 
 
-def under_load(path: Path = KEPT) -> str:
+def under_load(path: Path = STORED) -> str:
     """Each figure with its target, and the circumstances of its question."""
     if not path.exists():
         return f"{NOT_MEASURED.capitalize()}.\n"
@@ -36,7 +36,7 @@ def under_load(path: Path = KEPT) -> str:
 
 def _line(record: Record, machine: Record) -> list[str]:
     limit, unit = record["limit"], record["unit"]
-    wanted = "stated" if limit is None else f"{SIGNS[record['direction']]} {_number(limit, unit)}"
+    target = "stated" if limit is None else f"{SIGNS[record['direction']]} {_number(limit, unit)}"
     met = {True: "yes", False: "**no**", None: "–"}[record["met"]]
     reason = f": {record['reason']}" if record["reason"] else ""
     value = (
@@ -49,7 +49,7 @@ def _line(record: Record, machine: Record) -> list[str]:
     return [
         record["title"],
         value + (reason if record["value"] is None else ""),
-        wanted,
+        target,
         met + (reason if record["value"] is not None else ""),
         conditions.in_words(machine),
     ]

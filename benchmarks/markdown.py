@@ -30,12 +30,12 @@ def spread_of(figure: Record, unit: str = "") -> list[str]:
     there was one turn only.
     """
 
-    def shown(*names: str) -> str:
+    def words(*names: str) -> str:
         return " to ".join(number(figure[name], unit) for name in names if name in figure)
 
     return [
-        f"**{shown('value')}**",
-        shown("quartile_1", "quartile_3"),
+        f"**{words('value')}**",
+        words("quartile_1", "quartile_3"),
         str(figure["count"]),
     ]
 

@@ -32,34 +32,34 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     """Gives each run one iteration over STEPS frames in every way, all alike."""
     flow = lattice.Lattice(REYNOLDS, lattice.square())
     flow.advance(THROWN_AWAY)
-    seen = []
+    scores = []
     for _ in range(1 + STEPS + LATE):
-        seen.append(flow_frames.of(flow))
+        scores.append(flow_frames.of(flow))
         flow.advance(SOLVER_STEPS)
-    whole = np.stack(seen)  # (1 + STEPS + LATE, 80, 192, 3)
-    kept = Frames(
+    whole = np.stack(scores)  # (1 + STEPS + LATE, 80, 192, 3)
+    frames = Frames(
         np.arange(1 + STEPS),
         whole[LATE:].astype(np.float16),
         whole[: 1 + STEPS].astype(np.float16),
         lattice.square()[..., np.newaxis].astype(np.float16),
     )
-    answers = [_answer(kept, way, steps_per_epoch) for way in get_args(Way)]
+    answers = [_answer(frames, way, steps_per_epoch) for way in get_args(Way)]
     for run_id in run_ids:
         run = RunDir(home.runs / run_id)
-        written = rollout.written(run, [(answer, kept) for answer in answers])
+        written = rollout.written(run, [(answer, frames) for answer in answers])
         jobs.store(run, EvaluationResult(written))
 
 
-def _answer(kept: Frames, way: Way, step: int) -> Answer:
+def _answer(frames: Frames, way: Way, step: int) -> Answer:
     """Of the first epoch."""
-    truth, predicted = (film.astype(np.float32) for film in (kept.truth, kept.predicted))
+    truth, predicted = (film.astype(np.float32) for film in (frames.truth, frames.predicted))
     height, width = truth.shape[1:3]
     division = TileGrid((height, width), (height, width) if way == "whole" else TILE)
     film = Film(0, 0, STEPS, REYNOLDS, SOLVER_STEPS)
     outcome = scored(
         truth,
         predicted,
-        kept.mask.astype(np.float32),
+        frames.mask.astype(np.float32),
         division,
         film,
         FrameTimes(0.01, 0.004),

@@ -23,11 +23,11 @@ EPOCHS = 12  # as many states of a run as a job measures
 
 def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     """Gives each run EPOCHS measurements on the tiny grid, all alike but for their scores."""
-    real, made = _sample(1), _sample(2)
+    real, generated = _sample(1), _sample(2)
     fields = shower_fields((*simulation.TINY.shape, 1))
     scores = {score.name: Estimate(1.0, 0.1) for score in SCORES}
     record = answer_of(
-        ShowerState(1, steps_per_epoch, "newest", {}), real, made, scores, scores, fields
+        ShowerState(1, steps_per_epoch, "newest", {}), real, generated, scores, scores, fields
     )
     for run_id in run_ids:
         records = [
@@ -45,7 +45,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
 
 
 def _better(answer: Answer, epoch: int) -> list[Score]:
-    return [one.model_copy(update={"value": one.value / epoch}) for one in answer.scores]
+    return [score.model_copy(update={"value": score.value / epoch}) for score in answer.scores]
 
 
 def _sample(seed: int) -> ShowerSample:
@@ -58,7 +58,7 @@ def _sample(seed: int) -> ShowerSample:
             for rows in np.split(np.arange(SHOWERS), SHOWERS // AT_ONCE)
         ]
     )
-    found = sample(cells, energy, measured_angle(cells).astype(np.float64), ())
+    measured = sample(cells, energy, measured_angle(cells).astype(np.float64), ())
     return with_reading(
-        found, random.beta(5.0, 5.0, SHOWERS), energy * random.normal(1.0, 0.1, SHOWERS)
+        measured, random.beta(5.0, 5.0, SHOWERS), energy * random.normal(1.0, 0.1, SHOWERS)
     )

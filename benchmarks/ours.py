@@ -34,15 +34,15 @@ STEPS_PER_EPOCH = 10
 DEADLINE_SECONDS = 900.0
 
 
-def measure(given: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Images per second at the median step of one run, without its first steps, and its
     trainer's memory at the most.
     """
-    epochs = -(-(WARM_UP_STEPS + given.steps) // given.steps_per_epoch)
-    spec = spec_of(given, epochs, given.data)
+    epochs = -(-(WARM_UP_STEPS + options.steps) // options.steps_per_epoch)
+    spec = spec_of(options, epochs, options.data)
     with (
         trial_home() as home,
-        random_rows(home, given.steps_per_epoch * spec.images_per_step, given.data),
+        random_rows(home, options.steps_per_epoch * spec.images_per_step, options.data),
     ):
         runtime = Runtime.open(home)
         try:
@@ -61,7 +61,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         "images_per_s": round(spec.images_per_step / step_s, 1),
         "step_s": round(step_s, 4),
         "peak_mb": memory and memory.process_bytes // 1_000_000,
-        "steps": epochs * given.steps_per_epoch,
+        "steps": epochs * options.steps_per_epoch,
         "elapsed_s": round(
             elapsed_s, 1
         ),  # from the submit to the end, the look at the host and all starting included

@@ -60,18 +60,18 @@ def compared(runs: int) -> list[str]:
 def visits(runs: int) -> dict[str, dict[str, str]]:
     """Page, or page and tab, → its address, each with as much on it as a person would look at."""
     some = ",".join(compared(runs))
-    one = f"run-{runs:04d}"
+    run_id = f"run-{runs:04d}"
     return {
         "home": {},
         "launch": {},
         "launch/study": {"tab": "study"},
         "launch/paper": {"tab": "paper"},
         "data": {},
-        "run": {"run": one},
-        "run/samples": {"run": one, "tab": "samples"},
-        "run/histograms": {"run": one, "tab": "histograms"},
-        "run/log": {"run": one, "tab": "log"},
-        "run/options": {"run": one, "tab": "options"},
+        "run": {"run": run_id},
+        "run/samples": {"run": run_id, "tab": "samples"},
+        "run/histograms": {"run": run_id, "tab": "histograms"},
+        "run/log": {"run": run_id, "tab": "log"},
+        "run/options": {"run": run_id, "tab": "options"},
         "runs": {},
         "compare": {"runs": some},
         "compare/curves": {"runs": some, "tab": "curves"},
@@ -124,5 +124,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Times every page on a large store.")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--rows", type=int, default=5_000_000)
-    given = parser.parse_args()
-    print(json.dumps(measure(given.runs, given.rows)))
+    options = parser.parse_args()
+    print(json.dumps(measure(options.runs, options.rows)))

@@ -105,23 +105,23 @@ def rates(records: Sequence[Record]) -> str:
 
 def overhead(records: Sequence[Record]) -> str:
     """The two parts of the overhead."""
-    found = only(records, "overhead", "figure", "overhead")
-    if found is None:
+    record = only(records, "overhead", "figure", "overhead")
+    if record is None:
         return f"{NOT_MEASURED.capitalize()}.\n"
-    ends = ", ".join(f"{seconds:.2f}" for seconds in found["ends_s"])
+    ends = ", ".join(f"{seconds:.2f}" for seconds in record["ends_s"])
     lines = [
         [
             "within epochs: journal, ingest, supervisor, time between host calls",
-            number(found["within_epochs"], "%"),
+            number(record["within_epochs"], "%"),
         ],
         [
-            f"ends of epochs: probes, grid, checkpoint, every {found['steps_per_epoch']} steps",
-            number(found["ends_of_epochs"], "%"),
+            f"ends of epochs: probes, grid, checkpoint, every {record['steps_per_epoch']} steps",
+            number(record["ends_of_epochs"], "%"),
         ],
         ["seconds of each epoch's end beyond its turn's steps", ends],
         [
             "all seconds of the run over all seconds of the bare engine",
-            number(found["of_totals"], "%"),
+            number(record["of_totals"], "%"),
         ],
     ]
     return table(["Part", "Of steady throughput"], lines)
@@ -210,14 +210,16 @@ def pages(records: Sequence[Record]) -> str:
     facts = of(records, "pages", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
-    found = facts[0]
-    slowest = sorted(found["pages"], key=lambda page: -found["cold"][page])[:SLOWEST]
+    page_facts = facts[0]
+    slowest = sorted(page_facts["pages"], key=lambda page: -page_facts["cold"][page])[:SLOWEST]
     lines = [
-        [page, f"{found['pages'][page]:.2f} s", f"{found['cold'][page]:.2f} s"] for page in slowest
+        [page, f"{page_facts['pages'][page]:.2f} s", f"{page_facts['cold'][page]:.2f} s"]
+        for page in slowest
     ]
     return (
-        f"{found['runs']} runs, {found['rows']:,} step numbers, {found['megabytes']:.0f} MB; read"
-        f" from their journals in {found['take_in_s']:.0f} s. Time of the script of the"
+        f"{page_facts['runs']} runs, {page_facts['rows']:,} step numbers,"
+        f" {page_facts['megabytes']:.0f} MB; read from their journals in"
+        f" {page_facts['take_in_s']:.0f} s. Time of the script of the"
         " six slowest pages; the first visit also loads libraries.\n\n"
         + table(["Page", "Second visit", "First visit"], lines)
     )

@@ -99,7 +99,7 @@ def machine(begin: datetime, load_before: float) -> Record:
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),
         "load_before": round(
             load_before, 2
-        ),  # of the minute before: above 0.5 others were at work, and the page says so
+        ),  # of the minute before: above 0.5 other_rows were at work, and the page says so
         "uncommitted_changes": conditions.changed_since_commit(),
     }
 
@@ -107,15 +107,15 @@ def machine(begin: datetime, load_before: float) -> Record:
 def command(arguments: Sequence[str]) -> str:
     """What was typed.
 
-    A referee is a file of whoever measured, which says nothing to others: its digest is in the
+    A referee is a private file: its digest is in the
     results.
     """
     before = ("", *arguments)
-    shown = [
+    words = [
         "SCRIPT" if name == "--referee" else word
         for name, word in zip(before, arguments, strict=False)
     ]
-    return " ".join(["python -m benchmarks.bench", *shown])
+    return " ".join(["python -m benchmarks.bench", *words])
 
 
 def _version(package: str) -> str:
@@ -129,9 +129,9 @@ def _version(package: str) -> str:
 def keep(records: list[Record], row: str, folder: Path = FOLDER) -> Path:
     """Replaces the records of a row in latest.jsonl, whose path it returns."""
     folder.mkdir(exist_ok=True)
-    others = [record for record in latest(folder) if record["row"] != row]
+    other_rows = [record for record in latest(folder) if record["row"] != row]
     path = folder / LATEST
-    path.write_text(_lines(others + records), encoding="utf-8")
+    path.write_text(_lines(other_rows + records), encoding="utf-8")
     return path
 
 

@@ -62,10 +62,14 @@ def add_data_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def spec_of(given: argparse.Namespace, epochs: int, data: str = MNIST) -> RunSpec:
+def spec_of(options: argparse.Namespace, epochs: int, data: str = MNIST) -> RunSpec:
     """What `data` says, on the CPU, with any options that were given besides. Raises SpecError."""
-    further = dict(setting.split("=", 1) for setting in given.set)
-    usual = {"accelerator": "cpu", "precision": given.precision, "batch_size_global": given.batch}
+    further = dict(setting.split("=", 1) for setting in options.set)
+    usual = {
+        "accelerator": "cpu",
+        "precision": options.precision,
+        "batch_size_global": options.batch,
+    }
     return RunSpec.parse({**OPTIONS[data], **usual, "epochs": epochs, **further})
 
 

@@ -28,7 +28,7 @@ from gan_runtime.records.run_folder import RunDir, answers_of
 
 # Of all that is measured: the authors' first score, the mean profiles, and what the field compares
 # by.
-SHOWN = (
+COLUMNS = (
     *("sampling_fraction", "profile_x", "profile_y", "profile_z"),
     *("challenge_fpd", "fpd", "auc_high", "ms_batch"),
 )
@@ -42,7 +42,9 @@ Scores = Mapping[str, Estimate]
 
 def main() -> None:
     """Prints the table; draws the picture where one is wanted."""
-    bundle_command.run(__doc__, example("showers"), table, lambda run: drawn(measurements(run)[-1]))
+    bundle_command.run(
+        __doc__, example("showers"), table, lambda run: image_of(measurements(run)[-1])
+    )
 
 
 def measurements(run: RunDir) -> list[Answer]:
@@ -57,7 +59,7 @@ def table(runs: list[RunDir]) -> str:
     """
     titles = {score.name: score.title for score in SCORES}
     lines = [*map(_of_run, runs), _untrained(runs), _line("noise", "", noise()), _floor(runs)]
-    return markdown.table(("", "Minutes", *(titles[name] for name in SHOWN)), lines)
+    return markdown.table(("", "Minutes", *(titles[name] for name in COLUMNS)), lines)
 
 
 def noise() -> Scores:
@@ -65,17 +67,17 @@ def noise() -> Scores:
     right, and nothing is where it belongs.
     """
     random = np.random.default_rng(NOISE_SEED)
-    real, others = _simulated(random), _simulated(random)
-    cells = others.cells_gev.reshape(REAL, -1)
-    shuffled = random.permuted(cells, axis=1).reshape(others.cells_gev.shape)
-    return compared(real, sample(shuffled, others.features.energy_gev, others.requested_angle, ()))
+    real, second = _simulated(random), _simulated(random)
+    cells = second.cells_gev.reshape(REAL, -1)
+    shuffled = random.permuted(cells, axis=1).reshape(second.cells_gev.shape)
+    return compared(real, sample(shuffled, second.features.energy_gev, second.requested_angle, ()))
 
 
-def drawn(measured: Answer) -> Image.Image:
+def image_of(measured: Answer) -> Image.Image:
     """Real showers on the left, on the right generated ones of the same energies and angles."""
-    shown, grid = measured.arrays[: 2 * PAIRS], measured.facts["grid"]
-    cells_gev = np.zeros((len(shown), math.prod(grid)), np.float32)
-    for row, shower in zip(cells_gev, shown, strict=True):
+    arrays, grid = measured.arrays[: 2 * PAIRS], measured.facts["grid"]
+    cells_gev = np.zeros((len(arrays), math.prod(grid)), np.float32)
+    for row, shower in zip(cells_gev, arrays, strict=True):
         row[shower.places] = np.asarray(shower.values) / 1e3
     values = values_of(cells_gev.reshape(-1, *grid))[..., np.newaxis]
     picture = pictures.render("shower_projections", (values,), ())
@@ -114,15 +116,15 @@ def _floor(runs: list[RunDir]) -> list[str]:
 
 
 def _line(name: str, minutes: str, scores: Scores) -> list[str]:
-    known = {score.name: score for score in SCORES}
+    by_name = {score.name: score for score in SCORES}
     nothing = Estimate(math.nan)
-    values = (scores.get(shown, nothing) for shown in SHOWN)
+    values = (scores.get(column, nothing) for column in COLUMNS)
     return [
         name,
         minutes,
         *(
-            known[shown].words(*vars(value).values())
-            for shown, value in zip(SHOWN, values, strict=True)
+            by_name[column].words(*vars(value).values())
+            for column, value in zip(COLUMNS, values, strict=True)
         ),
     ]
 

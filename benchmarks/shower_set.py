@@ -92,8 +92,10 @@ class ConvertedAnew:
             for key in (file_formats.CELLS, file_formats.ENERGY)
         )
         cells[cells < self.options.threshold] = 0.0
-        kept = cells.sum(axis=(1, 2, 3)) > file_formats.LEAST_SUM
-        showers = CheckedShowers(kept, cells[kept] / np.float32(CELL_UNITS), energies[kept])
+        is_shower = cells.sum(axis=(1, 2, 3)) > file_formats.LEAST_SUM
+        showers = CheckedShowers(
+            is_shower, cells[is_shower] / np.float32(CELL_UNITS), energies[is_shower]
+        )
         return dict(file_formats.authors_rows(self.options.grid, showers, {}, self.file.filename))
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:

@@ -36,12 +36,12 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def run_alone_or_serve(given: argparse.Namespace, step: Callable[[], object]) -> None:
+def run_alone_or_serve(options: argparse.Namespace, step: Callable[[], object]) -> None:
     """Times `step`, a call that trains one step and waits for it."""
-    if given.serve:
+    if options.serve:
         serve(lambda steps: timed(step, steps))
     else:
-        print(json.dumps(alone(given.precision, given.batch, given.steps, step)))
+        print(json.dumps(alone(options.precision, options.batch, options.steps, step)))
 
 
 def alone(precision: str, batch: int, steps: int, step: Callable[[], object]) -> dict[str, Any]:

@@ -62,8 +62,8 @@ ENDLESS_EPOCHS = 10_000
 class Gate:
     """Lets the trainer pass for one turn at a time. `steps_run`: steps of the trainer so far."""
 
-    def __init__(self, asked: TextIO, answers: TextIO, steps_run: Callable[[], int]) -> None:
-        self._asked, self._answers, self._steps_run = asked, answers, steps_run
+    def __init__(self, requests: TextIO, answers: TextIO, steps_run: Callable[[], int]) -> None:
+        self._requests, self._answers, self._steps_run = requests, answers, steps_run
         self._wanted: int | None = None  # steps of this turn; None while it is not our turn
         self._begin = (0, 0.0)
 
@@ -77,7 +77,7 @@ class Gate:
             if turn.steps < self._wanted:
                 return True
             print(json.dumps(asdict(turn)), file=self._answers)
-        line = self._asked.readline()
+        line = self._requests.readline()
         self._wanted = json.loads(line)["steps"] if line else None
         self._begin = (self._steps_run(), time.perf_counter())
         return self._wanted is not None
@@ -154,11 +154,11 @@ def main() -> int:
     )
     add_data_argument(parser)
     parser.add_argument("--trainer", type=Path, metavar="RUN_DIR", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.trainer:
-        return train(given.trainer, given.data)
-    with trial_home() as home, random_rows(home, given.images, given.data):
-        return watch(home, spec_of(given, ENDLESS_EPOCHS, given.data), given.data)
+    options = parser.parse_args()
+    if options.trainer:
+        return train(options.trainer, options.data)
+    with trial_home() as home, random_rows(home, options.images, options.data):
+        return watch(home, spec_of(options, ENDLESS_EPOCHS, options.data), options.data)
 
 
 if __name__ == "__main__":

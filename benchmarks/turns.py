@@ -103,12 +103,12 @@ class ChildSide:
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._asked, self._answers = self._process.stdin, self._process.stdout
+        self._requests, self._answers = self._process.stdin, self._process.stdout
 
     def turn(self, steps: int) -> Turn:
         """See `Side`."""
         try:
-            self._asked.write(json.dumps({"steps": steps}).encode() + b"\n")
+            self._requests.write(json.dumps({"steps": steps}).encode() + b"\n")
             while select.select([self._answers], [], [], ANSWER_SECONDS)[0] and (
                 line := self._answers.readline()
             ):
@@ -150,11 +150,11 @@ def alternate(
     rounds: int,
     steps: int,
     warm_up_steps: int,
-    seen: Callable[[int, str, Turn], None],
+    report_turn: Callable[[int, str, Turn], None],
 ) -> dict[str, list[Turn]]:
     """Asks each side once per round, in the same order; its turns by name.
 
-    `seen` is told of each turn (round from 1).
+    Calls `report_turn` after each turn (round from 1).
     """
     for side in sides:
         side.turn(warm_up_steps)
@@ -163,5 +163,5 @@ def alternate(
         for side in sides:
             turn = side.turn(steps)
             turns[side.name].append(turn)
-            seen(number, side.name, turn)
+            report_turn(number, side.name, turn)
     return turns

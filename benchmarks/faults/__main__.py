@@ -43,14 +43,14 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Plays the scenarios; returns 1 when one failed."""
-    given, begin = arguments(), time.monotonic()
-    only = [name for name in given.only.split(",") if name]
+    options, begin = arguments(), time.monotonic()
+    only = [name for name in options.only.split(",") if name]
     results: list[Result] = []
-    for seed in range(given.seed, given.seed + given.scenarios):
+    for seed in range(options.seed, options.seed + options.scenarios):
         results.append(play(seed, kind_of(seed, only)))
         print(results[-1].line, flush=True)
-        if given.keep:
-            keep(results, given, time.monotonic() - begin)
+        if options.keep:
+            keep(results, options, time.monotonic() - begin)
     failed = [result for result in results if result.problems]
     print(f"{len(results)} scenarios, {len(failed)} failed, {time.monotonic() - begin:.0f} s")
     for result in failed:
@@ -61,14 +61,14 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def keep(results: list[Result], given: argparse.Namespace, seconds: float) -> None:
+def keep(results: list[Result], options: argparse.Namespace, seconds: float) -> None:
     """Writes down what was played so far, after the machine and the program."""
     facts = machine.facts()
     record: dict[str, Any] = {
         "command": " ".join(["python -m benchmarks.faults", *sys.argv[1:]]),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "scenarios": len(results),
-        "asked_for": given.scenarios,
+        "asked_for": options.scenarios,
         "failed": sum(bool(result.problems) for result in results),
         "by_kind": dict(Counter(result.kind for result in results)),
         "seconds": round(seconds),

@@ -37,20 +37,20 @@ def kill_preparation(stage: Stage) -> Harm:
     stage.open()
     source = stage.scratch.parent / "photos.zip"
     source.write_bytes(_pictures(stage.random.randrange(1000)))
-    job = _asked(stage, source)
+    job = _requested_job(stage, source)
     time.sleep(stage.random.random() * 1.2)
     process = job.process()
     if process is not None:
         kill([process])
     stage.wait(lambda: job.end() is not None, "the end of the job is told")
     end = job.end()
-    stage.told.append(f"job {end.state if end else ''}")
+    stage.actions.append(f"job {end.state if end else ''}")
     if end is not None and end.state == "lost":
         if prepared.exists(stage.home, "photos"):
             ask(stage.home, actor=ASKER).remove_data(
                 "photos"
             )  # killed after it had taken its place
-        again = _asked(stage, source)
+        again = _requested_job(stage, source)
         stage.wait(lambda: again.end() is not None, "the second job ends")
 
     def whole(home: Home) -> list[str]:
@@ -64,7 +64,7 @@ def kill_preparation(stage: Stage) -> Harm:
     return Harm(run, (FINISHED,), [whole])
 
 
-def _asked(stage: Stage, source: Path) -> JobDir:
+def _requested_job(stage: Stage, source: Path) -> JobDir:
     options = {"pixels": "28", "color": "grey"}
     return ask(stage.home, actor=ASKER).prepare_data("pictures", "photos", source, options)
 
@@ -92,7 +92,7 @@ def kill_import(stage: Stage) -> Harm:
     ask(stage.home, actor=ASKER).import_bundle(bundle)
 
     def whole(home: Home) -> list[str]:
-        copies = [found for found in home.run_dirs() if found.run_id.startswith("copy-")]
+        copies = [run for run in home.run_dirs() if run.run_id.startswith("copy-")]
         whole_ones = [copy for copy in copies if checks.journalled(copy) == checks.journalled(run)]
         return (
             []
@@ -106,7 +106,7 @@ def kill_import(stage: Stage) -> Harm:
 def kill_submit(stage: Stage) -> Harm:
     """SIGKILL of whoever queues a run: it is queued as a whole or not at all."""
     _interrupted(stage, "submit", json.dumps(stage.options))
-    halves = [found.run_id for found in stage.home.run_dirs() if not found.spec_path.exists()]
+    halves = [run.run_id for run in stage.home.run_dirs() if not run.spec_path.exists()]
     if halves:
         raise UntrueError(f"{halves[0]} was queued without options")
     for queued in stage.home.run_dirs():
@@ -116,16 +116,23 @@ def kill_submit(stage: Stage) -> Harm:
     return Harm(run, (FINISHED,))
 
 
-def _interrupted(stage: Stage, what: str, given: str) -> None:
+def _interrupted(stage: Stage, what: str, argument: str) -> None:
     """A person who is killed at one of the file operations that this takes; what it leaves is
     two hours old at once.
     """
     injection = Injection("person", 0, "kill", "file operation", stage.random.randint(1, 12))
-    stage.told.append(injection.in_words)
-    command = [sys.executable, "-m", "benchmarks.faults.person", what, str(stage.home.path), given]
+    stage.actions.append(injection.in_words)
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.faults.person",
+        what,
+        str(stage.home.path),
+        argument,
+    ]
     subprocess.run(
         command, env=stage.environment_of(injection.environment), check=False, capture_output=True
     )
     for folder in [*stage.home.runs.glob(".new-*"), *stage.home.runs.glob(".import-*")]:
-        stage.told.append(f"left {folder.name[:5]}")
+        stage.actions.append(f"left {folder.name[:5]}")
         stage.age(folder, 2 * recovery.IDLE_SECONDS)

@@ -42,15 +42,15 @@ def journalled(run: RunDir) -> dict[tuple[str, int], float]:
     """(metric, step) → value as the trainer's journal has them: a later attempt voids what
     lies beyond where it began.
     """
-    found: dict[tuple[str, int], float] = {}
+    losses: dict[tuple[str, int], float] = {}
     for line in _lines(run.trainer_journal()):
         if line["kind"] == "attempt":
-            found = {key: value for key, value in found.items() if key[1] <= line["resume_step"]}
+            losses = {key: value for key, value in losses.items() if key[1] <= line["resume_step"]}
         else:
             for metric, values in line["values"].items():
                 for offset, value in enumerate(values):
-                    found.setdefault((metric, line["first_step"] + offset), value)
-    return found
+                    losses.setdefault((metric, line["first_step"] + offset), value)
+    return losses
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -122,24 +122,26 @@ def _same(stored: float, written: float) -> bool:
     return bool(np.array_equal(stored, written, equal_nan=True))
 
 
-def state_true(run: RunDir, rows: Rows, wanted: str) -> list[str]:
+def state_true(run: RunDir, rows: Rows, expected: str) -> list[str]:
     """The journals and the tables say the same, and it is what has happened."""
     said = latest_status(run).status
     [stored] = [status for run_id, status in rows["states"] if run_id == run.run_id] or [None]
     return [
-        f"the {where} say {state}, but the run is {wanted}"
+        f"the {where} say {state}, but the run is {expected}"
         for where, state in (("journals", said), ("tables", stored))
-        if state != wanted
+        if state != expected
     ]
 
 
 def same_end(run: RunDir, reference: Arrays) -> list[str]:
     """The newest checkpoint holds, bit for bit, what the undisturbed run ended with."""
-    found = checkpoints.load_newest(run.checkpoints)
-    if found is None:
+    checkpoint = checkpoints.load_newest(run.checkpoints)
+    if checkpoint is None:
         return ["the run has no checkpoint"]
-    names = sorted(reference.keys() | found.arrays.keys())
-    differ = [name for name in names if not _alike(reference.get(name), found.arrays.get(name))]
+    names = sorted(reference.keys() | checkpoint.arrays.keys())
+    differ = [
+        name for name in names if not _are_equal(reference.get(name), checkpoint.arrays.get(name))
+    ]
     return (
         [f"{len(differ)} arrays differ from the undisturbed run, such as {differ[0]}"]
         if differ
@@ -147,8 +149,8 @@ def same_end(run: RunDir, reference: Arrays) -> list[str]:
     )
 
 
-def _alike(one: Any, other: Any) -> bool:
-    return one is not None and other is not None and np.array_equal(one, other)
+def _are_equal(first: Any, other: Any) -> bool:
+    return first is not None and other is not None and np.array_equal(first, other)
 
 
 def rebuilt_alike(home: Home, before: Rows) -> list[str]:
@@ -193,19 +195,19 @@ def stored_rows(home: Home) -> Rows:
 
 def nobody_left(home: Home) -> list[str]:
     """No process of the home is in the table of processes."""
-    left = []
+    remaining = []
     for process in psutil.process_iter(["cmdline", "status", "pid"]):
         words = process.info["cmdline"] or []
         if process.info["status"] != psutil.STATUS_ZOMBIE and any(
             word.startswith(str(home.path)) for word in words
         ):
-            left.append(f"process {process.info['pid']} is left: {' '.join(words[1:5])}")
-    return left
+            remaining.append(f"process {process.info['pid']} is left: {' '.join(words[1:5])}")
+    return remaining
 
 
 def nothing_half_made(home: Home, scratch: Path) -> list[str]:
     """No temporary file lies in the home or in the system's folder for them."""
-    left = [path for pattern in _HALF_MADE for path in home.path.rglob(pattern)]
-    return [f"{path.relative_to(home.path)} is left" for path in left] + [
+    remains = [path for pattern in _HALF_MADE for path in home.path.rglob(pattern)]
+    return [f"{path.relative_to(home.path)} is left" for path in remains] + [
         f"{path.name} is left in the temporary folder" for path in scratch.iterdir()
     ]

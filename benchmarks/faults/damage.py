@@ -24,7 +24,7 @@ def cut_journal(stage: Stage) -> Harm:
     content = _content(run.trainer_journal())
     begin = content.rfind(b"\n", 0, max(0, len(content) - 1)) + 1
     place = stage.random.randint(begin, max(begin, len(content)))
-    stage.told.append(f"cut at byte {place} of {len(content)}")
+    stage.actions.append(f"cut at byte {place} of {len(content)}")
     if content:
         run.trainer_journal().write_bytes(content[:place])
     return Harm(run, (LOST, FINISHED))
@@ -55,7 +55,7 @@ def flip_bit(stage: Stage) -> Harm:
         place, bit = stage.random.randrange(begin, len(content)), stage.random.randrange(8)
         content[place] ^= 1 << bit
         path.write_bytes(content)
-        stage.told.append(f"bit {bit} of byte {place} of {path.name}")
+        stage.actions.append(f"bit {bit} of byte {place} of {path.name}")
     return Harm(run, (LOST, FINISHED, FAILED))
 
 
@@ -68,7 +68,7 @@ def damage_database(stage: Stage) -> Harm:
     content = bytearray(_content(database))
     how = stage.random.choice(("cut", "empty", "garbage", "block", "log"))
     place = stage.random.randrange(max(1, len(content)))
-    stage.told.append(f"{how} at byte {place} of {len(content)}")
+    stage.actions.append(f"{how} at byte {place} of {len(content)}")
     if how == "log":
         database.with_name(f"{database.name}.wal").write_bytes(
             stage.random.randbytes(place % 9_999)
@@ -94,31 +94,31 @@ def damage_checkpoint(stage: Stage) -> Harm:
     content = newest.read_bytes()
     place = stage.random.randrange(len(content))
     other = bytes([content[place] ^ 1 << stage.random.randrange(8)])
-    kept = {
+    damaged_contents = {
         "cut": content[:place],
         "bit": content[:place] + other + content[place + 1 :],
         "empty": b"",
         "garbage": b"\1" * 99,
     }
-    newest.write_bytes(kept[how])
-    stage.told.append(f"{newest.name}: {how}")
+    newest.write_bytes(damaged_contents[how])
+    stage.actions.append(f"{newest.name}: {how}")
 
-    def told(_: Home) -> list[str]:
+    def damage_is_reported(_: Home) -> list[str]:
         events = [
             record
             for record in journal.read_all(run.trainer_journal())
             if isinstance(record, Event)
         ]
-        is_told = any(
+        is_reported = any(
             newest.name in event.message for event in events if event.topic == "checkpoint"
         )
         return (
             []
-            if is_told or stage.finished_before_harm
+            if is_reported or stage.finished_before_harm
             else ["no event tells of the damaged checkpoint"]
         )
 
-    return Harm(run, (LOST, FINISHED), [told])
+    return Harm(run, (LOST, FINISHED), [damage_is_reported])
 
 
 def fill_disk(stage: Stage) -> Harm:
@@ -126,7 +126,7 @@ def fill_disk(stage: Stage) -> Harm:
     files can grow no more.
     """
     if not stage.on_small_disk():
-        stage.told.append("no right to mount: one write without space instead")
+        stage.actions.append("no right to mount: one write without space instead")
         from benchmarks.faults.kills import fail_once
 
         return fail_once(stage)
@@ -135,7 +135,7 @@ def fill_disk(stage: Stage) -> Harm:
     _fill(filler)
     stage.wait_while_it_trains(run, MOST_SECONDS)
     filler.unlink()
-    stage.told.append(f"a disk of {stage.disk_mb} MB, full")
+    stage.actions.append(f"a disk of {stage.disk_mb} MB, full")
     return Harm(run, (FAILED, LOST, STOPPED, FINISHED))
 
 
@@ -144,7 +144,7 @@ def nearly_fill_disk(stage: Stage) -> Harm:
     once there is space.
     """
     if not stage.on_small_disk():
-        stage.told.append("no right to mount: one write without space instead")
+        stage.actions.append("no right to mount: one write without space instead")
         from benchmarks.faults.kills import fail_once
 
         return fail_once(stage)
@@ -152,23 +152,25 @@ def nearly_fill_disk(stage: Stage) -> Harm:
         stage, {PACE_VARIABLE: "0.3"}
     )  # it lasts longer than the time between two looks at the disk
     filler = stage.home.path / "filler"
-    left = stage.random.randrange(5, disk.LEAST_BYTES // 1_000_000) * 1_000_000
+    bytes_left = stage.random.randrange(5, disk.LEAST_BYTES // 1_000_000) * 1_000_000
     with filler.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, disk.free_bytes(stage.home.path) - left)
+        os.posix_fallocate(file.fileno(), 0, disk.free_bytes(stage.home.path) - bytes_left)
     end = stage.wait_for_end(run)
     filler.unlink()
-    stage.told.append(f"a disk of {stage.disk_mb} MB, {left // 1_000_000} MB left")
+    stage.actions.append(f"a disk of {stage.disk_mb} MB, {bytes_left // 1_000_000} MB left")
     reasons = [
         record.reason
         for record in journal.read_all(run.trainer_journal())
         if isinstance(record, StatusChange)
     ]
 
-    def told(_: Home) -> list[str]:
-        is_told = end == FINISHED or any(" MB left, less than " in reason for reason in reasons)
-        return [] if is_told else [f"it ended as {end}, and not for want of space: {reasons[-1:]}"]
+    def reason_is_space(_: Home) -> list[str]:
+        is_reported = end == FINISHED or any(" MB left, less than " in reason for reason in reasons)
+        return (
+            [] if is_reported else [f"it ended as {end}, and not for want of space: {reasons[-1:]}"]
+        )
 
-    return Harm(run, (STOPPED, FINISHED), [told])
+    return Harm(run, (STOPPED, FINISHED), [reason_is_space])
 
 
 def _fill(filler: Path) -> None:
@@ -190,7 +192,7 @@ def read_only_folder(stage: Stage) -> Harm:
     folder.chmod(0o555)
     stage.wait_while_it_trains(run, MOST_SECONDS)
     folder.chmod(rights)
-    stage.told.append(f"{folder.relative_to(stage.home.path.parent)} read-only")
+    stage.actions.append(f"{folder.relative_to(stage.home.path.parent)} read-only")
     return Harm(run, (FAILED, LOST, FINISHED))
 
 

@@ -35,7 +35,7 @@ def begun(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
     run = stage.submit()
     stage.open(environment)
     calls = stage.random.randint(0, min(MOST_CALLS, stage.calls))
-    stage.told.append(f"after call {calls}")
+    stage.actions.append(f"after call {calls}")
     stage.wait_for_calls(run, calls)
     return run
 

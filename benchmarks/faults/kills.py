@@ -97,7 +97,7 @@ def fail_a_write(stage: Stage) -> Harm:
 def _injected(stage: Stage, do: Do, at: At, *ends: str) -> Harm:
     most = stage.syncs if at == "sync" else stage.operations
     injection = Injection("trainer", 1, do, at, stage.random.randint(1, most))
-    stage.told.append(injection.in_words)
+    stage.actions.append(injection.in_words)
     run = stage.submit()
     stage.open(injection.environment)
     return Harm(run, (*ends, FINISHED))
@@ -109,7 +109,7 @@ def kill_owner_at_commit(stage: Stage) -> Harm:
     """
     at: At = stage.random.choice(("commit", "commit", "file operation"))
     injection = Injection("owner", 0, "kill", at, stage.random.randint(3, 12))
-    stage.told.append(injection.in_words)
+    stage.actions.append(injection.in_words)
     run = stage.submit()
     stage.open_or_end(injection.environment)
     stage.wait(
@@ -129,7 +129,7 @@ def fail_owner_once(stage: Stage) -> Harm:
     """
     do: Do = stage.random.choice(("io_error", "no_space", "read_only"))
     injection = Injection("owner", 0, do, "file operation", stage.random.randint(1, 12))
-    stage.told.append(injection.in_words)
+    stage.actions.append(injection.in_words)
     run = stage.submit()
     stage.open_or_end(injection.environment)
     return Harm(run, (FINISHED, LOST))

@@ -24,7 +24,7 @@ def shift_clock(stage: Stage) -> Harm:
     is written then is dated so.
     """
     shift_s, before = stage.random.choice(_SHIFTS_S), stage.random.random() < 0.5
-    stage.told.append(f"{'before' if before else 'after'} the harm {shift_s:+.0f} s")
+    stage.actions.append(f"{'before' if before else 'after'} the harm {shift_s:+.0f} s")
     environment = Injection("everybody", clock_s=shift_s).environment
     run = dead(stage, environment if before else None)
     if not before:
@@ -44,7 +44,7 @@ def reuse_pid(stage: Stage) -> Harm:
         decoy = subprocess.Popen(["sleep", "600"])
         run.process_file.write_text(json.dumps(identity | {"pid": decoy.pid}), encoding="utf-8")
     if decoy is not None:
-        stage.told.append(
+        stage.actions.append(
             f"pid {decoy.pid}"
             f" {'written down' if decoy.pid != (identity or {}).get('pid') else 'given'} to another"
         )

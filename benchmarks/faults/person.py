@@ -21,12 +21,12 @@ from tests.support.hosts import stated_host
 ASKER = operator("a person")
 
 
-def main(what: str, home: Home, given: str) -> None:
+def main(what: str, home: Home, argument: str) -> None:
     """Does it, as far as it gets."""
     if what == "submit":
-        ask(home, stated_host(), actor=ASKER).submit(RunSpec.parse(json.loads(given)), "quick")
+        ask(home, stated_host(), actor=ASKER).submit(RunSpec.parse(json.loads(argument)), "quick")
     else:
-        ask(home, actor=ASKER).import_bundle(Path(given))
+        ask(home, actor=ASKER).import_bundle(Path(argument))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,8 @@ class Reference:
 
 @dataclass(frozen=True)
 class Result:
-    """`problems`: what did not hold; none: the scenario passed. `told`: what was done."""
+    """`problems`: what did not hold; none: the scenario passed. `told`: what the
+    scenario did (the key of the stored line)."""
 
     seed: int
     kind: str
@@ -90,33 +91,33 @@ def play(seed: int, kind: str) -> Result:
     Never raises for what goes wrong in it: that is a problem of the result.
     """
     begin, is_real = time.monotonic(), kind in WITH_TENSORFLOW
-    known = reference(is_real)
-    told: list[str] = []
+    expected = reference(is_real)
+    actions: list[str] = []
     ends: list[str] = []
     problems: list[str] = []
     try:
-        with _stage(seed, is_real, known) as stage:
-            told = stage.told
+        with _stage(seed, is_real, expected) as stage:
+            actions = stage.actions
             harm = KINDS[kind](stage)
             ends = stage.recover(harm.run)
             stage.close()
-            problems += _problems(stage, harm, ends, known)
+            problems += _problems(stage, harm, ends, expected)
     except (UntrueError, GanRuntimeError) as error:
         problems.append(str(error))
     except Exception as error:  # the other scenarios are still to be played
         problems.append(f"{type(error).__name__}: {error}")
     return Result(
-        seed, kind, ", ".join(told), tuple(ends), tuple(problems), time.monotonic() - begin
+        seed, kind, ", ".join(actions), tuple(ends), tuple(problems), time.monotonic() - begin
     )
 
 
-def _problems(stage: Stage, harm: Harm, ends: list[str], known: Reference) -> list[str]:
+def _problems(stage: Stage, harm: Harm, ends: list[str], expected: Reference) -> list[str]:
     checks.next_owner(stage.home)
     rows = checks.stored_rows(stage.home)
     problems = [
         *checks.state_true(harm.run, rows, ends[-1]),
         *checks.steps_once(harm.run, rows),
-        *checks.same_end(harm.run, known.arrays),
+        *checks.same_end(harm.run, expected.arrays),
         *checks.rebuilt_alike(stage.home, rows),
         *checks.nobody_left(stage.home),
         *checks.nothing_half_made(stage.home, stage.scratch),
@@ -132,7 +133,7 @@ def _problems(stage: Stage, harm: Harm, ends: list[str], known: Reference) -> li
 
 
 @contextmanager
-def _stage(seed: int, is_real: bool, known: Reference) -> Iterator[Stage]:
+def _stage(seed: int, is_real: bool, expected: Reference) -> Iterator[Stage]:
     with tempfile.TemporaryDirectory(prefix="gan-faults-") as folder:
         scratch = Path(folder) / "tmp"
         scratch.mkdir()
@@ -141,9 +142,9 @@ def _stage(seed: int, is_real: bool, known: Reference) -> Iterator[Stage]:
             scratch,
             Random(seed),
             dict(REAL if is_real else TOY),
-            known.calls,
-            known.operations,
-            known.syncs,
+            expected.calls,
+            expected.operations,
+            expected.syncs,
             TRAINER if is_real else toy_trainer.MODULE,
         )
         before, tempfile.tempdir = (

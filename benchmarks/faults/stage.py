@@ -69,7 +69,7 @@ class Stage:
     least_calls: int = 0
     disk_mb: int = 0
     environment: dict[str, str] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)  # what was done, for the line of the scenario
+    actions: list[str] = field(default_factory=list)  # what was done, for the line of the scenario
     finished_before_harm: bool = False
     _owner: subprocess.Popen[bytes] | None = None
     _mounted: bool = False
@@ -115,7 +115,7 @@ class Stage:
         self._owner = self.start_owner(environment)
         assert self._owner.stdout is not None
         is_open = self._owner.stdout.readline() == b"open\n"
-        self.told.append("opened" if is_open else "not opened")
+        self.actions.append("opened" if is_open else "not opened")
         if not is_open:
             self._owner.wait(PATIENCE_SECONDS)
 
@@ -151,13 +151,13 @@ class Stage:
 
     def trainers(self, run: RunDir) -> list[psutil.Process]:
         """Every process of the run: the trainer, or the launcher (the first) and its workers."""
-        found = [
+        trainers = [
             process
             for process in psutil.process_iter(["cmdline", "status"])
             if str(run.path) in (process.info["cmdline"] or [])
             and process.info["status"] != psutil.STATUS_ZOMBIE
         ]
-        return sorted(found, key=lambda process: len(process.info["cmdline"]))
+        return sorted(trainers, key=lambda process: len(process.info["cmdline"]))
 
     def steps(self, run: RunDir) -> int:
         """How many calls are journalled by now."""
@@ -168,10 +168,10 @@ class Stage:
         """Until so many calls are journalled; a run that ends before is one that nobody
         disturbed.
         """
-        wanted = max(calls, self.least_calls)
+        count = max(calls, self.least_calls)
         self.wait(
-            lambda: self.steps(run) >= wanted or self.state(run) in ENDED,
-            f"{wanted} calls are journalled",
+            lambda: self.steps(run) >= count or self.state(run) in ENDED,
+            f"{count} calls are journalled",
         )
         self.finished_before_harm = self.state(run) in ENDED
 

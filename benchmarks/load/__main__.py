@@ -39,17 +39,17 @@ ALONE: dict[str, Callable[[Scale], Iterator[Figure]]] = {"ingest": taking_in.mea
 
 def main() -> int:
     """Asks; returns 1 when a target is missed."""
-    given = _arguments()
-    scale, met = SMALL if given.small else FULL, True
+    options = _arguments()
+    scale, met = SMALL if options.small else FULL, True
     with tempfile.TemporaryDirectory(prefix="gan-load-") as place:
-        home = Home(given.home or Path(place) / "home")
-        for question in given.only.split(",") if given.only else [*ALONE, *STORED]:
+        home = Home(options.home or Path(place) / "home")
+        for question in options.only.split(",") if options.only else [*ALONE, *STORED]:
             begin, load, records = time.monotonic(), os.getloadavg()[0], []
             for figure in ask(question, home, scale):
                 records.append({"question": question, **figure.record()})
                 print(json.dumps(records[-1]), flush=True)
                 met &= records[-1]["met"] is not False
-            if given.keep:
+            if options.keep:
                 keep(question, records, load, time.monotonic() - begin)
     return 0 if met else 1
 
@@ -85,9 +85,7 @@ def keep(
     seconds: float,
     path: Path = RESULTS,
 ) -> None:
-    """Puts the answers in the place of the older ones, with the circumstances, and writes the
-    page anew.
-    """
+    """Replaces the older answers, with the circumstances, and rebuilds the page."""
     circumstances = results.machine(datetime.now(UTC), load)
     machine = {
         "question": question,
@@ -97,8 +95,8 @@ def keep(
         "seconds": round(seconds),
     }
     older = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    others = [line for line in older if json.loads(line)["question"] != question]
-    lines = [*others, *(json.dumps(record) for record in (machine, *records))]
+    further = [line for line in older if json.loads(line)["question"] != question]
+    lines = [*further, *(json.dumps(record) for record in (machine, *records))]
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     report.write()
 

@@ -60,7 +60,9 @@ class Session:
         self._connection, self._page, self._query = connection, page, query
         self._script_hash = ""
         self._timers: dict[str, asyncio.Task[None]] = {}
-        self._asked: list[float] = []  # when a fragment was asked for and no answer has ended since
+        self._requests: list[
+            float
+        ] = []  # when a fragment was asked for and no answer has ended since
         self.refreshes: list[Visit] = []
 
     async def visit(self, page: str = "", query: str = "") -> Visit:
@@ -74,7 +76,7 @@ class Session:
             visit.payload += len(message)
             visit.messages += 1
             visit.media |= {name.decode() for name in MEDIA.findall(message)}
-            if self._told(ForwardMsg.FromString(message)):
+            if self._is_end(ForwardMsg.FromString(message)):
                 visit.seconds = time.perf_counter() - begin
                 return visit
         raise PageError(f"{self._page}: the server has closed the connection")
@@ -86,13 +88,13 @@ class Session:
             assert isinstance(message, bytes)
             visit.payload += len(message)
             visit.messages += 1
-            if len(message) <= SHORT and self._told(ForwardMsg.FromString(message)):
-                visit.seconds = time.perf_counter() - self._asked[0] if self._asked else 0.0
-                self._asked.clear()
+            if len(message) <= SHORT and self._is_end(ForwardMsg.FromString(message)):
+                visit.seconds = time.perf_counter() - self._requests[0] if self._requests else 0.0
+                self._requests.clear()
                 self.refreshes.append(visit)
                 visit = Visit()
 
-    def _told(self, message: ForwardMsg) -> bool:
+    def _is_end(self, message: ForwardMsg) -> bool:
         """Acts on a message; whether a script has ended with it."""
         kind = message.WhichOneof("type")
         if kind == "new_session":
@@ -122,7 +124,7 @@ class Session:
         await asyncio.sleep(interval * random.random())
         while True:
             await asyncio.sleep(interval)
-            self._asked.append(time.perf_counter())
+            self._requests.append(time.perf_counter())
             await self._ask(fragment_id)
 
     def _stop_timers(self, *fragment_ids: str) -> None:
@@ -200,5 +202,9 @@ if __name__ == "__main__":
     parser.add_argument("page")
     parser.add_argument("query", nargs="?", default="")
     parser.add_argument("--sessions", type=int, default=1)
-    given = parser.parse_args()
-    print(json.dumps(asyncio.run(crowd(given.address, given.page, given.query, given.sessions))))
+    options = parser.parse_args()
+    print(
+        json.dumps(
+            asyncio.run(crowd(options.address, options.page, options.query, options.sessions))
+        )
+    )

@@ -1,6 +1,4 @@
-"""What each question must come to, as a literal table, and the line that is written of each
-answer.
-"""
+"""The targets of the questions as a literal table, and the stored line of each answer."""
 
 from __future__ import annotations
 
@@ -10,8 +8,8 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """`limit`: the most that is allowed, or the least that is wanted; None for what is only stated.
+class FigureTarget:
+    """`limit`: the most that is allowed, or the least that is required; None without a target.
 
     Shares are written with "%".
     """
@@ -23,7 +21,7 @@ class Wanted:
     unit: str = "s"
 
     def is_met_by(self, value: float) -> bool | None:
-        """None where nothing is asked."""
+        """None without a limit."""
         if self.limit is None:
             return None
         return value <= self.limit if self.direction == "at_most" else value >= self.limit
@@ -34,9 +32,9 @@ PAGES = (
     *("run", "run/samples", "run/histograms", "compare", "compare/curves"),
 )  # visits of benchmarks/pages.py
 TIMES_BARE = 1.6  # of a first view: the machine and Streamlit take most of it by themselves
-WANTED = (
+TARGETS = (
     *(
-        Wanted(
+        FigureTarget(
             f"first_view_{page}",
             f"first view of {page.capitalize()}: its first screen, of that of a Streamlit page of"
             " one line, medians",
@@ -45,40 +43,46 @@ WANTED = (
         )
         for page in PAGES
     ),
-    Wanted("first_view_bare_s", "first view of a Streamlit page of one line, median"),
+    FigureTarget("first_view_bare_s", "first view of a Streamlit page of one line, median"),
     *(
-        Wanted(f"payload_{page}_mb", f"payload of {page.capitalize()}", 1.5, unit="MB")
+        FigureTarget(f"payload_{page}_mb", f"payload of {page.capitalize()}", 1.5, unit="MB")
         for page in PAGES
     ),
-    Wanted("query_p95_ms", "queries of these pages, p95", 60.0, unit="ms"),
-    Wanted(
+    FigureTarget("query_p95_ms", "queries of these pages, p95", 60.0, unit="ms"),
+    FigureTarget(
         "ingest_rows_per_s", "rows taken in from ended runs, in a second", 200_000.0, "at_least", ""
     ),
-    Wanted(
+    FigureTarget(
         "ingest_steps_per_s", "steps of a live run taken in, in a second", 2_000.0, "at_least", ""
     ),
-    Wanted("bytes_per_million_rows", "database, of a million rows of numbers", None, unit="MB"),
-    Wanted("start_s", "start of the process until Home is drawn, median", 3.0),
-    Wanted("one_page_slows", "one open Live page slows a training on all cores", 0.03, unit="%"),
-    Wanted("thirty_pages_slow", "thirty open Live pages slow it", 0.15, unit="%"),
-    Wanted(
+    FigureTarget(
+        "bytes_per_million_rows", "database, of a million rows of numbers", None, unit="MB"
+    ),
+    FigureTarget("start_s", "start of the process until Home is drawn, median", 3.0),
+    FigureTarget(
+        "one_page_slows", "one open Live page slows a training on all cores", 0.03, unit="%"
+    ),
+    FigureTarget("thirty_pages_slow", "thirty open Live pages slow it", 0.15, unit="%"),
+    FigureTarget(
         "memory_visited_mb",
         "memory of the dashboard right after every page was visited",
         300.0,
         unit="MB",
     ),
-    Wanted("memory_mb", "memory of the dashboard at rest, every page visited", 300.0, unit="MB"),
-    Wanted(
+    FigureTarget(
+        "memory_mb", "memory of the dashboard at rest, every page visited", 300.0, unit="MB"
+    ),
+    FigureTarget(
         "memory_growth_mb",
         "growth of memory over the second half of an hour of live data",
         20.0,
         unit="MB",
     ),
-    Wanted("pixel_p95_s", "from a step made to a pixel changed, one page, p95", 2.0),
-    Wanted("pixel_p95_s_thirty", "the same with thirty other open pages", 2.0),
+    FigureTarget("pixel_p95_s", "from a step made to a pixel changed, one page, p95", 2.0),
+    FigureTarget("pixel_p95_s_thirty", "the same with thirty other open pages", 2.0),
 )
-BY_NAME = {wanted.name: wanted for wanted in WANTED}
-Told = Callable[..., None]
+BY_NAME = {target.name: target for target in TARGETS}
+Report = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -95,16 +99,16 @@ class Figure:
     reason: str = ""
 
     def record(self) -> dict[str, Any]:
-        """As it is kept: with its target, and whether it is met."""
-        wanted = BY_NAME[self.name]
-        met = None if self.value is None else wanted.is_met_by(self.value)
-        target = {key: asdict(wanted)[key] for key in ("title", "limit", "direction", "unit")}
+        """The stored record: with its target, and whether the value meets it."""
+        target = BY_NAME[self.name]
+        met = None if self.value is None else target.is_met_by(self.value)
+        stated = {key: asdict(target)[key] for key in ("title", "limit", "direction", "unit")}
         value = None if self.value is None else round(self.value, 4)
         return {
             "kind": "figure",
             "name": self.name,
             "value": value,
-            **target,
+            **stated,
             "met": met,
             "reason": self.reason,
             **self.further,

@@ -35,15 +35,15 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
         stage.wait_until_quiet(process)
         begun_mb = round(process.memory_info().rss / 1e6)
         asyncio.run(_visit_all(address, scale.runs))
-        told: dict[str, Any] = {"pages": len(pages.visits(scale.runs)), "runs": scale.runs}
+        facts: dict[str, Any] = {"pages": len(pages.visits(scale.runs)), "runs": scale.runs}
         reason = (
             f"{begun_mb} MB before the first page: the libraries, and DuckDB with {scale.runs:,}"
             " runs"
         )
-        yield Figure("memory_visited_mb", process.memory_info().rss / 1e6, told, reason)
+        yield Figure("memory_visited_mb", process.memory_info().rss / 1e6, facts, reason)
         time.sleep(REST_SECONDS + TICKS)
         stage.wait_until_quiet(process)
-        yield Figure("memory_mb", process.memory_info().rss / 1e6, told, reason)
+        yield Figure("memory_mb", process.memory_info().rss / 1e6, facts, reason)
         name, seconds = replay.free_name(home), scale.replayed_s
         run = replay.submitted(home, name)
         words = ("--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds))
@@ -55,23 +55,23 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
             writer.wait()
     tenth = max(1, len(resident) // 10)
     middle, end = resident[len(resident) // 2 - tenth : len(resident) // 2], resident[-tenth:]
-    told = {
+    facts = {
         "replayed_s": seconds,
         "times_faster": scale.faster,
         "at_begin_mb": round(resident[0]),
         "at_end_mb": round(end[-1]),
     }
-    yield Figure("memory_growth_mb", max(end) - max(middle or end), told)
+    yield Figure("memory_growth_mb", max(end) - max(middle or end), facts)
 
 
 def _followed(process: psutil.Process, seconds: float) -> list[float]:
     """Resident memory in 10⁶ bytes, at equal intervals."""
     begin = time.monotonic()
-    found: list[float] = []
-    while time.monotonic() - begin < seconds or len(found) < 2:
-        found.append(process.memory_info().rss / 1e6)
+    sizes: list[float] = []
+    while time.monotonic() - begin < seconds or len(sizes) < 2:
+        sizes.append(process.memory_info().rss / 1e6)
         time.sleep(max(0.1, seconds / SAMPLES))
-    return found
+    return sizes
 
 
 async def _visit_all(address: str, runs: int) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from benchmarks.load import replay, stage
 from benchmarks.load.figures import Figure, p95
 from benchmarks.load.scale import Scale
-from benchmarks.load.views import DRAWN, PATIENCE_MS, chromium
+from benchmarks.load.views import PATIENCE_MS, RENDERED, chromium
 from dashboard import rendering
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -36,48 +36,48 @@ WATCH = r"""() => { window.seen = []; let last = -1;
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:
     """One window alone, then beside all the others."""
-    yield measured("pixel_p95_s", home, scale, others=0)
-    yield measured("pixel_p95_s_thirty", home, scale, others=scale.sessions)
+    yield measured("pixel_p95_s", home, scale, sessions=0)
+    yield measured("pixel_p95_s_thirty", home, scale, sessions=scale.sessions)
 
 
-def measured(name: str, home: Home, scale: Scale, others: int) -> Figure:
+def measured(name: str, home: Home, scale: Scale, sessions: int) -> Figure:
     """`others`: further windows on the same run."""
     with stage.served(home) as (_, address):
         run = replay.submitted(home, replay.free_name(home))
-        seconds = 60 + 3 * scale.seconds + 4.0 * others
+        seconds = 60 + 3 * scale.seconds + 4.0 * sessions
         with (
             replay.replaying(run, "--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds)),
-            stage.crowd(address, run.run_id, others) if others else nullcontext(),
+            stage.crowd(address, run.run_id, sessions) if sessions else nullcontext(),
         ):
-            seen = _seen(f"{address}/run?run={run.run_id}", scale.seconds)
-        waited = delays(_written(run), seen)
+            pixels = _pixels(f"{address}/run?run={run.run_id}", scale.seconds)
+        waited = delays(_written(run), pixels)
     if not waited:
         return Figure(name, None, {}, "the page showed no step")
-    told = {
-        "steps_seen": len(seen),
+    facts = {
+        "steps_seen": len(pixels),
         "median_s": round(sorted(waited)[len(waited) // 2], 3),
-        "other_windows": others,
+        "other_windows": sessions,
     }
-    every = rendering.interval_of(others + 1, replay.ACCELERATOR)
-    often = f"each of {others + 1} pages is redrawn every {every:g} s" if others else ""
-    return Figure(name, p95(waited), told, often)
+    every = rendering.interval_of(sessions + 1, replay.ACCELERATOR)
+    often = f"each of {sessions + 1} pages is redrawn every {every:g} s" if sessions else ""
+    return Figure(name, p95(waited), facts, often)
 
 
-def _seen(where: str, seconds: float) -> list[tuple[int, float]]:
+def _pixels(where: str, seconds: float) -> list[tuple[int, float]]:
     """Which steps the page has shown, and when."""
     with chromium() as browser:
         page = browser.new_page()
         page.goto(where)
-        page.wait_for_function(DRAWN, arg=True, timeout=PATIENCE_MS)
+        page.wait_for_function(RENDERED, arg=True, timeout=PATIENCE_MS)
         page.wait_for_function(
             "() => document.body.innerText.includes('step ')", timeout=PATIENCE_MS
         )
         page.evaluate(WATCH)
         time.sleep(seconds)
-        found: list[tuple[int, float]] = [
+        steps: list[tuple[int, float]] = [
             (int(step), float(at)) for step, at in page.evaluate("window.seen")
         ]
-        return found
+        return steps
 
 
 def _written(run: RunDir) -> list[tuple[int, float]]:
@@ -96,14 +96,14 @@ def _written(run: RunDir) -> list[tuple[int, float]]:
     ]
 
 
-def delays(written: list[tuple[int, float]], seen: list[tuple[int, float]]) -> list[float]:
+def delays(written: list[tuple[int, float]], pixels: list[tuple[int, float]]) -> list[float]:
     """Of each line written while the page was watched: until it, or a later one, was on the
     screen.
     """
-    steps = [step for step, _ in seen]
+    steps = [step for step, _ in pixels]
     waited = []
     for step, at in written:
         place = bisect.bisect_left(steps, step)
-        if seen and step > steps[0] and place < len(seen):
-            waited.append(seen[place][1] - at)
+        if pixels and step > steps[0] and place < len(pixels):
+            waited.append(pixels[place][1] - at)
     return waited

@@ -87,9 +87,9 @@ def replay(
         while (
             passed := time.monotonic() - begin
         ) * faster < seconds and not run.stop_file.exists():
-            due = int(min(passed * faster, seconds) * steps_per_s)
-            while step < due:
-                step = _write_call(run, writer, step, due, epoch_steps, random, picture)
+            target = int(min(passed * faster, seconds) * steps_per_s)
+            while step < target:
+                step = _write_call(run, writer, step, target, epoch_steps, random, picture)
             time.sleep(max(0.0, SECONDS_BETWEEN_CALLS - (time.monotonic() - begin - passed)))
         writer.write(StatusChange(status="finished", reason="replayed"))
 
@@ -98,7 +98,7 @@ def _write_call(
     run: RunDir,
     writer: JournalWriter,
     done: int,
-    due: int,
+    target: int,
     epoch_steps: int,
     random: np.random.Generator,
     picture: bytes,
@@ -107,7 +107,7 @@ def _write_call(
     newest step.
     """
     epoch = done // epoch_steps + 1
-    last = min(due, epoch * epoch_steps)
+    last = min(target, epoch * epoch_steps)
     records: list[journal.Record] = [
         large_home.call(journal.now(), epoch, done + 1, last - done, random)
     ]
@@ -125,5 +125,11 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=60.0, help="of the run's own time")
     parser.add_argument("--epoch-steps", type=int, default=1_000)
     parser.add_argument("--faster", type=float, default=1.0)
-    given = parser.parse_args()
-    replay(RunDir(given.run), given.steps_per_s, given.seconds, given.epoch_steps, given.faster)
+    options = parser.parse_args()
+    replay(
+        RunDir(options.run),
+        options.steps_per_s,
+        options.seconds,
+        options.epoch_steps,
+        options.faster,
+    )

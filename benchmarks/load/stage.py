@@ -49,8 +49,8 @@ class Crowd:
 
     def leave(self) -> dict[str, Any]:
         """Closes all windows."""
-        told, _ = self._process.communicate()
-        return dict(json.loads(told))
+        output, _ = self._process.communicate()
+        return dict(json.loads(output))
 
     def kill(self) -> None:
         """After a failure."""

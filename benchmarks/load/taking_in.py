@@ -39,12 +39,12 @@ def measure(scale: Scale) -> Iterator[Figure]:
         begin, store = time.perf_counter(), Store(home.database)
         Ingestor(home, store).catch_up()
         seconds = time.perf_counter() - begin
-        taken = int(store.rows("SELECT count(*) FROM scalars")[0][0])
+        row_count = int(store.rows("SELECT count(*) FROM scalars")[0][0])
         store.close()
-        yield Figure("ingest_rows_per_s", taken / seconds, {"rows": taken})
+        yield Figure("ingest_rows_per_s", row_count / seconds, {"rows": row_count})
         size = home.database.stat().st_size / 1e6
-        told = {"rows": taken, "journals_mb": round(_megabytes(home), 1)}
-        yield Figure("bytes_per_million_rows", size / taken * 1e6, told)
+        facts = {"rows": row_count, "journals_mb": round(_megabytes(home), 1)}
+        yield Figure("bytes_per_million_rows", size / row_count * 1e6, facts)
         yield _live(Home(Path(place) / "live").prepare(), scale.seconds)
 
 
@@ -79,12 +79,12 @@ def _live(home: Home, seconds: float) -> Figure:
     stored = int(store.rows("SELECT max(step) FROM scalars")[0][0])
     assert stored == step, f"{stored} of {step} steps were taken in"
     store.close()
-    told = {
+    facts = {
         "steps": step,
         "rows_per_step": len(large_home.METRICS),
         "slowest_tick_s": round(max(busy), 3),
     }
-    return Figure("ingest_steps_per_s", step / sum(busy), told)
+    return Figure("ingest_steps_per_s", step / sum(busy), facts)
 
 
 def queries(home: Home, scale: Scale) -> Iterator[Figure]:
@@ -96,11 +96,11 @@ def queries(home: Home, scale: Scale) -> Iterator[Figure]:
     from gan_runtime.records.home import HOME_VARIABLE
 
     seconds: list[tuple[float, str]] = []
-    asked = Store._answer_now
+    answer_now = Store._answer_now
 
     def timed(store: Store, sql: str, parameters: Any = None) -> Any:
         begin = time.perf_counter()
-        answer = asked(store, sql, parameters)
+        answer = answer_now(store, sql, parameters)
         seconds.append((time.perf_counter() - begin, " ".join(sql.split())))
         return answer
 
@@ -115,10 +115,10 @@ def queries(home: Home, scale: Scale) -> Iterator[Figure]:
                 pages.visit(pages.page_of(page), pages.visits(scale.runs)[page], times=1)
     session.close()
     slowest, sql = max(seconds)
-    told = {
+    facts = {
         "queries": len(seconds),
         "median_ms": round(1e3 * sorted(seconds)[len(seconds) // 2][0], 2),
         "slowest_ms": round(1e3 * slowest, 1),
         "slowest": sql[:100],
     }
-    yield Figure("query_p95_ms", 1e3 * p95([one for one, _ in seconds]), told)
+    yield Figure("query_p95_ms", 1e3 * p95([duration for duration, _ in seconds]), facts)

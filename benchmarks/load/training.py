@@ -43,18 +43,18 @@ LINE_BYTES = 200_000
 def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> Iterator[Figure]:
     """Turns beside one training in the home of many runs. `options`: of its run."""
     with trial.no_process_left(), trial.random_mnist(IMAGES):
-        given = {"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})}
-        spec = RunSpec.parse(given)
+        overrides = {"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})}
+        spec = RunSpec.parse(overrides)
         if machine.precision_warning(spec):
-            spec = RunSpec.parse({**given, **machine.FLOAT32})
+            spec = RunSpec.parse({**overrides, **machine.FLOAT32})
         run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
         with stage.served(home) as (process, address):
             _wait_until_it_trains(run)
             stage.wait_until_quiet(process)
-            told = _turns(process, address, run, scale)
+            facts = _turns(process, address, run, scale)
             run.stop_file.touch()
             _wait_until_it_has_ended(run)
-    yield from told
+    yield from facts
 
 
 def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> list[Figure]:
@@ -88,11 +88,11 @@ def _order(scale: Scale) -> list[int]:
 
 
 def _figure(
-    name: str, sessions: int, speeds: list[tuple[float, float, float]], seen: dict[str, Any]
+    name: str, sessions: int, speeds: list[tuple[float, float, float]], counts: dict[str, Any]
 ) -> Figure:
     slows = [1 - beside / statistics.mean((before, after)) for before, beside, after in speeds]
-    told = {"windows": sessions, "turns": [round(slow, 4) for slow in slows], **seen}
-    return Figure(name, statistics.median(slows), told)
+    facts = {"windows": sessions, "turns": [round(slow, 4) for slow in slows], **counts}
+    return Figure(name, statistics.median(slows), facts)
 
 
 def steps_per_s(run: RunDir, seconds: float) -> float:

@@ -35,7 +35,7 @@ from benchmarks.load.scale import Scale
 from dashboard import rendering
 from gan_runtime.records.home import Home
 
-DRAWN = f"""whole => {{
+RENDERED = f"""whole => {{
     const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
     if (!app || !document.querySelector('h1') || document.querySelector('[data-testid="stSkeleton"]')) return false;
     if (whole && document.querySelector('.st-key-{rendering.MARK}')) return false;
@@ -109,11 +109,11 @@ def _start(context: BrowserContext, home: Home, starts: int) -> Figure:
             answered_s = time.perf_counter() - begin
             tries.append(seconds_of_view(context, address, begin).first_screen)
             views.append(tries[-1] - answered_s)
-    told = {
+    facts = {
         "tries": [round(seconds, 3) for seconds in tries],
         "view_median_s": round(statistics.median(views), 3),
     }
-    return Figure("start_s", statistics.median(tries), told)
+    return Figure("start_s", statistics.median(tries), facts)
 
 
 def path_of(page: str) -> str:
@@ -124,14 +124,14 @@ def path_of(page: str) -> str:
 def _figure(page: str, views: list[View], bare_s: float) -> Figure:
     """How many times as long as a bare page it takes, at the median."""
     seconds = [view.first_screen for view in views]
-    told = {
+    facts = {
         "views": len(views),
         "median_s": round(statistics.median_high(seconds), 3),
         "p95_s": round(p95(seconds), 3),
         "first_s": round(seconds[0], 3),
         "whole_page_median_s": round(statistics.median_high(view.whole_page for view in views), 3),
     }
-    return Figure(f"first_view_{page}", statistics.median_high(seconds) / bare_s, told)
+    return Figure(f"first_view_{page}", statistics.median_high(seconds) / bare_s, facts)
 
 
 @contextmanager
@@ -153,9 +153,9 @@ def seconds_of_view(context: BrowserContext, where: str, begin: float | None = N
     page = context.new_page()
     begin = time.perf_counter() if begin is None else begin
     page.goto(where)
-    page.wait_for_function(DRAWN, arg=False, timeout=PATIENCE_MS)
+    page.wait_for_function(RENDERED, arg=False, timeout=PATIENCE_MS)
     first_screen_s = time.perf_counter() - begin
-    page.wait_for_function(DRAWN, arg=True, timeout=PATIENCE_MS)
+    page.wait_for_function(RENDERED, arg=True, timeout=PATIENCE_MS)
     whole_page_s = time.perf_counter() - begin
     dashboard.wait_until_drawn(page)
     page.close()
@@ -168,12 +168,12 @@ async def _payload(address: str, page: str, query: str) -> Figure:
         visits = [first, await session.visit()] if page in WITH_A_REST else [first]
     names = set[str]().union(*(visit.media for visit in visits))
     media = sum(len(urllib.request.urlopen(address + name).read()) for name in names)
-    told = {
+    facts = {
         "messages": sum(visit.messages for visit in visits),
         "pictures_mb": round(media / 1e6, 3),
         "server_s": round(first.seconds, 3),
         "whole_page_server_s": round(sum(visit.seconds for visit in visits), 3),
     }
     return Figure(
-        f"payload_{page}_mb", (sum(visit.payload for visit in visits) + media) / 1e6, told
+        f"payload_{page}_mb", (sum(visit.payload for visit in visits) + media) / 1e6, facts
     )

@@ -20,12 +20,12 @@ def leave(session: Path, root: Path, seed: int, count: int) -> None:
     with use_db(session) as work:
         pending = work.pending_work_items
         ways = (
-            next((item for item in place if _is_fit(root, item)), None)
+            next((change for change in place if _is_fit(root, change)), None)
             for place in places(pending, seed)
         )
-        kept = {item.job_id for item in islice(filter(None, ways), count)}
-        others = [item.job_id for item in pending if item.job_id not in kept]
-        work.set_multiple_results(others, WorkResult(WorkerOutcome.SKIPPED, output="not drawn"))
+        selection = {change.job_id for change in islice(filter(None, ways), count)}
+        skipped = [change.job_id for change in pending if change.job_id not in selection]
+        work.set_multiple_results(skipped, WorkResult(WorkerOutcome.SKIPPED, output="not drawn"))
 
 
 def places(items: Iterable[Any], seed: int) -> Iterator[list[Any]]:
@@ -34,24 +34,24 @@ def places(items: Iterable[Any], seed: int) -> Iterator[list[Any]]:
     Ranks depend on the seed and the place alone, so an edit of one file redraws no other.
     """
 
-    def place(item: Any) -> tuple[str, Any]:
-        return str(item.mutations[0].module_path), item.mutations[0].start_pos
+    def place(change: Any) -> tuple[str, Any]:
+        return str(change.mutations[0].module_path), change.mutations[0].start_pos
 
-    def rank(item: Any) -> tuple[float, float]:
-        way = (*place(item), item.mutations[0].operator_name, item.mutations[0].occurrence)
+    def rank(change: Any) -> tuple[float, float]:
+        way = (*place(change), change.mutations[0].operator_name, change.mutations[0].occurrence)
         return (
-            random.Random(f"{seed} {place(item)}").random(),
+            random.Random(f"{seed} {place(change)}").random(),
             random.Random(f"{seed} {way}").random(),
         )
 
     return (list(ways) for _, ways in groupby(sorted(items, key=rank), key=place))
 
 
-def _is_fit(root: Path, item: Any) -> bool:
+def _is_fit(root: Path, change_item: Any) -> bool:
     from cosmic_ray import plugins
     from cosmic_ray.mutating import mutate_code
 
-    change = item.mutations[0]
+    change = change_item.mutations[0]
     source = (root / change.module_path).read_text(encoding="utf-8")
     operator = plugins.get_operator(change.operator_name)(**change.operator_args)
     return is_another_program(source, mutate_code(source, operator, change.occurrence) or source)

@@ -41,7 +41,7 @@ def outcomes(session: Path) -> list[Record]:
             for pair in work.completed_work_items
             if pair[1].worker_outcome == WorkerOutcome.NORMAL
         ]
-    records = [outcome(item.mutations[0], result) for item, result in tried]
+    records = [outcome(change.mutations[0], result) for change, result in tried]
     return sorted(records, key=lambda record: (record["path"], record["line"], record["after"]))
 
 

@@ -47,7 +47,7 @@ class FirstFailure:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: self._files.index(item.nodeid.partition("::")[0]))
+        items.sort(key=lambda test: self._files.index(test.nodeid.partition("::")[0]))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed and not self.test:

@@ -34,16 +34,16 @@ def measure(report: Report, effort: Effort) -> None:
         ("ours", BATCH, "float32"),
     ]
     answers = Answers()
-    found = {
+    by_program = {
         (side, batch, precision): answers.of("pictures", side, TOPOLOGY, batch, precision)
         for side, batch, precision in programs
     }
     report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=estimates.ESTIMATE)
-    for (side, batch, precision), one in found.items():
-        report.add("cycles", side=side, batch=batch, precision=precision, **numbers(one))
-    keras, ours = found["keras", BATCH, PRECISION], found["ours", BATCH, PRECISION]
-    for side, one in (("keras", keras), ("ours", ours)):
-        add_dearest(report, "operation", side, one)
+    for (side, batch, precision), estimate in by_program.items():
+        report.add("cycles", side=side, batch=batch, precision=precision, **numbers(estimate))
+    keras, ours = by_program["keras", BATCH, PRECISION], by_program["ours", BATCH, PRECISION]
+    for side, estimate in (("keras", keras), ("ours", ours)):
+        add_dearest(report, "operation", side, estimate)
     report.add("figure", name=OF_KERAS, value=ours.cycles / keras.cycles, count=1)
     epochs(report, answers)
 
@@ -52,14 +52,17 @@ def epochs(report: Report, answers: Answers) -> None:
     """Both sides on each machine, each as soon as it is known, and the dearest operations of
     ours.
     """
-    found = {}
+    estimates = {}
     for topology in references.MACHINES:
         for side in references.PROGRAMS:
             try:
-                found[side, topology] = _epoch(report, answers, side, topology)
+                estimates[side, topology] = _epoch(report, answers, side, topology)
             except NotMeasuredError as error:
                 report.not_measured(f"{references.KIND}_{side}_{topology}", f"{error}.")
-    ours, keras = found.get((references.OWN, TOPOLOGY)), found.get((references.PLAIN, TOPOLOGY))
+    ours, keras = (
+        estimates.get((references.OWN, TOPOLOGY)),
+        estimates.get((references.PLAIN, TOPOLOGY)),
+    )
     if ours is not None:
         report.add("figure", name=EPOCH, value=ours, count=1)
     if ours is not None and keras is not None:
@@ -70,19 +73,19 @@ def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
     """Seconds. Raises NotMeasuredError."""
     batch = references.EPOCH.batch_per_core * references.EPOCH.cores
     plan = cycles_side.plan_of("showers", topology, batch, PRECISION)
-    one = together(
+    estimate = together(
         [
             (answers.of("showers", part, topology, batch, PRECISION), times)
             for part, times in cycles_side.PARTS[side].items()
         ]
     )
-    epoch_s = one.epoch_s(plan.steps_per_epoch(plan.point), plan.spec.steps_per_loop)
+    epoch_s = estimate.epoch_s(plan.steps_per_epoch(plan.point), plan.spec.steps_per_loop)
     facts = {
         "epoch_s": epoch_s,
-        "share_of_memory": one.share_of_memory,
-        "compile_s": one.compile_seconds,
+        "share_of_memory": estimate.share_of_memory,
+        "compile_s": estimate.compile_seconds,
     }
-    report.add(references.KIND, side=side, topology=topology, **facts, **numbers(one))
+    report.add(references.KIND, side=side, topology=topology, **facts, **numbers(estimate))
     if topology == TOPOLOGY:
-        add_dearest(report, "epoch_operation", side, one)
+        add_dearest(report, "epoch_operation", side, estimate)
     return epoch_s

@@ -31,14 +31,16 @@ def measure(report: Report, effort: Effort) -> None:
     commands |= {what: ["-m", "benchmarks.matrix_side", what] for what in FLOP}
     turns = effort.turns(commands, report.turn)
     flop = {**FLOP, "step": flop_per_image * effort.batch}
-    rates = {name: gflops(found, flop[name]) for name, found in turns.items()}
-    totals = {name: gflops([total(found)], flop[name])[0] for name, found in turns.items()}
-    for name, found in rates.items():
-        report.spread("rate", name, spread(found), unit="GFLOP/s")
+    rates = {name: gflops(side_turns, flop[name]) for name, side_turns in turns.items()}
+    totals = {
+        name: gflops([total(side_turns)], flop[name])[0] for name, side_turns in turns.items()
+    }
+    for name, values in rates.items():
+        report.spread("rate", name, spread(values), unit="GFLOP/s")
     for figure, yardsticks in YARDSTICKS.items():
         shares = [
-            step / max(others)
-            for step, *others in zip(
+            step / max(parts)
+            for step, *parts in zip(
                 rates["step"], *(rates[name] for name in yardsticks), strict=True
             )
         ]

@@ -31,7 +31,7 @@ def measure(report: Report, effort: Effort) -> None:
     }
     with child_sides(commands) as sides:
         full, bare, ends = turns_of(report, sides["run"], sides["engine"], effort, epoch)
-    found = overhead(full, bare, ends, epoch)
+    result = overhead(full, bare, ends, epoch)
     ends_s = [
         round(f.seconds - f.steps * b.step_s, 3)
         for f, b, last in zip(full, bare, ends, strict=True)
@@ -40,13 +40,13 @@ def measure(report: Report, effort: Effort) -> None:
     report.rates({"run": full, "engine": bare}, effort.batch)
     report.add(
         "figure",
-        **{**asdict(found.streaming), "name": "overhead", "value": found.share},
-        within_epochs=found.streaming.value,
-        ends_of_epochs=found.epoch_end,
-        epoch_end_s=found.epoch_end_s,
+        **{**asdict(result.streaming), "name": "overhead", "value": result.share},
+        within_epochs=result.streaming.value,
+        ends_of_epochs=result.epoch_end,
+        epoch_end_s=result.epoch_end_s,
         ends_s=ends_s,
         steps_per_epoch=epoch,
-        of_totals=found.of_totals,
+        of_totals=result.of_totals,
     )
 
 

@@ -33,18 +33,18 @@ def pairs(report: Report, answers: Answers) -> None:
     """The programs of SIDES; of the two that do the same mathematics the figure, and their
     dearest operations.
     """
-    found = {}
+    estimates = {}
     for name, (program, side) in SIDES.items():
         try:
-            found[name] = one = answers.of(program, side, TOPOLOGY, BATCH, PRECISION)
+            estimates[name] = estimate = answers.of(program, side, TOPOLOGY, BATCH, PRECISION)
         except NotMeasuredError as error:
             report.not_measured(
                 f"pair_cycles_{name}" if name == PER_REPLICA else OF_KERAS, f"{error}."
             )
             continue
-        report.add("pair_cycles", side=name, batch=BATCH, precision=PRECISION, **numbers(one))
+        report.add("pair_cycles", side=name, batch=BATCH, precision=PRECISION, **numbers(estimate))
         if name != PER_REPLICA:
-            add_dearest(report, "pair_operation", name, one)
-    if {"ours", "keras"} <= found.keys():
-        value = found["ours"].cycles / found["keras"].cycles
+            add_dearest(report, "pair_operation", name, estimate)
+    if {"ours", "keras"} <= estimates.keys():
+        value = estimates["ours"].cycles / estimates["keras"].cycles
         report.add("figure", name=OF_KERAS, value=value, count=1)

@@ -23,7 +23,9 @@ def measure(report: Report, effort: Effort) -> None:
     compare(report, turns["replicas 1"], turns["replicas 8"])
 
 
-def compare(report: Report, one: list[Turn], eight: list[Turn]) -> None:
+def compare(report: Report, single: list[Turn], eight: list[Turn]) -> None:
     """The figure that has a target."""
-    totals = speed_ratio_of_totals(eight, one)
-    report.spread("figure", "replicas_8_over_1", spread(speed_ratios(eight, one)), of_totals=totals)
+    totals = speed_ratio_of_totals(eight, single)
+    report.spread(
+        "figure", "replicas_8_over_1", spread(speed_ratios(eight, single)), of_totals=totals
+    )

@@ -41,9 +41,9 @@ def measure(report: Report, effort: Effort) -> None:
 
 def full_run(*settings: str) -> list[str]:
     """What follows `python` for a whole run of one epoch of the authors' networks."""
-    chosen = [f"accumulation_steps={FULL_BATCH}", *settings]
+    options = [f"accumulation_steps={FULL_BATCH}", *settings]
     return [
         *("-m", "benchmarks.ours", "--precision", PRECISION, "--data", SHOWERS_FULL),
         *("--batch", str(FULL_BATCH), "--steps", "1", "--steps-per-epoch", str(FULL_STEPS)),
-        *(part for setting in chosen for part in ("--set", setting)),
+        *(part for setting in options for part in ("--set", setting)),
     ]

@@ -20,7 +20,7 @@ def measure(report: Report, effort: Effort) -> None:
     """How many times as fast 2 workers are as one, on the same global batch."""
     turns: dict[int, list[Turn]] = {1: [], 2: []}
     for number in range(1, effort.rounds + 1):
-        for workers, found in turns.items():
+        for workers, worker_turns in turns.items():
             options = [
                 "--batch",
                 str(effort.batch),
@@ -30,7 +30,10 @@ def measure(report: Report, effort: Effort) -> None:
                 f"workers={workers}",
             ]
             step_s = answer_of(["-m", "benchmarks.ours", *options])["step_s"]
-            found.append(Turn(effort.steps, effort.steps * step_s))
-            report.turn(number, f"workers {workers}", found[-1])
-    report.rates({f"workers {workers}": found for workers, found in turns.items()}, effort.batch)
+            worker_turns.append(Turn(effort.steps, effort.steps * step_s))
+            report.turn(number, f"workers {workers}", worker_turns[-1])
+    report.rates(
+        {f"workers {workers}": worker_turns for workers, worker_turns in turns.items()},
+        effort.batch,
+    )
     report.spread("figure", FIGURE, spread(speed_ratios(turns[2], turns[1])))

@@ -20,7 +20,7 @@ from benchmarks.turns import NotMeasuredError
 from gan_runtime.tpu import estimates
 from gan_runtime.tpu.estimates import ExpensiveOperation, Point, ProgramMemory, StepEstimate
 
-Asked = Callable[[list[str]], dict[str, Any]]
+Compiler = Callable[[list[str]], dict[str, Any]]
 MILLION = 1_000_000
 
 
@@ -40,13 +40,13 @@ def estimate(millions: float, layer: str = "conv") -> StepEstimate:
     )
 
 
-def compiler(asked: list[str], broken: str = "") -> Asked:
+def compiler(requests: list[str], broken: str = "") -> Compiler:
     """Notes what it is asked; every program costs 94 million cycles, and one of them cannot
     be compiled.
     """
 
     def answer(arguments: list[str]) -> dict[str, Any]:
-        asked.append(" ".join(arguments[:3]))
+        requests.append(" ".join(arguments[:3]))
         if arguments[1] == broken:
             raise NotMeasuredError("the compiler ran out of memory")
         return estimates.to_json(estimate(94.0))
@@ -59,7 +59,7 @@ def test_a_step_is_the_sum_of_its_programs_each_as_often_as_it_runs() -> None:
     assert (step.cycles, step.flops, step.operations) == (11.0 * MILLION, 11.0, 6)
     assert (step.exchanges, step.exchange_bytes, step.compile_seconds) == (3.0, 24, 20.0)
     assert step.memory.total == 5
-    assert [(one.layer, one.cycles) for one in step.dearest] == [
+    assert [(operation.layer, operation.cycles) for operation in step.dearest] == [
         ("judge", 6.0 * MILLION),
         ("make", 5.0 * MILLION),
     ]
@@ -70,9 +70,12 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     first: list[str] = []
     report = Report("cycles")
     cycles.epochs(report, Answers(tmp_path / "kept", compiler(first, broken="make")))
-    missing = [one["name"] for one in report.records if one["kind"] == "not_measured"]
+    missing = [record["name"] for record in report.records if record["kind"] == "not_measured"]
     assert missing == ["epoch_keras_v2:2x2", "epoch_keras_v3:2x2"]
-    assert [one["side"] for one in report.records if one["kind"] == "epoch"] == ["ours", "ours"]
+    assert [record["side"] for record in report.records if record["kind"] == "epoch"] == [
+        "ours",
+        "ours",
+    ]
 
     again: list[str] = []
     report = Report("cycles")
@@ -81,11 +84,17 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     # 94 million cycles at 0.94 GHz are 100 ms: 5 programs a step of plain Keras, 1 of ours, 122
     # steps an epoch.
     plain, ours = (
-        next(one for one in report.records if (one["kind"], one.get("side")) == ("epoch", side))
+        next(
+            record
+            for record in report.records
+            if (record["kind"], record.get("side")) == ("epoch", side)
+        )
         for side in ("keras", "ours")
     )
     assert plain["topology"] == ours["topology"] == "v2:2x2"
-    figures = {one["name"]: one["value"] for one in report.records if one["kind"] == "figure"}
+    figures = {
+        record["name"]: record["value"] for record in report.records if record["kind"] == "figure"
+    }
     assert figures["shower_epoch_s"] == pytest.approx(12.2, abs=0.1)
     assert figures["shower_epoch_of_keras"] == pytest.approx(0.2, abs=0.001)
 
@@ -93,18 +102,18 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_compiled(
     tmp_path: Path,
 ) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     report = Report("pair_cycles")
-    pair_cycles.pairs(report, Answers(tmp_path, compiler(asked, broken="keras")))
-    assert asked == ["pairs ours v3:2x2", "pairs keras v3:2x2", "pairs_per_replica ours v3:2x2"]
-    assert [one["name"] for one in report.records if one["kind"] == "not_measured"] == [
+    pair_cycles.pairs(report, Answers(tmp_path, compiler(requests, broken="keras")))
+    assert requests == ["pairs ours v3:2x2", "pairs keras v3:2x2", "pairs_per_replica ours v3:2x2"]
+    assert [record["name"] for record in report.records if record["kind"] == "not_measured"] == [
         "pair_cycles_of_keras"
     ]
-    assert not any(one["kind"] == "figure" for one in report.records)
+    assert not any(record["kind"] == "figure" for record in report.records)
 
     report = Report("pair_cycles")
     pair_cycles.pairs(report, Answers(tmp_path, compiler([])))
-    assert [one["value"] for one in report.records if one["kind"] == "figure"] == [1.0]
+    assert [record["value"] for record in report.records if record["kind"] == "figure"] == [1.0]
     text = cycle_tables.pairs(report.records)
     assert "| ours | 64 | mixed_bfloat16 | 94,000,000 | 100.000 ms |" in text
     assert "| ours, batch norm per replica | 64 | mixed_bfloat16 | 94,000,000 |" in text
@@ -128,14 +137,14 @@ def test_of_pix2pix_the_step_is_judged_whose_batch_norm_goes_over_all_pairs_as_t
 def test_an_answer_of_another_compiler_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
-    answers = Answers(tmp_path, compiler(asked))
+    requests: list[str] = []
+    answers = Answers(tmp_path, compiler(requests))
     program = ("showers", "generate", "v3:2x2", 1024, "mixed_bfloat16")
     assert answers.of(*program) == answers.of(*program)
-    assert len(asked) == 1
+    assert len(requests) == 1
     monkeypatch.setattr("gan_runtime.tpu.plan.versions", lambda: {"libtpu": "1.0"})
     answers.of(*program)
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
 def test_a_child_that_does_not_answer_in_time_is_ended_by_name() -> None:

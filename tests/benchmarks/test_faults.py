@@ -24,6 +24,7 @@ from benchmarks.faults.harm import Harm
 from benchmarks.faults.kinds import KINDS, TOYS, WITH_TENSORFLOW, kind_of
 from benchmarks.faults.scenario import Reference, Result
 from benchmarks.faults.stage import Stage, UntrueError
+from gan_runtime.hardware import machine
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import AttemptStart, Chunk, Scalars, StatusChange
@@ -46,7 +47,7 @@ def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
     monkeypatch: pytest.MonkeyPatch, raised: Exception, said: str
 ) -> None:
     def breaks(stage: Stage) -> Harm:
-        stage.told.append("began")
+        stage.actions.append("began")
         raise raised
 
     monkeypatch.setitem(KINDS, "breaks", breaks)
@@ -65,16 +66,16 @@ def test_what_is_kept_says_which_program_was_tried(
 ) -> None:
     monkeypatch.setattr(faults, "RESULTS", tmp_path / "faults.jsonl")
     faults.keep([Result(7, "kill_all", "", ("finished",), (), 1.0)], Namespace(scenarios=1), 1.0)
-    machine = json.loads((tmp_path / "faults.jsonl").read_text().splitlines()[0])
-    assert machine["commit"] == machine.facts()["commit"]
-    assert machine["uncommitted_changes"] == conditions.changed_since_commit()
+    record = json.loads((tmp_path / "faults.jsonl").read_text().splitlines()[0])
+    assert record["commit"] == machine.facts()["commit"]
+    assert record["uncommitted_changes"] == conditions.changed_since_commit()
 
 
 def test_all_kinds_come_in_turn_and_a_seed_always_means_the_same() -> None:
-    drawn = [kind_of(seed) for seed in range(1, 1 + 10 * len(TOYS))]
-    assert {drawn.count(kind) for kind in TOYS} == {9}
-    assert sum(drawn.count(kind) for kind in WITH_TENSORFLOW) == len(TOYS), "a tenth of them"
-    assert set(drawn) == set(KINDS)
+    kinds = [kind_of(seed) for seed in range(1, 1 + 10 * len(TOYS))]
+    assert {kinds.count(kind) for kind in TOYS} == {9}
+    assert sum(kinds.count(kind) for kind in WITH_TENSORFLOW) == len(TOYS), "a tenth of them"
+    assert set(kinds) == set(KINDS)
     assert kind_of(3, ["kill_all"]) == "kill_all"
 
 
@@ -126,14 +127,16 @@ def test_a_good_line_that_the_reader_drops_is_missed(
 ) -> None:
     real = journal.chunks
 
-    def forgetful(*given: Any, **named: Any) -> Iterator[Chunk]:
-        for chunk in real(*given, **named):
-            kept = [
+    def forgetful(*arguments: Any, **named: Any) -> Iterator[Chunk]:
+        for chunk in real(*arguments, **named):
+            is_first_attempt = [
                 not isinstance(record, Scalars) or record.attempt == 1 for record in chunk.records
             ]
-            records = list(itertools.compress(chunk.records, kept))
+            records = list(itertools.compress(chunk.records, is_first_attempt))
             yield replace(
-                chunk, records=records, places=list(itertools.compress(chunk.places, kept))
+                chunk,
+                records=records,
+                places=list(itertools.compress(chunk.places, is_first_attempt)),
             )
 
     monkeypatch.setattr(journal, "chunks", forgetful)
@@ -143,9 +146,9 @@ def test_a_good_line_that_the_reader_drops_is_missed(
 
 
 def test_lines_that_are_no_records_are_not_counted_as_journalled(resumed: RunDir) -> None:
-    known = checks.journalled(resumed)
-    assert known[("loss_generator", 2)] == 0.2
-    assert known[("loss_generator", 3)] == 0.5, "the first attempt's is void"
+    losses = checks.journalled(resumed)
+    assert losses[("loss_generator", 2)] == 0.2
+    assert losses[("loss_generator", 3)] == 0.5, "the first attempt's is void"
     with resumed.trainer_journal().open("ab") as file:
         file.write(
             b'\0\0\n{}\n[1]\n\xff\n{"kind":"attempt"}\n{"kind":"attempt","resume_step":0,"at":"x"}\n'
@@ -154,7 +157,7 @@ def test_lines_that_are_no_records_are_not_counted_as_journalled(resumed: RunDir
             b'{"kind":"scalars","epoch":1,"first_step":9,"wall_s":[1],"values":{"loss":[1,2]}}\n'
         )
         file.write(b'{"kind":"attempt","resume_step":0}')  # without its end: torn
-    assert checks.journalled(resumed) == known
+    assert checks.journalled(resumed) == losses
 
 
 def test_another_state_another_end_and_what_was_left_behind_are_seen(

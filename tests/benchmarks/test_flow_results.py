@@ -20,12 +20,12 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     """A run of two epochs, half a minute each; one held-out flow is iterated twice, another
     one once, and one in another way.
     """
-    made = new_run("karman-0001", workload="pix2pix", dataset="karman_small", tile=16, seed=3)
+    run_folder = new_run("karman-0001", workload="pix2pix", dataset="karman_small", tile=16, seed=3)
     epochs = [
         journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=30.0, images=80, images_per_s=2.7)
         for epoch in (1, 2)
     ]
-    journal.append(made.trainer_journal(), 1, *epochs)
+    journal.append(run_folder.trainer_journal(), 1, *epochs)
     for number, way, trajectory, error in (
         (1, "map_reduce", 0, 0.3),
         (2, "map_reduce", 0, 0.1),
@@ -33,14 +33,14 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
         (4, "whole", 1, 0.4),
     ):
         flow = iteration(2, way, number=number, error=error)
-        file = image_files.write_film(made, f"{flow.iteration}-{way}", frames())
-        told = {
+        file = image_files.write_film(run_folder, f"{flow.iteration}-{way}", frames())
+        facts = {
             "trajectory": trajectory,
             "film": f"Re {100 + 20 * trajectory}",
             "frames": file,
         }
-        journal.append(made.earlier_journal("flow"), 1, flow.model_copy(update=told))
-    return made
+        journal.append(run_folder.earlier_journal("flow"), 1, flow.model_copy(update=facts))
+    return run_folder
 
 
 def test_a_line_for_each_flow_tells_of_its_newest_iteration_by_map_reduce(run: RunDir) -> None:
@@ -64,13 +64,13 @@ def test_a_line_for_each_flow_tells_of_its_newest_iteration_by_map_reduce(run: R
 
 
 def test_the_picture_has_the_true_flow_beside_the_predicted_one(run: RunDir) -> None:
-    shown = frames()
-    image_files.write_film(run, "other", replace(shown, predicted=-shown.predicted))
+    frame_set = frames()
+    image_files.write_film(run, "other", replace(frame_set, predicted=-frame_set.predicted))
     flow = flow_results.iterations(run)[0].model_copy(
         update={"arrays": [ArrayFile(name="frames", file="flow/other.npz")]}
     )
-    picture = np.asarray(flow_results.drawn(run, flow))
-    height, width = shown.truth.shape[1:3]
+    picture = np.asarray(flow_results.image_of(run, flow))
+    height, width = frame_set.truth.shape[1:3]
     rows = [step for step in flow_results.STEPS if step <= 20]
     assert picture.shape[:2] == (
         len(rows) * (height + flow_results.RIM) * flow_results.PIXELS,

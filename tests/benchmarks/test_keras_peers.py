@@ -43,8 +43,8 @@ def both(cores: int, float32: None) -> dict[str, tuple[Any, Any]]:  # noqa: ARG0
     peers = dict(zip(NETWORKS, keras_conditional.networks(), strict=True))
     pairs = {name: (ours[name], peer) for name, peer in peers.items()}
     random = np.random.default_rng(1)
-    for own, peer in pairs.values():
-        for weight, its_weight in zip(by_shape(own), by_shape(peer), strict=True):
+    for our_network, peer in pairs.values():
+        for weight, its_weight in zip(by_shape(our_network), by_shape(peer), strict=True):
             its_weight.assign(its_weight + 0.1 * random.standard_normal(its_weight.shape))
             weight.assign(its_weight)
     return pairs

@@ -38,7 +38,7 @@ def steps_of_ours(
     from gan_runtime.workloads.step_context import step_scope
 
     (phase,) = workload.WORKLOAD.program(OPTIONS, fields).phases
-    optimizers, found = {name: adam() for name in networks}, []
+    optimizers, history = {name: adam() for name in networks}, []
     for _ in range(STEPS):
         noise = HostNoise(1)  # images are as large as a tile, so that its numbers decide nothing
         with tf.GradientTape(persistent=True) as tape, step_scope(alone(noise)):
@@ -51,8 +51,8 @@ def steps_of_ours(
         }
         for name, of_network in gradients.items():
             optimizers[name].apply(of_network, networks[name].trainable_variables)
-        found.append({name: float(loss) for name, loss in losses.items()})
-    return found
+        history.append({name: float(loss) for name, loss in losses.items()})
+    return history
 
 
 def test_plain_keras_has_the_same_losses() -> None:
@@ -76,10 +76,10 @@ def test_plain_keras_has_the_same_losses() -> None:
     model.compile(adam(), adam())
     rows = {name: batch[name] for name in (SOURCE, TARGET)}
     steps = [model.train_step(rows) for _ in range(STEPS)]
-    found = [{name: float(loss) for name, loss in losses.items()} for losses in steps]
-    for ours, theirs in zip(steps_of_ours(networks, data.fields, batch), found, strict=True):
+    history = [{name: float(loss) for name, loss in losses.items()} for losses in steps]
+    for ours, theirs in zip(steps_of_ours(networks, data.fields, batch), history, strict=True):
         assert theirs == pytest.approx(ours, rel=1e-4)
-    assert found[0] != pytest.approx(found[1], rel=3e-3), "the updates change them"
+    assert history[0] != pytest.approx(history[1], rel=3e-3), "the updates change them"
 
 
 def test_the_peer_of_the_row_trains_the_networks_of_the_default_options() -> None:

@@ -23,7 +23,7 @@ RATE = 1e-4
 OPTIONS = ShowerGanOptions(latent_size=LATENT_SIZE, dropout=0.0)
 
 
-class Drawn:
+class FixedNoise:
     """The same numbers for both, in the order of their calls."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ def steps_of_ours(networks: dict[str, Any], batch: dict[str, Any]) -> list[dict[
 
     from gan_runtime.workloads.step_context import step_scope
 
-    noise, found = Drawn(), []
+    noise, history = FixedNoise(), []
     optimizers = {name: keras.optimizers.RMSprop(RATE) for name in networks}
     for _ in range(STEPS):
         losses: dict[str, float] = {}
@@ -58,8 +58,8 @@ def steps_of_ours(networks: dict[str, Any], batch: dict[str, Any]) -> list[dict[
             weights = networks[update.network].trainable_variables
             optimizers[update.network].apply(tape.gradient(loss, weights), weights)
             losses[update.loss] = float(loss)
-        found.append(losses)
-    return found
+        history.append(losses)
+    return history
 
 
 def test_plain_keras_has_the_same_losses() -> None:
@@ -78,12 +78,12 @@ def test_plain_keras_has_the_same_losses() -> None:
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         plain = keras_showers.networks(layers(OPTIONS, data.fields), GRID, LATENT_SIZE, dropout=0.0)
-        model = keras_showers.Keras3dgan(*plain, random=Drawn())
+        model = keras_showers.Keras3dgan(*plain, random=FixedNoise())
         model.compile(keras.optimizers.RMSprop(RATE), keras.optimizers.RMSprop(RATE))
     for ours, theirs in zip(networks.values(), plain, strict=True):
         theirs.set_weights(ours.get_weights())
     steps = [strategy.run(model.train_step, (batch,)) for _ in range(STEPS)]
-    found = [{name: float(loss) for name, loss in losses.items()} for losses in steps]
-    for ours, theirs in zip(steps_of_ours(networks, batch), found, strict=True):
+    history = [{name: float(loss) for name, loss in losses.items()} for losses in steps]
+    for ours, theirs in zip(steps_of_ours(networks, batch), history, strict=True):
         assert theirs == pytest.approx(ours, rel=1e-3)
-    assert found[0] != pytest.approx(found[1], rel=1e-2), "the updates change them"
+    assert history[0] != pytest.approx(history[1], rel=1e-2), "the updates change them"

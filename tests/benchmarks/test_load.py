@@ -22,10 +22,10 @@ from gan_runtime.records.run_folder import RunDir
 
 
 def test_rows_of_ended_and_of_live_runs_are_taken_in_and_counted(home: Home) -> None:
-    found = {figure.name: figure for figure in load.ask("ingest", home, SMALL)}
-    assert set(found) == {"ingest_rows_per_s", "bytes_per_million_rows", "ingest_steps_per_s"}
-    assert all(figure.value is not None and figure.value > 0 for figure in found.values())
-    assert found["ingest_rows_per_s"].further["rows"] >= SMALL.rows - 10
+    figures = {figure.name: figure for figure in load.ask("ingest", home, SMALL)}
+    assert set(figures) == {"ingest_rows_per_s", "bytes_per_million_rows", "ingest_steps_per_s"}
+    assert all(figure.value is not None and figure.value > 0 for figure in figures.values())
+    assert figures["ingest_rows_per_s"].further["rows"] >= SMALL.rows - 10
 
 
 def test_a_look_at_a_training_lasts_until_its_next_line(tmp_path: Path) -> None:
@@ -52,16 +52,16 @@ def test_a_line_is_seen_with_the_first_step_on_the_screen_that_is_not_before_it(
 
 
 @pytest.mark.parametrize(
-    ("count", "wanted"),
+    ("count", "expected"),
     [(1, 1.0), (6, 6.0), (19, 19.0), (20, 19.0), (21, 20.0), (100, 95.0), (101, 96.0)],
 )
 def test_p95_is_the_smallest_value_that_nineteen_of_twenty_do_not_exceed(
-    count: int, wanted: float
+    count: int, expected: float
 ) -> None:
     values = [float(value) for value in range(count, 0, -1)]
-    assert p95(values) == wanted
+    assert p95(values) == expected
     summary = client.summary([client.Visit(seconds=value) for value in values])
-    assert summary["refresh_p95_s"] == wanted
+    assert summary["refresh_p95_s"] == expected
 
 
 def test_windows_that_were_never_refreshed_are_told_as_none() -> None:
@@ -78,22 +78,22 @@ def test_a_figure_says_its_target_and_whether_it_is_met(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(load.report, "write", lambda: None)
-    kept = tmp_path / "load.jsonl"
+    stored = tmp_path / "load.jsonl"
     records = [
         {"question": "pixels", **Figure("pixel_p95_s", 1.5, {}).record()},
         {"question": "pixels", **Figure("thirty_pages_slow", 0.25, {}, "too many").record()},
         {"question": "pixels", **Figure("bytes_per_million_rows", 9.0, {}).record()},
     ]
     assert [record["met"] for record in records] == [True, False, None]
-    load.keep("pixels", records, 0.1, 3.0, kept)
-    load.keep("pixels", records, 0.1, 3.0, kept)
-    lines = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    load.keep("pixels", records, 0.1, 3.0, stored)
+    load.keep("pixels", records, 0.1, 3.0, stored)
+    lines = [json.loads(line) for line in stored.read_text(encoding="utf-8").splitlines()]
     assert [line["kind"] for line in lines] == [
         "machine",
         "figure",
         "figure",
         "figure",
     ], "an answer replaces the older one"
-    page = load_tables.under_load(kept)
+    page = load_tables.under_load(stored)
     assert "| **25.0%** | ≤ 15.0% | **no**: too many |" in page
     assert BY_NAME["pixel_p95_s"].title in page

@@ -22,7 +22,7 @@ def work_item(path: str, line: int, operator: str) -> Any:
     return SimpleNamespace(mutations=(change,))
 
 
-def drawn(items: list[Any], seed: int) -> list[tuple[str, int, str]]:
+def selection(items: list[Any], seed: int) -> list[tuple[str, int, str]]:
     ways = [place[0].mutations[0] for place in draw.places(items, seed)]
     return [(str(way.module_path), way.start_pos[0], way.operator_name) for way in ways]
 
@@ -33,13 +33,15 @@ def test_a_seed_draws_one_change_of_each_place_in_its_own_order_whatever_else_ch
         for line in range(9)
         for operator in ("Add", "Not", "Number")
     ]
-    first = drawn(items, seed=1)
+    first = selection(items, seed=1)
     assert sorted(line for _, line, _ in first) == list(range(9))
     assert len({operator for _, _, operator in first}) > 1
-    assert drawn(items[::-1], seed=1) == first
-    assert drawn(items, seed=2) != first
-    others = [work_item("b.py", line, "Add") for line in range(9)]
-    assert [change for change in drawn(others + items, seed=1) if change[0] == "a.py"] == first
+    assert selection(items[::-1], seed=1) == first
+    assert selection(items, seed=2) != first
+    work_items = [work_item("b.py", line, "Add") for line in range(9)]
+    assert [
+        change for change in selection(work_items + items, seed=1) if change[0] == "a.py"
+    ] == first
 
 
 def test_what_python_refuses_or_reads_the_same_is_no_change() -> None:
@@ -68,7 +70,7 @@ def test_quick_tests_are_run_before_slow_ones_and_the_first_failure_is_kept(tmp_
     failure = trial.FirstFailure(files)
     items: list[Any] = [SimpleNamespace(nodeid=f"{file}::test_a") for file in files[::-1]]
     failure.pytest_collection_modifyitems(items)
-    assert [item.nodeid for item in items] == [f"{file}::test_a" for file in files]
+    assert [test.nodeid for test in items] == [f"{file}::test_a" for file in files]
     for number, failed in enumerate((False, True, True)):
         failure.pytest_runtest_logreport(SimpleNamespace(failed=failed, nodeid=f"test {number}"))
     assert failure.test == "test 1"

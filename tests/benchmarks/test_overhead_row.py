@@ -20,20 +20,20 @@ class LoopSide:
     name = "run"
 
     def __init__(self) -> None:
-        self._calls = call_lengths(EPOCH, 10, alone=True)
+        self._calls = call_lengths(EPOCH, 10, first_alone=True)
 
     def turn(self, steps: int) -> Turn:
         """Calls until the steps asked for are made; the end of an epoch belongs to the call
         that ends it.
         """
-        made, seconds = 0, 0.0
-        while made < steps:
+        done, seconds = 0, 0.0
+        while done < steps:
             call = self._calls.pop(0)
-            made, seconds = made + call, seconds + call * STEP_S
+            done, seconds = done + call, seconds + call * STEP_S
             if not self._calls:
                 seconds += END_S
-                self._calls = call_lengths(EPOCH, 10, alone=False)
-        return Turn(made, seconds)
+                self._calls = call_lengths(EPOCH, 10, first_alone=False)
+        return Turn(done, seconds)
 
 
 class BareSide:

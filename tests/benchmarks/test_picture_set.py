@@ -23,10 +23,10 @@ def test_the_set_fits_a_conditional_dcgan_and_holds_every_class(home: Home) -> N
     picture_set.write(home, ROWS)
     rows = loading.load(picture_set.NAME, home)
     assert list(reads(DcganOptions(), rows.fields)) == ["images", "labels"]
-    given = rows.read(np.arange(ROWS))
-    assert given["images"].shape == (ROWS, 64, 64, 3)
-    assert (given["images"].min(), given["images"].max()) == (0, 255)
-    assert set(given["labels"]) <= set(range(10))
+    fields = rows.read(np.arange(ROWS))
+    assert fields["images"].shape == (ROWS, 64, 64, 3)
+    assert (fields["images"].min(), fields["images"].max()) == (0, 255)
+    assert set(fields["labels"]) <= set(range(10))
     assert len(rows.fields["labels"].classes) == 10
 
 

@@ -9,14 +9,14 @@ from benchmarks.turns import Turn
 
 
 def test_a_spread_is_median_quartiles_and_extremes() -> None:
-    found = spread([1.0, 5.0, 3.0, 2.0, 4.0])
+    numbers = spread([1.0, 5.0, 3.0, 2.0, 4.0])
     assert (
-        found.value,
-        found.quartile_1,
-        found.quartile_3,
-        found.lowest,
-        found.highest,
-        found.count,
+        numbers.value,
+        numbers.quartile_1,
+        numbers.quartile_3,
+        numbers.lowest,
+        numbers.highest,
+        numbers.count,
     ) == (
         3,
         2,
@@ -28,8 +28,13 @@ def test_a_spread_is_median_quartiles_and_extremes() -> None:
 
 
 def test_one_value_is_its_own_spread() -> None:
-    found = spread([2.5])
-    assert (found.value, found.quartile_1, found.quartile_3, found.count) == (2.5, 2.5, 2.5, 1)
+    numbers = spread([2.5])
+    assert (numbers.value, numbers.quartile_1, numbers.quartile_3, numbers.count) == (
+        2.5,
+        2.5,
+        2.5,
+        1,
+    )
 
 
 def test_a_spread_of_nothing_is_refused() -> None:
@@ -57,12 +62,12 @@ def test_overhead_is_the_streaming_and_the_ends_of_epochs() -> None:
         Turn(10, 10.1),
         Turn(10, 12.1),
     ]  # 1 % slower, and 2 s at the end of the epoch
-    found = overhead(full, bare, [False, False, False, True], steps_per_epoch=200)
-    assert found.streaming.value == pytest.approx(0.01)
-    assert found.epoch_end_s == pytest.approx(2.0)
-    assert found.epoch_end == pytest.approx(0.01)  # 2 s of 200
-    assert found.share == pytest.approx(0.02)
-    assert found.of_totals == pytest.approx(0.06)  # this epoch was only 40 steps long
+    result = overhead(full, bare, [False, False, False, True], steps_per_epoch=200)
+    assert result.streaming.value == pytest.approx(0.01)
+    assert result.epoch_end_s == pytest.approx(2.0)
+    assert result.epoch_end == pytest.approx(0.01)  # 2 s of 200
+    assert result.share == pytest.approx(0.02)
+    assert result.of_totals == pytest.approx(0.06)  # this epoch was only 40 steps long
 
 
 def test_overhead_without_the_end_of_an_epoch_is_refused() -> None:

@@ -18,15 +18,15 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     """A run of two epochs, half a minute each, measured before, after the first, and twice
     after the second.
     """
-    made = new_run("showers-0001", workload="shower_3dgan", dataset="showers_tiny", seed=3)
+    run_folder = new_run("showers-0001", workload="shower_3dgan", dataset="showers_tiny", seed=3)
     epochs = [
         journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=30.0, images=80, images_per_s=2.7)
         for epoch in (1, 2)
     ]
-    journal.append(made.trainer_journal(), 1, *epochs)
-    measured(made, 0, 1, 2, fault=0.3)
-    measured(made, 2, fault=0.1)
-    return made
+    journal.append(run_folder.trainer_journal(), 1, *epochs)
+    measured(run_folder, 0, 1, 2, fault=0.3)
+    measured(run_folder, 2, fault=0.1)
+    return run_folder
 
 
 def test_the_newest_measurement_of_the_last_epoch_stands_beside_untrained_networks_noise_and_real_showers(  # noqa: E501
@@ -61,7 +61,7 @@ def test_noise_has_every_energy_right_and_nothing_in_its_place(
 
 
 def test_the_picture_has_real_showers_beside_generated_ones(run: RunDir) -> None:
-    picture = shower_results.drawn(shower_results.measurements(run)[-1])
+    picture = shower_results.image_of(shower_results.measurements(run)[-1])
     assert picture.width > 400
     assert picture.getcolors(1_000) is not None
     assert len(picture.getcolors(1_000)) > 20

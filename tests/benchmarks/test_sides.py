@@ -128,8 +128,8 @@ def test_the_row_of_showers_measures_a_run_of_the_authors_networks_one_shower_at
     command = showers.full_run()
     assert command[:2] == ["-m", "benchmarks.ours"]
     assert command[command.index("--data") + 1] == SHOWERS_FULL
-    chosen = [after for before, after in pairwise(command) if before == "--set"]
-    spec = spec_of(options(*chosen, "batch_size_global=8"), epochs=1, data=SHOWERS_FULL)
+    settings = [after for before, after in pairwise(command) if before == "--set"]
+    spec = spec_of(options(*settings, "batch_size_global=8"), epochs=1, data=SHOWERS_FULL)
     assert (spec.value("size"), spec.batch_size_global, spec.accumulation_steps) == ("full", 8, 8)
 
 
@@ -187,11 +187,11 @@ def test_every_page_of_the_dashboard_is_timed() -> None:
 
 
 def test_a_thread_that_looks_for_the_stop_file_does_not_take_the_loops_turn(tmp_path: Path) -> None:
-    asked = io.StringIO('{"steps": 1}\n')
-    folder = GatedRunDir(tmp_path, Gate(asked, io.StringIO(), lambda: 0))
+    requests = io.StringIO('{"steps": 1}\n')
+    folder = GatedRunDir(tmp_path, Gate(requests, io.StringIO(), lambda: 0))
     watch = threading.Thread(target=lambda: folder.stop_file.exists())
     watch.start()
     watch.join()
-    assert asked.tell() == 0
+    assert requests.tell() == 0
     assert not folder.stop_file.exists()
-    assert asked.tell() > 0
+    assert requests.tell() > 0

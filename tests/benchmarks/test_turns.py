@@ -22,10 +22,10 @@ serve(lambda steps: Turn(steps, steps / 10))
 
 
 def test_sides_take_turns_and_what_libraries_print_does_no_harm() -> None:
-    seen: list[tuple[int, str, Turn]] = []
+    reports: list[tuple[int, str, Turn]] = []
     with child_sides({"peer": ["-c", CHILD], "ours": ["-c", CHILD]}) as sides:
-        turns = alternate(list(sides.values()), 2, 5, 1, lambda *turn: seen.append(turn))
-    assert [(number, name) for number, name, _ in seen] == [
+        turns = alternate(list(sides.values()), 2, 5, 1, lambda *turn: reports.append(turn))
+    assert [(number, name) for number, name, _ in reports] == [
         (1, "peer"),
         (1, "ours"),
         (2, "peer"),
@@ -35,15 +35,15 @@ def test_sides_take_turns_and_what_libraries_print_does_no_harm() -> None:
 
 
 class SlowSide:
-    """A second a step, by its own account; `asked` holds what it was asked for."""
+    """A second a step, by its own account; `requests`: the steps of each request."""
 
     name = "slow"
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.requests: list[int] = []
 
     def turn(self, steps: int) -> Turn:
-        self.asked.append(steps)
+        self.requests.append(steps)
         return Turn(steps, float(steps))
 
 
@@ -53,9 +53,9 @@ def test_a_row_tells_its_turns_and_the_rate_of_each_side_without_the_warm_up() -
     turns = effort.turns({"quick": ["-c", CHILD]}, report.turn, slow)
     report.rates(turns, effort.batch)
     assert turns == {"quick": [Turn(5, 0.5)] * 2, "slow": [Turn(5, 5.0)] * 2}
-    assert slow.asked == [WARM_UP_STEPS, 5, 5]
-    told, rates = report.records[:4], report.records[4:]
-    assert [(record["kind"], record["round"], record["side"]) for record in told] == [
+    assert slow.requests == [WARM_UP_STEPS, 5, 5]
+    turn_records, rates = report.records[:4], report.records[4:]
+    assert [(record["kind"], record["round"], record["side"]) for record in turn_records] == [
         ("turn", 1, "quick"),
         ("turn", 1, "slow"),
         ("turn", 2, "quick"),
@@ -81,9 +81,9 @@ class FakeTrainer:
     was told to stop.
     """
 
-    def __init__(self, folder: Path, asked: str) -> None:
+    def __init__(self, folder: Path, name: str) -> None:
         self.steps, self.calls, self.answers = 0, 0, io.StringIO()
-        gate = Gate(io.StringIO(asked), self.answers, lambda: self.steps)
+        gate = Gate(io.StringIO(name), self.answers, lambda: self.steps)
         self.run = GatedRunDir(folder, gate)
 
     def train(self) -> list[int]:
