@@ -92,9 +92,9 @@ def to_digits(value: Any, digits: int) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{digits}g}")
     if isinstance(value, list):
-        return [to_digits(item, digits) for item in value]
+        return [to_digits(element, digits) for element in value]
     return (
-        {name: to_digits(item, digits) for name, item in value.items()}
+        {name: to_digits(element, digits) for name, element in value.items()}
         if isinstance(value, dict)
         else value
     )

@@ -54,21 +54,21 @@ def options() -> str:
         members = [option for option in shared.values() if option.group == group]
         if members:
             parts += [f"## {group}\n", _options_list(members)]
-    listed: dict[tuple[str, str], str] = {}
+    headings: dict[tuple[str, str], str] = {}
     for record in dict.fromkeys(entry.options for entry in catalog.WORKLOADS.values()):
         names = ", ".join(f"`{n}`" for n, e in catalog.WORKLOADS.items() if e.options is record)
-        own = [
-            option for option in option_records.of(record).values() if _key(option) not in listed
+        own_options = [
+            option for option in option_records.of(record).values() if _key(option) not in headings
         ]
         inherited = {
-            listed[_key(option)]
+            headings[_key(option)]
             for option in option_records.of(record).values()
-            if _key(option) in listed
+            if _key(option) in headings
         }
         parts.append(f"## {names}\n")
         parts += [f"The options of {of}, and:\n" for of in sorted(inherited)]
-        parts.append(_options_list(own))
-        listed |= {_key(option): names for option in own}
+        parts.append(_options_list(own_options))
+        headings |= {_key(option): names for option in own_options}
     parts.append("Options of an evaluation: `evaluate NAME --help`.\n")
     parts.append("Next: [metrics](metrics.md) · [commands](commands.md).\n")
     return "\n".join(parts)
@@ -88,7 +88,7 @@ def _values(option: Option) -> str:
     """The allowed values, the default in bold: " (off, **jit**)", " (1 to 64, **8**)"."""
     default = f"**{option.default}**" if option.default != "" else ""
     if option.choices:
-        words = [default if one == option.default else one for one in option.choices]
+        words = [default if choice == option.default else choice for choice in option.choices]
     else:
         of_numbers = option.allowed if option.kind is not str else ""
         shorter = re.sub(r"^(?:a whole number from|at least) ", "", of_numbers)
@@ -124,9 +124,9 @@ def metrics() -> str:
         parts += [f"## {', '.join(names)}\n", _metrics_list(numbers)]
     of_workloads = {metric for numbers in declared for metric in numbers}
     for evaluation in evaluations().values():
-        own = [metric for metric in evaluation.scores if metric not in of_workloads]
-        if own:
-            parts += [f"## Evaluation `{evaluation.name}`\n", _metrics_list(own)]
+        own_scores = [metric for metric in evaluation.scores if metric not in of_workloads]
+        if own_scores:
+            parts += [f"## Evaluation `{evaluation.name}`\n", _metrics_list(own_scores)]
     parts.append("Next: [definitions](../metrics.md) · [SQL](sql.md).\n")
     return "\n".join(parts)
 
@@ -164,7 +164,7 @@ def sql() -> str:
 
 def view_columns() -> dict[str, dict[str, str]]:
     """Columns of each view of the schema `main` with their types."""
-    found: dict[str, dict[str, str]] = {}
+    columns: dict[str, dict[str, str]] = {}
     store = Store()
     rows = store.rows(
         "SELECT table_name, column_name, data_type FROM information_schema.columns"
@@ -172,8 +172,10 @@ def view_columns() -> dict[str, dict[str, str]]:
     )
     store.close()
     for view, column, kind in rows:
-        found.setdefault(view, {})[column] = kind.replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
-    return found
+        columns.setdefault(view, {})[column] = kind.replace(
+            "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"
+        )
+    return columns
 
 
 def record_fields() -> dict[str, list[str]]:
@@ -237,8 +239,8 @@ def _command(name: str, command: Any, shared: list[str]) -> str:
     options = _options(command)
     also = ", ".join(f"`{line.split('`')[1].split()[0]}`" for line in options if line in shared)
     text = f"## {usage}\n\n{summary}{f' Also {also}.' if also else ''}\n"
-    own = "".join(line for line in options if line not in shared)
-    return text + (f"\n{own}" if own else "")
+    own_lines = "".join(line for line in options if line not in shared)
+    return text + (f"\n{own_lines}" if own_lines else "")
 
 
 def _options(command: Any) -> list[str]:

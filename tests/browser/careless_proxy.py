@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 def before(port: int) -> Iterator[int]:
     """The port on which the proxy of the server on `port` listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        own = listener.getsockname()[1]
+        own_port = listener.getsockname()[1]
         names = (
-            f"\r\nHost: 127.0.0.1:{own}\r\n".encode(),
+            f"\r\nHost: 127.0.0.1:{own_port}\r\n".encode(),
             f"\r\nHost: 127.0.0.1:{port}\r\n".encode(),
         )
         threading.Thread(target=_listen, args=(listener, port, names), daemon=True).start()
-        yield own
+        yield own_port
 
 
 def _listen(listener: socket.socket, port: int, names: tuple[bytes, bytes]) -> None:

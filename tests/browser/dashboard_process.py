@@ -1,4 +1,4 @@
-"""A real dashboard in a process of its own, and a real Chromium to look at it.
+"""A real dashboard in a separate process, and a real Chromium that opens it.
 
 For tests and screenshots.
 """

@@ -1,4 +1,4 @@
-"""What a person sees and does in the evaluation of a rollout, on a stored one; a part of the
+"""What a user sees and does in the evaluation of a rollout, on a stored one; a part of the
 visit to every page.
 """
 
@@ -15,7 +15,7 @@ from tests.browser.dashboard_process import settled
 from tests.support.measured_flows import frames, iteration
 
 STEPS = 20
-DRAWN = {"Errors": 2 + 3, "Wake": 2, "Time": 2, "Speed and literature": 1}
+CHARTS = {"Errors": 2 + 3, "Wake": 2, "Time": 2, "Speed and literature": 1}
 FIRST_PIXELS = """canvas => [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].join()"""  # noqa: E501
 
 
@@ -34,26 +34,26 @@ def played(page: Page, address: str, run: RunDir) -> None:
     page.goto(f"{address}/run?run={run.run_id}&tab=evaluation")
     settled(page)
     charts = page.get_by_test_id("stVegaLiteChart").filter(visible=True).locator("svg, canvas")
-    for tab, count in DRAWN.items():
+    for tab, count in CHARTS.items():
         page.get_by_role("tab", name=tab).click()
         expect(charts).to_have_count(count)
     page.get_by_role("tab", name="Film").click()
-    slider, told = page.get_by_role("slider", name="Step"), page.locator(".player output")
+    slider, caption = page.get_by_role("slider", name="Step"), page.locator(".player output")
     prediction = page.locator(".player canvas").nth(1)
     expect(page.locator(".player canvas")).to_have_count(3)
     slider.press("Home")
-    expect(told).to_have_text("given frame")
+    expect(caption).to_have_text("given frame")
     first = prediction.evaluate(FIRST_PIXELS)
     page.get_by_role("button", name="Play", exact=True).click()
-    expect(told).to_have_text(re.compile("step [3-9]"))
+    expect(caption).to_have_text(re.compile("step [3-9]"))
     page.get_by_role("button", name="Pause").click()
     slider.press("End")
-    expect(told).to_have_text(re.compile(f"^step {STEPS}"))
+    expect(caption).to_have_text(re.compile(f"^step {STEPS}"))
     assert prediction.evaluate(FIRST_PIXELS) != first
     last = prediction.evaluate(FIRST_PIXELS)
     page.get_by_text("Speed |u|", exact=True).click()
     expect(page.get_by_text("|u| / U").first).to_be_visible()
-    expect(told).to_have_text(re.compile(f"^step {STEPS}"))
+    expect(caption).to_have_text(re.compile(f"^step {STEPS}"))
     assert prediction.evaluate(FIRST_PIXELS) != last
     with page.expect_download() as download:
         page.get_by_role("button", name="GIF").click()

@@ -15,8 +15,8 @@ SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What one drawing of a page held: ids of buttons and fields by their labels, the texts
+class Rerun:
+    """What one rerun of a page has shown: ids of buttons and fields by their labels, the texts
     of its boxes, and all other text.
     """
 
@@ -37,20 +37,20 @@ def open_session(address: str, session_id: str = "") -> ClientConnection:
     )
 
 
-def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed: str) -> Drawn:
-    """Asks for a page, Home unless told otherwise, with a button pressed and fields filled by their
+def rerun(session: ClientConnection, page: str = "", pressed: str = "", **typed: str) -> Rerun:
+    """Asks for a page (by default Home), with a button pressed and fields filled by their
     ids, and reads it to its end.
 
-    A drawing that gives way to another, as after a sign-in, is not the end: what it drew is
+    A rerun that gives way to another, as after a sign-in, is not the end: what it drew is
     forgotten.
     """
-    asked = BackMsg()
-    asked.rerun_script.page_script_hash = page
+    message_to_server = BackMsg()
+    message_to_server.rerun_script.page_script_hash = page
     if pressed:
-        asked.rerun_script.widget_states.widgets.add(id=pressed, trigger_value=True)
+        message_to_server.rerun_script.widget_states.widgets.add(id=pressed, trigger_value=True)
     for field, text in typed.items():
-        asked.rerun_script.widget_states.widgets.add(id=field, string_value=text)
-    session.send(asked.SerializeToString())
+        message_to_server.rerun_script.widget_states.widgets.add(id=field, string_value=text)
+    session.send(message_to_server.SerializeToString())
     session_id, ids, boxes, texts = "", {}, [], []
     while True:
         message = received(session)
@@ -63,7 +63,7 @@ def drawn(session: ClientConnection, page: str = "", pressed: str = "", **typed:
             kind == "script_finished"
             and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
         ):
-            return Drawn(session_id, page, ids, boxes, "\n".join(texts))
+            return Rerun(session_id, page, ids, boxes, "\n".join(texts))
         match element.WhichOneof("type"):
             case "button":
                 ids[element.button.label] = element.button.id
@@ -86,9 +86,9 @@ def answer_to_a_heartbeat(session: ClientConnection) -> list[str]:
     """The kinds of messages that come until a heartbeat is answered: what was asked before it
     has been answered by then.
     """
-    asked = BackMsg()
-    asked.app_heartbeat = True
-    session.send(asked.SerializeToString())
+    message_to_server = BackMsg()
+    message_to_server.app_heartbeat = True
+    session.send(message_to_server.SerializeToString())
     kinds: list[str] = []
     while "heartbeat_ack" not in kinds:
         kinds.append(received(session).WhichOneof("type") or "")

@@ -1,4 +1,4 @@
-"""The Launch page as a person fills it in."""
+"""The Launch page as a user fills it in."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ def asked_of_others(log: Path, origin: str) -> list[str]:
     """
     written = json.loads(log.read_text(encoding="utf-8"))
     begin = written["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
-    asked = [
+    requests = [
         event["params"]
         for event in written["events"]
         if event["type"] == begin and "params" in event
     ]
-    of_pages = [str(request["url"]) for request in asked if request.get("initiator") == origin]
+    of_pages = [str(request["url"]) for request in requests if request.get("initiator") == origin]
     assert len(of_pages) > LEAST, "this looks in the wrong place"
-    own = (origin, origin.replace("http", "ws"), "data:", "blob:")
-    return [url for url in of_pages if not url.startswith(own)]
+    own_prefixes = (origin, origin.replace("http", "ws"), "data:", "blob:")
+    return [url for url in of_pages if not url.startswith(own_prefixes)]

@@ -1,4 +1,4 @@
-"""What a person sees and does in the evaluation of showers, on stored measurements; a part of
+"""What a user sees and does in the evaluation of showers, on stored measurements; a part of
 the visit to every page.
 """
 
@@ -13,7 +13,7 @@ from gan_runtime.training import checkpoints
 from tests.browser.dashboard_process import opened, settled
 from tests.support.measured_showers import measured
 
-DRAWN = 6 + 3 + 4  # first curves, what the network reads, two maps of two
+CHARTS = 6 + 3 + 4  # first curves, what the network reads, two maps of two
 
 
 def with_measured_epochs(run: RunDir) -> RunDir:
@@ -45,11 +45,11 @@ def looked_through(page: Page, address: str, run: RunDir) -> None:
     page.get_by_role("slider").first.press("Home")
     expect(page.get_by_text("epoch 1: 150 generated showers")).to_be_visible()
     page.get_by_role("tab", name="Distributions").click()
-    expect(charts).to_have_count(DRAWN)
+    expect(charts).to_have_count(CHARTS)
     opened(page, "Energy")
     page.get_by_role("option").nth(1).click()
     settled(page)
-    expect(charts).to_have_count(DRAWN)
+    expect(charts).to_have_count(CHARTS)
     page.get_by_role("tab", name="Showers").click()
     expect(page.get_by_test_id("stPlotlyChart").locator("canvas").first).to_be_attached()
     expect(charts).to_have_count(6)

@@ -38,7 +38,7 @@ def earlier_run(home: Home) -> RunDir:
 def filled_in(page: Page) -> None:
     """Two replicas of the smallest network, without an end.
 
-    A wrong option is told at its field and cannot be started.
+    A wrong option is reported at its field and cannot be started.
     """
     choose(page, "Workload", "Fully connected GAN")
     fill(page, "textbox", "Replicas (devices)", "3")
@@ -51,7 +51,7 @@ def filled_in(page: Page) -> None:
 
 
 def watched(page: Page, wait_until: Callable[..., Any]) -> None:
-    """Curves, epochs, health and pictures appear and move, without the chart being made anew."""
+    """Curves, epochs, health and pictures appear and move, without a new chart."""
     expect(page.get_by_text("running", exact=False).first).to_be_visible()
     expect(losses(page)).to_be_visible()
     drawing = losses(page).locator("svg").first.element_handle()
@@ -101,11 +101,11 @@ def test_a_run_is_launched_watched_stopped_resumed_and_compared(
 
     page.goto(f"{dashboard.address}/compare?runs={earlier.run_id},{run.run_id}")
     settled(page)
-    drawn = page.get_by_test_id("stVegaLiteChart").locator("canvas")
-    expect(drawn).to_have_count(2)  # a result, the options
+    canvases = page.get_by_test_id("stVegaLiteChart").locator("canvas")
+    expect(canvases).to_have_count(2)  # a result, the options
     expect(page.get_by_text("What differs")).to_be_visible()
     page.get_by_role("tab", name="Curves").click()
-    expect(drawn).to_have_count(2)  # two losses
+    expect(canvases).to_have_count(2)  # two losses
     page.get_by_role("tab", name="Samples").click()
     expect(page.get_by_role("img", name=re.compile("^Generated images of"))).to_have_count(2)
     page.close()

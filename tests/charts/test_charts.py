@@ -22,8 +22,8 @@ def test_the_bars_of_workers_are_their_own_work_and_their_waiting() -> None:
         "Worker 0": 400.0,
         "Worker 1": 400.0,
     }
-    own = rows[rows["part"] == "Own work"].set_index("rank")["milliseconds"].round(6)
-    assert own.to_dict() == {0: 100.0, 1: 300.0}
+    work = rows[rows["part"] == "Own work"].set_index("rank")["milliseconds"].round(6)
+    assert work.to_dict() == {0: 100.0, 1: 300.0}
 
 
 def test_the_slowest_worker_is_named_in_a_sentence() -> None:

@@ -26,10 +26,10 @@ COLORS = {"first": "#009E73", "second": "#E69F00"}
 def curve(*values: float) -> pd.DataFrame:
     """Both runs with these values at steps 1, 2, …"""
     steps = list(range(1, len(values) + 1))
-    one = pd.DataFrame(
+    rows = pd.DataFrame(
         {"x": steps, "step": steps, "epoch": 1, "low": values, "mean": values, "high": values}
     )
-    return pd.concat([one.assign(run="first"), one.assign(run="second")])
+    return pd.concat([rows.assign(run="first"), rows.assign(run="second")])
 
 
 def smoothed(chart: alt.LayerChart) -> list[float]:
@@ -77,14 +77,14 @@ def test_a_chart_of_few_points_and_one_of_many_differ_in_their_rows_only() -> No
 
 def test_the_y_axis_fits_the_metric_unless_it_is_chosen() -> None:
     frame = curve(0.5, 0.25)
-    found = {
+    domains = {
         (metric.title, y): y_axes(
             compare_charts.run_curves(frame, COLORS, "step", metric, Look(y=y))
         )  # type: ignore[arg-type]
         for metric in (LOSS, NORM)
         for y in ("auto", "linear", "log")
     }
-    assert found == {
+    assert domains == {
         ("Generator loss", "auto"): {("linear", "Loss (nats)")},
         ("Generator loss", "linear"): {("linear", "Loss (nats)")},
         ("Generator loss", "log"): {("log", "Loss (nats, log)")},
@@ -100,7 +100,7 @@ def test_a_logarithm_leaves_out_what_is_not_above_zero() -> None:
     assert len(compare_charts.drawable(frame, LOSS, "auto")) == 6
 
 
-def test_a_click_tells_the_name_of_the_run() -> None:
+def test_a_click_shows_the_name_of_the_run() -> None:
     params = compare_charts.run_curves(curve(0.5), COLORS, "step", LOSS, Look()).to_dict()["params"]
     assert {param["name"]: param["select"].get("fields") for param in params}["pick"] == ["run"]
 
@@ -118,8 +118,8 @@ def test_where_colours_run_out_the_next_lines_are_dashed() -> None:
 def row(run_id: str, color: int = 0, **options: Any) -> RunRow:
     """A stored run with these options."""
     spec = RunSpec.parse(options)
-    known = {"run_id": run_id, "name": run_id, "color": color, "spec": spec.model_dump_json()}
-    return RunRow(**{**dict.fromkeys(RunRow.__dataclass_fields__), **known})  # type: ignore[arg-type]
+    values = {"run_id": run_id, "name": run_id, "color": color, "spec": spec.model_dump_json()}
+    return RunRow(**{**dict.fromkeys(RunRow.__dataclass_fields__), **values})  # type: ignore[arg-type]
 
 
 GRID = [
@@ -131,7 +131,7 @@ GRID = [
 
 
 def test_each_run_alone_keeps_its_own_colour() -> None:
-    assert [(one.name, one.color) for one in grouping.each_run(GRID)][:2] == [
+    assert [(group.name, group.color) for group in grouping.each_run(GRID)][:2] == [
         ("run-1", "#009E73"),
         ("run-2", "#CC79A7"),
     ]
@@ -156,25 +156,27 @@ def test_the_two_greens_are_not_shown_together_while_another_color_is_free() -> 
 
 
 def test_groups_come_by_size_of_their_option_and_have_colours_of_their_own() -> None:
-    found = grouping.grouped(GRID, "batch_size_global")
-    assert [(one.name, one.run_ids, one.color) for one in found] == [
+    groups = grouping.grouped(GRID, "batch_size_global")
+    assert [(group.name, group.run_ids, group.color) for group in groups] == [
         ("batch 64 (1 run)", ("run-2",), "#AA3377"),
         ("batch 256 (2 runs)", ("run-1", "run-3"), "#228833"),
         ("batch 1024 (1 run)", ("run-4",), "#CCBB44"),
     ]
-    assert [one.name for one in grouping.grouped(GRID[::-1], "batch_size_global")] == [
-        one.name for one in found
+    assert [group.name for group in grouping.grouped(GRID[::-1], "batch_size_global")] == [
+        group.name for group in groups
     ]
     assert set(palette.GROUPS) & {*palette.RUNS, palette.GENERATOR, palette.DISCRIMINATOR} == set()
 
 
 def test_over_seeds_all_other_options_are_equal_within_a_group() -> None:
-    assert [(one.name, one.run_ids) for one in grouping.grouped(GRID[:3], grouping.OVER_SEEDS)] == [
+    assert [
+        (group.name, group.run_ids) for group in grouping.grouped(GRID[:3], grouping.OVER_SEEDS)
+    ] == [
         ("batch 64 (1 run)", ("run-2",)),
         ("batch 256 (2 runs)", ("run-1", "run-3")),
     ]
     same = [row("run-1", seed=1), row("run-2", seed=2)]
-    assert [one.name for one in grouping.grouped(same, grouping.OVER_SEEDS)] == [
+    assert [group.name for group in grouping.grouped(same, grouping.OVER_SEEDS)] == [
         "same options (2 runs)"
     ]
 

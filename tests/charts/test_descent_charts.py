@@ -53,10 +53,10 @@ def test_a_large_surface_stays_below_fifteen_hundred_marks() -> None:
 def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named() -> None:
     path = charts.named_path([0, 1], [-1.0, 0.0], [0.0, 0.0], [2.0, 1.0])
     cells, lines = charts.surface_cells(X, Y, LOSS), charts.contour_lines(X, Y, LOSS)
-    drawn = charts.descent(
+    spec = charts.descent(
         cells, lines, path, "Generator", "Loss from 1 to 8 nats", "#0072B2"
     ).to_dict()
-    assert [layer["mark"]["type"] for layer in drawn["layer"]] == [
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == [
         "rect",
         "line",
         "line",
@@ -64,8 +64,8 @@ def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named()
         "text",
         "text",
     ]
-    assert {layer["mark"]["color"] for layer in drawn["layer"][2:4]} == {"#0072B2"}
-    assert drawn["title"]["text"] == "Generator"
+    assert {layer["mark"]["color"] for layer in spec["layer"][2:4]} == {"#0072B2"}
+    assert spec["title"]["text"] == "Generator"
 
 
 def test_the_ends_of_a_path_are_named_on_the_side_that_it_leaves_free() -> None:

@@ -1,4 +1,4 @@
-"""Films of a flow and the charts beside them, as arrays and as data: colors that keep their
+"""Films of a flow and the charts next to them, as arrays and as data: colors that keep their
 meaning, frames in their places, files that open.
 """
 
@@ -33,23 +33,23 @@ STEPS = 6
 
 def films(quantity: panels.FlowQuantity = VORTICITY) -> tuple[panels.FilmPanel, ...]:
     """Those of a small iteration."""
-    made = frames(STEPS)
-    return panels.panels(made.truth, made.predicted, made.mask[..., 0] > 0.5, quantity)
+    film = frames(STEPS)
+    return panels.panels(film.truth, film.predicted, film.mask[..., 0] > 0.5, quantity)
 
 
 def rgb(data_address: str) -> np.ndarray:
-    """The pixels of a picture that stands in an address."""
+    """The pixels of a picture in an address."""
     head, _, body = data_address.partition(",")
     assert head == "data:image/png;base64"
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(body))).convert("RGB"))
 
 
 def test_a_number_has_the_color_of_its_place_between_the_ends_and_zero_that_of_the_middle() -> None:
-    found = panels.palette_places(
+    places = panels.palette_places(
         np.array([-9.0, -5.0, 0.0, 5.0, 9.0, np.nan]), -5.0, 5.0, signed=True
     )
     middle = panels.LEVELS // 2
-    assert found.tolist() == [0, 0, middle, panels.LEVELS - 1, panels.LEVELS - 1, middle]
+    assert places.tolist() == [0, 0, middle, panels.LEVELS - 1, panels.LEVELS - 1, middle]
     assert panels.PALETTE[middle].tolist() == [0xF7, 0xF7, 0xF7]
     unsigned = panels.palette_places(np.array([0.0, 2.0]), 0.0, 2.0, signed=False)
     assert unsigned.tolist() == [panels.LEVELS, 2 * panels.LEVELS - 1]
@@ -68,19 +68,19 @@ def test_a_number_has_the_color_of_its_place_between_the_ends_and_zero_that_of_t
 def test_a_quantity_is_in_the_units_of_the_flow(
     name: str, values: tuple[float, ...], expected: float
 ) -> None:
-    found = panels.quantity_of(name).of(np.array([[values]], np.float32))
-    assert found.shape == (1, 1)
-    assert found[0, 0] == pytest.approx(expected, abs=1e-6)
+    result = panels.quantity_of(name).of(np.array([[values]], np.float32))
+    assert result.shape == (1, 1)
+    assert result[0, 0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_difference_is_the_prediction_less_the_flow_on_a_scale_of_its_own() -> None:
     truth = np.zeros((2, 3, 4, 3), np.float16)
     predicted = truth.copy()
     predicted[1, 2, 3, 2] = 0.125  # ω D / U = 0.625 where the flow has 0
-    flow, made, less = panels.panels(truth, predicted, np.zeros((3, 4), bool), VORTICITY)
+    flow, prediction, less = panels.panels(truth, predicted, np.zeros((3, 4), bool), VORTICITY)
     middle = panels.LEVELS // 2  # 56
     assert (flow.places == middle).all()
-    assert made.places[1, 2, 3] == middle + 7  # 0.625 of 5, of 56 levels
+    assert prediction.places[1, 2, 3] == middle + 7  # 0.625 of 5, of 56 levels
     assert less.places[1, 2, 3] == middle + 28  # 0.625 of 1.25
     assert (less.places != middle).sum() == 1
     assert (less.scale.low, less.scale.high) == (-1.25, 1.25)
@@ -99,9 +99,9 @@ def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
     whole = rgb(panels.sheet(panel))
     assert (across, whole.shape) == (2, (4 * height, 2 * width, 3))
     for step in range(count):
-        top, left = step // across * height, step % across * width
-        own = whole[top : top + height, left : left + width]
-        np.testing.assert_array_equal(own, panels.PALETTE[panel.places[step]])
+        top, column = step // across * height, step % across * width
+        block = whole[top : top + height, column : column + width]
+        np.testing.assert_array_equal(block, panels.PALETTE[panel.places[step]])
 
 
 def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() -> None:
@@ -138,9 +138,11 @@ def test_a_gif_has_a_frame_a_step_with_the_same_colors_in_all_of_them() -> None:
         "scales stay as they are"
     )
     for step, picture in enumerate(pictures):
-        own = picture[top : top + 12 * zoom : zoom, movie.MARGIN : movie.MARGIN + 40 * zoom : zoom]
-        np.testing.assert_array_equal(own, panels.PALETTE[films()[0].places[step]])
-    assert all((one != other).any() for one, other in pairwise(pictures))
+        block = picture[
+            top : top + 12 * zoom : zoom, movie.MARGIN : movie.MARGIN + 40 * zoom : zoom
+        ]
+        np.testing.assert_array_equal(block, panels.PALETTE[films()[0].places[step]])
+    assert all((image != following).any() for image, following in pairwise(pictures))
 
 
 def test_an_mp4_has_a_frame_a_step_and_leaves_nothing_behind(
@@ -156,17 +158,17 @@ def test_an_mp4_has_a_frame_a_step_and_leaves_nothing_behind(
     file = folder / "film.mp4"
     file.write_bytes(film)
     reader = imageio_ffmpeg.read_frames(str(file))
-    told = next(reader)
-    width, height = told["size"]
+    metadata = next(reader)
+    width, height = metadata["size"]
     pictures = [np.frombuffer(frame, np.uint8).reshape(height, width, 3) for frame in reader]
     assert len(pictures) == STEPS + 1 + round(movie.LAST_SECONDS * panels.FRAMES_PER_S)
     zoom, top = 10, movie.MARGIN + 2 * movie.LINE
     middles = pictures[2][
         top + 5 : top + 12 * zoom : zoom, movie.MARGIN + 5 : movie.MARGIN + 40 * zoom : zoom
     ]
-    wanted = panels.PALETTE[films()[0].places[2]].astype(int)
+    expected = panels.PALETTE[films()[0].places[2]].astype(int)
     # H.264 loses a little; another frame is off by 40 levels and more.
-    assert np.abs(middles - wanted).mean() < 8.0
+    assert np.abs(middles - expected).mean() < 8.0
     reader.close()
 
 
@@ -176,14 +178,14 @@ def test_an_encoder_is_closed_when_a_frame_cannot_be_drawn(monkeypatch: pytest.M
     opened: list[Generator[None, object, None]] = []
     real = imageio_ffmpeg.write_frames
 
-    def kept(*given: object, **options: object) -> Generator[None, object, None]:
-        opened.append(real(*given, **options))
+    def recording_writer(*arguments: object, **options: object) -> Generator[None, object, None]:
+        opened.append(real(*arguments, **options))
         return opened[0]
 
     def broken(_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(imageio_ffmpeg, "write_frames", kept)
+    monkeypatch.setattr(imageio_ffmpeg, "write_frames", recording_writer)
     monkeypatch.setattr("numpy.ascontiguousarray", broken)
     with pytest.raises(MemoryError):
         movie.mp4(films(), ["step 0"], "quick-0001")
@@ -204,29 +206,29 @@ def test_without_ffmpeg_a_sentence_says_what_to_do() -> None:
         movie.mp4(films(), ["step 0"], "quick-0001")
 
 
-def test_the_numbers_of_a_step_stand_beside_those_of_the_first_iterations_reference() -> None:
+def test_the_numbers_of_a_step_are_next_to_those_of_the_first_iterations_reference() -> None:
     def numbers(
         *values: float, persistence: tuple[float, ...], replay: tuple[float, ...] = ()
     ) -> pd.DataFrame:
         series = {"prediction": values, "persistence": persistence, "replay": replay}
-        own = [
+        expected = [
             ("a", name, step, value)
             for name, line in series.items()
             for step, value in enumerate(line, 1)
         ]
-        rows = [*own, ("b", "prediction", 1, 9.0)]
+        rows = [*expected, ("b", "prediction", 1, 9.0)]
         return pd.DataFrame(rows, columns=["score", "series", "step", "value"])
 
-    one = numbers(0.1, 0.2, persistence=(0.3, 0.4), replay=(0.2, np.nan))
+    first = numbers(0.1, 0.2, persistence=(0.3, 0.4), replay=(0.2, np.nan))
     other = numbers(0.5, 0.6, persistence=(7.0, 7.0))
-    rows = rollouts.by_step({"x": one, "y": other}, "a")
+    rows = rollouts.by_step({"x": first, "y": other}, "a")
     assert rows.groupby("series", sort=False)["value"].apply(list).to_dict() == {
         flow_charts.COPIED: [0.3, 0.4],
         flow_charts.REPLAYED: [0.2],  # as far as it goes
         "x": [0.1, 0.2],
         "y": [0.5, 0.6],
     }
-    assert rollouts.by_step({"x": one}, "gone").empty
+    assert rollouts.by_step({"x": first}, "gone").empty
 
 
 def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
@@ -273,8 +275,8 @@ def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
     rows = pd.DataFrame(
         {"series": ["x", "x", flow_charts.COPIED], "step": [1, 2, 1], "value": [0.1, 0.2, 0.3]}
     )
-    own = {flow_charts.COPIED: "#7c8798", "x": "#0072b2"}
-    spec = flow_charts.by_step(rows, "Error", "Error", own, {"x": 2.0}).to_dict()
+    colors = {flow_charts.COPIED: "#7c8798", "x": "#0072b2"}
+    spec = flow_charts.by_step(rows, "Error", "Error", colors, {"x": 2.0}).to_dict()
     rule, word = spec["layer"][:2]
     (data,) = (spec["datasets"][layer["data"]["name"]] for layer in [rule])
     assert data == [{"at": 2.0, "series": "x", "word": "horizon 2"}]
@@ -282,8 +284,8 @@ def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
     assert word["mark"]["align"] == "right", (
         "at the end of the steps there is room on its left only"
     )
-    assert len(flow_charts.by_step(rows, "Error", "Error", own).to_dict()["layer"]) == 2
-    near = flow_charts.by_step(rows, "Error", "Error", own, {"x": 1.0, "y": 1.1}).to_dict()[
+    assert len(flow_charts.by_step(rows, "Error", "Error", colors).to_dict()["layer"]) == 2
+    near = flow_charts.by_step(rows, "Error", "Error", colors, {"x": 1.0, "y": 1.1}).to_dict()[
         "layer"
     ][1:3]
     assert [word["encoding"]["y"]["value"] for word in near] == [
@@ -318,7 +320,7 @@ def names(*rows: EvaluationRow) -> list[str]:
     )
 
 
-def test_rollouts_are_called_by_what_tells_them_apart() -> None:
+def test_rollouts_are_named_by_what_distinguishes_them() -> None:
     assert names(answer()) == ["a"]
     assert names(answer(), answer(way="whole", tile=[80, 192])) == [
         "a · map-reduce · 32 px tiles, 1 px overlap",
@@ -329,9 +331,9 @@ def test_rollouts_are_called_by_what_tells_them_apart() -> None:
         "one core, in turn",
     ]
     assert names(answer("one"), answer("two")) == ["a · one", "a · two"]
-    kept = answer(checkpoint="epoch 1")
-    assert names(answer(), kept) == ["a", "a · stored weights"]
-    assert [rollouts.film_title(name, kept) for name in ("a", "a · weights of epoch 1")] == (
+    stored = answer(checkpoint="epoch 1")
+    assert names(answer(), stored) == ["a", "a · stored weights"]
+    assert [rollouts.film_title(name, stored) for name in ("a", "a · weights of epoch 1")] == (
         ["a · weights of epoch 1"] * 2
     )
     many = answer(overlap=8, blend="hann", cores=2, start=0, steps=50)

@@ -24,21 +24,21 @@ PAIR = declared.of("dcgan_mnist")
 @pytest.fixture
 def two_epochs() -> pd.DataFrame:
     rows = [
-        ("quick-0001", epoch, left, left + 0.5, share)
+        ("quick-0001", epoch, edge, edge + 0.5, share)
         for epoch in (1, 2)
-        for left, share in ((0.0, 0.25), (0.5, 0.75))
+        for edge, share in ((0.0, 0.25), (0.5, 0.75))
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def drawn(chart: Any) -> pd.DataFrame:
+def chart_rows(chart: Any) -> pd.DataFrame:
     return chart.data if isinstance(chart.data, pd.DataFrame) else chart.layer[0].data
 
 
-def test_each_ridge_stands_on_its_epoch_and_is_as_high_as_all_others(
+def test_each_ridge_is_on_its_epoch_and_is_as_high_as_all_others(
     two_epochs: pd.DataFrame,
 ) -> None:
-    rows = drawn(histogram_charts.ridgelines(two_epochs, "Scores", "Score", palette.REAL))
+    rows = chart_rows(histogram_charts.ridgelines(two_epochs, "Scores", "Score", palette.REAL))
     assert list(rows["value"]) == [0.25, 0.75] * 2
     # 2.5 epochs up at the highest bin, a third of that at the other one; up is towards the older
     # epochs.
@@ -48,7 +48,7 @@ def test_each_ridge_stands_on_its_epoch_and_is_as_high_as_all_others(
 
 def test_ridges_of_a_thinned_run_are_as_far_apart_as_its_epochs(two_epochs: pd.DataFrame) -> None:
     thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 10)
-    rows = drawn(histogram_charts.ridgelines(thinned, "Scores", "Score", palette.REAL))
+    rows = chart_rows(histogram_charts.ridgelines(thinned, "Scores", "Score", palette.REAL))
     assert rows["top"].min() == 10 - 2.5 * 10
 
 
@@ -56,11 +56,11 @@ def test_a_ridge_ends_where_its_values_do() -> None:
     """Else the flat lines of newer epochs would cross the ridges of older ones."""
     shares = [0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
     rows = [
-        ("quick-0001", epoch, left, left + 1, share)
+        ("quick-0001", epoch, edge, edge + 1, share)
         for epoch in (1, 2)
-        for left, share in enumerate(shares)
+        for edge, share in enumerate(shares)
     ]
-    drawn_rows = drawn(
+    drawn_rows = chart_rows(
         histogram_charts.ridgelines(
             pd.DataFrame(rows, columns=COLUMNS), "Scores", "Score", palette.REAL
         )
@@ -78,7 +78,7 @@ def test_scores_have_the_whole_range_from_zero_to_one(two_epochs: pd.DataFrame) 
 
 
 def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
-    rows = drawn(
+    rows = chart_rows(
         histogram_charts.ridgelines(
             two_epochs[two_epochs["epoch"] == 1], "Scores", "Score", palette.REAL
         )
@@ -88,7 +88,7 @@ def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
 
 def test_the_heatmap_leaves_out_empty_bins_and_spans_the_epochs(two_epochs: pd.DataFrame) -> None:
     thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 4, share=[0.0, 1.0, 0.25, 0.75])
-    rows = drawn(histogram_charts.heatmap(thinned, "Scores", "Score", palette.REAL))
+    rows = chart_rows(histogram_charts.heatmap(thinned, "Scores", "Score", palette.REAL))
     assert rows[["begin", "end", "share"]].to_numpy().tolist() == [
         [0.5, 4.5, 1.0],
         [4.5, 8.5, 0.25],
@@ -123,25 +123,28 @@ def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> N
 
 
 def test_layers_are_offered_after_their_network_and_the_generator_first() -> None:
-    found = choices(
+    options = choices(
         ["score/real", "score/fake", *LAYERS],
         ["loss_generator", "loss_discriminator", "d_real"],
         PAIR,
     )
-    assert [choice.label for choice in found] == [
+    assert [choice.label for choice in options] == [
         "Scores of the discriminator",
         "Losses of the steps",
         "Generator, all layers",
         "Generator, layer up 1",
         "Discriminator, all layers",
     ]
-    up_1 = found[3].panels
+    up_1 = options[3].panels
     assert [panel.title for panel in up_1] == [
         "Weights: generator, layer up 1",
         "Gradients: generator, layer up 1",
     ]
     assert {panel.color for panel in up_1} == {palette.GENERATOR}
-    assert [panel.color for panel in found[1].panels] == [palette.GENERATOR, palette.DISCRIMINATOR]
+    assert [panel.color for panel in options[1].panels] == [
+        palette.GENERATOR,
+        palette.DISCRIMINATOR,
+    ]
 
 
 def test_what_is_not_stored_is_not_offered() -> None:
@@ -156,7 +159,7 @@ def test_a_series_of_an_unknown_kind_is_not_shown() -> None:
     assert panel_names([*LAYERS, "activation/generator"], [], PAIR) == set(LAYERS)
 
 
-def test_gradients_of_several_phases_stand_beside_each_other() -> None:
+def test_gradients_of_several_phases_are_next_to_each_other() -> None:
     names = ["gradient@g_2/generator", "weight/generator", "gradient@g_1/generator"]
     [choice] = choices(names, [], PAIR)
     assert [panel.title for panel in choice.panels] == [
@@ -172,8 +175,10 @@ def test_gradients_of_several_phases_stand_beside_each_other() -> None:
 
 
 def test_what_no_workload_declares_is_shown_in_a_neutral_color() -> None:
-    found = choices(["score/edge", "weight/critic"], ["loss_critic"], declared.of("removed_gan"))
-    assert [(choice.label, choice.panels[0].title, choice.panels[0].color) for choice in found] == [
+    options = choices(["score/edge", "weight/critic"], ["loss_critic"], declared.of("removed_gan"))
+    assert [
+        (choice.label, choice.panels[0].title, choice.panels[0].color) for choice in options
+    ] == [
         ("Scores", "Score edge", palette.NEUTRAL),
         ("Critic, all layers", "Weights: critic, all layers", palette.NEUTRAL),
     ]

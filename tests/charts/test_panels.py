@@ -72,10 +72,10 @@ def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(
 
 
 def test_losses_of_one_network_have_names_of_their_own() -> None:
-    known = declared.of("shower_3dgan")
-    (losses,) = chart_panels.of_panel(known, LOSSES)
+    metrics = declared.of("shower_3dgan")
+    (losses,) = chart_panels.of_panel(metrics, LOSSES)
     assert list(losses.colors) == ["G, first", "G, second", "D, simulated", "D, generated"]
-    assert [known.loss_title(loss) for loss in known.losses] == [
+    assert [metrics.loss_title(loss) for loss in metrics.losses] == [
         *("Loss G, first", "Loss G, second"),
         *("Loss D, simulated", "Loss D, generated"),
     ]
@@ -86,14 +86,17 @@ def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their
     stranger: Declared,
 ) -> None:
     groups = chart_panels.groups(stranger, stranger.table(["slope", "cell_energy"]).values())
-    drawn = {group.panel.heading: group.names for group in groups}
-    assert drawn[LOSSES] == ("loss_critic",)
-    assert drawn[SCORES] == ("c_real", "c_painted")
-    assert drawn["How large are the gradients?"] == tuple(
+    names_by_panel = {group.panel.heading: group.names for group in groups}
+    assert names_by_panel[LOSSES] == ("loss_critic",)
+    assert names_by_panel[SCORES] == ("c_real", "c_painted")
+    assert names_by_panel["How large are the gradients?"] == tuple(
         f"gradient_norm_{name}" for name in ("painter", "critic", "encoder")
     )
-    assert (drawn["Slope"], drawn["Cell energy"]) == (("slope",), ("cell_energy",))
-    assert "hidden" not in [name for names in drawn.values() for name in names]
+    assert (names_by_panel["Slope"], names_by_panel["Cell energy"]) == (
+        ("slope",),
+        ("cell_energy",),
+    )
+    assert "hidden" not in [name for names in names_by_panel.values() for name in names]
 
 
 def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Declared) -> None:
@@ -131,7 +134,7 @@ def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
     assert chart_panels.judged(Declared()) == []
 
 
-def test_equal_colors_are_told_apart_by_dashes() -> None:
+def test_equal_colors_are_distinguished_by_dashes() -> None:
     names = ["gradient_norm_generator@g_1", "gradient_norm_generator@g_2"]
     table = PAIR.table(names)
     [group] = chart_panels.groups(PAIR, [table[name] for name in names])
@@ -170,18 +173,18 @@ def test_a_number_of_a_class_that_nobody_has_declared_is_called_by_its_parts() -
     assert (group.panel.heading, list(group.colors)) == ("Margin, by class", ["cat", "dog"])
 
 
-def test_twenty_classes_are_told_apart_and_their_names_stand_in_columns() -> None:
+def test_twenty_classes_are_distinguished_and_their_names_are_in_columns() -> None:
     group, _ = by_class([f"class {number}" for number in range(20)])
     frame = pd.DataFrame({"metric": group.names, "epoch": 1, "step": 4, "value": 0.5})
-    drawn = health_charts.over_epochs(frame, group).to_dict()
-    line = drawn["layer"][0]["encoding"]
+    spec = health_charts.over_epochs(frame, group).to_dict()
+    line = spec["layer"][0]["encoding"]
     looks = zip(
         line["color"]["scale"]["range"], map(str, line["strokeDash"]["scale"]["range"]), strict=True
     )
     assert len(set(looks)) == 20
     legend = line["color"]["legend"]
     assert (legend["columns"], legend["symbolType"]) == (3, "stroke")
-    assert drawn["height"] == health_charts.HEIGHT + 6 * health_charts.ROW_HEIGHT, (
+    assert spec["height"] == health_charts.HEIGHT + 6 * health_charts.ROW_HEIGHT, (
         "seven rows of names"
     )
 
@@ -199,18 +202,18 @@ def legends(spec: dict[str, Any]) -> list[dict[str, Any]]:
 def test_no_name_of_a_legend_is_cut(
     stranger: Declared, draw: Callable[..., alt.LayerChart]
 ) -> None:
-    """Long names stand in columns that are as wide as they are, on the narrowest chart too."""
+    """Long names are in columns that are as wide as they are, on the narrowest chart too."""
     names = [f"update_ratio_critic@phase_with_a_long_name_{number}" for number in range(5)]
     table = stranger.table(names)
     [group] = chart_panels.groups(stranger, [table[name] for name in names])
-    [drawn, *others] = legends(draw(alt.NamedData("rows"), group).to_dict())
+    [legend, *further] = legends(draw(alt.NamedData("rows"), group).to_dict())
     longest = charts.LETTER * max(map(len, group.colors))
-    assert all(other == drawn for other in others)
-    assert drawn["columns"] == 1
-    assert longest <= drawn["labelLimit"] <= charts.NARROWEST
+    assert all(other == legend for other in further)
+    assert legend["columns"] == 1
+    assert longest <= legend["labelLimit"] <= charts.NARROWEST
 
 
-def test_few_short_names_stand_in_one_row() -> None:
+def test_few_short_names_are_in_one_row() -> None:
     [group] = chart_panels.of_panel(PAIR, LOSSES)
     assert legends(charts.step_curves(alt.NamedData("rows"), group).to_dict())[0]["columns"] == 0
     assert charts.legend_rows(dict.fromkeys("0123456789", "")) == 2
@@ -231,8 +234,8 @@ def test_what_is_usual_of_a_panel_is_drawn_behind_its_numbers(
     per_epoch: bool, usual: tuple[float, float]
 ) -> None:
     metrics = (Metric("slope", "Slope", "Slope", "Slopes", per_epoch=per_epoch),)
-    known = Declared(metrics=metrics, panels=(Panel("Slopes", usual=usual),))
-    [group] = chart_panels.groups(known, known.table().values())
+    declaration = Declared(metrics=metrics, panels=(Panel("Slopes", usual=usual),))
+    [group] = chart_panels.groups(declaration, declaration.table().values())
     draws = (
         [health_charts.over_epochs] if per_epoch else [health_charts.over_steps, charts.step_curves]
     )
@@ -272,8 +275,8 @@ def test_a_number_of_several_workloads_has_a_unit_only_where_they_agree_in_it() 
         ["dcgan_mnist", "pix2pix"],
         ["pix2pix", "dcgan_mnist", "mlp_gan"],
     ):
-        known = declared.together(names)
-        loss = next(metric for metric in known.losses if metric.name == "loss_generator")
+        declaration = declared.together(names)
+        loss = next(metric for metric in declaration.losses if metric.name == "loss_generator")
         units[tuple(names)] = (loss.axis, loss.unit)
     assert list(units.values()) == [
         ("Loss (nats)", "nats"),
@@ -312,7 +315,7 @@ def test_workloads_that_are_shown_together_keep_their_order(stranger: Declared) 
     assert stranger.of_role("judged_real") is None
 
 
-def test_a_second_loss_of_a_network_is_dashed_and_the_legend_tells_it() -> None:
+def test_a_second_loss_of_a_network_is_dashed_and_the_legend_shows_it() -> None:
     losses = chart_panels.of_panel(declared.of("shower_3dgan"), LOSSES)[0]
     layers = charts.step_curves(alt.NamedData("rows"), losses).to_dict()["layer"]
     dashes = [

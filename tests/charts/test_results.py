@@ -52,7 +52,7 @@ def test_what_was_not_measured_is_on_no_front() -> None:
 
 
 def test_results_in_words() -> None:
-    found = [
+    texts = [
         results.text(name, value)
         for name, value in {
             "accuracy_last": 0.5625,
@@ -61,7 +61,7 @@ def test_results_in_words() -> None:
             "score_gap_last": 0.1234,
         }.items()
     ]
-    assert found == ["56.2%", "1 m 42 s", "12,345", "0.123"]
+    assert texts == ["56.2%", "1 m 42 s", "12,345", "0.123"]
     assert results.text("seconds", math.nan) == "–"
 
 
@@ -89,17 +89,17 @@ def places(of: Axis) -> list[float]:
     return [round(place, 3) for place in results.crossings([of])["place"]]
 
 
-def test_numbers_stand_between_the_lowest_and_the_highest_run() -> None:
+def test_numbers_are_between_the_lowest_and_the_highest_run() -> None:
     assert places(axis(10, 20, 30)) == [0.0, 0.5, 1.0]
     assert places(axis(-1.0, 3.0)) == [0.0, 1.0]
 
 
-def test_numbers_that_span_decades_stand_on_a_logarithmic_axis() -> None:
+def test_numbers_that_span_decades_are_on_a_logarithmic_axis() -> None:
     assert places(axis(1e-4, 1e-3, 1e-2)) == [0.0, 0.5, 1.0]
     assert places(axis(0.0, 50.0, 100.0)) == [0.0, 0.5, 1.0]
 
 
-def test_choices_stand_in_their_order_and_only_those_that_a_run_has() -> None:
+def test_choices_are_in_their_order_and_only_those_that_a_run_has() -> None:
     order = ("float32", "mixed_bfloat16", "mixed_float16")
     assert places(axis("mixed_float16", "float32", "mixed_float16", choices=order)) == [
         1.0,
@@ -108,16 +108,16 @@ def test_choices_stand_in_their_order_and_only_those_that_a_run_has() -> None:
     ]
 
 
-def test_choices_of_a_newer_version_stand_behind_those_that_are_known() -> None:
+def test_choices_of_a_newer_version_follow_the_known_ones() -> None:
     order = ("float32", "mixed_bfloat16")
     assert places(axis("float8", "float32", "float6", choices=order)) == [1.0, 0.0, 0.5]
     assert places(axis("float8", choices=order)) == [0.5]
 
 
-def test_equal_values_stand_in_the_middle_and_unmeasured_ones_nowhere() -> None:
+def test_equal_values_are_in_the_middle_and_unmeasured_ones_nowhere() -> None:
     assert places(axis(5, 5)) == [0.5, 0.5]
-    found = results.crossings([axis(1.0, math.nan, None, 3.0)])["place"]
-    assert [None if math.isnan(place) else place for place in found] == [0.0, None, None, 1.0]
+    positions = results.crossings([axis(1.0, math.nan, None, 3.0)])["place"]
+    assert [None if math.isnan(place) else place for place in positions] == [0.0, None, None, 1.0]
 
 
 def test_ticks_are_values_that_runs_have_and_do_not_crowd() -> None:

@@ -73,9 +73,7 @@ def test_all_the_work_of_a_step_in_a_sentence() -> None:
     assert step_charts.totals(shares) == "Forward 37.0%, Backward 61.0%, Input 0.0%, Idle 2.0%"
 
 
-def test_work_and_networks_that_this_version_does_not_know_are_drawn_and_told_all_the_same() -> (
-    None
-):
+def test_work_and_networks_that_this_version_does_not_know_are_drawn_and_named() -> None:
     shares = pd.DataFrame(
         {
             **{"variant": ["off"] * 3, "runs": [1] * 3, "phase": ["paint", "sculpt", ""]},
@@ -88,8 +86,8 @@ def test_work_and_networks_that_this_version_does_not_know_are_drawn_and_told_al
     )
     assert step_charts.totals(shares).startswith("Forward 50.0%, ")
     assert "Unattributed 50.0" in step_charts.totals(shares)
-    drawn = step_charts.by_network(shares, {"painter": "Painter"}).data
-    assert drawn[["bar", "work", "share"]].values.tolist() == [
+    rows = step_charts.by_network(shares, {"painter": "Painter"}).data
+    assert rows[["bar", "work", "share"]].values.tolist() == [
         ["Painter", "Forward", 0.5],
         ["Neither", "Unattributed", 0.5],
     ]

@@ -22,13 +22,13 @@ def grid(level: int) -> bytes:
 
 def frames(film: bytes) -> list[tuple[int, Image.Image]]:
     """Milliseconds and picture of every frame."""
-    found = []
+    pictures = []
     with Image.open(io.BytesIO(film)) as opened:
         assert opened.format == "GIF"
         for number in range(opened.n_frames):
             opened.seek(number)
-            found.append((int(opened.info["duration"]), opened.convert("RGB")))
-    return found
+            pictures.append((int(opened.info["duration"]), opened.convert("RGB")))
+    return pictures
 
 
 FIRST = Strip("first", "#009e73", {1: grid(0), 2: grid(120), 3: grid(240)})
@@ -36,40 +36,40 @@ SECOND = Strip("second", "#e69f00", {2: grid(60)})
 
 
 def test_a_film_has_a_frame_an_epoch_and_holds_the_last_one_longer() -> None:
-    found = frames(timelapse.gif([FIRST, SECOND], [1, 2, 3]))
-    assert [milliseconds for milliseconds, _ in found] == [400, 400, 2_000]
+    film = frames(timelapse.gif([FIRST, SECOND], [1, 2, 3]))
+    assert [milliseconds for milliseconds, _ in film] == [400, 400, 2_000]
     # Two runs at twice their size, with 12 pixels round each, a line on top and one below.
-    assert {picture.size for _, picture in found} == {
+    assert {picture.size for _, picture in film} == {
         (12 + 2 * (2 * WIDTH + 12), 12 + 22 + 2 * HEIGHT + 22 + 12)
     }
 
 
 def test_every_frame_holds_the_newest_grid_of_each_run() -> None:
-    left, right, middle = 12 + WIDTH, 24 + 2 * WIDTH + WIDTH, 34 + HEIGHT
-    found = [
-        (picture.getpixel((left, middle)), picture.getpixel((right, middle)))
+    column, right, middle = 12 + WIDTH, 24 + 2 * WIDTH + WIDTH, 34 + HEIGHT
+    colors = [
+        (picture.getpixel((column, middle)), picture.getpixel((right, middle)))
         for _, picture in frames(timelapse.gif([FIRST, SECOND], [1, 2, 3]))
     ]
     blank = (0xEC, 0xEE, 0xF2)
-    assert found == [((0, 0, 0), blank), ((120,) * 3, (60,) * 3), ((240,) * 3, (60,) * 3)]
+    assert colors == [((0, 0, 0), blank), ((120,) * 3, (60,) * 3), ((240,) * 3, (60,) * 3)]
 
 
-def test_below_a_run_that_has_ended_stands_the_epoch_of_its_last_grid() -> None:
+def test_below_a_run_that_has_ended_is_the_epoch_of_its_last_grid() -> None:
     def ink(strip: Strip, epoch: int) -> int:
         """Dark pixels right of the name of the second run."""
         _, picture = frames(timelapse.gif([FIRST, strip], [epoch]))[0]
-        below, left = 34 + 2 * HEIGHT + 13, 24 + 2 * WIDTH
-        label = picture.crop((left + 90, below - 8, left + 300, below + 8)).convert("L")
+        below, column = 34 + 2 * HEIGHT + 13, 24 + 2 * WIDTH
+        label = picture.crop((column + 90, below - 8, column + 300, below + 8)).convert("L")
         return sum(label.histogram()[:100])
 
     assert ink(SECOND, 2) == 0
     assert ink(SECOND, 3) > 20
 
 
-def test_the_name_of_a_run_stands_below_its_grid_beside_its_colour() -> None:
+def test_the_name_of_a_run_is_below_its_grid_next_to_its_colour() -> None:
     _, picture = frames(timelapse.gif([FIRST, SECOND], [3]))[0]
     below = 34 + 2 * HEIGHT + 13
-    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [
+    assert [picture.getpixel((column + 5, below)) for column in (12, 24 + 2 * WIDTH)] == [
         (0, 0x9E, 0x73),
         (0xE6, 0x9F, 0),
     ]
@@ -77,7 +77,7 @@ def test_the_name_of_a_run_stands_below_its_grid_beside_its_colour() -> None:
     assert label.getextrema()[0] < 100, "there is dark ink beside the square"
 
 
-def test_a_run_keeps_its_colour_beside_grids_of_all_greys() -> None:
+def test_a_run_keeps_its_colour_next_to_grids_of_all_greys() -> None:
     file = io.BytesIO()
     Image.radial_gradient("L").resize((WIDTH, HEIGHT)).save(file, format="PNG")
     strips = [
@@ -86,18 +86,18 @@ def test_a_run_keeps_its_colour_beside_grids_of_all_greys() -> None:
     ]
     _, picture = frames(timelapse.gif(strips, [1]))[0]
     below = 34 + 2 * HEIGHT + 13
-    assert [picture.getpixel((left + 5, below)) for left in (12, 24 + 2 * WIDTH)] == [
+    assert [picture.getpixel((column + 5, below)) for column in (12, 24 + 2 * WIDTH)] == [
         (0, 0x9E, 0x73),
         (0xE6, 0x9F, 0),
     ]
-    shown = (
+    swatch = (
         picture.crop((12, 34, 12 + 2 * WIDTH, 34 + 2 * HEIGHT))
         .convert("L")
         .resize((WIDTH, HEIGHT), Image.Resampling.NEAREST)
     )
     with Image.open(file) as original:
         assert (
-            max(abs(a - b) for a, b in zip(shown.tobytes(), original.tobytes(), strict=True)) <= 1
+            max(abs(a - b) for a, b in zip(swatch.tobytes(), original.tobytes(), strict=True)) <= 1
         )
 
 
@@ -106,8 +106,8 @@ def test_pictures_of_other_proportions_are_not_stretched() -> None:
     Image.new("L", (WIDTH, HEIGHT // 2), 0).save(file, format="PNG")
     flat = Strip("flat", "#e69f00", {1: file.getvalue()})
     _, picture = frames(timelapse.gif([FIRST, flat], [1]))[0]
-    left = 24 + 2 * WIDTH + WIDTH
-    assert [picture.getpixel((left, 34 + place)) for place in (HEIGHT // 2, HEIGHT + 20)] == [
+    column = 24 + 2 * WIDTH + WIDTH
+    assert [picture.getpixel((column, 34 + place)) for place in (HEIGHT // 2, HEIGHT + 20)] == [
         (0,) * 3,
         (255,) * 3,
     ]
@@ -127,7 +127,7 @@ def test_coloured_grids_stay_coloured() -> None:
     assert picture.getpixel((100, 100)) == (200, 40, 40)
 
 
-def test_many_runs_stand_in_rows_of_four_at_their_own_size() -> None:
+def test_many_runs_are_in_rows_of_four_at_their_own_size() -> None:
     strips = [Strip(f"run-{number}", "#009e73", {1: grid(0)}) for number in range(5)]
     _, picture = frames(timelapse.gif(strips, [1]))[0]
     assert picture.size == (12 + 4 * (WIDTH + 12), 12 + 22 + 2 * (HEIGHT + 22 + 12))
@@ -149,8 +149,8 @@ def test_a_long_name_is_cut_to_the_width_of_its_grid() -> None:
 
 def test_a_long_training_is_thinned_and_keeps_its_last_epoch() -> None:
     assert timelapse.shown_epochs([1, 2, 3]) == [1, 2, 3]
-    shown = timelapse.shown_epochs(list(range(1, 251)))
-    assert (len(shown), shown[0], shown[-1]) == (84, 1, 250)
+    epochs = timelapse.shown_epochs(list(range(1, 251)))
+    assert (len(epochs), epochs[0], epochs[-1]) == (84, 1, 250)
 
 
 def test_a_film_of_nothing_is_refused() -> None:

@@ -17,7 +17,7 @@ OFF, JIT = Cost(1.0, 0.1), Cost(3.0, 0.05)
 def rows(chart: Any, layer: int) -> list[list[object]]:
     tables = (
         chart.data,
-        *(one.data for one in chart.layer[1:]),
+        *(part.data for part in chart.layer[1:]),
     )  # the first is that of the whole chart
     return tables[layer].to_numpy().tolist()
 
@@ -50,7 +50,7 @@ def test_without_a_meeting_there_is_no_dot() -> None:
     )
 
 
-def test_equal_curves_are_told_apart_by_dashes() -> None:
+def test_equal_curves_are_distinguished_by_dashes() -> None:
     frame = pd.DataFrame({"variant": ["XLA off", "XLA jit"], "step": [1, 1], "mean": [0.5, 0.5]})
     spec = variant_charts.loss_curves(
         frame, COLORS, declared.of("dcgan_mnist").table()["loss_generator"]

@@ -38,7 +38,7 @@ def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 
 @pytest.fixture
 def known_host(monkeypatch: pytest.MonkeyPatch, host: Host) -> None:
-    """Spares the seconds in which a child process looks at the real host."""
+    """Spares the seconds in which a child process inspects the real host."""
     monkeypatch.setattr(hosts, "probe", lambda: host)
 
 

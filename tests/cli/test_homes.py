@@ -50,9 +50,7 @@ def test_rebuild_does_not_take_in_the_log_of_a_lost_file(
     assert contents(Home(trained_copy)) == before
 
 
-def test_rebuild_keeps_a_damaged_file_aside(
-    command: Callable[..., Result], trained_copy: Path
-) -> None:
+def test_rebuild_renames_a_damaged_file(command: Callable[..., Result], trained_copy: Path) -> None:
     before = contents(Home(trained_copy))
     (trained_copy / "results.duckdb").write_bytes(b"not a database" * 1000)
     (trained_copy / "results.duckdb.wal").write_bytes(b"its log")
@@ -107,7 +105,7 @@ def test_a_results_file_that_another_program_holds_is_refused(
     assert home.run_dirs() == []
 
 
-def test_a_results_file_that_is_no_database_is_set_aside_and_said_so(
+def test_a_results_file_that_is_no_database_is_renamed_and_reported(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home.database.write_bytes(b"not a database" * 1000)

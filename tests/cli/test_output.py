@@ -25,8 +25,8 @@ def test_devices_names_what_is_missing_and_why(
     known_host: None,  # noqa: ARG001
     command: Callable[..., Result],
 ) -> None:
-    found = answer(command("devices", "--json"))["devices"]
-    assert (found["cpu"]["count"], found["gpu"]["available"]) == (8, False)
+    devices = answer(command("devices", "--json"))["devices"]
+    assert (devices["cpu"]["count"], devices["gpu"]["available"]) == (8, False)
     assert "this host has no TPU." in command("devices").stdout
 
 
@@ -63,13 +63,13 @@ def hostile(new_run: Callable[..., RunDir]) -> RunDir:
 def test_names_do_nothing_to_the_terminal(
     command: Callable[..., Result], home: Home, hostile: RunDir
 ) -> None:
-    shown = (
+    output = (
         command("runs", home=home.path).stdout
         + command("show", hostile.run_id, home=home.path).stdout
     )
-    shown += command("sql", "SELECT name, note FROM runs", home=home.path).stdout
-    assert r"\x1b[2J\x07\u202eé\x9b1m" in shown
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown)
+    output += command("sql", "SELECT name, note FROM runs", home=home.path).stdout
+    assert r"\x1b[2J\x07\u202eé\x9b1m" in output
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", output)
     (run,) = answer(command("runs", "--json", home=home.path))
     assert run["name"] == "\x1b[2J\x07\u202eé\x9b1m"
     assert "\x9b" not in command("runs", "--json", home=home.path).stdout

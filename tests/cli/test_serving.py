@@ -72,9 +72,9 @@ def test_serve_says_who_else_will_see_the_pages(
 def test_serve_refuses_a_certificate_without_its_key(
     command: Callable[..., Result], tmp_path: Path
 ) -> None:
-    certificate, _ = certificates.made(tmp_path)
+    certificate, _ = certificates.make_certificate(tmp_path)
     (tmp_path / "other").mkdir()
-    _, other = certificates.made(tmp_path / "other")
+    _, other = certificates.make_certificate(tmp_path / "other")
     assert "needs its key" in refused(command("serve", "--tls-cert", str(certificate)))
     for key in (other, tmp_path / "none.pem", tmp_path):
         sentence = refused(command("serve", "--tls-cert", str(certificate), "--tls-key", str(key)))
@@ -82,9 +82,9 @@ def test_serve_refuses_a_certificate_without_its_key(
 
 
 def test_the_operator_password_is_printed_as_a_hash_only(command: Callable[..., Result]) -> None:
-    asked = command("operator-password", typed="correct horse battery\ncorrect horse battery\n")
-    assert asked.stdout.strip().startswith('[operators]\npassword = "$argon2id$')
-    assert "correct horse" not in asked.stdout + asked.stderr
+    reply = command("operator-password", typed="correct horse battery\ncorrect horse battery\n")
+    assert reply.stdout.strip().startswith('[operators]\npassword = "$argon2id$')
+    assert "correct horse" not in reply.stdout + reply.stderr
     short = command("operator-password", typed="short\nshort\n")
     # Without a terminal the end of each question is on stdout, which is nothing that a person or a
     # script would see.

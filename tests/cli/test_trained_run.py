@@ -49,7 +49,7 @@ def test_train_prints_a_json_line_per_state_and_epoch(trained: Path) -> None:
     }
 
 
-def test_a_state_that_came_and_went_between_two_looks_is_told(trained: Path) -> None:
+def test_a_state_that_came_and_went_between_two_rounds_is_reported(trained: Path) -> None:
     home = Home(trained)
     follower = Follower(home, home.run_dir("run-0001"))
     now = follower.now()
@@ -78,15 +78,18 @@ def test_runs_lists_it(command: Callable[..., Result], trained: Path) -> None:
     assert re.search(r"run-0001 +finished +mlp_gan +digits +1 × cpu +256 +2/2", table)
 
 
-def test_show_tells_everything_of_it(command: Callable[..., Result], trained: Path) -> None:
-    shown = answer(command("show", "run-0001", "--json", home=trained))
-    assert RunSpec.parse(shown["spec"]).epochs == 2
-    assert (shown["run"]["note"], shown["progress"]["step"]) == ("all 2 epochs done", 14)
-    assert {"build", "trace", "first_call", "probe"} <= set(shown["phases"])
-    assert [event["kind"] for event in shown["events"]][-1] == "finished"
-    assert {"steady_step", "step_p05", "step_p95", "step_max"} <= set(shown["phases"])
-    assert shown["memory"]["process_bytes"] > 100e6
-    assert sum(row["share"] for row in shown["profile"]) == pytest.approx(1.0)
+def test_show_prints_everything_of_it(command: Callable[..., Result], trained: Path) -> None:
+    description = answer(command("show", "run-0001", "--json", home=trained))
+    assert RunSpec.parse(description["spec"]).epochs == 2
+    assert (description["run"]["note"], description["progress"]["step"]) == (
+        "all 2 epochs done",
+        14,
+    )
+    assert {"build", "trace", "first_call", "probe"} <= set(description["phases"])
+    assert [event["kind"] for event in description["events"]][-1] == "finished"
+    assert {"steady_step", "step_p05", "step_p95", "step_max"} <= set(description["phases"])
+    assert description["memory"]["process_bytes"] > 100e6
+    assert sum(row["share"] for row in description["profile"]) == pytest.approx(1.0)
     text = command("show", "run-0001", home=trained).stdout
     assert "all 2 epochs done" in text
     assert "time of a step (2 profiled)" in text
@@ -97,7 +100,7 @@ def test_sql_answers_while_another_process_holds_the_file(
 ) -> None:
     lock = owner.acquire(Home(trained))
     try:
-        found = answer(
+        rows = answer(
             command(
                 "sql",
                 "SELECT metric, count(*) AS steps FROM scalars GROUP BY 1 ORDER BY 1",
@@ -107,16 +110,16 @@ def test_sql_answers_while_another_process_holds_the_file(
         )
     finally:
         lock.release()
-    assert {"metric": "d_fake", "steps": 14} in found
-    assert {"metric": "d_accuracy_fake", "steps": 2} in found  # one each epoch
+    assert {"metric": "d_fake", "steps": 14} in rows
+    assert {"metric": "d_accuracy_fake", "steps": 2} in rows  # one each epoch
 
 
 def test_sql_keeps_null_apart_from_numbers_that_are_not_finite(
     command: Callable[..., Result], trained: Path
 ) -> None:
     statement = "SELECT NULL AS nothing, 'nan'::DOUBLE AS nan, '-inf'::DOUBLE AS low, 1 AS one"
-    found = answer(command("sql", statement, "--json", home=trained))
-    assert found == [{"nothing": None, "nan": "NaN", "low": "-Infinity", "one": 1}]
+    rows = answer(command("sql", statement, "--json", home=trained))
+    assert rows == [{"nothing": None, "nan": "NaN", "low": "-Infinity", "one": 1}]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

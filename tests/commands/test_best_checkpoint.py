@@ -58,9 +58,11 @@ def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRu
     ], "all else is the newest one's"
     assert checkpoints.load(run.checkpoints, "newest").step == 30
     messages = [
-        one for one in journal.read_all(run.supervisor_journal) if isinstance(one, journal.Event)
+        record
+        for record in journal.read_all(run.supervisor_journal)
+        if isinstance(record, journal.Event)
     ]
-    assert [one.message for one in messages] == [
+    assert [record.message for record in messages] == [
         "The best checkpoint is now that of epoch 2, by FPD (35). Requested by: a test."
     ]
     # A resumed run chooses again, however bad its next epoch is.
@@ -110,9 +112,9 @@ def test_the_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: Ne
         "fewer than two epochs" in CliRunner().invoke(app, ["best", "showers-0001", *where]).output
     )
     measured(run, 1, 2)  # the fault is half as large after epoch 2
-    shown = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_fpd", *where])
-    assert shown.exit_code == 0, shown.output
-    assert "The best checkpoint of showers-0001 is now that of epoch 2." in shown.output
+    answer = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_fpd", *where])
+    assert answer.exit_code == 0, answer.output
+    assert "The best checkpoint of showers-0001 is now that of epoch 2." in answer.output
     assert checkpoints.load(run.checkpoints, "best").step == 20
     refused = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_ms_single", *where])
     assert refused.exit_code == 2

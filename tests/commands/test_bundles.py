@@ -319,16 +319,16 @@ def test_a_zip_that_lists_more_members_than_a_bundle_has_is_refused(
     other: Home, tmp_path: Path
 ) -> None:
     assert (
-        refused(crowded(tmp_path / "odd.zip", 100_010, told=1), other)
+        refused(crowded(tmp_path / "odd.zip", 100_010, stated=1), other)
         == f"{tmp_path / 'odd.zip'} contains more than 2 GB or 100,000 files: use a smaller bundle."
     )
 
 
 def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
-    with warnings.catch_warnings(), zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
         warnings.simplefilter("ignore")  # of names that come twice
         for name, content in members:
-            made.writestr(name, content)
+            bundle.writestr(name, content)
     return path
 
 
@@ -504,16 +504,16 @@ class Evil:
 
 
 ARRAYS = {name: _npy(getattr(FILM, name)) for name in ("steps", "truth", "predicted", "mask")}
-TOLD = ARRAYS["truth"].replace(b"(4, 12, 40, 3)", b"(9999999, 40, 3)")  # in the same room
+OVERSTATED = ARRAYS["truth"].replace(b"(4, 12, 40, 3)", b"(9999999, 40, 3)")  # in the same room
 
 
 def _film(**changes: np.ndarray | bytes | None) -> bytes:
     """A film's file with some arrays changed; None leaves one out."""
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as film:
         for name, array in {**ARRAYS, **changes}.items():
             if array is not None:
-                made.writestr(f"{name}.npy", array if isinstance(array, bytes) else _npy(array))
+                film.writestr(f"{name}.npy", array if isinstance(array, bytes) else _npy(array))
     return content.getvalue()
 
 
@@ -534,7 +534,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "fields": (lambda: _film(steps=np.zeros(4, [("a", "<i8")])), "its array steps has the type"),
     "more than it has": (
-        lambda: _film(truth=TOLD),
+        lambda: _film(truth=OVERSTATED),
         "the size of its array truth differs from its header",
     ),
     "no array": (lambda: _film(truth=b"what?"), "it is damaged"),
@@ -575,19 +575,19 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 def test_a_bundle_with_a_film_that_is_none_is_refused(
     iterated: RunDir, other: Home, tmp_path: Path, film: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made, sentence = HOSTILE[film]
+    content, sentence = HOSTILE[film]
     bundles.pack([iterated], tmp_path / "one.zip")
     with zipfile.ZipFile(tmp_path / "one.zip", "a") as bundle:
-        bundle.writestr("quick-0001/flow/gone.npz", made())
-    told = refused(tmp_path / "one.zip", other)
+        bundle.writestr("quick-0001/flow/gone.npz", content())
+    refusal = refused(tmp_path / "one.zip", other)
     assert re.search(
         rf"quick-0001/flow/gone\.npz in .+ is not a film \(({sentence}).*\): make the bundle again",
-        told,
+        refusal,
     )
     assert "unpickled" not in capsys.readouterr().out
 
 
-def test_a_film_is_refused_by_the_size_that_it_tells_before_it_is_unpacked(
+def test_a_film_is_refused_by_its_stated_size_before_it_is_unpacked(
     iterated: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gan_runtime.records.image_files.MAX_FILM_BYTES", 100_000)
@@ -669,7 +669,7 @@ def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_pa
 # ---- where it is written -------------------------------------------------------------------------
 
 
-def test_an_existing_file_is_replaced_only_when_told_so(ended: RunDir, tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_on_request_only(ended: RunDir, tmp_path: Path) -> None:
     target = tmp_path / "one.zip"
     target.write_text("my thesis")
     with pytest.raises(
@@ -782,16 +782,16 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
     assert (row["pinned"], row["hidden"], row["tags"]) == (False, False, ["mine"])
 
 
-@pytest.mark.parametrize("own", [0, 3])
+@pytest.mark.parametrize("count", [0, 3])
 def test_what_an_import_brings_does_not_push_the_numbers_of_our_own_runs(
-    ended: RunDir, home: Home, other: Home, tmp_path: Path, own: int
+    ended: RunDir, home: Home, other: Home, tmp_path: Path, count: int
 ) -> None:
     theirs = RunDir(ended.path.rename(home.runs / "theirs-0050"))
     bundles.pack([theirs], tmp_path / "one.zip")
     other.prepare()
-    assert [next_number(other.runs) for _ in range(own)] == list(range(1, own + 1))
+    assert [next_number(other.runs) for _ in range(count)] == list(range(1, count + 1))
     assert bundles.unpack(tmp_path / "one.zip", other) == ["theirs-0050"]
-    assert next_number(other.runs) == own + 1
+    assert next_number(other.runs) == count + 1
     other.last_number_file.write_text("49\n")
     assert next_number(other.runs) == 51, "50 is theirs"
 
@@ -799,15 +799,15 @@ def test_what_an_import_brings_does_not_push_the_numbers_of_our_own_runs(
 def test_a_run_with_the_highest_number_of_all_leaves_the_home_numbers_that_can_be_bundled(
     home: Home,
 ) -> None:
-    given = [next_number(home.runs)]
+    numbers = [next_number(home.runs)]
     for imported in ("q-99999999", "q-9999999", "q-0006", "q-999999", "q-1000002"):
         (home.runs / imported).mkdir()
-        given += [next_number(home.runs), next_number(home.runs)]
-    assert given == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
+        numbers += [next_number(home.runs), next_number(home.runs)]
+    assert numbers == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
     home.last_number_file.write_text(
         "100000001\n"
     )  # as earlier versions have written after such an import
     assert next_number(home.runs) == 1_000_000
     home.last_number_file.write_text("9" * 5_000)  # more digits than Python makes a number of
     assert next_number(home.runs) == 1_000_000
-    assert all(SUBMITTED_NAME.fullmatch(f"quick-{number:04d}") for number in given)
+    assert all(SUBMITTED_NAME.fullmatch(f"quick-{number:04d}") for number in numbers)

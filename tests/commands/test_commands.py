@@ -67,7 +67,7 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
 # ---- who asks, and in which order ----------------------------------------------------------------
 
 
-def test_a_run_tells_who_asked_for_what(home: Home, host: Host) -> None:
+def test_a_run_records_who_asked_for_what(home: Home, host: Host) -> None:
     run = ask(home, host, actor=operator("anna")).submit(RunSpec())
     ask_of(run, actor=operator("ben")).rename(run.run_id, "mine")
     ask_of(run, actor=operator("carl")).stop(run.run_id)
@@ -119,7 +119,7 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
     assert imported.supervisor_journal.read_bytes() == before
 
 
-def test_a_run_that_measured_nothing_may_begin_anew(new_run: NewRun) -> None:
+def test_a_run_that_measured_nothing_may_begin_from_scratch(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
@@ -128,7 +128,7 @@ def test_a_run_that_measured_nothing_may_begin_anew(new_run: NewRun) -> None:
     assert latest_status(run).attempt == 2
 
 
-def test_a_run_killed_before_its_first_checkpoint_begins_anew(
+def test_a_run_killed_before_its_first_checkpoint_begins_from_scratch(
     imported: RunDir, new_run: NewRun
 ) -> None:
     """It was killed in its first epoch, or after it while the checkpoint was being written.
@@ -159,7 +159,7 @@ def test_a_run_with_a_checkpoint_goes_on(imported: RunDir) -> None:
     assert latest_status(imported).status == "queued"
 
 
-def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
+def test_a_full_disk_is_reported_before_a_run_goes_on_or_begins(
     home: Home, host: Host, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
@@ -185,8 +185,10 @@ def test_a_full_disk_is_told_before_a_run_goes_on_or_begins(
 
 
 def test_numbers_go_on_over_all_presets(home: Home, host: Host) -> None:
-    made = [ask(home, host).submit(RunSpec(), preset).run_id for preset in ("quick", "", "quick")]
-    assert made == ["quick-0001", "run-0002", "quick-0003"]
+    run_ids = [
+        ask(home, host).submit(RunSpec(), preset).run_id for preset in ("quick", "", "quick")
+    ]
+    assert run_ids == ["quick-0001", "run-0002", "quick-0003"]
 
 
 def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host) -> None:
@@ -254,8 +256,8 @@ def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
 
 def test_runs_submitted_at_the_same_time_get_numbers_of_their_own(home: Home, host: Host) -> None:
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: ask(home, host).submit(RunSpec()).run_id, range(16)))
-    assert sorted(made) == [f"run-{number:04d}" for number in range(1, 17)]
+        run_ids = list(pool.map(lambda _: ask(home, host).submit(RunSpec()).run_id, range(16)))
+    assert sorted(run_ids) == [f"run-{number:04d}" for number in range(1, 17)]
 
 
 # ---- two people at once --------------------------------------------------------------------------
@@ -300,8 +302,8 @@ def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(
     real = pkgutil.resolve_name(module)
     original = getattr(real, function)
 
-    def with_a_deletion(*given: object) -> object:
-        answer = original(*given)
+    def with_a_deletion(*arguments: object) -> object:
+        answer = original(*arguments)
         run.path.rename(run.path.with_name(".deleted"))
         return answer
 

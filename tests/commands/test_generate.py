@@ -50,10 +50,10 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
     assert core_jobs.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
     assert core_jobs.classes_of(home, "run-0001") == tuple("0123456789")
     job = ask(home).request_job("generate", ImageRequest("run-0001", 256, 2**32 - 1, "7", "best"))
-    asked = job.request()
-    assert asked is not None
-    assert (job.job_id, asked.asker) == ("generate-0001", "a test")
-    assert asked.options == {
+    request = job.request()
+    assert request is not None
+    assert (job.job_id, request.asker) == ("generate-0001", "a test")
+    assert request.options == {
         "run_id": "run-0001",
         "count": 256,
         "seed": 2**32 - 1,
@@ -63,7 +63,7 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "kind", "sentence"),
+    ("image_request", "kind", "sentence"),
     [
         (
             ImageRequest("run-0001", 0),
@@ -105,7 +105,11 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
     ],
 )
 def test_what_cannot_be_made_is_refused_and_leaves_nothing(
-    home: Home, new_run: NewRun, wanted: ImageRequest, kind: type[GanRuntimeError], sentence: str
+    home: Home,
+    new_run: NewRun,
+    image_request: ImageRequest,
+    kind: type[GanRuntimeError],
+    sentence: str,
 ) -> None:
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7)
     checkpoints.save(
@@ -116,12 +120,12 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(
     of_tomorrow.spec_path.write_text(json.dumps({"workload": "of-tomorrow"}), encoding="utf-8")
     with_checkpoint(new_run("run-0005", **CONDITIONAL, dataset="gone"), 7)
     with pytest.raises(kind) as refusal:
-        ask(home).request_job("generate", wanted)
+        ask(home).request_job("generate", image_request)
     assert sentence in str(refusal.value)
     assert job_queue.job_dirs(home) == []
 
 
-def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_others(
+def test_a_data_set_that_was_prepared_again_is_refused_as_its_classes_may_be_others(
     home: Home, new_run: NewRun
 ) -> None:
     source = home.path / "photos.zip"
@@ -140,7 +144,7 @@ def test_a_data_set_that_was_prepared_anew_is_refused_as_its_classes_may_be_othe
     assert job_queue.job_dirs(home) == []
 
 
-def test_networks_of_another_form_are_told_by_what_differs(
+def test_networks_of_another_form_are_refused_with_what_differs(
     home: Home, new_run: NewRun, wait_until: Callable[..., Any]
 ) -> None:
     """As those of an older version, or of a data set that was prepared again with other classes."""

@@ -65,7 +65,7 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
         plan.steps_per_epoch(point), steps_per_call=10, overhead_s=0.0
     ) == pytest.approx(0.039), "not 0.156"
     rows = tpu_frames.device_rows(
-        plan, [examples.estimate(one, exchanges=0.0) for one in plan.points], overhead_s=0.0
+        plan, [examples.estimate(case, exchanges=0.0) for case in plan.points], overhead_s=0.0
     )
     computing = rows[(rows["devices"] == 8) & (rows["part"] == "computing")]["seconds"]
     assert computing.item() == pytest.approx(0.234)

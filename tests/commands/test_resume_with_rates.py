@@ -1,4 +1,4 @@
-"""Resuming with other rates: what may change, where it is told, and that a refusal leaves
+"""Resuming with other rates: what may change, where it is reported, and that a refusal leaves
 everything as it was.
 """
 

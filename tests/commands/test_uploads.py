@@ -149,7 +149,7 @@ def test_more_than_the_limit_is_refused_while_it_comes(
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 
 
-def test_a_full_disk_is_told(
+def test_a_full_disk_is_reported(
     home: Home, ask: Callable[..., tuple[int, str]], files_end_at: Callable[[int], Any]
 ) -> None:
     with files_end_at(5_000):
@@ -215,7 +215,7 @@ def test_a_zip_is_known_by_its_contents(home: Home) -> None:
         uploads.as_source(home, [named, dropped(home, "b", "b.png")])
 
 
-def test_a_zip_among_pictures_and_a_file_that_is_gone_are_told(home: Home) -> None:
+def test_a_zip_among_pictures_and_a_file_that_is_gone_are_reported(home: Home) -> None:
     with pytest.raises(DatasetError, match=r"upload either one \.zip or several images"):
         uploads.as_source(home, [dropped(home, "a", "a.zip"), dropped(home, "b", "b.png")])
     with pytest.raises(DatasetError, match=r"the upload gone\.zip has expired: upload it again\."):

@@ -18,10 +18,10 @@ def encoded(
     color: Color = RED, size: tuple[int, int] = (40, 40), form: str = "PNG", **options: object
 ) -> bytes:
     """A picture of one color."""
-    kept = io.BytesIO()
+    buffer = io.BytesIO()
     mode = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[len(color)]
-    Image.new(mode, size, color if len(color) > 1 else color[0]).save(kept, form, **options)
-    return kept.getvalue()
+    Image.new(mode, size, color if len(color) > 1 else color[0]).save(buffer, form, **options)
+    return buffer.getvalue()
 
 
 Pack = Callable[..., Path]
@@ -63,7 +63,7 @@ def spread(tmp_path: Path) -> Pack:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """GAN_DATA_DIR: an empty folder, with no Keras cache beside it."""
+    """GAN_DATA_DIR: an empty folder, with no Keras cache next to it."""
     path = tmp_path / "data"
     path.mkdir()
     monkeypatch.setenv("GAN_DATA_DIR", str(path))

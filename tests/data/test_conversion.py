@@ -27,26 +27,28 @@ def refused(content: bytes, target: Target = SQUARE) -> tuple[str, str]:
     return error.value.kind, str(error.value)
 
 
-def halves(left: tuple[int, int, int], right: tuple[int, int, int], **options: object) -> bytes:
+def halves(
+    left_color: tuple[int, int, int], right_color: tuple[int, int, int], **options: object
+) -> bytes:
     """80 × 40: two colors side by side."""
-    picture = Image.new("RGB", (80, 40), left)
-    picture.paste(right, (40, 0, 80, 40))
-    kept = io.BytesIO()
-    picture.save(kept, "PNG", **options)
-    return kept.getvalue()
+    picture = Image.new("RGB", (80, 40), left_color)
+    picture.paste(right_color, (40, 0, 80, 40))
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", **options)
+    return buffer.getvalue()
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
 def test_png_jpeg_and_webp_become_bytes_of_the_asked_size(form: str) -> None:
-    made = row(encoded((200, 100, 50), (61, 47), form))
-    assert (made.shape, made.dtype) == ((32, 32, 3), np.uint8)
-    assert abs(made.astype(int) - (200, 100, 50)).max() <= 4
+    pixels = row(encoded((200, 100, 50), (61, 47), form))
+    assert (pixels.shape, pixels.dtype) == ((32, 32, 3), np.uint8)
+    assert abs(pixels.astype(int) - (200, 100, 50)).max() <= 4
 
 
 def test_grey_is_the_luminance() -> None:
-    made = row(encoded((200, 100, 50)), Target(28, 1, 0, True))
-    assert made.shape == (28, 28, 1)
-    assert set(made.ravel()) == {round(0.299 * 200 + 0.587 * 100 + 0.114 * 50)}
+    pixels = row(encoded((200, 100, 50)), Target(28, 1, 0, True))
+    assert pixels.shape == (28, 28, 1)
+    assert set(pixels.ravel()) == {round(0.299 * 200 + 0.587 * 100 + 0.114 * 50)}
 
 
 def test_grey_images_become_rgb_where_rgb_is_asked_for() -> None:
@@ -56,79 +58,79 @@ def test_grey_images_become_rgb_where_rgb_is_asked_for() -> None:
 def test_the_middle_square_is_cut_out() -> None:
     picture = Image.new("RGB", (120, 40), RED)
     picture.paste(GREEN, (40, 0, 80, 40))
-    kept = io.BytesIO()
-    picture.save(kept, "PNG")
-    made = row(kept.getvalue())
-    assert (made[:, 4:28] == GREEN).all()
-    assert (made[:, 1:31, 1] > 200).all()
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    pixels = row(buffer.getvalue())
+    assert (pixels[:, 4:28] == GREEN).all()
+    assert (pixels[:, 1:31, 1] > 200).all()
 
 
 def test_a_fitted_image_is_whole_between_two_bars_of_the_ground() -> None:
-    made = row(halves(RED, GREEN), WHOLE)
-    assert (made[:8] == 255).all()
-    assert (made[24:] == 255).all()
-    assert (made[11:21, 3:11] == RED).all()
-    assert (made[11:21, 21:29] == GREEN).all()
+    pixels = row(halves(RED, GREEN), WHOLE)
+    assert (pixels[:8] == 255).all()
+    assert (pixels[24:] == 255).all()
+    assert (pixels[11:21, 3:11] == RED).all()
+    assert (pixels[11:21, 21:29] == GREEN).all()
 
 
 def test_an_image_is_turned_as_its_exif_says() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was held upright: turn it a quarter clockwise
-    made = row(halves(RED, GREEN, exif=exif), Target(32, 3, 0, False))
-    assert (made[3:11, 11:21] == RED).all()
-    assert (made[21:29, 11:21] == GREEN).all()
+    pixels = row(halves(RED, GREEN, exif=exif), Target(32, 3, 0, False))
+    assert (pixels[3:11, 11:21] == RED).all()
+    assert (pixels[21:29, 11:21] == GREEN).all()
 
 
 @pytest.mark.parametrize(
-    ("ground", "shown"), [(0, (0, 0, 0)), (255, (255, 255, 255)), (128, (128, 128, 128))]
+    ("ground", "color"), [(0, (0, 0, 0)), (255, (255, 255, 255)), (128, (128, 128, 128))]
 )
 def test_the_ground_shows_through_what_is_transparent(
-    ground: int, shown: tuple[int, int, int]
+    ground: int, color: tuple[int, int, int]
 ) -> None:
     target = Target(32, 3, ground, True)
-    assert (row(encoded((*BLUE, 0)), target) == shown).all()
+    assert (row(encoded((*BLUE, 0)), target) == color).all()
     assert (row(encoded((*BLUE, 255)), target) == BLUE).all()
 
 
 def test_a_palette_with_a_transparent_color_lies_on_the_ground() -> None:
     picture = Image.new("P", (40, 40), 3)
     picture.putpalette([0, 0, 0] * 3 + list(BLUE))
-    kept = io.BytesIO()
-    picture.save(kept, "PNG", transparency=3)
-    assert (row(kept.getvalue(), Target(32, 3, 255, True)) == 255).all()
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", transparency=3)
+    assert (row(buffer.getvalue(), Target(32, 3, 255, True)) == 255).all()
 
 
 def test_sixteen_bits_of_grey_keep_their_shades() -> None:
-    kept = io.BytesIO()
-    Image.fromarray(np.full((40, 40), 128 * 257, np.uint16)).save(kept, "PNG")
-    assert set(row(kept.getvalue()).ravel()) == {128}
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((40, 40), 128 * 257, np.uint16)).save(buffer, "PNG")
+    assert set(row(buffer.getvalue()).ravel()) == {128}
 
 
 def test_print_colors_become_rgb() -> None:
-    kept = io.BytesIO()
-    Image.new("CMYK", (40, 40), (0, 255, 255, 0)).save(kept, "JPEG")
-    made = row(kept.getvalue()).astype(int)
-    assert made[..., 0].min() > 200
-    assert made[..., 1:].max() < 60
+    buffer = io.BytesIO()
+    Image.new("CMYK", (40, 40), (0, 255, 255, 0)).save(buffer, "JPEG")
+    pixels = row(buffer.getvalue()).astype(int)
+    assert pixels[..., 0].min() > 200
+    assert pixels[..., 1:].max() < 60
 
 
 @pytest.mark.parametrize("form", ["PNG", "WEBP"])
 def test_of_an_animation_the_first_image_is_taken(form: str) -> None:
-    kept = io.BytesIO()
+    buffer = io.BytesIO()
     first, second = (Image.new("RGB", (40, 40), color) for color in (RED, BLUE))
-    first.save(kept, form, save_all=True, append_images=[second])
-    made = row(kept.getvalue()).astype(int)
-    assert abs(made - RED).max() <= 4
+    first.save(buffer, form, save_all=True, append_images=[second])
+    pixels = row(buffer.getvalue()).astype(int)
+    assert abs(pixels - RED).max() <= 4
 
 
 def test_a_large_jpeg_keeps_its_place_though_it_is_decoded_small() -> None:
     picture = Image.new("RGB", (640, 640), RED)
     picture.paste(BLUE, (320, 0, 640, 640))
-    kept = io.BytesIO()
-    picture.save(kept, "JPEG", quality=95)
-    made = row(kept.getvalue()).astype(int)
-    assert abs(made[:, :15] - RED).max() < 12
-    assert abs(made[:, 17:] - BLUE).max() < 12
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=95)
+    pixels = row(buffer.getvalue()).astype(int)
+    assert abs(pixels[:, :15] - RED).max() < 12
+    assert abs(pixels[:, 17:] - BLUE).max() < 12
 
 
 def test_an_image_smaller_than_asked_for_is_not_enlarged() -> None:

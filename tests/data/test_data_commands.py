@@ -40,15 +40,15 @@ def prepare(run: Run, pack: Pack) -> Run:
 
 
 def test_images_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, home: Home) -> None:
-    made = prepare()
-    assert (made.exit_code, made.stderr) == (0, "")
+    answer = prepare()
+    assert (answer.exit_code, answer.stderr) == (0, "")
     [job] = job_queue.snapshots(home)
     assert (job.request.kind, job.request.asker, job.state) == (
         "prepare_data",
         "command line",
         "finished",
     )
-    assert made.stdout.splitlines() == [
+    assert answer.stdout.splitlines() == [
         (
             "data set photos is ready: 5 training rows, 0 held out. Train on it with `train"
             " --set dataset=photos`."
@@ -62,36 +62,40 @@ def test_images_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, ho
         "dogs/torn.png  it is damaged",
         f"See the first rows in {prepared.first_rows_image(home, 'photos')}.",
     ]
-    shown = run("show", "photos").stdout
+    text = run("show", "photos").stdout
     for part in (
         "32 × 32 × 3 images, labels",
         "photos.zip, content ",
         "cats   3",
         "dogs/torn.png  it is damaged",
     ):
-        assert part in shown
+        assert part in text
     assert re.search("photos +5 +32 × 32 × 3 images, labels +2 ", run("list").stdout)
     assert run("remove", "photos").stdout == "data set photos is deleted.\n"
     assert not prepared.names(home)
 
 
 def test_the_same_answers_in_json(run: Run, prepare: Run) -> None:
-    made = json.loads(prepare("--json").stdout)
-    assert (made["data_set"], made["rows"], made["counts"]) == ("photos", 5, {"cats": 3, "dogs": 2})
-    shown = json.loads(run("show", "photos", "--json").stdout)
-    assert (shown["classes"], shown["source"], shown["options"]["pixels"]) == (
+    answer = json.loads(prepare("--json").stdout)
+    assert (answer["data_set"], answer["rows"], answer["counts"]) == (
+        "photos",
+        5,
+        {"cats": 3, "dogs": 2},
+    )
+    description = json.loads(run("show", "photos", "--json").stdout)
+    assert (description["classes"], description["source"], description["options"]["pixels"]) == (
         ["cats", "dogs"],
         "photos.zip",
         "32",
     )
-    assert [one["data_set"] for one in json.loads(run("list", "--json").stdout)][-1] == "photos"
+    assert [row["data_set"] for row in json.loads(run("list", "--json").stdout)][-1] == "photos"
     assert json.loads(run("remove", "photos", "--json").stdout) == {"removed": "photos"}
 
 
 def test_a_preview_says_what_would_be_made_and_stores_nothing(prepare: Run, home: Home) -> None:
-    seen = prepare("--preview")
-    assert "training rows  5" in seen.stdout
-    assert "dogs/torn.png  it is damaged" in seen.stdout
+    preview = prepare("--preview")
+    assert "training rows  5" in preview.stdout
+    assert "dogs/torn.png  it is damaged" in preview.stdout
     assert json.loads(prepare("--preview", "--json").stdout)["skipped"]["counts"] == {"damaged": 1}
     assert not home.data.exists()
 

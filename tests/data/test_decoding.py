@@ -22,7 +22,7 @@ SQUARE = Target(pixels=32, channels=3, ground=0, cropped=True)
 IGNORED = "unreadable metadata ignored"
 
 
-def made(content: bytes, target: Target = SQUARE) -> ConvertedImage:
+def convert_bytes(content: bytes, target: Target = SQUARE) -> ConvertedImage:
     return convert(io.BytesIO(content), target)
 
 
@@ -31,9 +31,9 @@ def quarters(form: str = "PNG", **options: object) -> bytes:
     picture = Image.new("RGB", (32, 32), RED)
     for color, place in ((GREEN, (16, 0)), (BLUE, (0, 16)), ((255, 255, 255), (16, 16))):
         picture.paste(color, (*place, place[0] + 16, place[1] + 16))
-    kept = io.BytesIO()
-    picture.save(kept, form, **options)
-    return kept.getvalue()
+    buffer = io.BytesIO()
+    picture.save(buffer, form, **options)
+    return buffer.getvalue()
 
 
 def segment(marker: int, data: bytes) -> bytes:
@@ -73,15 +73,15 @@ JPEG = quarters("JPEG", quality=95)
     ids=["byte", "text", "undefined", "ninety-nine", "not a number", "cut short", "leads nowhere"],
 )
 def test_an_odd_orientation_turns_nothing(odd: bytes) -> None:
-    row = made(JPEG[:2] + odd + JPEG[2:])
-    assert (row.pixels == made(JPEG).pixels).all()
+    row = convert_bytes(JPEG[:2] + odd + JPEG[2:])
+    assert (row.pixels == convert_bytes(JPEG).pixels).all()
     assert row.changes == ()
 
 
 def test_an_image_is_turned_and_the_summary_counts_it() -> None:
-    row = made(JPEG[:2] + exif(3, 1, b"\0\6") + JPEG[2:])
+    row = convert_bytes(JPEG[:2] + exif(3, 1, b"\0\6") + JPEG[2:])
     assert row.changes == ("turned by EXIF",)
-    assert (row.pixels == np.rot90(made(JPEG).pixels, -1)).all()
+    assert (row.pixels == np.rot90(convert_bytes(JPEG).pixels, -1)).all()
 
 
 LARGE = zlib.compress(bytes(2_500_000))
@@ -111,17 +111,17 @@ LARGE = zlib.compress(bytes(2_500_000))
 def test_a_png_is_used_whatever_is_written_about_it(
     kind: bytes, data: bytes, places: dict[str, int]
 ) -> None:
-    row = made(with_chunk(quarters(), kind, data, **places))
-    assert (row.pixels == made(quarters()).pixels).all()
+    row = convert_bytes(with_chunk(quarters(), kind, data, **places))
+    assert (row.pixels == convert_bytes(quarters()).pixels).all()
     assert row.changes == (IGNORED,)
 
 
 def test_transparency_is_no_metadata() -> None:
     picture = Image.new("P", (40, 40), 1)
     picture.putpalette([*RED, *BLUE])
-    kept = io.BytesIO()
-    picture.save(kept, "PNG", transparency=1)
-    row = made(with_chunk(kept.getvalue(), b"tEXt", b"comment\0fine", crc=1))
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", transparency=1)
+    row = convert_bytes(with_chunk(buffer.getvalue(), b"tEXt", b"comment\0fine", crc=1))
     assert set(row.pixels.ravel()) == {0}
     assert IGNORED in row.changes
 
@@ -129,17 +129,17 @@ def test_transparency_is_no_metadata() -> None:
 @pytest.mark.parametrize("data", [(0xE0, b"JFIF"), (0xE2, b"ICC_PROFILE\0\1"), (0xEE, b"Adobe")])
 def test_a_jpeg_is_used_whatever_is_written_about_it(data: tuple[int, bytes]) -> None:
     """And still turned: what can be read counts."""
-    row = made(JPEG[:2] + exif(3, 1, b"\0\3") + segment(*data) + JPEG[2:])
-    assert (row.pixels == made(JPEG).pixels[::-1, ::-1]).all()
+    row = convert_bytes(JPEG[:2] + exif(3, 1, b"\0\3") + segment(*data) + JPEG[2:])
+    assert (row.pixels == convert_bytes(JPEG).pixels[::-1, ::-1]).all()
     assert row.changes == (IGNORED, "turned by EXIF")
 
 
 def test_pixels_that_are_cut_short_are_damaged_whatever_is_written_about_them() -> None:
     noise = Image.fromarray(np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8))
-    kept = io.BytesIO()
-    noise.save(kept, "PNG")
+    buffer = io.BytesIO()
+    noise.save(buffer, "PNG")
     with pytest.raises(NotUsableError, match="it is damaged"):
-        made(with_chunk(kept.getvalue(), b"zTXt", b"workflow\0\0" + LARGE)[:-4_000])
+        convert_bytes(with_chunk(buffer.getvalue(), b"zTXt", b"workflow\0\0" + LARGE)[:-4_000])
 
 
 ADOBE = icc_profiles.of_primaries(icc_profiles.ADOBE_RGB, 2.19921875)
@@ -153,7 +153,7 @@ def test_colors_become_srgb_by_their_profile(
     form: str, primaries: np.ndarray, gamma: float
 ) -> None:
     profile = icc_profiles.of_primaries(primaries, gamma)
-    row = made(encoded((180, 120, 60), form=form, quality=100, icc_profile=profile))
+    row = convert_bytes(encoded((180, 120, 60), form=form, quality=100, icc_profile=profile))
     assert "color profile to sRGB" in row.changes
     expected = icc_profiles.in_srgb((180, 120, 60), primaries, gamma)
     assert abs(row.pixels - expected).max() <= (1.0 if form == "PNG" else 5.0)
@@ -162,25 +162,27 @@ def test_colors_become_srgb_by_their_profile(
 
 def test_grey_images_have_profiles_too() -> None:
     profile = icc_profiles.of_grey(1.0)  # light, not levels
-    row = made(encoded((55,), icc_profile=profile), Target(32, 1, 0, True))
+    row = convert_bytes(encoded((55,), icc_profile=profile), Target(32, 1, 0, True))
     assert set(row.pixels.ravel()) == {128}  # 55 of 255 is 0.216 of the light, the middle of sRGB
 
 
 def test_transparency_keeps_its_place_when_colors_change() -> None:
     picture = Image.new("RGBA", (40, 40), (180, 120, 60, 255))
     picture.paste((0, 0, 0, 0), (0, 0, 40, 20))
-    kept = io.BytesIO()
-    picture.save(kept, "PNG", icc_profile=ADOBE)
-    row = made(kept.getvalue(), Target(32, 3, 128, True))
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", icc_profile=ADOBE)
+    row = convert_bytes(buffer.getvalue(), Target(32, 3, 128, True))
     assert set(row.pixels[:14].ravel()) == {128}
-    assert (row.pixels[20:] == made(encoded((180, 120, 60), icc_profile=ADOBE)).pixels[20:]).all()
+    assert (
+        row.pixels[20:] == convert_bytes(encoded((180, 120, 60), icc_profile=ADOBE)).pixels[20:]
+    ).all()
     assert row.changes == ("color profile to sRGB", "transparency laid on the ground", "resized")
 
 
 def test_what_is_in_srgb_stays_as_it_is() -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    row = made(quarters(icc_profile=profile))
-    assert (row.pixels == made(quarters()).pixels).all()
+    row = convert_bytes(quarters(icc_profile=profile))
+    assert (row.pixels == convert_bytes(quarters()).pixels).all()
     assert row.changes == ()
 
 
@@ -188,8 +190,8 @@ def test_what_is_in_srgb_stays_as_it_is() -> None:
     "profile", [b"profile", ADOBE[:200], icc_profiles.of_grey(2.0)], ids=["text", "torn", "grey"]
 )
 def test_a_profile_that_does_not_fit_is_ignored_and_counted(profile: bytes) -> None:
-    row = made(quarters(icc_profile=profile))
-    assert (row.pixels == made(quarters()).pixels).all()
+    row = convert_bytes(quarters(icc_profile=profile))
+    assert (row.pixels == convert_bytes(quarters()).pixels).all()
     assert row.changes == ("unusable color profile ignored",)
 
 
@@ -197,9 +199,9 @@ def deep(level: int, first: int | None = None) -> bytes:
     """40 × 40 in 16 bits of grey; its first row may be brighter."""
     levels = np.full((40, 40), level, np.uint16)
     levels[0] = level if first is None else first
-    kept = io.BytesIO()
-    Image.fromarray(levels).save(kept, "PNG")
-    return kept.getvalue()
+    buffer = io.BytesIO()
+    Image.fromarray(levels).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def deep_colors(level: int) -> bytes:
@@ -221,10 +223,10 @@ def surveyed(spread: Pack) -> Callable[..., Survey]:
     """Looks through files as grey pictures of 28 × 28."""
 
     def look(files: dict[str, bytes], color: str = "grey") -> Survey:
-        asked = PreparationRequest(
+        request = PreparationRequest(
             "pictures", "deep", spread(files), {"pixels": "28", "color": color}
         )
-        return preparations.survey(asked, lambda *_: None)
+        return preparations.survey(request, lambda *_: None)
 
     return look
 
@@ -236,17 +238,17 @@ def surveyed(spread: Pack) -> Callable[..., Survey]:
 def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_images(
     surveyed: Callable[..., Survey], brightest: int, bits: int, white: int
 ) -> None:
-    seen = surveyed(
+    survey = surveyed(
         {
             "bright.png": deep(brightest),
             "dark.png": deep(brightest // 4),
             "plain.png": encoded((7,)),
         }
     )
-    levels = {int(row.max()) for row in seen.grid}
+    levels = {int(row.max()) for row in survey.grid}
     assert levels == {7, round(255 * brightest / white), round(255 * (brightest // 4) / white)}
-    assert seen.summary.converted[f"{bits} bits in 16 to 8"] == 2
-    assert seen.summary.warnings == (
+    assert survey.summary.converted[f"{bits} bits in 16 to 8"] == 2
+    assert survey.summary.warnings == (
         (
             f"No value of the 16-bit images is above {brightest:,}. They are read as {bits} bits,"
             f" with white at {white:,}."
@@ -255,10 +257,10 @@ def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_images(
 
 
 def test_a_dark_image_among_bright_ones_stays_dark(surveyed: Callable[..., Survey]) -> None:
-    seen = surveyed({"dark.png": deep(2_570), "light.png": deep(0, first=65_535)})
-    assert sorted(int(row[20, 20, 0]) for row in seen.grid) == [0, 10]
-    assert seen.summary.converted["16 bits to 8"] == 2
-    assert seen.summary.warnings == ()
+    survey = surveyed({"dark.png": deep(2_570), "light.png": deep(0, first=65_535)})
+    assert sorted(int(row[20, 20, 0]) for row in survey.grid) == [0, 10]
+    assert survey.summary.converted["16 bits to 8"] == 2
+    assert survey.summary.warnings == ()
 
 
 def test_colors_of_sixteen_bits_are_read_and_of_fewer_bits_refused(
@@ -266,6 +268,6 @@ def test_colors_of_sixteen_bits_are_read_and_of_fewer_bits_refused(
 ) -> None:
     """Of 12 bits in 16, only four would be left."""
     assert set(surveyed({"a.png": deep_colors(51_400)}, "rgb").grid.ravel()) == {200}
-    seen = surveyed({"a.png": deep_colors(4_000), "b.png": encoded(RED)}, "rgb")
-    [skip] = seen.summary.skipped.first
+    survey = surveyed({"a.png": deep_colors(4_000), "b.png": encoded(RED)}, "rgb")
+    [skip] = survey.summary.skipped.first
     assert skip.reason.startswith("it has 12 bits in 16-bit colors, and only the upper 8 are read")

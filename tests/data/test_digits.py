@@ -32,11 +32,11 @@ def test_digits_are_those_of_scikit_learn_enlarged() -> None:
     made_small = (
         inner.reshape(-1, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(-1, 64)
     )  # 24 pixels a side: three for each of the eight
-    alike = [
-        np.corrcoef(one, other)[0, 1]
-        for one, other in zip(made_small, sklearn.datasets.load_digits().data, strict=True)
+    correlations = [
+        np.corrcoef(row, other)[0, 1]
+        for row, other in zip(made_small, sklearn.datasets.load_digits().data, strict=True)
     ]
-    assert min(alike) > 0.97
+    assert min(correlations) > 0.97
 
 
 def test_digits_keep_a_black_margin_as_mnist_has() -> None:
@@ -49,8 +49,8 @@ def test_digits_keep_a_black_margin_as_mnist_has() -> None:
 
 
 def test_digits_are_at_hand_without_reading_anything() -> None:
-    known = loading.availability("digits")
-    assert (known.ready, known.images) == (True, catalog.DATASETS["digits"].rows)
+    availability = loading.availability("digits")
+    assert (availability.ready, availability.images) == (True, catalog.DATASETS["digits"].rows)
 
 
 def test_digits_know_which_digit_each_image_is() -> None:

@@ -12,7 +12,7 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.folder_layout import ImagePlace, Split, places, split_of
 
 
-def found(names: list[str], held_out_folders: str = "auto") -> list[tuple[str, bool, str, str]]:
+def layout_of(names: list[str], held_out_folders: str = "auto") -> list[tuple[str, bool, str, str]]:
     """Split, held out, folder and rest of each name."""
     return [
         (place.split, place.held_out, place.folder, place.rest)
@@ -123,7 +123,7 @@ def test_other_names_are_not(folder: str) -> None:
 def test_folders_of_splits_are_taken_out_before_the_classes(
     names: list[str], expected: list[tuple[str, bool, str, str]]
 ) -> None:
-    assert found(names) == expected
+    assert layout_of(names) == expected
 
 
 def test_class_folders_named_like_a_split_among_others_have_to_be_decided() -> None:
@@ -134,16 +134,16 @@ def test_class_folders_named_like_a_split_among_others_have_to_be_decided() -> N
         " held_out_folders=none for a class, or name the folders to hold out, such as"
         " held_out_folders=test."
     )
-    assert found(names, "none") == [("", False, "bus", "1.png"), ("", False, "Train", "2.png")]
-    assert found(names, " None") == found(names, "none")
+    assert layout_of(names, "none") == [("", False, "bus", "1.png"), ("", False, "Train", "2.png")]
+    assert layout_of(names, " None") == layout_of(names, "none")
     assert sentence(names, "") == sentence(names, "AUTO") == sentence(names)
     station = ["train_station/1.png", "airport/2.png"]
-    assert [folder for _, _, folder, _ in found(station)] == ["train_station", "airport"]
+    assert [folder for _, _, folder, _ in layout_of(station)] == ["train_station", "airport"]
 
 
 def test_named_folders_are_held_out() -> None:
     names = ["a/1.png", "b/2.png", "Trial/3.png"]
-    assert found(names, " trial") == [
+    assert layout_of(names, " trial") == [
         ("", False, "a", "1.png"),
         ("", False, "b", "2.png"),
         ("Trial", True, "", "3.png"),
@@ -162,7 +162,9 @@ def test_of_folds_one_has_to_be_named() -> None:
         == "the images are in folds ('fold1', 'fold2'), and none is named as held out: use"
         " held_out_folders=fold2 or another one."
     )
-    assert [(split, held_out, folder) for split, held_out, folder, _ in found(names, "fold1")] == [
+    assert [
+        (split, held_out, folder) for split, held_out, folder, _ in layout_of(names, "fold1")
+    ] == [
         ("fold1", True, "ant"),
         ("fold1", True, "bee"),
         ("fold 2", False, "ant"),
@@ -189,9 +191,9 @@ def test_an_image_next_to_the_folders_of_splits_is_skipped() -> None:
 def test_names_that_look_alike_in_unicode_are_one() -> None:
     composed, apart = (unicodedata.normalize(form, "čaj/é.png") for form in ("NFC", "NFD"))
     assert composed != apart
-    one, other, tea = places([composed, apart, "x/1.png"], "auto").of.values()
+    first, other, tea = places([composed, apart, "x/1.png"], "auto").of.values()
     assert (
-        one
+        first
         == other
         == ImagePlace(
             "", False, unicodedata.normalize("NFC", "čaj"), unicodedata.normalize("NFC", "é.png")

@@ -106,8 +106,8 @@ def test_a_file_that_a_writer_did_not_close_names_the_tool_that_helps(tmp_path: 
     with h5py.File(path, "w", libver="latest") as file:
         file["energy"] = np.ones(3)
         file.flush()
-        left = path.read_bytes()  # with the mark of an open file
-    path.write_bytes(left)
+        content = path.read_bytes()  # with the mark of an open file
+    path.write_bytes(content)
     assert "is marked as open for writing" in refusal(path)
     assert "h5clear -s" in refusal(path)
 

@@ -27,9 +27,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def sentence(given: str) -> str:
+def sentence(name: str) -> str:
     with pytest.raises(DatasetError) as refused:
-        uploads.path_of(given)
+        uploads.path_of(name)
     return str(refused.value)
 
 
@@ -51,20 +51,20 @@ def test_what_is_offered_can_be_chosen(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["..", "../secret.zip", "out/secret.zip", "/etc/passwd", "photos/../../secret.zip"]
+    "name", ["..", "../secret.zip", "out/secret.zip", "/etc/passwd", "photos/../../secret.zip"]
 )
-def test_nothing_outside_of_it_can_be_chosen(root: Path, given: str) -> None:
+def test_nothing_outside_of_it_can_be_chosen(root: Path, name: str) -> None:
     assert (
-        sentence(given)
-        == f"{given!r} is outside of {root} (GAN_DATA_DIR): put the files below {root}, or upload"
+        sentence(name)
+        == f"{name!r} is outside of {root} (GAN_DATA_DIR): put the files below {root}, or upload"
         " them in the browser."
     )
 
 
-@pytest.mark.parametrize("given", ["none.zip", "x" * 300, "a\0b"])
-def test_what_is_not_there_is_reported(root: Path, given: str) -> None:
-    assert sentence(given).startswith(f"{root} has no '")
-    assert sentence(given).endswith(f": put the files below {root}, or upload them in the browser.")
+@pytest.mark.parametrize("name", ["none.zip", "x" * 300, "a\0b"])
+def test_what_is_not_there_is_reported(root: Path, name: str) -> None:
+    assert sentence(name).startswith(f"{root} has no '")
+    assert sentence(name).endswith(f": put the files below {root}, or upload them in the browser.")
 
 
 def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:

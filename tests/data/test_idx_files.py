@@ -98,12 +98,12 @@ def test_a_file_with_too_few_or_too_many_bytes_is_refused(
         loading.load("mnist")
 
 
-@pytest.mark.parametrize("kept", [5, 20, 1_000])
+@pytest.mark.parametrize("size", [5, 20, 1_000])
 def test_a_compressed_file_cut_short_is_refused(
-    folder: Path, write_idx: WriteIdx, kept: int
+    folder: Path, write_idx: WriteIdx, size: int
 ) -> None:
     path = write_idx(folder / (TRAIN + ".gz"), noise(3))
-    path.write_bytes(path.read_bytes()[:kept])
+    path.write_bytes(path.read_bytes()[:size])
     with pytest.raises(DatasetError, match="is not a readable IDX image file"):
         loading.load("mnist")
 
@@ -175,7 +175,7 @@ def test_a_sparse_file_of_many_gigabytes_is_refused_unread(folder: Path) -> None
             look("mnist")
 
 
-def test_a_file_that_changes_is_looked_at_again(folder: Path, write_idx: WriteIdx) -> None:
+def test_a_file_that_changes_is_read_again(folder: Path, write_idx: WriteIdx) -> None:
     path = write_idx(folder / TRAIN, pictures(3))
     assert loading.availability("mnist").images == 3
     path.write_bytes(path.read_bytes()[:-1])
@@ -183,16 +183,16 @@ def test_a_file_that_changes_is_looked_at_again(folder: Path, write_idx: WriteId
         loading.availability("mnist")
 
 
-@pytest.mark.parametrize("given", ["~nosuch-user", "/tmp/" + "x" * 300])
+@pytest.mark.parametrize("folder_name", ["~nosuch-user", "/tmp/" + "x" * 300])
 def test_a_data_folder_that_no_folder_can_be_is_named(
-    monkeypatch: pytest.MonkeyPatch, given: str
+    monkeypatch: pytest.MonkeyPatch, folder_name: str
 ) -> None:
-    monkeypatch.setenv("GAN_DATA_DIR", given)
+    monkeypatch.setenv("GAN_DATA_DIR", folder_name)
     with pytest.raises(DatasetError) as refused:
         loading.availability("mnist")
     assert (
         str(refused.value)
-        == f"GAN_DATA_DIR is '{given[:80]}', which is not a folder: set it to a folder of IDX"
+        == f"GAN_DATA_DIR is '{folder_name[:80]}', which is not a folder: set it to a folder of IDX"
         " files, or unset it."
     )
 

@@ -29,8 +29,8 @@ def test_idx_files_are_read_plain_and_compressed(
     data = loading.load("mnist")
     assert np.array_equal(data.resident["images"][..., 0], pictures(3))
     assert (data.name, data.origin, data.note) == ("mnist", str(path), "")
-    known = loading.availability("mnist")
-    assert (known.ready, known.images, known.origin) == (True, 3, str(path))
+    availability = loading.availability("mnist")
+    assert (availability.ready, availability.images, availability.origin) == (True, 3, str(path))
 
 
 def test_only_test_files_are_used_and_said_so(folder: Path, write_idx: WriteIdx) -> None:
@@ -67,10 +67,10 @@ def test_files_in_a_folder_named_fashion_count_as_fashion_only(
         loading.availability("mnist")
 
 
-@pytest.mark.parametrize("own", ["fashion_mnist", "fashion-mnist"])
-def test_a_folder_of_its_own_name_wins(folder: Path, write_idx: WriteIdx, own: str) -> None:
+@pytest.mark.parametrize("folder_name", ["fashion_mnist", "fashion-mnist"])
+def test_a_folder_of_its_own_name_wins(folder: Path, write_idx: WriteIdx, folder_name: str) -> None:
     write_idx(folder / TRAIN, pictures(3))
-    write_idx(folder / own / TRAIN, pictures(4))
+    write_idx(folder / folder_name / TRAIN, pictures(4))
     assert loading.availability("fashion_mnist").images == 4
     assert loading.availability("mnist").images == 3
 

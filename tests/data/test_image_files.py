@@ -163,8 +163,8 @@ def test_links_and_pipes_of_a_folder_are_skipped_by_name(spread: Pack, tmp_path:
     os.mkfifo(root / "pipe.png")
     with image_sources.open_source(root) as source:
         assert source.names == ["a.png"]
-        told = {skip.name: skip.reason for skip in source.skipped}
-    assert told == {
+        reasons = {skip.name: skip.reason for skip in source.skipped}
+    assert reasons == {
         "far": "it is a link",
         "link.png": "it is a link",
         "pipe.png": "it is no plain file",
@@ -217,13 +217,13 @@ def test_what_is_unreadable_is_skipped_by_name_with_the_reason(spread: Pack) -> 
         }
     )
     with without_rights(root / "bees", root / "cows/3.png"):
-        seen = images.survey(root, ImageOptions(pixels="32"), quiet)
-    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
+        survey = images.survey(root, ImageOptions(pixels="32"), quiet)
+    assert {skip.name: skip.reason for skip in survey.summary.skipped.first} == {
         "bees/": "the folder cannot be read (Permission denied)",
         "cows/3.png": "it cannot be read (Permission denied)",
     }
-    assert seen.summary.skipped.counts == {"not readable": 2}
-    assert seen.summary.counts == {"ants": 1, "cows": 1}
+    assert survey.summary.skipped.counts == {"not readable": 2}
+    assert survey.summary.counts == {"ants": 1, "cows": 1}
 
 
 def test_a_source_that_is_unreadable_says_so(

@@ -28,28 +28,28 @@ SMALL = {"pixels": "32", "held_out_percent": 0}
 TWO_FOLDERS = {"edges/1.png": encoded(RED), "photos/1.jpg": encoded(BLUE, form="JPEG")}
 
 
-def beside(
-    left: tuple[int, ...], right: tuple[int, ...], width: int = 80, form: str = "PNG"
+def two_halves(
+    left_color: tuple[int, ...], right_color: tuple[int, ...], width: int = 80, form: str = "PNG"
 ) -> bytes:
     """A picture of two halves, 40 pixels high."""
-    picture = Image.new("RGB", (width, 40), left)
-    picture.paste(right, (width // 2, 0, width, 40))
-    kept = io.BytesIO()
-    picture.save(kept, form, quality=95)
-    return kept.getvalue()
+    picture = Image.new("RGB", (width, 40), left_color)
+    picture.paste(right_color, (width // 2, 0, width, 40))
+    buffer = io.BytesIO()
+    picture.save(buffer, form, quality=95)
+    return buffer.getvalue()
 
 
-def asked(source: Path, options: dict[str, Any]) -> PreparationRequest:
+def request(source: Path, options: dict[str, Any]) -> PreparationRequest:
     return PreparationRequest("picture_pairs", "pairs", source, {**SMALL, **options})
 
 
-def made(home: Home, source: Path, **options: Any) -> DataSet:
-    preparations.prepare(home, asked(source, options), lambda *_: None)
+def prepare_pairs(home: Home, source: Path, **options: Any) -> DataSet:
+    preparations.prepare(home, request(source, options), lambda *_: None)
     return prepared.open_set(home, "pairs")
 
 
-def looked_at(source: Path, **options: Any) -> Survey:
-    return preparations.survey(asked(source, options), lambda *_: None)
+def survey_of(source: Path, **options: Any) -> Survey:
+    return preparations.survey(request(source, options), lambda *_: None)
 
 
 def colors(rows: np.ndarray) -> list[tuple[int, ...]]:
@@ -69,7 +69,9 @@ def test_pairs_side_by_side_are_halved(
     target: tuple[int, ...],
     form: str,
 ) -> None:
-    pairs = made(home, spread({"1.bin": beside(RED, BLUE, form=form)}), direction=direction)
+    pairs = prepare_pairs(
+        home, spread({"1.bin": two_halves(RED, BLUE, form=form)}), direction=direction
+    )
     rows = pairs.read(np.arange(1))
     assert {name: (field.shape, field.dtype) for name, field in pairs.fields.items()} == {
         SOURCE: ((32, 32, 3), "uint8"),
@@ -91,25 +93,25 @@ def test_pairs_in_two_folders_are_found_by_equal_names(
     source = (pack if packed else spread)(
         {around + name: content for name, content in files.items()}
     )
-    rows = made(home, source, layout="folders").read(np.arange(2))
-    found = set(zip(colors(rows[SOURCE]), colors(rows[TARGET]), strict=True))
-    assert found == {(RED, BLUE), (GREEN, (255, 255, 0))}
+    rows = prepare_pairs(home, source, layout="folders").read(np.arange(2))
+    pairs_of_colors = set(zip(colors(rows[SOURCE]), colors(rows[TARGET]), strict=True))
+    assert pairs_of_colors == {(RED, BLUE), (GREEN, (255, 255, 0))}
 
 
 def test_what_cannot_be_used_is_skipped_by_name(spread: Pack) -> None:
     source = spread(
         {
-            "good.png": beside(RED, BLUE),
-            "odd.png": beside(RED, BLUE, width=81),
-            "narrow.png": beside(RED, BLUE, width=60),
+            "good.png": two_halves(RED, BLUE),
+            "odd.png": two_halves(RED, BLUE, width=81),
+            "narrow.png": two_halves(RED, BLUE, width=60),
             "small.png": encoded(RED, (50, 25)),
-            "torn.png": beside(RED, BLUE)[:60],
+            "torn.png": two_halves(RED, BLUE)[:60],
             "notes.txt": b"hello",
         }
     )
-    seen = looked_at(source)
-    assert seen.rows == 1
-    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
+    survey = survey_of(source)
+    assert survey.rows == 1
+    assert {skip.name: skip.reason for skip in survey.summary.skipped.first} == {
         "odd.png": "it is 81 pixels wide, which cannot be halved",
         "narrow.png": "it has 60 × 40 pixels, but a pair is about twice as wide as high",
         "small.png": "it has 25 × 25 pixels, fewer than 32 × 32",
@@ -132,9 +134,9 @@ def test_what_has_no_partner_in_the_other_folder_is_skipped_by_name(spread: Pack
             "readme.png": encoded(RED),
         }
     )
-    seen = looked_at(source, layout="folders")
-    assert seen.rows == 1
-    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
+    survey = survey_of(source, layout="folders")
+    assert survey.rows == 1
+    assert {skip.name: skip.reason for skip in survey.summary.skipped.first} == {
         "edges/1.webp": "edges/1.png has the same name",
         "edges/2.png": "no image in 'photos' has this name",
         "photos/3.png": "no image in 'edges' has this name",
@@ -142,7 +144,7 @@ def test_what_has_no_partner_in_the_other_folder_is_skipped_by_name(spread: Pack
         "edges/5.png": "it is damaged",
         "readme.png": "it is next to the two folders",
     }
-    assert seen.summary.skipped.counts == {
+    assert survey.summary.skipped.counts == {
         "no partner": 3,
         "twice": 1,
         "other size": 1,
@@ -166,7 +168,7 @@ def test_other_folders_than_two_are_refused(
 ) -> None:
     source = spread(dict.fromkeys(names, encoded(RED)))
     with pytest.raises(DatasetError, match="pairs by equal names need") as refused:
-        made(home, source, layout="folders")
+        prepare_pairs(home, source, layout="folders")
     assert sentence in str(refused.value)
     assert list(home.data.iterdir()) == []
 
@@ -175,9 +177,9 @@ def test_a_source_without_a_single_pair_is_refused(home: Home, spread: Pack) -> 
     with pytest.raises(
         DatasetError, match=r"no image can be used \(1 file skipped\). odd\.png: it is 81 pixels"
     ):
-        made(home, spread({"odd.png": beside(RED, BLUE, width=81)}))
+        prepare_pairs(home, spread({"odd.png": two_halves(RED, BLUE, width=81)}))
     with pytest.raises(DatasetError, match="the source has no image: give a folder"):
-        made(home, spread({".hidden": b""}, name="nothing"))
+        prepare_pairs(home, spread({".hidden": b""}, name="nothing"))
     assert list(home.data.iterdir()) == []
 
 
@@ -189,47 +191,49 @@ def test_an_image_that_lies_on_its_side_is_turned_before_it_is_halved(
     """
     picture = Image.new("RGB", (40, 80), RED)
     picture.paste(BLUE, (0, 40, 40, 80))
-    exif, kept = Image.Exif(), io.BytesIO()
+    exif, buffer = Image.Exif(), io.BytesIO()
     exif[0x0112] = 6  # to be turned by 90° with the clock
-    picture.save(kept, "PNG", exif=exif)
-    rows = made(home, spread({"1.png": kept.getvalue()})).read(np.arange(1))
+    picture.save(buffer, "PNG", exif=exif)
+    rows = prepare_pairs(home, spread({"1.png": buffer.getvalue()})).read(np.arange(1))
     assert (colors(rows[SOURCE]), colors(rows[TARGET])) == ([BLUE], [RED])
 
 
 def test_a_share_is_held_out_and_a_pair_stays_together(home: Home, spread: Pack) -> None:
     shades = range(0, 250, 25)
-    source = spread({f"{shade}.png": beside((shade,) * 3, (shade + 5,) * 3) for shade in shades})
-    pairs = made(home, source, held_out_percent=20)
+    source = spread(
+        {f"{shade}.png": two_halves((shade,) * 3, (shade + 5,) * 3) for shade in shades}
+    )
+    pairs = prepare_pairs(home, source, held_out_percent=20)
     assert (pairs.rows, pairs.held_out) == (8, 2)
     first, last = pairs.read(np.arange(8)), pairs.read_held_out(2)
-    seen = np.concatenate([first[SOURCE], last[SOURCE]])[:, 0, 0, 0].astype(int)
-    assert sorted(seen) == list(shades)
-    assert list(seen) != list(shades), "the order is not shuffled"
+    levels = np.concatenate([first[SOURCE], last[SOURCE]])[:, 0, 0, 0].astype(int)
+    assert sorted(levels) == list(shades)
+    assert list(levels) != list(shades), "the order is not shuffled"
     assert np.array_equal(first[SOURCE].astype(int) + 5, first[TARGET])
 
 
 def test_the_preview_and_the_card_show_source_and_target_next_to_each_other(
     home: Home, spread: Pack
 ) -> None:
-    source = spread({"1.png": beside(RED, BLUE)})
-    seen = looked_at(source)
-    assert seen.grid.shape == (1, 32, 64, 3)
-    assert colors(seen.grid[:, :, :32]) == [RED]
-    assert colors(seen.grid[:, :, 32:]) == [BLUE]
+    source = spread({"1.png": two_halves(RED, BLUE)})
+    survey = survey_of(source)
+    assert survey.grid.shape == (1, 32, 64, 3)
+    assert colors(survey.grid[:, :, :32]) == [RED]
+    assert colors(survey.grid[:, :, 32:]) == [BLUE]
     assert not home.data.exists()
-    pairs = made(home, source)
-    shown = prepared.png_of_rows(pairs.read(np.arange(1)))
-    assert shown is not None
-    card = np.asarray(Image.open(io.BytesIO(shown)).convert("RGB"))
+    pairs = prepare_pairs(home, source)
+    png = prepared.png_of_rows(pairs.read(np.arange(1)))
+    assert png is not None
+    card = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
     assert [tuple(card[16, column]) for column in (16, 48)] == [RED, BLUE]
     assert data_summary.row(pairs.fields) == "32 × 32 RGB → 32 × 32 RGB"
     assert data_summary.noun(pairs.fields) == "pair"
 
 
 def test_halves_are_cut_whatever_the_shape(home: Home, spread: Pack) -> None:
-    rows = made(home, spread({"narrow.png": beside(RED, BLUE, width=64)}), layout="halves").read(
-        np.arange(1)
-    )
+    rows = prepare_pairs(
+        home, spread({"narrow.png": two_halves(RED, BLUE, width=64)}), layout="halves"
+    ).read(np.arange(1))
     assert (colors(rows[SOURCE]), colors(rows[TARGET])) == ([RED], [BLUE])
 
 
@@ -254,7 +258,7 @@ def test_partners_are_of_one_split_and_those_of_test_are_held_out(
             for number in range(3)
         }
     )
-    pairs = made(home, source, layout="folders", held_out_percent=50)
+    pairs = prepare_pairs(home, source, layout="folders", held_out_percent=50)
     assert (pairs.rows, pairs.held_out) == (3, 3)
     trained, held_out = pairs.read(np.arange(3)), pairs.read_held_out(3)
     assert (set(colors(trained[SOURCE])), set(colors(trained[TARGET]))) == ({RED}, {BLUE})
@@ -266,30 +270,32 @@ def test_partners_are_of_one_split_and_those_of_test_are_held_out(
 
 def test_a_partner_in_another_split_is_none(spread: Pack) -> None:
     both = {f"{split}/{folder}/1.png": encoded() for split in ("train", "val") for folder in "xy"}
-    seen = looked_at(
+    survey = survey_of(
         spread({**both, "train/x/2.png": encoded(), "val/y/2.png": encoded()}), layout="folders"
     )
-    assert (seen.rows, seen.summary.held_out) == (1, 1)
-    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
+    assert (survey.rows, survey.summary.held_out) == (1, 1)
+    assert {skip.name: skip.reason for skip in survey.summary.skipped.first} == {
         "train/x/2.png": "no image in 'y' of train has this name",
         "val/y/2.png": "no image in 'x' of val has this name",
     }
 
 
 def test_partners_are_found_in_both_normal_forms_of_unicode(home: Home, spread: Pack) -> None:
-    one, other = (unicodedata.normalize(form, "čaj") for form in ("NFC", "NFD"))
+    composed, decomposed = (unicodedata.normalize(form, "čaj") for form in ("NFC", "NFD"))
     assert (
-        made(
-            home, spread({f"a/{one}.png": encoded(), f"b/{other}.png": encoded()}), layout="folders"
+        prepare_pairs(
+            home,
+            spread({f"a/{composed}.png": encoded(), f"b/{decomposed}.png": encoded()}),
+            layout="folders",
         ).rows
         == 1
     )
 
 
 def test_a_text_of_the_same_name_takes_no_image_s_place(spread: Pack) -> None:
-    seen = looked_at(spread({**TWO_FOLDERS, "edges/1.json": b"{}"}), layout="folders")
-    assert seen.rows == 1
-    assert [skip.name for skip in seen.summary.skipped.first] == ["edges/1.json"]
+    survey = survey_of(spread({**TWO_FOLDERS, "edges/1.json": b"{}"}), layout="folders")
+    assert survey.rows == 1
+    assert [skip.name for skip in survey.summary.skipped.first] == ["edges/1.json"]
 
 
 @pytest.mark.parametrize(
@@ -305,20 +311,20 @@ def test_a_text_of_the_same_name_takes_no_image_s_place(spread: Pack) -> None:
 def test_folders_of_a_and_b_are_not_cut_into_halves(
     spread: Pack, names: list[str], folders: str
 ) -> None:
-    source = spread(dict.fromkeys(names, beside(RED, BLUE)))
+    source = spread(dict.fromkeys(names, two_halves(RED, BLUE)))
     with pytest.raises(DatasetError) as refused:
-        looked_at(source)
+        survey_of(source)
     assert (
         str(refused.value)
         == f"the images are in 2 folders ({folders}) with equal names: use layout=folders, or"
         " layout=halves if each file contains both images."
     )
-    assert looked_at(source, layout="halves").rows > 0
+    assert survey_of(source, layout="halves").rows > 0
 
 
 def test_images_of_one_are_not_cut_into_halves(spread: Pack) -> None:
     with pytest.raises(DatasetError) as refused:
-        looked_at(spread({f"{number}.png": encoded(size=(90, 90)) for number in range(3)}))
+        survey_of(spread({f"{number}.png": encoded(size=(90, 90)) for number in range(3)}))
     assert (
         str(refused.value)
         == "no image can be used (3 files skipped). 0.png: it has 90 × 90 pixels, but a pair is"
@@ -331,7 +337,7 @@ def test_images_of_one_are_not_cut_into_halves(spread: Pack) -> None:
 def test_room_is_asked_for_pairs_whether_they_are_one_file_or_two(
     home: Home, spread: Pack, monkeypatch: pytest.MonkeyPatch, layout: str
 ) -> None:
-    """64 pairs of 2 · 196,608 bytes are 25.2 MB, beside the 20 MB that always stay free."""
+    """64 pairs of 2 · 196,608 bytes are 25.2 MB, next to the 20 MB that always stay free."""
     names = [f"{number}.png" for number in range(64)]
     files = (
         dict.fromkeys(names, b"\xff\xd8\xff")
@@ -341,4 +347,4 @@ def test_room_is_asked_for_pairs_whether_they_are_one_file_or_two(
     source = spread(files)
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
     with pytest.raises(HomeError, match="a data set of 64 pairs needs 45 MB"):
-        made(home, source, layout=layout, pixels="256")
+        prepare_pairs(home, source, layout=layout, pixels="256")

@@ -14,14 +14,16 @@ from gan_runtime.data import images, loading, preparations, prepared
 from gan_runtime.data.contract import DataSet
 from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, RED, Pack, encoded
-from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
+from tests.data.two_classes import TWO_CLASSES, preparation, quiet, sentence
 
 # ---- what is made --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
 def test_sub_folders_are_labels(home: Home, way: str, request: pytest.FixtureRequest) -> None:
-    manifest = preparations.prepare(home, asked(request.getfixturevalue(way)(TWO_CLASSES)), quiet)
+    manifest = preparations.prepare(
+        home, preparation(request.getfixturevalue(way)(TWO_CLASSES)), quiet
+    )
     data = loading.load("photos", home)
     assert data.resident is not None
     assert data.fields["labels"].classes == ("cats", "dogs")
@@ -34,17 +36,18 @@ def test_sub_folders_are_labels(home: Home, way: str, request: pytest.FixtureReq
 
 def test_the_first_rows_are_a_mix_of_all_classes_and_the_same_each_time(spread: Pack) -> None:
     files = {f"{name}/{number}.png": encoded(RED) for name in "ab" for number in range(40)}
-    first = preparations.survey(asked(spread(files)), quiet)
+    first = preparations.survey(preparation(spread(files)), quiet)
     assert 5 < first.grid_labels[:20].count("a") < 15
     assert (
-        preparations.survey(asked(spread(files, "again")), quiet).grid_labels == first.grid_labels
+        preparations.survey(preparation(spread(files, "again")), quiet).grid_labels
+        == first.grid_labels
     )
 
 
 def test_images_without_sub_folders_have_no_labels(home: Home, spread: Pack) -> None:
     preparations.prepare(
         home,
-        asked(spread({"top/1.png": encoded(), "top/2.png": encoded(), "readme.txt": b"x"})),
+        preparation(spread({"top/1.png": encoded(), "top/2.png": encoded(), "readme.txt": b"x"})),
         quiet,
     )
     assert list(loading.fields_of("photos", home)) == ["images"]
@@ -52,24 +55,26 @@ def test_images_without_sub_folders_have_no_labels(home: Home, spread: Pack) -> 
 
 
 def test_labels_are_skipped_on_request(home: Home, spread: Pack) -> None:
-    preparations.prepare(home, asked(spread(TWO_CLASSES), labels="none"), quiet)
+    preparations.prepare(home, preparation(spread(TWO_CLASSES), labels="none"), quiet)
     data = loading.load("photos", home)
     assert (list(data.fields), data.rows) == (["images"], 10)
 
 
 def test_held_out_rows_are_never_among_those_to_train_on(home: Home, spread: Pack) -> None:
     files = {f"{number}.png": encoded((number,)) for number in range(20)}
-    preparations.prepare(home, asked(spread(files), held_out_percent="25", color="grey"), quiet)
+    preparations.prepare(
+        home, preparation(spread(files), held_out_percent="25", color="grey"), quiet
+    )
     data = loading.load("photos", home)
     assert (data.rows, data.held_out) == (15, 5)
     trained = set(data.read(np.arange(15))["images"][:, 0, 0, 0])
-    kept = set(data.read_held_out(99)["images"][:, 0, 0, 0])
-    assert trained | kept == set(range(20))
-    assert not trained & kept
+    held_out = set(data.read_held_out(99)["images"][:, 0, 0, 0])
+    assert trained | held_out == set(range(20))
+    assert not trained & held_out
 
 
 def split_of(home: Home, source: Path, **options: Any) -> DataSet:
-    preparations.prepare(home, asked(source, **options), quiet)
+    preparations.prepare(home, preparation(source, **options), quiet)
     return loading.load("photos", home)
 
 
@@ -83,14 +88,12 @@ def test_images_of_a_test_folder_are_held_out_and_no_class(
         for name in ("ant", "bee")
         for number in range(5)
     }
-    others = {
+    more = {
         "set/VAL/ant/1.png": encoded(GREEN),
         "set/Testing/bee/1.png": encoded(GREEN),
         "set/Testing/bee/2.png": encoded(GREEN),
     }
-    data = split_of(
-        home, request.getfixturevalue(way)({**trained, **others}), held_out_percent="50"
-    )
+    data = split_of(home, request.getfixturevalue(way)({**trained, **more}), held_out_percent="50")
     assert (data.rows, data.held_out) == (10, 3)
     assert data.fields["labels"].classes == ("ant", "bee")
     assert (data.read(np.arange(10))["images"][..., 1] == 0).all()
@@ -141,18 +144,19 @@ def test_class_folders_are_those_of_images_whatever_their_names_end_in(
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shown"), [("a\nb", "a\rb", "'a\ufffdb'"), (b"a\xe8", b"a\xe9", "'a?'")]
+    ("first", "second", "class_name"),
+    [("a\nb", "a\rb", "'a\ufffdb'"), (b"a\xe8", b"a\xe9", "'a?'")],
 )
 def test_folders_whose_names_would_look_alike_are_not_merged(
-    home: Home, tmp_path: Path, one: str | bytes, other: str | bytes, shown: str
+    home: Home, tmp_path: Path, first: str | bytes, second: str | bytes, class_name: str
 ) -> None:
-    for name in map(os.fsdecode, (one, other)):
+    for name in map(os.fsdecode, (first, second)):
         (tmp_path / "photos" / name).mkdir(parents=True)
         (tmp_path / "photos" / name / "1.png").write_bytes(encoded())
     said = sentence(split_of, home, tmp_path / "photos")
     assert said.startswith(
-        f"the folders {os.fsdecode(one)!r} and {os.fsdecode(other)!r} would both be the class"
-        f" {shown}"
+        f"the folders {os.fsdecode(first)!r} and {os.fsdecode(second)!r} would both be the class"
+        f" {class_name}"
     )
     assert said.isprintable()
     assert split_of(home, tmp_path / "photos", labels="none").rows == 2
@@ -171,7 +175,7 @@ def test_folders_in_both_normal_forms_of_unicode_are_one_class(home: Home, sprea
 def test_a_survey_shows_what_would_be_made_and_what_would_be_skipped(
     home: Home, pack: Pack
 ) -> None:
-    others = {
+    more = {
         "top/cats/broken.png": encoded()[:60],
         "top/cats/small.png": encoded(size=(20, 50)),
         "top/notes.txt": b"x",
@@ -179,36 +183,44 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_skipped(
         "__MACOSX/top/._1.png": b"x",
         ".DS_Store": b"x",
     }
-    seen = preparations.survey(asked(pack({**TWO_CLASSES, **others}), held_out_percent="20"), quiet)
-    assert (seen.rows, seen.summary.held_out, seen.summary.counts) == (8, 2, {"cats": 6, "dogs": 4})
-    assert seen.grid.shape == (10, 32, 32, 3)
-    assert [label == "cats" for label in seen.grid_labels] == [
-        bool(row[0, 0, 0] > 128) for row in seen.grid
+    survey = preparations.survey(
+        preparation(pack({**TWO_CLASSES, **more}), held_out_percent="20"), quiet
+    )
+    assert (survey.rows, survey.summary.held_out, survey.summary.counts) == (
+        8,
+        2,
+        {"cats": 6, "dogs": 4},
+    )
+    assert survey.grid.shape == (10, 32, 32, 3)
+    assert [label == "cats" for label in survey.grid_labels] == [
+        bool(row[0, 0, 0] > 128) for row in survey.grid
     ]
-    assert {skip.name: skip.reason for skip in seen.summary.skipped.first} == {
+    assert {skip.name: skip.reason for skip in survey.summary.skipped.first} == {
         "top/alone.png": "it is next to the folders of classes",
         "top/cats/broken.png": "it is damaged",
         "top/cats/small.png": "it has 20 × 50 pixels, fewer than 32 × 32",
         "top/notes.txt": "it is no JPEG, PNG or WebP image",
     }
-    assert seen.summary.skipped.counts == {
+    assert survey.summary.skipped.counts == {
         "damaged": 1,
         "too small": 1,
         "no image": 1,
         "no label": 1,
     }
-    assert seen.summary.skipped.hidden == 2
-    assert seen.bytes_on_disk == 10 * (32 * 32 * 3 + 4)
+    assert survey.summary.skipped.hidden == 2
+    assert survey.bytes_on_disk == 10 * (32 * 32 * 3 + 4)
     assert not home.data.exists(), "nothing is stored"
 
 
 def test_a_folder_whose_images_are_all_broken_is_no_class(home: Home, spread: Pack) -> None:
-    preparations.prepare(home, asked(spread({**TWO_CLASSES, "top/birds/1.png": b"broken"})), quiet)
+    preparations.prepare(
+        home, preparation(spread({**TWO_CLASSES, "top/birds/1.png": b"broken"})), quiet
+    )
     assert loading.fields_of("photos", home)["labels"].classes == ("cats", "dogs")
 
 
 def test_a_source_without_a_usable_image_says_why(spread: Pack) -> None:
-    small = asked(
+    small = preparation(
         spread({"a.png": encoded(size=(20, 20)), "b.png": encoded(size=(20, 20))}, "small")
     )
     assert (
@@ -216,12 +228,12 @@ def test_a_source_without_a_usable_image_says_why(spread: Pack) -> None:
         == "no image can be used (2 files skipped). a.png: it has 20 × 20 pixels, fewer than 32 ×"
         " 32: use fewer pixels."
     )
-    other = asked(spread({"a.txt": b"x"}, "other"))
+    other = preparation(spread({"a.txt": b"x"}, "other"))
     assert sentence(preparations.survey, other, quiet).endswith(
         "it is no JPEG, PNG or WebP image: give other images."
     )
     (spread({}, "x").parent / "empty").mkdir()
-    empty = asked(spread({}, "x").parent / "empty")
+    empty = preparation(spread({}, "x").parent / "empty")
     assert sentence(preparations.survey, empty, quiet).startswith(
         "the source has no image: give a folder or a .zip"
     )
@@ -230,7 +242,7 @@ def test_a_source_without_a_usable_image_says_why(spread: Pack) -> None:
 def test_too_many_sub_folders_are_no_classes(spread: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "MAX_CLASSES", 1)
     assert (
-        sentence(preparations.survey, asked(spread(TWO_CLASSES)), quiet)
+        sentence(preparations.survey, preparation(spread(TWO_CLASSES)), quiet)
         == "the images are in more than 1 sub-folders, too many for classes: use labels=none."
     )
 
@@ -241,4 +253,4 @@ def test_a_member_that_is_damaged_within_the_zip_is_skipped(pack: Pack) -> None:
     place = content.find(b"IDAT")
     content[place + 6] ^= 255
     path.write_bytes(content)
-    assert preparations.survey(asked(path), quiet).summary.skipped.counts == {"damaged": 1}
+    assert preparations.survey(preparation(path), quiet).summary.skipped.counts == {"damaged": 1}

@@ -25,8 +25,8 @@ def test_keras_cache_is_found_without_loading_keras(
     assert not loading.availability("mnist").ready
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets" / "mnist.npz").touch()
-    known = loading.availability("mnist")
-    assert (known.ready, known.images) == (True, 60_000)
+    availability = loading.availability("mnist")
+    assert (availability.ready, availability.images) == (True, 60_000)
     assert not loading.availability("fashion_mnist").ready
 
 

@@ -29,7 +29,7 @@ def photo(side: int) -> Image.Image:
 
 @pytest.mark.parametrize("direction", ["a_to_b", "b_to_a"])
 @pytest.mark.parametrize("layout", ["side_by_side", "folders"])
-def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction: str) -> None:
+def test_the_colors_of_a_label_map_are_unchanged(spread: Pack, layout: str, direction: str) -> None:
     both = Image.new("RGB", (142, 71))
     both.paste(label_map(71), (0, 0))
     both.paste(photo(71), (71, 0))
@@ -38,19 +38,20 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
         files = {"a/1.png": encoded_image(label_map(71)), "b/1.png": encoded_image(photo(71))}
     side = "source" if direction == "a_to_b" else "target"
     options = {"layout": layout, "direction": direction, "pixels": "32"}
-    given = spread(files)
+    source = spread(files)
 
-    def seen(**more: str) -> Survey:
+    def survey(**more: str) -> Survey:
         return preparations.survey(
-            PreparationRequest("picture_pairs", "maps", given, {**options, **more}), lambda *_: None
+            PreparationRequest("picture_pairs", "maps", source, {**options, **more}),
+            lambda *_: None,
         )
 
-    kept, mixed = seen(**{f"{side}_resample": "nearest"}), seen()
+    nearest, mixed = survey(**{f"{side}_resample": "nearest"}), survey()
     half = slice(0, 32) if side == "source" else slice(32, 64)
-    assert set(map(tuple, kept.grid[0][:, half].reshape(-1, 3).tolist())) == {RED, GREEN, BLUE}
+    assert set(map(tuple, nearest.grid[0][:, half].reshape(-1, 3).tolist())) == {RED, GREEN, BLUE}
     assert len(set(map(tuple, mixed.grid[0][:, half].reshape(-1, 3).tolist()))) > 10
-    assert kept.summary.converted == {"resized by nearest pixel": 1, "resized": 1}
-    assert kept.summary.warnings == ()
+    assert nearest.summary.converted == {"resized by nearest pixel": 1, "resized": 1}
+    assert nearest.summary.warnings == ()
     assert mixed.summary.warnings == (
         (
             f"The {side}s have at most 3 colors each, and resizing mixes them. For label maps use"
@@ -61,7 +62,7 @@ def test_the_colors_of_a_label_map_are_kept(spread: Pack, layout: str, direction
 
 def test_images_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: Pack) -> None:
     plain = [encoded_image(Image.new("RGB", (71, 71), color)) for color in (RED, GREEN)]
-    seen = preparations.survey(
+    survey = preparations.survey(
         PreparationRequest(
             "picture_pairs",
             "maps",
@@ -70,16 +71,16 @@ def test_images_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: 
         ),
         lambda *_: None,
     )
-    assert seen.summary.warnings == ()
+    assert survey.summary.warnings == ()
 
 
 def test_a_label_map_in_a_jpeg_is_not_decoded_small(spread: Pack) -> None:
     """Which would mix its colors before the nearest pixel is taken."""
     fine = encoded_image(label_map(568), "JPEG")
-    given = spread({"a/1.jpg": fine, "b/1.jpg": fine})
+    source = spread({"a/1.jpg": fine, "b/1.jpg": fine})
     options = {"layout": "folders", "pixels": "32", "source_resample": "nearest"}
     [row] = preparations.survey(
-        PreparationRequest("picture_pairs", "maps", given, options), lambda *_: None
+        PreparationRequest("picture_pairs", "maps", source, options), lambda *_: None
     ).grid
     colors = np.array([RED, GREEN, BLUE])
     near = (
@@ -90,6 +91,6 @@ def test_a_label_map_in_a_jpeg_is_not_decoded_small(spread: Pack) -> None:
 
 
 def encoded_image(picture: Image.Image, form: str = "PNG") -> bytes:
-    kept = io.BytesIO()
-    picture.save(kept, form, quality=95, subsampling=0)
-    return kept.getvalue()
+    buffer = io.BytesIO()
+    picture.save(buffer, form, quality=95, subsampling=0)
+    return buffer.getvalue()

@@ -50,7 +50,7 @@ def written(folder: Path, rows: int = 10) -> ShardedSet:
 def stored(home: Home, name: str = "showers", **changes: Any) -> Manifest:
     """A prepared set of ten rows in the home."""
     data = written(prepared.folder(home, name))
-    known = Manifest(
+    manifest = Manifest(
         name=name,
         preparation="test",
         source="showers.h5",
@@ -61,16 +61,16 @@ def stored(home: Home, name: str = "showers", **changes: Any) -> Manifest:
         held_out=2,
         prepared_at=now(),
     )
-    prepared.write_manifest(prepared.folder(home, name), known)
+    prepared.write_manifest(prepared.folder(home, name), manifest)
     if changes:
         path = prepared.folder(home, name) / prepared.MANIFEST
-        path.write_text(json.dumps({**known.model_dump(mode="json"), **changes}))
-    return known
+        path.write_text(json.dumps({**manifest.model_dump(mode="json"), **changes}))
+    return manifest
 
 
-def sentence(act: Any, *given: Any) -> str:
+def sentence(act: Any, *arguments: Any) -> str:
     with pytest.raises(DatasetError) as refused:
-        act(*given)
+        act(*arguments)
     return str(refused.value)
 
 
@@ -104,8 +104,8 @@ def large_rows(folder: Path) -> tuple[ShardedSet, np.ndarray]:
 
 def test_large_rows_are_read_at_their_places(tmp_path: Path) -> None:
     data, rows = large_rows(tmp_path)
-    for asked in ([6, 0, 3, 3, 1], [5], [], list(range(7))):
-        indices = np.array(asked, dtype=np.int64)
+    for places in ([6, 0, 3, 3, 1], [5], [], list(range(7))):
+        indices = np.array(places, dtype=np.int64)
         np.testing.assert_array_equal(data.read(indices)["images"], rows[indices])
 
 
@@ -179,8 +179,8 @@ def test_a_manifest_keeps_all_that_is_said_of_a_field() -> None:
 
 
 def test_a_small_set_lies_in_memory_and_a_large_one_is_streamed(home: Home) -> None:
-    known = stored(home)
-    assert known.bytes == 10 * 16
+    manifest = stored(home)
+    assert manifest.bytes == 10 * 16
     assert prepared.open_set(home, "showers", resident_bytes=160).resident is not None
     assert prepared.open_set(home, "showers", resident_bytes=159).resident is None
 
@@ -197,8 +197,8 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
     (prepared.folder(home, "torn") / prepared.MANIFEST).write_text("{")
     (home.data / ".new-x").mkdir()
     (home.data / "no_manifest").mkdir()
-    known = loading.data_sets(home)
-    assert list(known) == [
+    sets = loading.data_sets(home)
+    assert list(sets) == [
         *catalog.DATASETS,
         "showers_tiny",
         "karman",
@@ -206,12 +206,12 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
         "showers",
         "torn",
     ]
-    assert (known["showers"].rows, known["showers"].is_prepared, known["showers"].problem) == (
+    assert (sets["showers"].rows, sets["showers"].is_prepared, sets["showers"].problem) == (
         8,
         True,
         "",
     )
-    assert "is no manifest of a data set, or damaged: remove the data set" in known["torn"].problem
+    assert "is no manifest of a data set, or damaged: remove the data set" in sets["torn"].problem
     assert "is no manifest" in sentence(loading.load, "torn", home)
 
 
@@ -286,8 +286,8 @@ def test_a_removed_set_is_gone(home: Home) -> None:
         == f"{home.data} has no data set 'showers': prepare it first."
     )
     assert "has no data set" in sentence(prepared.remove, home, "..")
-    own = "digits is a built-in data set, which cannot be removed."
-    assert sentence(prepared.remove, home, "digits") == own
+    refusal = "digits is a built-in data set, which cannot be removed."
+    assert sentence(prepared.remove, home, "digits") == refusal
 
 
 def test_what_a_kill_left_of_a_preparation_is_cleared_by_the_next_owner(home: Home) -> None:

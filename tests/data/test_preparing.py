@@ -13,7 +13,7 @@ from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, Pack, encoded
-from tests.data.two_classes import TWO_CLASSES, asked, quiet, sentence
+from tests.data.two_classes import TWO_CLASSES, preparation, quiet, sentence
 
 
 class CancelledError(Exception):
@@ -27,7 +27,7 @@ def test_a_cancelled_preparation_leaves_nothing(home: Home, pack: Pack, moment: 
             raise CancelledError
 
     with pytest.raises(CancelledError):
-        preparations.prepare(home, asked(pack(TWO_CLASSES)), progress)
+        preparations.prepare(home, preparation(pack(TWO_CLASSES)), progress)
     assert not home.data.exists() or not list(home.data.iterdir())
 
 
@@ -39,14 +39,14 @@ def test_the_last_moment_to_cancel_is_before_the_set_takes_its_place(
         raise CancelledError
 
     with pytest.raises(CancelledError):
-        preparations.prepare(home, asked(pack(TWO_CLASSES)), quiet, placing=placing)
+        preparations.prepare(home, preparation(pack(TWO_CLASSES)), quiet, placing=placing)
     assert not list(home.data.iterdir())
 
 
 def test_a_disk_that_is_full_leaves_nothing(home: Home, pack: Pack, files_end_at: Any) -> None:
     source = pack(TWO_CLASSES)
     with files_end_at(5_000), pytest.raises((HomeError, OSError)):
-        preparations.prepare(home, asked(source), quiet)
+        preparations.prepare(home, preparation(source), quiet)
     assert not list(home.data.iterdir())
 
 
@@ -54,7 +54,9 @@ def test_a_disk_with_too_little_space_is_reported_before_anything_is_written(
     home: Home, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
-    said = sentence(preparations.prepare, home, asked(pack(TWO_CLASSES)), quiet, kind=HomeError)
+    said = sentence(
+        preparations.prepare, home, preparation(pack(TWO_CLASSES)), quiet, kind=HomeError
+    )
     assert "has 1 kB left, but a data set of 10 images needs 20 MB" in said
     assert not list(home.data.iterdir())
 
@@ -63,18 +65,20 @@ def test_the_same_images_with_the_same_options_are_not_prepared_twice(
     home: Home, pack: Pack
 ) -> None:
     source = pack(TWO_CLASSES)
-    first = preparations.prepare(home, asked(source), quiet)
-    told: list[str] = []
-    again = preparations.prepare(home, asked(source), lambda _done, _total, what: told.append(what))
+    first = preparations.prepare(home, preparation(source), quiet)
+    messages: list[str] = []
+    again = preparations.prepare(
+        home, preparation(source), lambda _done, _total, what: messages.append(what)
+    )
     assert again == first
-    assert not [what for what in told if what.startswith("Convert")]
+    assert not [what for what in messages if what.startswith("Convert")]
 
 
 def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
     source = pack(TWO_CLASSES)
-    preparations.prepare(home, asked(source), quiet)
+    preparations.prepare(home, preparation(source), quiet)
     assert (
-        sentence(preparations.prepare, home, asked(source, color="grey"), quiet)
+        sentence(preparations.prepare, home, preparation(source, color="grey"), quiet)
         == "data set photos exists already, from other files or with other options: choose another"
         " name, or remove it first."
     )
@@ -86,9 +90,9 @@ def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack)
     said = sentence(
         lambda: preparations.prepare(
             home,
-            asked(other),
+            preparation(other),
             quiet,
-            placing=lambda: preparations.prepare(home, asked(source), quiet),
+            placing=lambda: preparations.prepare(home, preparation(source), quiet),
         )
     )
     assert said.startswith("data set photos exists already")

@@ -42,8 +42,8 @@ def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
         "discarded": "0",
         "later": "0",
     }
-    asked = PreparationRequest("karman_small", "brief", None, {**options, "steps_per_frame": "1"})
-    preparations.prepare(home, asked, lambda *_: None)
+    request = PreparationRequest("karman_small", "brief", None, {**options, "steps_per_frame": "1"})
+    preparations.prepare(home, request, lambda *_: None)
     summary = prepared.manifest(home, "brief")
     assert summary.by_split() == {"Re 60": (3, 0), "Re 90": (3, 0), "Re 75": (0, 3)}
     assert summary.held_out == 3
@@ -63,8 +63,8 @@ def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread:
 
 
 def test_pairs_of_large_images_are_drawn_smaller() -> None:
-    drawn = Image.open(io.BytesIO(prepared.png_of_pairs(np.zeros((3, 512, 1024, 3), np.uint8))))
-    assert drawn.width == prepared.WIDEST_PAIRS
+    image = Image.open(io.BytesIO(prepared.png_of_pairs(np.zeros((3, 512, 1024, 3), np.uint8))))
+    assert image.width == prepared.WIDEST_PAIRS
 
 
 def test_what_was_skipped_is_a_sentence_with_names_of_each_kind() -> None:

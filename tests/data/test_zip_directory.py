@@ -15,7 +15,7 @@ from gan_runtime.data import image_files, image_sources
 from tests.data.conftest import Pack, encoded
 from tests.support.crafted_zips import crowded
 
-WANTED = 100_000
+MOST_MEMBERS = 100_000
 
 
 @pytest.fixture
@@ -25,17 +25,17 @@ def traced() -> Iterator[None]:
     tracemalloc.stop()
 
 
-def refuse(path: Path, most_members: int = WANTED) -> None:
+def refuse(path: Path, most_members: int = MOST_MEMBERS) -> None:
     with pytest.raises(CrowdedZipError), zip_directory.open_zip(path, most_members):
         pass
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.parametrize("told", [500_000, 1])
+@pytest.mark.parametrize("count", [500_000, 1])
 def test_a_list_of_too_many_members_is_refused_despite_a_false_count(
-    tmp_path: Path, told: int
+    tmp_path: Path, count: int
 ) -> None:
-    refuse(crowded(tmp_path / "photos.zip", 500_000, told))
+    refuse(crowded(tmp_path / "photos.zip", 500_000, count))
     assert tracemalloc.get_traced_memory()[1] < 50_000_000, (
         "the list, and not an object of each member"
     )

@@ -133,9 +133,9 @@ def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
     tmp_path: Path, method: int, name: str
 ) -> None:
     path = packed(tmp_path / "a.zip", b"ants/1.png", method=method)
-    asked = PreparationRequest("pictures", "photos", path, {"pixels": "32"})
+    request = PreparationRequest("pictures", "photos", path, {"pixels": "32"})
     with pytest.raises(DatasetError) as refused:
-        preparations.survey(asked, lambda *_: None)
+        preparations.survey(request, lambda *_: None)
     assert (
         str(refused.value)
         == f"no image can be used (1 file skipped). ants/1.png: it is packed with {name}, which"
@@ -145,11 +145,11 @@ def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
 
 def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) -> None:
     inner = packed(tmp_path / "inner.zip", b"1.png").read_bytes()
-    asked = PreparationRequest(
+    request = PreparationRequest(
         "picture_pairs", "pairs", pack({"about.txt": b"text", "train.zip": inner}), {"pixels": "32"}
     )
     with pytest.raises(DatasetError) as refused:
-        preparations.survey(asked, lambda *_: None)
+        preparations.survey(request, lambda *_: None)
     assert (
         str(refused.value)
         == "no image can be used (2 files skipped). train.zip: it is a zip file: unpack it, and"
@@ -157,9 +157,9 @@ def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) 
     )
 
 
-def test_the_warning_is_kept_with_the_set(tmp_path: Path) -> None:
-    asked = PreparationRequest(
+def test_the_warning_is_stored_with_the_set(tmp_path: Path) -> None:
+    request = PreparationRequest(
         "pictures", "photos", packed(tmp_path / "a.zip", b"B\x84r/1.png"), {"pixels": "32"}
     )
-    [warning] = preparations.survey(asked, lambda *_: None).summary.warnings
+    [warning] = preparations.survey(request, lambda *_: None).summary.warnings
     assert "such as 'Bär/1.png', are read as cp437" in warning

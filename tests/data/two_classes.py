@@ -22,11 +22,11 @@ def quiet(*_: object) -> None:
     """Progress that nobody reads."""
 
 
-def asked(source: Path, **options: Any) -> PreparationRequest:
+def preparation(source: Path, **options: Any) -> PreparationRequest:
     return PreparationRequest("pictures", "photos", source, {**SMALL, **options})
 
 
-def sentence(act: Any, *given: Any, kind: type[Exception] = DatasetError) -> str:
+def sentence(act: Any, *arguments: Any, kind: type[Exception] = DatasetError) -> str:
     with pytest.raises(kind) as refused:
-        act(*given)
+        act(*arguments)
     return str(refused.value)

@@ -44,15 +44,15 @@ def spec_values() -> Named:
     """
     shared = RunSpec.options()
     cases = {
-        f"{name} is {told}": ("mlp_gan", name, value)
+        f"{name} is {title}": ("mlp_gan", name, value)
         for name in shared
-        for told, value in VALUES.items()
+        for title, value in VALUES.items()
     }
     for workload in catalog.WORKLOADS:
         for name in RunSpec.options(workload).keys() - shared.keys():
             cases |= {
-                f"{workload}.{name} is {told}": (workload, name, value)
-                for told, value in VALUES.items()
+                f"{workload}.{name} is {title}": (workload, name, value)
+                for title, value in VALUES.items()
             }
     return cases
 
@@ -180,11 +180,11 @@ def command_lines() -> Named:
             # as arguments they cannot be; what a system hands over instead of bytes that are no
             # UTF-8 stands below
             continue
-        told = ascii(text)[:40]
+        title = ascii(text)[:40]
         cases |= {
-            f"show {told}": ("show", "--", text),
-            f"train --set {told}": ("train", "--detach", "--set", text),
-            f"train --set name={told}": (
+            f"show {title}": ("show", "--", text),
+            f"train --set {title}": ("train", "--detach", "--set", text),
+            f"train --set name={title}": (
                 "train",
                 "--detach",
                 "--set",
@@ -192,8 +192,8 @@ def command_lines() -> Named:
                 "--set",
                 f"name={text}",
             ),
-            f"export {told}": ("export", "--to", "elsewhere", "--", text),
-            f"import {told}": ("import", "--", f"missing-{text[:50]}"),
+            f"export {title}": ("export", "--to", "elsewhere", "--", text),
+            f"import {title}": ("import", "--", f"missing-{text[:50]}"),
         }
     cases |= {
         f"{words[0]} {words[-1]!a}": words
@@ -226,8 +226,8 @@ def command_lines() -> Named:
     }
     cases |= {f"sql {ascii(text)[:40]}": ("sql", "--", f"SELECT {text}") for text in QUERIES}
     cases |= {
-        f"sql {told}": ("sql", statement)
-        for told, statement in {
+        f"sql {title}": ("sql", statement)
+        for title, statement in {
             "reads a file": "SELECT * FROM read_text('/etc/passwd')",
             "reads an address": "SELECT * FROM 'http://evil.example/a.csv'",
             "writes": "COPY (SELECT 1) TO 'out.csv'",

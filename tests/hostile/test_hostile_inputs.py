@@ -44,7 +44,7 @@ MOST_LETTERS = 6_000  # of a sentence that tells of several options
 
 
 def check_sentence(error: BaseException) -> None:
-    """One of ours, for a person: short, in one line, nothing that a terminal or a page would
+    """One of ours, for a user: short, in one line, nothing that a terminal or a page would
     act on.
     """
     text = str(error)
@@ -70,7 +70,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def unchanged(tmp_path: Path) -> Iterator[None]:
-    """Nothing beside the home, above which a path may lead, is written."""
+    """Nothing next to the home, above which a path may lead, is written."""
     (tmp_path / "guard").write_text("as it was", encoding="utf-8")
     before = {path.name for path in tmp_path.iterdir()}
     yield
@@ -85,7 +85,7 @@ def test_there_are_more_than_a_thousand_and_the_threat_model_counts_them() -> No
 
 
 def test_no_value_of_an_option_is_taken_for_something_else() -> None:
-    for told, (workload, name, value) in KINDS["options of a run"].items():
+    for title, (workload, name, value) in KINDS["options of a run"].items():
         try:
             spec = RunSpec.parse(
                 {"workload": workload, name: value} if name != "workload" else {name: value}
@@ -94,11 +94,11 @@ def test_no_value_of_an_option_is_taken_for_something_else() -> None:
             check_sentence(error)
             continue
         again = RunSpec.parse(json.loads(spec.model_dump_json()))
-        assert again == spec, told
-        assert not isinstance(spec.value(name), list | dict), told
+        assert again == spec, title
+        assert not isinstance(spec.value(name), list | dict), title
 
 
-def test_a_file_full_of_mistakes_is_told_in_a_few_sentences() -> None:
+def test_a_file_full_of_mistakes_is_refused_in_a_few_sentences() -> None:
     with pytest.raises(SpecError, match=r"24 more options are wrong\.$") as refused:
         RunSpec.parse({f"no_option_{number}": number for number in range(30)})
     check_sentence(refused.value)
@@ -107,32 +107,32 @@ def test_a_file_full_of_mistakes_is_told_in_a_few_sentences() -> None:
 
 def test_no_spec_file_is_more_than_options_or_a_sentence(tmp_path: Path) -> None:
     file = tmp_path / "given"
-    for told, content in KINDS["spec files"].items():
+    for title, content in KINDS["spec files"].items():
         file.write_bytes(content)
         try:
             RunSpec.parse(read_values(file))
         except GanRuntimeError as error:
             check_sentence(error)
         else:
-            assert told in ("a key twice", "a byte order mark", "UTF-16", "of_workload"), told
+            assert title in ("a key twice", "a byte order mark", "UTF-16", "of_workload"), title
 
 
 @pytest.mark.usefixtures("unchanged")
 def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunDir]) -> None:
     run = new_run("quick-0001")
     before = tree(home.path)
-    for told, text in KINDS["names"].items():
-        asked = PreparationRequest("pictures", text, home.path / "none.zip", {})
+    for title, text in KINDS["names"].items():
+        request = PreparationRequest("pictures", text, home.path / "none.zip", {})
         for use in (
             home.run_dir,
             lambda name: job_queue.job_dir(home, name),
             prepared.check_name,
-            lambda _, asked=asked: asked.check(),
+            lambda _, request=request: request.check(),
         ):
             with pytest.raises(GanRuntimeError) as refused:
                 use(text)
             check_sentence(refused.value)
-        assert not prepared.exists(home, text), told
+        assert not prepared.exists(home, text), title
         with pytest.raises(ValueError, match="is no id of a file"):
             uploads.place(home, f"{text}.")
         if not PLAIN_NAME.fullmatch(text):
@@ -145,13 +145,13 @@ def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunD
 @pytest.mark.usefixtures("unchanged")
 def test_no_name_of_a_dropped_file_leads_out_of_the_uploads(home: Home) -> None:
     below = home.jobs / uploads.FOLDER
-    for number, (told, name) in enumerate(KINDS["uploads"].items()):
+    for number, (title, name) in enumerate(KINDS["uploads"].items()):
         uploads.store(home, f"f{number}", b"x")
         for ending in ("", ".zip", ".h5"):
             source = uploads.as_source(home, [Upload(f"f{number}", name + ending)])
-            assert source.resolve().is_relative_to(below.resolve()), told
+            assert source.resolve().is_relative_to(below.resolve()), title
             stored = [source] if source.is_file() else list(source.iterdir())
-            assert [path.read_bytes() for path in stored] == [b"x"], told
+            assert [path.read_bytes() for path in stored] == [b"x"], title
     assert {path.name for path in home.path.iterdir()} <= {"jobs", "runs"}
 
 
@@ -185,21 +185,21 @@ def whole_bundle(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.mark.usefixtures("unchanged")
 def test_no_bundle_is_taken_in_part(home: Home, tmp_path: Path, whole_bundle: bytes) -> None:
-    file, taken = tmp_path / "given", 0
-    for told, content in mutations(whole_bundle, CUTS, TURNS, "a bundle").items():
+    file, imported = tmp_path / "given", 0
+    for title, content in mutations(whole_bundle, CUTS, TURNS, "a bundle").items():
         file.write_bytes(content)
         try:
             new = bundles.unpack(file, home)
         except BundleError as error:
             check_sentence(error)
-            assert not home.runs.exists() or not list(home.runs.iterdir()), told
+            assert not home.runs.exists() or not list(home.runs.iterdir()), title
             continue
-        taken += 1
-        assert new == ["quick-0001"], told
-        assert all(OF_A_RUN.fullmatch(name) for name in tree(home.runs)), told
+        imported += 1
+        assert new == ["quick-0001"], title
+        assert all(OF_A_RUN.fullmatch(name) for name in tree(home.runs)), title
         list(queries.runs(ingest.store_of(home)))
         shutil.rmtree(home.runs)
-    assert taken < TURNS / 4, (
+    assert imported < TURNS / 4, (
         "a turned byte is noticed, unless it stands where zip files keep dates"
     )
 
@@ -214,14 +214,14 @@ def test_no_member_of_a_bundle_lands_elsewhere(
     home: Home, tmp_path: Path, whole_bundle: bytes
 ) -> None:
     file = tmp_path / "given"
-    for told, name in KINDS["members of bundles"].items():
+    for title, name in KINDS["members of bundles"].items():
         file.write_bytes(whole_bundle)
         with zipfile.ZipFile(file, "a") as bundle:
             bundle.writestr(name, b"{}")
         with pytest.raises(BundleError) as refused:
             bundles.unpack(file, home)
         check_sentence(refused.value)
-        assert not home.runs.exists() or not list(home.runs.iterdir()), told
+        assert not home.runs.exists() or not list(home.runs.iterdir()), title
 
 
 def test_no_damaged_picture_ends_more_than_itself(tmp_path: Path) -> None:
@@ -244,8 +244,8 @@ def test_no_damaged_picture_ends_more_than_itself(tmp_path: Path) -> None:
 
 
 def test_no_idx_file_gives_more_than_it_holds(tmp_path: Path) -> None:
-    taken = []
-    for number, (told, content) in enumerate(KINDS["IDX files"].items()):
+    accepted = []
+    for number, (title, content) in enumerate(KINDS["IDX files"].items()):
         for ending in ("", ".gz"):
             file = tmp_path / f"given-{number}{ending}"
             file.write_bytes(content)
@@ -255,10 +255,10 @@ def test_no_idx_file_gives_more_than_it_holds(tmp_path: Path) -> None:
             except DatasetError as error:
                 check_sentence(error)
                 continue
-            taken.append(told)
-            assert rows.dtype == np.uint8, told
-            assert rows.nbytes <= len(content), told
-    assert len(taken) < 5, taken
+            accepted.append(title)
+            assert rows.dtype == np.uint8, title
+            assert rows.nbytes <= len(content), title
+    assert len(accepted) < 5, accepted
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -267,22 +267,22 @@ def test_no_hdf5_file_is_taken_half(home: Home, tmp_path: Path) -> None:
     with h5py.File(whole, "w") as file:
         for key, column in challenge_columns(6_480, count=4).items():
             file.create_dataset(key, data=column, compression="gzip" if key == "showers" else None)
-    given, taken = tmp_path / "given", 0
-    for told, content in mutations(whole.read_bytes(), CUTS, TURNS, "an HDF5 file").items():
-        given.mkdir(exist_ok=True)
-        (given / "showers.h5").write_bytes(content)
-        asked = PreparationRequest(
-            "calochallenge", f"set-{taken}", given / "showers.h5", {"held_out_percent": 0}
+    folder, accepted = tmp_path / "given", 0
+    for title, content in mutations(whole.read_bytes(), CUTS, TURNS, "an HDF5 file").items():
+        folder.mkdir(exist_ok=True)
+        (folder / "showers.h5").write_bytes(content)
+        request = PreparationRequest(
+            "calochallenge", f"set-{accepted}", folder / "showers.h5", {"held_out_percent": 0}
         )
         try:
-            manifest = preparations.prepare(home, asked, lambda *_: None)
+            manifest = preparations.prepare(home, request, lambda *_: None)
         except GanRuntimeError as error:
             check_sentence(error)
-            assert not list(home.data.glob(f"set-{taken}*")), told
+            assert not list(home.data.glob(f"set-{accepted}*")), title
             continue
-        taken += 1
-        assert manifest is not None, told
-        assert manifest.rows <= 4, told
+        accepted += 1
+        assert manifest is not None, title
+        assert manifest.rows <= 4, title
 
 
 COMMAND_LINES = KINDS["command lines"]
@@ -304,24 +304,24 @@ def test_no_command_line_ends_in_a_traceback(
         lambda: pytest.fail("this must be refused before the host is looked at"),
     )
     place = tmp_path / "home"
-    for told, words in COMMAND_LINES.items():
+    for title, words in COMMAND_LINES.items():
         if beginning(words) == command:
-            check_answer(told, command_line.run(words[0], "--home", str(place), *words[1:]))
+            check_answer(title, command_line.run(words[0], "--home", str(place), *words[1:]))
     assert not place.exists() or not tree(place)
 
 
-def check_answer(told: str, answer: Result) -> None:
+def check_answer(title: str, answer: Result) -> None:
     """A sentence or an answer, which does nothing to the terminal."""
     assert answer.exception is None or isinstance(answer.exception, SystemExit), (
-        told,
+        title,
         answer.exception,
     )
-    assert answer.exit_code in (0, 2), told
-    assert "Traceback" not in answer.output, told
-    assert "\x1b[2J" not in answer.output, told
+    assert answer.exit_code in (0, 2), title
+    assert "Traceback" not in answer.output, title
+    assert "\x1b[2J" not in answer.output, title
     if answer.exit_code == 2:
-        assert answer.stderr.strip().count("\n") == 0, (told, answer.stderr)
-        assert len(answer.stderr) <= MOST_LETTERS, told
+        assert answer.stderr.strip().count("\n") == 0, (title, answer.stderr)
+        assert len(answer.stderr) <= MOST_LETTERS, title
 
 
 def test_the_name_of_a_file_does_nothing_to_the_terminal() -> None:

@@ -22,7 +22,9 @@ def counting(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
         monkeypatch.setitem(jobs(), name, job)
     monkeypatch.setattr(job_queue, "WORKER", "tests.jobs.worker")
     yield home
-    left = [process for job in job_queue.job_dirs(home) if (process := job.process()) is not None]
-    for process in left:
+    processes = [
+        process for job in job_queue.job_dirs(home) if (process := job.process()) is not None
+    ]
+    for process in processes:
         process.kill()
-    psutil.wait_procs(left, timeout=10)
+    psutil.wait_procs(processes, timeout=10)

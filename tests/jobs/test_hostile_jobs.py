@@ -24,7 +24,7 @@ from tests.support import not_plain
 NewRun = Callable[..., RunDir]
 HUGE = 10**400
 PROCESS = {"pid": 4_000_000, "started": 1e9}
-ASKED = {"kind": "count", "options": {"run_id": "quick-0001"}, "asker": "a test"}
+REQUEST = {"kind": "count", "options": {"run_id": "quick-0001"}, "asker": "a test"}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def good(home: Home) -> JobDir:
 def _job(home: Home, job_id: str) -> JobDir:
     job = JobDir(home.jobs / job_id)
     job.path.mkdir(parents=True)
-    job.write_request(JobRequest.model_validate(ASKED))
+    job.write_request(JobRequest.model_validate(REQUEST))
     job.write_end(End(state="finished", reason="done"))
     return job
 
@@ -47,7 +47,7 @@ def spoiled(home: Home) -> JobDir:
 
 
 def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> None:
-    """The owner looks at runs and jobs, and so does a list of jobs."""
+    """The owner reads runs and jobs, and so does a list of jobs."""
     store, keeper = Store(), JobSupervisor(home)
     keeper.tick(busy={""})
     Ingestor(home, store).catch_up()
@@ -68,10 +68,10 @@ def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> No
         ("process.json", json.dumps({**PROCESS, "pid": 2**40})),
         ("process.json", json.dumps({**PROCESS, "born": "x" * 10**6})),
         ("job.json", '{"kind": "count", "options": {"run_id": 1%s}, "asker": "a"}' % ("0" * 400)),
-        ("job.json", json.dumps({**ASKED, "options": {"run_id": ["quick-0001"]}})),
-        ("job.json", json.dumps({**ASKED, "options": {"run_id": "../.."}})),
-        ("job.json", json.dumps({**ASKED, "options": {"more": "x" * 10**6}})),
-        ("job.json", json.dumps({**ASKED, "at": "0001-01-01T00:00:00Z"})),
+        ("job.json", json.dumps({**REQUEST, "options": {"run_id": ["quick-0001"]}})),
+        ("job.json", json.dumps({**REQUEST, "options": {"run_id": "../.."}})),
+        ("job.json", json.dumps({**REQUEST, "options": {"more": "x" * 10**6}})),
+        ("job.json", json.dumps({**REQUEST, "at": "0001-01-01T00:00:00Z"})),
         (
             "end.json",
             json.dumps({"state": "finished", "reason": "done", "at": "9999-12-31T23:59:59-12:00"}),
@@ -110,7 +110,7 @@ def test_what_is_no_plain_file_in_the_folder_of_a_job_holds_up_nobody(
     if file in ("log.txt", "STOP"):
         (spoiled.path / "end.json").unlink()
     else:
-        spoiled.write_request(JobRequest.model_validate({**ASKED, "kind": "generate"}))
+        spoiled.write_request(JobRequest.model_validate({**REQUEST, "kind": "generate"}))
     not_plain.put(spoiled.path / file, kind)
     if file != "log.txt":
         (spoiled.path / ".start.lock").mkdir()  # nothing is to be started by this test
@@ -126,8 +126,12 @@ def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
     row = folder_watcher.job_row
 
     def unforeseen(look: job_queue.JobSnapshot) -> tuple[object, ...]:
-        made = row(look)
-        return (*made[:5], "no time", *made[6:]) if look.job.job_id == spoiled.job_id else made
+        original = row(look)
+        return (
+            (*original[:5], "no time", *original[6:])
+            if look.job.job_id == spoiled.job_id
+            else original
+        )
 
     monkeypatch.setattr(folder_watcher, "job_row", unforeseen)
     check_that_all_others_go_on(home, good, spoiled)

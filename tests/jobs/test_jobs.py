@@ -37,7 +37,7 @@ def ask(home: Home, kind: str, until: Path | None = None) -> JobDir:
     )
 
 
-def test_a_job_tells_how_far_it_is_and_what_it_found(
+def test_a_job_reports_how_far_it_is_and_what_it_found(
     counting: Home, tmp_path: Path, wait_until: Wait
 ) -> None:
     job = ask(counting, "count", tmp_path / "go on")
@@ -70,7 +70,7 @@ def test_a_cancelled_job_leaves_nothing_half_made(counting: Home, wait_until: Wa
         job_queue.cancel(job, "a test")
 
 
-def test_a_killed_job_is_told_as_lost_and_its_half_made_folder_is_gone(
+def test_a_killed_job_is_lost_and_its_unfinished_folder_is_deleted(
     counting: Home, wait_until: Wait
 ) -> None:
     job = ask(counting, "count")
@@ -103,7 +103,7 @@ def test_a_job_that_does_not_hear_is_ended_by_force(counting: Home, wait_until: 
     assert ended(job) == ("cancelled", "cancelled on request; nothing was stored.")
 
 
-def test_a_kind_that_holds_nothing_half_made_is_killed_at_once_and_says_what_is_kept(
+def test_a_kind_without_unfinished_files_is_killed_at_once_and_says_what_is_stored(
     counting: Home, wait_until: Wait
 ) -> None:
     job = ask(counting, "deaf_and_whole")

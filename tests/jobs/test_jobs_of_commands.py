@@ -19,7 +19,7 @@ def test_ctrl_c_cancels_the_job_of_a_preparation(
     counting: Home, wait_until: Callable[..., Any]
 ) -> None:
     (counting.path / "counts").touch()  # the preparation then waits
-    seen: list[tuple[str, str, str]] = []
+    states: list[tuple[str, str, str]] = []
 
     def press_ctrl_c() -> None:
         looks = wait_until(
@@ -28,14 +28,14 @@ def test_ctrl_c_cancels_the_job_of_a_preparation(
             ],
             "the job works",
         )
-        seen.extend((look.request.kind, look.request.asker, look.state) for look in looks)
+        states.extend((look.request.kind, look.request.asker, look.state) for look in looks)
         os.kill(os.getpid(), signal.SIGINT)
 
     person = threading.Thread(target=press_ctrl_c)
     person.start()
     ended = CliRunner().invoke(app, ["data", "prepare", "mnist", "--home", str(counting.path)])
     person.join()
-    assert seen == [("prepare_data", "command line", "running")]
+    assert states == [("prepare_data", "command line", "running")]
     assert (ended.exit_code, ended.stdout, ended.stderr) == (
         1,
         "",

@@ -80,9 +80,9 @@ def charts_are_checked() -> Iterator[None]:
     specification = plots.specification
 
     @functools.wraps(specification)
-    def checked(drawn: alt.Chart | alt.LayerChart) -> dict[str, Any]:
-        drawn.to_dict(validate=True)
-        return specification(drawn)
+    def checked(chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
+        chart.to_dict(validate=True)
+        return specification(chart)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plots, "specification", checked)
@@ -158,8 +158,8 @@ def wait_until(wait_until: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
-    """Jobs that stand still from their start: none ends before a test has pressed Stop or
+def stalled_jobs(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
+    """Jobs that are stopped from their start: none ends before a test has pressed Stop or
     Cancel, nor is killed for ending late.
     """
     monkeypatch.setattr(job_queue, "GRACE_SECONDS", float("inf"))
@@ -196,7 +196,7 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
     """Makes a finished run of two epochs with ten steps each: `trained("quick-0001", losses=(0.9,
     1.1))`.
 
-    `after_epoch_1`: records that stand in the journal before those of epoch 2.
+    `after_epoch_1`: records that are in the journal before those of epoch 2.
     """
 
     def make(

@@ -11,22 +11,22 @@ from dashboard.launch.fields import PREFIX, PRESET, VALUES
 
 
 def text_field(app: AppTest, option: str) -> TextInput:
-    (field,) = [item for item in app.text_input if of(item.key) == option]
+    (field,) = [element for element in app.text_input if of(element.key) == option]
     return field
 
 
 def choice_field(app: AppTest, option: str) -> Selectbox:
-    (field,) = [item for item in app.selectbox if of(item.key) == option]
+    (field,) = [element for element in app.selectbox if of(element.key) == option]
     return field
 
 
 def presets(app: AppTest) -> ButtonGroup[str]:
-    (field,) = [item for item in app.button_group if of(item.key) == PRESET]
+    (field,) = [element for element in app.button_group if of(element.key) == PRESET]
     return field
 
 
 def filled_in(app: AppTest, option: str) -> str:
-    """What stands in a field, drawn or not."""
+    """The value of a field, drawn or not."""
     return str(app.session_state[VALUES][option])
 
 

@@ -1,4 +1,4 @@
-"""What stands on a page that Streamlit's test runner has drawn."""
+"""The content of a page that Streamlit's test runner has drawn."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def texts(app: AppTest) -> str:
         app.header,
         app.subheader,
     )
-    pieces = [str(item.value) for kind in kinds for item in kind]
-    return "\n".join([*pieces, *(str(item.proto.body) for item in app.get("html"))])
+    pieces = [str(element.value) for kind in kinds for element in kind]
+    return "\n".join([*pieces, *(str(element.proto.body) for element in app.get("html"))])
 
 
 def shown_commands(app: AppTest) -> list[str]:
-    """The commands of the command line that stand on the page."""
-    bodies = [item.proto.body for item in app.get("html")]
+    """The commands of the command line on the page."""
+    bodies = [element.proto.body for element in app.get("html")]
     return [
-        html.unescape(found)
+        html.unescape(match)
         for body in bodies
-        for found in re.findall(r"<pre class='command'>(.*)</pre>", body)
+        for match in re.findall(r"<pre class='command'>(.*)</pre>", body)
     ]
 
 
 def charts(app: AppTest) -> list[dict[str, object]]:
     """The Vega-Lite specs on the page."""
-    return [json.loads(item.proto.spec) for item in app.get("vega_lite_chart")]
+    return [json.loads(element.proto.spec) for element in app.get("vega_lite_chart")]
 
 
 def opened(app: AppTest, *groups: str) -> AppTest:
@@ -54,8 +54,8 @@ def titles(app: AppTest) -> list[str]:
     """The titles of the charts on the page, without their subtitles; some stand under a name
     and have none.
     """
-    found = [chart["title"] for chart in charts(app) if "title" in chart]
-    return [str(title["text"]) if isinstance(title, dict) else str(title) for title in found]
+    headings = [chart["title"] for chart in charts(app) if "title" in chart]
+    return [str(title["text"]) if isinstance(title, dict) else str(title) for title in headings]
 
 
 def evaluation(show: Callable[..., AppTest], *run_ids: str, **query: str) -> AppTest:
@@ -63,8 +63,8 @@ def evaluation(show: Callable[..., AppTest], *run_ids: str, **query: str) -> App
     compare with. `query`: the rest of the address.
     """
     first = {"run": run_ids[0]} if run_ids else {}
-    others = {"with": ",".join(run_ids[1:])} if run_ids[1:] else {}
-    return show("run", tab="evaluation", **first, **others, **query)
+    more = {"with": ",".join(run_ids[1:])} if run_ids[1:] else {}
+    return show("run", tab="evaluation", **first, **more, **query)
 
 
 def open_tab(app: AppTest, title: str) -> AppTest:

@@ -1,4 +1,4 @@
-"""The Compare page on stored runs: what a person reads, sets and clicks there."""
+"""The Compare page on stored runs: what a user reads, sets and clicks there."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ Make = Callable[..., RunDir]
 
 def spec_of(app: AppTest, title: str) -> str:
     """The Vega-Lite spec of the chart of this title, as text."""
-    found = [item.proto.spec for item in app.get("vega_lite_chart") if title in item.proto.spec]
-    assert len(found) == 1
-    return str(found[0])
+    specs = [
+        element.proto.spec for element in app.get("vega_lite_chart") if title in element.proto.spec
+    ]
+    assert len(specs) == 1
+    return str(specs[0])
 
 
 def test_compare_draws_along_what_is_chosen(show: Show, trained: Make) -> None:
@@ -236,7 +238,7 @@ def test_compare_of_runs_without_numbers_says_when_there_will_be_some(
     assert "No run has finished a step yet." in texts(curves)
 
 
-def test_compare_puts_options_beside_results(show: Show, trained: Make) -> None:
+def test_compare_puts_options_next_to_results(show: Show, trained: Make) -> None:
     trained("quick-0001", seed=1)
     trained("quick-0002", seconds=10, seed=2, replicas=2)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -272,9 +274,9 @@ def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Ma
 def shares(app: AppTest) -> list[list[float]]:
     """What each chart of D's scores shows."""
     charts = [
-        item.proto
-        for item in app.get("vega_lite_chart")
-        if "D's score (1 = real)" in item.proto.spec
+        element.proto
+        for element in app.get("vega_lite_chart")
+        if "D's score (1 = real)" in element.proto.spec
     ]
     return [
         list(pa.ipc.open_stream(chart.datasets[0].data.data).read_pandas()["share"])

@@ -39,7 +39,7 @@ def contrast(ink: tuple[float, ...], paper: tuple[float, ...]) -> float:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("paper", ["backgroundColor", "secondaryBackgroundColor"])
-def test_captions_and_words_beside_charts_can_be_read(theme: str, paper: str) -> None:
+def test_captions_and_words_next_to_charts_can_be_read(theme: str, paper: str) -> None:
     colors = THEME[theme]
     ground, text = rgb(colors[paper]), rgb(colors["textColor"])
     faded = tuple(
@@ -92,7 +92,7 @@ def test_words_in_charts_have_no_color_of_a_network_or_a_run() -> None:
     """Colors with a meaning are for marks: on the dark ground the generator's blue has a
     contrast of 3.5.
     """
-    own = [
+    violations = [
         f"{path.name}:{call.lineno}"
         for path in sorted((REPOSITORY / "dashboard").rglob("*.py"))
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -100,7 +100,7 @@ def test_words_in_charts_have_no_color_of_a_network_or_a_run() -> None:
         for color in (word.value for word in call.keywords if word.arg == "color")
         if ast.unparse(color) not in ("ink()", "charts.ink()")
     ]
-    assert own == []
+    assert violations == []
 
 
 def test_a_known_contrast_is_computed_right() -> None:

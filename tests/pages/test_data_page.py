@@ -72,11 +72,11 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
 
 @pytest.mark.parametrize("name", ["digits", "stacked_digits"])
 def test_the_picture_of_an_embedded_set_shows_its_first_rows(name: str) -> None:
-    kept = sets_view.embedded_rows(name)
-    assert kept is not None
+    picture_file = sets_view.embedded_rows(name)
+    assert picture_file is not None
     rows = loading.load(name).read(np.arange(prepared.FIRST_ROWS_COUNT))["images"]
-    shown = np.asarray(Image.open(kept))
-    assert np.array_equal(shown, np.asarray(Image.open(io.BytesIO(prepared.png(rows)))))
+    card = np.asarray(Image.open(picture_file))
+    assert np.array_equal(card, np.asarray(Image.open(io.BytesIO(prepared.png(rows)))))
     assert sets_view.embedded_rows("mnist") is None
 
 
@@ -119,9 +119,9 @@ def test_train_on_it_begins_with_options_that_read_the_set(
     asks for.
     """
     name, spec = sets_view.starting_point(dataset, offered)
-    own = spec.flat()
-    assert (name, own["dataset"]) == (preset, dataset)
-    assert (own["workload"], own["tile"], own["unrolled"], own["epochs"]) == options
+    values = spec.flat()
+    assert (name, values["dataset"]) == (preset, dataset)
+    assert (values["workload"], values["tile"], values["unrolled"], values["epochs"]) == options
     assert loading.reads(spec.entry, spec.of_workload, offered)
 
 
@@ -163,10 +163,10 @@ def test_pictures_are_previewed_prepared_and_removed(
     assert not home.data.exists()  # nothing is stored yet
 
     app.button(key="data.prepare").click().run()
-    told = said(app)  # once: here, when the job has ended before the page was drawn again
+    messages = said(app)  # once: here, when the job has ended before the page was drawn again
     wait_until(lambda: job_queue.snapshots(home)[0].end, "the set is prepared")
     app.run()
-    assert "Data set my-shapes is ready: 40 pictures." in told + said(app)
+    assert "Data set my-shapes is ready: 40 pictures." in messages + said(app)
     assert "40 pictures · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
     assert "40 to train on, 0 held out · 2 files skipped" in said(app)
     assert [label.label for label in app.expander if "Summary" in label.label] == [
@@ -182,7 +182,7 @@ def test_pictures_are_previewed_prepared_and_removed(
     assert prepared.names(home) == []
 
 
-@pytest.mark.usefixtures("held")
+@pytest.mark.usefixtures("stalled_jobs")
 def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
     show: Show, home: Home, tmp_path: Path, wait_until: Wait
 ) -> None:
@@ -242,7 +242,7 @@ def test_several_pictures_make_a_set_and_a_zip_among_them_is_refused(show: Show)
     ]
 
 
-def test_what_is_wrong_in_the_form_is_told_beside_its_field(show: Show) -> None:
+def test_what_is_wrong_in_the_form_is_reported_next_to_its_field(show: Show) -> None:
     app = drop(show("data"), ("photos.zip", zipped(1)))
     app.text_input(key="data.option.pictures.held_out_percent").set_value("90").run()
     assert "allowed is at least 0 and at most 50" in said(app)
@@ -288,12 +288,12 @@ def test_folders_that_may_not_be_read_are_named_on_a_page_that_works(
     assert f"{home.data} cannot be read (Permission denied)" in said(app)
 
 
-def chosen(app: AppTest, preparation: str) -> AppTest:
+def with_preparation(app: AppTest, preparation: str) -> AppTest:
     return app.segmented_control(key="data.preparation").set_value(preparation).run()
 
 
 def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until: Wait) -> None:
-    app = chosen(show("data"), "showers")
+    app = with_preparation(show("data"), "showers")
     app.text_input(key="data.option.showers.energy_low").set_value("300").run()
     assert "which is 200: swap them." in said(app)
     assert "data.prepare" not in [button.key for button in app.button]
@@ -302,10 +302,10 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
     app.selectbox(key="data.option.showers.grid").set_value("tiny").run()
     assert app.button(key="data.prepare").label == "Prepare showers"
     app.button(key="data.prepare").click().run()
-    told = said(app)
+    messages = said(app)
     wait_until(lambda: job_queue.snapshots(home)[0].end, "the showers are simulated")
     app.run()
-    assert "Data set showers is ready: 180 rows." in told + said(app)
+    assert "Data set showers is ready: 180 rows." in messages + said(app)
     assert "180 rows · 17 × 17 × 25 showers, energy, deposit, angle" in said(app)
     app.button(key="data.train.showers").click().run()
     assert not app.exception
@@ -315,7 +315,7 @@ def test_showers_are_simulated_from_the_form(show: Show, home: Home, wait_until:
 
 
 def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: Wait) -> None:
-    app = chosen(show("data"), "karman_small")
+    app = with_preparation(show("data"), "karman_small")
     key = "data.option.karman_small"
     assert (
         app.text_input(key=f"{key}.held_out_reynolds").value
@@ -333,34 +333,34 @@ def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: W
         app.text_input(key=f"{key}.{option}").set_value(value)
     app.run()
     app.button(key="data.prepare").click().run()
-    told = said(app)
+    messages = said(app)
     wait_until(lambda: job_queue.snapshots(home)[0].end, "the flows are simulated")
     app.run()
     assert not app.exception
-    assert "Data set karman_small is ready: 2 frames." in told + said(app)
+    assert "Data set karman_small is ready: 2 frames." in messages + said(app)
     assert "2 frames · 40 × 96, each with the next 3 · Reynolds number" in said(app)
 
 
-@pytest.mark.usefixtures("held")
+@pytest.mark.usefixtures("stalled_jobs")
 def test_a_job_that_draws_what_it_makes_is_seen_at_work(show: Show) -> None:
     app = show("data")
     folder = session.runtime().commands.prepare_data("karman").work / "new" / "set"
     folder.mkdir(parents=True)
-    drawn = "The set being prepared."
-    assert drawn not in alternatives(app.run())
+    alternative = "The set being prepared."
+    assert alternative not in alternatives(app.run())
     LiveImage(folder).renew(lambda: np.full((8, 8, 3), 200, np.uint8))
-    assert drawn in alternatives(app.run())
+    assert alternative in alternatives(app.run())
 
 
 def alternatives(app: AppTest) -> list[str]:
     """What stands for each picture where it cannot be seen."""
-    return [shown.alt for item in app.get("image") for shown in item.proto.imgs]
+    return [picture.alt for element in app.get("image") for picture in element.proto.imgs]
 
 
 def test_pairs_are_previewed_and_prepared(show: Show, home: Home, wait_until: Wait) -> None:
     both = np.concatenate([np.asarray(picture(0, red=red)) for red in (True, False)], axis=1)
     odd = encoded(picture(0, red=True, side=81), "PNG")
-    app = chosen(show("data"), "picture_pairs")
+    app = with_preparation(show("data"), "picture_pairs")
     app = drop(app, ("both.png", encoded(Image.fromarray(both), "PNG")), ("odd.png", odd))
     app.selectbox(key="data.option.picture_pairs.pixels").set_value("64").run()
     app = previewed(app, home, wait_until)
@@ -376,7 +376,7 @@ def test_pairs_are_previewed_and_prepared(show: Show, home: Home, wait_until: Wa
 def test_files_of_showers_are_dropped_and_need_no_preview(
     show: Show, home: Home, wait_until: Wait, tmp_path: Path
 ) -> None:
-    app = chosen(show("data"), "calochallenge")
+    app = with_preparation(show("data"), "calochallenge")
     assert "Drop or pick a file to choose how its rows are converted." in said(app)
     file = written(tmp_path / "part.hdf5", challenge_columns(6_480))
     app = drop(app, ("part.hdf5", file.read_bytes()))
@@ -397,17 +397,17 @@ def test_a_run_that_waits_for_its_data_says_so_on_its_page(
     journal.append(run.supervisor_journal, 1, waits)
     app = show("run", run="quick-0001")
     assert "Waiting for data set photos (40%)" in "".join(
-        item.proto.body for item in app.get("html")
+        element.proto.body for element in app.get("html")
     )
 
 
 def test_names_of_classes_are_shown_as_text_and_not_all_of_them() -> None:
     names = ("![x](http://evil.example)", "a" * 100, *"bcdefg")
-    told = data_summary.classes({"labels": labels(names)})
-    assert told.startswith("8 classes: ")
-    assert told.endswith(", e …")
-    assert "![x](" not in told
-    assert "a" * 25 not in told
+    sentence = data_summary.classes({"labels": labels(names)})
+    assert sentence.startswith("8 classes: ")
+    assert sentence.endswith(", e …")
+    assert "![x](" not in sentence
+    assert "a" * 25 not in sentence
 
 
 def test_a_damaged_set_can_be_removed(show: Show, home: Home) -> None:

@@ -17,7 +17,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.studies.design import StudyDesign
 from tests.hostile.cases import kinds
 from tests.pages import whole_page
-from tests.pages.test_hostile_names import ESCAPED, shown
+from tests.pages.test_hostile_names import ESCAPED, page_texts
 from tests.support.asking import ask
 from tests.support.sources import ROOT, python_files
 
@@ -51,7 +51,9 @@ def is_text(app: AppTest) -> None:
     """No exception, and of the address nothing that would be more than text, or too much of it."""
     assert not app.exception
     shown_here = [
-        (kind, text) for kind, text in shown(whole_page.tree(app)) if not text.startswith("<style>")
+        (kind, text)
+        for kind, text in page_texts(whole_page.tree(app))
+        if not text.startswith("<style>")
     ]
     texts = [text if kind == "Html" else ESCAPED.sub("", text) for kind, text in shown_here]
     assert [text for text in texts if MORE_THAN_TEXT.search(text)] == []
@@ -115,9 +117,7 @@ def test_what_is_stored_is_picked_whatever_a_hostile_address_asks_for(
     assert app.selectbox[0].value
 
 
-def test_a_control_in_a_hostile_address_stands_where_it_usually_does(
-    show: Show, trained: Make
-) -> None:
+def test_a_control_in_a_hostile_address_has_its_usual_place(show: Show, trained: Make) -> None:
     """Each session takes another one for each of the controls, as only a new one reads them."""
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
@@ -129,11 +129,11 @@ def test_a_control_in_a_hostile_address_stands_where_it_usually_does(
     )
     usual = ["step", "light", "auto", "each run"]
     for place in range(0, len(LINKS), len(BOUND)):
-        given = dict(zip(BOUND, LINKS[place:], strict=False))
-        app = show("compare", whole=False, tab="curves", runs=PAIR, **given)
+        query = dict(zip(BOUND, LINKS[place:], strict=False))
+        app = show("compare", whole=False, tab="curves", runs=PAIR, **query)
         is_text(app)
         assert [app.selectbox(key=name).value for name in BOUND] == usual
-        assert not set(given) & set(app.query_params), "the address is put right"
+        assert not set(query) & set(app.query_params), "the address is put right"
 
 
 def test_compare_shows_the_one_run_that_an_address_names(show: Show, trained: Make) -> None:

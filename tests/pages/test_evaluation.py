@@ -30,14 +30,14 @@ Make = Callable[..., RunDir]
 METRICS = tuple(Metric(name, name, name, better="lower", format=".2f") for name in "abc")
 
 
-def shown(*scores: Score, **words: str) -> Selection:
+def selection_of(*scores: Score, **words: str) -> Selection:
     """One answer with these scores."""
     page = DomainPage(
         (), METRICS, headline=("a", "b"), over_epochs=("a",), real="held-out rows", baselines=words
     )
     row = EvaluationRow("r", "e", "k", datetime(2026, 1, 1), 1, 10, "best", {})
-    known = {("r", "k"): {score.name: score for score in scores}}
-    return Selection(evaluations()["loss_surface"], page, {}, {"r": row}, [row], known)
+    scores_by_run = {("r", "k"): {score.name: score for score in scores}}
+    return Selection(evaluations()["loss_surface"], page, {}, {"r": row}, [row], scores_by_run)
 
 
 @pytest.mark.parametrize(
@@ -71,21 +71,21 @@ def test_scores_are_held_against_their_floors(values: tuple[float, float], sente
     scores = [
         Score(name=name, value=value, floor=1.0) for name, value in zip("ab", values, strict=True)
     ]
-    assert summary.verdict(shown(*scores), "r") == sentence
+    assert summary.verdict(selection_of(*scores), "r") == sentence
 
 
 def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
     near = Score(name="a", value=3.0, error=0.6, floor=1.0, floor_error=0.8)
-    assert "all 1 scores reach the floor" in summary.verdict(shown(near), "r")
+    assert "all 1 scores reach the floor" in summary.verdict(selection_of(near), "r")
     sharp = near.model_copy(update={"floor_error": 0.75})
-    assert "0 of 1 score reach it" in summary.verdict(shown(sharp), "r")
+    assert "0 of 1 score reach it" in summary.verdict(selection_of(sharp), "r")
 
 
 def test_scores_are_held_against_their_baselines_first() -> None:
     beaten = {"copy": 2.0, "replay": 0.5}
     scores = [Score(name=name, value=1.0, floor=1.0, baselines=beaten) for name in "abc"]
     assert (
-        summary.verdict(shown(*scores, replay="replay", copy="copied row"), "r")
+        summary.verdict(selection_of(*scores, replay="replay", copy="copied row"), "r")
         == "**Better than the copied row (better in 3 of 3 scores), worse than the replay (better"
         " in 0 of 3 scores).** a: 1.00, replay 0.50, copied row 2.00."
     )
@@ -93,22 +93,22 @@ def test_scores_are_held_against_their_baselines_first() -> None:
 
 def test_an_answer_whose_scores_have_neither_says_so() -> None:
     assert (
-        summary.verdict(shown(Score(name="a", value=1.0)), "r")
+        summary.verdict(selection_of(Score(name="a", value=1.0)), "r")
         == "No score has a floor or a baseline to compare it with."
     )
-    assert summary.table(shown(Score(name="a", value=math.nan)))["r"].tolist() == ["–"]
+    assert summary.table(selection_of(Score(name="a", value=math.nan)))["r"].tolist() == ["–"]
 
 
-def test_published_scores_are_told_from_the_best_to_the_worst() -> None:
-    own = shown(Score(name="a", value=1.0), Score(name="b", value=1.0))
+def test_published_scores_are_reported_from_the_best_to_the_worst() -> None:
+    plain = selection_of(Score(name="a", value=1.0), Score(name="b", value=1.0))
     values = {"mine": 3.0, "yours": 1.0, "theirs": 9.0}
     scores = tuple(
         PublishedScore("a", value, None, who, "a paper") for who, value in values.items()
     )
-    known = replace(own, evaluation=replace(own.evaluation, published=scores))
-    column = summary.table(known)["Published, on other data"]
+    published = replace(plain, evaluation=replace(plain.evaluation, published=scores))
+    column = summary.table(published)["Published, on other data"]
     assert column.tolist() == ["1.00 (yours) to 9.00 (theirs)", "–"]
-    assert "Published, on other data" not in summary.table(own)
+    assert "Published, on other data" not in summary.table(plain)
 
 
 def surface(run: RunDir) -> None:

@@ -69,11 +69,11 @@ def test_the_bundles_are_small_and_hold_what_the_paper_varies(home: Home, store:
 def test_the_showers_of_three_seeds_are_measured_through_their_epochs(store: Store) -> None:
     seeds = store.rows("SELECT seed FROM runs WHERE workload = 'shower_3dgan' ORDER BY 1")
     assert seeds == [(1,), (2,), (3,)]
-    told = (
+    statement = (
         "SELECT epoch, max(value), count(*) FROM physics WHERE score = 'sampling_fraction' GROUP BY"
         " 1 ORDER BY 1"
     )
-    epochs = store.rows(told)
+    epochs = store.rows(statement)
     assert [(epoch, runs) for epoch, _, runs in epochs] == [(0, 3), (2, 3), (4, 3), (6, 3)]
     assert epochs[-1][1] < 0.05 < 0.5 < epochs[0][1]
 
@@ -103,7 +103,7 @@ def test_runs_of_a_flow_come_along_with_films_that_open(home: Home) -> None:
         assert len(image_files.read_film(run, file).steps) > 50
 
 
-def test_live_tells_the_losses_of_a_network_that_takes_two_steps_together(
+def test_live_shows_the_losses_of_a_network_that_takes_two_steps_together(
     show: Show, home: Home
 ) -> None:
     run = next(run for run in home.run_dirs() if run.spec().workload == "shower_3dgan")

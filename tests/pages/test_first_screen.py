@@ -56,7 +56,7 @@ def test_the_first_pass_over_a_run_draws_its_losses_as_html(show: Show, trained:
 
 def sketches(app: AppTest) -> list[str]:
     """The charts of the page that are plain HTML."""
-    bodies = [item.proto.body for item in app.get("html")]
+    bodies = [element.proto.body for element in app.get("html")]
     return [body for body in bodies if body.startswith("<div class='sketch'")]
 
 
@@ -79,8 +79,8 @@ def points(app: AppTest) -> list[int]:
     """How many each curve of a chart has, chart by chart: two curves are in each of these."""
     tables = [
         dataset.data.data
-        for item in app.get("vega_lite_chart")
-        for dataset in item.proto.datasets
+        for element in app.get("vega_lite_chart")
+        for dataset in element.proto.datasets
         if dataset.name == plots.ROWS
     ]
     return [len(pa.ipc.open_stream(table).read_all()) // 2 for table in tables]

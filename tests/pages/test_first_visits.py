@@ -39,9 +39,9 @@ def spied(
     method = getattr(owner, name)
     plain = getattr(method, "__func__", method)
 
-    def called(*given: Any, **named: Any) -> Any:
-        note(*given, **named)
-        return plain(*given, **named)
+    def called(*arguments: Any, **named: Any) -> Any:
+        note(*arguments, **named)
+        return plain(*arguments, **named)
 
     monkeypatch.setattr(owner, name, classmethod(called) if plain is not method else called)
 
@@ -57,42 +57,46 @@ def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch, page: str, query: dict[str, str]
 ) -> None:
     two_runs(trained)
-    found: list[str] = []
+    calls: list[str] = []
 
     def checked(kind: type, *_: object, **__: object) -> None:
         if issubclass(kind, alt.TopLevelMixin):
-            found.append(f"{kind.__name__} compared with the schema")
+            calls.append(f"{kind.__name__} compared with the schema")
 
     spied(monkeypatch, alt.SchemaBase, "validate", checked)
     spied(
         monkeypatch,
         alt.SchemaBase,
         "from_dict",
-        lambda kind, *_, **__: found.append(f"{kind.__name__} from words"),
+        lambda kind, *_, **__: calls.append(f"{kind.__name__} from words"),
     )
-    spied(monkeypatch, pd.DataFrame, "to_string", lambda *_, **__: found.append("a table as text"))
+    spied(monkeypatch, pd.DataFrame, "to_string", lambda *_, **__: calls.append("a table as text"))
     monkeypatch.setattr(plots, "specification", plots.specification.__wrapped__)  # type: ignore[attr-defined]
     plots.kept.cache_clear()
     app = show(page, **query)
     assert not app.exception
     assert len(app.get("vega_lite_chart")) > 1
-    assert found == []
+    assert calls == []
 
 
 def test_an_evaluation_asks_the_store_nothing_twice(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two_runs(trained)
-    asked: Counter[str] = Counter()
+    questions: Counter[str] = Counter()
 
     def note(_: Store, sql: str, parameters: object = None) -> None:
-        asked[f"{sql} {parameters}"] += 1
+        questions[f"{sql} {parameters}"] += 1
 
     app = show("run", **VISITS["evaluation"][1])  # takes the runs in, which asks on its own
     for name in ("rows", "frame"):
         spied(monkeypatch, Store, name, note)
     app.run()
     assert not app.exception
-    own = {question: times for question, times in asked.items() if "FROM evaluation_" in question}
-    assert len(own) == 5, "scores, and of both runs which curves there are and the points of some"
-    assert {question: times for question, times in own.items() if times > 1} == {}
+    of_evaluations = {
+        question: times for question, times in questions.items() if "FROM evaluation_" in question
+    }
+    assert len(of_evaluations) == 5, (
+        "scores, and of both runs which curves there are and the points of some"
+    )
+    assert {question: times for question, times in of_evaluations.items() if times > 1} == {}

@@ -38,7 +38,7 @@ WAYS: tuple[Way, ...] = ("map_reduce", "naive", "whole")
 
 
 def iterated(run: RunDir, way: Way = "map_reduce", number: int = 1, error: float = 0.02) -> None:
-    """Writes an iteration into the journal of a run, and its film beside it, as after a job."""
+    """Writes an iteration into the journal of a run, and its film next to it, as after a job."""
     record = iteration(2, way, STEPS, number, error)
     file = image_files.write_film(run, f"{record.iteration}-{way}", frames(STEPS))
     journal.append(run.earlier_journal("flow"), 1, record.model_copy(update={"frames": file}))
@@ -83,8 +83,8 @@ def test_each_tab_draws_its_own_part(show: Show, home: Home, trained: Make) -> N
     plan = planning.make({"batch_size_global": 32, "epochs": 2}, "v3:2x2", sweep=False, home=home)
     keep_all(home, plan)
     app = evaluation(show, view="Errors")
-    drawn = ["Root mean square error", "SSIM", "Enstrophy", "Divergence", "Seams"]
-    assert charts(app) == drawn
+    expected = ["Root mean square error", "SSIM", "Enstrophy", "Divergence", "Seams"]
+    assert charts(app) == expected
     assert "Replay: Re 100 from frame 7 of the training films" in texts(app)
     assert charts(open_tab(app, "Wake")) == [
         "Velocity across, at the probe",
@@ -127,9 +127,9 @@ def test_a_rollout_of_version_0_2_0_has_no_replay_and_says_what_it_was_compared_
     journal.append(run.earlier_journal("flow"), 1, record)
     app = evaluation(show)
     assert not app.exception
-    known = {metric.label: (metric.value, metric.delta) for metric in app.metric}
-    assert known["RMSE over a period"] == ("0.0500", "copied frame 0.2500")
-    assert known["Horizon (steps)"][0] == "15"
+    measures = {metric.label: (metric.value, metric.delta) for metric in app.metric}
+    assert measures["RMSE over a period"] == ("0.0500", "copied frame 0.2500")
+    assert measures["Horizon (steps)"][0] == "15"
     assert "Re 110 from frame 4" in texts(app)
     assert charts(app) == ["How far is each score from the copied frame?"]
     assert flow_charts.REPLAYED not in legend(open_tab(app, "Errors"), 0)
@@ -154,9 +154,9 @@ def test_what_could_not_be_measured_is_a_dash(show: Show, trained: Make) -> None
     )
     app = evaluation(show)
     assert not app.exception
-    shown = {metric.label: (metric.value, metric.delta) for metric in app.metric}
-    assert shown["Error of the Strouhal number"] == ("–", "")
-    assert shown["RMSE over a period"] == ("–", ""), "of less than a period"
+    measures = {metric.label: (metric.value, metric.delta) for metric in app.metric}
+    assert measures["Error of the Strouhal number"] == ("–", "")
+    assert measures["RMSE over a period"] == ("–", ""), "of less than a period"
 
 
 def test_an_mp4_that_cannot_be_made_says_why(
@@ -172,8 +172,8 @@ def test_an_mp4_that_cannot_be_made_says_why(
 
 def training_times(table: pd.DataFrame) -> None:
     """Each says how it is known."""
-    (own,) = table[table["How known"] == rollouts.HERE].to_dict("records")
-    assert (own["What"], own["Batch"], own["Time"]) == ("quick-0001, an epoch", "32", "3 s")
+    (row,) = table[table["How known"] == rollouts.HERE].to_dict("records")
+    assert (row["What"], row["Batch"], row["Time"]) == ("quick-0001, an epoch", "32", "3 s")
     (estimated,) = table[table["How known"] == rollouts.ESTIMATED].to_dict("records")
     assert (estimated["What"], estimated["Device"], estimated["Batch"]) == (
         "quick-0001, an epoch",
@@ -260,7 +260,7 @@ def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_se
     assert rollouts.NOTHING_YET not in texts(other)
 
 
-@pytest.mark.usefixtures("held")
+@pytest.mark.usefixtures("stalled_jobs")
 def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     show: Show, home: Home, trained: Make
 ) -> None:
@@ -279,34 +279,34 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     assert not app.exception
     assert rollouts.NOTHING_YET in texts(app)
     assert "Not measured: the disk is full." in texts(app)
-    (flow,) = [one for one in app.segmented_control if one.label == "Film"]
-    (steps,) = [one for one in app.number_input if one.label == "Steps (frames)"]
+    (flow,) = [element for element in app.segmented_control if element.label == "Film"]
+    (steps,) = [element for element in app.number_input if element.label == "Steps (frames)"]
     assert flow.options == ["Re 120", "Re 200"]
     assert (steps.value, steps.max) == (
         None,
         40,
     ), "as many as a flow has, where nobody says how many"
-    (overlap,) = [one for one in app.number_input if one.label == "Overlap (pixels)"]
+    (overlap,) = [element for element in app.number_input if element.label == "Overlap (pixels)"]
     assert (overlap.value, overlap.max) == (12, 15), "less than a tile"
     app = flow.set_value(1).run()
     app = app.button(key="evaluation.start").click().run()
     assert not app.exception
-    (asked,) = [
+    (options,) = [
         look.request.options for look in job_queue.snapshots(home, "rollout") if look.is_live
     ]
-    chosen = {
+    expected = {
         "trajectory": 1,
         "overlap": 12,
         "blend": "hann",
         "ways": ["map_reduce"],
         "steps": None,
     }
-    assert {name: asked[name] for name in chosen} == chosen
+    assert {name: options[name] for name in expected} == expected
     assert "flow-0001: " in app.get("progress")[0].proto.text
 
 
-@pytest.mark.usefixtures("held")
-def test_the_form_offers_the_epochs_whose_weights_were_kept(
+@pytest.mark.usefixtures("stalled_jobs")
+def test_the_form_offers_the_epochs_whose_weights_are_stored(
     show: Show, home: Home, trained: Make
 ) -> None:
     stored_flows(home)
@@ -317,28 +317,35 @@ def test_the_form_offers_the_epochs_whose_weights_were_kept(
     for epoch in (0, 1, 2):
         checkpoints.save_snapshot(run.snapshots, {"weights": np.zeros(3, np.float32)}, epoch)
     app = evaluation(show)
-    (state,) = [one for one in app.selectbox if one.label == "Of"]
+    (state,) = [element for element in app.selectbox if element.label == "Of"]
     assert state.options == ["Newest checkpoint", "Epoch 2", "Epoch 1", "Untrained (epoch 0)"]
     app = state.select("epoch 1").run()
     app = app.button(key="evaluation.start").click().run()
     assert not app.exception
-    (asked,) = [look.request.options for look in job_queue.snapshots(home, "rollout")]
-    assert (asked["checkpoint"], asked["epoch"]) == ("newest", 1)
+    (options,) = [look.request.options for look in job_queue.snapshots(home, "rollout")]
+    assert (options["checkpoint"], options["epoch"]) == ("newest", 1)
 
 
 def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     iterated(run)
-    kept = iteration(1, steps=STEPS, number=2).model_copy(update={"checkpoint": "epoch 1"})
+    record_of_weights = iteration(1, steps=STEPS, number=2).model_copy(
+        update={"checkpoint": "epoch 1"}
+    )
     file = image_files.write_film(run, "iterate-0002-map_reduce", frames(STEPS))
-    journal.append(run.earlier_journal("flow"), 1, kept.model_copy(update={"frames": file}))
+    journal.append(
+        run.earlier_journal("flow"), 1, record_of_weights.model_copy(update={"frames": file})
+    )
     app = evaluation(show, view="Film")
     assert not app.exception
     picker = app.multiselect(key="evaluation.answers.quick-0001")
     assert any("· epoch 1 · stored weights ·" in option for option in picker.options)
     assert any("· epoch 2 · Re" in option for option in picker.options)
-    shown = {"checkpoint": "(best checkpoint, epoch 2)", "kept": "(weights stored after epoch 1)"}
-    keys = [f"quick-0001.{rollout_key(record)}" for record in (iteration(2, steps=STEPS), kept)]
-    seen = [texts(picker.set_value([key]).run()) for key in keys]
-    for text, state in zip(seen, shown.values(), strict=True):
+    states = {"checkpoint": "(best checkpoint, epoch 2)", "kept": "(weights stored after epoch 1)"}
+    keys = [
+        f"quick-0001.{rollout_key(record)}"
+        for record in (iteration(2, steps=STEPS), record_of_weights)
+    ]
+    pages = [texts(picker.set_value([key]).run()) for key in keys]
+    for text, state in zip(pages, states.values(), strict=True):
         assert f"The film is that of quick-0001 {state}." in text

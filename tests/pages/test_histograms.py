@@ -50,12 +50,12 @@ def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(
     ]  # type: ignore[arg-type]
     journal.append(run.trainer_journal(), 1, *histograms)
     app = show("run", tab="histograms")
-    drawn = {}
+    charts_by_label = {}
     for label in app.selectbox(key="histograms.item").options:
         app.selectbox(key="histograms.item").set_value(label).run()
         assert not app.exception
-        drawn[label] = over_epochs(app)
-    assert drawn == {
+        charts_by_label[label] = over_epochs(app)
+    assert charts_by_label == {
         "Scores of the discriminator": ["Scores of real images", "Scores of generated images"],
         "Losses of the steps": ["Generator loss", "Discriminator loss"],
         "Generator, all layers": [

@@ -1,4 +1,4 @@
-"""Pages while the look at the host, which takes seconds, has not ended yet, and after it failed."""
+"""Pages during the inspection of the host, which takes seconds, and after it failed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def labels(app: AppTest) -> set[str]:
     return {button.label for button in app.button}
 
 
-def test_launch_does_not_wait_for_the_look_at_the_host(
+def test_launch_does_not_wait_for_the_inspection_of_the_host(
     show: Show, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_answer = Event()
@@ -43,7 +43,7 @@ def test_launch_does_not_wait_for_the_look_at_the_host(
     assert "Start run" in labels(app)
 
 
-def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_looked_at(
+def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_inspected(
     show: Show, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compare without runs stops before its end."""
@@ -57,7 +57,7 @@ def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_looked_
     assert {"dashboard.home_view", "dashboard.run.view", "dashboard.tpu.view"} <= loaded
 
 
-def test_a_look_that_failed_is_told_and_made_again_when_asked_for_only(
+def test_a_failed_inspection_is_reported_and_repeated_on_request_only(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []

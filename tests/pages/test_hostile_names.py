@@ -131,16 +131,16 @@ def more_than_text(app: AppTest) -> list[str]:
     """
     return [
         text
-        for kind, text in shown(whole_page.tree(app))
+        for kind, text in page_texts(whole_page.tree(app))
         if any(raw in ESCAPED.sub("", text) for raw in REFUSED.get(kind, MARKDOWN))
     ]
 
 
-def shown(block: Any) -> Iterator[tuple[str, str]]:
+def page_texts(block: Any) -> Iterator[tuple[str, str]]:
     """The kind of each element of the page, with each of its strings."""
     for child in block.children.values():
         if isinstance(child, Block):
-            yield from shown(child)
+            yield from page_texts(child)
         proto = getattr(child, "proto", None)
         if isinstance(proto, Message) and proto.DESCRIPTOR.name not in PLAIN:
             yield from ((proto.DESCRIPTOR.name, text) for text in strings(proto))
@@ -151,11 +151,11 @@ def strings(message: Message) -> Iterator[str]:
     for field, value in message.ListFields():
         if field.name in ATTRIBUTES:
             continue
-        for one in value if field.is_repeated else [value]:
-            if isinstance(one, str):
-                yield one
-            elif isinstance(one, Message):
-                yield from strings(one)
+        for entry in value if field.is_repeated else [value]:
+            if isinstance(entry, str):
+                yield entry
+            elif isinstance(entry, Message):
+                yield from strings(entry)
 
 
 @pytest.mark.usefixtures("hostile")
@@ -165,7 +165,7 @@ def test_a_page_shows_texts_of_runs_as_they_are(
 ) -> None:
     app = show(page.split()[0], **query)
     assert not app.exception
-    assert len(list(shown(whole_page.tree(app)))) > 5
+    assert len(list(page_texts(whole_page.tree(app)))) > 5
     assert more_than_text(app) == []
 
 
@@ -196,11 +196,11 @@ def tables_of(block: Any) -> Iterator[pd.DataFrame]:
 def arrow(message: Message) -> Iterator[bytes]:
     """What a message and those within it hold in Arrow's IPC format."""
     for field, value in message.ListFields():
-        for one in value if field.is_repeated else [value]:
-            if isinstance(one, bytes) and one.startswith(b"\xff\xff\xff\xff"):
-                yield one
-            elif isinstance(one, Message):
-                yield from arrow(one)
+        for entry in value if field.is_repeated else [value]:
+            if isinstance(entry, bytes) and entry.startswith(b"\xff\xff\xff\xff"):
+                yield entry
+            elif isinstance(entry, Message):
+                yield from arrow(entry)
 
 
 def cells_of(table: pd.DataFrame) -> Iterator[str]:

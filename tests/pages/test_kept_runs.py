@@ -38,7 +38,7 @@ Make = Callable[..., RunDir]
 
 def texts(app: AppTest) -> str:
     """All markdown and captions of the page."""
-    return "\n".join(one.value for one in (*app.markdown, *app.caption))
+    return "\n".join(element.value for element in (*app.markdown, *app.caption))
 
 
 def press(app: AppTest, label: str) -> None:
@@ -50,22 +50,22 @@ def stored() -> list[str]:
     return [row.run_id for row in queries.runs(session.runtime().store)]
 
 
-def test_a_deleted_run_is_restored_from_the_bin(show: Show, trained: Make) -> None:
+def test_a_deleted_run_is_restored_from_the_trash(show: Show, trained: Make) -> None:
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     app = show("runs")
-    assert not any("Bin" in one.label for one in app.expander)
+    assert not any("Bin" in element.label for element in app.expander)
     session.runtime().commands.delete("quick-0001")
     app.run()
-    assert [one.label for one in app.expander if one.label.startswith("Bin: 1 run")]
+    assert [element.label for element in app.expander if element.label.startswith("Bin: 1 run")]
     assert "30 days left" in texts(app)
     assert stored() == ["quick-0002"]
     press(app, "Restore")
     assert stored() == ["quick-0002", "quick-0001"]
-    assert not any("Bin" in one.label for one in app.expander)
+    assert not any("Bin" in element.label for element in app.expander)
 
 
-def test_the_bin_is_emptied_after_a_question_and_shown_where_no_run_is_left(
+def test_the_trash_is_emptied_after_a_question_and_shown_where_no_run_is_left(
     show: Show, trained: Make
 ) -> None:
     trained("quick-0001")
@@ -78,7 +78,7 @@ def test_the_bin_is_emptied_after_a_question_and_shown_where_no_run_is_left(
     assert len(trash.deleted_runs(session.runtime().home)) == 1, "it was only asked"
     session.runtime().commands.remove_for_good(["quick-0001"])
     app.run()
-    assert not any("Bin" in one.label for one in app.expander)
+    assert not any("Bin" in element.label for element in app.expander)
 
 
 @pytest.mark.parametrize(
@@ -90,18 +90,18 @@ def test_the_bin_is_emptied_after_a_question_and_shown_where_no_run_is_left(
         (None, "stays until"),
     ],
 )
-def test_the_bin_tells_who_deleted_a_run_and_how_long_it_stays(
+def test_the_trash_shows_who_deleted_a_run_and_how_long_it_stays(
     days: float | None, said: str
 ) -> None:
     moment = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
-    told = changes.told(
+    sentence = changes.told(
         DeletedRun("a-0001", "a-0001", "a-0001", "finished", moment, "dashboard", 2_000_000, days)
     )
-    assert told.startswith("deleted on 2026-01-01 at 12:05 UTC from the dashboard · 2 MB · ")
-    assert said in told
+    assert sentence.startswith("deleted on 2026-01-01 at 12:05 UTC from the dashboard · 2 MB · ")
+    assert said in sentence
 
 
-def test_names_in_the_bin_are_no_markup(show: Show, trained: Make) -> None:
+def test_names_in_the_trash_are_no_markup(show: Show, trained: Make) -> None:
     trained("quick-0001")
     runtime = session.runtime()
     app = show("runs")
@@ -122,9 +122,9 @@ def shown_ids(app: AppTest) -> list[str]:
 
 
 def tick(app: AppTest, run_id: str) -> None:
-    shown = shown_ids(app)
-    selection = {"rows": [shown.index(run_id)], "columns": [], "cells": []}
-    app.session_state[runs_view.table_key(shown)] = {"selection": selection}
+    ids = shown_ids(app)
+    selection = {"rows": [ids.index(run_id)], "columns": [], "cells": []}
+    app.session_state[runs_view.table_key(ids)] = {"selection": selection}
     app.run()
 
 
@@ -155,8 +155,8 @@ def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(
     show("runs")
     session.runtime().commands.mark(["quick-0002"], hidden=True)
     assert show("compare").multiselect[0].options == ["quick-0001"]
-    asked = show("compare", runs="quick-0002")
-    assert asked.multiselect[0].value == ["quick-0002"]
+    page = show("compare", runs="quick-0002")
+    assert page.multiselect[0].value == ["quick-0002"]
     assert show("run").selectbox[0].value == "quick-0001"
     assert show("run", run="quick-0002").selectbox[0].value == "quick-0002"
 
@@ -251,9 +251,9 @@ def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
     assert [newer in option for option in app.selectbox[0].options] == [False]
     assert older in app.selectbox[0].options[0]
     assert newer in show("studies", study=newer).selectbox[0].value
-    assert not [one for one in show("studies/paper").selectbox if one.key == "paper.study"], (
-        "there is one to draw"
-    )
+    assert not [
+        element for element in show("studies/paper").selectbox if element.key == "paper.study"
+    ], "there is one to draw"
     hide(*ids[0])
     app = show("studies")
     assert "All runs of studies are hidden." in app.info[-1].value
@@ -323,18 +323,18 @@ def test_runs_shows_the_space_of_each_run_and_of_all_else(
     assert line.endswith(" free on the disk")
 
 
-@pytest.mark.parametrize(("most_in_words", "given"), [(500, None), (0, "bytes")])
+@pytest.mark.parametrize(("most_in_words", "format_name"), [(500, None), (0, "bytes")])
 def test_a_table_too_long_for_words_shows_the_space_as_sizes_too(
     show: Show,
     trained: Make,
     monkeypatch: pytest.MonkeyPatch,
     most_in_words: int,
-    given: str | None,
+    format_name: str | None,
 ) -> None:
     trained("quick-0001")
     monkeypatch.setattr(tables, "MOST_ROWS_IN_WORDS", most_in_words)
     space = json.loads(show("runs").dataframe[0].proto.columns)["space"]
-    assert space["type_config"].get("format") == given
+    assert space["type_config"].get("format") == format_name
 
 
 @pytest.mark.parametrize("page", ["home", "launch", "runs"])

@@ -55,7 +55,7 @@ EFFECTIVE: dict[str, dict[str, Any]] = {
 
 def expanders(app: AppTest) -> dict[str, bool]:
     """The closed groups by their labels, and whether they are open."""
-    return {item.label: bool(item.proto.expanded) for item in app.expander}
+    return {element.label: bool(element.proto.expanded) for element in app.expander}
 
 
 def field_names(app: AppTest) -> set[str]:
@@ -151,11 +151,11 @@ def test_a_choice_that_several_options_have_is_said_as_it_is_meant_in_each() -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("rate", "text"),
     [(3e-4, "3e-4"), (0.00025, "2.5e-4"), (0.5, "0.5"), (0.0, "0"), (10.0, "10"), ("fast", "fast")],
 )
-def test_rates_are_short(given: Any, shown: str) -> None:
-    assert option_words.number(given) == shown
+def test_rates_are_short(rate: Any, text: str) -> None:
+    assert option_words.number(rate) == text
 
 
 # ---- the page ------------------------------------------------------------------------------------
@@ -366,21 +366,23 @@ def test_what_a_slow_browser_sends_of_the_form_before_a_preset_does_not_undo_the
     presets(app).set_value("karman")
     before_it_is_drawn = whole_page.tree(app).get_widget_states()
     app.run()
-    given = shown_commands(app)[0]
-    assert given.endswith("train --preset karman")
+    command = shown_commands(app)[0]
+    assert command.endswith("train --preset karman")
     whole_page.rerun_with(app, before_it_is_drawn)
-    assert shown_commands(app) == [given]
+    assert shown_commands(app) == [command]
 
 
 def test_what_is_typed_while_the_page_is_on_its_way_stays(show: Show) -> None:
     """A pass that began before it was typed writes into no field."""
     app = show("launch")
     text_field(app, "epochs").set_value("7").run()
-    written = [item.label for item in (*app.text_input, *app.selectbox) if item.proto.set_value]
+    written = [
+        element.label for element in (*app.text_input, *app.selectbox) if element.proto.set_value
+    ]
     assert written == []
 
 
-def test_the_values_of_own_options_are_kept_while_another_page_is_read(show: Show) -> None:
+def test_the_values_of_own_options_survive_a_visit_to_another_page(show: Show) -> None:
     app = opened(show("launch"))
     text_field(app, "label_smoothing").set_value("0.1").run()
     app.switch_page(str(places.RUNS)).run()
@@ -388,7 +390,7 @@ def test_the_values_of_own_options_are_kept_while_another_page_is_read(show: Sho
     assert text_field(opened(app), "label_smoothing").value == "0.1"
 
 
-def test_what_is_typed_in_the_moment_of_going_to_another_page_is_kept(show: Show) -> None:
+def test_what_is_typed_in_the_moment_of_going_to_another_page_survives(show: Show) -> None:
     app = show("launch")
     text_field(app, "epochs").set_value("77")
     app.switch_page(str(places.RUNS)).run()
@@ -396,7 +398,7 @@ def test_what_is_typed_in_the_moment_of_going_to_another_page_is_kept(show: Show
     assert text_field(app, "epochs").value == "77"
 
 
-def test_a_data_set_that_does_not_fit_is_said_beside_its_field(
+def test_a_data_set_that_does_not_fit_is_said_next_to_its_field(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = replace(catalog.DATASETS["digits"], fields={IMAGES: pictures(64, 64, 3)})
@@ -447,9 +449,9 @@ def test_the_command_is_plain_text_whatever_was_typed_and_loads_no_highlighter(s
             "train --set name='</pre><img src=http://127.0.0.1:9/x.png>' && echo \"$HOME\""
         )
 
-    drawn = AppTest.from_function(hostile).run()
-    (body,) = [item.proto.body for item in drawn.get("html")]
+    page = AppTest.from_function(hostile).run()
+    (body,) = [element.proto.body for element in page.get("html")]
     assert body.count("<") == 2, "the box alone"
-    assert shown_commands(drawn) == [
+    assert shown_commands(page) == [
         "train --set name='</pre><img src=http://127.0.0.1:9/x.png>' && echo \"$HOME\""
     ]

@@ -40,7 +40,7 @@ def test_launch_computes_steps_and_command_from_the_form(show: Show) -> None:
     )
 
 
-def test_launch_tells_everything_that_is_wrong_at_once(show: Show) -> None:
+def test_launch_reports_everything_that_is_wrong_at_once(show: Show) -> None:
     app = opened(show("launch"))
     text_field(app, "learning_rate_generator").set_value("fast")
     text_field(app, "name").set_value(" ")
@@ -55,7 +55,7 @@ def test_launch_tells_everything_that_is_wrong_at_once(show: Show) -> None:
 
 
 @pytest.mark.parametrize("typed", ["99999", "-1", "", "3.5", "many", "9" * 5_000])
-def test_launch_starts_nothing_that_differs_from_what_stands_in_the_form(
+def test_launch_starts_nothing_that_differs_from_the_form(
     show: Show, home: Home, typed: str
 ) -> None:
     app = show("launch")

@@ -33,10 +33,12 @@ HOSTILE = "![x](http://127.0.0.1:9/x.png)"
 
 
 def rows_of(app: AppTest, title: str, name: str = "rows") -> Any:
-    """The rows that the chart of this title draws; "" for those of a chart that is made anew
-    with them.
+    """The rows that the chart of this title draws; "" for those of a chart that is rebuilt with
+    them.
     """
-    chart = next(item.proto for item in app.get("vega_lite_chart") if title in item.proto.spec)
+    chart = next(
+        element.proto for element in app.get("vega_lite_chart") if title in element.proto.spec
+    )
     named = {dataset.name: dataset.data.data for dataset in chart.datasets}
     return pa.ipc.open_stream(named[name] if name else next(iter(named.values()))).read_pandas()
 
@@ -81,7 +83,7 @@ def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
         **({"run": "quick-0001"} if page == "run" else {"runs": "quick-0001,quick-0002"}),
     )
     assert all(len(str(chart.get("description", ""))) > 20 for chart in charts(app))
-    pictures = [picture for item in app.get("image") for picture in item.proto.imgs]
+    pictures = [picture for element in app.get("image") for picture in element.proto.imgs]
     assert [picture.alt for picture in pictures] == [
         f"Generated images of {name} after epoch 2." for name in pictured
     ]
@@ -149,7 +151,7 @@ def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one
     assert float(filled_in(app, "learning_rate_generator")) == 0.00123456789
 
 
-def test_a_run_that_is_deleted_while_its_page_is_open_is_told_in_a_sentence(
+def test_a_run_that_is_deleted_while_its_page_is_open_is_reported_in_a_sentence(
     show: Show, trained: Make
 ) -> None:
     trained("quick-0001")
@@ -184,7 +186,7 @@ def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(
     assert "Not stored here: quick-0099." in texts(app)
 
 
-def test_a_grid_that_is_damaged_in_the_store_is_told_on_every_page(
+def test_a_grid_that_is_damaged_in_the_store_is_reported_on_every_page(
     show: Show, trained: Make
 ) -> None:
     trained("quick-0001")
@@ -255,20 +257,20 @@ def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_ask
             " TensorFlow binary"
         ),
     ]
-    own = [
+    messages = [
         "digits: 1797 images",
         "E0000 00:00:1795341027.7 1 gpu.cc:1] out of memory",
         "ValueError: I0000 is no number",
     ]
-    assert record_view.without_noise([*noise, *own]) == own
-    run.log.write_text("\n".join([*noise, *own]), encoding="utf-8")
+    assert record_view.without_noise([*noise, *messages]) == messages
+    run.log.write_text("\n".join([*noise, *messages]), encoding="utf-8")
     app = show("run", run="quick-0001", tab="log")
-    assert app.code[0].value == "\n".join(own)
+    assert app.code[0].value == "\n".join(messages)
     app.toggle(key="all_lines.quick-0001").set_value(True).run()
-    assert app.code[0].value == "\n".join([*noise, *own])
+    assert app.code[0].value == "\n".join([*noise, *messages])
 
 
-def test_events_are_told_in_the_zone_of_who_looks(show: Show, trained: Make) -> None:
+def test_events_are_shown_in_the_time_zone_of_the_browser(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     recorded = journal.Event(
         at=datetime(2026, 7, 1, 12, tzinfo=UTC), level="info", topic="note", message="noon"
@@ -286,11 +288,11 @@ def test_scores_of_each_class_are_drawn_on_live_and_offered_on_compare(
     show: Show, trained: Make
 ) -> None:
     scores = {f"score/{side}/{name}": 0.5 for side in ("real", "fake") for name in ("cat", HOSTILE)}
-    told = (
+    records = (
         journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=10.0 * epoch, values=scores)
         for epoch in (1, 2)
     )
-    journal.append(trained("quick-0001").trainer_journal(), 1, *told)
+    journal.append(trained("quick-0001").trainer_journal(), 1, *records)
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001")
     assert not app.exception
@@ -329,7 +331,9 @@ def test_a_run_lost_within_its_first_epoch_does_not_say_that_it_made_no_step(
     assert "first step" not in texts(app)
 
 
-def test_the_places_of_charts_are_kept_before_their_first_rows(show: Show, running: RunDir) -> None:
+def test_the_places_of_charts_are_reserved_before_their_first_rows(
+    show: Show, running: RunDir
+) -> None:
     app = show("run", run=running.run_id)
     assert not app.exception
     heights = {block.proto.height_config.pixel_height for block in app.get("container")} - {0}

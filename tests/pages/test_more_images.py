@@ -44,11 +44,11 @@ def saved(run: RunDir, *steps: int) -> None:
         )
 
 
-def asked(home: Home, number: int, wanted: ImageRequest) -> JobDir:
+def image_job(home: Home, number: int, request: ImageRequest) -> JobDir:
     """The folder of a job that nobody works on."""
     job = JobDir(home.jobs / f"generate-{number:04d}")
     job.path.mkdir(parents=True)
-    job.write_request(JobRequest(kind="generate", options=asdict(wanted), asker="a test"))
+    job.write_request(JobRequest(kind="generate", options=asdict(request), asker="a test"))
     return job
 
 
@@ -97,7 +97,7 @@ def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make
     ]
 
 
-def test_a_damaged_checkpoint_is_told_by_the_job_that_the_button_starts(
+def test_a_damaged_checkpoint_is_reported_by_the_job_that_the_button_starts(
     show: Show, home: Home, trained: Make, wait_until: Callable[..., Any]
 ) -> None:
     run = trained("quick-0001", workload="dcgan")
@@ -127,30 +127,32 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
 ) -> None:
     saved(trained("quick-0001", workload="dcgan"), 1_050)
     done(
-        asked(home, 1, ImageRequest("quick-0001", 16, 3, "7")),
+        image_job(home, 1, ImageRequest("quick-0001", 16, 3, "7")),
         "checkpoint step-2 is damaged; taking the one before.",
     )
-    asked(home, 2, ImageRequest("quick-0001")).stop_file.touch()  # cancelled before it began
+    image_job(home, 2, ImageRequest("quick-0001")).stop_file.touch()  # cancelled before it began
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     sentence = (
         "16 images of quick-0001, class 7, seed 3, by its newest checkpoint (after step 1,050)."
     )
-    assert [picture.alt for item in app.get("image") for picture in item.proto.imgs][-1] == sentence
+    assert [picture.alt for element in app.get("image") for picture in element.proto.imgs][
+        -1
+    ] == sentence
     assert sentence in texts(app).replace("\\", "")
     assert "checkpoint step-2 is damaged" in texts(app).replace("\\", "")
-    files = [item.proto.label for item in app.get("download_button")]
+    files = [element.proto.label for element in app.get("download_button")]
     assert files == ["Time-lapse", "Picture", "Arrays"]
     for path in (home.jobs / "generate-0001" / "results").iterdir():
         path.unlink()
     assert "The last images were deleted" in texts(app.run())
 
 
-def test_a_job_under_way_tells_how_far_it_is_and_can_be_cancelled(
+def test_a_job_under_way_shows_how_far_it_is_and_can_be_cancelled(
     show: Show, home: Home, trained: Make, asleep: subprocess.Popen[bytes]
 ) -> None:
     saved(trained("quick-0001", workload="mlp_gan"), 1_050)
-    job = asked(home, 1, ImageRequest("quick-0001", 64))
+    job = image_job(home, 1, ImageRequest("quick-0001", 64))
     job.write_process(asleep.pid)
     job.add_progress(1, 3, "generating")
     app = show("run", tab="samples", run="quick-0001")

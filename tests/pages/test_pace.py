@@ -25,7 +25,7 @@ def test_all_viewers_together_are_drawn_as_often_as_the_cores_allow_and_nobody_m
     ("accelerator", "cores", "seconds"),
     [("cpu", 2, 1.5), ("cpu", 4, 1.5), ("cpu", 8, 1.0), ("gpu", 2, 1.0), ("tpu", 2, 1.0)],
 )
-def test_a_page_beside_a_training_on_the_same_few_cores_is_drawn_less_often(
+def test_a_page_next_to_a_training_on_the_same_few_cores_is_drawn_less_often(
     accelerator: str, cores: int, seconds: float
 ) -> None:
     assert interval_of(1, accelerator, cores) == seconds
@@ -48,7 +48,7 @@ def test_what_changes_once_an_epoch_is_an_eighth_of_all_refreshes_at_most(
     assert rest_interval_of(viewers, accelerator, cores) == seconds
 
 
-def test_whoever_has_left_counts_no_more() -> None:
+def test_a_viewer_who_has_left_counts_no_more() -> None:
     now = [0.0]
     audience = Audience(clock=lambda: now[0], cores=2)
     for viewer in range(30):

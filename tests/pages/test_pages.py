@@ -1,4 +1,4 @@
-"""Pages on an empty store and on stored runs: what a person reads there."""
+"""Pages on an empty store and on stored runs: what a user reads there."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
     assert "Play" not in [button.label for button in app.button]
 
 
-def test_a_home_that_another_process_owns_is_told_instead_of_the_page(
+def test_a_home_that_another_process_owns_is_reported_instead_of_the_page(
     show: Show, home: Home
 ) -> None:
     from filelock import FileLock

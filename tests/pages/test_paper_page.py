@@ -1,4 +1,4 @@
-"""The Paper page: each figure beside what the paper says, every sentence computed from stored
+"""The Paper page: each figure next to what the paper says, every sentence computed from stored
 runs.
 """
 
@@ -80,11 +80,11 @@ def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: S
         " before" in text
     )
     assert titles(app) == ["How does it scale?"]
-    assert [item.value.columns[0] for item in app.dataframe[-2:]] == ["System", "Batch"]
+    assert [element.value.columns[0] for element in app.dataframe[-2:]] == ["System", "Batch"]
 
 
 @pytest.mark.usefixtures("studies")
-def test_each_figure_stands_beside_what_the_paper_says_and_whether_it_agrees(show: Show) -> None:
+def test_each_figure_is_next_to_what_the_paper_says_and_whether_it_agrees(show: Show) -> None:
     app = show("studies/paper")
     assert not app.exception
     text = texts(app)
@@ -193,7 +193,7 @@ def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(
     }
 
 
-def test_the_descent_is_drawn_beside_sentences_computed_from_it(
+def test_the_descent_is_drawn_next_to_sentences_computed_from_it(
     show: Show, trained: Callable[..., RunDir]
 ) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
@@ -214,7 +214,7 @@ def test_the_descent_is_drawn_beside_sentences_computed_from_it(
     )  # the snapshots are not in this home
 
 
-@pytest.mark.usefixtures("held")
+@pytest.mark.usefixtures("stalled_jobs")
 def test_the_loss_surface_of_a_run_is_computed_at_a_press(
     show: Show, trained: Callable[..., RunDir], home: Home, wait_until: Callable[..., Any]
 ) -> None:
@@ -233,7 +233,7 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(
     assert said in [warning.value for warning in app.run().warning]
 
 
-def test_without_kept_weights_the_page_says_how_to_keep_them(
+def test_without_stored_weights_the_page_says_how_to_store_them(
     show: Show, trained: Callable[..., RunDir]
 ) -> None:
     trained("paper-0001")

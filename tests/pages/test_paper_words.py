@@ -85,11 +85,11 @@ def test_figure_5_agrees_where_the_interval_holds_the_papers_number(
 
 
 def test_figure_5_needs_the_papers_batches() -> None:
-    found = words.time_by_batch(
+    verdict = words.time_by_batch(
         two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"}
     )
-    assert (found.agrees, found.word) == (None, "Not enough runs yet")
-    assert "the paper compares batch 64 with batch 512" in found.why
+    assert (verdict.agrees, verdict.word) == (None, "Not enough runs yet")
+    assert "the paper compares batch 64 with batch 512" in verdict.why
 
 
 @pytest.mark.parametrize(("factor", "agrees"), [(1.5, True), (0.5, False), (1.0, None)])
@@ -125,7 +125,7 @@ def test_figure_6_asks_for_longer_epochs_as_its_text_has_it(large: float, agrees
 
 
 def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that_grows() -> None:
-    """A large loss of D at a large batch, which the text tells, is no reason to differ from Fig.
+    """A large loss of D at a large batch, which the text reports, is no reason to differ from Fig.
 
     10.
     """
@@ -197,10 +197,10 @@ def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Con
 def test_only_runs_with_the_papers_data_epochs_and_enough_repeats_are_judged(
     runs: list[Conditions], repeats: int, parts: list[str]
 ) -> None:
-    found = paper_verdicts.shortfalls(runs, repeats, paper_verdicts.LEAST["batch_size"])
-    assert len(found) == len(parts)
-    assert all(part in said for part, said in zip(parts, found, strict=True)), found
-    verdict = paper_verdicts.judged(Verdict(False, "× 0.9."), found)
+    reasons = paper_verdicts.shortfalls(runs, repeats, paper_verdicts.LEAST["batch_size"])
+    assert len(reasons) == len(parts)
+    assert all(part in said for part, said in zip(parts, reasons, strict=True)), reasons
+    verdict = paper_verdicts.judged(Verdict(False, "× 0.9."), reasons)
     assert (verdict.agrees, verdict.word) == (
         (None, "Not judged") if parts else (False, "Differs from the paper")
     )
@@ -282,7 +282,7 @@ def test_a_study_without_a_second_variant_says_nothing() -> None:
     assert words.xla(pd.DataFrame(rows), []).agrees is None
 
 
-ONE, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "unknown": 1}'
+OFF, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "unknown": 1}'
 
 
 def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
@@ -301,8 +301,8 @@ def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
         "cpu_model",
     ]
     rows = [
-        ("cpu", 1, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, ONE, 1, 100.0),
-        ("cpu", 2, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, ONE, 1, 150.0),
+        ("cpu", 1, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, OFF, 1, 100.0),
+        ("cpu", 2, "float32", 64, "digits", 1_797, "tensorflow", "off", "A", False, OFF, 1, 150.0),
         (
             "cpu",
             2,
@@ -318,8 +318,8 @@ def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
             1,
             200.0,
         ),
-        ("cpu", 4, "float32", 64, "digits", 1_797, "tensorflow", "off", "B", True, ONE, 1, 900.0),
-        ("cpu", 4, "float32", 64, "digits", 1_797, "tensorflow", "off", "B", False, ONE, 1, 950.0),
+        ("cpu", 4, "float32", 64, "digits", 1_797, "tensorflow", "off", "B", True, OFF, 1, 900.0),
+        ("cpu", 4, "float32", 64, "digits", 1_797, "tensorflow", "off", "B", False, OFF, 1, 950.0),
     ]
     rates = pd.DataFrame(rows, columns=[*columns, "imported", "settings", "runs", "images_per_s"])
     ours = paper_devices.speed_ups(rates).query("ours")

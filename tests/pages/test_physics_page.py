@@ -136,7 +136,9 @@ def test_energy_and_angle_are_chosen_by_hand(show: Show, trained: Make) -> None:
     high = _rows_of_first_chart(app)
     assert high["value"].sum() > 1.2 * whole["value"].sum(), "showers of more energy"
     open_tab(app, "Showers")
-    (slider,) = [one for one in app.select_slider if one.label == "Energy of the particle"]
+    (slider,) = [
+        element for element in app.select_slider if element.label == "Energy of the particle"
+    ]
     assert slider.value == 4, "the shower that is looked at is of the chosen energy"
     app = slider.set_value(0).run()
     assert not app.exception
@@ -207,8 +209,12 @@ def test_the_best_of_the_measured_epochs_is_named_for_each_run(show: Show, train
     measured(trained("quick-0002", seconds=10), 1, 2)
     app = evaluation(show, "quick-0001", "quick-0002", view="Epochs")
     assert not app.exception
-    drawn = ["Error of the sampling fraction", "Profile along z (KS)", "FPD × 10³, CaloChallenge"]
-    assert charts(app) == drawn
+    expected = [
+        "Error of the sampling fraction",
+        "Profile along z (KS)",
+        "FPD × 10³, CaloChallenge",
+    ]
+    assert charts(app) == expected
     best = "best of the measured epochs is epoch 2 of quick-0001 (150.00%), epoch 2 of quick-0002"
     assert best in texts(app)
     app = app.multiselect(key="evaluation.over_epochs.physics").set_value(["fpd"]).run()
@@ -226,12 +232,12 @@ def test_a_run_that_cannot_be_measured_says_why_next_to_a_gray_button(
     assert "This run generates no showers: its data set has no field showers" in texts(app)
 
 
-def made_of(home: Home, number: int, wanted: SingleEnergyOptions) -> None:
+def made_of(home: Home, number: int, request: SingleEnergyOptions) -> None:
     """A job of that number has made the wanted showers."""
     job = JobDir(home.jobs / f"make-showers-000{number}")
     job.results.mkdir(parents=True)
-    job.write_request(JobRequest(kind="make_showers", options=asdict(wanted), asker="a test"))
-    record = result_of(wanted, 20, True, showers(0), showers(1, 1.5))
+    job.write_request(JobRequest(kind="make_showers", options=asdict(request), asker="a test"))
+    record = result_of(request, 20, True, showers(0), showers(1, 1.5))
     (job.results / RESULT_FILE).write_text(record.model_dump_json())
     job.write_end(End(state="finished", reason="done", result={"step": 20}))
 
@@ -242,16 +248,18 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     run = trained("quick-0001")
     measured(run, 2)
     app = evaluation(show, view="Any energy")
-    assert not [one for one in app.number_input if one.key.startswith("showers.chosen")], (
-        "there is no checkpoint"
-    )
+    assert not [
+        element for element in app.number_input if element.key.startswith("showers.chosen")
+    ], "there is no checkpoint"
     checkpoints.save(
         run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, retained=3
     )
     made_of(home, 1, SingleEnergyOptions("quick-0001", 120.0, 80.0))
     app = evaluation(show, view="Any energy")
     assert not app.exception
-    energy = next(one for one in app.number_input if one.key.startswith("showers.chosen.energy"))
+    energy = next(
+        element for element in app.number_input if element.key.startswith("showers.chosen.energy")
+    )
     assert (energy.min, energy.max) == (21.0, 199.0), "as in the data"
     assert (
         "**120 GeV, measured angle 80°**: 150 showers by quick-0001 (step 20) and 150 simulated"
@@ -263,7 +271,7 @@ def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made
     assert "This run generates no showers: its data set has no field showers" in texts(app)
 
 
-def test_showers_that_were_made_before_stay_while_their_wish_stands(
+def test_stored_showers_stay_while_their_request_is_unchanged(
     show: Show, home: Home, trained: Make
 ) -> None:
     run = trained("quick-0001")
@@ -275,7 +283,9 @@ def test_showers_that_were_made_before_stay_while_their_wish_stands(
         made_of(home, number, SingleEnergyOptions("quick-0001", energy_gev, None))
     app = evaluation(show, view="Any energy")
     assert "**60 GeV" in texts(app), "the newest, as nothing was made of this wish"
-    energy = next(one for one in app.number_input if one.key.startswith("showers.chosen.energy"))
+    energy = next(
+        element for element in app.number_input if element.key.startswith("showers.chosen.energy")
+    )
     app = energy.set_value(120.0).run()
     assert "**120 GeV" in texts(app)
     app = app.button(key="showers.chosen.start").click().run()
@@ -343,20 +353,20 @@ def test_data_of_one_energy_and_angle_has_a_pair_without_a_choice() -> None:
 def test_scores_over_epochs_are_on_a_logarithmic_axis_where_floors_are_positive_too(
     values: list[float], floors: list[float], scale: str
 ) -> None:
-    own = {
+    columns = {
         "epoch": range(len(values)),
         "value": values,
         "low": values,
         "high": values,
         "floor": floors,
     }
-    frame = pd.DataFrame({"series": "a", **own})
+    frame = pd.DataFrame({"series": "a", **columns})
     metric = METRICS[0]
-    drawn = evaluation_charts.over_epochs(frame, metric, {"a": "#000000"}).to_dict()
-    assert {layer["encoding"]["y"]["scale"]["type"] for layer in drawn["layer"]} == {scale}
+    spec = evaluation_charts.over_epochs(frame, metric, {"a": "#000000"}).to_dict()
+    assert {layer["encoding"]["y"]["scale"]["type"] for layer in spec["layer"]} == {scale}
 
 
-def test_the_speed_of_a_run_is_beside_its_own_epoch_and_score_whatever_it_is_called(
+def test_the_speed_of_a_run_is_next_to_its_own_epoch_and_score_whatever_it_is_called(
     show: Show, trained: Make
 ) -> None:
     measured(trained("quick-0001"), 1)

@@ -18,30 +18,30 @@ from gan_runtime.supervision import owner
 ANSWER_SECONDS = 30.0
 
 
-def test_no_page_waits_for_the_end_of_the_store_that_only_looked(
+def test_no_page_waits_for_the_end_of_a_store_that_is_only_read(
     home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_run("quick-0001").request_stop("a test")
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
     post = Post(lambda: "", HostProbe)
-    held = owner.acquire(home)
+    lease = owner.acquire(home)
     looks = post.runtime()
     assert isinstance(looks.why_not_owned, HomeInUseError)
-    held.release()
-    asked: list[Runtime] = []
+    lease.release()
+    runtimes: list[Runtime] = []
     end = looks.close
 
     def close() -> None:
-        page = threading.Thread(target=lambda: asked.append(post.runtime()), daemon=True)
+        page = threading.Thread(target=lambda: runtimes.append(post.runtime()), daemon=True)
         page.start()
         page.join(ANSWER_SECONDS)
-        asked.append(looks)
+        runtimes.append(looks)
         end()
 
     monkeypatch.setattr(looks, "close", close)
     post.try_again()
     try:
-        owns, last = asked
+        owns, last = runtimes
         assert (owns.why_not_owned, last) == (
             None,
             looks,

@@ -22,7 +22,7 @@ Show = Callable[..., AppTest]
 
 
 @pytest.fixture
-def taken() -> Iterator[None]:
+def busy_device() -> Iterator[None]:
     """A training of another home has the CPU since an hour."""
     since = journal.now() - timedelta(hours=1, seconds=5)
     who = Holder(home="/data/gan", run_id="paper-0042", name="the *large* one", since=since)
@@ -39,7 +39,7 @@ def order() -> list[str]:
     return [row.run_id[-1] for row in queries.queue(session.runtime().store)]
 
 
-@pytest.mark.usefixtures("taken", "three")
+@pytest.mark.usefixtures("busy_device", "three")
 def test_a_press_moves_a_run_up_down_or_to_the_front(show: Show) -> None:
     app = show("home")
     assert not app.exception
@@ -57,14 +57,14 @@ def test_a_press_moves_a_run_up_down_or_to_the_front(show: Show) -> None:
     assert not app.button(key="down.quick-0001").disabled
 
 
-@pytest.mark.usefixtures("taken", "three")
+@pytest.mark.usefixtures("busy_device", "three")
 def test_the_queue_says_what_has_the_device_and_for_how_long(show: Show) -> None:
-    told = [caption.value for caption in show("home").caption]
-    assert r"CPU: taken by run paper-0042 (the \*large\* one) of /data/gan for 1 h 00 m" in told
+    captions = [caption.value for caption in show("home").caption]
+    assert r"CPU: taken by run paper-0042 (the \*large\* one) of /data/gan for 1 h 00 m" in captions
 
 
-@pytest.mark.usefixtures("taken", "three")
-def test_a_waiting_run_is_told_to_start_after_another_one_and_let_go_again(show: Show) -> None:
+@pytest.mark.usefixtures("busy_device", "three")
+def test_a_waiting_run_can_start_after_another_run_or_no_longer_wait(show: Show) -> None:
     app = show("home")
     choices = app.selectbox(key="after.quick-0002").options
     assert choices == ["no other run", "quick-0003, queued", "quick-0001, queued"]
@@ -72,14 +72,14 @@ def test_a_waiting_run_is_told_to_start_after_another_one_and_let_go_again(show:
     app.checkbox(key="after.only.quick-0002").check().run()
     app.button(key="set_after.quick-0002").click().run()
     assert not app.exception
-    told = "Starts when run quick-0003 finishes"
-    assert told in [caption.value for caption in app.run().caption]
+    sentence = "Starts when run quick-0003 finishes"
+    assert sentence in [caption.value for caption in app.run().caption]
     app.selectbox(key="after.quick-0002").select("").run()
     app.button(key="set_after.quick-0002").click().run()
-    assert told not in [caption.value for caption in app.run().caption]
+    assert sentence not in [caption.value for caption in app.run().caption]
 
 
-@pytest.mark.usefixtures("taken", "three")
+@pytest.mark.usefixtures("busy_device", "three")
 def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show) -> None:
     app = show("launch")
     assert not app.exception
@@ -93,7 +93,7 @@ def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show)
     assert state.reason == "starts when run quick-0001 ends, in any state"
 
 
-@pytest.mark.usefixtures("taken", "three")
+@pytest.mark.usefixtures("busy_device", "three")
 def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_that_goes_on(
     show: Show,
 ) -> None:
@@ -119,7 +119,7 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
 
 
 @pytest.mark.usefixtures("three")
-def test_a_device_of_a_run_that_is_not_stored_is_told_of_without_its_end(
+def test_a_device_of_a_run_that_is_not_stored_is_shown_without_its_end(
     show: Show, home: Home
 ) -> None:
     who = Holder(home=str(home.path.resolve()), run_id="quick-0009", since=journal.now())

@@ -127,7 +127,9 @@ def test_the_verdict_is_that_of_the_last_steps_and_not_of_the_newest_one(
 def test_the_verdict_has_a_place_of_its_own_whose_height_stays(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", run="quick-0001")
-    style = next(item.proto.body for item in app.get("html") if ".run-state" in item.proto.body)
+    style = next(
+        element.proto.body for element in app.get("html") if ".run-state" in element.proto.body
+    )
     assert ".st-key-run_verdict { min-height:" in style
     assert any("run_verdict" in block.proto.id for block in app.get("container"))
 
@@ -143,7 +145,7 @@ def test_a_collapsed_run_says_so_on_each_page(show: Show, trained: Make) -> None
     assert "dot-alarm" not in html(show("run", run="quick-0002"))
     home = html(show("home"))
     assert home.count("generator collapsed") == home.count("dot-alarm") == 1
-    [runs] = [item.value for item in show("runs").dataframe]
+    [runs] = [element.value for element in show("runs").dataframe]
     assert sorted(runs["alarm"]) == ["", "generator collapsed"]
     table = show("compare", runs="quick-0001,quick-0002").dataframe[0].value
     assert list(table["Alarm"]) == ["generator collapsed", "–"]
@@ -151,7 +153,7 @@ def test_a_collapsed_run_says_so_on_each_page(show: Show, trained: Make) -> None
 
 def html(app: AppTest) -> str:
     """The states of runs on the page."""
-    bodies = [item.proto.body for item in app.get("html")]
+    bodies = [element.proto.body for element in app.get("html")]
     return "\n".join(body for body in bodies if body.startswith("<span class='run-state'"))
 
 

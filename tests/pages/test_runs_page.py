@@ -49,10 +49,10 @@ def test_losses_of_several_workloads_take_one_column(
     assert "loss_generator" in show("runs").dataframe[0].value
     new_run("showers-0001", workload="shower_3dgan", dataset="showers_tiny", seconds=5)
     session.close()
-    shown = show("runs").dataframe[0].value
-    assert list(shown["losses"]) == ["–", "G 0.900 · D 1.100"]
-    assert not [name for name in shown if name.startswith("loss_")]
-    assert list(shown).index("options") == list(shown).index("losses") + 1
+    table = show("runs").dataframe[0].value
+    assert list(table["losses"]) == ["–", "G 0.900 · D 1.100"]
+    assert not [name for name in table if name.startswith("loss_")]
+    assert list(table).index("options") == list(table).index("losses") + 1
 
 
 def test_the_table_has_room_for_all_runs(show: Show, trained: Make) -> None:
@@ -62,7 +62,7 @@ def test_the_table_has_room_for_all_runs(show: Show, trained: Make) -> None:
     assert max(heights) >= 13 * runs_view.ROW_PIXELS
 
 
-def test_the_cards_of_home_stand_row_by_row_the_newest_first(show: Show, trained: Make) -> None:
+def test_the_cards_of_home_are_row_by_row_the_newest_first(show: Show, trained: Make) -> None:
     for number in range(1, 7):
         trained(f"quick-000{number}", seconds=number)
     labels = [link.proto.label for link in show("home").get("page_link")]

@@ -40,18 +40,18 @@ def with_two_kinds(trained: Make, run_id: str, **options: float) -> None:
     )
 
 
-def shown(app: AppTest) -> list[str]:
+def image_texts(app: AppTest) -> list[str]:
     """The pictures on the page, in words."""
-    return [picture.alt for item in app.get("image") for picture in item.proto.imgs]
+    return [picture.alt for element in app.get("image") for picture in element.proto.imgs]
 
 
 def choices(app: AppTest) -> list[str]:
     """What the choice of a kind offers; nothing where there is none."""
     return [
         name
-        for item in app.segmented_control
-        if item.key and item.key.endswith(".kind")
-        for name in item.options
+        for element in app.segmented_control
+        if element.key and element.key.endswith(".kind")
+        for name in element.options
     ]
 
 
@@ -61,7 +61,7 @@ def test_of_one_kind_nothing_can_be_chosen(show: Show, trained: Make) -> None:
         app = show("run", run="quick-0001", tab=tab)
         assert not app.exception
         assert choices(app) == []
-        assert shown(app) == ["Generated images of quick-0001 after epoch 2."]
+        assert image_texts(app) == ["Generated images of quick-0001 after epoch 2."]
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_of_several_kinds_one_is_chosen_and_the_slider_moves_it(
     with_two_kinds(trained, "quick-0001")
     app = show("run", run="quick-0001", tab=tab)
     assert choices(app) == ["Generated images", "By class"]
-    assert shown(app) == ["Generated images of quick-0001 after epoch 2."]
+    assert image_texts(app) == ["Generated images of quick-0001 after epoch 2."]
     app.segmented_control(key=f"{key}.kind").set_value("by_class").run()
     assert not app.exception
-    assert shown(app) == ["By class of quick-0001 after epoch 1."]
+    assert image_texts(app) == ["By class of quick-0001 after epoch 1."]
     assert "After epoch 1, step 10 (its last)" in texts(app)
 
 
@@ -84,16 +84,16 @@ def test_a_run_without_the_kind_that_is_compared_says_so(show: Show, trained: Ma
     with_two_kinds(trained, "quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="samples", runs="quick-0001,quick-0002")
-    assert len(shown(app)) == 2
+    assert len(image_texts(app)) == 2
     app.segmented_control(key="compare.samples.kind").set_value("by_class").run()
     assert not app.exception
-    assert shown(app) == ["By class of quick-0001 after epoch 1."]
+    assert image_texts(app) == ["By class of quick-0001 after epoch 1."]
     assert "This run makes no images called “By class”." in texts(app)
 
 
 def test_home_shows_the_first_kind(show: Show, trained: Make) -> None:
     with_two_kinds(trained, "quick-0001")
-    assert shown(show("home")) == ["Generated images of quick-0001 after epoch 2."]
+    assert image_texts(show("home")) == ["Generated images of quick-0001 after epoch 2."]
 
 
 def test_a_kind_has_the_title_of_the_workload_or_its_own_name() -> None:

@@ -67,9 +67,11 @@ def live(running: RunDir) -> RunDir:
     return running
 
 
-def shown(app: AppTest) -> str:
+def page_text(app: AppTest) -> str:
     """Everything that is written on the page."""
-    return "\n".join(item.value for item in (*app.markdown, *app.caption, *app.error, *app.title))
+    return "\n".join(
+        element.value for element in (*app.markdown, *app.caption, *app.error, *app.title)
+    )
 
 
 def files(home: Home) -> dict[str, tuple[int, int]]:
@@ -88,10 +90,10 @@ def test_it_says_who_holds_the_home_and_shows_what_the_journals_say_by_now(
     before = files(home)
     app = show("run", run=live.run_id)
     assert not app.exception
-    told = shown(app).replace("\\", "").replace("\u2060", "")
-    assert "View only: these pages show all runs and change nothing." in told
-    assert f"is in use by process {holder.pid} on host {platform.node()} since 20" in told
-    assert f"UTC, at {URL}" in told
+    text = page_text(app).replace("\\", "").replace("\u2060", "")
+    assert "View only: these pages show all runs and change nothing." in text
+    assert f"is in use by process {holder.pid} on host {platform.node()} since 20" in text
+    assert f"UTC, at {URL}" in text
     greyed = {button.label: button.help for button in app.button if button.disabled}
     assert greyed["Stop and save"] == access.post().why_not
     store = session.runtime().store
@@ -124,13 +126,11 @@ def test_every_change_is_refused_with_that_sentence_also_where_no_button_asks(
     assert not access.of_session("any").may_change  # nor is a file received
 
 
-def test_every_page_can_be_looked_at(
-    show: Show, live: RunDir, holder: subprocess.Popen[str]
-) -> None:
+def test_every_page_can_be_read(show: Show, live: RunDir, holder: subprocess.Popen[str]) -> None:
     for page in (path.stem for path in places.PAGES):
         app = show(page)
         assert not app.exception, page
-        assert f"process {holder.pid} on host" in shown(app), page
+        assert f"process {holder.pid} on host" in page_text(app), page
     assert [row.run_id for row in queries.runs(session.runtime().store)] == [live.run_id]
 
 
@@ -151,7 +151,7 @@ def test_the_next_load_takes_the_home_over_once_it_is_free(
         holder.wait()
     assert looking.rows("SELECT count(*) FROM runs") == [(1,)]
     app.run()
-    assert "View only" not in shown(app)
+    assert "View only" not in page_text(app)
     assert not any(button.disabled for button in app.button)
     entry = owner.holder(home)
     assert entry is not None
@@ -161,21 +161,21 @@ def test_the_next_load_takes_the_home_over_once_it_is_free(
     assert looking.rows("SELECT count(*) FROM runs") == [(1,)]  # whoever still draws from it
 
 
-def test_what_a_newer_version_wrote_can_be_looked_at(show: Show, home: Home, live: RunDir) -> None:
+def test_what_a_newer_version_wrote_can_be_read(show: Show, home: Home, live: RunDir) -> None:
     Store(home.database).close()
     with duckdb.connect(str(home.database)) as newer:
         newer.execute("UPDATE ingest.version SET schema_version = 99")
     app = show("run", run=live.run_id)
     assert not app.exception
-    assert "has schema version 99 of a newer program" in shown(app).replace("\\", "")
+    assert "has schema version 99 of a newer program" in page_text(app).replace("\\", "")
     assert next(button.label for button in app.button if not button.disabled) == "Try again"
     assert session.runtime().store.rows("SELECT count(*) FROM scalars") == [(2,)]
     home.database.unlink()  # as a person may
     app.run()
-    assert "View only" not in shown(app)
+    assert "View only" not in page_text(app)
 
 
-def test_every_page_tells_what_was_found_of_the_database_until_it_is_put_away(
+def test_every_page_reports_the_damage_of_the_database_until_it_is_dismissed(
     show: Show, home: Home, live: RunDir
 ) -> None:
     (
@@ -185,15 +185,15 @@ def test_every_page_tells_what_was_found_of_the_database_until_it_is_put_away(
     )
     app = show("runs")
     (old,) = home.path.glob("results.duckdb.damaged-*")
-    told = shown(app).replace("\\", "").replace("\u2060", "")
+    text = page_text(app).replace("\\", "").replace("\u2060", "")
     assert (
         f"It was renamed to {old.name}. The new database has 1 run, read from their journals."
-        in told
+        in text
     )
     assert [block.value for block in app.code] == [f"rm {old}"]
     next(button for button in app.button if button.label == "Got it").click().run()
     app.run()
-    assert "set aside" not in shown(app)
+    assert "set aside" not in page_text(app)
     assert old.exists()
     assert live.path.exists()
 
@@ -207,13 +207,13 @@ def test_as_long_as_journals_are_read_a_page_says_that_runs_are_missing(
     monkeypatch.setattr(Ingestor, "catch_up_news", lambda self: may_read.wait(60) and read(self))
     monkeypatch.setattr("gan_runtime.supervision.owner_thread.WITHIN_SECONDS", 0.1)
     app = show("runs")
-    assert "some runs are not listed yet" in shown(app)
-    assert "The database is being rebuilt from the journals of all runs." in shown(app)
+    assert "some runs are not listed yet" in page_text(app)
+    assert "The database is being rebuilt from the journals of all runs." in page_text(app)
     may_read.set()
     wait_until(lambda: not session.runtime().is_reading, "all journals are read")
     app.run()
-    assert "some runs are not listed yet" not in shown(app)
-    assert "The database was rebuilt from the journals of all runs." in shown(app)
+    assert "some runs are not listed yet" not in page_text(app)
+    assert "The database was rebuilt from the journals of all runs." in page_text(app)
     assert not app.exception
 
 
@@ -249,7 +249,7 @@ def test_one_that_is_silent_has_left_its_entry_behind(
 ) -> None:
     of_another_host(home)
     seconds: list[float] = []
-    held = owner.acquire(home, sleep=seconds.append)
+    lease = owner.acquire(home, sleep=seconds.append)
     assert sum(seconds) == owner.SILENCE_SECONDS
     assert (
         "its last owner, process 4711 on host gpu-box since 2026-01-01 12:00 UTC, does not respond"
@@ -258,19 +258,19 @@ def test_one_that_is_silent_has_left_its_entry_behind(
     entry = owner.holder(home)
     assert entry is not None
     assert (entry.pid, entry.host) == (os.getpid(), platform.node())
-    held.release()
+    lease.release()
     assert owner.holder(home) is None
 
 
 def test_an_owner_that_was_taken_for_dead_acts_no_more(home: Home) -> None:
-    held = owner.acquire(home)
-    held.check()
+    lease = owner.acquire(home)
+    lease.check()
     of_another_host(home)
     with pytest.raises(
         owner.HomeInUseError, match="was taken over by process 4711 on host gpu-box"
     ):
-        held.check()
-    held.release()
+        lease.check()
+    lease.release()
     entry = owner.holder(home)
     assert entry is not None
     assert entry.pid == 4711  # which is not ours to remove
@@ -288,11 +288,11 @@ def test_an_entry_that_cannot_be_read_is_none(home: Home, content: bytes) -> Non
 def test_a_page_says_that_the_database_is_rebuilt_also_where_that_began_while_it_was_drawn(
     show: Show, trained: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And nothing was set aside, as somebody had removed the file."""
+    """And no file was renamed, as somebody had removed the file."""
     trained("quick-0001")
-    asked = iter([False, False])  # before the page, and above it
-    monkeypatch.setattr(Runtime, "is_reading", property(lambda _: next(asked, True)))
+    answers = iter([False, False])  # before the page, and above it
+    monkeypatch.setattr(Runtime, "is_reading", property(lambda _: next(answers, True)))
     app = show("runs")
     assert not app.exception
-    assert "The database is being rebuilt from the journals of all runs." in shown(app)
-    assert "some runs are not listed yet" in shown(app)
+    assert "The database is being rebuilt from the journals of all runs." in page_text(app)
+    assert "some runs are not listed yet" in page_text(app)

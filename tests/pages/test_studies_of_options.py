@@ -59,7 +59,7 @@ def test_an_empty_page_says_which_runs_to_start(show: Show, page: str, sentence:
     assert charts(app) == []
 
 
-def test_a_run_without_a_partner_is_told_how_to_get_one(show: Show, measured: Make) -> None:
+def test_a_run_without_a_partner_says_how_to_get_one(show: Show, measured: Make) -> None:
     run = measured("quick-0001", compile=1.0, steady=0.1)
     app = show("studies/xla")
     assert not app.exception
@@ -109,9 +109,9 @@ def test_the_address_names_the_set(show: Show, measured: Make) -> None:
         [(2, "off"), (2, "jit"), (1, "off"), (1, "jit")], start=1
     ):
         measured(f"quick-000{number}", compile=1.0, steady=0.1 * number, xla=xla, replicas=replicas)
-    newest, asked = show("studies/xla"), show("studies/xla", run="quick-0002")
+    newest, page = show("studies/xla"), show("studies/xla", run="quick-0002")
     assert newest.dataframe[0].value["Steady step"].tolist() == ["300 ms", "400 ms"]
-    assert asked.dataframe[0].value["Steady step"].tolist() == ["100 ms", "200 ms"]
+    assert page.dataframe[0].value["Steady step"].tolist() == ["100 ms", "200 ms"]
     assert newest.selectbox[0].value == "quick-0003"
 
 

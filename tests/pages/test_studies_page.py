@@ -78,7 +78,7 @@ def test_an_empty_page_leads_to_the_form(show: Show) -> None:
     assert charts(app) == []
 
 
-def test_a_wrong_value_is_told_beside_the_form_and_nothing_can_be_started(show: Show) -> None:
+def test_a_wrong_value_is_reported_next_to_the_form_and_nothing_can_be_started(show: Show) -> None:
     app = show("launch/study")
     app.text_input(key="study.values.batch_size").set_value("64, many").run()
     assert "is 'many', but allowed is a whole number" in app.error[0].value
@@ -100,7 +100,7 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
         "of 2% is clear in 8 of 10 such studies with about 10 repeats; of 5% about 4, of 10%"
         " about 3." in text
     )
-    [table] = [item.value for item in app.dataframe]
+    [table] = [element.value for element in app.dataframe]
     assert list(table["Variant"]) == ["batch 64", "batch 128"]
     assert list(table["Runs"]) == [3, 3]
     assert list(table["Time per epoch (s)"]) == ["4.00 (4.00 to 4.00)", "3.03 (2.89 to 3.18)"]
@@ -120,7 +120,9 @@ def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> 
 def test_the_first_render_draws_one_chart_as_html(show: Show) -> None:
     app = show("studies", whole=False, study="study-0001")
     assert (charts(app), len(app.dataframe)) == ([], 0)
-    [sketch] = [item.proto.body for item in app.get("html") if "class='sketch'" in item.proto.body]
+    [sketch] = [
+        element.proto.body for element in app.get("html") if "class='sketch'" in element.proto.body
+    ]
     assert "<h6>Spread of images (real images = 1)</h6>" in sketch
     assert sketch.count("class='dot'") == 6, "a dot of each run"
     app.run()
@@ -140,7 +142,7 @@ def test_a_study_that_is_not_done_warns_of_looking_after_each_repeat(
     assert "Nothing is corrected across measures" in texts(app)
 
 
-def test_a_study_of_loops_draws_time_and_speed_up_beside_each_other(
+def test_a_study_of_loops_draws_time_and_speed_up_next_to_each_other(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     """4.0 s an epoch with Keras' loop, 3.2 and 3.0 with our own: 1.25 and 1.33 times as fast,
@@ -165,7 +167,7 @@ def test_a_study_that_waits_can_be_stopped_and_taken_up_again(
 ) -> None:
     ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"]))
     app = show("studies")
-    assert "0 of 2 runs are finished" in str([item.proto for item in app.get("progress")])
+    assert "0 of 2 runs are finished" in str([element.proto for element in app.get("progress")])
     app.button(key="study.stop").click().run()
     assert {latest_status(run).status for run in home.run_dirs()} == {"stopped"}
     app.button(key="study.resume").click().run()
@@ -309,7 +311,7 @@ def test_a_run_that_has_not_measured_a_value_is_no_point() -> None:
     assert points["low"].isna().all()
 
 
-def test_a_wide_interval_is_drawn_near_its_points_and_told_in_full() -> None:
+def test_a_wide_interval_is_drawn_near_its_points_and_reported_in_full() -> None:
     rows = [
         {
             "variant": "a",
@@ -336,18 +338,18 @@ def test_a_loss_has_the_unit_of_its_own_workload(workload: str, unit: str) -> No
 
 
 @pytest.mark.usefixtures("replicas")
-def test_more_devices_stand_beside_what_the_authors_of_the_workload_have_published(
+def test_more_devices_are_next_to_what_the_authors_of_the_workload_have_published(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Next to published speeds" not in texts(show("studies"))  # nobody published any of it
     speeds = (Speed("V100 GPUs", 2, 96, 1779.3), Speed("V100 GPUs", 128, 96, 34.9))
-    known = PublishedSpeeds("A table", "Their networks are larger.", 124_987, speeds)
-    entry = dataclasses.replace(catalog.WORKLOADS["mlp_gan"], published=known)
+    published = PublishedSpeeds("A table", "Their networks are larger.", 124_987, speeds)
+    entry = dataclasses.replace(catalog.WORKLOADS["mlp_gan"], published=published)
     monkeypatch.setitem(catalog.WORKLOADS, "mlp_gan", entry)
     app = show("studies")
     assert not app.exception
     assert "Dashed: A table. Their networks are larger." in texts(app)
-    table = next(one.value for one in app.dataframe if "Speed-up" in one.value)
+    table = next(element.value for element in app.dataframe if "Speed-up" in element.value)
     assert table["System"].tolist() == ["replicas 1", "replicas 2", "V100 GPUs", "V100 GPUs"]
     assert table["Devices"].tolist() == ["1", "2", "2", "128"]
     assert table["Images/s"].tolist() == ["160", "320", "70", "3,581"]

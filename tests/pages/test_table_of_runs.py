@@ -52,7 +52,7 @@ def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -
     assert "No run matches" in texts(app)
 
 
-def test_runs_tells_what_each_run_has_changed_from_its_preset_and_finds_it_by_that(
+def test_runs_shows_what_each_run_has_changed_from_its_preset_and_finds_it_by_that(
     show: Show, trained: Make
 ) -> None:
     quick = {
@@ -72,10 +72,10 @@ def test_runs_tells_what_each_run_has_changed_from_its_preset_and_finds_it_by_th
 
 
 def tick(app: AppTest, *run_ids: str) -> None:
-    """Ticks rows of the table as it is shown now, and no others."""
-    shown = list(app.dataframe[0].value["run_id"])
-    rows = [shown.index(run_id) for run_id in run_ids]
-    app.session_state[runs_view.table_key(shown)] = {
+    """Ticks rows of the table that is shown now, and no others."""
+    order = list(app.dataframe[0].value["run_id"])
+    rows = [order.index(run_id) for run_id in run_ids]
+    app.session_state[runs_view.table_key(order)] = {
         "selection": {"rows": rows, "columns": [], "cells": []}
     }
     app.run()

@@ -84,13 +84,13 @@ def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_what_nobody_s
         {text: [text, "a = b", None], "tags": [[text, "b"], (), None], "n": [-1, 2, 3]}
     )
     frame["kind"] = pd.Categorical([text, "b", "b"])
-    shown = tables.harmless(frame)
+    table = tables.harmless(frame)
     guarded = f"\u2060{text}"
-    assert list(shown.columns) == [guarded, "tags", "n", "kind"]
-    assert list(shown[guarded].dropna()) == [guarded, "a = b"]
-    assert shown["tags"][0] == [guarded, "b"]
-    assert list(shown["n"]) == [-1, 2, 3]
-    assert list(shown["kind"]) == [guarded, "b", "b"]
+    assert list(table.columns) == [guarded, "tags", "n", "kind"]
+    assert list(table[guarded].dropna()) == [guarded, "a = b"]
+    assert table["tags"][0] == [guarded, "b"]
+    assert list(table["n"]) == [-1, 2, 3]
+    assert list(table["kind"]) == [guarded, "b", "b"]
     assert next(iter(frame.columns)) == text, "the rows themselves stay as they are"
 
 
@@ -111,10 +111,10 @@ def test_every_table_of_a_page_is_shown_at_one_place() -> None:
         for path in python_files("pages", "dashboard")
         if path.name != "tables.py" or path.parent.name != "dashboard"
     ]
-    shown = [
+    calls = [
         f"{path}:{node.lineno}"
         for path in files
         for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr in ("dataframe", "data_editor")
     ]
-    assert shown == []
+    assert calls == []

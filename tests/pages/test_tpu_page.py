@@ -25,21 +25,21 @@ Show = Callable[..., AppTest]
 
 @pytest.fixture
 def plan() -> CheckPlan:
-    """What stands in the form when the page is opened: the paper's run with batch 512 on a v3-8."""
+    """The values of the form when the page is opened: the paper's run with batch 512 on a v3-8."""
     return planning.make(
         {"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2"
     )
 
 
 @pytest.fixture
-def kept(home: Home, plan: CheckPlan) -> CheckPlan:
+def stored_plan(home: Home, plan: CheckPlan) -> CheckPlan:
     """The same, with an answer to each of its points."""
     keep_all(home, plan)
     return plan
 
 
 def figures(app: AppTest) -> dict[str, str]:
-    return {one.label: one.value for one in app.metric}
+    return {metric.label: metric.value for metric in app.metric}
 
 
 def test_an_unknown_choice_says_what_check_will_do(show: Show) -> None:
@@ -49,8 +49,8 @@ def test_an_unknown_choice_says_what_check_will_do(show: Show) -> None:
     assert not app.metric
 
 
-@pytest.mark.usefixtures("kept")
-def test_a_kept_answer_is_shown_at_once(show: Show) -> None:
+@pytest.mark.usefixtures("stored_plan")
+def test_a_stored_answer_is_shown_at_once(show: Show) -> None:
     app = show("tpu")
     assert not app.exception
     assert figures(app) == {
@@ -65,12 +65,14 @@ def test_a_kept_answer_is_shown_at_once(show: Show) -> None:
     assert "**The whole step runs on the TPU**: 120 operations" in texts(app)
 
 
-def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: CheckPlan) -> None:
+def test_the_prediction_is_next_to_the_papers_two_ends(show: Show, stored_plan: CheckPlan) -> None:
     assert titles(show("tpu"))[:2] == [
         "Time of an epoch by batch size, as predicted and as published",
         "Predicted seconds per epoch by number of cores",
     ]
-    rows = tpu_charts.batch_rows(kept, [estimate(point) for point in kept.points], overhead_s=0.0)
+    rows = tpu_charts.batch_rows(
+        stored_plan, [estimate(point) for point in stored_plan.points], overhead_s=0.0
+    )
     paper, ours = rows[rows["who"] == "The paper, measured"], rows[rows["who"] == "Predicted here"]
     assert dict(zip(paper["batch"], paper["relative"].round(2), strict=True)) == {
         64: 1.0,
@@ -85,8 +87,10 @@ def test_the_prediction_stands_beside_the_papers_two_ends(show: Show, kept: Chec
     }
 
 
-def test_the_parts_of_an_epoch_add_up(kept: CheckPlan) -> None:
-    rows = tpu_charts.device_rows(kept, [estimate(point) for point in kept.points], overhead_s=1e-3)
+def test_the_parts_of_an_epoch_add_up(stored_plan: CheckPlan) -> None:
+    rows = tpu_charts.device_rows(
+        stored_plan, [estimate(point) for point in stored_plan.points], overhead_s=1e-3
+    )
     assert list(rows["devices"].unique()) == [1, 2, 4, 8]
     assert (
         rows.groupby("devices")["seconds"].sum().round(9).to_dict()
@@ -95,15 +99,15 @@ def test_the_parts_of_an_epoch_add_up(kept: CheckPlan) -> None:
     assert rows[(rows["devices"] == 1) & (rows["part"] == "exchange")]["seconds"].item() == 0.0
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("stored_plan")
 def test_the_dearest_operations_name_their_layer(show: Show) -> None:
-    tables = [one.value for one in show("tpu").dataframe]
+    tables = [element.value for element in show("tpu").dataframe]
     dearest = next(frame for frame in tables if "Layer" in frame)
     assert list(dearest["Layer"]) == ["generator up_1, backward", "not named by the compiler"]
     assert list(dearest["Share"].round(2)) == [0.1, 0.05]
 
 
-@pytest.mark.usefixtures("kept")
+@pytest.mark.usefixtures("stored_plan")
 def test_a_larger_assumed_overhead_makes_a_longer_epoch(show: Show) -> None:
     app = show("tpu")
     app.slider(key="tpu.overhead").set_value(10.0).run()
@@ -111,10 +115,12 @@ def test_a_larger_assumed_overhead_makes_a_longer_epoch(show: Show) -> None:
 
 
 def test_what_bfloat16_changes_is_said_once_both_are_known(
-    show: Show, home: Home, kept: CheckPlan
+    show: Show, home: Home, stored_plan: CheckPlan
 ) -> None:
-    folder, other = home.path / checks.FOLDER, kept.points[1]
-    checks.store(folder, planning.key(kept, other), replace(estimate(other), cycles=1_880_000.0))
+    folder, other = home.path / checks.FOLDER, stored_plan.points[1]
+    checks.store(
+        folder, planning.key(stored_plan, other), replace(estimate(other), cycles=1_880_000.0)
+    )
     assert "A step takes 1 ms in mixed bfloat16 and 2 ms in float32 (50% less)" in texts(
         show("tpu")
     )
@@ -135,9 +141,11 @@ def test_a_refusal_is_shown_with_the_compilers_reason(
     assert not app.metric
 
 
-def test_operations_that_leave_the_tpu_are_named(show: Show, home: Home, kept: CheckPlan) -> None:
-    leaving = estimate(kept.point, host_transfers=("infeed.1", "send.7"))
-    checks.store(home.path / checks.FOLDER, planning.key(kept, kept.point), leaving)
+def test_operations_that_leave_the_tpu_are_named(
+    show: Show, home: Home, stored_plan: CheckPlan
+) -> None:
+    leaving = estimate(stored_plan.point, host_transfers=("infeed.1", "send.7"))
+    checks.store(home.path / checks.FOLDER, planning.key(stored_plan, stored_plan.point), leaving)
     app = show("tpu")
     assert "**2 operations leave the device**: infeed.1, send.7" in texts(app)
     assert figures(app)["On the TPU"] == "118 of 120"
@@ -152,7 +160,7 @@ def test_where_the_compiler_is_missing_the_page_says_so(
     assert not [button for button in app.button if button.label == "Check"]
 
 
-def test_a_wrong_option_is_explained_beside_the_form(show: Show) -> None:
+def test_a_wrong_option_is_explained_next_to_the_form(show: Show) -> None:
     app = show("tpu")
     app.text_input(key="tpu.batch").set_value("100").run()
     assert "Global batch (batch_size_global) is 100, but 8 replicas need a multiple of 8" in texts(
@@ -166,11 +174,15 @@ def test_a_wrong_option_is_explained_beside_the_form(show: Show) -> None:
 def test_the_page_says_how_good_such_estimates_have_been(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = (("keras", "v2:2x2", 1164.79), ("keras", "v3:2x2", 413.4), ("ours", "v3:2x2", 90.0))
-    records = [dict(zip(("side", "topology", "epoch_s"), one, strict=True)) for one in found]
+    measurements = (
+        ("keras", "v2:2x2", 1164.79),
+        ("keras", "v3:2x2", 413.4),
+        ("ours", "v3:2x2", 90.0),
+    )
+    records = [dict(zip(("side", "topology", "epoch_s"), row, strict=True)) for row in measurements]
     monkeypatch.setattr(references, "stored_estimates", lambda: references.epoch_estimates(records))
     app = show("tpu")
-    table = next(one.value for one in app.dataframe if "Machine" in one.value)
+    table = next(element.value for element in app.dataframe if "Machine" in element.value)
     assert table.to_numpy().tolist() == [
         ["TPU v2-8", "1,059", "1,165", "+10.0%", "–", "–"],
         ["TPU v3-8", "416", "413", "-0.7%", "90", "4.6"],
@@ -191,7 +203,7 @@ def test_the_page_says_which_program_it_compiles(show: Show) -> None:
     assert "as the JAX engine makes it" in texts(show("tpu"))
 
 
-def test_runs_on_a_real_tpu_stand_beside_the_estimate(show: Show) -> None:
+def test_runs_on_a_real_tpu_are_next_to_the_estimate(show: Show) -> None:
     assert "No finished run on a real TPU is stored yet" in texts(show("tpu"))
     rates = pd.DataFrame(
         [("cpu", 8, "float32", 512, 1, 500.0), ("tpu", 8, "mixed_bfloat16", 512, 2, 300_000.0)],

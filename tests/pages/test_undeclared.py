@@ -118,7 +118,9 @@ def test_choices_and_kinds_of_work_of_a_newer_version_are_shown_as_they_are(
     assert "Unattributed 100.0" in texts(live)
     compare = show("compare", runs="quick-0001,quick-0002")
     assert not compare.exception
-    axes = next(found for found in compare.multiselect if str(found.key).startswith("compare.axes"))
+    axes = next(
+        element for element in compare.multiselect if str(element.key).startswith("compare.axes")
+    )
     assert "Precision" in axes.options
     axes.set_value(["precision", axes.value[-1]]).run()
     assert not compare.exception

@@ -58,8 +58,8 @@ def test_a_button_that_nobody_has_greyed_is_refused_at_the_door(
     app = show("home")
     for name in CHANGES["home"]:
         next(button for button in app.button if button.label == name).click().run()
-        told = [box.value for box in (*app.error, *app.toast)]
-        assert access.VIEW_ONLY in told, name
+        messages = [box.value for box in (*app.error, *app.toast)]
+        assert access.VIEW_ONLY in messages, name
     assert [row.run_id for row in queries.runs(session.runtime().store)] == [running.run_id]
     assert sorted(path.name for path in home.runs.glob("[a-z]*")) == [running.run_id]
     assert not running.stop_file.exists()

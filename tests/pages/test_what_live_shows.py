@@ -70,9 +70,9 @@ def test_live_offers_no_profile_and_no_times_of_workers_where_jax_has_none(
     show: Show, trained: Make
 ) -> None:
     trained("quick-0001", engine="jax", workers=2)
-    shown = texts(show("run", run="quick-0001"))
-    assert "Profile steps" not in shown
-    assert "JAX does not report how long each worker computes and waits" in shown
+    text = texts(show("run", run="quick-0001"))
+    assert "Profile steps" not in text
+    assert "JAX does not report how long each worker computes and waits" in text
 
 
 def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
@@ -107,7 +107,7 @@ def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
 
 
 def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:
-    """A spec that changes with the data is embedded anew: the chart flickers and forgets its
+    """A spec that changes with the data is embedded again: the chart flickers and forgets its
     zoom.
     """
     trained("quick-0001", losses=(0.5, 0.5))
@@ -120,13 +120,13 @@ def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:
 
 def _without_data_names(spec: dict[str, object]) -> dict[str, object]:
     text = json.dumps({key: value for key, value in spec.items() if key != "datasets"})
-    names = {item["data"]["name"] for item in [spec, *spec.get("layer", [])] if "data" in item}  # type: ignore[union-attr, operator, attr-defined]
+    names = {layer["data"]["name"] for layer in [spec, *spec.get("layer", [])] if "data" in layer}  # type: ignore[union-attr, operator, attr-defined]
     for name in names:
         text = text.replace(str(name), "data")
     return dict(json.loads(text))
 
 
-def test_live_tells_the_reason_of_a_failed_run(show: Show, trained: Make) -> None:
+def test_live_shows_the_reason_of_a_failed_run(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     journal.append(
         run.trainer_journal(),
@@ -205,7 +205,7 @@ def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(
     for run, values in ((plain, moving), (changing, moving | penalty)):
         numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0, 2.0], values=values)
         journal.append(run.trainer_journal(), 1, numbers)
-    drawn = {"How large are the learning rates?", "How far are float16 gradients scaled up?"}
-    drawn.add("How steep is the discriminator?")
-    assert drawn & set(titles(show("run", run="quick-0001"))) == set()
-    assert drawn <= set(titles(show("run", run="quick-0002")))
+    headings = {"How large are the learning rates?", "How far are float16 gradients scaled up?"}
+    headings.add("How steep is the discriminator?")
+    assert headings & set(titles(show("run", run="quick-0001"))) == set()
+    assert headings <= set(titles(show("run", run="quick-0002")))

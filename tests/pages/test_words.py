@@ -10,7 +10,7 @@ J = words.JOINER
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("quick-0001, all 2 epochs done: 1.5 s", "quick-0001, all 2 epochs done: 1.5 s"),
         ("learning_rate is 0.1", "learning_rate is 0.1"),
@@ -45,5 +45,5 @@ J = words.JOINER
         ("  ", ""),
     ],
 )
-def test_text_of_a_person_is_shown_as_it_is(text: str, shown: str) -> None:
-    assert words.plain(text) == shown
+def test_text_of_a_user_is_shown_unchanged(text: str, expected: str) -> None:
+    assert words.plain(text) == expected

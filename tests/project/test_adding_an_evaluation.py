@@ -49,10 +49,10 @@ def test_sharpness_is_the_mean_step_between_neighbors_along_both_sides(
 
 def test_the_error_of_the_ratio_is_the_spread_of_repeated_samples(sharpness: ModuleType) -> None:
     random = np.random.RandomState(0)
-    drawn = [
+    samples = [
         sharpness.ratio(random.normal(2, 0.4, 100), random.normal(4, 0.4, 400)) for _ in range(400)
     ]
-    values, errors = np.array(drawn).T
+    values, errors = np.array(samples).T
     assert values.mean() == pytest.approx(0.5, abs=0.002)
     assert errors.mean() == pytest.approx(values.std(), rel=0.1)
 

@@ -52,12 +52,12 @@ def test_only_the_store_package_imports_duckdb() -> None:
 
 def test_the_runtime_knows_nothing_of_the_dashboard() -> None:
     of_the_dashboard = {"streamlit", "altair", "dashboard", "pages", "app"}
-    known = {
+    imports = {
         str(path): packages(imported(path)) & of_the_dashboard
         for path in python_files("gan_runtime")
     }
-    assert len(known) > 200, "this rule looks in the wrong place"
-    assert {path: names for path, names in known.items() if names} == {}
+    assert len(imports) > 200, "this rule looks in the wrong place"
+    assert {path: names for path, names in imports.items() if names} == {}
 
 
 def test_the_dashboard_imports_no_framework() -> None:
@@ -100,18 +100,18 @@ def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path)
     """
     modules = imported(path)
     strangers = packages(modules) - {"keras", "numpy", "gan_runtime", *sys.stdlib_module_names}
-    known = (
+    allowed = (
         "gan_runtime.workloads",
         "gan_runtime.base.fields",
         "gan_runtime.catalog",
         f"gan_runtime.domains.{path.parent.name}",
     )
-    own = {
+    imports = {
         module
         for module in modules
-        if module.startswith("gan_runtime") and not module.startswith(known)
+        if module.startswith("gan_runtime") and not module.startswith(allowed)
     }
-    assert (strangers, own) == (set(), set())
+    assert (strangers, imports) == (set(), set())
 
 
 @pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py"])
@@ -136,14 +136,14 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
     assert packages(modules) - {"numpy", "PIL", "gan_runtime", *sys.stdlib_module_names} == set()
     ours = {module for module in modules if module.startswith("gan_runtime.")}
     # The catalog lists the renderers of domains; a file is written whole or not at all.
-    known = (
+    allowed = (
         "gan_runtime.pictures",
         "gan_runtime.catalog.domains",
         "gan_runtime.catalog.entries",
         "gan_runtime.catalog.table",
         "gan_runtime.base",
     )
-    assert {module for module in ours if not module.startswith(known)} == set()
+    assert {module for module in ours if not module.startswith(allowed)} == set()
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,12 @@ def names_of_the_catalog() -> set[str]:
     """Every network, number and histogram of scores that a workload declares, by its stored
     name.
     """
-    known = declared.together(catalog.WORKLOADS)
-    return {*(network.name for network in known.networks), *known.table(), *known.histograms}
+    declaration = declared.together(catalog.WORKLOADS)
+    return {
+        *(network.name for network in declaration.networks),
+        *declaration.table(),
+        *declaration.histograms,
+    }
 
 
 def literals(path: Path) -> set[str]:
@@ -220,13 +224,17 @@ def test_names_of_networks_losses_and_scores_are_declared_once() -> None:
         if not any(path.is_relative_to(place) for place in NAMED_AS_IN_THE_PAPER)
     ]
     assert len(read) > 100, "this rule looks in the wrong place"
-    assert {str(path): sorted(found) for path in read if (found := literals(path) & names)} == {}
+    assert {
+        str(path): sorted(names_in_file)
+        for path in read
+        if (names_in_file := literals(path) & names)
+    } == {}
 
 
 def test_a_name_within_a_sentence_or_a_statement_is_found() -> None:
-    own = literals(Path("gan_runtime/catalog/pairs.py"))
-    assert {"generator", "r1_penalty", "d_real"} <= own
-    assert "options" not in own, "docstrings are no literals"
+    names = literals(Path("gan_runtime/catalog/pairs.py"))
+    assert {"generator", "r1_penalty", "d_real"} <= names
+    assert "options" not in names, "docstrings are no literals"
 
 
 # ---- tables that must stay true ------------------------------------------------------------------
@@ -287,13 +295,13 @@ def test_every_group_of_the_form_holds_an_option() -> None:
 
 
 @pytest.mark.parametrize("workload", catalog.WORKLOADS)
-def test_the_own_options_of_a_workload_are_told_from_shared_ones_by_their_names(
+def test_the_own_options_of_a_workload_differ_from_shared_ones_by_their_names(
     workload: str,
 ) -> None:
     """A flat form, as in the store, says the same as a nested one only so."""
-    own = set(options.of(catalog.WORKLOADS[workload].options))
-    assert own.isdisjoint({*RunSpec.options(), *catalog.WORKLOADS, "of_workload"})
-    assert {RunSpec.options(workload)[name].group for name in own} == {OF_WORKLOAD}
+    own_options = set(options.of(catalog.WORKLOADS[workload].options))
+    assert own_options.isdisjoint({*RunSpec.options(), *catalog.WORKLOADS, "of_workload"})
+    assert {RunSpec.options(workload)[name].group for name in own_options} == {OF_WORKLOAD}
 
 
 @pytest.mark.parametrize("workload", catalog.WORKLOADS)

@@ -72,10 +72,10 @@ def test_every_command_begins_with_a_program_that_there_is() -> None:
     targets = set(re.findall(r"^([\w-]+):", text(Path("Makefile")), re.MULTILINE))
     wrong = []
     for page, line in COMMANDS:
-        found = PROGRAMS.match(line)
-        module, target = (found["module"], found["target"]) if found else (None, None)
+        match = PROGRAMS.match(line)
+        module, target = (match["module"], match["target"]) if match else (None, None)
         if (
-            not found
+            not match
             or (module and importlib.util.find_spec(module) is None)
             or (target and target not in targets)
         ):
@@ -106,9 +106,9 @@ def parsed(command: Any, words: list[str], where: str) -> None:
         values = (
             presets.PRESETS[context.params["preset"]].values if context.params["preset"] else {}
         )
-        given = presets.parse_assignments(context.params["assignments"] or [])
-        if given.get("workload") not in (None, "wgan_gp", "spots_gan"):
-            RunSpec.parse({**values, **given})
+        assignments = presets.parse_assignments(context.params["assignments"] or [])
+        if assignments.get("workload") not in (None, "wgan_gp", "spots_gan"):
+            RunSpec.parse({**values, **assignments})
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_the_four_walks_lead_through_files_that_exist_and_as_many_as_they_say() 
     for walk in parts:
         files = re.findall(r"[a-z_]+(?:/[a-z_0-9]*)+|\bworker\b", walk)
         places = [ROOT / name for name in files], [ROOT / "gan_runtime" / name for name in files]
-        found = [
+        counts = [
             any(path.with_suffix(".py").exists() or path.is_dir() for path in both)
             for both in zip(*places, strict=True)
         ]
-        assert dict(zip(files, found, strict=True)) == dict.fromkeys(files, True)
+        assert dict(zip(files, counts, strict=True)) == dict.fromkeys(files, True)
         assert len(files) == int(walk.split()[-1]), walk

@@ -48,10 +48,12 @@ def domain_words(text: str) -> list[str]:
 def shared_files() -> Iterator[str]:
     """Every source file of the core and of the dashboard's shared parts."""
     for place in ("gan_runtime", "dashboard", "pages", "app.py"):
-        found = [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("*"))
-        for path in found:
+        paths = [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("*"))
+        for path in paths:
             name = path.relative_to(ROOT)
-            if path.suffix in KINDS and not any(name.is_relative_to(own) for own in OF_DOMAINS):
+            if path.suffix in KINDS and not any(
+                name.is_relative_to(folder) for folder in OF_DOMAINS
+            ):
                 yield name.as_posix()
 
 

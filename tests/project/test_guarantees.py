@@ -12,7 +12,7 @@ from tests.support import sources
 
 PAGE = sources.text(Path("docs/guarantees.md"))
 PROMISES = [
-    " ".join(item.split()) for item in re.split(r"\n- ", PAGE.partition("## Not promised")[0])[1:]
+    " ".join(entry.split()) for entry in re.split(r"\n- ", PAGE.partition("## Not promised")[0])[1:]
 ]
 TESTS = sorted(set(re.findall(r"`(tests/[a-z_/]+\.py)::(test_\w+)`", PAGE)))
 

@@ -59,9 +59,9 @@ def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() ->
 
 def test_the_server_listens_before_pages_and_runtime_are_loaded() -> None:
     """They are loaded in a thread, while a browser fetches its own part of the page."""
-    told = "import app, sys; print(*sys.modules)"
+    program = "import app, sys; print(*sys.modules)"
     child = subprocess.run(
-        [sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     loaded = set(child.stdout.split())
     assert "streamlit" in loaded

@@ -76,20 +76,20 @@ def named(path: Path) -> Iterator[str]:
     """Dotted names of everything of ours that a file imports or takes from a module:
     "gan_runtime.jobs.job_queue.enqueue".
     """
-    known = {}
+    names_of_modules = {}
     for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
-            known |= {
+            names_of_modules |= {
                 alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names
             }
-    yield from known.values()
+    yield from names_of_modules.values()
     for node in nodes(path):
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
-            and node.value.id in known
+            and node.value.id in names_of_modules
         ):
-            yield f"{known[node.value.id]}.{node.attr}"
+            yield f"{names_of_modules[node.value.id]}.{node.attr}"
 
 
 def forbidden() -> set[str]:
@@ -119,7 +119,7 @@ def test_pages_and_commands_write_no_file_themselves() -> None:
 def test_every_change_is_refused_for_a_viewer_whatever_it_is_asked(
     name: str, tmp_path: Path
 ) -> None:
-    """Before anything else is looked at, so that nothing else of what is asked matters."""
+    """Before anything else is checked, so that nothing else of what is asked matters."""
     with pytest.raises(RoleError, match="only operators"):
         getattr(Commands(Home(tmp_path / "none"), Actor("dashboard")), name)()
     assert not (tmp_path / "none").exists()
@@ -184,7 +184,7 @@ def test_the_owner_acts_after_each_change_and_not_after_a_refusal(tmp_path: Path
     assert acted == ["refreshed"]
 
 
-def test_pages_ask_as_whoever_sits_before_them() -> None:
+def test_pages_ask_as_their_viewer() -> None:
     """Never as an operator that they have made up, and never with commands that they have
     bound themselves.
     """

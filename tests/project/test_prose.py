@@ -104,18 +104,18 @@ def literals(node: ast.AST) -> Iterator[str]:
             yield text
 
 
-def compared(of_file: tuple[ast.AST, ...], known: Constants) -> Iterator[tuple[int, str]]:
+def compared(of_file: tuple[ast.AST, ...], texts_by_name: Constants) -> Iterator[tuple[int, str]]:
     """Line and text of each prose that something is compared with or searched for, and each
     comparison of words for people.
     """
     loops = {
-        loop.target.id: named(loop.iter, known)
+        loop.target.id: named(loop.iter, texts_by_name)
         for node in of_file
         if isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp)
         for loop in node.generators
         if isinstance(loop.target, ast.Name)
     }
-    known = {**known, **loops}
+    texts_by_name = {**texts_by_name, **loops}
     for node in of_file:
         if isinstance(node, ast.Compare):
             operands = [node.left, *node.comparators]
@@ -130,15 +130,15 @@ def compared(of_file: tuple[ast.AST, ...], known: Constants) -> Iterator[tuple[i
         else:
             continue
         line = node.lineno
-        yield from ((line, text) for operand in operands for text in named(operand, known))
+        yield from ((line, text) for operand in operands for text in named(operand, texts_by_name))
         if any(is_for_people(operand) for operand in operands) and not is_with_nothing(operands):
             yield line, ast.unparse(node)
 
 
-def named(node: ast.AST, known: Constants) -> list[str]:
+def named(node: ast.AST, texts_by_name: Constants) -> list[str]:
     """Prose that a node is, by itself or as the name of a constant of any module."""
     name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
-    return list(literals(node)) or list(known.get(name.partition("[")[0], ()))
+    return list(literals(node)) or list(texts_by_name.get(name.partition("[")[0], ()))
 
 
 def is_for_people(node: ast.AST) -> bool:
@@ -186,7 +186,9 @@ def constants_seen_by(path: Path) -> Constants:
             name, module = alias.asname or alias.name, statement.module or ""
             names[name] = list(constants_of(module).get(alias.name, ()))
             of_module = constants_of(f"{module}.{alias.name}")
-            names |= {f"{name}.{known}": texts for known, texts in of_module.items()}
+            names |= {
+                f"{name}.{texts_by_name}": texts for texts_by_name, texts in of_module.items()
+            }
     return names
 
 
@@ -205,8 +207,10 @@ def constants_seen_by(path: Path) -> Constants:
     ],
 )
 def test_a_comparison_of_prose_is_seen(planted: str) -> None:
-    known = constants(ast.parse('BEGINS = "starts when run "\nSAID = ("no such file", "x")'))
-    assert list(compared(tuple(ast.walk(ast.parse(planted))), known))
+    texts_by_name = constants(
+        ast.parse('BEGINS = "starts when run "\nSAID = ("no such file", "x")')
+    )
+    assert list(compared(tuple(ast.walk(ast.parse(planted))), texts_by_name))
 
 
 @pytest.mark.parametrize(

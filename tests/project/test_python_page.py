@@ -34,10 +34,10 @@ def test_importing_the_package_loads_nothing_and_its_names_load_no_heavy_library
 
 
 def test_the_page_lists_every_public_name() -> None:
-    listed = re.findall(
+    names = re.findall(
         r"^\| `(\w+)[.(`]", python_page.PAGE.partition("## Install it")[0], re.MULTILINE
     )
-    assert {*listed, "__version__"} == set(gan_runtime.__all__)
+    assert {*names, "__version__"} == set(gan_runtime.__all__)
 
 
 def test_every_public_name_explains_itself() -> None:

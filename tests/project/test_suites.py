@@ -86,9 +86,9 @@ def test_exceptions_are_few_exist_and_have_a_reason() -> None:
 def test_what_is_in_full_is_marked_by_its_folder(request: pytest.FixtureRequest) -> None:
     full = REPOSITORY / "tests" / "full"
     wrong = [
-        item.nodeid
-        for item in request.session.items
-        if (item.get_closest_marker("full") is not None) != item.path.is_relative_to(full)
+        test.nodeid
+        for test in request.session.items
+        if (test.get_closest_marker("full") is not None) != test.path.is_relative_to(full)
     ]
     assert wrong == []
 

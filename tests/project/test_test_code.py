@@ -43,9 +43,9 @@ def is_private(name: str) -> bool:
     return any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
 
 
-def private_names(found: tuple[ast.AST, ...]) -> Iterator[str]:
+def private_names(nodes: tuple[ast.AST, ...]) -> Iterator[str]:
     """Of other objects: read as an attribute, imported, or patched by name."""
-    for node in found:
+    for node in nodes:
         if isinstance(node, ast.Attribute) and is_private(node.attr):
             is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
             if not is_own and ast.unparse(node) not in PUBLIC:
@@ -66,8 +66,8 @@ monkeypatch.setattr("package._two", 2)
 monkeypatch.setitem(table, "_three", "__init__")
 """
     assert all(HINT.search(line) for line in code.splitlines() if line and "setitem" not in line)
-    found = list(private_names(tuple(ast.walk(ast.parse(code)))))
-    assert sorted(found) == ["_b", "_one", "other._theirs", "package._two", "self._held._deep"]
+    names = list(private_names(tuple(ast.walk(ast.parse(code)))))
+    assert sorted(names) == ["_b", "_one", "other._theirs", "package._two", "self._held._deep"]
 
 
 def test_private_names_are_read_in_a_few_files_only_each_with_a_reason() -> None:

@@ -40,11 +40,11 @@ def test_every_threat_has_a_test() -> None:
 
 
 def test_every_message_of_the_protocol_is_listed() -> None:
-    """With the kinds of a later Streamlit, so that somebody looks at them."""
+    """With the kinds of a later Streamlit, so that they are reviewed."""
     table = TEXT.split("## Messages of Streamlit's protocol")[1].split("\n## ")[0]
-    listed = set(re.findall(r"`([a-z_]+)`", table))
+    names = set(re.findall(r"`([a-z_]+)`", table))
     operations = BackendOperationRequest.DESCRIPTOR.oneofs_by_name["payload"].fields
-    assert {field.name for field in (*BackMsg.DESCRIPTOR.fields, *operations)} - listed == set()
+    assert {field.name for field in (*BackMsg.DESCRIPTOR.fields, *operations)} - names == set()
 
 
 def test_nothing_lives_in_a_cache_that_a_browser_can_empty_for_everyone() -> None:
@@ -62,25 +62,25 @@ def test_nothing_lives_in_a_cache_that_a_browser_can_empty_for_everyone() -> Non
 
 
 def test_the_counts_of_hostile_inputs_are_those_of_the_lists() -> None:
-    told = {
+    numbers = {
         kind: int(number.replace(",", ""))
         for kind, number in re.findall(r"\| ([A-Za-z0-9 ]+) \| ([\d,]+) \|", TEXT)
     }
-    assert told == {**counts(), "all": sum(counts().values())}
-    assert told["all"] >= 1_000
+    assert numbers == {**counts(), "all": sum(counts().values())}
+    assert numbers["all"] >= 1_000
 
 
 def test_nothing_is_read_that_could_run() -> None:
     """No module that unpickles, no evaluated text, no shell."""
     forbidden = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
-    found = []
+    uses = []
     for path in python_files("app.py", "pages", "dashboard", "gan_runtime"):
         for node in nodes(path):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = {alias.name.partition(".")[0] for alias in node.names} | {
                     (getattr(node, "module", None) or "").partition(".")[0]
                 }
-                found += [f"{path}: {name}" for name in names & forbidden]
+                uses += [f"{path}: {name}" for name in names & forbidden]
             elif isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 words = {word.arg: ast.unparse(word.value) for word in node.keywords}
@@ -88,8 +88,8 @@ def test_nothing_is_read_that_could_run() -> None:
                     words.get("shell"),
                     words.get("allow_pickle"),
                 ):
-                    found.append(f"{path}:{node.lineno} {called}")
-    assert found == []
+                    uses.append(f"{path}:{node.lineno} {called}")
+    assert uses == []
 
 
 def test_every_package_is_pinned_with_hashes() -> None:

@@ -49,8 +49,8 @@ def forbidden() -> re.Pattern[str]:
 def documents() -> list[Path]:
     """Every document that git has, but the glossary."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "*.md"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    paths = [Path(name) for name in listed.stdout.split("\n") if name]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = [Path(name) for name in answer.stdout.split("\n") if name]
     return [path for path in paths if path != GLOSSARY and (ROOT / path).exists()]
 
 

@@ -1,4 +1,4 @@
-"""The space of a home: all of it counted once, measured anew only where something has
+"""The space of a home: all of it counted once, measured again only where something has
 changed, free when the bin is emptied.
 """
 
@@ -94,15 +94,15 @@ def test_duckdb_spills_where_its_space_is_counted(home: Home) -> None:
     )
 
 
-def test_a_disk_of_its_own_for_runs_is_looked_at_too(
+def test_a_separate_disk_for_runs_is_measured_too(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert DiskUsage(home).space().runs_disk is None, "there is one disk"
     monkeypatch.setattr(
         disk, "is_other", lambda folder, than: (folder, than) == (home.runs, home.path)
     )
-    left = {home.runs: 42_000_000, home.path: 900_000_000_000}
-    monkeypatch.setattr(disk, "free_bytes", left.__getitem__)
+    free = {home.runs: 42_000_000, home.path: 900_000_000_000}
+    monkeypatch.setattr(disk, "free_bytes", free.__getitem__)
     space = DiskUsage(home).space()
     assert not space.is_low
     assert space.runs_disk is not None
@@ -175,7 +175,7 @@ def test_space_is_measured_by_itself_a_moment_after_the_home_is_opened(
     assert space.runs == DiskUsage(full).space().runs
 
 
-def test_space_is_told_on_the_command_line(full: Home) -> None:
+def test_space_is_reported_on_the_command_line(full: Home) -> None:
     full.database.unlink()
 
     def call(*words: str) -> str:
@@ -183,13 +183,13 @@ def test_space_is_told_on_the_command_line(full: Home) -> None:
         assert done.exit_code == 0, done.output
         return done.output
 
-    told = json.loads(call("space", "--json"))
-    assert told["data"] == 30_000
-    assert told["runs"].keys() == {"quick-0001"}
-    assert told["keras_cache"] == told["spill"] == 0
-    assert told["runs_disk"] is None
+    usage = json.loads(call("space", "--json"))
+    assert usage["data"] == 30_000
+    assert usage["runs"].keys() == {"quick-0001"}
+    assert usage["keras_cache"] == usage["spill"] == 0
+    assert usage["runs_disk"] is None
     assert "run quick-0001" in call("space")
     assert "Keras' cache" in call("space")
     [row] = json.loads(call("runs", "--json"))
-    assert row["bytes"] == told["runs"]["quick-0001"]
+    assert row["bytes"] == usage["runs"]["quick-0001"]
     assert " 0.1 " in call("runs")

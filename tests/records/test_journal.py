@@ -66,12 +66,12 @@ def test_a_tail_goes_on_where_it_stopped(path: Path) -> None:
 
 def test_a_long_journal_is_read_in_pieces_of_whole_lines(path: Path) -> None:
     journal.append(path, 1, *(phase(number) for number in range(50)))
-    offset, found, pieces = 0, [], 0
+    offset, values, pieces = 0, [], 0
     while offset < path.stat().st_size:
         chunk = journal.read(path, offset, max_bytes=500)
-        found += seconds(chunk.records)
+        values += seconds(chunk.records)
         offset, pieces = chunk.end, pieces + 1
-    assert found == list(range(50))
+    assert values == list(range(50))
     assert pieces > 5
 
 
@@ -126,8 +126,8 @@ def test_nan_and_infinity_survive(path: Path) -> None:
     )
     [record] = journal.read(path).records
     assert isinstance(record, Scalars)
-    found = record.values["loss_generator"]
-    assert (found[0], math.isnan(found[1]), found[2], found[3]) == (0.5, True, math.inf, -math.inf)
+    loss = record.values["loss_generator"]
+    assert (loss[0], math.isnan(loss[1]), loss[2], loss[3]) == (0.5, True, math.inf, -math.inf)
 
 
 def test_small_and_large_numbers_survive_exactly(path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_missing_journal_reads_as_empty(path: Path) -> None:
 # ---- a disk that does not take everything --------------------------------------------------------
 
 
-def test_a_full_disk_is_told_in_a_sentence() -> None:
+def test_a_full_disk_is_reported_in_a_sentence() -> None:
     """/dev/full takes nothing and says what a full disk says."""
     with pytest.raises(HomeError) as refused:
         journal.append(Path("/dev/full"), 1, phase(1))
@@ -204,7 +204,7 @@ def test_what_is_no_plain_file_is_never_opened(
         read(path)
 
 
-def test_lines_that_do_not_name_what_is_asked_for_are_not_looked_at(path: Path) -> None:
+def test_lines_without_the_requested_name_are_not_parsed(path: Path) -> None:
     path.write_bytes(b"x\n" * 100_000)
     journal.append(path, 1, Renamed(name="one"))
     path.open("ab").write(b"x\n" * 100_000)

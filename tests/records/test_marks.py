@@ -31,7 +31,7 @@ NewRun = Callable[..., RunDir]
 COLUMNS = "SELECT run_id, tags, remark, pinned, hidden FROM runs ORDER BY run_id"
 
 
-def test_marks_are_kept_one_by_one_and_the_newest_of_each_counts(new_run: NewRun) -> None:
+def test_marks_are_stored_one_by_one_and_the_newest_of_each_counts(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     assert run_folder.marks_of(run) == Marks()
     ask_of(run, actor=ASKER).mark([run.run_id], tags=["good", " to show "])
@@ -63,7 +63,7 @@ def test_a_rebuild_and_an_owner_know_the_same_marks(new_run: NewRun, home: Home)
     store.close()
 
 
-def test_pinned_runs_stand_first_in_the_table(new_run: NewRun, home: Home) -> None:
+def test_pinned_runs_are_first_in_the_table(new_run: NewRun, home: Home) -> None:
     for number in (1, 2, 3):
         new_run(f"quick-000{number}", seconds=number)
     ask(home, actor=ASKER).mark(["quick-0001"], pinned=True)
@@ -97,7 +97,7 @@ def test_a_tag_that_no_list_could_show_is_refused(new_run: NewRun, tag: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
+    ("marks", "named"),
     [
         ({"tags": [f"t{number}" for number in range(21)]}, "tags are"),
         ({"remark": "x" * 2_001}, "note is"),
@@ -107,11 +107,11 @@ def test_a_tag_that_no_list_could_show_is_refused(new_run: NewRun, tag: str) -> 
     ],
 )
 def test_too_many_tags_and_notes_that_cannot_be_seen_are_refused(
-    new_run: NewRun, given: dict[str, Any], named: str
+    new_run: NewRun, marks: dict[str, Any], named: str
 ) -> None:
     run = new_run("quick-0001")
     with pytest.raises(SpecError, match=named):
-        ask_of(run, actor=ASKER).mark([run.run_id], **given)
+        ask_of(run, actor=ASKER).mark([run.run_id], **marks)
     assert run_folder.marks_of(run) == Marks()
 
 
@@ -163,7 +163,7 @@ def test_a_bundle_carries_tags_and_notes_and_neither_pins_nor_hides(
         assert b"anna" not in b"".join(map(bundle.read, bundle.namelist()))
 
 
-def test_marks_are_set_and_told_on_the_command_line(new_run: NewRun, home: Home) -> None:
+def test_marks_are_set_and_reported_on_the_command_line(new_run: NewRun, home: Home) -> None:
     new_run("quick-0001")
     new_run("quick-0002", seconds=1)
 

@@ -56,8 +56,8 @@ def test_a_sentence_without_its_code_means_the_same(reason: Reason) -> None:
 def test_a_detail_that_is_empty_leaves_no_brackets_behind(reason: Reason) -> None:
     sentence = cause(reason, how="", changes="").sentence
     assert not re.search(r"\(\)|\[|,\)|  | :", sentence)
-    assert (found := cause_of(sentence)) is not None
-    assert found.code is reason
+    assert (parsed := cause_of(sentence)) is not None
+    assert parsed.code is reason
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,10 @@ def made_of(width: int, height: int, pixels: bytes) -> bytes:
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDir:
-    found = RunDir(tmp_path / "quick-0001")
-    found.samples.mkdir(parents=True)
+    run_dir = RunDir(tmp_path / "quick-0001")
+    run_dir.samples.mkdir(parents=True)
     (tmp_path / "secret.png").write_bytes(png())
-    return found
+    return run_dir
 
 
 def test_a_grid_in_the_samples_folder_is_read(run: RunDir) -> None:

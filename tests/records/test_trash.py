@@ -37,19 +37,19 @@ NewRun = Callable[..., RunDir]
 @pytest.fixture
 def run(new_run: NewRun) -> RunDir:
     """A finished run with numbers, a picture, a checkpoint and a name of its own."""
-    made = new_run("quick-0001")
+    run_dir = new_run("quick-0001")
     numbers = journal.Scalars(
         epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.4]}
     )
     journal.append(
-        made.trainer_journal(), 1, numbers, StatusChange(status="finished", reason="done")
+        run_dir.trainer_journal(), 1, numbers, StatusChange(status="finished", reason="done")
     )
-    journal.append(made.supervisor_journal, 1, Renamed(name="mine"))
-    for folder in (made.samples, made.checkpoints):
+    journal.append(run_dir.supervisor_journal, 1, Renamed(name="mine"))
+    for folder in (run_dir.samples, run_dir.checkpoints):
         folder.mkdir()
-    (made.samples / "samples-00001.png").write_bytes(b"picture")
-    (made.checkpoints / "step-00000002.safetensors").write_bytes(b"x" * 5_000)
-    return made
+    (run_dir.samples / "samples-00001.png").write_bytes(b"picture")
+    (run_dir.checkpoints / "step-00000002.safetensors").write_bytes(b"x" * 5_000)
+    return run_dir
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -62,7 +62,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def rows(home: Home) -> dict[str, list[Any]]:
-    """What the store says, made anew from the journals."""
+    """What the store says, rebuilt from the journals."""
     store = ingest.store_of(home)
     return {
         view: store.rows(f"SELECT * FROM {view} ORDER BY ALL")
@@ -84,13 +84,13 @@ def delete_at_noon(run: RunDir) -> None:
 # ---- there and back ------------------------------------------------------------------------------
 
 
-def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
+def test_a_deleted_run_is_in_the_trash_and_nowhere_else_and_comes_back_as_it_was(
     run: RunDir, home: Home
 ) -> None:
-    kept, known = files(run.path), rows(home)
+    stored, stored_rows = files(run.path), rows(home)
     assert ask_of(run, actor=ASKER).delete(run.run_id) == "quick-0001"
     assert home.run_dirs() == []
-    assert all(not found for found in rows(home).values())
+    assert all(not values for values in rows(home).values())
     [binned] = trash.deleted_runs(home)
     assert (binned.run_id, binned.name, binned.status, binned.asker) == (
         "quick-0001",
@@ -102,9 +102,9 @@ def test_a_deleted_run_is_in_the_bin_and_nowhere_else_and_comes_back_as_it_was(
     assert binned.size_bytes >= 5_000
     assert binned.days_left == pytest.approx(30, abs=0.01)
     assert ask(home, actor=ASKER).restore("quick-0001") == run
-    assert files(run.path) == kept
+    assert files(run.path) == stored
     assert not (run.path / trash.NOTE).exists()
-    assert rows(home) == known
+    assert rows(home) == stored_rows
     assert trash.deleted_runs(home) == []
 
 
@@ -159,18 +159,18 @@ def test_a_run_is_not_restored_over_another_one_of_its_name(
 ) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
     again = new_run("quick-0001")
-    kept = files(again.path)
+    stored = files(again.path)
     with pytest.raises(RunStateError) as refused:
         ask(home, actor=ASKER).restore("quick-0001")
     assert (
         str(refused.value)
         == "run quick-0001 cannot be restored, as another run has this name: delete that run first."
     )
-    assert files(again.path) == kept
+    assert files(again.path) == stored
     assert ask_of(again, actor=ASKER).delete(again.run_id) == "quick-0001~2"
-    assert {one.key for one in trash.deleted_runs(home)} == {"quick-0001", "quick-0001~2"}
+    assert {record.key for record in trash.deleted_runs(home)} == {"quick-0001", "quick-0001~2"}
     ask(home, actor=ASKER).restore("quick-0001~2")
-    assert files(home.run_dir("quick-0001").path).keys() == kept.keys()
+    assert files(home.run_dir("quick-0001").path).keys() == stored.keys()
 
 
 def test_a_run_is_not_deleted_while_another_one_waits_to_start_from_its_weights(
@@ -193,23 +193,25 @@ def test_a_run_is_not_deleted_while_another_one_waits_to_start_from_its_weights(
 @pytest.mark.parametrize(
     "key", ["quick-0009", "", ".", "..", "../quick-0001", "quick-0001~", "quick-0001~x", "/etc"]
 )
-def test_only_what_is_in_the_bin_is_restored_or_removed(run: RunDir, home: Home, key: str) -> None:
+def test_only_what_is_in_the_trash_is_restored_or_removed(
+    run: RunDir, home: Home, key: str
+) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
     with pytest.raises(UnknownRunError, match=r"is not in the trash: it contains quick-0001\."):
         ask(home, actor=ASKER).restore(key)
     with pytest.raises(UnknownRunError, match="is not in the trash"):
         ask(home, actor=ASKER).remove_for_good([key])
-    assert [one.key for one in trash.deleted_runs(home)] == ["quick-0001"]
+    assert [record.key for record in trash.deleted_runs(home)] == ["quick-0001"]
 
 
-def test_one_run_is_found_without_a_look_at_all_others(
+def test_one_run_is_found_without_reading_all_others(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Home, "run_dirs", lambda _: pytest.fail("looked at every run"))
     assert home.run_dir(run.run_id) == run
 
 
-def test_a_run_in_the_bin_is_named_where_it_is_asked_for(run: RunDir, home: Home) -> None:
+def test_a_run_in_the_trash_is_named_where_it_is_asked_for(run: RunDir, home: Home) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
     with pytest.raises(
         UnknownRunError, match="run quick-0001 is in the trash: restore it on the Runs page"
@@ -217,7 +219,7 @@ def test_a_run_in_the_bin_is_named_where_it_is_asked_for(run: RunDir, home: Home
         home.run_dir("quick-0001")
 
 
-def test_the_number_of_a_run_in_the_bin_is_not_given_again(new_run: NewRun, home: Home) -> None:
+def test_the_number_of_a_run_in_the_trash_is_not_used_again(new_run: NewRun, home: Home) -> None:
     ask(home, actor=ASKER).delete(new_run("quick-0007").run_id)
     home.last_number_file.unlink(missing_ok=True)
     assert next_number(home.runs) == 8
@@ -229,20 +231,20 @@ CHANGING = ("os.rename", "os.remove", "os.mkdir", "open", "shutil.rmtree", "os.u
 
 
 def killed_at(place: int, action: Callable[[], object]) -> bool:
-    """Does it in a process of its own, which is killed just before its change number `place`;
+    """Does it in a separate process, which is killed just before its change number `place`;
     False if there are fewer.
     """
     pid = os.fork()
     if pid == 0:
-        left = [place]
+        remaining = [place]
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
             if event not in CHANGING or (
                 event == "open" and not set(str(arguments[1])) & set("wax")
             ):
                 return
-            left[0] -= 1
-            if left[0] < 0:
+            remaining[0] -= 1
+            if remaining[0] < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(hook)
@@ -253,50 +255,50 @@ def killed_at(place: int, action: Callable[[], object]) -> bool:
     return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
 
 
-def whole_places(home: Home, kept: dict[str, bytes]) -> list[str]:
+def whole_places(home: Home, stored: dict[str, bytes]) -> list[str]:
     """Where the run is, with all its files: "runs", "bin", or both, which would be one too many."""
     places = {"runs": home.runs / "quick-0001", "bin": home.bin / "quick-0001"}
     there = {name: path for name, path in places.items() if path.exists()}
-    assert all(files(path) == kept for path in there.values())
+    assert all(files(path) == stored for path in there.values())
     return list(there)
 
 
-def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_binned_run(
+def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_trashed_run(
     run: RunDir, home: Home
 ) -> None:
-    kept, seen = files(run.path), []
+    stored, places = files(run.path), []
     for place in range(100):
         was_killed = killed_at(place, lambda: ask_of(run, actor=ASKER).delete(run.run_id))
-        [where] = whole_places(home, kept)
-        seen.append(where)
+        [where] = whole_places(home, stored)
+        places.append(where)
         if where == "runs":
             assert latest_status(run).status == "finished"
         else:
             ask(home, actor=ASKER).restore("quick-0001")
         if not was_killed:
             break
-    assert seen[0] == "runs"
-    assert seen[-1] == "bin"
-    assert len(seen) > 4, "it was killed nowhere"
+    assert places[0] == "runs"
+    assert places[-1] == "bin"
+    assert len(places) > 4, "it was killed nowhere"
 
 
-def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_binned_run(
+def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_trashed_run(
     run: RunDir, home: Home
 ) -> None:
-    kept, seen = files(run.path), []
+    stored, places = files(run.path), []
     for place in range(100):
         ask_of(run, actor=ASKER).delete(run.run_id)
         was_killed = killed_at(place, lambda: ask(home, actor=ASKER).restore("quick-0001"))
-        [where] = whole_places(home, kept)
-        seen.append(where)
+        [where] = whole_places(home, stored)
+        places.append(where)
         if where == "bin":
-            assert [one.name for one in trash.deleted_runs(home)] == ["mine"]
+            assert [record.name for record in trash.deleted_runs(home)] == ["mine"]
             ask(home, actor=ASKER).restore("quick-0001")
         assert len(rows(home)["runs"]) == 1
         if not was_killed:
             break
-    assert seen[0] == "bin"
-    assert seen[-1] == "runs"
+    assert places[0] == "bin"
+    assert places[-1] == "runs"
 
 
 # ---- thirty days ---------------------------------------------------------------------------------
@@ -306,7 +308,7 @@ def test_a_run_is_removed_after_thirty_days_and_its_space_is_free(run: RunDir, h
     delete_at_noon(run)
     assert trash.deleted_runs(home, passed(29.0))[0].days_left == pytest.approx(1.0)
     assert trash.remove_old(home, passed(29.99)) == []
-    assert [one.key for one in trash.remove_old(home, passed(30.01))] == ["quick-0001"]
+    assert [record.key for record in trash.remove_old(home, passed(30.01))] == ["quick-0001"]
     assert trash.deleted_runs(home) == []
     assert not [path for path in home.runs.rglob("*") if path.is_dir() and path != home.bin]
 
@@ -320,9 +322,9 @@ def test_a_clock_set_back_or_ahead_removes_nothing(run: RunDir, home: Home, days
     assert trash.remove_old(home, restarted) == []
     right_again = replace(passed(1), boot="three", up_s=5.0)
     assert trash.remove_old(home, right_again) == []
-    left = trash.deleted_runs(home, right_again)[0].days_left
-    assert left is not None
-    assert left >= 28, "a restart counts for a day at most"
+    days_left = trash.deleted_runs(home, right_again)[0].days_left
+    assert days_left is not None
+    assert days_left >= 28, "a restart counts for a day at most"
 
 
 def test_a_clock_that_is_ahead_at_each_restart_takes_no_run_before_the_day(
@@ -371,16 +373,16 @@ def test_a_note_that_is_no_plain_file_says_nothing_and_is_not_waited_for(
     assert (binned.key, binned.days_left) == (run.run_id, None)
 
 
-def test_a_lost_clock_of_the_bin_counts_on_from_the_last_deletion(
+def test_a_lost_clock_of_the_trash_counts_on_from_the_last_deletion(
     run: RunDir, new_run: NewRun, home: Home
 ) -> None:
     delete_at_noon(run)
     trash.remove_old(home, passed(20))
     trash.put(new_run("quick-0002"), "a test", passed(20))
     (home.bin / ".clock.json").write_text("torn")
-    left = {one.key: one.days_left for one in trash.deleted_runs(home, passed(20))}
-    assert left["quick-0001"] == pytest.approx(10)
-    assert left["quick-0002"] == pytest.approx(30)
+    days = {record.key: record.days_left for record in trash.deleted_runs(home, passed(20))}
+    assert days["quick-0001"] == pytest.approx(10)
+    assert days["quick-0002"] == pytest.approx(30)
 
 
 def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> None:
@@ -402,17 +404,17 @@ def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> Non
     assert clock.exists()
 
 
-def test_the_bin_is_emptied_at_once_where_that_is_asked_for(
+def test_the_trash_is_emptied_at_once_where_that_is_asked_for(
     run: RunDir, new_run: NewRun, home: Home
 ) -> None:
-    for one in (run, new_run("quick-0002")):
-        ask_of(one, actor=ASKER).delete(one.run_id)
-    ask(home, actor=ASKER).remove_for_good([one.key for one in trash.deleted_runs(home)])
+    for deleted in (run, new_run("quick-0002")):
+        ask_of(deleted, actor=ASKER).delete(deleted.run_id)
+    ask(home, actor=ASKER).remove_for_good([record.key for record in trash.deleted_runs(home)])
     assert trash.deleted_runs(home) == []
     assert not list(home.runs.glob(".deleted-*"))
 
 
-def test_a_run_that_somebody_else_takes_out_of_the_bin_meanwhile_is_one_sentence(
+def test_a_run_that_another_user_takes_out_of_the_trash_meanwhile_is_one_sentence(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = ask_of(run, actor=ASKER).delete(run.run_id)
@@ -429,7 +431,7 @@ def test_a_run_that_somebody_else_takes_out_of_the_bin_meanwhile_is_one_sentence
         ask(home, actor=ASKER).restore(key)
 
 
-def test_a_bin_that_cannot_be_emptied_is_one_sentence(
+def test_a_trash_folder_that_cannot_be_emptied_is_one_sentence(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = ask_of(run, actor=ASKER).delete(run.run_id)

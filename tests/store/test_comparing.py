@@ -122,7 +122,7 @@ def epoch_end(
     epoch: int, gap: float, accuracy: float, spread: float, images_per_s: float
 ) -> list[journal.Record]:
     """The end of an epoch of four steps: D's scores `gap` apart, its mean accuracy, the
-    spread beside a real one of 0.5.
+    spread next to a real one of 0.5.
     """
     values = {
         "probe_score_real": 0.5,
@@ -164,8 +164,8 @@ def test_results_tell_the_best_epoch_and_the_last_one(
     Ingestor(home, store).catch_up()
     frame = queries.results(store, ["quick-0002", "quick-0001"])
     assert list(frame["run_id"]) == ["quick-0002", "quick-0001"]
-    found = frame.iloc[1].to_dict()
-    assert found == {
+    row = frame.iloc[1].to_dict()
+    assert row == {
         "run_id": "quick-0001",
         "seconds": 12.0,
         "device_seconds": 36.0,
@@ -197,8 +197,8 @@ def test_an_epoch_whose_scores_are_not_finite_is_not_the_last(
         *epoch_end(2, gap=math.nan, accuracy=math.nan, spread=0.0, images_per_s=10.0),
     )
     Ingestor(home, store).catch_up()
-    found = queries.results(store, ["quick-0001"]).iloc[0]
-    assert [found[f"{name}_last"] for name in ("score_gap", "accuracy", "spread_ratio")] == [
+    row = queries.results(store, ["quick-0001"]).iloc[0]
+    assert [row[f"{name}_last"] for name in ("score_gap", "accuracy", "spread_ratio")] == [
         0.5,
         0.75,
         0.5,

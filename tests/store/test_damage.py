@@ -1,5 +1,5 @@
-"""A results.duckdb that cannot be used is found when the home is opened: it is set aside and made
-anew from the journals.
+"""A results.duckdb that cannot be used is found when the home is opened: it is renamed and
+rebuilt from the journals.
 
 While a dashboard is open: test_store_recovery.py.
 """
@@ -37,17 +37,17 @@ Wait = Callable[..., Any]
 
 @pytest.mark.parametrize("way", [way for way in damaged_stores.WAYS if way != "middle"])
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_cannot_be_opened_is_set_aside_as_it_is_and_another_one_takes_its_place(
+def test_a_database_that_cannot_be_opened_is_renamed_unchanged_and_replaced(
     home: Home, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "gan_runtime")
-    spoil, found = damaged_stores.WAYS[way]
+    spoil, problem = damaged_stores.WAYS[way]
     spoil(home.database)
     before = None if home.database.is_dir() else home.database.read_bytes()
     recovery = StoreRecovery(home)
     store = recovery.open()
     (healed,) = recovery.recovered
-    assert (found in healed.problem, healed.runs) == (True, None), healed.problem
+    assert (problem in healed.problem, healed.runs) == (True, None), healed.problem
     kind = "foreign" if way == "foreign" else "damaged"
     assert healed.old.name.startswith(f"results.duckdb.{kind}-20")
     assert healed.old.is_dir() if before is None else healed.old.read_bytes() == before
@@ -56,15 +56,15 @@ def test_a_database_that_cannot_be_opened_is_set_aside_as_it_is_and_another_one_
         in healed.sentence
     )
     assert healed.sentence.endswith(f"rm{' -r' if before is None else ''} {healed.old}")
-    told = [record.getMessage() for record in caplog.records]
-    assert any(f"renamed to {healed.old.name}" in line for line in told)
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(f"renamed to {healed.old.name}" in line for line in messages)
     assert store.rows("SELECT count(*) FROM runs") == [(0,)]
     store.close()
 
 
 @pytest.mark.parametrize("way", ["text", "middle"])  # one that does not open, and one that opens
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_cannot_be_used_is_set_aside_and_made_anew(
+def test_a_database_that_cannot_be_used_is_renamed_and_rebuilt(
     home: Home,
     opened: Callable[[], Runtime],
     wait_until: Wait,
@@ -72,7 +72,7 @@ def test_a_database_that_cannot_be_used_is_set_aside_and_made_anew(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING, "gan_runtime")
-    spoil, found = damaged_stores.WAYS[way]
+    spoil, problem = damaged_stores.WAYS[way]
     spoil(home.database)
     runtime = opened()
     if way == "middle":
@@ -82,19 +82,17 @@ def test_a_database_that_cannot_be_used_is_set_aside_and_made_anew(
     (healed,) = runtime.recovered
     assert contents(runtime.store) == contents(ingest.store_of(home))
     assert runtime.store.rows("SELECT count(*) FROM scalars") == [(CALLS * STEPS,)]
-    assert (found in healed.problem, healed.runs) == (True, RUNS), healed.problem
+    assert (problem in healed.problem, healed.runs) == (True, RUNS), healed.problem
     assert healed.old.name.startswith("results.duckdb.damaged-20")
     assert f"It was renamed to {healed.old.name}. The new database has 2 runs" in healed.sentence
     assert runtime.trouble == ""
-    told = [record.getMessage() for record in caplog.records]
-    assert any(f"renamed to {healed.old.name}" in line for line in told)
-    assert "2 runs were read again from their journals" in told
+    messages = [record.getMessage() for record in caplog.records]
+    assert any(f"renamed to {healed.old.name}" in line for line in messages)
+    assert "2 runs were read again from their journals" in messages
 
 
 @pytest.mark.usefixtures("trained")
-def test_what_was_made_anew_is_a_database_like_any_other(
-    home: Home, opened: Callable[[], Runtime]
-) -> None:
+def test_a_rebuilt_database_is_like_any_other(home: Home, opened: Callable[[], Runtime]) -> None:
     damaged_stores.text(home.database)
     opened().close()
     again = opened()
@@ -123,7 +121,7 @@ def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_th
 
 
 @pytest.mark.usefixtures("trained")
-def test_three_old_files_are_kept_and_none_of_another_program_is_removed(
+def test_three_old_files_are_retained_and_none_of_another_program_is_removed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.strftime", lambda *_: "20260101-120000")  # all within one second
@@ -132,15 +130,15 @@ def test_three_old_files_are_kept_and_none_of_another_program_is_removed(
     for number in range(5):
         home.database.write_text(f"number {number}")
         StoreRecovery(home).open().close()
-    kept = sorted(home.path.glob("results.duckdb.damaged-*"))
-    assert [path.read_text() for path in kept] == ["number 2", "number 3", "number 4"]
+    files = sorted(home.path.glob("results.duckdb.damaged-*"))
+    assert [path.read_text() for path in files] == ["number 2", "number 3", "number 4"]
     (foreign,) = home.path.glob("results.duckdb.foreign-*")
     with duckdb.connect(str(foreign), read_only=True) as other:
         assert other.execute("SELECT answer FROM mine").fetchall() == [(42,)]
 
 
 @pytest.mark.usefixtures("trained")
-def test_what_cannot_be_set_aside_is_one_sentence_and_nothing_is_changed(
+def test_a_database_that_cannot_be_renamed_is_one_sentence_and_nothing_is_changed(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damaged_stores.text(home.database)

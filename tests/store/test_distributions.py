@@ -65,14 +65,14 @@ def by_epoch(frame: pd.DataFrame) -> dict[int, list[float]]:
 
 
 def test_rebinning_keeps_the_mass_and_splits_a_bin_evenly() -> None:
-    one = bins([0.0, 1.0, 2.0], [3, 1])
-    shares = rebinned(one, np.array([0.0, 0.5, 1.0, 1.5, 2.0]))
+    histogram = bins([0.0, 1.0, 2.0], [3, 1])
+    shares = rebinned(histogram, np.array([0.0, 0.5, 1.0, 1.5, 2.0]))
     assert shares.tolist() == [0.375, 0.375, 0.125, 0.125]
 
 
 def test_what_lies_outside_the_common_bins_goes_to_the_first_and_the_last() -> None:
-    one = bins([-1.0, 0.0, 1.0, 2.0, 3.0], [1, 2, 4, 1])
-    assert rebinned(one, np.array([0.0, 1.0, 2.0])).tolist() == [0.375, 0.625]
+    histogram = bins([-1.0, 0.0, 1.0, 2.0, 3.0], [1, 2, 4, 1])
+    assert rebinned(histogram, np.array([0.0, 1.0, 2.0])).tolist() == [0.375, 0.625]
 
 
 @pytest.mark.parametrize("value", [-2.0, 0.0, 1.0, 2.0])
@@ -94,7 +94,7 @@ def test_common_bins_leave_out_the_last_half_percent_of_either_end() -> None:
     assert edges.tolist() == pytest.approx([-0.99, 0.002_988, 0.995_975], abs=1e-3)
 
 
-def test_values_that_are_the_same_number_at_every_epoch_stand_in_the_middle() -> None:
+def test_values_that_are_the_same_number_at_every_epoch_are_in_the_middle() -> None:
     edges = common_edges([bins([1.0, 1.0], [5])], bins=2)
     assert edges.tolist() == [0.99, 1.0, 1.01]
     assert rebinned(bins([1.0, 1.0], [5]), edges).sum() == 1.0
@@ -166,7 +166,7 @@ def test_the_overlay_takes_each_runs_newest_epoch_up_to_the_asked_one(
     assert queries.histogram_overlay(store, ["quick-0002"], "score/real", 0).empty
 
 
-def test_the_stored_histograms_are_told_by_name(new_run: NewRun, stored: Stored) -> None:
+def test_the_stored_histograms_are_listed_by_name(new_run: NewRun, stored: Stored) -> None:
     run = new_run("quick-0001")
     journal.append(
         run.trainer_journal(),

@@ -1,4 +1,4 @@
-"""Runs of version 0.2, whose options stand beside each other, open unchanged: queries, words,
+"""Runs of version 0.2, whose options are in one flat list, open unchanged: queries, words,
 resume, bundles.
 
 tests/support/fixtures/0.2 holds one that version 0.2 trained: two epochs of mlp_gan, two updates of
@@ -57,9 +57,9 @@ def stored(home: Home) -> Store:
 
 
 def test_its_options_are_what_they_were(old: RunDir) -> None:
-    given = json.loads(old.spec_path.read_text(encoding="utf-8"))
-    assert "mlp_gan" not in given
-    assert old.spec().flat() == {**given, **SINCE}
+    values = json.loads(old.spec_path.read_text(encoding="utf-8"))
+    assert "mlp_gan" not in values
+    assert old.spec().flat() == {**values, **SINCE}
     assert old.spec().model_dump()["mlp_gan"]["label_smoothing"] == 0.1
 
 
@@ -77,10 +77,10 @@ def test_its_numbers_count_the_images_of_both_updates(home: Home, old: RunDir) -
 def test_the_store_holds_options_of_today_in_the_same_form(
     home: Home, old: RunDir, new_run: NewRun
 ) -> None:
-    given = old.spec().flat()
-    new_run("run-0002", seconds=1.0, **given)
+    values = old.spec().flat()
+    new_run("run-0002", seconds=1.0, **values)
     specs = [json.loads(row.spec) for row in queries.runs(stored(home))]
-    assert [{**SINCE, **spec} for spec in specs] == [given, given]
+    assert [{**SINCE, **spec} for spec in specs] == [values, values]
 
 
 def test_compare_names_what_differs_between_it_and_a_run_of_today(

@@ -1,4 +1,4 @@
-"""Homes of every earlier schema version open: the database is made anew with the rows it had, and
+"""Homes of every earlier schema version open: the database is rebuilt with the rows it had, and
 the run is one like any other.
 
 See earlier_homes.py for where they come from. Versions 1 and 2 are those of 0.1, version 3 that of
@@ -61,8 +61,8 @@ def tables(
     for table, column in columns:
         names.setdefault(table, []).append(column)
     return {
-        table: sorted(map(repr, ask(f"SELECT {', '.join(found)} FROM ingest.{table}")))
-        for table, found in names.items()
+        table: sorted(map(repr, ask(f"SELECT {', '.join(column_names)} FROM ingest.{table}")))
+        for table, column_names in names.items()
     }
 
 
@@ -86,7 +86,7 @@ def test_the_version_that_was_released_has_its_home() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_had(
+def test_a_database_of_an_earlier_version_is_rebuilt_with_every_row_that_it_had(
     home: Home, version: int, wait_until: Callable[..., Any]
 ) -> None:
     earlier_homes.unpacked(version, home)
@@ -122,7 +122,7 @@ def test_a_database_of_an_earlier_version_is_made_anew_with_every_row_that_it_ha
 def test_every_view_of_the_released_version_has_its_columns_first_and_in_their_order(
     home: Home,
 ) -> None:
-    """SQL of others may count on `SELECT *`: what came later stands behind."""
+    """SQL of others may count on `SELECT *`: new columns are the last ones."""
     earlier_homes.unpacked(RELEASED, home)
     with duckdb.connect(str(home.database), read_only=True) as old:
         released: dict[str, list[Any]] = dict(old.execute(OF_THE_VIEWS).fetchall())

@@ -192,10 +192,10 @@ def test_an_answer_that_does_not_say_what_its_view_needs_breaks_no_view(
     ]
     names = ("loss", "path", "stages")
     strange = [
-        one.model_copy(
+        record.model_copy(
             update={"curves": [Curve(name=name, x=[math.nan], series=[]) for name in names]}
         )
-        for one in shaped
+        for record in shaped
     ]
     journal.append(run.evaluations_journal, 1, *shaped, *strange)
     store = ingest.store_of(home)

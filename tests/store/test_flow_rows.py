@@ -29,9 +29,11 @@ def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_r
     other = iteration(number=1, way="whole")
     journal.append(run.earlier_journal("flow"), 1, first, other, again)
     store = ingest.store_of(home)
-    kept = [("iterate-0001", "whole"), ("iterate-0002", "map_reduce")]
+    expected = [("iterate-0001", "whole"), ("iterate-0002", "map_reduce")]
     for view in ("flow", "flow_scores", "flow_steps", "flow_stages"):
-        assert store.rows(f"SELECT DISTINCT iteration, way FROM {view} ORDER BY 1") == kept, view
+        assert store.rows(f"SELECT DISTINCT iteration, way FROM {view} ORDER BY 1") == expected, (
+            view
+        )
     rmse = (
         "SELECT value, persistence FROM flow_steps WHERE score = 'rmse' AND way = 'map_reduce' AND"
         " step = 3"
@@ -44,13 +46,16 @@ def test_another_checkpoint_start_or_division_is_another_iteration(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
-    one = iteration()
-    others = [{"epoch": 2}, {"cores": 1}, {"overlap": 8}, {"blend": "hann"}, {"trajectory": 1}]
-    others += [{"start": 9}, {"steps": 5, "by_step": iteration(steps=5).by_step}]
+    first = iteration()
+    changes = [{"epoch": 2}, {"cores": 1}, {"overlap": 8}, {"blend": "hann"}, {"trajectory": 1}]
+    changes += [{"start": 9}, {"steps": 5, "by_step": iteration(steps=5).by_step}]
     journal.append(
-        run.earlier_journal("flow"), 1, one, *(one.model_copy(update=change) for change in others)
+        run.earlier_journal("flow"),
+        1,
+        first,
+        *(first.model_copy(update=change) for change in changes),
     )
-    assert len(ingest.store_of(home).rows("SELECT * FROM flow")) == 1 + len(others)
+    assert len(ingest.store_of(home).rows("SELECT * FROM flow")) == 1 + len(changes)
 
 
 def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_of_the_run(
@@ -80,15 +85,15 @@ def test_another_question_gives_a_run_no_number(home: Home, new_run: NewRun) -> 
     assert store.rows("SELECT is_usual FROM flow") == [(False,)]
 
 
-def test_weights_kept_after_an_epoch_never_take_the_place_of_its_checkpoint(
+def test_weights_stored_after_an_epoch_never_take_the_place_of_its_checkpoint(
     home: Home, new_run: NewRun
 ) -> None:
-    checkpoint, kept = iteration(error=0.1), iteration(number=2, error=0.2, is_usual=False)
+    checkpoint, snapshot = iteration(error=0.1), iteration(number=2, error=0.2, is_usual=False)
     journal.append(
         new_run("quick-0001").earlier_journal("flow"),
         1,
         checkpoint,
-        kept.model_copy(update={"checkpoint": "epoch 1"}),
+        snapshot.model_copy(update={"checkpoint": "epoch 1"}),
     )
     store = ingest.store_of(home)
     assert store.rows("SELECT epoch, checkpoint FROM flow ORDER BY iteration") == [
@@ -135,7 +140,7 @@ def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
     np.testing.assert_array_equal(thin.predicted, film.predicted[::2])
 
 
-def test_frames_that_are_gone_damaged_or_of_two_shapes_are_told(new_run: NewRun) -> None:
+def test_frames_that_are_missing_damaged_or_of_two_shapes_are_reported(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=2)
     with pytest.raises(PictureError, match="the file is missing"):
         image_files.read_film(run, "flow/none.npz")
@@ -164,9 +169,9 @@ def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_o
     assert small.stat().st_size < 0.3 * whole.stat().st_size
     back = image_files.read_film(run, f"flow/{small.name}")
     for name in ("truth", "predicted"):
-        made, given = getattr(back, name), getattr(film, name)
-        assert (made.dtype, made.shape) == (np.float16, given.shape)
-        off = np.abs(made.astype(float) - given.astype(float))
+        restored, original = getattr(back, name), getattr(film, name)
+        assert (restored.dtype, restored.shape) == (np.float16, original.shape)
+        off = np.abs(restored.astype(float) - original.astype(float))
         assert 0.0 < off.max() < 0.5 / 127 + 0.0005
     np.testing.assert_array_equal(back.truth[3, :2, :2], truth[3, :2, :2])
     np.testing.assert_array_equal(back.mask, film.mask)

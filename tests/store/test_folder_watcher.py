@@ -1,4 +1,4 @@
-"""What an owner looks at four times a second: ended runs cost nothing, and no change of
+"""What an owner reads four times a second: ended runs cost nothing, and no change of
 theirs is missed for long.
 """
 
@@ -56,30 +56,30 @@ def ended(new_run: NewRun) -> list[RunDir]:
 @pytest.fixture
 def ingestor(home: Home, store: Store, ended: list[RunDir], clock: Clock) -> Ingestor:  # noqa: ARG001 (the runs come first)
     """Of an owner that has taken in everything and has been at rest for a while."""
-    made = Ingestor(home, store, clock)
-    made.catch_up()
+    ingest = Ingestor(home, store, clock)
+    ingest.catch_up()
     clock.now += SETTLING_SECONDS + RECENT_SECONDS
-    made.catch_up_news()
+    ingest.catch_up_news()
     clock.now += SETTLING_SECONDS
-    made.catch_up_news()
-    return made
+    ingest.catch_up_news()
+    return ingest
 
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor) -> list[str]:  # noqa: ARG001 (counted from when it rests)
     """The ids of runs whose folders were looked into."""
-    found: list[str] = []
+    run_ids: list[str] = []
     stats = RunDir.journal_stats
 
     def counted(run: RunDir) -> dict[str, journal.Standing]:
-        found.append(run.run_id)
+        run_ids.append(run.run_id)
         return stats(run)  # type: ignore[return-value]
 
     monkeypatch.setattr(RunDir, "journal_stats", counted)
-    return found
+    return run_ids
 
 
-def test_ended_runs_are_looked_at_once_a_round_and_not_at_each_look(
+def test_ended_runs_are_read_once_a_round_and_not_at_each_scan(
     ingestor: Ingestor, looks: list[str], clock: Clock, ended: list[RunDir]
 ) -> None:
     for _ in range(int(4 * ROUND_SECONDS)):
@@ -89,7 +89,7 @@ def test_ended_runs_are_looked_at_once_a_round_and_not_at_each_look(
     assert set(looks) == {run.run_id for run in ended}
 
 
-def test_a_live_run_is_looked_at_each_time_and_for_a_while_after_its_end(
+def test_a_live_run_is_read_at_each_scan_and_for_a_while_after_its_end(
     ingestor: Ingestor, looks: list[str], clock: Clock, new_run: NewRun
 ) -> None:
     run = new_run("quick-0099")
@@ -165,7 +165,7 @@ def test_two_changes_within_one_step_of_the_file_systems_clock_are_both_seen(
     assert ingestor.catch_up_news() == 1
 
 
-def test_what_could_not_be_stored_is_looked_at_again(
+def test_what_could_not_be_stored_is_read_again(
     ingestor: Ingestor,
     store: Store,
     ended: list[RunDir],

@@ -1,5 +1,5 @@
 """One bad run folder never takes the home down: bad lines are skipped, unreadable runs are
-set aside by name, all others go on.
+quarantined by name, all others go on.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def run_ids(store: Store) -> list[str]:
         ("\ufffd" * 100, ""),
     ],
 )
-def test_a_run_with_a_bad_submission_is_set_aside_and_the_others_go_on(
+def test_a_run_with_a_bad_submission_is_quarantined_and_the_others_go_on(
     home: Home, good: RunDir, submission: dict[str, Any] | str, what: str
 ) -> None:
     bad = RunDir(home.runs / "quick-0002")
@@ -139,7 +139,7 @@ def test_a_run_with_a_bad_submission_is_set_aside_and_the_others_go_on(
         queries.run(store, bad.run_id)
 
 
-def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(
+def test_a_quarantined_run_returns_once_it_can_be_read_and_is_forgotten_once_it_is_deleted(
     home: Home, good: RunDir
 ) -> None:
     bad, store = RunDir(home.runs / "quick-0002"), Store()
@@ -166,7 +166,7 @@ def test_a_run_is_taken_back_once_it_can_be_read_and_forgotten_once_it_is_gone(
     assert queries.set_aside(store) == {}
 
 
-def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) -> None:
+def test_a_run_without_any_state_is_quarantined_and_cannot_be_stopped(home: Home) -> None:
     bad = RunDir(home.runs / "quick-0002")
     write(bad.supervisor_journal, created())
     assert queries.set_aside(ingest.store_of(home)) == {bad.run_id: "its journals contain no state"}
@@ -177,7 +177,7 @@ def test_a_run_without_any_state_is_set_aside_and_cannot_be_stopped(home: Home) 
         ask_of(bad).stop(bad.run_id)
 
 
-def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> None:
+def test_folders_that_are_no_runs_are_reported_by_name(home: Home, good: RunDir) -> None:
     Path(os.fsdecode(os.fsencode(home.runs) + b"/quick-\xff\xfe")).mkdir()
     for name in ("two words", "ü-0001", "-0001", ".hidden", "x" * 101):
         (home.runs / name).mkdir()
@@ -201,7 +201,7 @@ def test_folders_that_are_no_runs_are_told_by_name(home: Home, good: RunDir) -> 
         ),
     ],
 )
-def test_a_journal_that_is_no_file_sets_its_run_aside(
+def test_a_journal_that_is_no_file_quarantines_its_run(
     home: Home, good: RunDir, new_run: NewRun, spoil: Callable[[RunDir], None], reason: str
 ) -> None:
     spoil(new_run("quick-0002", seconds=1))
@@ -209,7 +209,7 @@ def test_a_journal_that_is_no_file_sets_its_run_aside(
     assert (run_ids(store), queries.set_aside(store)) == ([good.run_id], {"quick-0002": reason})
 
 
-def test_an_unforeseen_error_with_one_run_sets_aside_that_one_only(
+def test_an_unforeseen_error_with_one_run_quarantines_that_run_only(
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the checks of records should have kept out, but did not: the tables refuse it, or
@@ -220,14 +220,14 @@ def test_an_unforeseen_error_with_one_run_sets_aside_that_one_only(
     def spoiled(record: journal.Record, origin: Origin) -> Any:
         if origin.run_id == worse.run_id:
             raise KeyError("nobody thought of this")
-        rows = made(record, origin)
+        rows = original(record, origin)
         return (
             rows if origin.run_id == good.run_id else [(*row[:1], HUGE, *row[2:]) for row in rows]
         )
 
     store = Store()
     statuses = store.tables.by_name["statuses"]
-    made = statuses.rows
+    original = statuses.rows
     monkeypatch.setattr(statuses, "rows", spoiled)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
@@ -271,7 +271,7 @@ def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     store.close()
 
 
-def test_a_run_that_is_set_aside_in_the_middle_of_its_journals_is_not_stored_in_part(
+def test_a_run_that_is_quarantined_in_the_middle_of_its_journals_is_not_stored_in_part(
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_ROWS", 2)
@@ -292,7 +292,7 @@ def test_a_run_that_is_set_aside_in_the_middle_of_its_journals_is_not_stored_in_
     store.close()
 
 
-def test_the_owner_and_a_rebuild_go_on_beside_bad_runs(home: Home, good: RunDir) -> None:
+def test_the_owner_and_a_rebuild_continue_next_to_bad_runs(home: Home, good: RunDir) -> None:
     journal.append(good.supervisor_journal, 1, StatusChange(status="finished", reason="done"))
     write(RunDir(home.runs / "quick-0002").supervisor_journal, with_option(replicas="x"))
     runtime = Runtime.open(home)
@@ -515,7 +515,7 @@ def test_a_file_of_something_else_gives_few_events(home: Home, good: RunDir) -> 
 
 
 @pytest.mark.parametrize("line", ["what is this?", "", "[]", '{"kind": "status"}'])
-def test_a_journal_of_too_many_lines_that_are_no_records_is_set_aside_until_it_changes(
+def test_a_journal_of_too_many_lines_that_are_no_records_is_quarantined_until_it_changes(
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     bad = new_run("quick-0002")
@@ -533,7 +533,7 @@ def test_a_journal_of_too_many_lines_that_are_no_records_is_set_aside_until_it_c
     assert (sorted(run_ids(store)), queries.set_aside(store)) == ([good.run_id, bad.run_id], {})
 
 
-def test_a_run_that_cannot_be_read_to_the_end_of_a_journal_is_stopped_by_what_stands_before(
+def test_a_run_that_cannot_be_read_to_the_end_of_a_journal_is_stopped_by_the_lines_before(
     good: RunDir,
 ) -> None:
     journal.append(good.trainer_journal(), 1, StatusChange(status="running", reason="trains"))
@@ -568,7 +568,7 @@ def test_texts_are_cut_and_names_are_refused_where_they_are_too_long_for_a_page(
     [{"name": "n" * 201}, {"dataset": "d" * 10**6}, {"of_a_newer_version": ["x" * 10] * 10_000}],
     ids=["name", "dataset", "an unknown option"],
 )
-def test_a_submission_with_texts_of_megabytes_sets_its_run_aside(
+def test_a_submission_with_texts_of_megabytes_quarantines_its_run(
     home: Home, good: RunDir, changes: dict[str, Any]
 ) -> None:
     write(RunDir(home.runs / "quick-0002").supervisor_journal, with_option(**changes), DONE)
@@ -604,7 +604,7 @@ def test_a_second_submission_in_a_journal_is_ignored(home: Home, good: RunDir) -
     ) == [(3,)]
 
 
-def test_numbers_that_stand_there_twice_are_stored_once(home: Home, good: RunDir) -> None:
+def test_numbers_that_are_in_a_journal_twice_are_stored_once(home: Home, good: RunDir) -> None:
     scores = {
         "kind": "epoch_scores",
         "epoch": 1,
@@ -673,9 +673,9 @@ def test_no_file_but_a_whole_picture_of_the_run_itself_gets_into_the_store(
     journal.append(good.trainer_journal(), 1, *grids)
     store = ingest.store_of(home)
     assert store.rows("SELECT epoch, png FROM samples ORDER BY epoch") == [(1, png()), (2, None)]
-    found = queries.sample(store, good.run_id, 2)
-    assert found is not None
-    assert (found.epoch, found.png) == (1, png())
+    sample = queries.sample(store, good.run_id, 2)
+    assert sample is not None
+    assert (sample.epoch, sample.png) == (1, png())
     assert queries.sample_epochs(store, [good.run_id]) == [1]
     messages = store.rows("SELECT message FROM events WHERE kind = 'journal'")
     assert messages == [(f"The image of epoch 2 was skipped: {reason}.",)]

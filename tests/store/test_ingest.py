@@ -249,10 +249,10 @@ def steps(store: Store) -> list[tuple[Any, ...]]:
 
 def test_every_table_is_checked_here(store: Store) -> None:
     """Those of runs; test_job_rows.py checks that of jobs."""
-    found = store.rows(
+    names = store.rows(
         "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest' ORDER BY table_name"
     )
-    assert [name for (name,) in found] == sorted([*TABLES, "jobs", "set_aside", "version"])
+    assert [name for (name,) in names] == sorted([*TABLES, "jobs", "set_aside", "version"])
 
 
 def test_every_kind_of_record_arrives_in_its_table(
@@ -433,11 +433,11 @@ def test_a_second_attempt_voids_what_the_first_measured_beyond_its_resume_step(
 def test_an_attempt_leaves_the_rows_of_other_runs_alone(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
-    one, other = new_run("quick-0001"), new_run("quick-0002")
-    journal.append(one.trainer_journal(), 1, scalars(1, 4))
+    first, second = new_run("quick-0001"), new_run("quick-0002")
+    journal.append(first.trainer_journal(), 1, scalars(1, 4))
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
-    journal.append(other.trainer_journal(), 1, AttemptStart(resume_step=0), scalars(1, 1))
+    journal.append(second.trainer_journal(), 1, AttemptStart(resume_step=0), scalars(1, 1))
     ingestor.catch_up()
     assert store.rows("SELECT run_id, count(*) FROM scalars GROUP BY run_id ORDER BY run_id") == [
         ("quick-0001", 4),
@@ -471,8 +471,8 @@ def test_a_torn_line_is_reported_with_the_time_it_was_written(
 ) -> None:
     write_everything(new_run("quick-0001"))
     Ingestor(home, store).catch_up()
-    found = store.rows("SELECT logged_at, level, message FROM events WHERE kind = 'journal'")
-    assert found == [
+    events = store.rows("SELECT logged_at, level, message FROM events WHERE kind = 'journal'")
+    assert events == [
         (at(7), "warning", "A line of journal-0.jsonl cannot be read and was skipped.")
     ]
 
@@ -496,9 +496,9 @@ def test_a_missing_picture_does_not_stop_the_rest(
 
 
 def test_a_deleted_folder_takes_its_rows_with_it(home: Home, store: Store, new_run: NewRun) -> None:
-    run, kept = new_run("quick-0001"), new_run("quick-0002")
+    run, remaining = new_run("quick-0001"), new_run("quick-0002")
     write_everything(run)
-    write_everything(kept)
+    write_everything(remaining)
     ingestor = Ingestor(home, store)
     ingestor.catch_up()
     shutil.rmtree(run.path)
@@ -509,7 +509,7 @@ def test_a_deleted_folder_takes_its_rows_with_it(home: Home, store: Store, new_r
         }, table
 
 
-def test_a_run_made_anew_under_an_old_number_starts_from_nothing(
+def test_a_run_recreated_under_an_old_number_starts_from_nothing(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     write_everything(new_run("quick-0001"))
@@ -529,7 +529,7 @@ def rows_of_a_rebuild(home: Home) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("steps_of_the_new_run", [0, 1, 100])
-def test_a_run_made_anew_between_two_looks_starts_from_nothing(
+def test_a_run_recreated_between_two_rounds_starts_from_nothing(
     home: Home, store: Store, new_run: NewRun, steps_of_the_new_run: int
 ) -> None:
     """Its journals may be shorter or longer than the old ones; the supervisor's is of the
@@ -553,7 +553,7 @@ def test_a_run_made_anew_between_two_looks_starts_from_nothing(
     assert ingestor.catch_up() == 0
 
 
-def test_a_run_made_anew_while_nobody_looked_starts_from_nothing(
+def test_a_run_recreated_without_an_owner_starts_from_nothing(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     journal.append(new_run("quick-0001").trainer_journal(), 1, scalars(1, 4))
@@ -596,9 +596,9 @@ class Vanishing(RunDir):
     """Deleted by another process right after its journals were listed."""
 
     def journal_stats(self) -> dict[str, Stamp]:
-        found = super().journal_stats()
+        stats = super().journal_stats()
         shutil.rmtree(self.path)
-        return found
+        return stats
 
 
 def test_a_folder_that_vanishes_while_it_is_read_is_left_to_the_next_look(

@@ -40,7 +40,7 @@ def new_job(home: Home, at: At) -> Callable[..., JobDir]:
 
 @pytest.fixture
 def ingestor(home: Home, store: Store) -> Ingestor:
-    """Of the home, by a clock that stands still: each look finds what is new."""
+    """Of the home, by a stopped clock: each look finds what is new."""
     return Ingestor(home, store, clock=lambda: 0.0)
 
 
@@ -102,7 +102,7 @@ def test_the_end_of_a_job_is_an_event_of_the_run_that_it_is_about(
     assert list(queries.events(store, "quick-0001")["kind"]) == ["queued", "job"]
 
 
-def test_an_owner_goes_on_with_the_rows_of_the_one_before_and_a_store_made_anew_has_the_same(
+def test_an_owner_continues_with_the_rows_of_the_one_before_and_a_rebuilt_store_has_the_same(
     home: Home, new_job: Callable[..., JobDir], at: At
 ) -> None:
     store = Store()

@@ -1,4 +1,4 @@
-"""The last row of each run and metric stands in a table of its own, and is what all rows of
+"""The last row of each run and metric is in a separate table, and is what all rows of
 scalars say it is, whatever was taken in when.
 """
 

@@ -77,8 +77,8 @@ def test_the_middle_half_of_a_loss_in_each_epoch(
         "mean": [3.0, 1.5, 7.0],
         "width": [2.0, 1.5, 0.0],
     }
-    one = queries.loss_quartiles(store, ["a-0002"], "loss_generator")
-    assert one.to_dict("list") == {
+    quartiles = queries.loss_quartiles(store, ["a-0002"], "loss_generator")
+    assert quartiles.to_dict("list") == {
         "run_id": ["a-0002"],
         "epoch": [1],
         "mean": [9.0],
@@ -102,7 +102,7 @@ def test_the_rates_of_a_workload_by_device(
     measured("a-0007", [1.0, 50.0], workload="mlp_gan")
     take_in()
     rates = queries.rates_by_device(store, "dcgan_mnist")
-    shown = [
+    columns = [
         "accelerator",
         "devices",
         "precision",
@@ -115,7 +115,7 @@ def test_the_rates_of_a_workload_by_device(
     ]
     same = ("mixed_bfloat16", 256, "digits", 1_797, "auto", "off", "Xeon", False)
     assert list(
-        rates[[*shown, "imported", "runs", "images_per_s"]].itertuples(index=False, name=None)
+        rates[[*columns, "imported", "runs", "images_per_s"]].itertuples(index=False, name=None)
     ) == [
         ("cpu", 1, *same, 3, 110.0),
         ("cpu", 4, *same, 1, 500.0),
@@ -160,8 +160,8 @@ def test_the_conditions_of_runs_name_images_and_host(
     measured("a-0003", [1.0], given_away, 10_000, epochs=4, engine="tensorflow", dataset="mnist")
     new_run("a-0004", seconds=9.0, engine="tensorflow", replicas=8, epochs=1)
     take_in()
-    found = queries.conditions(store, [f"a-000{number}" for number in range(1, 5)])
-    assert found == [
+    conditions = queries.conditions(store, [f"a-000{number}" for number in range(1, 5)])
+    assert conditions == [
         queries.Conditions("mnist", 10_000, "cpu", "tensorflow", 1, 4, "EPYC", 8, True),
         queries.Conditions("digits", 1_797, "cpu", "tensorflow", 2, 2, "Xeon", 2, False),
         queries.Conditions("digits", None, "cpu", "tensorflow", 8, 1, "", None, False),

@@ -75,8 +75,8 @@ def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
     assert (frame["high"] - frame["low"]).tolist() == pytest.approx(
         [2 * fpd.error, 2 * fpd.error, fpd.error]
     )
-    [found] = queries.results(store, ["quick-0001"]).to_dict("records")
-    assert (found[f"{FPD}_best_epoch"], found[f"{FPD}_last"]) == (2.0, pytest.approx(fpd.value / 2))
+    [row] = queries.results(store, ["quick-0001"]).to_dict("records")
+    assert (row[f"{FPD}_best_epoch"], row[f"{FPD}_last"]) == (2.0, pytest.approx(fpd.value / 2))
     metric = queries.metric_table(store, ["quick-0001"])[FPD]
     assert (metric.role, metric.better, metric.title) == ("measured_quality", "lower", TITLE)
     assert queries.recorded(store, ["quick-0001"]).count("bce_real") == 1
@@ -85,7 +85,7 @@ def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
     )
 
 
-def test_a_study_tells_the_newest_measured_score_of_each_run(home: Home, new_run: NewRun) -> None:
+def test_a_study_shows_the_newest_measured_score_of_each_run(home: Home, new_run: NewRun) -> None:
     for number, (variant, fault) in enumerate((("a", 0.4), ("b", 0.8)), start=1):
         place = StudyPlace(
             study_id="study-0001",
@@ -130,8 +130,8 @@ def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run
     )
     last = curves(store, f"energy_low = {energy[4][0]} AND angle_low IS NULL")
     assert last[last["curve"] == "along_z"]["real"].sum() > depth["real"].sum()
-    one = curves(store, f"energy_low = {energy[0][0]} AND angle_low = {angle[2][0]}")
-    assert 0 < len(one) <= len(whole)
+    part = curves(store, f"energy_low = {energy[0][0]} AND angle_low = {angle[2][0]}")
+    assert 0 < len(part) <= len(whole)
     assert curves(store, "epoch = 3").empty
 
 
@@ -142,7 +142,7 @@ def curves(store: Store, condition: str) -> pd.DataFrame:
     )
 
 
-def test_a_kept_shower_comes_back_with_its_brightest_cells(home: Home, new_run: NewRun) -> None:
+def test_a_stored_shower_comes_back_with_its_brightest_cells(home: Home, new_run: NewRun) -> None:
     measured(new_run("quick-0001"), 1)
     rows = ingest.store_of(home).rows(
         "SELECT side, energy_gev, angle, grid, cells, mev, share FROM physics_showers ORDER BY"
@@ -152,10 +152,10 @@ def test_a_kept_shower_comes_back_with_its_brightest_cells(home: Home, new_run: 
     assert 10 <= len(rows) // 2 <= 15
     (_, energy_gev, angle, grid, cells, mev, share), generated = rows[:2]
     assert generated[1:3] == (energy_gev, angle)
-    found = np.flatnonzero(np.isclose(showers(0).features.energy_gev, energy_gev))
+    places = np.flatnonzero(np.isclose(showers(0).features.energy_gev, energy_gev))
     whole = np.zeros(grid)
     whole.reshape(-1)[cells] = np.asarray(mev) / 1e3
-    assert whole == pytest.approx(showers(0).cells_gev[found[0]], abs=1e-5)
+    assert whole == pytest.approx(showers(0).cells_gev[places[0]], abs=1e-5)
     assert share == pytest.approx(1.0, abs=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Pictures in results.duckdb: found one by one, without unpacking those beside them."""
+"""Pictures in results.duckdb: found one by one, without unpacking those next to them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_pictures_are_stored_as_they_are(tmp_path: Path) -> None:
         writer.append("samples", rows)
     store.close()
     with duckdb.connect(str(path), read_only=True) as file:
-        kept = (
+        statement = (
             "SELECT DISTINCT compression FROM pragma_storage_info('ingest.samples') WHERE"
             " column_name = 'png' AND segment_type = 'BLOB'"
         )
-        assert file.execute(kept).fetchall() == [("Uncompressed",)]
+        assert file.execute(statement).fetchall() == [("Uncompressed",)]
     assert path.stat().st_size > PICTURES * SIZE

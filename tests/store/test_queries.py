@@ -121,7 +121,7 @@ def records(frame: pd.DataFrame) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_run_tells_what_it_is(store: Store, at: At) -> None:
+def test_a_run_shows_what_it_is(store: Store, at: At) -> None:
     row = queries.run(store, "quick-0001")
     assert (row.name, row.status, row.note, row.attempt) == (
         "quick-0001",
@@ -288,7 +288,7 @@ def test_the_table_of_runs_holds_last_losses_and_rates(
 
 
 @pytest.mark.usefixtures("quick")
-def test_progress_tells_how_far_and_how_fast_without_the_compiling(store: Store, at: At) -> None:
+def test_progress_shows_how_far_and_how_fast_without_the_compiling(store: Store, at: At) -> None:
     progress = queries.progress(store, "quick-0001")
     assert (progress.step, progress.epoch, progress.last_step, progress.steps_per_epoch) == (
         6,
@@ -511,7 +511,7 @@ def test_a_spike_survives_thinning(
     assert (frame["high"] == 99.0).sum() == 1
 
 
-def test_nan_and_infinity_are_left_out_of_curves_and_told_apart(
+def test_nan_and_infinity_are_left_out_of_curves_and_distinguished(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     run = new_run("quick-0001")
@@ -604,7 +604,7 @@ def test_only_what_has_changed_is_a_changing_curve(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_recorded_metrics_of_some_runs_are_told(store: Store) -> None:
+def test_the_recorded_metrics_of_some_runs_are_listed(store: Store) -> None:
     assert queries.recorded(store, ["quick-0001"]) == [
         "d_real",
         "loss_discriminator",
@@ -613,7 +613,7 @@ def test_the_recorded_metrics_of_some_runs_are_told(store: Store) -> None:
     assert queries.recorded(store, ["quick-0099"]) == []
 
 
-def test_runs_of_local_sgd_are_told_apart(
+def test_runs_of_local_sgd_are_distinguished(
     store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
     new_run("quick-0001", replicas=2, sync_every_steps=5)
@@ -701,12 +701,12 @@ def test_each_kind_of_picture_has_its_epochs_and_the_first_one_is_that_of_the_ca
     }
     assert epochs == {"": [1, 2, 3], "samples": [1, 2], "by_class": [2, 3]}
 
-    def shown(epoch: int, kind: str = "") -> tuple[int, str] | None:
+    def sample(epoch: int, kind: str = "") -> tuple[int, str] | None:
         grid = queries.sample(store, "quick-0001", epoch, kind)
         return (grid.epoch, grid.kind) if grid else None
 
-    assert [shown(1), shown(2), shown(3)] == [(1, "samples"), (2, "samples"), (3, "by_class")]
-    assert [shown(1, "by_class"), shown(9, "samples"), shown(9, "by_class")] == [
+    assert [sample(1), sample(2), sample(3)] == [(1, "samples"), (2, "samples"), (3, "by_class")]
+    assert [sample(1, "by_class"), sample(9, "samples"), sample(9, "by_class")] == [
         None,
         (2, "samples"),
         (3, "by_class"),
@@ -760,7 +760,7 @@ def test_a_failure_is_an_event_of_level_error(
 
 def profile(step: int, *shares: tuple[str, str, float]) -> journal.Profile:
     """Of four steps of half a second."""
-    found = [
+    phase_shares = [
         journal.TimeShare(
             network=network,
             category=category,
@@ -770,7 +770,7 @@ def profile(step: int, *shares: tuple[str, str, float]) -> journal.Profile:
         )
         for network, category, share in shares
     ]
-    return journal.Profile(step=step, steps=4, seconds=2.0, shares=found)
+    return journal.Profile(step=step, steps=4, seconds=2.0, shares=phase_shares)
 
 
 def test_a_profile_is_that_of_the_newest_attempt_that_has_one(

@@ -66,23 +66,23 @@ def test_writing_to_a_frame_changes_no_other_answer(store: Store) -> None:
     )
 
 
-def counted(memo: QueryCache, key: str, sql: str, made: list[str]) -> str:
-    return memo.once(key, lambda: made.append(key) or key, sql)  # type: ignore[func-returns-value]
+def counted(memo: QueryCache, key: str, sql: str, calls: list[str]) -> str:
+    return memo.once(key, lambda: calls.append(key) or key, sql)  # type: ignore[func-returns-value]
 
 
-def test_only_what_reads_a_changed_table_is_made_anew() -> None:
-    memo, made = (
+def test_only_answers_from_a_changed_table_are_computed_again() -> None:
+    memo, calls = (
         QueryCache(["steps", "epochs"], {"all_steps": "SELECT * FROM ingest.steps"}),
         list[str](),
     )
     for _ in range(2):
-        counted(memo, "a", "SELECT 1 FROM all_steps", made)
-        counted(memo, "b", "SELECT 1 FROM epochs", made)
-    assert made == ["a", "b"]
+        counted(memo, "a", "SELECT 1 FROM all_steps", calls)
+        counted(memo, "b", "SELECT 1 FROM epochs", calls)
+    assert calls == ["a", "b"]
     memo.changed(["steps"])
-    counted(memo, "a", "SELECT 1 FROM all_steps", made)
-    counted(memo, "b", "SELECT 1 FROM epochs", made)
-    assert made == ["a", "b", "a"]
+    counted(memo, "a", "SELECT 1 FROM all_steps", calls)
+    counted(memo, "b", "SELECT 1 FROM epochs", calls)
+    assert calls == ["a", "b", "a"]
 
 
 def test_views_of_views_of_views_are_followed_in_whatever_order_they_are_named() -> None:
@@ -91,32 +91,32 @@ def test_views_of_views_of_views_are_followed_in_whatever_order_they_are_named()
         "some": "SELECT * FROM all_steps",
         "all_steps": "SELECT * FROM ingest.steps",
     }
-    memo, made = QueryCache(["steps"], views), list[str]()
+    memo, calls = QueryCache(["steps"], views), list[str]()
     for _ in range(2):
-        counted(memo, "a", "SELECT 1 FROM newest", made)
-    assert made == ["a"]
+        counted(memo, "a", "SELECT 1 FROM newest", calls)
+    assert calls == ["a"]
     memo.changed(["steps"])
-    counted(memo, "a", "SELECT 1 FROM newest", made)
-    assert made == ["a", "a"]
+    counted(memo, "a", "SELECT 1 FROM newest", calls)
+    assert calls == ["a", "a"]
 
 
 def test_an_answer_depends_on_what_the_answers_in_it_depend_on() -> None:
-    memo, made = QueryCache(["steps", "epochs"], {}), list[str]()
+    memo, calls = QueryCache(["steps", "epochs"], {}), list[str]()
 
     def outer() -> None:
-        memo.once("outer", lambda: made.append("outer") or counted(memo, "a", "FROM steps", made))  # type: ignore[func-returns-value]
+        memo.once("outer", lambda: calls.append("outer") or counted(memo, "a", "FROM steps", calls))  # type: ignore[func-returns-value]
 
-    counted(memo, "a", "FROM steps", made)
+    counted(memo, "a", "FROM steps", calls)
     outer()
     outer()
-    assert made == ["a", "outer"]
+    assert calls == ["a", "outer"]
     memo.changed(["steps"])
     outer()
-    assert made == ["a", "outer", "outer", "a"]
+    assert calls == ["a", "outer", "outer", "a"]
 
 
-def test_whoever_comes_while_an_answer_is_made_waits_for_it() -> None:
-    memo, made, may_end, begun = (
+def test_a_query_waits_for_the_answer_that_another_one_computes() -> None:
+    memo, calls, may_end, begun = (
         QueryCache([], {}),
         list[int](),
         threading.Event(),
@@ -126,7 +126,7 @@ def test_whoever_comes_while_an_answer_is_made_waits_for_it() -> None:
     def make() -> int:
         begun.set()
         may_end.wait(10)
-        made.append(1)
+        calls.append(1)
         return 42
 
     answers: list[int] = []
@@ -140,43 +140,41 @@ def test_whoever_comes_while_an_answer_is_made_waits_for_it() -> None:
     for asker in askers:
         asker.join()
     assert answers == [42] * 5
-    assert made == [1]
+    assert calls == [1]
 
 
-def test_a_change_while_an_answer_is_made_lets_the_next_one_be_made_anew() -> None:
-    memo, made = QueryCache(["steps"], {}), list[str]()
-    memo.once("key", lambda: memo.changed(["steps"]) or made.append("old"), "FROM steps")  # type: ignore[func-returns-value]
-    counted(memo, "key", "FROM steps", made)
-    assert made == ["old", "key"]
+def test_a_change_while_an_answer_is_computed_lets_the_next_one_be_computed_again() -> None:
+    memo, calls = QueryCache(["steps"], {}), list[str]()
+    memo.once("key", lambda: memo.changed(["steps"]) or calls.append("old"), "FROM steps")  # type: ignore[func-returns-value]
+    counted(memo, "key", "FROM steps", calls)
+    assert calls == ["old", "key"]
 
 
-def test_an_answer_of_no_known_table_is_not_kept() -> None:
-    memo, made = QueryCache(["steps"], {}), list[str]()
+def test_an_answer_of_no_known_table_is_not_cached() -> None:
+    memo, calls = QueryCache(["steps"], {}), list[str]()
     for _ in range(2):
-        counted(memo, "size", "PRAGMA database_size", made)
-    assert made == ["size", "size"]
+        counted(memo, "size", "PRAGMA database_size", calls)
+    assert calls == ["size", "size"]
 
 
-def test_an_answer_that_failed_is_asked_again_and_few_are_kept() -> None:
+def test_an_answer_that_failed_is_asked_again_and_few_are_cached() -> None:
     memo = QueryCache([], {})
     with pytest.raises(ZeroDivisionError):
         memo.once("key", lambda: 1 / 0)
     assert memo.once("key", lambda: 2) == 2
-    made: list[str] = []
+    calls: list[str] = []
     for number in range(MAX_ANSWERS + 1):
-        counted(memo, str(number), "", made)
-    counted(memo, "0", "", made)
-    assert made.count("0") == 2, "the oldest is let go"
+        counted(memo, str(number), "", calls)
+    counted(memo, "0", "", calls)
+    assert calls.count("0") == 2, "the oldest is let go"
 
 
-def test_an_answer_that_may_be_old_is_kept_though_its_table_changes_and_made_anew_after_its_time() -> (  # noqa: E501
-    None
-):
-    now, made = [100.0], iter(range(10))
+def test_an_answer_with_an_age_outlives_changes_until_its_time() -> None:
+    now, calls = [100.0], iter(range(10))
     memo = QueryCache(["phases"], {}, clock=lambda: now[0])
 
     def ask() -> int:
-        return memo.once("seconds", lambda: next(made), "FROM phases", age_s=3.0)
+        return memo.once("seconds", lambda: next(calls), "FROM phases", age_s=3.0)
 
     assert ask() == 0
     memo.changed(["phases"])
@@ -188,7 +186,7 @@ def test_an_answer_that_may_be_old_is_kept_though_its_table_changes_and_made_ane
     assert ask() == 1, "nothing has changed"
 
 
-def test_whoever_asks_for_what_is_true_now_gets_it_also_beside_one_who_does_not(
+def test_a_query_for_current_rows_gets_them_also_next_to_one_for_cached_rows(
     store: Store,
 ) -> None:
     assert store.lately(seconds_of_phases, "one") == 1.0
@@ -208,7 +206,7 @@ def test_whoever_asks_for_what_is_true_now_gets_it_also_beside_one_who_does_not(
         ("repeat('a', 210_000)::BLOB", False),
     ],
 )
-def test_an_answer_with_long_lists_or_large_pictures_is_kept_for_nobody(
+def test_an_answer_with_long_lists_or_large_pictures_is_not_cached(
     store: Store, column: str, is_kept: bool
 ) -> None:
     """A number of a list is an object of its own of 32 bytes."""

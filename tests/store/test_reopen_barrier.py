@@ -1,4 +1,4 @@
-"""The gate before the database: nobody is within while it is opened anew, and the owner waits
+"""The gate before the database: nobody is within while it is opened again, and the owner waits
 for nobody but those within.
 """
 
@@ -24,46 +24,46 @@ def in_a_thread(act: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def test_whoever_comes_while_it_is_shut_waits() -> None:
-    doors, told = ReopenBarrier(), []
+def test_a_query_while_it_is_shut_waits() -> None:
+    doors, steps = ReopenBarrier(), []
 
     def ask() -> None:
         with doors.passed():
-            told.append("asked")
+            steps.append("asked")
 
     with doors.shut():
         asker = in_a_thread(ask)
         asker.join(0.1)
-        assert (asker.is_alive(), told) == (True, [])
-        told.append("opened anew")
+        assert (asker.is_alive(), steps) == (True, [])
+        steps.append("opened anew")
     doors.open_to_all()
     asker.join()
-    assert told == ["opened anew", "asked"]
+    assert steps == ["opened anew", "asked"]
 
 
 def test_it_is_shut_once_the_last_statement_has_ended(wait_until: Wait) -> None:
-    doors, told, may_end = ReopenBarrier(), [], threading.Event()
+    doors, steps, may_end = ReopenBarrier(), [], threading.Event()
 
     def ask() -> None:
         with doors.passed():
-            told.append("begun")
+            steps.append("begun")
             may_end.wait()
-            told.append("ended")
+            steps.append("ended")
 
     asker = in_a_thread(ask)
-    wait_until(lambda: told, "the statement is under way")
+    wait_until(lambda: steps, "the statement is under way")
 
     def shut() -> None:
         with doors.shut():
-            told.append("shut")
+            steps.append("shut")
 
     owner = in_a_thread(shut)
     owner.join(0.1)
-    assert told == ["begun"]
+    assert steps == ["begun"]
     may_end.set()
     owner.join()
     asker.join()
-    assert told == ["begun", "ended", "shut"]
+    assert steps == ["begun", "ended", "shut"]
 
 
 def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,26 +78,26 @@ def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyP
 
 def test_a_new_database_is_first_the_owners(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "FIRST_SECONDS", 60.0)
-    doors, told = ReopenBarrier(), []
+    doors, steps = ReopenBarrier(), []
 
     def ask() -> None:
         with doors.passed():
-            told.append("asked")
+            steps.append("asked")
 
     with doors.by_owner():
         with doors.shut():
             pass
         asker = in_a_thread(ask)
         with doors.passed():
-            told.append("filled")
+            steps.append("filled")
         asker.join(0.1)
-        assert told == ["filled"]
+        assert steps == ["filled"]
         doors.open_to_all()
     asker.join()
-    assert told == ["filled", "asked"]
+    assert steps == ["filled", "asked"]
 
 
-def test_only_a_store_that_is_kept_is_worth_waiting_for() -> None:
+def test_only_a_stored_database_is_worth_waiting_for() -> None:
     doors = ReopenBarrier()
     assert not doors.wait_until(lambda: True, 60.0)  # a memory of the command line: nobody mends it
     doors.is_repaired = True

@@ -68,15 +68,15 @@ def stored(
 
 
 def test_results_follow_the_roles_of_the_workload(stored: Store) -> None:
-    known, other = queries.results(stored, ["known-0001", "other-0001"]).to_dict("records")
-    assert (known["score_gap_last"], known["spread_ratio_last"], known["loss_generator"]) == (
+    first, second = queries.results(stored, ["known-0001", "other-0001"]).to_dict("records")
+    assert (first["score_gap_last"], first["spread_ratio_last"], first["loss_generator"]) == (
         0.5,
         0.5,
         4.0,
     )
-    assert (other["seconds"], known["seconds"]) == (4.0, 4.0)
+    assert (second["seconds"], first["seconds"]) == (4.0, 4.0)
     assert [
-        name for name in ("score_gap_last", "spread_ratio_last") if other[name] == other[name]
+        name for name in ("score_gap_last", "spread_ratio_last") if second[name] == second[name]
     ] == []
 
 
@@ -151,15 +151,15 @@ def test_a_number_with_a_better_way_has_a_best_epoch(
         ),
     )
     take_in()
-    [found] = queries.results(store, ["known-0001"]).to_dict("records")
-    assert [found[f"mode_count_{part}"] for part in ("best", "best_epoch", "last")] == [
+    [row] = queries.results(store, ["known-0001"]).to_dict("records")
+    assert [row[f"mode_count_{part}"] for part in ("best", "best_epoch", "last")] == [
         9.0,
         2.0,
         8.0,
     ]
-    known = queries.declared_of(store, ["known-0001"])
-    assert results.results(known)["mode_count_best"].best == "highest"
-    assert [metric.name for metric in known.compared] == [
+    declaration = queries.declared_of(store, ["known-0001"])
+    assert results.results(declaration)["mode_count_best"].best == "highest"
+    assert [metric.name for metric in declaration.compared] == [
         "loss_generator",
         "loss_discriminator",
         "mode_count",

@@ -64,8 +64,8 @@ def test_the_newest_state_is_the_last_stage_of_the_last_attempt(
     run = new_run("quick-0001", seconds=30)
     for name, attempt, status, seconds in states:
         write(run, name, attempt, status, at(seconds))
-    found = queries.run(ingest.store_of(home), run.run_id)
-    assert (found.note, latest_status(run).reason) == (newest, newest)
+    run_row = queries.run(ingest.store_of(home), run.run_id)
+    assert (run_row.note, latest_status(run).reason) == (newest, newest)
 
 
 def test_the_last_of_several_places_in_the_queue_and_of_several_names_counts(
@@ -84,8 +84,8 @@ def test_a_journal_from_before_opens_and_its_state_is_right(home: Home) -> None:
     run.path.mkdir()
     run.supervisor_journal.write_text(OLD_SUPERVISOR, encoding="utf-8")
     run.trainer_journal().write_text(OLD_TRAINER, encoding="utf-8")
-    found = queries.run(ingest.store_of(home), run.run_id)
-    assert (found.status, found.replicas, found.workers, found.color) == ("lost", 2, 1, 2)
+    run_row = queries.run(ingest.store_of(home), run.run_id)
+    assert (run_row.status, run_row.replicas, run_row.workers, run_row.color) == ("lost", 2, 1, 2)
     assert latest_status(run).status == "lost"
     ask_of(run).resume(run.run_id)
     assert queries.run(ingest.store_of(home), run.run_id).attempt == 2

@@ -1,4 +1,4 @@
-"""results.duckdb: who may open it, what a damaged one says, and what a person may ask of it."""
+"""results.duckdb: who may open it, what a damaged one says, and what a user may ask of it."""
 
 from __future__ import annotations
 
@@ -53,23 +53,23 @@ def test_rows_survive_closing(path: Path) -> None:
     again.close()
 
 
-def test_a_file_that_is_as_it_was_left_is_opened_without_making_its_views_anew(
+def test_an_unchanged_file_is_opened_without_rebuilding_its_views(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store(path).close()
-    made: list[object] = []
-    monkeypatch.setattr(database_file, "make", made.append)
+    calls: list[object] = []
+    monkeypatch.setattr(database_file, "make", calls.append)
     again = Store(path)
     assert again.rows("SELECT count(*) FROM runs") == [(0,)]
     assert again.rows("SELECT current_setting('TimeZone')") == [("UTC",)]
     again.close()
-    assert not made
+    assert not calls
 
 
 @pytest.mark.parametrize(
     "statement", ["DROP VIEW scalars", "CREATE OR REPLACE VIEW scalars AS SELECT 1 AS step"]
 )
-def test_a_view_that_was_changed_by_hand_is_made_anew(path: Path, statement: str) -> None:
+def test_a_view_that_was_changed_by_hand_is_rebuilt(path: Path, statement: str) -> None:
     Store(path).close()
     with duckdb.connect(str(path)) as by_hand:
         by_hand.execute(statement)
@@ -82,7 +82,7 @@ def test_a_view_that_was_changed_by_hand_is_made_anew(path: Path, statement: str
     again.close()
 
 
-def test_a_version_that_makes_its_views_otherwise_makes_them_anew(
+def test_a_version_with_other_views_rebuilds_them(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store(path).close()
@@ -114,7 +114,7 @@ def test_a_store_held_by_another_process_names_it(path: Path) -> None:
     Store(path).close()
 
 
-def test_a_file_that_is_no_database_is_refused_and_kept(path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_and_unchanged(path: Path) -> None:
     content = b"not a database" * 1_000
     path.write_bytes(content)
     with pytest.raises(
@@ -209,11 +209,11 @@ def test_a_failed_transaction_leaves_nothing() -> None:
 
 
 def test_threads_read_while_another_writes() -> None:
-    store, seen, done = Store(), [], threading.Event()
+    store, counts, done = Store(), [], threading.Event()
 
     def watch() -> None:
         while not done.is_set():
-            seen.append(store.rows("SELECT count(*) FROM phases")[0][0])
+            counts.append(store.rows("SELECT count(*) FROM phases")[0][0])
 
     watchers = [threading.Thread(target=watch) for _ in range(3)]
     for watcher in watchers:
@@ -226,7 +226,7 @@ def test_threads_read_while_another_writes() -> None:
     for watcher in watchers:
         watcher.join()
     assert store.rows("SELECT count(*) FROM phases") == [(200,)]
-    assert {count % 10 for count in seen} <= {0}
+    assert {count % 10 for count in counts} <= {0}
 
 
 def test_times_come_in_utc() -> None:
@@ -253,7 +253,7 @@ def test_times_come_in_utc() -> None:
         "VALUES (1)",
     ],
 )
-def test_a_person_may_read(sql: str) -> None:
+def test_a_user_may_read(sql: str) -> None:
     store = Store()
     with store.transaction() as writer:
         writer.append("phases", [("quick-0001", 1, "build", 1.5)])
@@ -280,7 +280,7 @@ def test_a_person_may_read(sql: str) -> None:
         "",
     ],
 )
-def test_a_person_cannot_write(tmp_path: Path, sql: str) -> None:
+def test_a_user_cannot_write(tmp_path: Path, sql: str) -> None:
     store = Store()
     with store.transaction() as writer:
         writer.append("phases", [("quick-0001", 1, "build", 1.5)])
@@ -310,7 +310,7 @@ def test_sql_that_does_not_run_is_explained(sql: str) -> None:
 @pytest.mark.parametrize(
     "read", ["FROM read_text('FILE')", "FROM read_csv('FILE')", "FROM 'FILE'", "FROM glob('FILE')"]
 )
-def test_a_person_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
+def test_a_user_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
     with pytest.raises(
         QueryError, match=r"the statement failed: (Permission|Catalog|Binder) Error"
@@ -318,14 +318,14 @@ def test_a_person_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
         Store().user_answer(f"SELECT * {read.replace('FILE', str(tmp_path / 'secret.csv'))}")
 
 
-def test_a_person_reads_no_variable_of_the_program() -> None:
+def test_a_user_reads_no_variable_of_the_program() -> None:
     frame = pd.DataFrame({"secret": [1]})
     with pytest.raises(QueryError, match="Table with name frame does not exist"):
         Store().user_answer("SELECT * FROM frame")
     assert len(frame) == 1
 
 
-def test_a_person_may_ask_again_and_times_stay_in_utc() -> None:
+def test_a_user_may_ask_again_and_times_stay_in_utc() -> None:
     store = Store()
     for _ in range(2):
         (row,) = store.user_answer(
@@ -397,7 +397,7 @@ def test_rows_beyond_the_limit_are_left_out_and_said_so() -> None:
     assert (answer.rows, answer.cut) == ([(0,), (1,), (2,)], True)
 
 
-def test_columns_of_equal_name_are_all_kept() -> None:
+def test_columns_of_equal_name_are_all_in_the_answer() -> None:
     answer = Store().user_answer("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a")
     assert answer.records() == [{"a": 1, "a_3": 2, "a_2": 3, "a_4": 4}]
 
@@ -432,8 +432,8 @@ def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
         writer.append("phases", [("a", 1, text, -1.5) for text in texts])
     for ending in ("csv", "parquet"):
         store.copy_view("phases", ["a"], tmp_path / f"phases.{ending}")
-    made = pd.read_csv(tmp_path / "phases.csv", keep_default_na=False)
-    assert list(made["phase"]) == [
+    table = pd.read_csv(tmp_path / "phases.csv", keep_default_na=False)
+    assert list(table["phase"]) == [
         "'=HYPERLINK(1)",
         "'+1",
         "'-1",
@@ -443,7 +443,7 @@ def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
         "plain = 1",
         "",
     ]
-    assert set(made["seconds"]) == {-1.5}
+    assert set(table["seconds"]) == {-1.5}
     assert list(pd.read_parquet(tmp_path / "phases.parquet")["phase"]) == texts
 
 
@@ -470,8 +470,8 @@ def test_an_answer_is_given_when_nothing_of_the_statement_works_any_more() -> No
             self.closed = True
 
     cursor = SlowToClose()
-    found = user_sql.answer(cursor, "SELECT 7 AS number", user_sql.Limits())  # type: ignore[arg-type]
-    assert (found.rows, cursor.closed) == ([(7,)], True)
+    answer = user_sql.answer(cursor, "SELECT 7 AS number", user_sql.Limits())  # type: ignore[arg-type]
+    assert (answer.rows, cursor.closed) == ([(7,)], True)
 
 
 GROUPS_OF_PICTURES = (
@@ -500,7 +500,7 @@ def test_a_checkpoint_leaves_stored_pictures_as_they_are_and_closing_merges_them
     again.close()
 
 
-HELD = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag = 'BASE_TABLE'"
+BUFFERED_BYTES = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag = 'BASE_TABLE'"
 NUMBERS = (
     "INSERT INTO ingest.scalars SELECT 'quick-0001', 1, i, 1, 'loss', random(), random() FROM"
     " range(4_000_000) numbers(i)"
@@ -516,15 +516,15 @@ def test_what_was_read_of_the_file_is_given_back_once_nobody_asks(path: Path) ->
     before, limit = store.rows(HIGHEST), store.rows("SELECT current_setting('memory_limit')")
     assert not store.rest(seconds=60.0, idle=0, most=10**12), "a page has just asked"
     assert not store.rest(seconds=0.0, idle=10**12), "little is not worth reading it anew"
-    ((held,),) = store.rows(HELD)
-    assert held > 50e6
+    ((bytes_before,),) = store.rows(BUFFERED_BYTES)
+    assert bytes_before > 50e6
     with store.barrier.passed():
         assert not store.rest(seconds=0.0, idle=0), "a statement is under way"
     assert store.rest(seconds=0.0, idle=0)
     with store.barrier.by_owner():
         store.forget_answers()
-        ((left,),) = store.rows(HELD)
-    assert left <= 33e6
+        ((bytes_after,),) = store.rows(BUFFERED_BYTES)
+    assert bytes_after <= 33e6
     assert not store.rest(seconds=0.0, idle=0), "only its owner has asked since"
     store.forget_answers()
     assert store.rows(HIGHEST) == before
@@ -537,15 +537,15 @@ def test_more_than_enough_is_given_back_though_pages_ask_all_the_time(path: Path
     with store.transaction() as writer:
         writer.execute(NUMBERS)
     before = store.rows(HIGHEST)
-    ((held,),) = store.rows(HELD)
-    assert held > 50e6
+    ((bytes_before,),) = store.rows(BUFFERED_BYTES)
+    assert bytes_before > 50e6
     assert not store.rest(seconds=60.0, idle=0, most=10**12), "it is not too much"
     with store.barrier.passed():
         assert not store.rest(seconds=60.0, idle=0, most=50_000_000), "a statement is under way"
     assert store.rest(seconds=60.0, idle=0, most=50_000_000)
     store.forget_answers()
-    ((left,),) = store.rows(HELD)
-    assert left <= 33e6
+    ((bytes_after,),) = store.rows(BUFFERED_BYTES)
+    assert bytes_after <= 33e6
     assert store.rest(seconds=0.0, idle=0), "and all of it once nobody asks"
     assert store.rows(HIGHEST) == before
     store.close()
@@ -572,8 +572,8 @@ def test_a_home_lies_where_its_path_says_or_is_refused_at_once(tmp_path: Path) -
     for sign in "?\\":
         with pytest.raises(HomeError, match="DuckDB does not accept"):
             Home.choose(tmp_path / f"a{sign}b")
-    others = set(string.punctuation + " é\u202e") - set("?\\/")
-    home = Home.choose(tmp_path / "".join(sorted(others))).prepare()
+    characters = set(string.punctuation + " é\u202e") - set("?\\/")
+    home = Home.choose(tmp_path / "".join(sorted(characters))).prepare()
     Store(home.database).close()
     assert home.database.is_file()
     assert sorted(tmp_path.iterdir()) == [home.path]

@@ -1,5 +1,5 @@
-"""The store heals while a dashboard is open: a results.duckdb that is damaged meanwhile is set
-aside and made anew from the journals.
+"""The store heals while a dashboard is open: a results.duckdb that is damaged meanwhile is renamed
+and rebuilt from the journals.
 
 Found when the home is opened: test_damage.py.
 """
@@ -40,7 +40,7 @@ def with_fakes(home: Home) -> Iterator[tuple[Runtime, FakeTrainers]]:
 
 
 @pytest.mark.usefixtures("trained")
-def test_whoever_asks_while_the_file_is_damaged_is_answered_from_the_new_one(
+def test_a_query_while_the_file_is_damaged_is_answered_from_the_new_one(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait
 ) -> None:
     runtime = opened()
@@ -98,7 +98,7 @@ GIVEN_UP = duckdb.FatalException(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_often_that_is(
+def test_a_database_that_was_only_given_up_is_opened_again_unchanged_however_often_that_is(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_recovery, "MOST_IN_AN_HOUR", 3)
@@ -125,7 +125,7 @@ def test_a_database_that_was_only_given_up_is_opened_again_and_kept_however_ofte
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_was_given_up_and_cannot_be_read_to_its_end_goes_aside(
+def test_a_database_that_was_given_up_and_cannot_be_read_to_its_end_is_renamed(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait
 ) -> None:
     runtime = opened()
@@ -158,7 +158,7 @@ def test_an_error_in_one_statement_is_no_damage_while_the_database_answers(
     assert runtime.store.rows("SELECT count(*) FROM runs") == [(2,)]
 
 
-def test_runs_are_looked_after_also_while_the_database_cannot_be_mended(
+def test_runs_are_supervised_also_while_the_database_cannot_be_repaired(
     with_fakes: tuple[Runtime, FakeTrainers],
     new_run: NewRun,
     wait_until: Wait,
@@ -200,8 +200,8 @@ def test_runs_are_looked_after_also_while_the_database_cannot_be_mended(
         runtime.refresh()
         assert "was damaged 0 times" in runtime.trouble
     wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
-    told = {row.run_id: row.status for row in queries.runs(runtime.store)}
-    assert told == {
+    states = {row.run_id: row.status for row in queries.runs(runtime.store)}
+    assert states == {
         "quick-0001": "lost",
         "quick-0002": "stopped",
         "quick-0003": "stopped",
@@ -210,7 +210,7 @@ def test_runs_are_looked_after_also_while_the_database_cannot_be_mended(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_disk_that_damages_every_new_file_is_told_of_instead_of_filling_up(
+def test_a_disk_that_damages_every_new_file_is_reported_instead_of_filling_up(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_recovery, "MOST_IN_AN_HOUR", 2)
@@ -231,7 +231,7 @@ def test_a_disk_that_damages_every_new_file_is_told_of_instead_of_filling_up(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_damaged_file_that_is_gone_by_the_time_it_is_to_be_set_aside_is_made_anew_all_the_same(
+def test_a_damaged_file_that_is_deleted_before_it_is_renamed_is_rebuilt_too(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait
 ) -> None:
     runtime = opened()
@@ -249,16 +249,16 @@ def test_a_damaged_file_that_is_gone_by_the_time_it_is_to_be_set_aside_is_made_a
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing_was_set_aside(
+def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing_was_renamed(
     home: Home, opened: Callable[[], Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A question that comes meanwhile waits, or whoever asks is told that rows may be missing."""
     runtime = opened()
-    told: list[bool] = []
+    states: list[bool] = []
     catch_up = Ingestor.catch_up_news
 
     def slowly(self: Ingestor) -> int:
-        told.append(runtime.is_reading)
+        states.append(runtime.is_reading)
         return catch_up(self)
 
     assert not runtime.is_reading
@@ -267,7 +267,7 @@ def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing
         home.database.unlink()
         runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
         runtime.refresh()
-    assert True in told
+    assert True in states
     assert not runtime.is_reading
     assert contents(runtime.store) == contents(ingest.store_of(home))
 

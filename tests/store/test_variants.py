@@ -71,7 +71,7 @@ def measured(new_run: NewRun) -> NewRun:
 
 
 def sets(store: Store, option: str) -> list[dict[str, list[str]]]:
-    return [one.variants for one in queries.comparable_sets(store, option)]
+    return [comparable.variants for comparable in queries.comparable_sets(store, option)]
 
 
 # ---- comparable sets -----------------------------------------------------------------------------
@@ -112,8 +112,8 @@ def test_curves_are_compared_between_runs_of_one_seed(measured: NewRun, stored: 
     measured("quick-0001", precision="float32", seed=1)
     measured("quick-0002", precision="mixed_bfloat16", seed=1)
     measured("quick-0003", precision="mixed_bfloat16", seed=2)
-    (one,) = queries.comparable_sets(stored(), "precision")
-    assert {value: row.run_id for value, row in one.of_one_seed().items()} == {
+    (comparable,) = queries.comparable_sets(stored(), "precision")
+    assert {value: row.run_id for value, row in comparable.of_one_seed().items()} == {
         "float32": "quick-0001",
         "mixed_bfloat16": "quick-0002",
     }
@@ -214,11 +214,11 @@ def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(
 
 
 def profile(*shares: tuple[str, str, float]) -> journal.Profile:
-    found = [
+    phase_shares = [
         journal.TimeShare(network=network, category=category, seconds=share, share=share)
         for network, category, share in shares
     ]
-    return journal.Profile(step=5, steps=2, seconds=1.0, shares=found)
+    return journal.Profile(step=5, steps=2, seconds=1.0, shares=phase_shares)
 
 
 def test_the_profile_of_a_variant_is_the_mean_of_its_profiled_runs(

@@ -60,10 +60,10 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     owner = Owner(home)
     for seconds in (0.0, 199.0):  # 20 calls of 10 s
         owner.at(seconds)
-    assert owner.told(run, recovery.STALLED) == []
+    assert owner.messages(run, recovery.STALLED) == []
     for seconds in (201.0, 300.0):
         owner.at(seconds)
-    [told] = owner.told(run, recovery.STALLED)
+    [told] = owner.messages(run, recovery.STALLED)
     assert (
         told
         == "The run has stalled: no new numbers for 201 s, while a call usually takes 10 s. Check"
@@ -80,7 +80,9 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     )
     journal.append(run.trainer_journal(), 1, later)
     owner.at(301.0)
-    assert owner.told(run, recovery.GOES_ON) == ["The run continues: its journal has new lines."]
+    assert owner.messages(run, recovery.GOES_ON) == [
+        "The run continues: its journal has new lines."
+    ]
     assert queries.stands_still(owner.store, run.run_id) == ""
 
 
@@ -101,9 +103,9 @@ def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
     owner = Owner(home)
     owner.at(0.0)
     owner.at(quiet_until)
-    assert owner.told(run, recovery.STALLED) == []
+    assert owner.messages(run, recovery.STALLED) == []
     owner.after(2.0)
-    assert len(owner.told(run, recovery.STALLED)) == 1
+    assert len(owner.messages(run, recovery.STALLED)) == 1
 
 
 @pytest.mark.parametrize(("asked", "end"), [("restart", "lost"), ("stop", "stopped")])
@@ -118,9 +120,9 @@ def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
     trainers.of(run).freezes()
     owner.after(0.0)
     owner.after(recovery.LEAST_STALL_SECONDS - 1)
-    assert owner.told(run, recovery.STALLED) == []
+    assert owner.messages(run, recovery.STALLED) == []
     owner.after(2.0)  # alarm, and what follows
-    assert len(owner.told(run, recovery.STALLED)) == 1
+    assert len(owner.messages(run, recovery.STALLED)) == 1
     owner.after(GRACE_SECONDS + 1.0)  # of a stop
     owner.after(0.0)
     assert (owner.status(run), trainers.living()) == (end, [])
@@ -167,7 +169,7 @@ def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_a
     owner.after(10_000.0)
     owner.after(10_000.0)
     assert latest_status(asks).attempt == 4
-    assert owner.told(asks, recovery.NOT_RESUMED) == [
+    assert owner.messages(asks, recovery.NOT_RESUMED) == [
         "The run was resumed automatically 3 times and is lost again: check its log before you"
         " resume it."
     ]
@@ -197,7 +199,7 @@ def test_a_lost_run_that_cannot_go_on_says_so_once(home: Home, new_run: NewRun) 
     owner = Owner(home)
     for seconds in (0.0, 11.0, 100.0):
         owner.at(seconds)
-    [told] = owner.told(run, recovery.NOT_RESUMED)
+    [told] = owner.messages(run, recovery.NOT_RESUMED)
     assert told.startswith("The run cannot resume automatically: run quick-0001 has no checkpoint")
     Owner(home).at(100.0)
     Owner(home).at(200.0)

@@ -25,4 +25,4 @@ def ask_of(run: RunDir, actor: Actor = SOMEBODY) -> Commands:
 
 def ids(items: Sequence[Sequence[RunDir]]) -> list[list[str]]:
     """What waits, as `move_in_queue` takes it."""
-    return [[run.run_id for run in item] for item in items]
+    return [[run.run_id for run in runs] for runs in items]

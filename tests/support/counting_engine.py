@@ -71,7 +71,7 @@ class CountingEngine:
         """Nothing to build."""
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
-        """The numbers of the next steps; a run of one worker tells nobody its wish to stop."""
+        """The numbers of the next steps; a run of one worker sends its wish to stop to nobody."""
         self.calls.append(steps)
         self.wishes.append(stop_requested)
         numbers = np.arange(self.step + 1, self.step + steps + 1, dtype=np.float32)
@@ -146,9 +146,9 @@ def train(
 def events(run: RunDir) -> list[tuple[str, str]]:
     """Topic and message of everything worth telling."""
     return [
-        (item.topic, item.message)
-        for item in journal.read_all(run.trainer_journal())
-        if isinstance(item, journal.Event)
+        (record.topic, record.message)
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, journal.Event)
     ]
 
 

@@ -9,16 +9,16 @@ MEMBER = b"PK\x01\x02" + bytes(42)  # one without a name
 
 
 def crowded(
-    path: Path, members: int, told: int | None = None, list_bytes: int | None = None
+    path: Path, members: int, stated: int | None = None, list_bytes: int | None = None
 ) -> Path:
-    """Lists `members` empty members; its end tells `told` of them, and a list of `list_bytes`: by
+    """Lists `members` empty members; its end states `stated` of them and `list_bytes`: by
     default the truth.
 
-    A list that is told to be longer than it is stands behind as many unwritten zeros, which take no
+    A list whose stated size is too large follows as many unwritten zeros, which take no
     room on the disk.
     """
     size = len(MEMBER) * members if list_bytes is None else list_bytes
-    count = members if told is None else told
+    count = members if stated is None else stated
     with path.open("wb") as file:
         file.truncate(size - len(MEMBER) * members)
         file.seek(0, 2)

@@ -29,7 +29,7 @@ def spoil(path: Path, begin: int, end: int) -> None:
 
 
 def no_magic(path: Path) -> None:
-    """What tells that it is a database."""
+    """The mark of a database."""
     spoil(path, 0, 1)
 
 

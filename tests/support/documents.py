@@ -49,8 +49,8 @@ def lines(block: Block) -> Iterator[str]:
 
 def program_words(line: str) -> list[str] | None:
     """What follows `python -m gan_runtime` in a command; None in other lines."""
-    found = _PROGRAM.match(line)
-    return shlex.split(line[found.end() :]) if found else None
+    match = _PROGRAM.match(line)
+    return shlex.split(line[match.end() :]) if match else None
 
 
 def links(page: Path) -> list[str]:
@@ -62,5 +62,5 @@ def anchors(page: Path) -> set[str]:
     """The names that a link into a page can have, as GitHub makes them, and those given by hand."""
     plain = _BLOCK.sub("", text(page))
     titles = re.findall(r"^#+ (.+)$", plain, re.MULTILINE)
-    made = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-    return made | set(re.findall(r'<a id="([^"]+)">', plain))
+    generated = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return generated | set(re.findall(r'<a id="([^"]+)">', plain))

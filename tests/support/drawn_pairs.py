@@ -17,11 +17,11 @@ PAIRS, PIXELS = 10, 32
 TRAINED_ON = 8  # a fifth is held out
 
 
-def drawn(number: int) -> tuple[Image.Image, Image.Image]:
+def draw_pair(number: int) -> tuple[Image.Image, Image.Image]:
     """A grey disk on black, and the same in red on blue."""
     down, across = np.mgrid[:PIXELS, :PIXELS]
-    left, top, radius = np.random.default_rng(number).uniform([8, 8, 4], [24, 24, 9])
-    inside = ((across - left) ** 2 + (down - top) ** 2 < radius**2)[..., np.newaxis]
+    center_x, center_y, radius = np.random.default_rng(number).uniform([8, 8, 4], [24, 24, 9])
+    inside = ((across - center_x) ** 2 + (down - center_y) ** 2 < radius**2)[..., np.newaxis]
     pictures = [
         np.where(inside, *colors)
         for colors in (([200] * 3, [0] * 3), ([230, 30, 30], [20, 20, 220]))
@@ -32,7 +32,7 @@ def drawn(number: int) -> tuple[Image.Image, Image.Image]:
 
 def beside(number: int) -> Image.Image:
     whole = Image.new("RGB", (2 * PIXELS, PIXELS))
-    for place, half in enumerate(drawn(number)):
+    for place, half in enumerate(draw_pair(number)):
         whole.paste(half, (place * PIXELS, 0))
     return whole
 
@@ -42,7 +42,7 @@ def files(layout: str) -> dict[str, bytes]:
         return {
             f"{folder}/{number}.png": encoded(picture, "PNG")
             for number in range(PAIRS)
-            for folder, picture in zip(("a", "b"), drawn(number), strict=True)
+            for folder, picture in zip(("a", "b"), draw_pair(number), strict=True)
         }
     return {f"{number}.png": encoded(beside(number), "PNG") for number in range(PAIRS)}
 

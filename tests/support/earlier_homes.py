@@ -41,7 +41,9 @@ _NEUTRAL = {
 def unpacked(version: int, home: Home, with_database: bool = True) -> RunDir:
     """Puts the run, called run-000N, and the database of a version into a home."""
     with tarfile.open(FOLDER / f"{version}.tar.xz") as archive:
-        members = [one for one in archive if with_database or one.name != home.database.name]
+        members = [
+            member for member in archive if with_database or member.name != home.database.name
+        ]
         archive.extractall(home.path, members, filter="data")
     return home.run_dir(f"run-{version:04d}")
 

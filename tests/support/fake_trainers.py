@@ -120,8 +120,8 @@ class FakeTrainers:
 
     def find(self, attempt: Attempt) -> FakeTrainer | None:
         """That of this attempt; None where it never began."""
-        found = [trainer for trainer in self.started if trainer.attempt == attempt]
-        return found[0] if found else None
+        trainers = [trainer for trainer in self.started if trainer.attempt == attempt]
+        return trainers[0] if trainers else None
 
     def living(self) -> list[FakeTrainer]:
         """Those that have a process."""

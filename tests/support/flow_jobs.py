@@ -18,8 +18,8 @@ def task_of(home: Home, **options: Any) -> Task:
     before = len(list(home.jobs.iterdir())) if home.jobs.exists() else 0
     job = JobDir(home.jobs / f"iterate-{before + 1:04d}")
     job.results.mkdir(parents=True)
-    chosen = RolloutOptions(**{"blend": "none", **options}).model_dump(mode="json")
-    document = {"evaluation": "rollout", "run_id": "quick-0001", **chosen}
+    values = RolloutOptions(**{"blend": "none", **options}).model_dump(mode="json")
+    document = {"evaluation": "rollout", "run_id": "quick-0001", **values}
     job.write_request(JobRequest(kind="rollout", options=document, asker="a test"))
     return Task(home, job, document)
 

@@ -1,4 +1,4 @@
-"""Measurements of showers that no network has made: toy showers beside others with a fault."""
+"""Measurements of showers that no network has made: toy showers next to others with a fault."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> ShowerSample:
     a fault, and reads what is visible.
     """
     cells, energy, angle = toy_showers(150, seed, scale=scale, shift=shift)
-    made = sample(cells, energy, angle, ())
-    belief = np.random.RandomState(seed).beta(5.0 / scale, 5.0, len(made))
-    return with_reading(made, belief, 50.0 * made.features.visible_gev)
+    sampled = sample(cells, energy, angle, ())
+    belief = np.random.RandomState(seed).beta(5.0 / scale, 5.0, len(sampled))
+    return with_reading(sampled, belief, 50.0 * sampled.features.visible_gev)
 
 
 def measurement(epoch: int, fault: float = 0.3) -> Answer:
     """As a job would write it after an epoch, every score ten times the fault in its own
     unit, its floor a tenth of that.
     """
-    real, made = showers(0), showers(1, 1.0 + fault, fault)
-    found = {
+    real, generated = showers(0), showers(1, 1.0 + fault, fault)
+    scores = {
         score.name: Estimate(10.0 * fault * (place + 1), fault)
         for place, score in enumerate(SCORES)
     }
     floor = {
         name: Estimate(value.value / 10.0, math.nan)
-        for name, value in found.items()
+        for name, value in scores.items()
         if not name.startswith("ms_")
     }
     state = ShowerState(epoch, epoch * STEPS_PER_EPOCH, "best", {})
-    return answer_of(state, real, made, found, floor, shower_fields((*SHAPE, 1)))
+    return answer_of(state, real, generated, scores, floor, shower_fields((*SHAPE, 1)))
 
 
 def measured(run: RunDir, *epochs: int, fault: float = 0.3) -> None:

@@ -41,7 +41,7 @@ def noise(count: int, side: int = 28) -> bytes:
     return file.getvalue()
 
 
-def zipped(each: int = 20, others: dict[str, bytes] | None = None) -> bytes:
+def zipped(each: int = 20, further: dict[str, bytes] | None = None) -> bytes:
     """`each` disks and as many squares of 80 × 80 pixels in their folders, as PNG and JPEG;
     and `others`.
     """
@@ -52,6 +52,6 @@ def zipped(each: int = 20, others: dict[str, bytes] | None = None) -> bytes:
             bundle.writestr(
                 f"shapes/squares/{number}.jpg", encoded(picture(number, red=False), "JPEG")
             )
-        for name, content in (others or {}).items():
+        for name, content in (further or {}).items():
             bundle.writestr(name, content)
     return file.getvalue()

@@ -39,7 +39,7 @@ def _told_of_commits(watcher: Watcher) -> None:
 
 
 def main(home: Home, grace_seconds: float, module: str) -> int:
-    """Owns the home until it is told to end; returns the exit code, 1 when it never was the
+    """Owns the home until it is asked to end; returns the exit code, 1 when it never was the
     owner.
     """
     ended = threading.Event()

@@ -25,13 +25,13 @@ def install(folder: Path) -> Path:
         if path.endswith(".py"):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
-    told = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    told.mkdir()
-    (told / "METADATA").write_text(
+    metadata = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
         f"Name: {project['name']}\nVersion: {project['version']}\n", encoding="utf-8"
     )
     points = configparser.ConfigParser(delimiters=("=",))
     points.read_dict(project["entry-points"])
-    with (told / "entry_points.txt").open("w", encoding="utf-8") as file:
+    with (metadata / "entry_points.txt").open("w", encoding="utf-8") as file:
         points.write(file)
     return folder

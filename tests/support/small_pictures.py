@@ -13,9 +13,9 @@ from gan_runtime import pictures
 
 def png(width: int = 8, height: int = 8) -> bytes:
     """A gradient from black to white."""
-    kept = io.BytesIO()
-    Image.linear_gradient("L").resize((width, height)).save(kept, "PNG")
-    return kept.getvalue()
+    buffer = io.BytesIO()
+    Image.linear_gradient("L").resize((width, height)).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def write_grid(path: Path) -> None:

@@ -33,11 +33,11 @@ def _files() -> tuple[Path, ...]:
 
     Hidden folders are not entered: the libraries in .venv are twenty times as many files.
     """
-    found = []
+    paths = []
     for folder, folders, names in os.walk(ROOT):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(folder, name).relative_to(ROOT) for name in names if name.endswith(".py")]
-    return tuple(sorted(path for path in found if not path.name.startswith(".")))
+        paths += [Path(folder, name).relative_to(ROOT) for name in names if name.endswith(".py")]
+    return tuple(sorted(path for path in paths if not path.name.startswith(".")))
 
 
 @functools.cache
@@ -115,25 +115,26 @@ def loaded_with(paths: list[Path]) -> dict[str, str]:
     """Every package that loading `paths` loads through our own modules, and the file that
     imports it.
     """
-    found: dict[str, str] = {}
-    waiting, seen = list(paths), set(paths)
+    files: dict[str, str] = {}
+    waiting, visited = list(paths), set(paths)
     while waiting:
         path = waiting.pop()
         for module in imported_on_loading(path):
-            found.setdefault(module.partition(".")[0], str(path))
-            own = file_of(module)
-            if own is not None and own not in seen:
-                seen.add(own)
-                waiting.append(own)
-    return found
+            files.setdefault(module.partition(".")[0], str(path))
+            file = file_of(module)
+            if file is not None and file not in visited:
+                visited.add(file)
+                waiting.append(file)
+    return files
 
 
 def pins(file: str) -> dict[str, str]:
     """Package and version of every line of a requirements file: {"keras": "3.15.1"}."""
     lines = text(Path(file)).splitlines()
-    wanted = [line for line in lines if line and not line.startswith(("#", "-r"))]
-    found = [
-        re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)(?:; .+)?", line) for line in wanted
+    requirements = [line for line in lines if line and not line.startswith(("#", "-r"))]
+    matches = [
+        re.fullmatch(r"([a-z0-9-]+)(?:\[[a-z-]+\])?==([0-9.]+)(?:; .+)?", line)
+        for line in requirements
     ]
-    assert all(found), f"{file}: every line must be name==version, but these are {wanted}"
-    return {match[1]: match[2] for match in found if match}
+    assert all(matches), f"{file}: every line must be name==version, but these are {requirements}"
+    return {match[1]: match[2] for match in matches if match}

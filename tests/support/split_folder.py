@@ -64,12 +64,12 @@ def assert_both_end_with_a_sentence(
         for rank, run in enumerate(apart)
     ]
     try:
-        told = [worker.communicate(timeout=seconds)[0].splitlines()[-1] for worker in workers]
+        sentences = [worker.communicate(timeout=seconds)[0].splitlines()[-1] for worker in workers]
     finally:
         for worker in workers:
             worker.kill()
             worker.wait()
-    assert told == [
+    assert sentences == [
         f"worker {rank} of 2: one worker resumes from step 0, another from step 14: they see"
         f" different {run.checkpoints}. Use one home on a shared file system."
         for rank, run in enumerate(apart)

@@ -87,7 +87,7 @@ def _stored(
         with FieldWriter(folder, field, record) as writer:
             writer.append(rows[field])
         shards[field] = tuple(writer.shards)
-    known = Manifest(
+    manifest = Manifest(
         name=name,
         preparation="test",
         source="by hand",
@@ -98,4 +98,4 @@ def _stored(
         held_out=held_out,
         prepared_at=now(),
     )
-    prepared.write_manifest(folder, known)
+    prepared.write_manifest(folder, manifest)

@@ -32,7 +32,7 @@ MEETING_SECONDS = 20.0  # until all workers are up
 
 
 class Exchange:
-    """What several workers tell each other, through the first one of them."""
+    """What several workers send each other, through the first one of them."""
 
     def __init__(self, place: WorkerRank) -> None:
         self._others: list[Connection[Any, Any]] = []

@@ -29,7 +29,7 @@ class Clock:
 
 
 class Owner:
-    """Acts when it is told to, one tick at a time."""
+    """Acts on request, one tick at a time."""
 
     def __init__(self, home: Home, starter: Callable[[StateTimer], Starter] = toys) -> None:
         """`starter`: `toys` or `idle` of trainers.py, or that of FakeTrainers."""
@@ -61,7 +61,7 @@ class Owner:
         """The reason of its state."""
         return queries.run(self.store, run.run_id).note
 
-    def told(self, run: RunDir, kind: str) -> list[str]:
+    def messages(self, run: RunDir, kind: str) -> list[str]:
         """Messages of one kind."""
         events = queries.events(self.store, run.run_id)
         return list(events[events["kind"] == kind]["message"])

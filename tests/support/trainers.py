@@ -45,10 +45,10 @@ def processes_of(run: RunDir) -> list[psutil.Process]:
     """Every living process of a run, as the table of processes has it; the launcher of
     several workers comes first.
     """
-    found = [
+    processes = [
         process
         for process in psutil.process_iter(["cmdline", "status"])
         if str(run.path) in (process.info["cmdline"] or [])
         and process.info["status"] != psutil.STATUS_ZOMBIE
     ]
-    return sorted(found, key=lambda process: len(process.info["cmdline"]))
+    return sorted(processes, key=lambda process: len(process.info["cmdline"]))

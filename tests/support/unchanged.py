@@ -1,4 +1,4 @@
-"""What must stay as it is while the program is built anew: losses bit for bit, and every row of the
+"""What must stay as it is while the program is rebuilt: losses bit for bit, and every row of the
 public views.
 
     python -m tests.support.unchanged record FOLDER
@@ -56,13 +56,13 @@ DATA: dict[str, tuple[str, dict[str, Any]]] = {
     "electrons": ("showers_tiny", {"events": 50, "held_out_percent": 20}),
 }
 LEFT_OUT = {"runs_live": "not in docs/schema.md"}  # view, or view.column → why it is not compared
-SHOWN = 5  # differences of one view, or of one run
+MOST_DIFFERENCES = 5  # differences of one view, or of one run
 Columns = dict[str, str]  # name → type
 Ask = Callable[[str], list[dict[str, Any]]]  # an SQL statement → its rows
 
 
-def asked(home: Path, *words: str) -> str:
-    """What the command line prints, in a process of its own with its own device locks.
+def run_command(home: Path, *words: str) -> str:
+    """What the command line prints, in a new process with its own device locks.
 
     Raises CalledProcessError.
     """
@@ -82,7 +82,7 @@ def settings(options: dict[str, Any]) -> list[str]:
 def answer(home: Path, statement: str) -> list[dict[str, Any]]:
     """The rows of one SQL statement, over the journals of a home."""
     words = ("sql", statement, "--json", "--max-rows", "10000000", "--seconds", "600")
-    return list(json.loads(asked(home, *words)))
+    return list(json.loads(run_command(home, *words)))
 
 
 def prepare_data(home: Path) -> None:
@@ -94,15 +94,17 @@ def prepare_data(home: Path) -> None:
         picture.save(pictures / label / f"{number:02}.png")
     for name, (preparation, options) in DATA.items():
         source = ["--from", str(pictures)] if preparation == "pictures" else []
-        asked(home, "data", "prepare", preparation, "--as", name, *source, *settings(options))
+        run_command(home, "data", "prepare", preparation, "--as", name, *source, *settings(options))
 
 
 def trained(home: Path, name: str) -> dict[str, Any]:
     """The numbers of one run, metric → step → value; or the sentence that refuses it."""
     workload, engine, precision = name.split(".")
-    own = {"workload": workload, "engine": engine, "precision": precision, "name": name}
+    options = {"workload": workload, "engine": engine, "precision": precision, "name": name}
     try:
-        asked(home, "train", "--json", *settings({**COMMON, **WORKLOADS[workload], **own}))
+        run_command(
+            home, "train", "--json", *settings({**COMMON, **WORKLOADS[workload], **options})
+        )
     except subprocess.CalledProcessError as error:
         return {"refused": f"{error.returncode}: {error.stderr.strip()}"}
     numbers: dict[str, Any] = {}
@@ -114,17 +116,17 @@ def trained(home: Path, name: str) -> dict[str, Any]:
 
 
 def record_losses(folder: Path, matching: str) -> None:
-    """Of the runs whose name holds `matching`; the engines train beside each other."""
+    """Of the runs whose name holds `matching`; the engines train at the same time."""
     names = map(".".join, itertools.product(WORKLOADS, ENGINES, PRECISIONS))
-    chosen = [name for name in names if matching in name]
+    matches = [name for name in names if matching in name]
 
     def on_one(home: Path) -> dict[str, Any]:
         prepare_data(home)
-        return {name: trained(home, name) for name in chosen if f".{home.name}." in name}
+        return {name: trained(home, name) for name in matches if f".{home.name}." in name}
 
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor() as pool:
         parts = pool.map(on_one, [Path(temporary) / engine for engine in ENGINES])
-        found = {name: numbers for part in parts for name, numbers in part.items()}
+        runs = {name: numbers for part in parts for name, numbers in part.items()}
     packages = {
         name: importlib.metadata.version(name) for name in ("tensorflow", "jax", "keras", "numpy")
     }
@@ -133,7 +135,7 @@ def record_losses(folder: Path, matching: str) -> None:
     )[:1]
     machine = {"processor": processor, "cores": os.cpu_count(), **packages}
     (folder / "losses.json").write_text(
-        json.dumps({"machine": machine, "runs": found}, indent=1), "utf-8"
+        json.dumps({"machine": machine, "runs": runs}, indent=1), "utf-8"
     )
 
 
@@ -149,7 +151,7 @@ def loss_differences(old: Path, new: Path, matching: str) -> Iterator[str]:
     for name in (name for name in before["runs"] if matching in name):
         was, now = (dict(numbers_of(folder["runs"].get(name, {}))) for folder in (before, after))
         wrong = [place for place in was if was[place] != now.get(place)]
-        for step, metric in wrong[:SHOWN]:
+        for step, metric in wrong[:MOST_DIFFERENCES]:
             value = now.get((step, metric), "missing")
             yield (
                 f"{name.replace('.', ' ')} {metric} step {step}: was {was[step, metric]}, is"
@@ -167,10 +169,12 @@ def numbers_of(run: dict[str, Any]) -> list[tuple[tuple[int, str], str]]:
     """
     if "refused" in run:
         return [((0, "refused"), run["refused"])]
-    told = [
+    lines = [
         (metric, step, value) for metric, values in run.items() for step, value in values.items()
     ]
-    return sorted(((int(step), metric), repr(float.fromhex(value))) for metric, step, value in told)
+    return sorted(
+        ((int(step), metric), repr(float.fromhex(value))) for metric, step, value in lines
+    )
 
 
 def ask_file(home: Path, statement: str) -> list[dict[str, Any]]:
@@ -213,7 +217,7 @@ def record_views(folder: Path) -> None:
             Path(temporary) / name for name in ("bundles", "oldest", "schemas")
         )
         for name in ("paper", "karman", "showers"):
-            asked(bundles, "import", str(REPOSITORY / "examples" / f"{name}.zip"))
+            run_command(bundles, "import", str(REPOSITORY / "examples" / f"{name}.zip"))
         record_home(functools.partial(answer, bundles), folder / "bundles_imported")
         shutil.copytree(FIXTURES / "0.2", oldest / "runs")
         for path in sorted((FIXTURES / "schemas").glob("*.tar.xz")):
@@ -221,7 +225,7 @@ def record_views(folder: Path) -> None:
                 archive.extractall(schemas, filter="data")
         for home in (bundles, oldest, schemas):
             (home / "results.duckdb").unlink(missing_ok=True)
-            asked(home, "rebuild")
+            run_command(home, "rebuild")
             record_home(functools.partial(ask_file, home), folder / f"{home.name}_rebuilt")
 
 
@@ -247,11 +251,11 @@ def view_differences(old: Path, new: Path) -> Iterator[str]:
             yield f"{view}: column {name} {before[name]} is {after.get(name, 'lost')}"
         if extra := sorted(after.keys() - before.keys()):
             print(f"note: {view} has further columns: {', '.join(extra)}")
-        kept = [name for name in before if name in after]
-        was = Counter(json.dumps({name: row[name] for name in kept}) for row in rows)
-        now = Counter(json.dumps({name: row[name] for name in kept}) for row in new_rows)
+        columns = [name for name in before if name in after]
+        was = Counter(json.dumps({name: row[name] for name in columns}) for row in rows)
+        now = Counter(json.dumps({name: row[name] for name in columns}) for row in new_rows)
         for said, alone in (("was", was - now), ("is", now - was)):
-            yield from (f"{view}: {said} {row[:1000]}" for row in [*alone][:SHOWN])
+            yield from (f"{view}: {said} {row[:1000]}" for row in [*alone][:MOST_DIFFERENCES])
             if alone:
                 yield f"{view}: {alone.total():,} of {was.total():,} rows differ"
 
@@ -265,21 +269,21 @@ def main() -> None:
     parser.add_argument(
         "--matching", default="", help="runs to compare: mlp_gan, dcgan.jax.float32, …"
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     differences: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder if given.action == "record" else Path(temporary)
+        folder = arguments.folder if arguments.action == "record" else Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        if given.only != "views":
-            record_losses(folder, given.matching if given.action == "compare" else "")
-            differences += loss_differences(given.folder, folder, given.matching)
-        if given.only != "losses":
+        if arguments.only != "views":
+            record_losses(folder, arguments.matching if arguments.action == "compare" else "")
+            differences += loss_differences(arguments.folder, folder, arguments.matching)
+        if arguments.only != "losses":
             shutil.rmtree(folder / "views", ignore_errors=True)
             record_views(folder / "views")
-            differences += view_differences(given.folder / "views", folder / "views")
+            differences += view_differences(arguments.folder / "views", folder / "views")
     print(
         "\n".join(differences)
-        or ("recorded" if given.action == "record" else "nothing has changed")
+        or ("recorded" if arguments.action == "record" else "nothing has changed")
     )
     sys.exit(bool(differences))
 

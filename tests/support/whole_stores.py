@@ -66,5 +66,5 @@ def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def is_read(runtime: Runtime) -> bool:
-    """Whether all that was set aside is made anew."""
+    """Whether all renamed files are rebuilt."""
     return bool(runtime.recovered) and all(healed.runs is not None for healed in runtime.recovered)

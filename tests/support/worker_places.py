@@ -19,8 +19,8 @@ def answer(
     """
     with patch.dict(os.environ, {**without_cluster(dict(os.environ)), **variables}, clear=True):
         try:
-            found = place(workers)
+            own_place = place(workers)
         except AcceleratorError as error:
             return str(error)
         cluster = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster")
-        return [found.rank, found.workers, found.chiefs, cluster]
+        return [own_place.rank, own_place.workers, own_place.chiefs, cluster]

@@ -37,8 +37,8 @@ print(pyarrow.default_memory_pool().backend_name)
 """
 
 
-def told(program: str, *words: str) -> str:
-    """What a process of its own prints."""
+def output_of(program: str, *words: str) -> str:
+    """What a new process prints."""
     return subprocess.run(
         [sys.executable, "-c", program, *words],
         capture_output=True,
@@ -52,14 +52,14 @@ def told(program: str, *words: str) -> str:
     platform.libc_ver()[0] != "glibc", reason="other allocators have no such threshold"
 )
 def test_a_large_block_that_was_freed_does_not_stay_with_the_process() -> None:
-    assert float(told(FREED_MB, "no")) > 15
-    assert float(told(FREED_MB, "yes")) < 5
+    assert float(output_of(FREED_MB, "no")) > 15
+    assert float(output_of(FREED_MB, "yes")) < 5
 
 
-def test_arrow_takes_its_blocks_from_the_system_unless_someone_chose_another_way(
+def test_arrow_takes_its_blocks_from_the_system_unless_another_allocator_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
-    assert told(POOL) == "system"
+    assert output_of(POOL) == "system"
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "mimalloc")
-    assert told(POOL) == "mimalloc"
+    assert output_of(POOL) == "mimalloc"

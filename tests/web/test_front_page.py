@@ -66,13 +66,13 @@ def test_every_page_says_where_its_server_is_before_streamlits_script_begins(nam
     status, headers, html = ask(f"/{name}")
     assert status == 200
     assert html.index("window.__streamlit = ") < html.index('<script type="module"')
-    own = (STATIC / "index.html").read_text(encoding="utf-8")
-    others = re.sub(
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    original = re.sub(
         r'<script type="module">\n.*\n</script>',
         "",
         html.replace(front_page.SERVER, "").replace(front_page.REFUSAL, ""),
     )
-    assert others == own, "all else is Streamlit's"
+    assert original == page, "all else is Streamlit's"
     assert headers["cache-control"] == "no-cache"
     assert headers["content-security-policy"].startswith("default-src 'self'")
 
@@ -81,13 +81,13 @@ def named(name: str) -> list[str]:
     """The files that a page names once Streamlit's script is there."""
     path, _, query = name.partition("?")
     html = ask(f"/{path}", query=query)[2]
-    (listed,) = re.findall(r"for \(const href of (\[.*?\])\)", html)
+    (array,) = re.findall(r"for \(const href of (\[.*?\])\)", html)
     assert html.index("for (const href of") > html.index('<script type="module" crossorigin src=')
-    return [str(file) for file in json.loads(listed)]
+    return [str(file) for file in json.loads(array)]
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected"),
     [
         ("", {"ImageList"}),
         ("run", {"Metric", "ImageList"}),
@@ -98,24 +98,24 @@ def named(name: str) -> list[str]:
         ("launch", {"Selectbox", "TextInput", "Metric"}),
     ],
 )
-def test_a_page_names_what_its_first_screen_is_drawn_with_and_nothing_heavy_beside_it(
-    name: str, wanted: set[str]
+def test_a_page_names_what_its_first_screen_is_drawn_with_and_nothing_heavy_next_to_it(
+    name: str, expected: set[str]
 ) -> None:
-    own = (STATIC / "index.html").read_text(encoding="utf-8")
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
     files = [file.removeprefix("./") for file in named(name)]
-    assert all((STATIC / file).is_file() and file not in own for file in files)
+    assert all((STATIC / file).is_file() and file not in page for file in files)
     parts = {Path(file).name.split(".")[0] for file in files}
-    assert wanted <= parts
+    assert expected <= parts
     heavy = {"DataFrame", "embed", "StreamlitSyntaxHighlighter", "PlotlyChart", "katex"}
-    assert parts & heavy <= wanted
+    assert parts & heavy <= expected
 
 
 def test_every_part_that_is_named_is_one_of_this_streamlit() -> None:
     chunks = json.loads((STATIC / "manifest.json").read_text(encoding="utf-8"))
-    known = {chunk.get("name") for chunk in chunks.values()}
+    names = {chunk.get("name") for chunk in chunks.values()}
     assert {part for parts in front_page.PARTS.values() for part in parts} | set(
         front_page.ALWAYS
-    ) <= known
+    ) <= names
 
 
 @pytest.mark.parametrize(

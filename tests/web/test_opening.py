@@ -16,15 +16,15 @@ from gan_runtime.base.errors import GanRuntimeError
 def test_python_looks_for_no_garbage_while_libraries_load_and_does_so_again_afterwards(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    looked: list[bool] = []
+    states: list[bool] = []
 
     def open_early() -> None:
-        looked.append(gc.isenabled())
+        states.append(gc.isenabled())
         if error:
             raise error
 
     monkeypatch.setattr(session, "open_early", open_early)
     with pytest.raises(GanRuntimeError) if error else nullcontext():
         app.open_dashboard()
-    assert looked == [False]
+    assert states == [False]
     assert gc.isenabled()

@@ -26,7 +26,7 @@ PASSWORD = "correct horse battery"
 
 
 class Hand:
-    """A clock that stands until it is moved."""
+    """A clock that stops until it is moved."""
 
     def __init__(self) -> None:
         self.seconds = 1_000.0
@@ -36,41 +36,43 @@ class Hand:
 
 
 @pytest.fixture(scope="module")
-def known() -> str:
+def password_hash() -> str:
     """The hash of PASSWORD: making one takes a tenth of a second."""
     return hash_of(PASSWORD)
 
 
-def as_text(known: str, password: str) -> bool:
+def as_text(password_hash: str, password: str) -> bool:
     """Compares so that hundreds of tries take no time."""
-    return known == password
+    return password_hash == password
 
 
-def tried(door: PasswordCheck, known: str, password: str, address: str = "192.0.2.7") -> str:
+def tried(
+    door: PasswordCheck, password_hash: str, password: str, address: str = "192.0.2.7"
+) -> str:
     """Why not; empty for the right one."""
     try:
-        door.check(known, password, address)
+        door.check(password_hash, password, address)
     except SignInError as error:
         return str(error)
     return ""
 
 
-def test_only_the_password_itself_is_right(known: str) -> None:
-    assert is_hash(known)
-    assert PASSWORD not in known
-    assert known != hash_of(PASSWORD), "each has a salt of its own"
+def test_only_the_password_itself_is_right(password_hash: str) -> None:
+    assert is_hash(password_hash)
+    assert PASSWORD not in password_hash
+    assert password_hash != hash_of(PASSWORD), "each has a salt of its own"
     wrong = [
         "",
         PASSWORD[:-1],
         f"{PASSWORD} ",
         PASSWORD.upper(),
-        known,
+        password_hash,
         "\0",
         "\ud800" * 20,
         "x" * 10_000,
     ]
-    assert tried(PasswordCheck(), known, PASSWORD) == ""
-    assert {tried(PasswordCheck(), known, password) for password in wrong} == {
+    assert tried(PasswordCheck(), password_hash, PASSWORD) == ""
+    assert {tried(PasswordCheck(), password_hash, password) for password in wrong} == {
         "That is not the operator password."
     }
 
@@ -144,7 +146,7 @@ AUTH = {
     "redirect_uri": "https://lab.example/oauth2callback",
     "cookie_secret": "0123456789abcdef01234567",
 }
-ONE = AUTH | PROVIDER
+ONE_PROVIDER = AUTH | PROVIDER
 TWO = AUTH | {"google": PROVIDER, "lab": PROVIDER}
 
 
@@ -153,7 +155,9 @@ def test_nothing_is_set_up_without_a_file() -> None:
 
 
 def test_who_is_an_operator() -> None:
-    ways = parsed({"operators": {"emails": ["Anna@lab.example"], "subjects": ["7"]}, "auth": ONE})
+    ways = parsed(
+        {"operators": {"emails": ["Anna@lab.example"], "subjects": ["7"]}, "auth": ONE_PROVIDER}
+    )
     claims = {
         "provider": "default",
         "email": "anna@LAB.example",
@@ -182,10 +186,10 @@ def test_who_is_an_operator() -> None:
 def test_a_number_of_one_provider_is_nobody_at_another() -> None:
     ways = parsed({"operators": {"subjects": {"lab": ["7"], "google": ["8"]}}, "auth": TWO})
     assert not ways.trouble
-    known = [(provider, sub) for provider in ("lab", "google", "default") for sub in ("7", "8")]
+    accounts = [(provider, sub) for provider in ("lab", "google", "default") for sub in ("7", "8")]
     assert [
         pair
-        for pair in known
+        for pair in accounts
         if ways.is_operator(dict(zip(("provider", "sub"), pair, strict=True)))
     ] == [
         ("lab", "7"),
@@ -197,7 +201,7 @@ def test_a_number_of_one_provider_is_nobody_at_another() -> None:
 
 
 def test_a_provider_without_operators_lets_everybody_look() -> None:
-    ways = parsed({"auth": ONE})
+    ways = parsed({"auth": ONE_PROVIDER})
     assert ways.are_set_up
     assert not ways.is_operator(
         {"provider": "default", "sub": "", "email": "", "email_verified": True}
@@ -206,8 +210,8 @@ def test_a_provider_without_operators_lets_everybody_look() -> None:
 
 def test_providers_by_their_names() -> None:
     assert parsed({"auth": {**TWO, "client_kwargs": {}}}).providers == ("google", "lab")
-    assert parsed({"auth": ONE}).providers == ("",)
-    assert parsed({"auth": ONE | {"lab": PROVIDER}}).providers == ("", "lab")
+    assert parsed({"auth": ONE_PROVIDER}).providers == ("",)
+    assert parsed({"auth": ONE_PROVIDER | {"lab": PROVIDER}}).providers == ("", "lab")
 
 
 @pytest.mark.parametrize(
@@ -217,12 +221,15 @@ def test_providers_by_their_names() -> None:
         ({"auth": 3}, "auth must be a table"),
         ({"operators": {}}, "[operators] is empty: give one of emails, subjects and password."),
         (
-            {"operators": {"emails": "anna@lab.example"}, "auth": ONE},
+            {"operators": {"emails": "anna@lab.example"}, "auth": ONE_PROVIDER},
             "operators.emails must be a list of texts",
         ),
-        ({"operators": {"emails": []}, "auth": ONE}, "operators.emails must be a list"),
-        ({"operators": {"emails": [1]}, "auth": ONE}, "operators.emails must be a list"),
-        ({"operators": {"subjects": [""]}, "auth": ONE}, "operators.subjects must be a list"),
+        ({"operators": {"emails": []}, "auth": ONE_PROVIDER}, "operators.emails must be a list"),
+        ({"operators": {"emails": [1]}, "auth": ONE_PROVIDER}, "operators.emails must be a list"),
+        (
+            {"operators": {"subjects": [""]}, "auth": ONE_PROVIDER},
+            "operators.subjects must be a list",
+        ),
         (
             {"operators": {"subjects": {"lab": []}}, "auth": TWO},
             "operators.subjects.lab must be a list",
@@ -237,7 +244,7 @@ def test_providers_by_their_names() -> None:
             "There are several providers",
         ),
         (
-            {"operators": {"email": ["anna@lab.example"]}, "auth": ONE},
+            {"operators": {"email": ["anna@lab.example"]}, "auth": ONE_PROVIDER},
             "operators.email is unknown. Allowed: emails, subjects and password.",
         ),
         ({"operators": {"password": "the password itself"}}, "operators.password must be the hash"),
@@ -260,7 +267,7 @@ def test_providers_by_their_names() -> None:
         ),
         ({"auth": PROVIDER}, "auth.redirect_uri must be a text"),
         (
-            {"auth": ONE | {"cookie_secret": "short"}},
+            {"auth": ONE_PROVIDER | {"cookie_secret": "short"}},
             "auth.cookie_secret must have 24 characters at least.",
         ),
         ({"auth": AUTH | {"lab": {"client_id": "gan"}}}, "auth.lab.client_secret must be a text"),
@@ -328,9 +335,9 @@ def test_a_file_that_cannot_be_understood_stops_the_start(
         secrets_file.write_text(text, encoding="utf-8")
     with pytest.raises(SystemExit):
         sign_in.check_at_start()
-    told = capsys.readouterr().err
-    assert told.startswith(f"Error: {WRONG} {sentence}")
-    assert str(secrets_file) in told
+    message = capsys.readouterr().err
+    assert message.startswith(f"Error: {WRONG} {sentence}")
+    assert str(secrets_file) in message
     assert str(secrets_file.parent) not in sign_in.ways().trouble, "viewers read that"
 
 
@@ -354,10 +361,10 @@ def test_what_other_apps_keep_in_the_file_for_all_is_none_of_ours_but_a_slip_is(
 
 
 def test_a_file_that_is_gone_while_the_dashboard_runs_lets_nobody_change_anything(
-    secrets_file: Path, known: str
+    secrets_file: Path, password_hash: str
 ) -> None:
     """Also for the moment in which an editor has emptied it."""
-    text = f'[operators]\npassword = "{known}"'
+    text = f'[operators]\npassword = "{password_hash}"'
     secrets_file.write_text(text, encoding="utf-8")
     guards = access.Guards()
     secrets_file.write_text("", encoding="utf-8")
@@ -365,13 +372,13 @@ def test_a_file_that_is_gone_while_the_dashboard_runs_lets_nobody_change_anythin
     secrets_file.unlink()
     assert guards.ways().trouble == access.GONE
     secrets_file.write_text(text, encoding="utf-8")
-    assert guards.ways() == Ways(password=known)
+    assert guards.ways() == Ways(password=password_hash)
 
 
-def test_a_file_is_read_again_when_it_has_changed(secrets_file: Path, known: str) -> None:
+def test_a_file_is_read_again_when_it_has_changed(secrets_file: Path, password_hash: str) -> None:
     assert sign_in.ways() == Ways()
-    secrets_file.write_text(f'[operators]\npassword = "{known}"', encoding="utf-8")
-    assert sign_in.ways() == Ways(password=known)
+    secrets_file.write_text(f'[operators]\npassword = "{password_hash}"', encoding="utf-8")
+    assert sign_in.ways() == Ways(password=password_hash)
     secrets_file.write_bytes(b"\xff\xfe")
     assert sign_in.ways().trouble
     secrets_file.write_text("#" * (sign_in.MOST_BYTES + 1), encoding="utf-8")

@@ -96,7 +96,7 @@ def test_this_machine_may_ask(host: str) -> None:
         "::1",
     ],
 )
-def test_a_name_that_someone_else_may_point_here_is_refused(host: str) -> None:
+def test_a_name_that_an_attacker_can_point_here_is_refused(host: str) -> None:
     assert not is_own_host(host)
 
 
@@ -104,8 +104,8 @@ def test_the_address_it_listens_on_and_names_it_was_given_are_answered(
     listens_on: Callable[..., None],
 ) -> None:
     listens_on("192.168.1.5", "lab.example")
-    asked = ("192.168.1.5:8501", "lab.example", "localhost", "192.168.1.6", "evil.example")
-    assert [is_own_host(host) for host in asked] == [True, True, True, False, False]
+    hosts = ("192.168.1.5:8501", "lab.example", "localhost", "192.168.1.6", "evil.example")
+    assert [is_own_host(host) for host in hosts] == [True, True, True, False, False]
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
@@ -114,7 +114,7 @@ def test_who_listens_on_all_addresses_answers_to_digits_and_own_names(
 ) -> None:
     listens_on(address)
     monkeypatch.setattr(web_guard, "own_names", lambda: {"bench.lab"})
-    asked = (
+    hosts = (
         "192.168.1.5:8501",
         "[fe80::1]:8501",
         "bench.lab:8501",
@@ -122,11 +122,11 @@ def test_who_listens_on_all_addresses_answers_to_digits_and_own_names(
         "evil.example",
         "",
     )
-    assert [is_own_host(host) for host in asked] == [True, True, True, True, False, False]
+    assert [is_own_host(host) for host in hosts] == [True, True, True, True, False, False]
 
 
 @pytest.mark.parametrize(
-    ("origin", "own"),
+    ("origin", "is_own"),
     [
         ("http://127.0.0.1:8501", True),
         ("https://127.0.0.1:8501", True),
@@ -138,14 +138,14 @@ def test_who_listens_on_all_addresses_answers_to_digits_and_own_names(
         ("", False),
     ],
 )
-def test_only_our_own_pages_open_a_websocket(origin: str, own: bool) -> None:
-    assert is_own_origin(origin, "127.0.0.1:8501") == own
+def test_only_our_own_pages_open_a_websocket(origin: str, is_own: bool) -> None:
+    assert is_own_origin(origin, "127.0.0.1:8501") == is_own
     opened, _ = ask("/_stcore/stream", "websocket", host="127.0.0.1:8501", origin=origin)
-    assert opened == ("websocket.accept" if own else "websocket.close")
+    assert opened == ("websocket.accept" if is_own else "websocket.close")
 
 
 @pytest.mark.parametrize(
-    ("origin", "host", "own"),
+    ("origin", "host", "is_own"),
     [
         ("https://lab.example", "lab.example:443", True),
         ("https://lab.example:443", "lab.example", True),
@@ -163,14 +163,14 @@ def test_only_our_own_pages_open_a_websocket(origin: str, own: bool) -> None:
     ],
 )
 def test_the_port_that_a_scheme_has_anyway_may_be_named(
-    listens_on: Callable[..., None], origin: str, host: str, own: bool
+    listens_on: Callable[..., None], origin: str, host: str, is_own: bool
 ) -> None:
     """As nginx does with `proxy_set_header Host $host:$server_port`.
 
     Streamlit, which compares letter by letter, gets the browser's words.
     """
     listens_on("127.0.0.1", "lab.example", "evil.example")
-    assert is_own_origin(origin, host) == own
+    assert is_own_origin(origin, host) == is_own
     hosts: list[str] = []
 
     async def streamlit(scope: Scope, receive: Receive, send: Send) -> None:
@@ -178,22 +178,22 @@ def test_the_port_that_a_scheme_has_anyway_may_be_named(
         await inside(scope, receive, send)
 
     opened, _ = ask("/_stcore/stream", "websocket", app=streamlit, host=host, origin=origin)
-    assert opened == ("websocket.accept" if own else "websocket.close")
-    assert hosts == [origin.partition("://")[2]] * own
+    assert opened == ("websocket.accept" if is_own else "websocket.close")
+    assert hosts == [origin.partition("://")[2]] * is_own
 
 
 def test_a_refused_websocket_says_why_in_the_log_and_to_the_page(
     listens_on: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     listens_on("127.0.0.1", "lab.example")
-    asked = {"host": "127.0.0.1:8501", "origin": "https://lab.example"}
+    headers = {"host": "127.0.0.1:8501", "origin": "https://lab.example"}
     for _ in range(3):
-        assert ask("/_stcore/stream", "websocket", **asked)[0] == "websocket.close"
+        assert ask("/_stcore/stream", "websocket", **headers)[0] == "websocket.close"
     sentence = "The page is at https://lab.example, but asks for the dashboard at 127.0.0.1:8501."
     assert [sentence in record.getMessage() for record in caplog.records] == [True], (
         "once, though a page tries again"
     )
-    assert ask("/_stcore/stream", method="POST", **asked)[0] == 403
+    assert ask("/_stcore/stream", method="POST", **headers)[0] == 403
     assert ask("/_stcore/stream", "websocket", host="lab.example")[0] == "websocket.close"
     assert "The page is at no address" in caplog.records[-1].getMessage()
     ask("/_stcore/stream", "websocket", host="lab.example", origin="http://\x1b[2Jlab")
@@ -207,12 +207,12 @@ def test_a_proxy_that_passes_on_no_websockets_is_named(
 ) -> None:
     listens_on("127.0.0.1", "lab.example")
     web_guard.log_once.cache_clear()
-    asked = {"host": "lab.example", "origin": "https://lab.example"}
-    assert ask("/_stcore/stream", method="POST", **asked)[0] == 426, (
+    headers = {"host": "lab.example", "origin": "https://lab.example"}
+    assert ask("/_stcore/stream", method="POST", **headers)[0] == 426, (
         "a page that asks whether it may connect"
     )
     assert not caplog.records
-    assert ask("/_stcore/stream", **asked)[0] == 426
+    assert ask("/_stcore/stream", **headers)[0] == 426
     assert "must pass on WebSockets" in caplog.text
 
 
@@ -273,16 +273,16 @@ def test_a_made_up_address_is_believed_of_a_proxy_that_was_named_only(
     else:
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
     process.main(["no-such-file.py"])
-    seen: list[str] = []
+    addresses: list[str] = []
 
     async def streamlit(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.append(scope["client"][0])
+        addresses.append(scope["client"][0])
         await inside(scope, receive, send)
 
     served = uvicorn.Config(streamlit, lifespan="off")
     served.load()
     ask(app=served.loaded_app, **{"host": "localhost", "x-forwarded-for": "203.0.113.7"})  # type: ignore[arg-type]
-    assert seen == [address]
+    assert addresses == [address]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_made_up_address_is_believed_of_a_proxy_that_was_named_only(
         ),  # an operator without a connection is one for two minutes (docs/sharing.md)
     ],
 )
-def test_what_protects_stands_in_the_configuration(option: str, value: object) -> None:
+def test_the_protection_is_in_the_configuration(option: str, value: object) -> None:
     assert st.get_option(option) == value
 
 

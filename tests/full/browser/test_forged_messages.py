@@ -77,12 +77,12 @@ def test_no_message_of_a_viewer_reaches_an_operator_the_home_or_the_memory(
         forged.open_session(shared.address) as operator,
         forged.open_session(shared.address) as viewer,
     ):
-        page = forged.drawn(operator)
-        forged.drawn(
+        page = forged.rerun(operator)
+        forged.rerun(
             operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD}
         )
-        assert "Sign out" in forged.drawn(operator, page.page).ids
-        looked = forged.drawn(viewer)
+        assert "Sign out" in forged.rerun(operator, page.page).ids
+        looked = forged.rerun(viewer)
         messages = refused_messages(looked.session_id)
         messages.pop("")
         assert {"clear_cache", "load_git_info", "debug_shutdown_runtime", "install_skills"} <= set(
@@ -96,8 +96,8 @@ def test_no_message_of_a_viewer_reaches_an_operator_the_home_or_the_memory(
                 assert set(forged.answer_to_a_heartbeat(viewer)) <= ANYBODY, (
                     "nothing else was answered"
                 )
-            assert access.SIGN_IN in forged.drawn(viewer).text
-        again = forged.drawn(operator, page.page)
+            assert access.SIGN_IN in forged.rerun(viewer).text
+        again = forged.rerun(operator, page.page)
         assert "Sign out" in again.ids, "the operator is signed in"
         assert "in use by process" not in again.text, "the home has no second owner"
         # A cache that is emptied three times would leave thirty; a few more draw pages and serve
@@ -127,14 +127,14 @@ def test_what_is_no_message_ends_the_connection_and_nothing_else(shared: Dashboa
                 forged.answer_to_a_heartbeat(session)
     assert "Traceback" not in shared.printed()
     with forged.open_session(shared.address) as session:
-        assert forged.drawn(session).ids
+        assert forged.rerun(session).ids
 
 
 def test_a_download_needs_the_id_of_its_button_and_the_session_of_its_sender(
     shared: Dashboard,
 ) -> None:
     with forged.open_session(shared.address) as session:
-        own = forged.drawn(session).session_id
+        own = forged.rerun(session).session_id
         for session_id, error in (
             ("another", "Invalid session ID"),
             (own, "Failed to generate file"),
@@ -153,12 +153,12 @@ def test_a_download_needs_the_id_of_its_button_and_the_session_of_its_sender(
 def test_a_session_is_taken_over_by_its_id_only(shared: Dashboard) -> None:
     """An operator's stays theirs: whoever names another one gets a new session, which looks."""
     with forged.open_session(shared.address) as operator:
-        page = forged.drawn(operator)
-        forged.drawn(
+        page = forged.rerun(operator)
+        forged.rerun(
             operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD}
         )
         near = f"{page.session_id[:-1]}{'0' if page.session_id[-1] != '0' else '1'}"
         with forged.open_session(shared.address, near) as stranger:
-            looked = forged.drawn(stranger)
+            looked = forged.rerun(stranger)
             assert looked.session_id not in (near, page.session_id)
             assert access.SIGN_IN in looked.text

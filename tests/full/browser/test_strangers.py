@@ -81,12 +81,12 @@ def test_strangers_look_and_operators_change(browser: Browser, shared: Dashboard
     # Forged messages and a forged file: the first press is one that counts, so that the others
     # would.
     with forged.open_session(shared.address) as session:
-        looked = forged.drawn(session)
+        looked = forged.rerun(session)
         typed = {looked.ids["Operator password"]: "wrong horse battery staple"}
-        wrong = forged.drawn(session, looked.page, looked.ids["Enter"], **typed)
+        wrong = forged.rerun(session, looked.page, looked.ids["Enter"], **typed)
         assert wrong.boxes == ["That is not the operator password."]
         for name in ("Start a quick run", "Load example runs"):
-            assert forged.drawn(session, looked.page, looked.ids[name]).boxes == []
+            assert forged.rerun(session, looked.page, looked.ids[name]).boxes == []
         assert forged.send_file(shared.address, looked.session_id) == 403
     assert sorted(path.name for path in (shared.home / "runs").glob("[a-z]*")) == ["quick-0001"]
     assert not list((shared.home / "jobs").glob("*"))

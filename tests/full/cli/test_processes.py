@@ -189,7 +189,7 @@ def test_serve_prints_its_address_and_answers_there_with_its_certificate(
     start: Callable[..., subprocess.Popen[str]], wait_until: Callable[..., Any], tmp_path: Path
 ) -> None:
     port = local_server.free_port()
-    certificate, key = certificates.made(tmp_path)
+    certificate, key = certificates.make_certificate(tmp_path)
     options = ("--tls-cert", str(certificate), "--tls-key", str(key))
     process = start("serve", "--port", str(port), "--json", *options)
     assert process.stdout is not None

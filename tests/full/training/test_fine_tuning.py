@@ -35,7 +35,7 @@ def assert_began_with_the_first(tuned: FineTuned) -> None:
     assert_equal(
         {name: tuned.begin[name] for name in weights}, {name: tuned.first[name] for name in weights}
     )
-    assert tuned.told == [
+    assert tuned.messages == [
         f"Starts with {len(weights)} of {len(weights)} weight arrays of quick-0001 after step 4."
     ]
     slots = [name for name in tuned.begin if name.startswith("optimizer_") and "momentum" in name]

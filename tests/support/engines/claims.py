@@ -23,15 +23,16 @@ def assert_eight_devices_compute_what_one_does(
     With more, each device's gradients at the end of an epoch are of images of its own share.
     """
     options = {**options, "batch_size_global": len(images)}
-    one = jax("trained_without_dropout", workload, images, (1, 2), options)
+    single = jax("trained_without_dropout", workload, images, (1, 2), options)
     eight = jax("trained_without_dropout", workload, images, (1, 2), {**options, "replicas": 8})
-    assert_close(eight[0], one[0], 1e-5)
-    assert_close(eight[1], one[1], 1e-5)
+    assert_close(eight[0], single[0], 1e-5)
+    assert_close(eight[1], single[1], 1e-5)
     probed = [
-        {name: np.asarray(value) for name, value in found[2].items()} for found in (eight, one)
+        {name: np.asarray(value) for name, value in outcome[2].items()}
+        for outcome in (eight, single)
     ]
     # Differences of images are compared with the batch norm of each device's own images.
-    for scores, (_, _, _, spread) in zip(probed, (eight, one), strict=True):
+    for scores, (_, _, _, spread) in zip(probed, (eight, single), strict=True):
         assert scores.pop("spread_fake") == pytest.approx(spread, rel=1e-3)
         assert spread > 1e-4
     assert_close(*probed, 1e-3)
@@ -45,26 +46,28 @@ def assert_goes_on_where_the_state_stood(
     first.slow_down(0.5)
     state = first.state()
     second.load(state)
-    expected, found = first.run(2).values, trained(second, 2)
-    assert_close(found, expected, tolerance)
+    expected, resumed = first.run(2).values, trained(second, 2)
+    assert_close(resumed, expected, tolerance)
     assert_close(second.state(), first.state(), tolerance)
     assert np.abs(second.sample()["images"] - first.sample()["images"]).max() <= max(
         tolerance, 1e-6
     )
 
 
-def assert_clipped_steps_are_those_of_one_replica(make: MakeEngine, others: Iterable[int]) -> None:
+def assert_clipped_steps_are_those_of_one_replica(make: MakeEngine, further: Iterable[int]) -> None:
     """Of both networks, on each of these numbers of replicas."""
     rates = {"learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
     steps = []
-    for replicas in (1, *others):
+    for replicas in (1, *further):
         engine = make(replicas, optimizer="sgd", clip_norm=0.05, **rates)
         before = engine.state()
         trained(engine, 1)
         steps.append({name: values - before[name] for name, values in engine.state().items()})
         for network in ("generator", "discriminator"):
-            own = [values for name, values in steps[-1].items() if name.startswith(f"{network}/")]
-            assert np.sqrt(sum(np.sum(np.square(values)) for values in own)) == pytest.approx(
+            arrays = [
+                values for name, values in steps[-1].items() if name.startswith(f"{network}/")
+            ]
+            assert np.sqrt(sum(np.sum(np.square(values)) for values in arrays)) == pytest.approx(
                 0.05, rel=1e-4
             )
         assert_close(steps[-1], steps[0], 1e-6)

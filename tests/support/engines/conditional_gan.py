@@ -68,7 +68,7 @@ class ConditionalGan:
 
     def inputs(self, options: Options, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
         """Fresh latents, and the conditions of real rows."""
-        return _asked(rows, noise)
+        return _inputs(rows, noise)
 
     def fixed_inputs(
         self,
@@ -114,7 +114,7 @@ class ConditionalGan:
 
 def _critic_phase(number: int) -> Phase:
     def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-        inputs = _asked(batch, noise)
+        inputs = _inputs(batch, noise)
         real, fake = batch[IMAGES], ops.stop_gradient(_generated(networks, inputs, training=True))
         share = noise.uniform(real.shape[0], 1, 1, 1)
         slope = step_context.current().input_gradient(
@@ -123,9 +123,12 @@ def _critic_phase(number: int) -> Phase:
         norm = ops.sqrt(ops.sum(ops.square(slope), axis=(1, 2, 3)) + 1e-12)
         penalty = ops.mean(ops.square(norm - 1.0))
         gap = ops.mean(_judged(networks, real, batch)) - ops.mean(_judged(networks, fake, batch))
-        drawn = {f"drawn_{number}": ops.mean(inputs["latents"]), f"share_{number}": ops.mean(share)}
+        noise_means = {
+            f"drawn_{number}": ops.mean(inputs["latents"]),
+            f"share_{number}": ops.mean(share),
+        }
         return Forward(
-            {"loss_critic": PENALTY_WEIGHT * penalty - gap}, {"penalty": penalty, **drawn}
+            {"loss_critic": PENALTY_WEIGHT * penalty - gap}, {"penalty": penalty, **noise_means}
         )
 
     return Phase(
@@ -135,10 +138,10 @@ def _critic_phase(number: int) -> Phase:
 
 def _generator_phase(number: int) -> Phase:
     def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-        inputs = _asked(batch, noise)
+        inputs = _inputs(batch, noise)
         fake = _generated(networks, inputs, training=True)
-        drawn = {f"drawn_{2 + number}": ops.mean(inputs["latents"])}
-        return Forward({"loss_generator": -ops.mean(_judged(networks, fake, inputs))}, drawn)
+        noise_means = {f"drawn_{2 + number}": ops.mean(inputs["latents"])}
+        return Forward({"loss_generator": -ops.mean(_judged(networks, fake, inputs))}, noise_means)
 
     return Phase(f"generator_{number}", forward, (Update("generator", "loss_generator"),))
 
@@ -157,7 +160,7 @@ def _network(first: Any, sizes: list[tuple[str, int]], name: str) -> keras.Model
     return keras.Model([first, label, energy], values, name=name)
 
 
-def _asked(rows: Batch, noise: Noise) -> dict[str, Tensor]:
+def _inputs(rows: Batch, noise: Noise) -> dict[str, Tensor]:
     latents = noise.normal(rows[LABELS].shape[0], LATENT_SIZE)
     return {"latents": latents, LABELS: rows[LABELS], ENERGY: rows[ENERGY]}
 

@@ -48,10 +48,10 @@ def _key(arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[object, .
     """
     from gan_runtime.engines.tf import strategy
 
-    given = [*enumerate(arguments), *sorted(options.items())]
+    values = [*enumerate(arguments), *sorted(options.items())]
     named = (
         (name, value.tobytes() if hasattr(value, "tobytes") else _plain(value))
-        for name, value in given
+        for name, value in values
     )
     return strategy.SharedMemoryMirroredStrategy, *named
 

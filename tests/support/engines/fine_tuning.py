@@ -34,7 +34,7 @@ class FineTuned:
 
     first: Arrays
     begin: Arrays
-    told: list[str]
+    messages: list[str]
     straight: Arrays
     resumed: Arrays
 
@@ -78,11 +78,11 @@ def fine_tuned(engine: str, path: Path, earlier: Path | None = None) -> FineTune
         first = newest.arrays
     options = {"engine": engine, "start_from": "quick-0001:2", "seed": 5}
     whole, cut = RunDir(home.runs / "quick-0002"), RunDir(home.runs / "quick-0003")
-    straight, told = attempt(whole, **options)
+    straight, messages = attempt(whole, **options)
     attempt(cut, stop_after=1, **options)
     checkpoints.delete_from(folder.checkpoints, 0)  # nobody reads them again
     resumed, nothing = attempt(cut, **options)
     assert nothing == []
     return FineTuned(
-        first, checkpoints.load_step(whole.checkpoints, 0).arrays, told, straight, resumed
+        first, checkpoints.load_step(whole.checkpoints, 0).arrays, messages, straight, resumed
     )

@@ -91,8 +91,8 @@ def read_by(
 def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[np.ndarray]:
     """Values, mean and variance."""
     return [
-        np.asarray(one)
-        for one in jax_kernels.JaxKernels(None).batch_norm(jnp.asarray(values), gamma, beta, 1e-3)
+        np.asarray(array)
+        for array in jax_kernels.JaxKernels(None).batch_norm(jnp.asarray(values), gamma, beta, 1e-3)
     ]
 
 
@@ -139,19 +139,19 @@ def layer_differences(what: str, axes: int) -> keras_layers.Differences:
 
 def _differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
     """A `keras_layers.Differentiated`; then the stored statistics."""
-    first, *others = (jnp.asarray(value) for value in inputs)
+    first, *further = (jnp.asarray(value) for value in inputs)
     stored = [variable.value for variable in layer.non_trainable_variables]
     weights = [variable.value for variable in layer.trainable_variables]
     called = jax.jit(partial(_called, layer), compiler_options=QUICK_TO_COMPILE)
-    outcome, back, moved = called(first, others, weights, stored, upstream)
+    outcome, back, moved = called(first, further, weights, stored, upstream)
     return [np.asarray(value) for value in (outcome, back[0], *back[1], *moved)]
 
 
-def _called(layer: Any, first: Any, others: Any, weights: Any, stored: Any, upstream: Any) -> Any:
+def _called(layer: Any, first: Any, further: Any, weights: Any, stored: Any, upstream: Any) -> Any:
     def function(first: jax.Array, weights: list[jax.Array]) -> tuple[jax.Array, list[jax.Array]]:
         training = {"training": True} if stored else {}
         return layer.stateless_call(
-            weights, stored, [first, *others] if others else first, **training
+            weights, stored, [first, *further] if further else first, **training
         )
 
     outcome, back, moved = jax.vjp(function, first, weights, has_aux=True)
@@ -193,8 +193,8 @@ def conditional_norm_on_two_devices(
         )
     )(values, labels, upstream)
     flat = [array.reshape(-1, *array.shape[2:]) for array in (values, labels, upstream)]
-    one = on(jax_kernels.JaxKernels(None), *flat)
-    return [[np.asarray(value) for value in jax.tree.leaves(way)] for way in (two, one)]
+    single = on(jax_kernels.JaxKernels(None), *flat)
+    return [[np.asarray(value) for value in jax.tree.leaves(way)] for way in (two, single)]
 
 
 def layers_and_kernels(
@@ -205,11 +205,11 @@ def layers_and_kernels(
     """
     size, channels, filters = shape
     random = np.random.default_rng(0)
-    own = {"plain": jax_kernels.JaxKernels, "cpu": jax_kernels.JaxCpuKernels}[kind](None)
-    found = {}
+    kernels = {"plain": jax_kernels.JaxKernels, "cpu": jax_kernels.JaxCpuKernels}[kind](None)
+    pairs = {}
     for name, layer, kernel_of in (
-        ("convolution", keras.layers.Conv2D, own.convolution),
-        ("transposed", keras.layers.Conv2DTranspose, own.transposed_convolution),
+        ("convolution", keras.layers.Conv2D, kernels.convolution),
+        ("transposed", keras.layers.Conv2DTranspose, kernels.transposed_convolution),
     ):
         images = jnp.asarray(random.standard_normal((2, size, size, channels)), jnp.float32)
         built = layer(filters, 5, stride, padding="same", use_bias=False)
@@ -228,9 +228,9 @@ def layers_and_kernels(
             outputs, back = jax.vjp(way, images, kernel)
             by_images, by_kernel = back(jnp.cos(outputs))
             second = jax.grad(_slope_of_inputs, argnums=2)(way, images, kernel)
-            ways.append([np.asarray(one) for one in (outputs, by_images, by_kernel, second)])
-        found[name] = list(zip(*ways, strict=True))
-    return found
+            ways.append([np.asarray(array) for array in (outputs, by_images, by_kernel, second)])
+        pairs[name] = list(zip(*ways, strict=True))
+    return pairs
 
 
 def _slope_of_inputs(way: Any, images: jax.Array, kernel: jax.Array) -> jax.Array:

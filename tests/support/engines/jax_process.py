@@ -58,8 +58,10 @@ def _environment(compiled: Path) -> dict[str, str]:
     it. LLVM polishes nothing: small networks take longer to compile than to run. Runs of users are
     tested as they are compiled for users (tests/full/training/test_jax_runs.py).
     """
-    own = f"--xla_force_host_platform_device_count={CORES} --xla_backend_optimization_level=0"
-    flags = f"{os.environ.get('XLA_FLAGS', '')} {own}".strip()
+    core_flags = (
+        f"--xla_force_host_platform_device_count={CORES} --xla_backend_optimization_level=0"
+    )
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {core_flags}".strip()
     keep = {
         "JAX_COMPILATION_CACHE_DIR": str(compiled),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": program_cache.LEAST_SECONDS,

@@ -30,8 +30,8 @@ def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
         angles, deposits = networks.measured_angle(cells), networks.deposit(cells)
         return angles.sum() + deposits.sum(), (angles, deposits)
 
-    slopes, found = jax.jit(jax.grad(heads, has_aux=True))(jnp.asarray(images))
-    return np.asarray(found[0]), np.asarray(found[1]), np.asarray(slopes)
+    slopes, values = jax.jit(jax.grad(heads, has_aux=True))(jnp.asarray(images))
+    return np.asarray(values[0]), np.asarray(values[1]), np.asarray(slopes)
 
 
 def stepped(

@@ -98,12 +98,12 @@ def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngi
         | ({"workload": workload} if workload in catalog.WORKLOADS else {})
         | options
     )
-    chosen = (
+    workload_of_spec = (
         WORKLOADS.get(workload)
         or importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
     )
     rows = picture_set("random", data, "test") if isinstance(data, np.ndarray) else data
-    return JaxEngine(spec, chosen, rows, "cpu")
+    return JaxEngine(spec, workload_of_spec, rows, "cpu")
 
 
 def _trained(engine: JaxEngine, *calls: int) -> Numbers:
@@ -174,9 +174,9 @@ def state_before_and_after(
     engine = new_engine(workload, data, "own", **options)
     _trained(engine, 1)
     state = engine.state()
-    given = {name: array.copy() for name, array in state.items()}
+    before = {name: array.copy() for name, array in state.items()}
     _trained(engine, steps)
-    return given, state, engine.state()
+    return before, state, engine.state()
 
 
 def trained_and_probed(
@@ -352,5 +352,5 @@ def probed_in_float16(images: np.ndarray, scale: float) -> tuple[list[str], dict
     engine.load(
         {**state, **{name: np.float32(scale) for name in state if name.endswith("dynamic_scale")}}
     )
-    found = engine.probe()
-    return [item.name for item in found.histograms], found.scores
+    probe = engine.probe()
+    return [histogram.name for histogram in probe.histograms], probe.scores

@@ -53,11 +53,11 @@ def convolution_as_product(
 ) -> tuple[np.ndarray, list[str]]:
     """As `JaxProductKernels.convolution`, and the names of its operations."""
 
-    def made(values: jax.Array, kernel: jax.Array) -> jax.Array:
+    def product(values: jax.Array, kernel: jax.Array) -> jax.Array:
         return products.JaxProductKernels(None).convolution(values, kernel, strides, padding)
 
-    traced = jax.make_jaxpr(made)(values, kernel)
-    return np.asarray(made(jnp.asarray(values), jnp.asarray(kernel))), [
+    traced = jax.make_jaxpr(product)(values, kernel)
+    return np.asarray(product(jnp.asarray(values), jnp.asarray(kernel))), [
         equation.primitive.name for equation in traced.jaxpr.eqns
     ]
 

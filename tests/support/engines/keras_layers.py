@@ -80,10 +80,14 @@ def convolutions(
 ) -> Differences:
     """Of layers with bias and activation, case by case."""
     mine, plain = CONVOLUTIONS[kind][axes - 1]
-    found = _all(
+    differences = _all(
         (str(case), _difference(mine, plain, case, kernels, differentiated)) for case in cases(axes)
     )
-    return found | among_zeros(axes, kernels, differentiated) if kind == "convolution" else found
+    return (
+        differences | among_zeros(axes, kernels, differentiated)
+        if kind == "convolution"
+        else differences
+    )
 
 
 def among_zeros(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
@@ -102,10 +106,10 @@ def among_zeros(axes: int, kernels: AllKernels, differentiated: Differentiated) 
             return super().compute_output_shape((shape[0], *larger, shape[-1]))
 
     everywhere = {**kernels, "outside a step": None}
-    found = compare(
+    differences = compare(
         mine(zeros=zeros, **options), Padded(**options), [values], everywhere, differentiated
     )
-    return {f"{kind}: zeros": apart for kind, apart in found.items()}
+    return {f"{kind}: zeros": apart for kind, apart in differences.items()}
 
 
 def enlarged_convolutions(
@@ -157,7 +161,7 @@ class EnlargedByKeras(keras.layers.Layer):
 
 def other_options(kernels: AllKernels, differentiated: Differentiated) -> Differences:
     """The same of what no kernel covers."""
-    given: dict[str, tuple[type, type, Case, dict[str, Any]]] = {
+    cases: dict[str, tuple[type, type, Case, dict[str, Any]]] = {
         "dilated": (
             *CONVOLUTIONS["convolution"][1],
             Case((9, 6), (3, 2), (1, 1), "same"),
@@ -177,7 +181,7 @@ def other_options(kernels: AllKernels, differentiated: Differentiated) -> Differ
     }
     return _all(
         (name, _difference(mine, plain, case, kernels, differentiated, **options))
-        for name, (mine, plain, case, options) in given.items()
+        for name, (mine, plain, case, options) in cases.items()
     )
 
 
@@ -267,12 +271,12 @@ def compare(
     names = ["values", "by input", *(variable.name for variable in mine.trainable_variables)]
     names += [variable.name for variable in mine.non_trainable_variables]
     differences = {}
-    for kind, chosen in kernels.items():
+    for kind, kernel in kernels.items():
         mine.set_weights(begin)
-        with using(chosen):
-            found = differentiated(mine, inputs, upstream)
-        pairs = zip(names, found, expected, strict=True)
-        differences[kind] = {name: _share(own, other) for name, own, other in pairs}
+        with using(kernel):
+            gradients = differentiated(mine, inputs, upstream)
+        pairs = zip(names, gradients, expected, strict=True)
+        differences[kind] = {name: _share(result, other) for name, result, other in pairs}
     return differences
 
 
@@ -294,7 +298,7 @@ def random(*shape: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def _share(found: np.ndarray, expected: np.ndarray) -> float:
-    if found.shape != expected.shape:
+def _share(result: np.ndarray, expected: np.ndarray) -> float:
+    if result.shape != expected.shape:
         return float("inf")
-    return float(np.abs(found - expected).max() / max(1.0, np.abs(expected).max()))
+    return float(np.abs(result - expected).max() / max(1.0, np.abs(expected).max()))

@@ -61,14 +61,14 @@ HINGE = {**SLOWLY, "loss": "hinge"}
 class Case:
     """A workload, its options, and the number of steps that are compared.
 
-    `drawn`: arrays for which `show` draws noise, which each engine draws in its own way.
+    `random_arrays`: arrays for which `show` draws noise, by the generator of each engine.
     """
 
     workload: str
     options: dict[str, Any]
     steps: int
     still: tuple[str, ...] = ()
-    drawn: tuple[str, ...] = ()
+    random_arrays: tuple[str, ...] = ()
 
     @property
     def spec_options(self) -> dict[str, Any]:
@@ -107,7 +107,10 @@ SMALL: dict[str, Case] = {
         "tiny", {"optimizer": "rmsprop", "rmsprop_epsilon": "outside"}, 3
     ),
     "labels and energies, a gradient within a gradient, four phases": Case(
-        "conditional", {**CALMLY, "replicas": 2, "accumulation_steps": 2}, 3, drawn=("images",)
+        "conditional",
+        {**CALMLY, "replicas": 2, "accumulation_steps": 2},
+        3,
+        random_arrays=("images",),
     ),
 }
 # Workloads of the catalog and of the guide.

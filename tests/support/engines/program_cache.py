@@ -27,14 +27,14 @@ def folder() -> Path:
     this session alone where the user's cache cannot be written.
     """
     every = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gan-training-tests"
-    own = every / f"jax-{_digest()}"
+    cache = every / f"jax-{_digest()}"
     try:
-        own.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
     except OSError:
         return Path(tempfile.mkdtemp(prefix="jax-programs-"))
-    if sum(file.stat().st_size for file in own.iterdir()) > MOST_BYTES:
-        shutil.rmtree(own, ignore_errors=True)
-    return own
+    if sum(file.stat().st_size for file in cache.iterdir()) > MOST_BYTES:
+        shutil.rmtree(cache, ignore_errors=True)
+    return cache
 
 
 def _digest() -> str:

@@ -34,18 +34,18 @@ def assert_engines_agree(case: Case, jax: JaxProcess, patch: pytest.MonkeyPatch)
     engine.mark()
     assert_close(numbers[0], engine.run(case.steps).values, 1e-4)
     assert_moves_alike(begin, states[0], engine.state(), 1e-3, case.unmoved)
-    own = engine.probe()
+    own_probe = engine.probe()
     assert_close(
-        {name: np.asarray(value) for name, value in probe.scores.items()}, own.scores, 1e-4
+        {name: np.asarray(value) for name, value in probe.scores.items()}, own_probe.scores, 1e-4
     )
-    assert len(own.histograms) == len(probe.histograms)
-    for of_jax, of_tensorflow in zip(probe.histograms, own.histograms, strict=True):
+    assert len(own_probe.histograms) == len(probe.histograms)
+    for of_jax, of_tensorflow in zip(probe.histograms, own_probe.histograms, strict=True):
         assert_counts_alike(of_jax, of_tensorflow, 1e-3)
     own_samples = engine.sample()
     assert {name: array.shape for name, array in samples.items()} == {
         name: array.shape for name, array in own_samples.items()
     }
-    same = [name for name in samples if name not in case.drawn]
+    same = [name for name in samples if name not in case.random_arrays]
     assert_close(
         {name: samples[name] for name in same}, {name: own_samples[name] for name in same}, 1e-3
     )

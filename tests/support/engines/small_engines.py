@@ -80,11 +80,11 @@ def tf_engine(
     from gan_runtime.workloads import mlp_gan
 
     new_group()
-    chosen = workload or mlp_gan.WORKLOAD
+    of_engine = workload or mlp_gan.WORKLOAD
     given_options = {"replicas": replicas, "batch_size_global": BATCH, "precision": "float32"}
-    spec = RunSpec.parse({**given_options, **named(chosen), **options})
-    given = random_images(40, side_of(chosen)) if images is None else images
-    return keep_alive(TfEngine(spec, chosen, data or picture_set("random", given, "test"), "cpu"))
+    spec = RunSpec.parse({**given_options, **named(of_engine), **options})
+    rows = random_images(40, side_of(of_engine)) if images is None else images
+    return keep_alive(TfEngine(spec, of_engine, data or picture_set("random", rows, "test"), "cpu"))
 
 
 def named(workload: Workload) -> dict[str, str]:
@@ -150,32 +150,32 @@ def copies_by_name(engine: TfEngine) -> dict[str, list[np.ndarray]]:
     return {name: copies(engine, variable) for name, variable in engine.variables().items()}
 
 
-def assert_close(found: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
+def assert_close(actual: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
     """The same names, and no number further apart than `tolerance`."""
-    assert set(found) == set(expected)
+    assert set(actual) == set(expected)
     apart = {
-        name: float(np.abs(found[name].astype(np.float64) - expected[name]).max())
+        name: float(np.abs(actual[name].astype(np.float64) - expected[name]).max())
         for name in expected
     }
-    assert max(apart.values()) <= tolerance, sorted(apart.items(), key=lambda item: -item[1])[:3]
+    assert max(apart.values()) <= tolerance, sorted(apart.items(), key=lambda pair: -pair[1])[:3]
 
 
-def assert_close_in_share(found: Numbers, expected: Numbers, share: float) -> None:
+def assert_close_in_share(actual: Numbers, expected: Numbers, share: float) -> None:
     """The same names, and no number further from the expected one than this share of it; none
     of these is 0.
     """
     ones = {name: np.ones_like(values) for name, values in expected.items()}
-    assert_close({name: values / expected[name] for name, values in found.items()}, ones, share)
+    assert_close({name: values / expected[name] for name, values in actual.items()}, ones, share)
 
 
-def assert_equal(found: Arrays, expected: Arrays) -> None:
+def assert_equal(actual: Arrays, expected: Arrays) -> None:
     """The same names, and the same numbers to the last bit."""
-    assert set(found) == set(expected)
-    assert [name for name in expected if not np.array_equal(found[name], expected[name])] == []
+    assert set(actual) == set(expected)
+    assert [name for name in expected if not np.array_equal(actual[name], expected[name])] == []
 
 
 def assert_moves_alike(
-    before: Arrays, found: Arrays, expected: Arrays, share: float, unmoved: tuple[str, ...] = ()
+    before: Arrays, after: Arrays, expected: Arrays, share: float, unmoved: tuple[str, ...] = ()
 ) -> None:
     """Every weight has moved from `before` as expected, up to this share of the length of its own
     move. All have moved but those named.
@@ -186,9 +186,9 @@ def assert_moves_alike(
     moves = {name: _length(expected[name], before[name]) for name in weights}
     assert tuple(name for name, length in moves.items() if length == 0.0) == unmoved
     off = {
-        name: _length(found[name], expected[name]) / moves[name] for name in weights if moves[name]
+        name: _length(after[name], expected[name]) / moves[name] for name in weights if moves[name]
     }
-    assert max(off.values()) <= share, sorted(off.items(), key=lambda item: -item[1])[:3]
+    assert max(off.values()) <= share, sorted(off.items(), key=lambda pair: -pair[1])[:3]
 
 
 def moved(before: Arrays, after: Arrays, network: str) -> np.ndarray:
@@ -201,27 +201,27 @@ def moved(before: Arrays, after: Arrays, network: str) -> np.ndarray:
     )
 
 
-def cosine(one: np.ndarray, other: np.ndarray) -> float:
+def cosine(first: np.ndarray, second: np.ndarray) -> float:
     """Of the angle between two vectors: 1 for the same direction."""
-    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+    return float(first @ second / (np.linalg.norm(first) * np.linalg.norm(second)))
 
 
-def assert_counts_alike(found: BinCounts, expected: BinCounts, share: float) -> None:
+def assert_counts_alike(actual: BinCounts, expected: BinCounts, share: float) -> None:
     """Two histograms of nearly the same values: bin by bin, save for the `share` of them that
     rounding takes over an edge.
     """
     span = expected.edges[-1] - expected.edges[0]
-    assert found.name == expected.name
-    assert np.abs(found.edges - expected.edges).max() <= 0.01 * span, found.name
-    assert found.counts.sum() == expected.counts.sum(), found.name
-    others = np.abs(found.counts - expected.counts).sum() / 2
-    assert others <= max(1, share * expected.counts.sum()), (
-        found.name,
-        others,
-        found.counts,
+    assert actual.name == expected.name
+    assert np.abs(actual.edges - expected.edges).max() <= 0.01 * span, actual.name
+    assert actual.counts.sum() == expected.counts.sum(), actual.name
+    moved = np.abs(actual.counts - expected.counts).sum() / 2
+    assert moved <= max(1, share * expected.counts.sum()), (
+        actual.name,
+        moved,
+        actual.counts,
         expected.counts,
     )
 
 
-def _length(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.linalg.norm(one.astype(np.float64) - other))
+def _length(first: np.ndarray, second: np.ndarray) -> float:
+    return float(np.linalg.norm(first.astype(np.float64) - second))

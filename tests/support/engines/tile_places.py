@@ -20,6 +20,6 @@ def by_order(program: Any, precision: str) -> list[np.ndarray]:
     tiles = split_tiles(toy_translator.picture(20, 40), TileGrid((20, 40), (side, side)))
     watch = Stopwatch()
     watch.next_image()
-    made = program(toy_translator.translator(precision), 1, (2, ROUND, *tiles.shape[1:]), watch)
+    predict = program(toy_translator.translator(precision), 1, (2, ROUND, *tiles.shape[1:]), watch)
     rounds = np.array([2], np.int32)
-    return [made(tiles[list(order)], rounds) for order in ORDERS]
+    return [predict(tiles[list(order)], rounds) for order in ORDERS]

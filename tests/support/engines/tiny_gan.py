@@ -120,9 +120,9 @@ class Scheduled(UnconditionalPair):
         self, options: PairOptions, networks: Networks, inputs: Batch, noise: Noise
     ) -> Mapping[str, Tensor]:
         """Pictures, and the share of the training that is done, for each."""
-        shown = super().show(options, networks, inputs, noise)
+        outputs = super().show(options, networks, inputs, noise)
         share = step_context.current().progress.share
-        return {**shown, "share": ops.broadcast_to(share, shown["images"].shape[:1])}
+        return {**outputs, "share": ops.broadcast_to(share, outputs["images"].shape[:1])}
 
 
 def reporting(phase: Phase) -> Callable[[Networks, Batch, Noise], Forward]:
@@ -153,14 +153,14 @@ SCHEDULED_GAN = Scheduled(LATENT_SIZE, fading_networks, each_image_alone=True)
 def with_discriminator(layer: Callable[[], Any]) -> UnconditionalPair:
     """The same generator, and a discriminator with this layer before its logit."""
 
-    def made() -> dict[str, keras.Model]:
+    def make_networks() -> dict[str, keras.Model]:
         last = layers.Dense(1, dtype="float32", name="logit")
         discriminator = keras.Sequential(
             [keras.Input(IMAGE_SHAPE), layers.Flatten(), layer(), last], name="discriminator"
         )
         return {**networks(), "discriminator": discriminator}
 
-    return UnconditionalPair(LATENT_SIZE, made)
+    return UnconditionalPair(LATENT_SIZE, make_networks)
 
 
 # What engines refuse, each with a part of the message.

@@ -62,7 +62,7 @@ def translator(precision: str = "float32") -> Translator:
     shapes = {
         variable.path: variable.shape for variable in workload.networks(None, {})[NAME].variables
     }
-    arrays = {path: _drawn(path, shape) for path, shape in shapes.items()}
+    arrays = {path: _random_weights(path, shape) for path, shape in shapes.items()}
     return Translator(workload, None, {}, NAME, precision, arrays)
 
 
@@ -73,7 +73,7 @@ def picture(height: int, width: int) -> np.ndarray:
     )
 
 
-def _drawn(path: str, shape: tuple[int, ...]) -> np.ndarray:
+def _random_weights(path: str, shape: tuple[int, ...]) -> np.ndarray:
     random = np.random.default_rng(zlib.crc32(path.encode()))
     if "variance" in path or "gamma" in path:
         return random.uniform(0.5, 1.5, shape).astype(np.float32)
