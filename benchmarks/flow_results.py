@@ -63,7 +63,7 @@ def image_of(run: RunDir, flow: Answer) -> Image.Image:
     rows = []
     for place in places:
         both = [
-            flow_pictures.drawn(np.concatenate([frames[place], film.mask], axis=-1))
+            flow_pictures.frame_colors(np.concatenate([frames[place], film.mask], axis=-1))
             for frames in (film.truth, film.predicted)
         ]
         framed = [

@@ -108,7 +108,7 @@ def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
     app = AppTest.from_file(str(REPOSITORY / "dashboard" / "navigation.py"), default_timeout=300)
     for name, value in query.items():
         app.query_params[name] = value
-    app.session_state[rendering.SEEN] = frozenset(rendering.PAGES)
+    app.session_state[rendering.RENDERED] = frozenset(rendering.PAGES)
     app.switch_page(str(getattr(places, page.upper())))
     seconds = []
     for _ in range(times):

@@ -64,18 +64,17 @@ def classes(fields: Fields) -> str:
     names = fields[LABELS].classes if LABELS in fields else ()
     if not names:
         return "no labels"
-    return (
-        f"{formats.count(len(names))} {'class' if len(names) == 1 else 'classes'}: {listed(names)}"
-    )
+    noun = "class" if len(names) == 1 else "classes"
+    return f"{formats.count(len(names))} {noun}: {first_names(names)}"
 
 
-def listed(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """The first names of a list, with dots for the rest."""
-    shown = [
+    shortened = [
         words.plain(name if len(name) <= MOST_LETTERS else f"{name[:MOST_LETTERS]}…")
         for name in names
     ]
-    return ", ".join(shown[:MOST_CLASSES]) + (" …" if len(names) > MOST_CLASSES else "")
+    return ", ".join(shortened[:MOST_CLASSES]) + (" …" if len(names) > MOST_CLASSES else "")
 
 
 def show(summary: Summary, key: str) -> None:

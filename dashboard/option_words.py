@@ -127,29 +127,29 @@ def label(option: Option) -> str:
     return full if len(full) <= LABEL_LENGTH else option.label
 
 
-def value(option: Option, given: Any) -> str:
+def value(option: Option, setting: Any) -> str:
     """The value of an option in words, without unit; empty text is "–"."""
     if option.choices:
-        return choice(given, option.name)
-    return number(given) if option.kind is float else str(given) or "–"
+        return choice(setting, option.name)
+    return number(setting) if option.kind is float else str(setting) or "–"
 
 
-def number(given: Any) -> str:
+def number(setting: Any) -> str:
     """3e-4 · 0.5 · 10; text that is no number stays as it is."""
     try:
-        known = float(given)
+        amount = float(setting)
     except ValueError:
-        return str(given)
-    if known == 0 or abs(known) >= 0.01:
-        return f"{known:g}"
-    mantissa, _, exponent = f"{known:e}".partition("e")
+        return str(setting)
+    if amount == 0 or abs(amount) >= 0.01:
+        return f"{amount:g}"
+    mantissa, _, exponent = f"{amount:e}".partition("e")
     return f"{float(mantissa):g}e{int(exponent)}"
 
 
-def phrase(option: Option, given: Any) -> str:
+def phrase(option: Option, setting: Any) -> str:
     """An option and its value in a few words: "warm-up 2 epochs"."""
     usual = PHRASES.get(option.name, f"{_begin_small(option.label)} {{}}")
-    return (option.phrase or usual).format(value(option, given))
+    return (option.phrase or usual).format(value(option, setting))
 
 
 def changes(
@@ -176,8 +176,10 @@ def run_changes(
     Options that came after it count as unchanged.
     """
     workload = workload_of(values)
-    given = overlaid(PRESETS[preset].values, {"workload": workload}) if preset in PRESETS else {}
-    base = {**defaults(workload), **given}
+    preset_values = (
+        overlaid(PRESETS[preset].values, {"workload": workload}) if preset in PRESETS else {}
+    )
+    base = {**defaults(workload), **preset_values}
     options = [
         option for option in RunSpec.options(workload).values() if option.name not in without
     ]
@@ -226,18 +228,18 @@ def _head(group: str, form: Mapping[str, Any]) -> str:
     return f"{choice(form['precision'])} · XLA {choice(form['xla'])}"
 
 
-def same(option: Option, given: Any, usual: Any) -> bool:
+def same(option: Option, setting: Any, usual: Any) -> bool:
     """Whether two values of an option are one, as numbers or as the text of a form."""
     if option.kind is not float:
-        return str(given) == str(usual)
+        return str(setting) == str(usual)
     try:
-        return float(given) == float(usual)
+        return float(setting) == float(usual)
     except ValueError:
         return False
 
 
-def _differs(option: Option, given: Any, usual: Any) -> bool:
-    return not same(option, given, usual) and given != USUAL.get(option.name, usual)
+def _differs(option: Option, setting: Any, usual: Any) -> bool:
+    return not same(option, setting, usual) and setting != USUAL.get(option.name, usual)
 
 
 def _begin_small(label: str) -> str:

@@ -28,7 +28,7 @@ WORK = {
 # Color-blind safe, none of them the generator's or the discriminator's. A run keeps its index for
 # life.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
-ALIKE = {"#009E73", "#44AA99"}  # two greens that thin lines do not tell apart
+SIMILAR = {"#009E73", "#44AA99"}  # two greens that thin lines do not tell apart
 # Networks in the order of `Declared.networks`: the one that pictures come from, the one that judges
 # it, and further ones.
 NETWORKS = (GENERATOR, DISCRIMINATOR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -60,7 +60,7 @@ def distinct(indices: list[int]) -> list[str]:
 
 
 def _is_like_one_of(colors: list[str], color: str) -> bool:
-    return any({color, other} == ALIKE for other in colors)
+    return any({color, other} == SIMILAR for other in colors)
 
 
 def group_color(index: int) -> str:

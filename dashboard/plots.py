@@ -38,30 +38,30 @@ MOST_KEPT = 500  # specifications, some kilobytes each
 schemapi.disable_debug_mode()
 
 
-def chart(drawn: alt.Chart | alt.LayerChart, key: str, **selection: Any) -> None:
+def chart(altair_chart: alt.Chart | alt.LayerChart, key: str, **selection: Any) -> None:
     """Puts a chart that was just drawn on the page, its tables next to its specification.
 
     `selection`: `on_select` and `selection_mode` of Streamlit.
     """
     tables: dict[str, pd.DataFrame] = {}
-    for part in (drawn, *getattr(drawn, "layer", ())):
+    for part in (altair_chart, *getattr(altair_chart, "layer", ())):
         if isinstance(part.data, pd.DataFrame):
             name = f"{ROWS}{len(tables) or ''}"
             tables[name], part.data = part.data, alt.NamedData(name=name)
-    _put(specification(drawn), tables, key, **selection)
+    _put(specification(altair_chart), tables, key, **selection)
 
 
-def specification(drawn: alt.Chart | alt.LayerChart) -> dict[str, Any]:
+def specification(altair_chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
     """Of a chart whose tables have names.
 
     Nothing compares it with the schema of Vega-Lite, which takes as long as all the rest: tests do.
     """
-    made: dict[str, Any] = json.loads(json.dumps(drawn.to_dict(validate=False)))
+    spec: dict[str, Any] = json.loads(json.dumps(altair_chart.to_dict(validate=False)))
     has_ground = any(
-        layer.get("data", {}).get("name") == charts.GROUND for layer in made.get("layer", ())
+        layer.get("data", {}).get("name") == charts.GROUND for layer in spec.get("layer", ())
     )
     datasets = {"datasets": {charts.GROUND: _ground_row()}} if has_ground else {}
-    return {**made, **datasets, "config": charts.CONFIG}
+    return {**spec, **datasets, "config": charts.CONFIG}
 
 
 @cache
@@ -72,23 +72,26 @@ def _ground_row() -> bytes:
     return tables.of(pd.DataFrame({"x": [0]})).arrow
 
 
-def with_rows(made: dict[str, Any], rows: pd.DataFrame | bytes, key: str, **arguments: Any) -> None:
+def with_rows(spec: dict[str, Any], rows: pd.DataFrame | bytes, key: str, **arguments: Any) -> None:
     """Puts a chart on the page: its kept specification and today's rows.
 
     `arguments`: of `st.vega_lite_chart`.
     """
-    _put(made, {ROWS: rows}, key, **arguments)
+    _put(spec, {ROWS: rows}, key, **arguments)
 
 
 def _put(
-    made: dict[str, Any], tables: Mapping[str, pd.DataFrame | bytes], key: str, **arguments: Any
+    chart_spec: dict[str, Any],
+    tables: Mapping[str, pd.DataFrame | bytes],
+    key: str,
+    **arguments: Any,
 ) -> None:
     """Every chart of the dashboard is put on the page here.
 
     Its place has its height before it is drawn: what is below does not move.
     """
-    spec = {**made, "datasets": {**made.get("datasets", {}), **tables}}
-    st.vega_lite_chart(spec=spec, key=key, **{"height": made["height"], **arguments})
+    spec = {**chart_spec, "datasets": {**chart_spec.get("datasets", {}), **tables}}
+    st.vega_lite_chart(spec=spec, key=key, **{"height": chart_spec["height"], **arguments})
 
 
 def kept_chart(
@@ -101,11 +104,13 @@ def kept_chart(
     """A chart on a page that is redrawn while a run trains: what `draw(rows, *what)` makes is
     drawn once, without the rows, and kept.
     """
-    with_rows(kept(draw, *what), rows, key, **arguments)
+    with_rows(cached_specification(draw, *what), rows, key, **arguments)
 
 
 @lru_cache(MOST_KEPT)
-def kept(draw: Callable[..., alt.Chart | alt.LayerChart], *what: Hashable) -> dict[str, Any]:
+def cached_specification(
+    draw: Callable[..., alt.Chart | alt.LayerChart], *what: Hashable
+) -> dict[str, Any]:
     """The specification of `draw(rows, *what)` for rows that come later."""
     return specification(draw(alt.NamedData(name=ROWS), *what))
 
@@ -236,9 +241,9 @@ def sketch_of_curves(group: Group, rows: pd.DataFrame, height: int) -> Sketch:
     """Of the rows of `charts.step_curves`."""
     bands, lines = [], []
     for line in group.lines:
-        own = rows[rows["metric"] == line.name]
-        x, mean, smoothed = own["x"].tolist(), own["mean"].tolist(), own["smoothed"].tolist()
-        low_high = zip(x, own["low"].tolist(), own["high"].tolist(), strict=True)
+        curve = rows[rows["metric"] == line.name]
+        x, mean, smoothed = curve["x"].tolist(), curve["mean"].tolist(), curve["smoothed"].tolist()
+        low_high = zip(x, curve["low"].tolist(), curve["high"].tolist(), strict=True)
         bands.append((line.color, [point for point in low_high if _is_finite(point)]))
         for pixels, opacity, values in ((1.0, 0.35, mean), (2.5, 1.0, smoothed)):
             points = [point for point in zip(x, values, strict=True) if _is_finite(point)]

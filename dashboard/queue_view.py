@@ -49,19 +49,21 @@ def show(runtime: Runtime) -> None:
     st.header(f"Queue ({len(items)})", help=HELP)
     show_devices(runtime)
     titles = {study.study_id: study for study in queries.studies(runtime.store)}
-    for place, item in enumerate(items):
-        _item(runtime, place, item, len(items), titles.get(item[0].study_id or ""))
+    for place, group in enumerate(items):
+        _group(runtime, place, group, len(items), titles.get(group[0].study_id or ""))
 
 
-def _item(
-    runtime: Runtime, place: int, item: list[RunRow], count: int, study: StudyRow | None
+def _group(
+    runtime: Runtime, place: int, group: list[RunRow], count: int, study: StudyRow | None
 ) -> None:
-    first = item[0]
+    first = group[0]
     with st.container(horizontal=True, vertical_alignment="center"):
-        told = (
-            _study_line(study, item) if study else f"{first.name} · {run_selection.settings(first)}"
+        sentence = (
+            _study_line(study, group)
+            if study
+            else f"{first.name} · {run_selection.settings(first)}"
         )
-        widgets.state("queued", f"{place + 1}. {told}")
+        widgets.state("queued", f"{place + 1}. {sentence}")
         for way, label, icon, told_of in WAYS:
             at_the_end = place == count - 1 if way == "down" else place == 0
             actions.button(
@@ -74,11 +76,11 @@ def _item(
                 on_click=_move,
                 args=(runtime, first.run_id, way),
             )
-        change_after(runtime, item)
+        change_after(runtime, group)
         if actions.button(
             "Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"
         ):
-            actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in item]))
+            actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in group]))
         if first.reason_code in WAITS_FOR_A_RUN:
             st.caption(words.plain(words.capitalized(first.note)))
         if study:
@@ -90,7 +92,7 @@ def _move(runtime: Runtime, run_id: str, way: Direction) -> None:
     try:
         items = queries.queue_items(runtime.store)
         runtime.commands.move_in_queue(
-            run_id, way, [[row.run_id for row in item] for item in items]
+            run_id, way, [[row.run_id for row in group] for group in items]
         )
     except GanRuntimeError as error:  # it has started meanwhile
         st.toast(words.plain(str(error)), icon=":material/error:")
@@ -127,17 +129,17 @@ def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> D
     }
     if not live:
         return None
-    chosen = st.selectbox(
+    selection = st.selectbox(
         "Start after",
         [IN_ITS_TURN, *live],
         format_func=lambda run_id: _option(live.get(run_id)),
         key=f"after.{key}",
         help=AFTER_HELP,
     )
-    if chosen == IN_ITS_TURN:
+    if selection == IN_ITS_TURN:
         return None
     only = st.checkbox("Only if it finishes", key=f"after.only.{key}", help=ONLY_HELP)
-    return Dependency(str(chosen), "finished" if only else "ended")
+    return Dependency(str(selection), "finished" if only else "ended")
 
 
 def fill_after(runtime: Runtime, key: str, after: Dependency | None) -> None:
@@ -153,9 +155,9 @@ def fill_after(runtime: Runtime, key: str, after: Dependency | None) -> None:
     )
 
 
-def change_after(runtime: Runtime, item: list[RunRow]) -> None:
+def change_after(runtime: Runtime, group: list[RunRow]) -> None:
     """For what waits: behind a button, so that the queue stays short."""
-    first, run_ids = item[0], [row.run_id for row in item]
+    first, run_ids = group[0], [row.run_id for row in group]
     with st.popover("After", icon=":material/hourglass_top:", type="tertiary"):
         after = after_choice(runtime, first.run_id, run_ids)
         if actions.button("Set", key=f"set_after.{first.run_id}"):
@@ -175,9 +177,9 @@ def _option(row: RunRow | None) -> str:
 
 def show_devices(runtime: Runtime) -> None:
     """A line for all devices."""
-    found = _looks()
-    if found:
-        st.caption(" · ".join(occupancy(runtime, look) for look in found))
+    looks = _looks()
+    if looks:
+        st.caption(" · ".join(occupancy(runtime, look) for look in looks))
 
 
 def show_taken(runtime: Runtime) -> None:
@@ -189,11 +191,11 @@ def show_taken(runtime: Runtime) -> None:
 
 def show_other_homes(runtime: Runtime) -> None:
     """Only what has a device and is not seen elsewhere on the page."""
-    others = [
+    looks = [
         look for look in _looks() if look.holder and not look.is_of(runtime.home.path.resolve())
     ]
-    if others:
-        st.caption(" · ".join(occupancy(runtime, look) for look in others))
+    if looks:
+        st.caption(" · ".join(occupancy(runtime, look) for look in looks))
 
 
 def occupancy(runtime: Runtime, look: Occupancy, moment: datetime | None = None) -> str:
@@ -204,7 +206,7 @@ def occupancy(runtime: Runtime, look: Occupancy, moment: datetime | None = None)
     whose = device_locks.holder_text(look.holder, runtime.home.path.resolve())
     return (
         f"{label}: taken by"
-        f" {words.plain(whose)}{_since(look.holder.since, moment)}{_left(runtime, look)}"
+        f" {words.plain(whose)}{_since(look.holder.since, moment)}{_time_left(runtime, look)}"
     )
 
 
@@ -215,7 +217,7 @@ def _since(since: datetime | None, moment: datetime | None) -> str:
     return f" for {formats.duration(max(0.0, seconds))}"
 
 
-def _left(runtime: Runtime, look: Occupancy) -> str:
+def _time_left(runtime: Runtime, look: Occupancy) -> str:
     """How long a run of this home goes on, as far as that is known."""
     if look.holder is None or not look.is_of(runtime.home.path.resolve()):
         return ""

@@ -27,16 +27,16 @@ PAGES = ("run", "compare", "studies", "launch")  # below the first screen of the
 POINTS = 80  # per curve: half of the time of a chart is for its points
 PAUSE_SECONDS = 1.2  # a slow browser has drawn the first screen by then
 MARK = "rest_follows"  # key of a container on the page until the rest is drawn
-SEEN = "first_screen.seen"  # pages that this window has drawn, in its session state
+RENDERED = "first_screen.seen"  # pages that this window has drawn, in its session state
 
 
 def is_first_render(page: str) -> bool:
     """Whether this window draws the page for the first time, so that only its first screen is
     due.
     """
-    seen = st.session_state.get(SEEN, frozenset())
-    st.session_state[SEEN] = seen | {page}
-    return page not in seen
+    pages = st.session_state.get(RENDERED, frozenset())
+    st.session_state[RENDERED] = pages | {page}
+    return page not in pages
 
 
 def rest_follows(what: str) -> None:

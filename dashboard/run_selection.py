@@ -31,32 +31,34 @@ ALARMS: dict[str, tuple[Role, str]] = {
 }
 
 
-def runs(store: Store, asked: Collection[str] = ()) -> list[RunRow]:
+def runs(store: Store, run_ids: Collection[str] = ()) -> list[RunRow]:
     """The newest first.
 
-    What waits or trains, or is `asked` for by its id, is there in any case; so are all, were none
+    What waits or trains, or is in `run_ids`, is there in any case; so are all, were none
     left.
     """
-    return offered(queries.runs(store), asked)
+    return offered(queries.runs(store), run_ids)
 
 
-def offered(rows: list[RunRow], asked: Collection[str] = ()) -> list[RunRow]:
+def offered(rows: list[RunRow], run_ids: Collection[str] = ()) -> list[RunRow]:
     """Of some runs, in their order, those that `runs` would give were there no others."""
     if st.session_state.get(SHOW_HIDDEN):
         return rows
-    return [row for row in rows if not row.hidden or row.is_live or row.run_id in asked] or rows
+    return [row for row in rows if not row.hidden or row.is_live or row.run_id in run_ids] or rows
 
 
-def studies(store: Store, asked: str = "") -> list[StudyRow]:
+def studies(store: Store, study_id: str = "") -> list[StudyRow]:
     """The newest first.
 
-    One whose runs are all hidden is left out, unless it is `asked` for by its id or is not done.
+    One whose runs are all hidden is left out, unless its id is `study_id` or it is not done.
     """
     rows = queries.studies(store)
     if st.session_state.get(SHOW_HIDDEN):
         return rows
-    shown = {row.study_id for row in queries.runs(store) if not row.hidden}
-    return [row for row in rows if row.study_id in shown or row.study_id == asked or row.is_live]
+    visible = {row.study_id for row in queries.runs(store) if not row.hidden}
+    return [
+        row for row in rows if row.study_id in visible or row.study_id == study_id or row.is_live
+    ]
 
 
 def pinned_first(rows: list[RunRow]) -> list[RunRow]:
@@ -133,10 +135,12 @@ def _of_newest_epoch(store: Store, row: RunRow, raised: dict[str, str]) -> list[
 
 def alarm_words(workload: str, alarms: Collection[Alarm]) -> str:
     """Such as "generator collapsed, discriminator won"; "" without an alarm."""
-    known, parts = declared.of(workload), []
+    declaration, parts = declared.of(workload), []
     for alarm in alarms:
         role, text = ALARMS[alarm.topic]
-        metric = known.of_role(role)
-        network = known.network(metric.network).noun if metric and metric.network else "training"
+        metric = declaration.of_role(role)
+        network = (
+            declaration.network(metric.network).noun if metric and metric.network else "training"
+        )
         parts.append(text.format(network))
     return ", ".join(parts)

@@ -61,8 +61,8 @@ def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
     """The ids in `?runs=a,b`, or in `?run=a` as the page of a run has it, each once; `usual` where
     the address names none. They may be of no stored run.
     """
-    asked = st.query_params.get("runs", st.query_params.get("run", ",".join(usual)))
-    return [run_id for run_id in dict.fromkeys(asked.split(",")) if run_id]
+    run_ids = st.query_params.get("runs", st.query_params.get("run", ",".join(usual)))
+    return [run_id for run_id in dict.fromkeys(run_ids.split(",")) if run_id]
 
 
 def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
@@ -71,15 +71,15 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
     """
     named = named_runs(usual)
     rows = {row.run_id: row for row in run_selection.pinned_first(run_selection.runs(store, named))}
-    asked = [run_id for run_id in named if run_id in rows]
+    run_ids = [run_id for run_id in named if run_id in rows]
     unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]
     if unknown:
         st.warning(
             "Not stored here:"
             f" {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}."
         )
-    if st.session_state.get(key) != asked:
-        st.session_state[key] = asked
+    if st.session_state.get(key) != run_ids:
+        st.session_state[key] = run_ids
 
     def picked() -> None:
         st.query_params["runs"] = ",".join(st.session_state[key])
@@ -92,13 +92,13 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
         key=key,
         on_change=picked,
     )
-    return [rows[run_id] for run_id in asked]
+    return [rows[run_id] for run_id in run_ids]
 
 
 def figures(progress: RunProgress, row: RunRow, memory: PeakMemory | None = None) -> None:
     """The row of figures on top of a live run; memory only where it is given."""
-    left = formats.duration(progress.seconds_left) if row.is_live else "–"
-    shown = [
+    time_left = formats.duration(progress.seconds_left) if row.is_live else "–"
+    items = [
         ("Epoch", f"{progress.epoch} / {row.epochs}", ""),
         (
             "Images/s",
@@ -108,7 +108,7 @@ def figures(progress: RunProgress, row: RunRow, memory: PeakMemory | None = None
         ("Time per step", formats.duration(progress.seconds_per_step), ""),
         (
             "Time left",
-            left,
+            time_left,
             (
                 "From the speed of the last 50 steps, and the time that samples and histograms take"
                 " after each epoch."
@@ -123,9 +123,9 @@ def figures(progress: RunProgress, row: RunRow, memory: PeakMemory | None = None
             else ""
         )
         text = f"Highest resident memory of the trainer's process in this attempt.{device}"
-        shown.append(("Memory, peak", formats.size(memory.process_bytes), text))
+        items.append(("Memory, peak", formats.size(memory.process_bytes), text))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        for label, value, text in shown:
+        for label, value, text in items:
             st.metric(label, value, help=text or None, width=FIGURE_WIDTH)
 
 
@@ -133,24 +133,24 @@ def _losses(progress: RunProgress, row: RunRow) -> list[tuple[str, str, str]]:
     """The newest losses: one figure where there are at most two, else one of each network;
     none where the workload names no loss.
     """
-    known = declared.of(row.workload)
+    declaration = declared.of(row.workload)
     together: dict[str, list[Metric]] = {}
-    for loss in known.losses:
-        place = "" if len(known.losses) <= MOST_IN_FIGURE else loss.network or loss.name
+    for loss in declaration.losses:
+        place = "" if len(declaration.losses) <= MOST_IN_FIGURE else loss.network or loss.name
         together.setdefault(place, []).append(loss)
-    return [_loss_figure(known, losses, progress) for losses in together.values()]
+    return [_loss_figure(declaration, losses, progress) for losses in together.values()]
 
 
 def _loss_figure(
-    known: Declared, losses: list[Metric], progress: RunProgress
+    declaration: Declared, losses: list[Metric], progress: RunProgress
 ) -> tuple[str, str, str]:
     """Label, value and help. The help says which is which where a network has several."""
     names = dict.fromkeys(
-        known.network(one.network).short if one.network else one.title for one in losses
+        declaration.network(loss.network).short if loss.network else loss.title for loss in losses
     )
-    which = f"{' / '.join(one.legend for one in losses)}. " if len(names) < len(losses) else ""
-    values = " / ".join(formats.loss(progress.newest.get(one.name)) for one in losses)
-    return f"Loss {' / '.join(names)}", values, f"{which}{known.panel(LOSSES).help}"
+    which = f"{' / '.join(loss.legend for loss in losses)}. " if len(names) < len(losses) else ""
+    values = " / ".join(formats.loss(progress.newest.get(loss.name)) for loss in losses)
+    return f"Loss {' / '.join(names)}", values, f"{which}{declaration.panel(LOSSES).help}"
 
 
 def progress_bar(progress: RunProgress) -> None:
@@ -173,10 +173,10 @@ def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
     if last_epoch < 2:
         return last_epoch
     if live and _is_following(key):
-        chosen = int(st.slider("Epoch", 1, last_epoch, newest, key=f"{key}.newest.{newest}"))
-        if chosen != newest:
-            st.session_state.update({f"{key}.follow": False, f"{key}.epoch": chosen})
-        return chosen
+        epoch = int(st.slider("Epoch", 1, last_epoch, newest, key=f"{key}.newest.{newest}"))
+        if epoch != newest:
+            st.session_state.update({f"{key}.follow": False, f"{key}.epoch": epoch})
+        return epoch
     st.session_state.setdefault(f"{key}.epoch", newest)
     return int(st.slider("Epoch", 1, last_epoch, key=f"{key}.epoch"))
 
@@ -206,9 +206,9 @@ def _follow(key: str) -> None:
 SAME_COMMAND = "The same from the command line"
 
 
-def command_line(command: str, told: str = SAME_COMMAND) -> None:
+def command_line(command: str, caption: str = SAME_COMMAND) -> None:
     """The words above it and the command, whatever stands in it."""
-    st.caption(f"{told} (a click selects it):")
+    st.caption(f"{caption} (a click selects it):")
     st.html(f"<pre class='command'>{html.escape(command)}</pre>")
 
 
@@ -225,13 +225,13 @@ class EndButton:
 
 
 def job_bar(
-    runtime: Runtime, look: JobSnapshot, told: Callable[[JobSnapshot], str], button: EndButton
+    runtime: Runtime, look: JobSnapshot, sentence: Callable[[JobSnapshot], str], button: EndButton
 ) -> None:
     """A bar that redraws alone; the page once more when the job has ended.
 
-    `told`: what the job does, without a full stop.
+    `sentence`: what the job does, without a full stop.
     """
-    st.fragment(_job_bar, run_every=JOB_SECONDS)(runtime, look.job.job_id, told, button)
+    st.fragment(_job_bar, run_every=JOB_SECONDS)(runtime, look.job.job_id, sentence, button)
 
 
 def job_sentence(look: JobSnapshot) -> str:
@@ -240,7 +240,7 @@ def job_sentence(look: JobSnapshot) -> str:
 
 
 def _job_bar(
-    runtime: Runtime, job_id: str, told: Callable[[JobSnapshot], str], button: EndButton
+    runtime: Runtime, job_id: str, sentence: Callable[[JobSnapshot], str], button: EndButton
 ) -> None:
     look = _job_look(runtime, job_id)
     if look is None or not look.is_live:
@@ -248,13 +248,15 @@ def _job_bar(
         st.rerun()
         return
     bar, beside = st.columns([5, 1], vertical_alignment="center")
-    bar.progress(look.progress.share, text=f"{told(look)}. It continues when the page is closed.")
+    bar.progress(
+        look.progress.share, text=f"{sentence(look)}. It continues when the page is closed."
+    )
     if look.job.stop_file.exists():
         beside.caption(button.pressed)
         return
     with beside:
-        asked = actions.button(button.label, key=button.key, icon=":material/close:")
-    if asked:
+        is_pressed = actions.button(button.label, key=button.key, icon=":material/close:")
+    if is_pressed:
         actions.succeeded(lambda: runtime.commands.cancel_job(job_id))
         # The whole page: `scope="fragment"` is an error when the press arrives while the page is
         # drawn.

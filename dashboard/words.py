@@ -37,8 +37,8 @@ def plain(text: str) -> str:
     Not for `st.code`, tables, charts and the options of a selectbox, which show text as it is, nor
     for `st.html`.
     """
-    shown = HIDDEN.sub("", BREAKS.sub(" ", text)).strip()
-    escaped = FIRST_OF_BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", shown))
+    text_only = HIDDEN.sub("", BREAKS.sub(" ", text)).strip()
+    escaped = FIRST_OF_BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", text_only))
     return LOOKED_FOR.sub(rf"\g<0>{JOINER}", escaped)
 
 
@@ -92,22 +92,22 @@ def local_sgd(sync_every_steps: int) -> str:
     return LOCAL_SGD.format(sync_every_steps) if sync_every_steps > 1 else ""
 
 
-def balance(known: Declared, newest: Mapping[str, float]) -> str:
+def balance(declaration: Declared, newest: Mapping[str, float]) -> str:
     """How the networks stand, from the mean scores of the one that judges, which are 0.5 each when
     it can only guess.
 
     `newest`: metric → last value. Empty for a workload without such scores.
     """
-    score = known.of_role("score_of_real")
-    if score is None or known.of_role("score_of_generated") is None:
+    score = declaration.of_role("score_of_real")
+    if score is None or declaration.of_role("score_of_generated") is None:
         return ""
     real, generated = (
-        known.value("score_of_real", newest),
-        known.value("score_of_generated", newest),
+        declaration.value("score_of_real", newest),
+        declaration.value("score_of_generated", newest),
     )
     if real is None or generated is None:
         return "No scores yet."
-    judge, maker = known.network(score.network), known.networks[0]
+    judge, maker = declaration.network(score.network), declaration.networks[0]
     scores = f"{judge.short} scores real {real:.2f}, generated {generated:.2f}"
     if real > 0.95 and generated < 0.05:
         return (

@@ -12,7 +12,7 @@ sets_view.show_making(runtime)
 sets_view.show(runtime)
 
 st.header("Add a data set")
-wanted = data_form.ask(runtime)
-if wanted is not None:
-    data_form.show_preview(runtime, wanted)
+form = data_form.ask(runtime)
+if form is not None:
+    data_form.show_preview(runtime, form)
 sets_view.show_ended(runtime)

@@ -10,10 +10,10 @@ head = st.columns([3, 1], vertical_alignment="bottom")
 head[0].title("GAN training")
 runtime = session.runtime()
 with head[1]:
-    asked = actions.button(
+    is_pressed = actions.button(
         "Start a quick run", type="primary", icon=":material/play_arrow:", width="stretch"
     )
-if asked:
+if is_pressed:
     actions.start_preset(runtime, "quick")
 
 

@@ -24,9 +24,11 @@ if table.empty:
     changes.show_bin(runtime)
     st.stop()
 
-shown = runs_view.filtered(table)
-chosen = runs_view.table(columns.with_space(shown, runtime.maintenance.space), set(table["run_id"]))
-runs_view.buttons(runtime, chosen)
+rows = runs_view.filtered(table)
+selection = runs_view.table(
+    columns.with_space(rows, runtime.maintenance.space), set(table["run_id"])
+)
+runs_view.buttons(runtime, selection)
 columns.show_space(runtime)
 changes.show_bin(runtime)
 actions.offer_examples(runtime, "runs", queries.runs(runtime.store))

@@ -60,7 +60,7 @@ def epochs(report: Report, answers: Answers) -> None:
             except NotMeasuredError as error:
                 report.not_measured(f"{references.KIND}_{side}_{topology}", f"{error}.")
     ours, keras = (
-        estimates.get((references.OWN, TOPOLOGY)),
+        estimates.get((references.PROJECT, TOPOLOGY)),
         estimates.get((references.PLAIN, TOPOLOGY)),
     )
     if ours is not None:

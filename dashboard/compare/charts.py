@@ -124,14 +124,14 @@ def _overlaid(
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", title=y_title, scale=y_scale)
 
-    def seen(full: float) -> alt.OpacityValue:
+    def opacity(full: float) -> alt.OpacityValue:
         return unless_picked(pick, full, full * FADED)
 
     share = 0.0 if metric.per_epoch else SMOOTHED_SHARES[look.smoothing]
-    band = base.mark_area(line=False).encode(y=y("low"), y2=alt.Y2("high:Q"), opacity=seen(0.14))
-    raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=seen(0.35 if share else 0.0))
+    band = base.mark_area(line=False).encode(y=y("low"), y2=alt.Y2("high:Q"), opacity=opacity(0.14))
+    raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=opacity(0.35 if share else 0.0))
     bold = base.mark_line(strokeWidth=2.5).encode(
-        y=y("smoothed"), opacity=seen(1.0), strokeDash=charts.dash_of("run", colors)
+        y=y("smoothed"), opacity=opacity(1.0), strokeDash=charts.dash_of("run", colors)
     )
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)

@@ -28,8 +28,8 @@ class Series:
 
 def each_run(rows: list[RunRow]) -> list[Series]:
     """Every run by itself, each in another color."""
-    names, own = run_selection.unique_names(rows), run_selection.colors(rows)
-    return [Series(names[row.run_id], (row.run_id,), own[row.run_id]) for row in rows]
+    names, colors = run_selection.unique_names(rows), run_selection.colors(rows)
+    return [Series(names[row.run_id], (row.run_id,), colors[row.run_id]) for row in rows]
 
 
 def grouped(rows: list[RunRow], by: str) -> list[Series]:

@@ -38,12 +38,14 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
             ],
             **{
                 declaration.loss_title(loss): [
-                    formats.loss(_known(value)) for value in table[loss.name]
+                    formats.loss(_finite_or_none(value)) for value in table[loss.name]
                 ]
                 for loss in declaration.losses
             },
-            "Images/s": [formats.count(_known(value)) for value in table["images_per_s"]],
-            "Training time": [formats.duration(_known(value)) for value in table["seconds"]],
+            "Images/s": [formats.count(_finite_or_none(value)) for value in table["images_per_s"]],
+            "Training time": [
+                formats.duration(_finite_or_none(value)) for value in table["seconds"]
+            ],
             **{
                 label: [
                     formats.duration(queries.phases(store, row.run_id).get(phase)) for row in rows
@@ -74,7 +76,7 @@ def differences(rows: list[RunRow]) -> None:
     tables.show(table, hide_index=True, key="compare.differences")
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return None if pd.isna(value) else float(value)
 
 

@@ -179,12 +179,12 @@ def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
     run_ids = [row.run_id for row in rows]
     losses = {loss.name: loss for loss in queries.declared_of(store, run_ids).losses}
     present = set(queries.recorded(store, run_ids))
-    others = {
+    metrics = {
         name: metric
         for name, metric in queries.metric_table(store, run_ids).items()
         if name in present
     }
-    return losses | others
+    return losses | metrics
 
 
 def losses(metrics: dict[str, Metric]) -> list[Metric]:

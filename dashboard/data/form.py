@@ -46,7 +46,7 @@ BEFORE_A_FILE = "Drop or pick a file to choose how its rows are converted."
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DataForm:
     """What stands in the form, right in itself. `source`: None where the preparation needs none."""
 
     preparation: str
@@ -55,45 +55,45 @@ class Wanted:
     options: dict[str, str]
 
 
-def ask(runtime: Runtime) -> Wanted | None:
+def ask(runtime: Runtime) -> DataForm | None:
     """The form; None while there is no file yet, or something is wrong, of which it then tells."""
     preparation = st.segmented_control(
         "Source",
-        [name for name, known in PREPARATIONS.items() if known.makes_files],
+        [name for name, entry in PREPARATIONS.items() if entry.makes_files],
         format_func=lambda name: PREPARATIONS[name].title,
         default=next(iter(PREPARATIONS)),
         required=True,
         key=f"{PREFIX}preparation",
     )
-    known = PREPARATIONS[preparation]
-    st.caption(known.summary)
-    source = _source(runtime, known) if known.needs_source else None
-    if source is None and known.needs_source:
-        st.caption(BEFORE_A_PREVIEW if known.has_preview else BEFORE_A_FILE)
+    entry = PREPARATIONS[preparation]
+    st.caption(entry.summary)
+    source = _source(runtime, entry) if entry.needs_source else None
+    if source is None and entry.needs_source:
+        st.caption(BEFORE_A_PREVIEW if entry.has_preview else BEFORE_A_FILE)
         return None
     name = st.text_input(
         "Name",
-        value=known.name or _plain_name(source),
+        value=entry.name or _plain_name(source),
         key=f"{PREFIX}name.{preparation}.{source}",
         help=f"The name of the data set in runs. Allowed: {prepared.NAME_RULE}.",
     )
-    given, below = _options(preparation)
-    return _checked(Wanted(preparation, source, name, given), below)
+    options, below = _options(preparation)
+    return _checked(DataForm(preparation, source, name, options), below)
 
 
 def _options(preparation: str) -> tuple[dict[str, str], dict[str, DeltaGenerator]]:
     """What stands in the fields, and a place for a sentence below each."""
-    known = list(preparations.options_of(PREPARATIONS[preparation].options).values())
-    given: dict[str, str] = {}
+    options = list(preparations.options_of(PREPARATIONS[preparation].options).values())
+    values: dict[str, str] = {}
     below: dict[str, DeltaGenerator] = {}
-    for begin in range(0, len(known), COLUMNS):
+    for begin in range(0, len(options), COLUMNS):
         for column, option in zip(
-            st.columns(COLUMNS), known[begin : begin + COLUMNS], strict=False
+            st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False
         ):
             with column:
-                given[option.name] = _field(option, preparation)
+                values[option.name] = _field(option, preparation)
                 below[option.name] = st.empty()
-    return given, below
+    return values, below
 
 
 def start_again() -> None:
@@ -101,23 +101,25 @@ def start_again() -> None:
     st.session_state[GENERATION] = st.session_state.get(GENERATION, 0) + 1
 
 
-def _source(runtime: Runtime, known: Preparation) -> Path | None:
+def _source(runtime: Runtime, preparation: Preparation) -> Path | None:
     generation = st.session_state.get(GENERATION, 0)
-    pictures = known.has_preview
+    pictures = preparation.has_preview
     why_not = access.asker().why_not
     if why_not:
         st.caption(f"Only operators can add data. {why_not}")
         return None
     files = st.file_uploader(
         "A .zip of images, or several images" if pictures else "One or several HDF5 files",
-        type=None if pictures else known.suffixes,  # a picture is known by its contents
+        type=None if pictures else preparation.suffixes,  # a picture is known by its contents
         accept_multiple_files=True,
-        key=f"{PREFIX}files.{known.maker}.{generation}",
-        help=" ".join(filter(None, (known.summary, OF_PICTURES if pictures else "", DROPPED))),
+        key=f"{PREFIX}files.{preparation.maker}.{generation}",
+        help=" ".join(
+            filter(None, (preparation.summary, OF_PICTURES if pictures else "", DROPPED))
+        ),
     )
     if files:
         return actions.attempt(lambda: runtime.commands.use_uploads(_on_disk(runtime, files)))
-    offered = uploads.offered_files(known.suffixes)
+    offered = uploads.offered_files(preparation.suffixes)
     for problem in offered.problems:
         st.warning(words.plain(problem), icon=":material/warning:")
     if not offered.names and not offered.problems:
@@ -128,10 +130,10 @@ def _source(runtime: Runtime, known: Preparation) -> Path | None:
     if not offered.names:
         return None
     picked = st.selectbox(
-        f"Or a folder or {' or '.join(known.suffixes)} of this host, below GAN_DATA_DIR",
+        f"Or a folder or {' or '.join(preparation.suffixes)} of this host, below GAN_DATA_DIR",
         offered.names,
         index=None,
-        key=f"{PREFIX}host.{known.maker}.{generation}",
+        key=f"{PREFIX}host.{preparation.maker}.{generation}",
     )
     return actions.attempt(lambda: uploads.path_of(picked)) if picked else None
 
@@ -158,9 +160,9 @@ def _field(option: Option, preparation: str) -> str:
     return str(st.selectbox(label, option.choices, index=first, key=key, help=text))
 
 
-def _checked(wanted: Wanted, below: Mapping[str, DeltaGenerator]) -> Wanted | None:
+def _checked(form: DataForm, below: Mapping[str, DeltaGenerator]) -> DataForm | None:
     try:
-        PreparationRequest(wanted.preparation, wanted.name, wanted.source, wanted.options).check()
+        PreparationRequest(form.preparation, form.name, form.source, form.options).check()
     except SpecError as error:
         for option, message in error.by_field().items():
             below[option].markdown(f":red[{words.plain(message)}]")
@@ -168,7 +170,7 @@ def _checked(wanted: Wanted, below: Mapping[str, DeltaGenerator]) -> Wanted | No
     except DatasetError as error:
         st.markdown(f":red[{words.plain(str(error))}]")
         return None
-    return wanted
+    return form
 
 
 def _plain_name(source: Path | None) -> str:
@@ -180,32 +182,32 @@ def _plain_name(source: Path | None) -> str:
 GRID_WIDTH = 420
 
 
-def show_preview(runtime: Runtime, wanted: Wanted) -> None:
+def show_preview(runtime: Runtime, form: DataForm) -> None:
     """The button that prepares the set; of pictures only after a look: a button, then how far
     the look is, then its answer.
     """
-    if wanted.source is None or not PREPARATIONS[wanted.preparation].has_preview:
-        _prepare(runtime, wanted)
+    if form.source is None or not PREPARATIONS[form.preparation].has_preview:
+        _prepare(runtime, form)
     else:
-        _after_a_look(runtime, wanted, wanted.source)
+        _after_a_look(runtime, form, form.source)
 
 
-def _after_a_look(runtime: Runtime, wanted: Wanted, source: Path) -> None:
+def _after_a_look(runtime: Runtime, form: DataForm, source: Path) -> None:
     look = core_jobs.newest_survey(
-        runtime.home, core_jobs.preview_of(wanted.preparation, source, wanted.options)
+        runtime.home, core_jobs.preview_of(form.preparation, source, form.options)
     )
     if look is not None and look.is_live:
         sets_view.show_progress(runtime, look)
     elif look is not None and look.state == "finished" and look.end is not None:
         _answer(look, look.end.result)
-        _prepare(runtime, wanted)
+        _prepare(runtime, form)
     else:
         if look is not None and look.state in ("failed", "lost") and look.end is not None:
             st.error(words.plain(look.end.reason), icon=":material/error:")
-        _ask_for_a_look(runtime, wanted, source, "Preview" if look is None else "Preview again")
+        _ask_for_a_look(runtime, form, source, "Preview" if look is None else "Preview again")
 
 
-def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) -> None:
+def _ask_for_a_look(runtime: Runtime, form: DataForm, source: Path, label: str) -> None:
     pressed = actions.button(
         label, type="primary", icon=":material/visibility:", key="data.preview"
     )
@@ -214,7 +216,7 @@ def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) 
         pressed
         and actions.attempt(
             lambda: runtime.commands.request_job(
-                core_jobs.SURVEY, core_jobs.preview_of(wanted.preparation, source, wanted.options)
+                core_jobs.SURVEY, core_jobs.preview_of(form.preparation, source, form.options)
             )
         )
         is not None
@@ -222,12 +224,12 @@ def _ask_for_a_look(runtime: Runtime, wanted: Wanted, source: Path, label: str) 
         st.rerun()
 
 
-def _answer(look: JobSnapshot, found: dict[str, Any]) -> None:
-    summary = Summary.model_validate(found)
-    noun = data_summary.noun(found.get("fields", ()))
+def _answer(look: JobSnapshot, result: dict[str, Any]) -> None:
+    summary = Summary.model_validate(result)
+    noun = data_summary.noun(result.get("fields", ()))
     grid, numbers = st.columns([3, 2], gap="large")
     with grid:
-        rows = _by_class(np.load(look.job.results / GRID_FILE), found["grid_labels"])
+        rows = _by_class(np.load(look.job.results / GRID_FILE), result["grid_labels"])
         st.image(
             prepared.png_of_pairs(rows) if noun == data_summary.PAIR else prepared.png(rows),
             width=GRID_WIDTH,
@@ -248,12 +250,12 @@ def _answer(look: JobSnapshot, found: dict[str, Any]) -> None:
         with st.container(horizontal=True):
             st.metric(
                 f"{noun.capitalize()}s",
-                formats.count(found["rows"]),
+                formats.count(result["rows"]),
                 help="Those that a run trains on.",
                 width=120,
             )
             st.metric("Held out", formats.count(summary.held_out), width=120)
-            st.metric("On disk", formats.size(found["bytes_on_disk"]), width=120)
+            st.metric("On disk", formats.size(result["bytes_on_disk"]), width=120)
         if noun != data_summary.PAIR and not summary.counts:
             st.caption("No labels: all images are in one folder.")
         if not summary.skipped.in_words():
@@ -261,12 +263,12 @@ def _answer(look: JobSnapshot, found: dict[str, Any]) -> None:
         data_summary.show(summary, "data.preview")
 
 
-def _prepare(runtime: Runtime, wanted: Wanted) -> None:
-    label = f"Prepare {wanted.name}"
+def _prepare(runtime: Runtime, form: DataForm) -> None:
+    label = f"Prepare {form.name}"
     if actions.button(label, type="primary", icon=":material/inventory_2:", key="data.prepare"):
         job = actions.attempt(
             lambda: runtime.commands.prepare_data(
-                wanted.preparation, wanted.name, wanted.source, wanted.options
+                form.preparation, form.name, form.source, form.options
             )
         )
         if job is not None:

@@ -39,11 +39,11 @@ LOOK_AGAIN_SECONDS = 10  # MNIST's files may be put into their place while the p
 
 def show(runtime: Runtime) -> None:
     """All sets; those that one has prepared oneself come first."""
-    known = sorted(
+    sets = sorted(
         loading.data_sets(runtime.home).values(), key=lambda known_set: not known_set.is_prepared
     )
-    for begin in range(0, len(known), COLUMNS):
-        beside = known[begin : begin + COLUMNS]
+    for begin in range(0, len(sets), COLUMNS):
+        beside = sets[begin : begin + COLUMNS]
         for column, known_set in zip(st.columns(COLUMNS, gap="small"), beside, strict=False):
             with column.container(border=True, height="stretch"):
                 _card(runtime, known_set)
@@ -120,10 +120,10 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
     ]
     name = next(iter(of_it or PRESETS))
     lost = nesting.own_options(changes["workload"]) if of_it else {}
-    kept = {
+    values = {
         option: value for option, value in machine.preset_values(name).items() if option not in lost
     }
-    return name, RunSpec.parse(nesting.overlaid(kept, changes))
+    return name, RunSpec.parse(nesting.overlaid(values, changes))
 
 
 def _fetch(runtime: Runtime, name: str) -> None:
@@ -164,8 +164,10 @@ def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
 
 @st.cache_data(show_spinner=False, max_entries=50)
 def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: ARG001  (of another content it is another picture)
-    known = prepared.open_set(Home(home), name, resident_bytes=0)
-    return prepared.png_of_rows(known.read(np.arange(min(prepared.FIRST_ROWS_COUNT, known.rows))))
+    data_set = prepared.open_set(Home(home), name, resident_bytes=0)
+    return prepared.png_of_rows(
+        data_set.read(np.arange(min(prepared.FIRST_ROWS_COUNT, data_set.rows)))
+    )
 
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)
@@ -201,7 +203,7 @@ def show_making(runtime: Runtime) -> None:
         if look.is_live:
             show_progress(runtime, look)
         elif look.job.job_id == st.session_state.get(MAKING):
-            _told(runtime, look)
+            _outcome(runtime, look)
             del st.session_state[MAKING]  # told once
 
 
@@ -239,11 +241,11 @@ def show_ended(runtime: Runtime) -> None:
 
 def _picture_of_now(look: JobSnapshot) -> None:
     """The newest one, which redraws alone."""
-    drawn = prepared.read_live_image(look.job.work)
-    if drawn is not None:
+    png = prepared.read_live_image(look.job.work)
+    if png is not None:
         # As an address that holds it: one of the server's would be gone with the next picture,
         # before a slow browser asks for it.
-        address = f"data:image/png;base64,{base64.b64encode(drawn).decode('ascii')}"
+        address = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
         st.image(address, width=MAKING_WIDTH, alt="The set being prepared.")
 
 
@@ -254,14 +256,16 @@ def _how_far(look: JobSnapshot) -> str:
     return f"{what}: {widgets.job_sentence(look)}"
 
 
-def _told(runtime: Runtime, look: JobSnapshot) -> None:
+def _outcome(runtime: Runtime, look: JobSnapshot) -> None:
     """How it ended; of a new set the summary, which its card keeps."""
     name = words.plain(core_jobs.name_of(look.request))
     if look.end is None:
         return
     if look.state == "finished":
-        made = look.end.result
-        rows = formats.quantity(int(made.get("rows", 0)), data_summary.noun(made.get("fields", ())))
+        result = look.end.result
+        rows = formats.quantity(
+            int(result.get("rows", 0)), data_summary.noun(result.get("fields", ()))
+        )
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
         made_set = loading.data_sets(runtime.home).get(core_jobs.name_of(look.request))
         if made_set is not None and made_set.preparation is not None:

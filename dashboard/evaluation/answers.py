@@ -213,20 +213,20 @@ def names_of(
         [runs[run_id] for run_id in dict.fromkeys(row.run_id for row in rows)]
     )
     parts = [{"epoch": f"epoch {row.epoch}", **about(row)} for row in rows]
-    return told_apart([run_names[row.run_id] for row in rows], parts, [row.key for row in rows])
+    return unique_labels([run_names[row.run_id] for row in rows], parts, [row.key for row in rows])
 
 
-def told_apart(firsts: list[str], parts: list[dict[str, str]], keys: list[str]) -> list[str]:
+def unique_labels(firsts: list[str], parts: list[dict[str, str]], keys: list[str]) -> list[str]:
     """`firsts`, or where some are equal these with all parts in which they differ, and at
     last with the key, which no other has.
     """
     if len(set(firsts)) == len(firsts):
         return firsts
-    every = dict.fromkeys(part for own in parts for part in own)
-    telling = [part for part in every if len({own.get(part) for own in parts}) > 1]
+    every = dict.fromkeys(part for facts in parts for part in facts)
+    telling = [part for part in every if len({facts.get(part) for facts in parts}) > 1]
     names = [
-        " · ".join([first, *(own[part] for part in telling if part in own)])
-        for first, own in zip(firsts, parts, strict=True)
+        " · ".join([first, *(facts[part] for part in telling if part in facts)])
+        for first, facts in zip(firsts, parts, strict=True)
     ]
     return [
         f"{name} · {key}" if names.count(name) > 1 else name

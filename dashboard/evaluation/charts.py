@@ -66,7 +66,7 @@ def against(
     )
     layers = [line, bars, points]
     if len(marks):
-        layers.append(_others(marks, y, scale))
+        layers.append(_baseline_marks(marks, y, scale))
     height = AROUND + LEGEND * legend_rows(colors) + len(order) * ROW
     title = heading(
         f"How far is each score from {reference}?", "Left of the dashed line is better."
@@ -75,7 +75,7 @@ def against(
     return layered(rows, *layers, title=title, description=description, height=height)
 
 
-def _others(marks: pd.DataFrame, y: alt.Y, scale: alt.Scale) -> alt.Chart:
+def _baseline_marks(marks: pd.DataFrame, y: alt.Y, scale: alt.Scale) -> alt.Chart:
     tooltip = [
         alt.Tooltip("name:N", title="Of"),
         alt.Tooltip("score:N", title="Score"),
@@ -227,8 +227,8 @@ def lines(rows: pd.DataFrame, title: str, height: int = 280) -> alt.LayerChart:
 
 
 def _series_colors(names: list[str]) -> list[str]:
-    others = iter(color for color in palette.LINES * (1 + len(names) // len(palette.LINES)))
-    return [palette.SIDES.get(name) or next(others) for name in names]
+    line_colors = iter(color for color in palette.LINES * (1 + len(names) // len(palette.LINES)))
+    return [palette.SIDES.get(name) or next(line_colors) for name in names]
 
 
 def heat_map(rows: pd.DataFrame, title: str, height: int = 320) -> alt.Chart:

@@ -111,9 +111,9 @@ def _charts(selection: Selection, frame: pd.DataFrame) -> None:
     for begin in range(0, len(names), ACROSS):
         for column, name in zip(st.columns(ACROSS), names[begin : begin + ACROSS], strict=False):
             with column:
-                own = frame[frame["score"] == name]
+                points = frame[frame["score"] == name]
                 draw = partial(evaluation_charts.over_epochs, metric=metrics[name], colors=colors)
-                plots.steady_chart(draw, own, f"evaluation.epochs.{name}")
+                plots.steady_chart(draw, points, f"evaluation.epochs.{name}")
     sentence = best_words(selection, frame)
     st.caption(f"{sentence} {DASHED}".strip())
 

@@ -72,7 +72,7 @@ def verdict(selection: Selection, name: str) -> str:
     """
     scores = selection.scores_of(name)
     main = next(
-        (own for own in _headline(selection, scores) if math.isfinite(scores[own].value)), ""
+        (score for score in _headline(selection, scores) if math.isfinite(scores[score].value)), ""
     )
     baselines = _baselines(selection, scores[main]) if main else {}
     if baselines:
@@ -99,10 +99,12 @@ def _against_baselines(selection: Selection, main: str, scores: Scores) -> str:
         )
     parts = [f"{grade} {' and '.join(graded[grade])}" for grade in GRADES if graded.get(grade)]
     metric, score = selection.metric(main), scores[main]
-    others = [
+    comparisons = [
         f"{name} {number(metric, value)}" for name, value in _baselines(selection, score).items()
     ]
-    values = f"{metric.title}: {', '.join([number(metric, score.value, score.error), *others])}."
+    values = (
+        f"{metric.title}: {', '.join([number(metric, score.value, score.error), *comparisons])}."
+    )
     return f"**{words.capitalized(', '.join(parts))}.** {values}"
 
 
@@ -125,7 +127,7 @@ def _wins(selection: Selection, scores: Scores) -> dict[str, list[bool]]:
                     score.value > value if metric.better == "higher" else score.value < value
                 )
                 wins.setdefault(name, []).append(is_better)
-    several = {name: own for name, own in wins.items() if len(own) > 1}
+    several = {name: outcomes for name, outcomes in wins.items() if len(outcomes) > 1}
     return several or wins
 
 
@@ -210,10 +212,10 @@ def figures(selection: Selection) -> None:
 
 def _below(selection: Selection, metric: Metric, scores: Scores) -> str:
     """What is below a figure: what the domain says, else baselines, else the floor."""
-    own, score = selection.page.below(metric, scores), scores[metric.name]
+    bound, score = selection.page.below(metric, scores), scores[metric.name]
     baselines = _baselines(selection, score)
-    if own or baselines:
-        return own or next(f"{name} {number(metric, value)}" for name, value in baselines.items())
+    if bound or baselines:
+        return bound or next(f"{name} {number(metric, value)}" for name, value in baselines.items())
     return (
         ""
         if math.isnan(score.floor)
@@ -297,8 +299,8 @@ def table(selection: Selection) -> pd.DataFrame:
     ]
     columns = {"Score": [metric.axis for metric in metrics]}
     for name, row in selection.answers.items():
-        own = selection.scores_of(name)
-        columns[name] = [_cell(selection, metric, own, row) for metric in metrics]
+        scores = selection.scores_of(name)
+        columns[name] = [_cell(selection, metric, scores, row) for metric in metrics]
     first_scores = [first.get(metric.name) for metric in metrics]
     if any(score is not None and math.isfinite(score.floor) for score in first_scores):
         columns[selection.page.floor_title] = [
@@ -330,8 +332,8 @@ def _anchor(selection: Selection, metric: Metric) -> str:
     return " to ".join(dict.fromkeys([ends[0], ends[-1]])) if ends else ""
 
 
-def _cell(selection: Selection, metric: Metric, own: Scores, row: EvaluationRow) -> str:
-    return selection.value_words(metric, own[metric.name], row) if metric.name in own else "–"
+def _cell(selection: Selection, metric: Metric, scores: Scores, row: EvaluationRow) -> str:
+    return selection.value_words(metric, scores[metric.name], row) if metric.name in scores else "–"
 
 
 def draw_literature(runtime: Runtime, selection: Selection) -> None:

@@ -67,10 +67,11 @@ def draw(runtime: Runtime, row: RunRow) -> None:
     bar = st.container(horizontal=True, vertical_alignment="bottom")
     compared: list[RunRow] = []
     if row.run_id in evaluated:
-        others = [other for other in queries.runs(runtime.store) if other.run_id in evaluated]
+        candidates = [other for other in queries.runs(runtime.store) if other.run_id in evaluated]
         with bar:
             compared = _compare_with(
-                row, run_selection.offered([other for other in others if other != row], _named())
+                row,
+                run_selection.offered([other for other in candidates if other != row], _named()),
             )
     evaluation(runtime, applicable[name], [row, *compared], bar)
 
@@ -87,20 +88,24 @@ def of_run(runtime: Runtime, row: RunRow) -> dict[str, Evaluation]:
     answered = {stored.evaluation for stored in queries.evaluations(runtime.store, [row.run_id])}
     run = RunDir(runtime.home.runs / row.run_id)
     possible = jobs.evaluations_of(runtime.home, run) if run.path.is_dir() else []
-    names = {own.name for own, reason in possible if not reason or own.needs_checkpoint}
+    names = {
+        declaration.name
+        for declaration, reason in possible
+        if not reason or declaration.needs_checkpoint
+    }
     ordered = sorted(
-        evaluations().items(), key=lambda item: (item[0] not in answered, item[0] not in PAGES)
+        evaluations().items(), key=lambda entry: (entry[0] not in answered, entry[0] not in PAGES)
     )
-    return {name: own for name, own in ordered if name in answered | names}
+    return {name: declaration for name, declaration in ordered if name in answered | names}
 
 
 def _named() -> list[str]:
     return [run_id for run_id in st.query_params.get(WITH, "").split(",") if run_id]
 
 
-def _compare_with(own: RunRow, others: list[RunRow]) -> list[RunRow]:
+def _compare_with(row: RunRow, candidates: list[RunRow]) -> list[RunRow]:
     """The runs that are picked to be drawn with this one; a choice goes into the address."""
-    rows = {row.run_id: row for row in others}
+    rows = {row.run_id: row for row in candidates}
     usual = [run_id for run_id in dict.fromkeys(_named()) if run_id in rows][: MOST_RUNS - 1]
     if not rows:
         return []
@@ -111,7 +116,7 @@ def _compare_with(own: RunRow, others: list[RunRow]) -> list[RunRow]:
         format_func=lambda run_id: widgets.title(rows[run_id]),
         max_selections=MOST_RUNS - 1,
         placeholder="Pick runs to compare with",
-        key=f"evaluation.with.{own.run_id}",
+        key=f"evaluation.with.{row.run_id}",
         width=COMPARE_WIDTH,
     )
     if set(run_ids) != set(usual):
@@ -129,8 +134,8 @@ def lead_to_run(runtime: Runtime, name: str) -> None:
     run_ids = [run_id for run_id in dict.fromkeys(widgets.named_runs()) if run_id in stored]
     run_ids = run_ids or queries.evaluated_runs(runtime.store, name)[:1]
     if run_ids:
-        others = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
-        query = {places.RUN_KEY: run_ids[0], places.TAB_KEY: TAB, **others}
+        selection = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
+        query = {places.RUN_KEY: run_ids[0], places.TAB_KEY: TAB, **selection}
         st.switch_page(places.RUN, query_params=query)
     st.info("No run is evaluated yet. Open a run and its tab Evaluation to evaluate it.")
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
@@ -147,16 +152,16 @@ def evaluation(
     """What was measured of these runs, the first of which figures are about; a form where nothing
     was. `bar`: the place of what chooses between answers.
     """
-    own, runs = page_of(declaration.name), {row.run_id: row for row in rows}
+    page, runs = page_of(declaration.name), {row.run_id: row for row in rows}
     stored = stored_answers(runtime.store, declaration.name, list(runs))
     if not stored:
-        st.info(own.no_answer)
-        form.measure(runtime, declaration, own, rows, is_first=True)
+        st.info(page.no_answer)
+        form.measure(runtime, declaration, page, rows, is_first=True)
         return
     with bar:
-        answers = _choose(own, stored, runs)
-    scores = stored_scores(runtime.store, own, declaration.name, stored)
-    _tabs(runtime, Selection(declaration, own, runs, answers, stored, scores))
+        answers = _choose(page, stored, runs)
+    scores = stored_scores(runtime.store, page, declaration.name, stored)
+    _tabs(runtime, Selection(declaration, page, runs, answers, stored, scores))
 
 
 def _choose(
@@ -257,14 +262,14 @@ def draw_curves(runtime: Runtime, selection: Selection) -> None:
             for column, curve in zip(
                 st.columns(CURVES_ACROSS), curves[begin : begin + CURVES_ACROSS], strict=False
             ):
-                own = points[points["number"] == curve.number]
-                is_map = "columns" in curve.facts and bool(own["y"].notna().all())
+                rows = points[points["number"] == curve.number]
+                is_map = "columns" in curve.facts and bool(rows["y"].notna().all())
                 chart = evaluation_charts.heat_map if is_map else evaluation_charts.lines
                 title = curve.name.replace("_", " ").capitalize()
                 with column:
                     draw_one = partial(chart, title=title)
                     plots.steady_chart(
-                        draw_one, own, f"evaluation.curve.{row.run_id}.{row.key}.{curve.number}"
+                        draw_one, rows, f"evaluation.curve.{row.run_id}.{row.key}.{curve.number}"
                     )
                 count += 1
     if not count:

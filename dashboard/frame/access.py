@@ -60,11 +60,11 @@ class Post:
         """For how long nothing was heard of an owner on another host, as far as anybody
         listened here; else 0.
         """
-        found = owner.holder(Home.choose())
-        if found is None or found.is_here:
+        holder = owner.holder(Home.choose())
+        if holder is None or holder.is_here:
             return 0.0
-        if found != self._heard:
-            self._heard, self._heard_s = found, time.monotonic()
+        if holder != self._heard:
+            self._heard, self._heard_s = holder, time.monotonic()
         return max(time.monotonic() - self._heard_s, 0.001)
 
     def runtime(self) -> Runtime:
@@ -165,9 +165,9 @@ class Guards:
         A file that is emptied or gone while the dashboard runs, as for a moment when it is saved,
         opens nothing.
         """
-        known = sign_in.ways()
-        self._is_set_up |= known.are_set_up
-        return known if known.are_set_up or not self._is_set_up else Ways(trouble=GONE)
+        current = sign_in.ways()
+        self._is_set_up |= current.are_set_up
+        return current if current.are_set_up or not self._is_set_up else Ways(trouble=GONE)
 
 
 guards = Guards()
@@ -190,12 +190,12 @@ def host_look() -> HostProbe:
 
 def asker() -> Actor:
     """Whoever sits before the page that is being drawn."""
-    known, session_id = ways(), _session_id()
-    if known.providers and st.user.get("is_logged_in") and known.is_operator(st.user):
-        guards.seats.take(session_id, known, str(st.user.get("email") or st.user.get("sub")))
-    elif not known.password:
+    current, session_id = ways(), _session_id()
+    if current.providers and st.user.get("is_logged_in") and current.is_operator(st.user):
+        guards.seats.take(session_id, current, str(st.user.get("email") or st.user.get("sub")))
+    elif not current.password:
         guards.seats.leave(session_id)
-    return _asker(known, session_id)
+    return _asker(current, session_id)
 
 
 def of_session(session_id: str) -> Actor:
@@ -207,14 +207,14 @@ def of_session(session_id: str) -> Actor:
 
 def enter(password: str) -> str:
     """Takes a seat for this session; why not, or nothing when it is taken."""
-    known = ways()
-    if not known.password:
+    current = ways()
+    if not current.password:
         return "There is no operator password."
     try:
-        guards.password_door.check(known.password, password, st.context.ip_address or "")
+        guards.password_door.check(current.password, password, st.context.ip_address or "")
     except SignInError as error:
         return str(error)
-    guards.seats.take(_session_id(), known, OF_THE_PASSWORD)
+    guards.seats.take(_session_id(), current, OF_THE_PASSWORD)
     return ""
 
 

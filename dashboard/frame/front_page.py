@@ -68,8 +68,8 @@ class FrontPage:
         if moved := places.new_address(name, query):
             return RedirectResponse(moved)
         tab = dict(parse_qsl(query)).get(places.TAB_KEY, "")
-        drawn = f"{name}/{tab}" if f"{name}/{tab}" in PARTS else name
-        html = page(Path(file_util.get_static_dir()), drawn) if name in NAMES else ""
+        part = f"{name}/{tab}" if f"{name}/{tab}" in PARTS else name
+        html = page(Path(file_util.get_static_dir()), part) if name in NAMES else ""
         return HTMLResponse(html, headers={"Cache-Control": "no-cache"}) if html else self._app
 
 
@@ -105,12 +105,12 @@ def files(static: Path, parts: tuple[str, ...]) -> list[str]:
     try:
         chunks: dict[str, Any] = json.loads((static / "manifest.json").read_text(encoding="utf-8"))
         waiting = [key for key, chunk in chunks.items() if chunk.get("name") in parts]
-        found: dict[str, str] = {}
+        paths: dict[str, str] = {}
         while waiting:
             key = waiting.pop(0)
-            if key not in found:
-                found[key] = str(chunks[key]["file"])
+            if key not in paths:
+                paths[key] = str(chunks[key]["file"])
                 waiting += chunks[key].get("imports", ())
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return []
-    return [file for file in found.values() if file.endswith(".js") and (static / file).is_file()]
+    return [file for file in paths.values() if file.endswith(".js") and (static / file).is_file()]

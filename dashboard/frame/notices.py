@@ -81,8 +81,8 @@ def _password() -> None:
             max_chars=MOST_LENGTH,
             autocomplete="current-password",
         )
-        asked = st.form_submit_button("Enter", icon=":material/key:")
-    if asked:
+        is_submitted = st.form_submit_button("Enter", icon=":material/key:")
+    if is_submitted:
         with st.spinner("Checking the password …"):
             refusal = access.enter(password)
         if not refusal:
@@ -96,7 +96,7 @@ SILENT = (
     " this page takes over when the file server releases the lock."
 )
 READING = "store.reading"
-SEEN = "store.seen"  # how many of what was found this session has put away
+DISMISSED = "store.seen"  # how many of what was found this session has put away
 
 
 def take_over() -> None:
@@ -127,8 +127,8 @@ def show_store() -> None:
             f"The dashboard cannot follow the runs: {words.plain(runtime.trouble)}",
             icon=":material/error:",
         )
-    if len(runtime.recovered) > st.session_state.get(SEEN, 0):
-        _found(runtime)
+    if len(runtime.recovered) > st.session_state.get(DISMISSED, 0):
+        _recoveries(runtime)
     elif runtime.why_not_owned is None and runtime.is_reading:
         _rebuilt(runtime)
 
@@ -201,9 +201,9 @@ def _reading(runtime: Runtime) -> None:
 
 
 @st.fragment(run_every=LOOK_AGAIN_S)
-def _found(runtime: Runtime) -> None:
+def _recoveries(runtime: Runtime) -> None:
     """Redraws alone while the journals are read."""
-    new = runtime.recovered[st.session_state.get(SEEN, 0) :]
+    new = runtime.recovered[st.session_state.get(DISMISSED, 0) :]
     if not new:
         return
     with st.container(border=True, key="store_found"):
@@ -217,7 +217,7 @@ def _found(runtime: Runtime) -> None:
                 st.code(healed.removal, language=None, wrap_lines=True)
         _reading(runtime)
         if st.button("Got it", key="store.got_it"):
-            st.session_state[SEEN] = len(runtime.recovered)
+            st.session_state[DISMISSED] = len(runtime.recovered)
             st.rerun()
 
 

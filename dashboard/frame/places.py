@@ -58,8 +58,8 @@ def open_tab(page: str, titles: Mapping[str, str]) -> tuple[str, TabContainer]:
     it. An address without a tab, or with an unknown one, opens the first.
     """
     key, names = f"{page}.{TAB_KEY}", list(titles)
-    asked = st.query_params.get(TAB_KEY, names[0])
-    name = asked if asked in titles else names[0]
+    tab = st.query_params.get(TAB_KEY, names[0])
+    name = tab if tab in titles else names[0]
     if st.session_state.get(key) != titles[name]:
         st.session_state[key] = titles[name]
 

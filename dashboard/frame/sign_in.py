@@ -89,9 +89,9 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
         return {}
     table = _table("operators", table)
     if unknown := sorted(set(table) - set(OPERATORS)):
-        raise SignInError(f"operators.{unknown[0]} is unknown. Allowed: {_listed(OPERATORS)}.")
+        raise SignInError(f"operators.{unknown[0]} is unknown. Allowed: {_joined(OPERATORS)}.")
     if not table:
-        raise SignInError(f"[operators] is empty: give one of {_listed(OPERATORS)}.")
+        raise SignInError(f"[operators] is empty: give one of {_joined(OPERATORS)}.")
     people = sorted(set(table) - {"password"})
     if people and not providers:
         raise SignInError(f"operators.{people[0]} needs a provider in [auth].")
@@ -109,55 +109,57 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _subjects(given: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
+def _subjects(subjects: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
     """(provider, its number of a person): the same number is somebody else's at another
     provider.
     """
-    if not isinstance(given, dict):
-        numbers = _names("operators.subjects", given)
+    if not isinstance(subjects, dict):
+        numbers = _names("operators.subjects", subjects)
         if len(providers) > 1:
             raise SignInError(
                 "There are several providers, so operators.subjects must name one for each list:"
-                f" [operators.subjects] with keys {_listed(tuple(filter(None, providers)))}."
+                f" [operators.subjects] with keys {_joined(tuple(filter(None, providers)))}."
             )
         return [(providers[0], number) for number in numbers]
-    if unknown := sorted(set(given) - set(providers)):
+    if unknown := sorted(set(subjects) - set(providers)):
         raise SignInError(
-            f"operators.subjects.{unknown[0]} is not a provider. Allowed: {_listed(providers)}."
+            f"operators.subjects.{unknown[0]} is not a provider. Allowed: {_joined(providers)}."
         )
-    if not given:
+    if not subjects:
         raise SignInError("[operators.subjects] is empty.")
     return [
         (name, number)
-        for name in given
-        for number in _names(f"operators.subjects.{name}", given[name])
+        for name in subjects
+        for number in _names(f"operators.subjects.{name}", subjects[name])
     ]
 
 
-def _table(name: str, given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
+def _table(name: str, table: Any) -> dict[str, Any]:
+    if not isinstance(table, dict):
         raise SignInError(f"{name} must be a table: write [{name}] on a separate line.")
-    return given
+    return table
 
 
 def _texts(name: str, table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
     for key in keys:
         if not isinstance(table.get(key), str) or not table[key]:
-            given = _listed(tuple(sorted(table))) or "nothing"
-            raise SignInError(f"{name}.{key} must be a text, not empty. [{name}] contains {given}.")
+            present = _joined(tuple(sorted(table))) or "nothing"
+            raise SignInError(
+                f"{name}.{key} must be a text, not empty. [{name}] contains {present}."
+            )
 
 
-def _names(name: str, given: Any) -> list[str]:
+def _names(name: str, names: Any) -> list[str]:
     if (
-        not isinstance(given, list)
-        or not given
-        or not all(isinstance(text, str) and text for text in given)
+        not isinstance(names, list)
+        or not names
+        or not all(isinstance(text, str) and text for text in names)
     ):
         raise SignInError(f"{name} must be a list of texts, none of them empty.")
-    return given
+    return names
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _joined(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
@@ -227,8 +229,8 @@ class Seats:
     def person(self, session_id: str, ways: Ways) -> str:
         """Who has signed in under these very settings; empty for nobody."""
         with self._lock:
-            known, person, until = self._taken.get(session_id, (None, "", 0.0))
-        return person if known == ways and time.monotonic() < until else ""
+            seat_ways, person, until = self._taken.get(session_id, (None, "", 0.0))
+        return person if seat_ways == ways and time.monotonic() < until else ""
 
 
 def check_at_start() -> None:
@@ -260,8 +262,8 @@ def ways() -> Ways:
 
 
 def _changed(file: Path) -> tuple[int, int]:
-    known = file.stat()
-    return known.st_mtime_ns, known.st_size
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 @functools.lru_cache(maxsize=4)

@@ -214,7 +214,7 @@ def is_own_host(host: str) -> bool:
     """
     name = _hostname(host)
     bound = str(st.get_option("server.address") or "::").lower()
-    allowed = {bound, *(str(one).lower() for one in st.get_option("server.allowedHosts") or ())}
+    allowed = {bound, *(str(name).lower() for name in st.get_option("server.allowedHosts") or ())}
     if name == "localhost" or name in allowed:
         return True
     address = web_access.ip_address(name)

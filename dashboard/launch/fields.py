@@ -30,11 +30,11 @@ def keep_typed() -> dict[str, str]:
     Kept beside the widgets, as Streamlit drops the values of those that it does not draw: in a
     closed group, or on another page.
     """
-    kept: dict[str, str] = st.session_state.setdefault(VALUES, {})
-    kept.update(
-        {name: st.session_state[key(name)] for name in kept if key(name) in st.session_state}
+    typed: dict[str, str] = st.session_state.setdefault(VALUES, {})
+    typed.update(
+        {name: st.session_state[key(name)] for name in typed if key(name) in st.session_state}
     )
-    return kept
+    return typed
 
 
 def text_of(name: str) -> str:
@@ -63,10 +63,12 @@ def values() -> dict[str, Any]:
     """What stands in the form: whole numbers as numbers, what is none and all other text as
     typed.
     """
-    kept = keep_typed()
+    typed = keep_typed()
     return {
-        name: int(kept[name]) if option.kind is int and WHOLE.fullmatch(kept[name]) else kept[name]
-        for name, option in RunSpec.options(kept["workload"]).items()
+        name: int(typed[name])
+        if option.kind is int and WHOLE.fullmatch(typed[name])
+        else typed[name]
+        for name, option in RunSpec.options(typed["workload"]).items()
     }
 
 
@@ -80,24 +82,24 @@ def fill_again(spec: Mapping[str, Any], preset: str) -> None:
     """Fills the form with the options of a stored run, flat; what it is from before is at its
     default.
     """
-    given = nesting.workload_of(spec)
-    workload = given if given in catalog.WORKLOADS else nesting.DEFAULT_WORKLOAD
-    known = option_words.defaults(workload)
+    name = nesting.workload_of(spec)
+    workload = name if name in catalog.WORKLOADS else nesting.DEFAULT_WORKLOAD
+    defaults = option_words.defaults(workload)
     put(
         {
-            **known,
-            **{name: value for name, value in spec.items() if name in known},
+            **defaults,
+            **{name: value for name, value in spec.items() if name in defaults},
             "workload": workload,
         }
     )
     _write(PRESET, preset if preset in PRESETS else next(iter(PRESETS)))
 
 
-def put(chosen: Mapping[str, Any]) -> None:
+def put(values: Mapping[str, Any]) -> None:
     """Writes values into their fields, which hold text unless they offer choices."""
-    kept = keep_typed()
-    options = RunSpec.options(chosen.get("workload") or kept["workload"])
-    for name, value in chosen.items():
+    typed = keep_typed()
+    options = RunSpec.options(values.get("workload") or typed["workload"])
+    for name, value in values.items():
         _write(name, _short(value) if options[name].kind is float else str(value))
 
 
@@ -109,15 +111,15 @@ def fit_to_workload() -> None:
     preset has it where it is made for this workload, else at the default of this one.
     """
     before = _untouched(st.session_state[VALUES]["workload"])
-    kept = keep_typed()
-    now, options = _untouched(kept["workload"]), RunSpec.options(kept["workload"])
+    typed = keep_typed()
+    now, options = _untouched(typed["workload"]), RunSpec.options(typed["workload"])
     put(
         {
             name: now[name]
             for name, option in options.items()
             if name not in before
-            or option_words.same(option, kept[name], before[name])
-            or (option.choices and kept[name] not in option.choices)
+            or option_words.same(option, typed[name], before[name])
+            or (option.choices and typed[name] not in option.choices)
         }
     )
 
@@ -126,38 +128,40 @@ def _untouched(workload: str) -> dict[str, Any]:
     """What the chosen preset makes of a workload: of one that is not its own it leaves the
     options alone that this has a default for.
     """
-    given = machine.preset_values(str(st.session_state[VALUES][PRESET]))
-    if workload != given["workload"]:
-        own = {*nesting.own_options(workload), *nesting.own_defaults(workload), "workload"}
-        given = {name: value for name, value in given.items() if name not in own}
-    known = option_words.defaults(workload)
+    preset_values = machine.preset_values(str(st.session_state[VALUES][PRESET]))
+    if workload != preset_values["workload"]:
+        options = {*nesting.own_options(workload), *nesting.own_defaults(workload), "workload"}
+        preset_values = {
+            name: value for name, value in preset_values.items() if name not in options
+        }
+    defaults = option_words.defaults(workload)
     return {
-        **known,
-        **{name: value for name, value in given.items() if name in known},
+        **defaults,
+        **{name: value for name, value in preset_values.items() if name in defaults},
         "workload": workload,
     }
 
 
 def _write(name: str, text: str) -> None:
-    kept, turns = st.session_state[VALUES], st.session_state.setdefault(TURNS, {})
-    if kept.get(name) == text:
+    typed, turns = st.session_state[VALUES], st.session_state.setdefault(TURNS, {})
+    if typed.get(name) == text:
         return
-    if name in kept:
+    if name in typed:
         turns[name] = turns.get(name, 0) + 1
-    kept[name] = text
+    typed[name] = text
 
 
-def command(preset: str, made: RunSpec) -> str:
+def command(preset: str, spec: RunSpec) -> str:
     """The command line that starts the same run."""
-    base = _of_preset(preset, made.workload).flat()
-    own = made.entry.options.model_fields
+    base = _of_preset(preset, spec.workload).flat()
+    workload_options = spec.entry.options.model_fields
     changed = [
-        f"--set {made.workload + '.' if name in own else ''}{name}={_shell(value)}"
-        for name, value in made.flat().items()
+        f"--set {spec.workload + '.' if name in workload_options else ''}{name}={_shell(value)}"
+        for name, value in spec.flat().items()
         if value != base[name]
     ]
-    if made.workload != PRESETS[preset].values["workload"]:
-        changed.insert(0, f"--set workload={made.workload}")
+    if spec.workload != PRESETS[preset].values["workload"]:
+        changed.insert(0, f"--set workload={spec.workload}")
     return " ".join([f"{command_line()} train", f"--preset {preset}", *changed])
 
 

@@ -42,10 +42,10 @@ COLUMNS = 3
 class Filled:
     """The form as it is filled in: a spec, or field → message for everything that is wrong.
 
-    `known`: data sets by name.
+    `data_sets`: data sets by name.
     """
 
-    known: dict[str, DataSetInfo]
+    data_sets: dict[str, DataSetInfo]
     spec: RunSpec | None
     problems: dict[str, str] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ def show(
             for option in RunSpec.options(form["workload"]).values()
             if _group_of(option, rates) == group and option.name != "accelerator"
         ]
-        shown = [
+        in_use = [
             option
             for option in options
             if has_effect(option, form) or option.name in filled.problems
@@ -97,7 +97,7 @@ def show(
             st.header(group)
             if group == "Accelerator":
                 _accelerator_cards(host, look_again)
-            _group(preset, shown, filled)
+            _group(preset, in_use, filled)
             if is_first_screen and group == "Accelerator":
                 return
             continue
@@ -108,10 +108,10 @@ def show(
         ):
             if not st.session_state[_group_key(group)]:
                 continue  # what nobody sees is half of the page; it comes when the group is opened
-            _group(preset, shown, filled)
-            _not_in_use([option for option in options if option not in shown])
+            _group(preset, in_use, filled)
+            _not_in_use([option for option in options if option not in in_use])
             if group == "Optimizer" and filled.spec is not None:
-                _learning_rates(filled.spec, filled.known[filled.spec.dataset].rows)
+                _learning_rates(filled.spec, filled.data_sets[filled.spec.dataset].rows)
 
 
 def _group_of(option: Option, rates: Collection[str]) -> str:
@@ -150,8 +150,8 @@ def _group(preset: str, options: list[Option], filled: Filled) -> None:
             st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False
         ):
             with column:
-                _field(option, filled.known)
-                _summary(option, filled.known)
+                _field(option, filled.data_sets)
+                _summary(option, filled.data_sets)
                 _suggestions(preset, option)
                 _caution(preset, option, filled.spec)
                 _slow_here(option, filled.spec)
@@ -177,7 +177,7 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
     """What this host offers; what is missing stands there grayed, with the reason and what to
     do.
     """
-    chosen = fields.text_of("accelerator")
+    selected = fields.text_of("accelerator")
     columns = st.columns(4)
     for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
         device = host.devices.get(name) if host else None
@@ -188,7 +188,7 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
                 key=f"accelerator.{name}",
                 icon=(
                     ":material/check_circle:"
-                    if name == chosen
+                    if name == selected
                     else ":material/radio_button_unchecked:"
                 ),
                 disabled=not available,
@@ -224,25 +224,25 @@ def _card_text(name: str, host: Host | None) -> str:
 
 def read(home: Home) -> Filled:
     """What stands in the form right now, with a data set that fits the workload."""
-    known = loading.data_sets(home)
+    data_sets = loading.data_sets(home)
     try:
         spec = RunSpec.parse(fields.values())
         loading.check(spec, home)
     except SpecError as error:
-        return Filled(known, None, error.by_field())
+        return Filled(data_sets, None, error.by_field())
     except DatasetError as error:
-        return Filled(known, None, {"dataset": str(error)})
-    return Filled(known, spec)
+        return Filled(data_sets, None, {"dataset": str(error)})
+    return Filled(data_sets, spec)
 
 
-def _field(option: Option, known: Mapping[str, DataSetInfo]) -> None:
+def _field(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
     label = option_words.label(option)
     text = (
         f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}."
         + (f" Source: {option.source}." if option.source else "")
     )
     key = fields.key_to_draw(option.name)
-    choices = _choices(option, known)
+    choices = _choices(option, data_sets)
     if choices:
         st.selectbox(
             label,
@@ -259,23 +259,23 @@ def _field(option: Option, known: Mapping[str, DataSetInfo]) -> None:
         st.text_input(label, key=key, help=text)
 
 
-def _choices(option: Option, known: Mapping[str, DataSetInfo]) -> tuple[str, ...]:
+def _choices(option: Option, data_sets: Mapping[str, DataSetInfo]) -> tuple[str, ...]:
     """What a field offers.
 
     Data sets are those known here, and that of a run which is to be trained again.
     """
     if option.name != "dataset":
         return option.choices
-    return tuple(dict.fromkeys([*known, fields.text_of(option.name)]))
+    return tuple(dict.fromkeys([*data_sets, fields.text_of(option.name)]))
 
 
-def _summary(option: Option, known: Mapping[str, DataSetInfo]) -> None:
+def _summary(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
     """What the chosen workload or dataset is, in a sentence."""
-    chosen = fields.text_of(option.name)
+    selected = fields.text_of(option.name)
     if option.name == "workload":
-        st.caption(catalog.WORKLOADS[chosen].summary)
-    elif option.name == "dataset" and chosen in known:
-        known_set = known[chosen]
+        st.caption(catalog.WORKLOADS[selected].summary)
+    elif option.name == "dataset" and selected in data_sets:
+        known_set = data_sets[selected]
         st.caption(_of_set(known_set))
         if known_set.preparation is not None:
             data_summary.folded(known_set.rows, known_set.preparation, "launch.summary")
@@ -339,12 +339,17 @@ def _learning_rates(spec: RunSpec, rows: int) -> None:
     Nothing for constant rates, and none can be drawn for a run without a step.
     """
     steps_per_epoch = spec.steps_per_epoch(rows)
-    known = declared.of(spec.workload)
+    declaration = declared.of(spec.workload)
     # Warm-up and schedule are the same for all networks.
-    if not steps_per_epoch or rate_plan(spec, known.networks[0].name, steps_per_epoch).is_constant:
+    if (
+        not steps_per_epoch
+        or rate_plan(spec, declaration.networks[0].name, steps_per_epoch).is_constant
+    ):
         return
-    titles = {network.name: network.title for network in known.networks}
-    colors = {title: chart_panels.network_color(known, name) for name, title in titles.items()}
+    titles = {network.name: network.title for network in declaration.networks}
+    colors = {
+        title: chart_panels.network_color(declaration, name) for name, title in titles.items()
+    }
     wide = pd.DataFrame(rate_curves(spec, steps_per_epoch)).rename(columns=titles)
     frame = wide.melt("epoch", var_name="series", value_name="rate")
     plots.chart(health_charts.planned_rates(frame, colors), key="launch.rates")

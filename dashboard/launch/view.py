@@ -114,9 +114,9 @@ def accelerator_is_busy(store: Store, spec: RunSpec, admission: Admission | None
     """Whether a run started now would have to wait: for a run of this home, or for a training
     of another one.
     """
-    wanted = spec.accelerator if admission is None else admission.accelerator
-    live = [row for row in queries.runs(store) if row.is_live and row.accelerator == wanted]
-    devices, count = host_devices.of_run(wanted, spec)
+    accelerator = spec.accelerator if admission is None else admission.accelerator
+    live = [row for row in queries.runs(store) if row.is_live and row.accelerator == accelerator]
+    devices, count = host_devices.of_run(accelerator, spec)
     if (len(devices) == 1 and live) or any(row.status == "queued" for row in live):
         return True
     return sum(not device_locks.is_free(device) for device in devices) > len(devices) - count

@@ -20,7 +20,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.studies import references
 
-SHOWN = {
+COLUMNS = {
     "workload",
     "dataset",
     "accelerator",
@@ -95,12 +95,12 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
             "Runs": rates["runs"],
             "Precision": rates["precision"].map(option_words.choice),
             "XLA": [
-                _xla(*item)
-                for item in rates[["accelerator", "engine", "xla"]].itertuples(index=False)
+                _xla(*settings)
+                for settings in rates[["accelerator", "engine", "xla"]].itertuples(index=False)
             ],
             "Engine": [study_words.ENGINES.get(name, name) for name in rates["engine"]],
             "Data": [_data(*pair) for pair in zip(rates["dataset"], rates["images"], strict=True)],
-            "Other options": [_others(settings) for settings in rates["settings"]],
+            "Other options": [_other_options(settings) for settings in rates["settings"]],
             "Host": [
                 f"{row.cpu_model}{' (imported)' if row.imported else ''}"
                 for row in rates.itertuples()
@@ -197,11 +197,15 @@ def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(speed_up=frame["rate"] / frame.groupby("system")["rate"].transform("first"))
 
 
-def _line_name(row: pd.Series, taken: set[str]) -> str:
+def _line_name(row: pd.Series, names: set[str]) -> str:
     """Short enough for a legend; a second line of the same kind is numbered."""
     name = f"Here, {str(row['accelerator']).upper()}, batch {row['batch_size_global']}"
     numbered = (f"{name} ({number})" for number in itertools.count(2))
-    return name if name not in taken else next(item for item in numbered if item not in taken)
+    return (
+        name
+        if name not in names
+        else next(candidate for candidate in numbered if candidate not in names)
+    )
 
 
 def _line_detail(row: pd.Series) -> str:
@@ -223,7 +227,7 @@ def _xla(accelerator: str, engine: str, xla: str) -> str:
     return "always" if accelerator == "tpu" or engine == "jax" else option_words.choice(xla)
 
 
-def _others(settings: str) -> str:
+def _other_options(settings: str) -> str:
     """The options of runs that have no column of their own and are not at their default, such
     as: R1 penalty 1.0.
     """
@@ -232,7 +236,7 @@ def _others(settings: str) -> str:
     changed = [
         (name, value)
         for name, value in options_here.items()
-        if name in options and name not in SHOWN and value != options[name].default
+        if name in options and name not in COLUMNS and value != options[name].default
     ]
     return (
         ", ".join(

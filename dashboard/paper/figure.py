@@ -48,12 +48,14 @@ def source(store: Store, ranked: Sequence[Candidate], study: StudyRow, run_ids: 
     """Which study a figure is drawn from, under what its runs were measured, whether they are
     judged, and why others are not drawn.
     """
-    own = next(candidate for candidate in ranked if candidate.study.study_id == study.study_id)
+    selection = next(
+        candidate for candidate in ranked if candidate.study.study_id == study.study_id
+    )
     conditions = studies_words.conditions(queries.conditions(store, run_ids))
     sentences = (
         f"From {words.plain(study.title)} ({words.plain(study.study_id)}): {conditions}.",
-        verdicts.reasons(own.shortfalls),
-        verdicts.others(ranked, study),
+        verdicts.reasons(selection.shortfalls),
+        verdicts.other_studies(ranked, study),
     )
     st.caption("  \n".join(filter(None, sentences)))
 

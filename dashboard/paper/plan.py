@@ -72,7 +72,7 @@ def _images() -> tuple[str, Availability] | None:
 
     MNIST is picked beforehand only where all of it is here.
     """
-    answers = {name: _found(name) for name in DATASETS}
+    answers = {name: _availability(name) for name in DATASETS}
     available = {
         name: answer for name, answer in answers.items() if isinstance(answer, Availability)
     }
@@ -91,7 +91,7 @@ def _images() -> tuple[str, Availability] | None:
     return (name_picked, available[name_picked]) if name_picked else None
 
 
-def _found(name: str) -> Availability | str:
+def _availability(name: str) -> Availability | str:
     """What is at hand, or why nothing is."""
     try:
         return loading.availability(name)

@@ -164,20 +164,20 @@ class Batches:
 
     def judged(self, verdict: Verdict) -> Verdict:
         """The verdict, if the study can be compared with the paper."""
-        own = next(
+        candidate = next(
             candidate
             for candidate in self.ranked
             if candidate.study.study_id == self.study.study_id
         )
-        return judged(verdict, own.shortfalls)
+        return judged(verdict, candidate.shortfalls)
 
 
 def candidates(store: Store, studies: Collection[StudyRow], question: str) -> list[Candidate]:
     """The studies of a question with a finished run: first those that can be compared, then those
     with more finished runs, then the newer ones. `studies`: the newest first.
     """
-    own = [row for row in studies if row.question == question and row.finished]
-    ranked = [Candidate(row, tuple(_of_study(store, row))) for row in own]
+    finished = [row for row in studies if row.question == question and row.finished]
+    ranked = [Candidate(row, tuple(_of_study(store, row))) for row in finished]
     return sorted(
         ranked, key=lambda candidate: (bool(candidate.shortfalls), -candidate.study.finished)
     )
@@ -225,7 +225,7 @@ def reasons(shortfalls: Collection[str]) -> str:
     return f"Selection, not judged: {words.plain('; '.join(shortfalls))}." if shortfalls else ""
 
 
-def others(ranked: Collection[Candidate], study: StudyRow) -> str:
+def other_studies(ranked: Collection[Candidate], study: StudyRow) -> str:
     """Why the other studies of the question are not drawn, in a sentence; empty where there
     are none.
     """

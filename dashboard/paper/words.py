@@ -47,10 +47,10 @@ def concentration(quartiles: pd.DataFrame) -> str:
             parts.append(
                 f"{plain(str(variant))}: from {widths.iloc[0]:.2f} to {widths.iloc[-1]:.2f}"
             )
-    listed = "; ".join(parts) or "no run has finished its second epoch"
+    sentence = "; ".join(parts) or "no run has finished its second epoch"
     return (
         "Width of the middle half of D's losses in the first and in the last epoch, in nats."
-        f" {listed}."
+        f" {sentence}."
     )
 
 
@@ -75,11 +75,11 @@ def rate_cycles(curves: pd.DataFrame, batches: set[int]) -> Verdict:
     batches.
     """
     if batches != {references.PAPER_RESTARTS_BATCH}:
-        listed = ", ".join(str(batch) for batch in sorted(batches)) or "none"
+        batch_names = ", ".join(str(batch) for batch in sorted(batches)) or "none"
         return Verdict(
             None,
             f"the paper shows batch {references.PAPER_RESTARTS_BATCH}; these runs have batch"
-            f" {listed}.",
+            f" {batch_names}.",
         )
     rises = max(
         (_abrupt_rises(rows["mean"]) for _, rows in curves.sort_values("x").groupby("variant")),
@@ -250,10 +250,10 @@ def time_by_epoch(epochs: pd.DataFrame, results: pd.DataFrame) -> Verdict:
         return NO_EPOCHS
     order = [name for name in dict.fromkeys(results["variant"]) if name in set(later["variant"])]
     means = [float(later.loc[later["variant"] == name, "seconds"].mean()) for name in order]
-    listed = ", ".join(
+    times = ", ".join(
         f"{plain(str(name))} {mean:.3g} s" for name, mean in zip(order, means, strict=True)
     )
-    sentence = f"mean times of the epochs after the first: {listed}"
+    sentence = f"mean times of the epochs after the first: {times}"
     unclear = [name for name, effect in effects(results).items() if not effect.is_clear]
     if len(order) < 2 or unclear == order[1:]:
         return Verdict(None, f"{sentence}. No difference between batches is clear.")
@@ -319,22 +319,22 @@ def accelerators(results: pd.DataFrame) -> Verdict:
     question "devices".
     """
     all_cores = f"tpu x{references.PAPER_REPLICAS}"
-    others = {"CPU": "cpu x1", "GPU": "gpu x1", "TPU, serial": "tpu x1"}
+    devices = {"CPU": "cpu x1", "GPU": "gpu x1", "TPU, serial": "tpu x1"}
     have = set(results.loc[results["epoch_seconds"].notna(), "variant"])
-    missing = [name for name in (all_cores, *others.values()) if name not in have]
+    missing = [name for name in (all_cores, *devices.values()) if name not in have]
     if missing:
         return Verdict(
             None,
-            f"the paper compares {all_cores} with {', '.join(others.values())}; missing here:"
+            f"the paper compares {all_cores} with {', '.join(devices.values())}; missing here:"
             f" {', '.join(missing)}.",
         )
     parts: list[str] = []
     readings: tuple[list[bool | None], list[bool | None]] = ([], [])
-    for name, variant in others.items():
+    for name, variant in devices.items():
         together, alone = (
             by_repeat(results, of_variant, "epoch_seconds") for of_variant in (all_cores, variant)
         )
-        compared = difference(together, alone, len(others))
+        compared = difference(together, alone, len(devices))
         if compared is None:
             return Verdict(None, "no repeat has all of them.")
         share = references.PAPER_FASTER_THAN[name]

@@ -34,7 +34,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, Window
 from gan_runtime.store.store import Store
 
-Drawn = tuple[Group, Table]
+ChartRows = tuple[Group, Table]
 MOST_FURTHER = 24  # charts of numbers without a panel: an imported run may hold any number of them
 
 
@@ -48,14 +48,14 @@ class Health:
 
     per_epoch: list[Group]
     has_panels: bool
-    drawn: list[Drawn]
-    further: list[Drawn]
+    small_charts: list[ChartRows]
+    further: list[ChartRows]
     left_out: int
 
 
 def curves(
     store: Store, run_id: str, groups: tuple[Group, ...], max_points: int, window: Window
-) -> list[Drawn]:
+) -> list[ChartRows]:
     """Each group with the curves of its numbers within the window, and smoothed."""
     names = tuple(name for group in groups for name in group.names)
     frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
@@ -98,13 +98,13 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
     return Health(
         [group for group in in_panels if group.per_epoch],
         bool(in_panels),
-        _drawn(store, run_id, in_panels, still),
-        _drawn(store, run_id, further[:MOST_FURTHER], still),
+        _chart_rows(store, run_id, in_panels, still),
+        _chart_rows(store, run_id, further[:MOST_FURTHER], still),
         max(0, len(further) - MOST_FURTHER),
     )
 
 
-def _drawn(store: Store, run_id: str, groups: list[Group], still: set[str]) -> list[Drawn]:
+def _chart_rows(store: Store, run_id: str, groups: list[Group], still: set[str]) -> list[ChartRows]:
     """The charts that have something to draw, with their rows.
 
     What the engine adds is drawn where it changes.
@@ -167,9 +167,9 @@ def show(store: Store, row: RunRow) -> None:
     health = ask(health_rows, row.run_id, row.workload, row.spec)
     if health.has_panels:
         st.header("Health", help=HELP)
-        if health.per_epoch and not any(group.per_epoch for group, _ in health.drawn):
+        if health.per_epoch and not any(group.per_epoch for group, _ in health.small_charts):
             _awaited(row, health.per_epoch)
-        _draw(health.drawn, row)
+        _draw(health.small_charts, row)
     if health.further:
         st.header(OTHERS)
         _draw(health.further, row)
@@ -177,11 +177,11 @@ def show(store: Store, row: RunRow) -> None:
             st.caption(f"{health.left_out} more numbers can be picked on Compare.")
 
 
-def _draw(drawn: list[Drawn], row: RunRow) -> None:
+def _draw(small_charts: list[ChartRows], row: RunRow) -> None:
     """Two small charts side by side."""
-    for begin in range(0, len(drawn), 2):
+    for begin in range(0, len(small_charts), 2):
         for column, (group, table) in zip(
-            st.columns(2, gap="medium"), drawn[begin : begin + 2], strict=False
+            st.columns(2, gap="medium"), small_charts[begin : begin + 2], strict=False
         ):
             draw = health_charts.over_epochs if group.per_epoch else health_charts.over_steps
             with column:
@@ -203,5 +203,5 @@ def _awaited(row: RunRow, groups: list[Group]) -> None:
 
 
 def _in_words(groups: list[Group]) -> str:
-    *others, last = [group.panel.awaits or group.panel.heading for group in groups]
-    return f"{', '.join(others)} and {last}" if others else last
+    *earlier, last = [group.panel.awaits or group.panel.heading for group in groups]
+    return f"{', '.join(earlier)} and {last}" if earlier else last

@@ -29,7 +29,7 @@ LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as w
 SLIDER_HEIGHT = 64  # pixels of the epoch slider, whose place a first render keeps
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 NOT_RECORDED = "This run ended before anything was recorded."
 NO_LOSSES = (
     "This version does not know which numbers of this run are losses. All recorded numbers are"
@@ -120,8 +120,8 @@ def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) ->
 
 
 def shared(
-    store: Store, row: RunRow, age_s: float, make: Callable[..., Made], *what: Hashable
-) -> Made:
+    store: Store, row: RunRow, age_s: float, make: Callable[..., Result], *what: Hashable
+) -> Result:
     """What grows with each step, made once for all who look at this run within a part of their
     pace.
 

@@ -19,10 +19,10 @@ from gan_runtime.supervision import trash
 from gan_runtime.supervision.trash import DeletedRun
 
 
-def toggles(runtime: Runtime, chosen: pd.DataFrame) -> None:
+def toggles(runtime: Runtime, table: pd.DataFrame) -> None:
     """Pin or unpin, hide or show the runs, whichever would change one of them."""
-    ids = list(chosen["run_id"])
-    pin, hide = not chosen["pinned"].all(), not chosen["hidden"].all()
+    ids = list(table["run_id"])
+    pin, hide = not table["pinned"].all(), not table["hidden"].all()
     _toggle(
         "Pin" if pin else "Unpin",
         ":material/keep:" if pin else ":material/keep_off:",
@@ -50,11 +50,11 @@ def edit(runtime: Runtime, run_id: str) -> None:
     if row is None:
         st.info("This run has been deleted.")
         return
-    known = sorted({tag for one in rows for tag in one.tags})
+    all_tags = sorted({tag for row in rows for tag in row.tags})
     with st.form("marks", border=False):
         tags = st.multiselect(
             "Tags",
-            known,
+            all_tags,
             default=row.tags,
             accept_new_options=True,
             max_selections=MAX_TAGS,
@@ -94,7 +94,7 @@ def show_bin(runtime: Runtime) -> None:
 def _row(runtime: Runtime, run: DeletedRun) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"runs.bin.{run.key}"):
         st.markdown(
-            f"**{words.plain(run.name)}** {_id(run)}  \n:small[{words.plain(told(run))}]",
+            f"**{words.plain(run.name)}** {_id(run)}  \n:small[{words.plain(trash_line(run))}]",
             width="stretch",
         )
         if actions.button(
@@ -107,7 +107,7 @@ def _id(run: DeletedRun) -> str:
     return "" if run.name == run.run_id else f"({words.plain(run.run_id)})"
 
 
-def told(run: DeletedRun) -> str:
+def trash_line(run: DeletedRun) -> str:
     """When it was deleted and by whom, how large it is, and how long it stays, in a line."""
     when = (
         "deleted"
@@ -116,10 +116,10 @@ def told(run: DeletedRun) -> str:
     )
     by = f" from the {run.asker}" if run.asker else ""
     size = "" if run.size_bytes is None else f" · {formats.size(run.size_bytes)}"
-    return f"{when}{by}{size} · {left(run)}"
+    return f"{when}{by}{size} · {days_left(run)}"
 
 
-def left(run: DeletedRun) -> str:
+def days_left(run: DeletedRun) -> str:
     """How long it stays."""
     if run.days_left is None:
         return "stays until you remove it"

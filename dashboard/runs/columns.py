@@ -19,7 +19,7 @@ from gan_runtime.supervision.maintenance import Space
 TOGETHER = "losses"
 
 
-def loss_columns(known: Declared, workloads: int) -> dict[str, Any]:
+def loss_columns(declaration: Declared, workloads: int) -> dict[str, Any]:
     """By the name of the number.
 
     Losses of several workloads take one column: beside those of others each would be mostly empty.
@@ -32,17 +32,17 @@ def loss_columns(known: Declared, workloads: int) -> dict[str, Any]:
         }
     return {
         loss.name: st.column_config.NumberColumn(
-            known.loss_title(loss),
+            declaration.loss_title(loss),
             help=f"At the last step, in {loss.unit}." if loss.unit else "At the last step.",
         )
-        for loss in known.losses
+        for loss in declaration.losses
     }
 
 
 def losses_in_words(row: Mapping[Hashable, Any]) -> str:
     """G 0.942 · D 1.082; "–" before the first step. `row`: of the table of runs."""
-    known = declared.of(row["workload"])
-    values = [(known.loss_name(loss), row[loss.name]) for loss in known.losses]
+    declaration = declared.of(row["workload"])
+    values = [(declaration.loss_name(loss), row[loss.name]) for loss in declaration.losses]
     return (
         " · ".join(f"{name} {formats.loss(value)}" for name, value in values if not pd.isna(value))
         or "–"
@@ -51,11 +51,11 @@ def losses_in_words(row: Mapping[Hashable, Any]) -> str:
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
     """The table with the bytes of each run; NaN where nobody has measured yet."""
-    known = space.runs if space is not None else {}
+    bytes_by_run = space.runs if space is not None else {}
     return table.assign(
-        space=pd.array([known.get(run_id) for run_id in table["run_id"]], dtype="Float64").astype(
-            float
-        )
+        space=pd.array(
+            [bytes_by_run.get(run_id) for run_id in table["run_id"]], dtype="Float64"
+        ).astype(float)
     )
 
 
@@ -78,8 +78,8 @@ def space_in_words(space: Space) -> str:
         "bin": space.bin,
     }
     largest = sorted(parts.items(), key=lambda part: -part[1])
-    taken = " · ".join(f"{name} {formats.size(size)}" for name, size in largest if size >= 1_000)
-    left = f"{formats.size(space.free)} free on the disk"
+    usage = " · ".join(f"{name} {formats.size(size)}" for name, size in largest if size >= 1_000)
+    free = f"{formats.size(space.free)} free on the disk"
     if space.runs_disk is not None:
-        left += f" · {formats.size(space.runs_disk.free)} free on the disk of runs"
-    return f"Space: {f'{taken} · ' if taken else ''}{left}"
+        free += f" · {formats.size(space.runs_disk.free)} free on the disk of runs"
+    return f"Space: {f'{usage} · ' if usage else ''}{free}"

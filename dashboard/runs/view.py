@@ -33,10 +33,10 @@ ROW_PIXELS, FRAME_PIXELS = (
 )  # of a row of Streamlit's table, its head too, and of the lines around all
 
 
-def _space(given: str | None = None) -> Any:
-    """The column of a run's bytes; `given`: a format of Streamlit's, which words do without."""
+def _space(number_format: str | None = None) -> Any:
+    """The column of a run's bytes; `number_format`: of Streamlit; words need none."""
     text = "All files of the run: checkpoints, images, journals, films."
-    return st.column_config.NumberColumn("Space", format=given, help=text)
+    return st.column_config.NumberColumn("Space", format=number_format, help=text)
 
 
 COLUMNS = {
@@ -105,12 +105,12 @@ SEARCHED = [
 ]
 
 
-def columns(known: Declared, workloads: int = 1) -> dict[str, Any]:
+def columns(declaration: Declared, workloads: int = 1) -> dict[str, Any]:
     """The columns of the table, with those of the losses that the workloads of the runs declare."""
     place = list(COLUMNS).index(LAST_BEFORE_LOSSES) + 1
     items = list(COLUMNS.items())
     return dict(
-        [*items[:place], *runs_columns.loss_columns(known, workloads).items(), *items[place:]]
+        [*items[:place], *runs_columns.loss_columns(declaration, workloads).items(), *items[place:]]
     )
 
 
@@ -135,8 +135,8 @@ def in_words(table: pd.DataFrame, alarms: Mapping[str, Collection[Alarm]]) -> pd
         ],
         time=[formats.duration(None if pd.isna(value) else value) for value in table["seconds"]],
         link=[
-            f"run?run={quote(one)}#{quote(name)}"
-            for one, name in zip(table["run_id"], table["name"], strict=True)
+            f"run?run={quote(run_id)}#{quote(name)}"
+            for run_id, name in zip(table["run_id"], table["name"], strict=True)
         ],
         **{
             runs_columns.TOGETHER: [
@@ -163,31 +163,33 @@ def filtered(table: pd.DataFrame) -> pd.DataFrame:
     """The rows that fit the search text, the chosen states and tags; hidden ones only where
     they are wanted.
     """
-    search, states = st.columns([2, 3], vertical_alignment="bottom")
+    search, pills = st.columns([2, 3], vertical_alignment="bottom")
     text = (
         search.text_input("Search", placeholder="name, dataset, workload, option, note …")
         .strip()
         .lower()
     )
     present = sorted(table["status"].unique())
-    wanted = (
-        states.pills("State", present, selection_mode="multi", label_visibility="collapsed")
+    states = (
+        pills.pills("State", present, selection_mode="multi", label_visibility="collapsed")
         or present
     )
-    known = sorted({tag for tags in table["tags"] for tag in tags})
+    all_tags = sorted({tag for tags in table["tags"] for tag in tags})
     tags = (
         set(
             st.pills(
-                "Tags", known, selection_mode="multi", format_func=words.plain, key="runs.tags"
+                "Tags", all_tags, selection_mode="multi", format_func=words.plain, key="runs.tags"
             )
             or ()
         )
-        if known
+        if all_tags
         else set()
     )
     fits = [
-        state in wanted and tags <= set(own) and text in " ".join(map(str, searched)).lower()
-        for state, own, *searched in table[["status", "tags", *SEARCHED]].itertuples(index=False)
+        state in states and tags <= set(row_tags) and text in " ".join(map(str, searched)).lower()
+        for state, row_tags, *searched in table[["status", "tags", *SEARCHED]].itertuples(
+            index=False
+        )
     ]
     return _without_hidden(table[fits], table)
 
@@ -215,22 +217,22 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
         return rows
     ids = list(rows["run_id"])
     losses = (str(json.loads(spec).get("loss", "")) for spec in rows["spec"])
-    known = declared.together_with_losses(zip(rows["workload"], losses, strict=True))
-    shown = columns(known, rows["workload"].nunique())
+    declaration = declared.together_with_losses(zip(rows["workload"], losses, strict=True))
+    configuration = columns(declaration, rows["workload"].nunique())
     if tables.is_long(rows):
-        shown["space"] = _space("bytes")
+        configuration["space"] = _space("bytes")
     numbers = {
         "images_per_s": formats.count,
         "space": formats.size,
-        **{loss.name: formats.loss for loss in known.losses if loss.name in shown},
+        **{loss.name: formats.loss for loss in declaration.losses if loss.name in configuration},
     }
     with st.container(
         key="runs_table", height=ROW_PIXELS * (len(ids) + 1) + FRAME_PIXELS, border=False
     ):
         picked = tables.show(
-            tables.with_words(rows[list(shown)], numbers),
-            column_order=[name for name in shown if _has_something(rows, name)],
-            column_config=shown,
+            tables.with_words(rows[list(configuration)], numbers),
+            column_order=[name for name in configuration if _has_something(rows, name)],
+            column_config=configuration,
             height="stretch",
             hide_index=True,
             on_select="rerun",
@@ -270,11 +272,11 @@ def table_key(run_ids: list[str]) -> str:
     return f"runs.table.{zlib.crc32('/'.join(run_ids).encode())}"
 
 
-def redraw_when_states_change(store: Store, drawn: pd.DataFrame) -> None:
+def redraw_when_states_change(store: Store, table: pd.DataFrame) -> None:
     """Redraws the table when a run starts, ends or appears, and leaves it alone otherwise:
     ticks stay under the hand.
     """
-    before = dict(zip(drawn["run_id"], drawn["status"], strict=True))
+    before = dict(zip(table["run_id"], table["status"], strict=True))
 
     @st.fragment(run_every=2.0)
     def watch() -> None:
@@ -284,9 +286,9 @@ def redraw_when_states_change(store: Store, drawn: pd.DataFrame) -> None:
     watch()
 
 
-def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
+def buttons(runtime: Runtime, table: pd.DataFrame) -> None:
     """What can be done with the ticked runs."""
-    ids = list(chosen["run_id"])
+    ids = list(table["run_id"])
     if not ids:
         st.caption(
             "Select one run to open, rename, tag or delete it; select several to compare them."
@@ -301,13 +303,13 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
             if st.button("Open", type="primary", icon=":material/monitoring:"):
                 st.switch_page(places.RUN, query_params={"run": ids[0]})
             if actions.button("Rename", icon=":material/edit:"):
-                _rename(runtime, ids[0], str(chosen["name"].iloc[0]))
+                _rename(runtime, ids[0], str(table["name"].iloc[0]))
             if actions.button("Tags and note", icon=":material/sell:"):
                 changes.edit(runtime, ids[0])
         if st.button("Samples", icon=":material/grid_view:"):
             page, query = places.of_runs(ids, "samples")
             st.switch_page(page, query_params=query)
-        changes.toggles(runtime, chosen)
+        changes.toggles(runtime, table)
         if actions.button("Delete", icon=":material/delete:"):
             _delete(runtime, ids)
 
@@ -315,17 +317,17 @@ def buttons(runtime: Runtime, chosen: pd.DataFrame) -> None:
 @st.dialog("Rename run")
 def _rename(runtime: Runtime, run_id: str, name: str) -> None:
     with st.form("rename", border=False):
-        wanted = st.text_input("New name", value=name, max_chars=60)
+        new_name = st.text_input("New name", value=name, max_chars=60)
         if actions.form_button("Rename", type="primary") and actions.succeeded(
-            lambda: runtime.commands.rename(run_id, wanted)
+            lambda: runtime.commands.rename(run_id, new_name)
         ):
             st.rerun()
 
 
 @st.dialog("Move to the trash?")
 def _delete(runtime: Runtime, ids: list[str]) -> None:
-    known = run_selection.unique_names(queries.runs(runtime.store))
-    named = words.plain(", ".join(known.get(run_id, run_id) for run_id in ids))
+    names = run_selection.unique_names(queries.runs(runtime.store))
+    named = words.plain(", ".join(names.get(run_id, run_id) for run_id in ids))
     st.write(
         f"{named}: removed from all lists and charts. The trash below the table holds it for"
         f" {trash.DAYS} days; it can be restored from there."

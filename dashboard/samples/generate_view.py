@@ -118,12 +118,12 @@ def _ended(look: JobSnapshot, name: str) -> None:
     if look.end is None:
         return
     if look.state == "finished":
-        _made(look, look.end.result, name)
+        _result(look, look.end.result, name)
     else:
         st.error(words.plain(look.end.reason), icon=":material/error:")
 
 
-def _made(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
+def _result(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
     """The image, its description, and both files."""
     picture, arrays = look.job.results / PICTURE_FILE, look.job.results / ARRAYS_FILE
     if not picture.exists() or not arrays.exists():

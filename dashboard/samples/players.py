@@ -184,12 +184,14 @@ def _one_run(
     """Name, images, and D's scores where `bars` has some of this run."""
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch, kind)
-    own = bars[bars["run_id"] == row.run_id] if len(bars) else bars
+    points = bars[bars["run_id"] == row.run_id] if len(bars) else bars
     judged = (
-        chart_panels.judged(declared.of(row.workload), own["name"].unique()) if len(own) else []
+        chart_panels.judged(declared.of(row.workload), points["name"].unique())
+        if len(points)
+        else []
     )
     for place, group in enumerate(judged):
-        scores = own[own["name"].isin(group.names)]
+        scores = points[points["name"].isin(group.names)]
         if len(scores):
             draw = partial(score_bars, judged=group)
             plots.steady_chart(draw, scores, f"{key}.scores.{place}.{row.run_id}")

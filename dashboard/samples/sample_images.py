@@ -78,8 +78,8 @@ def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = 
 
 def _absent(store: Store, row: RunRow, kind: str) -> None:
     """A run may make other kinds of images than the selected one, or none yet."""
-    others = queries.sample_kinds(store, [row.run_id])
-    if others and kind not in others:
+    kinds = queries.sample_kinds(store, [row.run_id])
+    if kinds and kind not in kinds:
         st.caption(f"This run makes no images called “{title(kind, [row])}”.")
         return
     if row.is_live:

@@ -127,10 +127,10 @@ def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
     )
     if apart.max(initial=0) > GREY_WITHIN:
         return canvas.quantize(MOST_COLORS, dither=Image.Dither.NONE)
-    own = indices[tinted]
+    few_indices = indices[tinted]
     for index, place in enumerate(places):
-        own[place] = index
-    indices[tinted] = own
+        few_indices[place] = index
+    indices[tinted] = few_indices
     reduced = Image.fromarray(indices, mode="P")
     levels = np.rint(np.linspace(0, 255, grays)).astype(int)
     reduced.putpalette(
@@ -140,10 +140,10 @@ def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
 
 
 def _grid(strip: Strip, epoch: int, size: tuple[int, int]) -> Image.Image:
-    seen = [number for number in strip.pngs if number <= epoch]
-    if not seen:
+    epochs = [number for number in strip.pngs if number <= epoch]
+    if not epochs:
         return Image.new("RGB", size, BLANK)
-    grid = Image.open(io.BytesIO(strip.pngs[max(seen)])).convert("RGB")
+    grid = Image.open(io.BytesIO(strip.pngs[max(epochs)])).convert("RGB")
     scale = min(
         size[0] / grid.width, size[1] / grid.height
     )  # height and width may differ from those of other runs

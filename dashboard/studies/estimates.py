@@ -67,10 +67,12 @@ def seconds(runtime: Runtime, host: Host, designs: Iterable[StudyDesign]) -> flo
     by_spec: dict[RunSpec, float | None] = {}
     total = 0.0
     for planned in (run for design in designs for run in design.runs):
-        alike = planned.spec.model_copy(update={"seed": 0, "name": ""})  # repeats differ in these
-        if alike not in by_spec:
-            by_spec[alike] = _seconds(runtime, host, alike)
-        run_s = by_spec[alike]
+        without_seed = planned.spec.model_copy(
+            update={"seed": 0, "name": ""}
+        )  # repeats differ in these
+        if without_seed not in by_spec:
+            by_spec[without_seed] = _seconds(runtime, host, without_seed)
+        run_s = by_spec[without_seed]
         if run_s is None:
             return None
         total += run_s

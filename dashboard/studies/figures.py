@@ -161,12 +161,12 @@ def speed_ups(
 
     `results` as `queries.study_results` gives them.
     """
-    own = _rates(results, runs)
-    if own["devices"].nunique() < 2:
+    rates = _rates(results, runs)
+    if rates["devices"].nunique() < 2:
         return pd.DataFrame()
     rows = [
         (HERE, variant, devices, rate, True)
-        for variant, devices, _, rate in own.itertuples(index=False)
+        for variant, devices, _, rate in rates.itertuples(index=False)
     ]
     rows += [
         (
@@ -187,16 +187,16 @@ def published_table(
     results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds
 ) -> pd.DataFrame:
     """A row a variant of the study with its quality and its losses, and a row a published speed."""
-    own = _rates(results, runs)
+    rates = _rates(results, runs)
     outcomes = [name for name in _judging(runs) if name in results and results[name].notna().any()]
-    fewest = float(own.sort_values("devices")["rate"].iloc[0])
+    fewest = float(rates.sort_values("devices")["rate"].iloc[0])
     rows = [
         [
             variant,
             *_place(devices, batch, rate, fewest),
             *(_mean(results[results["variant"] == variant], name) for name in outcomes),
         ]
-        for variant, devices, batch, rate in own.itertuples(index=False)
+        for variant, devices, batch, rate in rates.itertuples(index=False)
     ]
     first = {speed.system: speed for speed in reversed(published.speeds)}
     for speed in published.speeds:

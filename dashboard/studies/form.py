@@ -27,7 +27,7 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 @dataclass(frozen=True)
-class Asked:
+class StudyForm:
     """The fields of the form, as typed.
 
     `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5%.
@@ -95,7 +95,7 @@ def show(runtime: Runtime) -> None:
         widgets.command_line(typed.command())
 
 
-def check(typed: Asked) -> Checked:
+def check(typed: StudyForm) -> Checked:
     """What the form says, refused or accepted."""
     try:
         return Checked(typed.design())
@@ -103,7 +103,7 @@ def check(typed: Asked) -> Checked:
         return Checked(None, error.by_field())
 
 
-def _fields() -> Asked:
+def _fields() -> StudyForm:
     question = st.segmented_control(
         "Question",
         list(QUESTIONS),
@@ -130,7 +130,7 @@ def _fields() -> Asked:
             "Options of a run as key=value, separated by spaces. `train --help` lists their names."
         ),
     )
-    return Asked(str(question), base, values, repeats, epochs, sets, share)
+    return StudyForm(str(question), base, values, repeats, epochs, sets, share)
 
 
 def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
@@ -161,7 +161,7 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
     share = fourth.selectbox(
         "Difference to find",
         SHARES,
-        index=SHARES.index(Asked.share),
+        index=SHARES.index(StudyForm.share),
         format_func=formats.percent,
         key=f"{PREFIX}difference",
         disabled=asks_for_seeds,

@@ -27,8 +27,8 @@ def pay_back(
     `colors`: variant → color, in legend order. The lines go as far as `steps`, or a little beyond
     the last dot.
     """
-    first, *others = costs
-    dots = {name: break_even_steps(costs[first], costs[name]) for name in others}
+    first, *rest = costs
+    dots = {name: break_even_steps(costs[first], costs[name]) for name in rest}
     near = {name: dot for name, dot in dots.items() if dot is not None and 0 < dot < 5 * steps}
     end = max(float(steps), *(1.25 * dot for dot in near.values())) if near else float(steps)
     lines = pd.DataFrame(

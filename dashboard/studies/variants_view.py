@@ -92,9 +92,9 @@ def _offered(store: Store, option: str, address_run: str) -> list[ComparableSet]
     visible_sets = []
     for comparable in sets:
         visible_runs = {
-            value: left
+            value: visible_rows
             for value, rows in comparable.runs.items()
-            if (left := tuple(row for row in rows if row.run_id in visible))
+            if (visible_rows := tuple(row for row in rows if row.run_id in visible))
         }
         if len(visible_runs) > 1:
             visible_sets.append(replace(comparable, runs=visible_runs))
@@ -150,8 +150,8 @@ def pay_back(store: Store, comparable: ComparableSet, medians: pd.DataFrame) -> 
         variant_charts.pay_back(costs, _colors(comparable), steps),
         key=f"{comparable.option}.pay_back",
     )
-    first, *others = costs
-    for other in others:
+    first, *rest = costs
+    for other in rest:
         st.markdown(words.break_even((first, costs[first]), (other, costs[other])))
 
 
@@ -167,7 +167,7 @@ def table(comparable: ComparableSet, medians: pd.DataFrame) -> None:
             "Variant": [value_name(comparable.option, value) for value in medians["variant"]],
             "Runs": [str(runs) for runs in medians["runs"]],
             **{
-                label: [formats.timing(_known(value)) for value in medians[name]]
+                label: [formats.timing(_finite_or_none(value)) for value in medians[name]]
                 for name, label in TIMES.items()
             },
             "Images/s": [formats.count(value) for value in medians["images_per_s"]],
@@ -214,7 +214,7 @@ def kernels(store: Store, comparable: ComparableSet) -> None:
         {
             "Variant": [value_name(comparable.option, value) for value in counts["variant"]],
             **{
-                label: [formats.count(_known(value)) for value in counts[name]]
+                label: [formats.count(_finite_or_none(value)) for value in counts[name]]
                 for name, label in COUNTS.items()
             },
         }
@@ -285,9 +285,9 @@ def value_name(option: str, value: str) -> str:
 
 
 def _parities(store: Store, names: dict[str, str], loss: Metric) -> list[str]:
-    first, *others = names
+    first, *rest = names
     unit = f" {loss.unit}" if loss.unit else ""
-    parities = [(names[other], queries.parity(store, first, other, loss.name)) for other in others]
+    parities = [(names[other], queries.parity(store, first, other, loss.name)) for other in rest]
     return [
         f"{name} against {names[first]}, {formats.count(apart.steps)} steps:"
         f" {apart.mean_difference:.3g}{unit} apart on average, at most {apart.max_difference:.3g}"
@@ -347,7 +347,7 @@ def _settings(row: RunRow, without: str) -> str:
     )
 
 
-def _known(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return None if pd.isna(value) else float(value)
 
 

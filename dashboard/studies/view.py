@@ -112,13 +112,13 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
     now = queries.study_progress(runtime.store, study.study_id)
     question = QUESTIONS.get(study.question)
     widgets.state(study.status, question.asks if question else study.title)
-    left = (
+    remaining = (
         f" · about {formats.duration(now.seconds_left)} left"
         if study.is_live and now.seconds_left is not None
         else ""
     )
     st.progress(
-        min(1.0, now.share), text=f"{study.finished} of {study.runs} runs are finished{left}"
+        min(1.0, now.share), text=f"{study.finished} of {study.runs} runs are finished{remaining}"
     )
     run_ids = [row.run_id for row in runs]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -169,10 +169,10 @@ def report(
     by_chance = study.question == BY_CHANCE
     if study.is_live and not by_chance:
         st.info(study_words.early_looks(), icon=":material/visibility:")
-    measures = _drawn(results, study.question)
+    measures = _chart_measures(results, study.question)
     st.markdown("\n".join(f"- {line}" for line in _headlines(results, study.question, measures)))
-    drawn = measures[:1] if is_first_screen else measures
-    for column, measure in zip(st.columns(2, gap="medium"), drawn, strict=False):
+    first_measures = measures[:1] if is_first_screen else measures
+    for column, measure in zip(st.columns(2, gap="medium"), first_measures, strict=False):
         with column:
             figures.show_measure(results, measure, "study", is_first_screen)
     if is_first_screen:
@@ -203,7 +203,7 @@ def _numbers(results: pd.DataFrame, runs: list[RunRow], by_chance: bool) -> None
     figures.show_published(results, runs)
 
 
-def _drawn(results: pd.DataFrame, question: str) -> tuple[str, str]:
+def _chart_measures(results: pd.DataFrame, question: str) -> tuple[str, str]:
     """The measures of the two charts, the one that the question asks for first."""
     outcomes = study_measures.outcomes(results, QUESTIONS.get(question))
     usual = outcomes[0] if outcomes else study_measures.USUAL_OUTCOME

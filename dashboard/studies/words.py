@@ -63,8 +63,8 @@ def comparisons(results: pd.DataFrame) -> int:
 
 def effects(results: pd.DataFrame, measure: str = "epoch_seconds") -> dict[str, Difference]:
     """Variant → its difference from the first, of those that have one."""
-    others = list(dict.fromkeys(results["variant"]))[1:]
-    differences = {str(variant): against_first(results, measure, variant) for variant in others}
+    variants = list(dict.fromkeys(results["variant"]))[1:]
+    differences = {str(variant): against_first(results, measure, variant) for variant in variants}
     return {variant: effect for variant, effect in differences.items() if effect is not None}
 
 
@@ -186,10 +186,10 @@ def scatter(results: pd.DataFrame) -> str:
 
 
 def _needed(spread: float, compared: int, studies: str) -> str:
-    first, *others = [
+    first, *further = [
         (formats.percent(size), repeats_in_words(spread, size, compared)) for size in SIZES
     ]
-    rest = ", ".join(f"of {size} {needed}" for size, needed in others)
+    rest = ", ".join(f"of {size} {needed}" for size, needed in further)
     return (
         f"A true difference of {first[0]} is clear in 8 of 10 {studies} with {first[1]} repeats;"
         f" {rest}."

@@ -27,22 +27,24 @@ def batch_rows(plan: CheckPlan, answers: Sequence[StepEstimate], overhead_s: flo
     Columns: batch, relative, seconds (NaN for the paper, which prints none), who, label. Empty
     below two batch sizes.
     """
-    same = [one for one in answers if one.compiled and _cores(one) == _cores_of(plan)]
-    found = {one.point.batch_size_global: _epoch_s(plan, one, overhead_s) for one in same}
+    same = [answer for answer in answers if answer.compiled and _cores(answer) == _cores_of(plan)]
+    epoch_s = {
+        answer.point.batch_size_global: _epoch_s(plan, answer, overhead_s) for answer in same
+    }
     rows: list[tuple[int, float, float | None, str, str]] = []
-    if len(found) > 1:
-        smallest = found[min(found)]
+    if len(epoch_s) > 1:
+        smallest = epoch_s[min(epoch_s)]
         rows = [
             (
                 batch,
-                found[batch] / smallest,
-                found[batch],
+                epoch_s[batch] / smallest,
+                epoch_s[batch],
                 PREDICTED,
-                formats.timing(found[batch]),
+                formats.timing(epoch_s[batch]),
             )
-            for batch in sorted(found)
+            for batch in sorted(epoch_s)
         ]
-    if rows and min(found) == planning.BATCHES[0]:
+    if rows and min(epoch_s) == planning.BATCHES[0]:
         ends = (
             (planning.BATCHES[0], 1.0),
             (planning.BATCHES[-1], 1.0 - references.PAPER_TIME_SAVED),
@@ -60,48 +62,48 @@ def device_rows(
     """
     at = plan.point
     same = [
-        one
-        for one in answers
-        if one.compiled and _batch(one) == (at.batch_size_global, at.precision)
+        answer
+        for answer in answers
+        if answer.compiled and _batch(answer) == (at.batch_size_global, at.precision)
     ]
     rows = [
-        (one.point.devices, part, seconds, _epoch_s(plan, one, overhead_s))
-        for one in sorted(same, key=lambda one: one.point.devices)
-        for part, seconds in zip(PARTS, _parts(plan, one, overhead_s), strict=True)
+        (answer.point.devices, part, seconds, _epoch_s(plan, answer, overhead_s))
+        for answer in sorted(same, key=lambda answer: answer.point.devices)
+        for part, seconds in zip(PARTS, _parts(plan, answer, overhead_s), strict=True)
     ]
     return pd.DataFrame(
         rows if len(same) > 1 else [], columns=["devices", "part", "seconds", "total"]
     )
 
 
-def dearest(one: StepEstimate) -> pd.DataFrame:
+def dearest(answer: StepEstimate) -> pd.DataFrame:
     """The operations with the most cycles. Columns: Layer, Kind, Cycles, Share (0 to 1)."""
     rows = [
         (
             operation.layer or "not named by the compiler",
             operation.opcode,
             operation.cycles,
-            operation.cycles / one.cycles,
+            operation.cycles / answer.cycles,
         )
-        for operation in one.dearest
+        for operation in answer.dearest
     ]
     return pd.DataFrame(rows, columns=["Layer", "Kind", "Cycles", "Share"])
 
 
-def how_good(found: Sequence[MachineEpochs]) -> pd.DataFrame:
+def how_good(epochs: Sequence[MachineEpochs]) -> pd.DataFrame:
     """What the authors measured, the estimate of their way and of this project's step, in the
     words of the page: a row a machine.
     """
     rows = [
         (
-            one.machine,
-            formats.count(one.measured_s),
-            _seconds(one.plain_s),
-            "–" if one.error is None else f"{one.error:+.1%}",
-            _seconds(one.own_s),
-            "–" if one.times_as_fast is None else f"{one.times_as_fast:.1f}",
+            row.machine,
+            formats.count(row.measured_s),
+            _seconds(row.plain_s),
+            "–" if row.error is None else f"{row.error:+.1%}",
+            _seconds(row.own_s),
+            "–" if row.times_as_fast is None else f"{row.times_as_fast:.1f}",
         )
-        for one in found
+        for row in epochs
     ]
     columns = [
         *("Machine", "Its authors measured (s/epoch)", "Their way, estimated (s/epoch)", "Error"),
@@ -118,32 +120,32 @@ def real_runs(rates: pd.DataFrame, images: int) -> pd.DataFrame:
     """Measured runs on a real TPU, of `queries.rates_by_device`, in the words of the page."""
     real = rates[rates["accelerator"] == "tpu"]
     precision = [option_words.choice(precision) for precision in real["precision"]]
-    shown = real.assign(seconds=images / real["images_per_s"], precision=precision)[
+    table = real.assign(seconds=images / real["images_per_s"], precision=precision)[
         ["devices", "precision", "batch_size_global", "runs", "seconds"]
     ]
-    return shown.set_axis(["Cores", "Precision", "Batch", "Runs", "Seconds per epoch"], axis=1)
+    return table.set_axis(["Cores", "Precision", "Batch", "Runs", "Seconds per epoch"], axis=1)
 
 
-def _cores(one: StepEstimate) -> tuple[int, str]:
-    return one.point.devices, one.point.precision
+def _cores(answer: StepEstimate) -> tuple[int, str]:
+    return answer.point.devices, answer.point.precision
 
 
 def _cores_of(plan: CheckPlan) -> tuple[int, str]:
     return plan.point.devices, plan.point.precision
 
 
-def _batch(one: StepEstimate) -> tuple[int, str]:
-    return one.point.batch_size_global, one.point.precision
+def _batch(answer: StepEstimate) -> tuple[int, str]:
+    return answer.point.batch_size_global, answer.point.precision
 
 
-def _epoch_s(plan: CheckPlan, one: StepEstimate, overhead_s: float) -> float:
-    return one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop, overhead_s)
+def _epoch_s(plan: CheckPlan, answer: StepEstimate, overhead_s: float) -> float:
+    return answer.epoch_s(plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop, overhead_s)
 
 
-def _parts(plan: CheckPlan, one: StepEstimate, overhead_s: float) -> tuple[float, float, float]:
-    steps = plan.steps_per_epoch(one.point)
-    computing, exchange = steps * one.step_s, steps * one.exchange_s
-    return computing, exchange, _epoch_s(plan, one, overhead_s) - computing - exchange
+def _parts(plan: CheckPlan, answer: StepEstimate, overhead_s: float) -> tuple[float, float, float]:
+    steps = plan.steps_per_epoch(answer.point)
+    computing, exchange = steps * answer.step_s, steps * answer.exchange_s
+    return computing, exchange, _epoch_s(plan, answer, overhead_s) - computing - exchange
 
 
 ROOM = 1.15  # above the highest mark, for its label

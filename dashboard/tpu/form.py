@@ -23,7 +23,7 @@ FIRST_PRESET, FIRST_TOPOLOGY = "paper", "v3:2x2"  # the paper's
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckForm:
     """What stands in the form. `sets`: further options as typed, key=value."""
 
     preset: str
@@ -51,7 +51,7 @@ class Asked:
             f"precision={self.precision}",
             f"batch_size_global={self.batch_size_global}",
         ]
-        sets = " ".join(f"--set {one}" for one in [*fields, *self.sets.split()])
+        sets = " ".join(f"--set {pair}" for pair in [*fields, *self.sets.split()])
         return (
             f"{command_line()} tpu-check --topology {self.topology} --preset {self.preset} {sets}"
         )
@@ -61,8 +61,8 @@ def begin_with_run(store: Store) -> None:
     """Fills the form with workload, batch and precision of the run that the address names,
     once for each run.
     """
-    asked = st.query_params.get("run", "")
-    row = next((row for row in queries.runs(store) if row.run_id == asked), None)
+    run_id = st.query_params.get("run", "")
+    row = next((row for row in queries.runs(store) if row.run_id == run_id), None)
     if row is None or row.workload not in catalog.WORKLOADS:
         return
     if st.session_state.get(f"{PREFIX}run") == row.run_id:
@@ -74,19 +74,19 @@ def begin_with_run(store: Store) -> None:
         st.session_state[f"{PREFIX}precision"] = row.precision
 
 
-def ask(home: Home) -> tuple[Asked, CheckPlan]:
+def ask(home: Home) -> tuple[CheckForm, CheckPlan]:
     """The fields, and the plan they make; `home`: where prepared data sets lie.
 
     Ends the page after saying what is wrong with them.
     """
-    asked = _fields()
-    plan = actions.attempt(lambda: asked.plan(home))
+    form = _fields()
+    plan = actions.attempt(lambda: form.plan(home))
     if plan is None:
         st.stop()
-    return asked, plan
+    return form, plan
 
 
-def _fields() -> Asked:
+def _fields() -> CheckForm:
     workload, topology, batch, precision = st.columns([2, 2, 1, 1.3])
     chosen_workload = workload.selectbox(
         "Workload",
@@ -125,7 +125,7 @@ def _fields() -> Asked:
             placeholder="such as steps_per_loop=100 batch_norm=synchronised",
             help="Any option of a run as key=value, with spaces between them.",
         )
-    return Asked(
+    return CheckForm(
         chosen_preset,
         chosen_workload,
         chosen_precision,

@@ -37,19 +37,19 @@ def start_or_cancel(runtime: Runtime, plan: CheckPlan, progress: CheckProgress) 
             st.rerun()
         return
     lacking = planning.missing_library()
-    left = progress.points - len(progress.answers)
-    if lacking and left:
+    missing = progress.points - len(progress.answers)
+    if lacking and missing:
         st.warning(lacking, icon=":material/info:")
         return
     label = (
         "Check"
-        if left == progress.points
-        else f"Compile the missing {left}"
-        if left
+        if missing == progress.points
+        else f"Compile the missing {missing}"
+        if missing
         else "All compiled"
     )
     if actions.button(
-        label, type="primary", icon=":material/memory:", disabled=not left
+        label, type="primary", icon=":material/memory:", disabled=not missing
     ) and actions.succeeded(lambda: runtime.commands.check_on_tpu(plan, alone=True)):
         st.rerun()
 
@@ -63,10 +63,8 @@ def _cancel(runtime: Runtime, plan: CheckPlan) -> None:
 def how_far(plan: CheckPlan, progress: CheckProgress) -> None:
     """A bar while programs are compiled; why it ended, if it did not end well."""
     if progress.running:
-        known = {one.point for one in progress.answers}
-        current = next(
-            (tpu_words.program(point) for point in plan.points if point not in known), ""
-        )
+        done = {answer.point for answer in progress.answers}
+        current = next((tpu_words.program(point) for point in plan.points if point not in done), "")
         text = tpu_words.waiting(len(progress.answers), progress.points, current)
         st.progress(len(progress.answers) / progress.points, text=text)
     elif progress.trouble:
@@ -87,25 +85,25 @@ def nothing_yet(progress: CheckProgress) -> None:
     )
 
 
-def verdict(plan: CheckPlan, one: StepEstimate, overhead_s: float) -> None:
+def verdict(plan: CheckPlan, answer: StepEstimate, overhead_s: float) -> None:
     """Whether it compiles, and the figures of a step."""
-    if not one.compiled:
-        st.error(tpu_words.refused(one), icon=":material/block:")
+    if not answer.compiled:
+        st.error(tpu_words.refused(answer), icon=":material/block:")
         return
-    epoch = one.epoch_s(plan.steps_per_epoch(one.point), plan.spec.steps_per_loop, overhead_s)
-    shown = [
-        ("Compiles", "yes", f"Compiled in {one.compile_seconds:.0f} s on this machine."),
+    epoch = answer.epoch_s(plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop, overhead_s)
+    figures = [
+        ("Compiles", "yes", f"Compiled in {answer.compile_seconds:.0f} s on this machine."),
         (
             "On the TPU",
-            f"{one.operations - len(one.host_transfers)} of {one.operations}",
+            f"{answer.operations - len(answer.host_transfers)} of {answer.operations}",
             "Operations of a step that run on the device.",
         ),
         (
             "Step, est.",
-            formats.timing(one.step_s),
+            formats.timing(answer.step_s),
             (
-                f"{formats.count(one.cycles)} cycles at the chip's clock rate; without the exchange"
-                " between cores."
+                f"{formats.count(answer.cycles)} cycles at the chip's clock rate; without the"
+                " exchange between cores."
             ),
         ),
         (
@@ -118,20 +116,20 @@ def verdict(plan: CheckPlan, one: StepEstimate, overhead_s: float) -> None:
         ),
         (
             "Of the peak rate",
-            formats.percent(one.share_of_peak),
+            formats.percent(answer.share_of_peak),
             "Arithmetic of the step as a share of what the chip could do in the same time.",
         ),
         (
             "Memory",
-            formats.percent(one.share_of_memory, 1),
+            formats.percent(answer.share_of_memory, 1),
             "Share of a core's memory; the bar below says what it is used for.",
         ),
     ]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        for label, value, text in shown:
+        for label, value, text in figures:
             st.metric(label, value, help=text, width=150)
     st.caption(
-        f"{plan.topology.chip.title}, {tpu_words.program(one.point)}. Every number is"
+        f"{plan.topology.chip.title}, {tpu_words.program(answer.point)}. Every number is"
         f" {estimates.ESTIMATE}."
     )
 
@@ -196,20 +194,24 @@ def _by_devices(plan: CheckPlan, progress: CheckProgress, overhead_s: float) -> 
     )
 
 
-def step_in_words(one: StepEstimate) -> None:
+def step_in_words(answer: StepEstimate) -> None:
     """The step, its memory, and what the estimate leaves out."""
-    for sentence in (tpu_words.on_device(one), tpu_words.arithmetic(one), tpu_words.exchange(one)):
+    for sentence in (
+        tpu_words.on_device(answer),
+        tpu_words.arithmetic(answer),
+        tpu_words.exchange(answer),
+    ):
         st.markdown(sentence)
-    st.progress(min(1.0, one.share_of_memory), text=tpu_words.memory(one))
-    st.caption(tpu_words.silent(one))
+    st.progress(min(1.0, answer.share_of_memory), text=tpu_words.memory(answer))
+    st.caption(tpu_words.silent(answer))
 
 
-def dearest(one: StepEstimate) -> None:
+def dearest(answer: StepEstimate) -> None:
     """The ten operations with the most cycles."""
     st.header("The ten most expensive operations of a step")
     tables.show(
         tables.with_words(
-            tpu_charts.dearest(one), {"Cycles": formats.count, "Share": formats.percent}
+            tpu_charts.dearest(answer), {"Cycles": formats.count, "Share": formats.percent}
         ),
         hide_index=True,
         key="tpu.dearest",
@@ -228,8 +230,8 @@ def dearest(one: StepEstimate) -> None:
 def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate]) -> None:
     """bfloat16 beside float32, once both are compiled."""
     st.header("What bfloat16 changes")
-    others = [planning.with_precision(first.point, precision) for precision in planning.PRECISIONS]
-    other = next((one for one in answers if one.point in others and one != first), None)
+    points = [planning.with_precision(first.point, precision) for precision in planning.PRECISIONS]
+    other = next((answer for answer in answers if answer.point in points and answer != first), None)
     sentence = tpu_words.precision(first, other) if other is not None else ""
     st.markdown(sentence or "Appears here when both precisions are compiled.")
 
@@ -240,11 +242,11 @@ def how_good(store: Store, plan: CheckPlan) -> None:
     """
     st.header("How good such estimates are")
     st.markdown(tpu_words.HOW_GOOD)
-    found = tpu_charts.how_good(references.by_machine(references.stored_estimates()))
-    if found.empty:
+    table = tpu_charts.how_good(references.by_machine(references.stored_estimates()))
+    if table.empty:
         st.caption(f"That comparison is not stored. Run `{references.COMMAND}` to make it.")
     else:
-        tables.show(found, hide_index=True, key="tpu.how_good")
+        tables.show(table, hide_index=True, key="tpu.how_good")
     real = tpu_charts.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)
     if real.empty:
         st.caption("No finished run on a real TPU is stored yet. Its speed will appear here.")

@@ -44,75 +44,75 @@ def waiting(done: int, points: int, current: str) -> str:
     )
 
 
-def on_device(one: StepEstimate) -> str:
+def on_device(answer: StepEstimate) -> str:
     """Whether the whole step runs on the TPU."""
-    if one.host_transfers:
+    if answer.host_transfers:
         return (
-            f"**{len(one.host_transfers)} operations leave the device**:"
-            f" {', '.join(one.host_transfers[:6])}. Every step waits for them."
+            f"**{len(answer.host_transfers)} operations leave the device**:"
+            f" {', '.join(answer.host_transfers[:6])}. Every step waits for them."
         )
     return (
-        f"**The whole step runs on the TPU**: {one.operations} operations, none on the host,"
+        f"**The whole step runs on the TPU**: {answer.operations} operations, none on the host,"
         f" nothing sent to it in a step. The paper had to leave {PAPER_ON_CPU} to the CPU, and"
         " switching cost time."
     )
 
 
-def exchange(one: StepEstimate) -> str:
+def exchange(answer: StepEstimate) -> str:
     """What the cores send each other."""
-    if one.point.devices == 1:
+    if answer.point.devices == 1:
         return "One core: nothing is exchanged."
     return (
-        f"**Exchange of gradients**: {formats.size(one.exchange_bytes)} a step and core, about"
-        f" {formats.timing(one.exchange_s)}. That is our estimate, from the bytes, the links'"
+        f"**Exchange of gradients**: {formats.size(answer.exchange_bytes)} a step and core, about"
+        f" {formats.timing(answer.exchange_s)}. That is our estimate, from the bytes, the links'"
         " documented rate and 10 µs latency each; the compiler gives none."
     )
 
 
-def memory(one: StepEstimate) -> str:
+def memory(answer: StepEstimate) -> str:
     """What a core's memory holds."""
     parts = (
-        (one.memory.arguments, "weights, optimizer and images"),
-        (one.memory.temporary + one.memory.outputs, "needed during a step"),
-        (one.memory.program, "program"),
+        (answer.memory.arguments, "weights, optimizer and images"),
+        (answer.memory.temporary + answer.memory.outputs, "needed during a step"),
+        (answer.memory.program, "program"),
     )
-    listed = ", ".join(f"{formats.size(size)} {what}" for size, what in parts)
-    there = formats.size(one.topology.chip.device_memory_bytes)
+    sizes = ", ".join(f"{formats.size(size)} {what}" for size, what in parts)
+    there = formats.size(answer.topology.chip.device_memory_bytes)
     return (
-        f"**Memory of a core**: {formats.size(one.memory.total)} of {there}"
-        f" ({formats.percent(one.share_of_memory, 1)}): {listed}."
+        f"**Memory of a core**: {formats.size(answer.memory.total)} of {there}"
+        f" ({formats.percent(answer.share_of_memory, 1)}): {sizes}."
     )
 
 
-def arithmetic(one: StepEstimate) -> str:
+def arithmetic(answer: StepEstimate) -> str:
     """How near the step comes to what the chip can do."""
-    if one.floor_s is None or one.share_of_peak is None or one.flops is None:
+    if answer.floor_s is None or answer.share_of_peak is None or answer.flops is None:
         return (
             "With gradient accumulation the compiler does not count the operations, so the share of"
             " the peak rate is unknown."
         )
     return (
-        f"**Arithmetic**: {one.flops / 1e9:.3g} billion operations a step and core take at least"
-        f" {formats.timing(one.floor_s)} at the documented peak rate; the estimate is"
-        f" {formats.timing(one.step_s)}, so the matrix units work"
-        f" {formats.percent(one.share_of_peak)} of the time."
+        f"**Arithmetic**: {answer.flops / 1e9:.3g} billion operations a step and core take at least"
+        f" {formats.timing(answer.floor_s)} at the documented peak rate; the estimate is"
+        f" {formats.timing(answer.step_s)}, so the matrix units work"
+        f" {formats.percent(answer.share_of_peak)} of the time."
     )
 
 
-def silent(one: StepEstimate) -> str:
+def silent(answer: StepEstimate) -> str:
     """What the estimate leaves out."""
-    left = ", ".join(one.without_estimate)
+    operations = ", ".join(answer.without_estimate)
     return (
-        f"Not in the estimate, because the compiler gives no cycles: {left}, and the exchanges"
-        " between cores."
-        if left
+        f"Not in the estimate, because the compiler gives no cycles: {operations}, and the"
+        " exchanges between cores."
+        if operations
         else ""
     )
 
 
 def precision(first: StepEstimate, other: StepEstimate) -> str:
     """What bfloat16 changes against float32."""
-    pair = {one.point.precision: one for one in (first, other)}
+    pair = {answer.point.precision: answer for answer in (first, other)}
     half, full = pair.get("mixed_bfloat16"), pair.get("float32")
     if half is None or full is None or not half.compiled or not full.compiled:
         return ""
@@ -131,10 +131,10 @@ def _change(ratio: float) -> str:
     return f"{formats.percent(abs(1 - ratio))} {'less' if ratio < 1 else 'more'}"
 
 
-def refused(one: StepEstimate) -> str:
+def refused(answer: StepEstimate) -> str:
     """The compiler's reason, and what to do where it is known."""
-    reason = words.plain(one.refused)
-    if "RESOURCE_EXHAUSTED" in one.refused or "out of memory" in one.refused.lower():
+    reason = words.plain(answer.refused)
+    if "RESOURCE_EXHAUSTED" in answer.refused or "out of memory" in answer.refused.lower():
         return (
             "It does not fit into the memory of a core: use a smaller batch or more accumulation"
             f" steps. The compiler says: {reason}"
@@ -148,8 +148,9 @@ def sources(plan: CheckPlan) -> str:
     named: dict[str, list[str]] = {}
     for field, source in chip.sources.items():
         named.setdefault(source, []).append(FIELDS[field])
-    given = "; ".join(f"{' and '.join(fields)} from {source}" for source, fields in named.items())
+    numbers = "; ".join(f"{' and '.join(fields)} from {source}" for source, fields in named.items())
     return (
         f"{chip.title}: {chip.clock_hz / 1e9:.2f} GHz, {chip.peak_flops / 1e12:.0f} Tflop/s and"
-        f" {formats.size(chip.memory_bytes)} a chip, {plan.topology.chips} chips. Numbers: {given}."
+        f" {formats.size(chip.memory_bytes)} a chip, {plan.topology.chips} chips."
+        f" Numbers: {numbers}."
     )

@@ -230,12 +230,12 @@ def table(
     """Every number by its stored name: declared by a workload, of its networks, and others of
     `stored`. A number that is stored for each phase of a step has no entry of its family.
     """
-    own, names = {network.name: network for network in networks}, tuple(stored)
+    by_name, names = {network.name: network for network in networks}, tuple(stored)
     metrics = {metric.name: metric for metric in declared}
-    for family, network in product(FAMILIES.values(), own.values()):
+    for family, network in product(FAMILIES.values(), by_name.values()):
         metrics.setdefault(of_network(family.name, network.name), _of_family(family, network))
     for name in names:
-        metrics.setdefault(name, _of_phase(name, metrics, own) or undeclared(name))
+        metrics.setdefault(name, _of_phase(name, metrics, by_name) or undeclared(name))
     whole = {name.partition(OF_PHASE)[0] for name in names if OF_PHASE in name}
     return {name: metric for name, metric in metrics.items() if name not in whole or name in names}
 

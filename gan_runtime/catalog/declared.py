@@ -139,8 +139,8 @@ def together_with_losses(workloads_and_losses: Iterable[tuple[str, str]]) -> Dec
     merged = Declared()
     for part in ("networks", "metrics", "judgements", "panels"):
         rows: dict[str, Any] = {}
-        for known in declarations:
-            for row in getattr(known, part):
+        for declaration in declarations:
+            for row in getattr(declaration, part):
                 first = rows.setdefault(row.name, row)
                 if isinstance(row, Metric) and row.axis != first.axis:
                     rows[row.name] = replace(first, axis=first.title)

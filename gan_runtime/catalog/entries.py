@@ -222,19 +222,21 @@ class EngineEntry:
 
 @dataclass(frozen=True)
 class Caution:
-    """A known problem of a preset when `option` is at least `least` and the options in `alike` are
-    unchanged, and its repair.
+    """A known problem of a preset when `option` is at least `least` and the options in
+    `preset_options` are unchanged, and its repair.
     """
 
     option: str
     least: float
-    alike: tuple[str, ...]
+    preset_options: tuple[str, ...]
     text: str
     repair: dict[str, Any]
 
     def concerns(self, values: Mapping[str, Any], preset: Mapping[str, Any]) -> bool:
         """Whether it applies to these flat values of all options; `preset`: the preset's values."""
-        unchanged = all(values.get(name) == preset[name] for name in (*self.alike, *self.repair))
+        unchanged = all(
+            values.get(name) == preset[name] for name in (*self.preset_options, *self.repair)
+        )
         return unchanged and values[self.option] >= self.least
 
 
@@ -309,7 +311,7 @@ class CompiledEpoch:
     """A compiled epoch whose cycles are counted, next to the authors' measured time.
 
     `what`: the setting, a sentence; `batch_per_core`, `cores`: of the authors' training. `plain`,
-    `own`: titles of the authors' program and of this project's.
+    `project`: titles of the authors' program and of this project's.
     """
 
     what: str
@@ -317,7 +319,7 @@ class CompiledEpoch:
     batch_per_core: int
     cores: int
     plain: str
-    own: str
+    project: str
     machines: tuple[CompiledMachine, ...]
 
     def measured(self, system: str) -> Speed:

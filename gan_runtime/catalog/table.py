@@ -33,8 +33,8 @@ class Table(MutableMapping[str, Row]):
     skipped with a warning in the log, so that all other runs still work.
     """
 
-    def __init__(self, own: Mapping[str, Row], group: str, kind: type[Row]) -> None:
-        self._rows, self._group, self._kind = dict(own), group, kind
+    def __init__(self, rows: Mapping[str, Row], group: str, kind: type[Row]) -> None:
+        self._rows, self._group, self._kind = dict(rows), group, kind
         # Rows of `register` for child processes, such as GAN_RUNTIME_WORKLOADS.
         self._variable = group.upper().replace(".", "_")
         self._is_complete = False

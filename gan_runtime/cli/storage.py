@@ -306,9 +306,9 @@ def _trash_table(deleted: list[DeletedRun]) -> Table:
     table = output.table("key", "name", "status", "deleted (UTC)", "by", "MB", "days left")
     for run in deleted:
         size = "" if run.size_bytes is None else output.megabytes(run.size_bytes)
-        left = "" if run.days_left is None else f"{run.days_left:.1f}"
+        days = "" if run.days_left is None else f"{run.days_left:.1f}"
         name = "" if run.name == run.run_id else run.name
-        table.add_row(run.key, name, run.status, output.cell(run.deleted_at), run.asker, size, left)
+        table.add_row(run.key, name, run.status, output.cell(run.deleted_at), run.asker, size, days)
     return table
 
 

@@ -219,10 +219,10 @@ def load_stacked_digits() -> ArraySet:
     single = load_digits()
     images, numbers = single.resident[IMAGES][..., 0], single.resident[LABELS]
     count = STACKED_ROWS + STACKED_HELD_OUT
-    drawn = np.random.RandomState(STACKED_SEED).randint(len(images), size=(count, 3))
+    digits = np.random.RandomState(STACKED_SEED).randint(len(images), size=(count, 3))
     # (N, 3, 28, 28) → (N, 28, 28, 3)
-    stacked = np.ascontiguousarray(images[drawn].transpose(0, 2, 3, 1))
-    labels = (numbers[drawn] @ np.array([100, 10, 1])).astype(np.int32)
+    stacked = np.ascontiguousarray(images[digits].transpose(0, 2, 3, 1))
+    labels = (numbers[digits] @ np.array([100, 10, 1])).astype(np.int32)
     return picture_set(
         "stacked_digits",
         stacked[:STACKED_ROWS],

@@ -208,13 +208,13 @@ def _is_deep(head: bytes) -> bool:
 # Decoding releases Python's lock; each thread may hold an image of 89 million pixels.
 THREADS = min(4, os.cpu_count() or 1)
 IMAGES_AT_ONCE = 128  # images between two calls of `progress`
-Item = TypeVar("Item")
+Element = TypeVar("Element")
 Row = TypeVar("Row")
 
 
 def read_in_parts(
-    items: Sequence[Item], read: Callable[[Item], Row], progress: Progress, noun: str
-) -> Iterator[list[tuple[Item, Row]]]:
+    items: Sequence[Element], read: Callable[[Element], Row], progress: Progress, noun: str
+) -> Iterator[list[tuple[Element, Row]]]:
     """Each item with its row, in parts of IMAGES_AT_ONCE, in order. `noun`: such as "file"."""
     with ThreadPoolExecutor(THREADS) as threads:
         for done in range(0, len(items), IMAGES_AT_ONCE):

@@ -291,18 +291,16 @@ class HasPlace(Protocol):
     def place(self) -> ImagePlace: ...
 
 
-Item = TypeVar("Item")
+Row = TypeVar("Row")
 Placed = TypeVar("Placed", bound=HasPlace)
 
 
-def shuffled(items: Sequence[Item]) -> list[Item]:
+def shuffled(items: Sequence[Row]) -> list[Row]:
     """The same order for the same number of items."""
     return [items[place] for place in np.random.RandomState(0).permutation(len(items))]
 
 
 def in_order(items: Sequence[Placed]) -> list[Placed]:
     """In the order of the rows: shuffled, those to train on before the held-out ones."""
-    parts = (
-        [item for item in items if item.place.held_out is held_out] for held_out in (False, True)
-    )
-    return [item for part in parts for item in shuffled(part)]
+    parts = ([row for row in items if row.place.held_out is held_out] for held_out in (False, True))
+    return [row for part in parts for row in shuffled(part)]

@@ -345,6 +345,6 @@ def data_folder(setting: str) -> Path:
 
 
 def _candidate_folders(root: Path, name: str) -> list[Path]:
-    own = [root / name, root / name.replace("_", "-")]
+    folders = [root / name, root / name.replace("_", "-")]
     is_fashion_folder = "fashion" in root.name.lower()
-    return [*own, root] if is_fashion_folder == (name == "fashion_mnist") else own
+    return [*folders, root] if is_fashion_folder == (name == "fashion_mnist") else folders

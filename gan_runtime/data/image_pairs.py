@@ -260,7 +260,7 @@ def _pairs(
     contents = image_sources.sort_files(files, progress)
     places = folder_layout.places(contents.images, options.held_out_folders)
     pairs, unpaired = pairs_of(places.of, options.layout)
-    skips = [*files.skipped, *contents.others, *places.skipped, *unpaired]
+    skips = [*files.skipped, *contents.skips, *places.skipped, *unpaired]
     tally.begin(skips, files.warning, places.holds_out)
     return in_order(pairs)
 

@@ -329,12 +329,12 @@ class Contents:
     """
 
     images: list[str]
-    others: list[Skip]
+    skips: list[Skip]
 
 
 def sort_files(files: ImageSource, progress: Progress) -> Contents:
     """Reads the first bytes of each file."""
-    images, others = [], []
+    images, skips = [], []
     for number, name in enumerate(files.names):
         if number % FILES_AT_ONCE == 0:
             progress(
@@ -346,11 +346,11 @@ def sort_files(files: ImageSource, progress: Progress) -> Contents:
         if kind == image_files.IMAGE:
             images.append(name)
         elif image_files.holds_files(kind):
-            others.append(Skip.of(name, ARCHIVE, f"it is {kind}"))
+            skips.append(Skip.of(name, ARCHIVE, f"it is {kind}"))
         else:
             reason = f"it is {kind}, no image" if kind else "it is no JPEG, PNG or WebP image"
-            others.append(Skip.of(name, "no image", reason))
-    return Contents(images, others)
+            skips.append(Skip.of(name, "no image", reason))
+    return Contents(images, skips)
 
 
 def _kind(files: ImageSource, name: str) -> str:

@@ -251,7 +251,7 @@ def _labeled_images(
     """
     contents = image_sources.sort_files(files, progress)
     places = folder_layout.places(contents.images, options.held_out_folders)
-    skips = [*files.skipped, *contents.others, *places.skipped]
+    skips = [*files.skipped, *contents.skips, *places.skipped]
     tally.begin(skips, files.warning, places.holds_out)
     if options.labels == "none":
         return in_order([LabeledImage(name, "", place) for name, place in places.of.items()])

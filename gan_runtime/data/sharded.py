@@ -206,13 +206,13 @@ class FieldWriter:
 
     def append(self, rows: Array | Sequence[Array]) -> None:
         """`rows`: (n, …) of the field's shape."""
-        left = np.asarray(rows, self.field_dtype).reshape(-1, *self._field.shape)
-        while len(left):
+        remaining = np.asarray(rows, self.field_dtype).reshape(-1, *self._field.shape)
+        while len(remaining):
             if self._file is None or self.shards[-1] == self._most_rows:
                 self._next_file()
-            fit = left[: self._most_rows - self.shards[-1]]
+            fit = remaining[: self._most_rows - self.shards[-1]]
             self._write(fit)
-            left = left[len(fit) :]
+            remaining = remaining[len(fit) :]
 
     @property
     def field_dtype(self) -> np.dtype:

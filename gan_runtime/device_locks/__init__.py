@@ -134,42 +134,42 @@ def claim(devices: Sequence[HostDevice], count: int, who: Holder) -> Claim:
     Raises:
         DeviceLockError: locks cannot be used on this host.
     """
-    made = Claim(holder=who)
+    result = Claim(holder=who)
     try:
         for index, device in enumerate(devices):
-            if len(made.devices) == count or len(made.devices) + len(devices) - index < count:
+            if len(result.devices) == count or len(result.devices) + len(devices) - index < count:
                 break  # enough are taken, or too few are left
-            blocker = _take(device, made.open_locks)
+            blocker = _take(device, result.open_locks)
             if blocker is None:
-                made.devices.append(device)
+                result.devices.append(device)
             else:
-                made.blockers.append((device, locks.read_holder(blocker)))
-        if len(made.devices) < count:
-            made.devices = []
-        made.write_holders()
+                result.blockers.append((device, locks.read_holder(blocker)))
+        if len(result.devices) < count:
+            result.devices = []
+        result.write_holders()
     finally:
-        if not made.devices:
-            made.__exit__(None, None, None)
-    return made
+        if not result.devices:
+            result.__exit__(None, None, None)
+    return result
 
 
 def _take(device: HostDevice, open_locks: list[DeviceLock]) -> str | None:
     """Takes the locks of one device and adds them to `open_locks`, or returns the key of a lock of
     another process. Parts of a device share the lock of the whole device.
     """
-    taken: list[DeviceLock] = []
+    acquired: list[DeviceLock] = []
     try:
         for key in device.locks:
             is_shared = key != device.key
             number = locks.take(key, is_shared)
             if number is None:
                 return key
-            taken.append(DeviceLock(number, key, is_shared))
-        open_locks += taken
-        taken = []
+            acquired.append(DeviceLock(number, key, is_shared))
+        open_locks += acquired
+        acquired = []
         return None
     finally:
-        for lock in taken:
+        for lock in acquired:
             os.close(lock.number)
 
 
@@ -282,13 +282,14 @@ def wait_cause(claim: Claim, home: Path) -> Cause | None:
     """
     if claim.unknown:
         return cause(Reason.DEVICES_UNKNOWN, message=claim.unknown)
-    others = [
+    holders = [
         (device, holder)
         for device, holder in claim.blockers
         if not holder or holder.home != str(home)
     ]
     devices = [
-        f"{device.label} ({_anonymous_holder(holder)}{_since(holder)})" for device, holder in others
+        f"{device.label} ({_anonymous_holder(holder)}{_since(holder)})"
+        for device, holder in holders
     ]
     return cause(Reason.DEVICES_TAKEN, devices=", ".join(devices)) if devices else None
 

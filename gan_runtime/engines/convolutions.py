@@ -208,8 +208,8 @@ def from_one_pixel(values: Any, kernel: Any, strides: Sizes, padding: str) -> An
     sizes = met.shape[:axes]
     by_input = ops.reshape(ops.moveaxis(met, -1, 0), (inner, -1))
     product = ops.matmul(ops.reshape(values, (rows, inner)), by_input)
-    left = ops.reshape(product, (rows, *sizes, outer))
-    return ops.pad(left, [*beyond, (0, 0)]) if any(map(any, beyond)) else left
+    image = ops.reshape(product, (rows, *sizes, outer))
+    return ops.pad(image, [*beyond, (0, 0)]) if any(map(any, beyond)) else image
 
 
 def _outcome(size: int, taps: int, stride: int, padding: str) -> int:

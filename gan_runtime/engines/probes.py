@@ -97,7 +97,7 @@ def variables_by_layer(name: str, network: Any) -> dict[str, list[int]]:
         f"{name}/{layer.name}": [order[id(variable)] for variable in layer.trainable_variables]
         for layer in network.layers
     }
-    return {part: own for part, own in places.items() if own}
+    return {part: variables for part, variables in places.items() if variables}
 
 
 def probe_result(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> ProbeResult:

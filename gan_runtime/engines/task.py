@@ -62,8 +62,8 @@ def average_owners(entry: WorkloadEntry) -> dict[str, str]:
     """Network that is averaged → owner of its average's arrays: "average" for the first network,
     "average_NETWORK" for others.
     """
-    first, *others = entry.averages
-    return {first: AVERAGE, **{name: f"{AVERAGE}_{name}" for name in others}}
+    first, *further = entry.averages
+    return {first: AVERAGE, **{name: f"{AVERAGE}_{name}" for name in further}}
 
 
 @dataclass(frozen=True)

@@ -177,9 +177,9 @@ def seam_ratio(images: NDArray[Any], grid: TileGrid) -> NDArray[np.float64]:
         is_border = np.isin(np.arange(change.shape[1]) + 1, behind)
         at_border.append(change[:, is_border].reshape(len(wide), -1))
         elsewhere.append(change[:, ~is_border].reshape(len(wide), -1))
-    across, others = (np.concatenate(parts, axis=1) for parts in (at_border, elsewhere))
-    if not across.size or not others.size:
+    across, inside = (np.concatenate(parts, axis=1) for parts in (at_border, elsewhere))
+    if not across.size or not inside.size:
         return np.full(len(wide), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = across.mean(axis=1) / others.mean(axis=1)
+        ratio = across.mean(axis=1) / inside.mean(axis=1)
     return np.where(np.isfinite(ratio), ratio, np.nan)

@@ -159,10 +159,10 @@ def translator_of(
     """
     name = spec.entry.averages[0]
     begin = f"{AVERAGE if spec.samples_from == 'ema' else name}/"
-    own = {
+    arrays = {
         path.removeprefix(begin): array for path, array in arrays.items() if path.startswith(begin)
     }
-    return Translator(workload, spec.of_workload, fields, name, spec.precision, own)
+    return Translator(workload, spec.of_workload, fields, name, spec.precision, arrays)
 
 
 class TileProgram(Protocol):
@@ -214,8 +214,8 @@ class TiledTranslator:
         shape = (each, size, *self.grid.tile, source[2])
         self._program = program(translator, self.cores, shape, self.stopwatch)
         self._at_once = each * size * self.cores
-        left = (1 if way == "naive" else rounds) - each * np.arange(self.cores)
-        self._rounds = np.clip(left, 0, each).astype(np.int32)
+        remaining = (1 if way == "naive" else rounds) - each * np.arange(self.cores)
+        self._rounds = np.clip(remaining, 0, each).astype(np.int32)
 
     def __call__(self, source: ImageArray) -> ImageArray:
         """(height, width, channels in) → (height, width, channels out)."""

@@ -180,8 +180,8 @@ def plane_through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) 
 
 
 def _filter_norms(kernel: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    others = tuple(side for side in range(kernel.ndim) if side != axis % kernel.ndim)
-    return np.sqrt(np.sum(np.square(kernel, dtype=np.float32), axis=others, keepdims=True))
+    axes = tuple(side for side in range(kernel.ndim) if side != axis % kernel.ndim)
+    return np.sqrt(np.sum(np.square(kernel, dtype=np.float32), axis=axes, keepdims=True))
 
 
 def _over(values: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:

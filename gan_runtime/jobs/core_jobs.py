@@ -238,7 +238,7 @@ def generate(task: Task) -> dict[str, Any]:
     task.progress(1, 3, "generating")
     arrays = networks.generated(request.count, request.seed, request.label)
     task.progress(2, 3, "drawing")
-    pictures.save(_drawn(networks, arrays, request), task.results / PICTURE_FILE)
+    pictures.save(_sheet(networks, arrays, request), task.results / PICTURE_FILE)
     np.savez_compressed(task.results / ARRAYS_FILE, allow_pickle=False, **arrays)
     task.progress(3, 3, "done")
     checkpoint = networks.checkpoint
@@ -249,7 +249,7 @@ def generate(task: Task) -> dict[str, Any]:
     }
 
 
-def _drawn(
+def _sheet(
     networks: TrainedNetworks, generated: Mapping[str, NDArray[Any]], request: ImageRequest
 ) -> Image.Image:
     """The first kind of picture that the workload draws of these arrays."""

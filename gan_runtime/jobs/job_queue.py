@@ -175,8 +175,8 @@ def job_dir(home: Home, job_id: str) -> JobDir:
     jobs_by_id = {job.job_id: job for job in job_dirs(home)}
     if job_id not in jobs_by_id:
         newest_ids = ", ".join(list(jobs_by_id)[-8:])
-        others = f"there are {newest_ids}" if newest_ids else "there are no jobs yet"
-        raise JobError(f"job {quoted(job_id)} is not in {home.path}: {others}.")
+        job_list = f"there are {newest_ids}" if newest_ids else "there are no jobs yet"
+        raise JobError(f"job {quoted(job_id)} is not in {home.path}: {job_list}.")
     return jobs_by_id[job_id]
 
 
@@ -227,18 +227,18 @@ class JobSupervisor:
         """
         self._find_new()
         live = [(job, snapshot) for job in self._open if (snapshot := job.snapshot()) is not None]
-        taken = {
+        claimed = {
             turn
             for _, snapshot in live
             if snapshot.state == "running" and (turn := _turn(snapshot))
         }
         for job, snapshot in live:
             try:
-                taken |= self._act_on(job, snapshot, busy | taken)
+                claimed |= self._act_on(job, snapshot, busy | claimed)
             except (GanRuntimeError, OSError) as error:  # the other jobs go on
                 self._complain(job, error)
         self._open = [job for job in self._open if job.path.is_dir() and job.end() is None]
-        return taken
+        return claimed
 
     def _act_on(self, job: JobDir, snapshot: JobSnapshot, busy: set[str]) -> set[str]:
         """Returns the turn that the job has got, if any."""

@@ -22,7 +22,7 @@ from gan_runtime.records.record import (
 from gan_runtime.records.run_files import answer_place
 
 # prefix of the name of weight snapshots; no checkpoint has it
-KEPT = "epoch "
+EPOCH_PREFIX = "epoch "
 ArrayPath = Annotated[str, Field(pattern=r"^[a-z_]{1,40}/[A-Za-z0-9._-]{1,160}\.npz$")]
 
 

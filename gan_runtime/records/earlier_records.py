@@ -27,7 +27,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, CurveSeries, Score
+from gan_runtime.records.answer import EPOCH_PREFIX, Answer, ArrayFile, Curve, CurveSeries, Score
 from gan_runtime.records.record import MOST_STEPS, Count, Name, Rank, Record, Step, agree
 
 MOST_CELLS = 10_000_000  # of a grid, so that no page allocates more
@@ -167,8 +167,8 @@ class FlowSeries(BaseModel):
 
     @model_validator(mode="after")
     def _one_number_a_step(self) -> Self:
-        others = (numbers or self.values for numbers in (self.persistence, self.truth, self.replay))
-        agree(self.values, *others)
+        series = (numbers or self.values for numbers in (self.persistence, self.truth, self.replay))
+        agree(self.values, *series)
         return self
 
 
@@ -297,7 +297,7 @@ def rollout_key(record: Flow) -> str:
 
     Weights of a snapshot never replace those of a checkpoint.
     """
-    weights = "weights" if record.checkpoint.startswith(KEPT) else "checkpoint"
+    weights = "weights" if record.checkpoint.startswith(EPOCH_PREFIX) else "checkpoint"
     tiles = f"{record.way}, {record.cores} cores, overlap {record.overlap}, {record.blend}"
     return (
         f"{weights} of epoch {record.epoch}, {tiles}, film {record.trajectory} from {record.start},"

@@ -91,9 +91,9 @@ class Home:
 
         Raises HomeError when no folder can have that name.
         """
-        chosen = folder or Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
+        folder_name = folder or Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
         try:
-            path = chosen.expanduser().resolve()
+            path = folder_name.expanduser().resolve()
             path.is_dir()
         except (
             OSError,
@@ -101,7 +101,7 @@ class Home:
             ValueError,
         ) as error:  # a name too long, of an unknown user, links in a circle
             raise _refused(
-                chosen, getattr(error, "strerror", None) or str(error).rstrip(".")
+                folder_name, getattr(error, "strerror", None) or str(error).rstrip(".")
             ) from None
         if bad := next((character for character in _NOT_FOR_DUCKDB if character in str(path)), ""):
             raise _refused(path, f"DuckDB does not accept '{bad}' in a path")

@@ -169,9 +169,9 @@ class SideJournalWriter(JournalWriter):
 
     def write(self, *records: Record) -> None:
         """Appends the records that are this worker's own."""
-        own = [record for record in records if _is_of_one_worker(record)]
-        if own:
-            super().write(*own)
+        worker_records = [record for record in records if _is_of_one_worker(record)]
+        if worker_records:
+            super().write(*worker_records)
 
 
 def _is_of_one_worker(record: Record) -> bool:

@@ -146,10 +146,10 @@ class StatusChange(Record):
         code, details = values.get("code"), values.get("details") or {}
         if isinstance(code, str) and code in _CODES:
             return values if words else {**values, "reason": Cause(Reason(code), details).sentence}
-        meant = cause_of(words)
-        if meant is None:
+        reason = cause_of(words)
+        if reason is None:
             return {**values, "code": None}
-        return {**values, "code": meant.code, "details": dict(meant.details)}
+        return {**values, "code": reason.code, "details": dict(reason.details)}
 
     @classmethod
     def of(cls, status: Status, why: Cause, **fields: Any) -> StatusChange:

@@ -25,12 +25,12 @@ DEFAULT_WORKLOAD = "dcgan_mnist"
 
 @dataclass(frozen=True)
 class NestedOptions:
-    """Options of all runs (`shared`) and of the workload (`own`) by plain name; `errors`: keys that
-    are neither.
+    """Options of all runs (`shared`) and of the workload (`of_workload`) by plain name;
+    `errors`: keys that are neither.
     """
 
     shared: dict[str, Any] = field(default_factory=dict)
-    own: dict[str, Any] = field(default_factory=dict)
+    of_workload: dict[str, Any] = field(default_factory=dict)
     errors: list[FieldError] = field(default_factory=list)
 
 
@@ -80,14 +80,14 @@ def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 def split(values: Mapping[str, Any], shared: Mapping[str, Option]) -> NestedOptions:
     """Splits `values` into options of all runs, options of the workload, and errors."""
     workload = workload_of(values)
-    own = own_options(workload)
+    workload_options = own_options(workload)
     nested = NestedOptions()
     in_catalog = workload in catalog.WORKLOADS
     for name, value in _flattened(values, workload) if in_catalog else values.items():
         if name in shared:
             nested.shared[name] = value
-        elif name in own:
-            nested.own[name] = value
+        elif name in workload_options:
+            nested.of_workload[name] = value
         elif error := _error(name, value, workload, shared):
             nested.errors.append(error)
     return nested
@@ -97,18 +97,18 @@ def _error(name: str, value: Any, workload: str, shared: Mapping[str, Option]) -
     """The error about a key that is no option; None where the one about an unknown workload is
     enough.
     """
-    own, owners = own_options(workload), _owners(name)
+    workload_options, owners = own_options(workload), _owners(name)
     if workload not in catalog.WORKLOADS and (owners or name.partition(".")[0] == workload):
         return None
-    if name == workload and own:
+    if name == workload and workload_options:
         return FieldError(
             workload,
             f"{workload} is {quoted(value)}, but it is an object of the workload's options: "
-            f"set one of them, such as {workload}.{next(iter(own))}.",
+            f"set one of them, such as {workload}.{next(iter(workload_options))}.",
         )
     if owners and workload not in owners:
         return _of_another(name, owners, workload)
-    dotted = {plain: f"{workload}.{plain}" if "." in name else plain for plain in own}
+    dotted = {plain: f"{workload}.{plain}" if "." in name else plain for plain in workload_options}
     return options.unknown_option(name, {**{plain: plain for plain in shared}, **dotted})
 
 
@@ -116,15 +116,15 @@ def _flattened(values: Mapping[str, Any], workload: str) -> Iterator[tuple[str, 
     """The workload's record is spread by plain names; a key of it that is no option stays
     "workload.key".
     """
-    own, in_catalog = own_options(workload), workload in catalog.WORKLOADS
+    workload_options, in_catalog = own_options(workload), workload in catalog.WORKLOADS
     for name, value in values.items():
         prefix, _, plain = name.partition(".")
         if name == workload and isinstance(value, Mapping):
             for key, its_value in value.items():
-                is_plain = key in own or not in_catalog
+                is_plain = key in workload_options or not in_catalog
                 yield (key if is_plain else f"{workload}.{key}"), its_value
         else:
-            yield (plain if prefix == workload and plain in own else name), value
+            yield (plain if prefix == workload and plain in workload_options else name), value
 
 
 def _owners(name: str) -> list[str]:
@@ -153,6 +153,6 @@ def images_per_step(values: Mapping[str, Any]) -> int:
     if entry is None:
         return int(options_by_name["batch_size_global"])
     names = own_options(workload_of(options_by_name)).keys() & options_by_name.keys()
-    own = {name: options_by_name[name] for name in names}
-    batches = entry.batches(entry.options.model_construct(**own))
+    values = {name: options_by_name[name] for name in names}
+    batches = entry.batches(entry.options.model_construct(**values))
     return int(options_by_name["batch_size_global"]) * batches

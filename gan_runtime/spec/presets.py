@@ -45,7 +45,7 @@ PRESETS: dict[str, Preset] = {
         caution=Caution(
             option="batch_size_global",
             least=256,
-            alike=(
+            preset_options=(
                 "workload",
                 "dataset",
                 "optimizer",

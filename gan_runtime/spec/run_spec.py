@@ -106,15 +106,17 @@ class RunSpec(
             return values
         nested = nesting.split(dict(values), cls.options())
         entry = nesting.entry_of(nested.shared)
-        errors, own, shared = nested.errors, None, nested.shared
+        errors, workload_record, shared = nested.errors, None, nested.shared
         if entry is not None:
             shared = {**entry.defaults, **shared}
-            own, own_errors = options.build_valid(
-                entry.options.model_validate, nested.own, options.of(entry.options)
+            workload_record, own_errors = options.build_valid(
+                entry.options.model_validate, nested.of_workload, options.of(entry.options)
             )
             errors += own_errors
         spec, shared_errors = options.build_valid(
-            lambda valid: check_options({**valid, "of_workload": own}), shared, cls.options()
+            lambda valid: check_options({**valid, "of_workload": workload_record}),
+            shared,
+            cls.options(),
         )
         errors += shared_errors
         invalid = {error.field for error in errors}
@@ -135,8 +137,8 @@ class RunSpec(
     def _nested(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The workload's own options come last, under its name."""
         values = write(self)
-        own = values.pop("of_workload")
-        return {**values, self.workload: own}
+        workload_record = values.pop("of_workload")
+        return {**values, self.workload: workload_record}
 
     @classmethod
     def known_options(cls) -> Mapping[str, Option]:

@@ -15,7 +15,7 @@ from gan_runtime.base.errors import StoreError
 
 MAX_ANSWERS = 128
 _NAME = re.compile(r"\w+")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 class _Slot:
@@ -59,11 +59,11 @@ class QueryCache:
     def once(
         self,
         key: Hashable,
-        make: Callable[[], Made],
+        make: Callable[[], Result],
         sql: str = "",
         is_small: Callable[[Any], bool] = lambda _: True,
         age_s: float = 0.0,
-    ) -> Made:
+    ) -> Result:
         """The result of `make`, computed once and shared, so it must not be changed.
 
         It depends on the tables that `sql` names, and on those of nested answers. `is_small`: False
@@ -74,28 +74,28 @@ class QueryCache:
             is_of_now = slot.version == self._version(slot.tables)
             if slot.version < 0 or not (is_of_now or self._clock() - slot.made_s < age_s):
                 slot.version = -1
-                return self._made(slot, make, sql, is_small)
+                return self._answer(slot, make, sql, is_small)
             self._note(slot.tables)
-            answer: Made = slot.answer
+            answer: Result = slot.answer
             return answer
 
-    def _made(
-        self, slot: _Slot, make: Callable[[], Made], sql: str, is_small: Callable[[Any], bool]
-    ) -> Made:
+    def _answer(
+        self, slot: _Slot, make: Callable[[], Result], sql: str, is_small: Callable[[Any], bool]
+    ) -> Result:
         asking: list[set[str]] = self._asking.__dict__.setdefault("stack", [])
         asked_s = self._clock()
         before = dict(self._versions)  # a change meanwhile may be in the answer, or not
         asking.append(set(self._tables(sql)))
         try:
-            made = make()
+            result = make()
         finally:
             tables = asking.pop()
         self._note(tables)
         names_no_table = bool(sql) and not tables  # its changes are unknown
-        if is_small(made) and not names_no_table:
-            slot.tables, slot.answer, slot.made_s = frozenset(tables), made, asked_s
+        if is_small(result) and not names_no_table:
+            slot.tables, slot.answer, slot.made_s = frozenset(tables), result, asked_s
             slot.version = sum(before[table] for table in tables)
-        return made
+        return result
 
     def _note(self, tables: Iterable[str]) -> None:
         """Adds tables to the answer that this thread computes."""
@@ -150,8 +150,8 @@ class ReopenBarrier:
         """Surrounds one statement; waits while the database is reopened."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_shut)
-            while not self._is_owner and (left := self._owners_until - time.monotonic()) > 0:
-                self._changed.wait(left)
+            while not self._is_owner and (remaining_s := self._owners_until - time.monotonic()) > 0:
+                self._changed.wait(remaining_s)
             self._within += 1
         try:
             yield

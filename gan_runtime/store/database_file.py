@@ -192,8 +192,8 @@ def _fingerprint(
     connection: duckdb.DuckDBPyConnection, layout: dict[str, list[str]], tables: RecordTables
 ) -> str:
     """A digest of the tables and views of the file, and of the statements of this version."""
-    made = [sorted(layout.items()), sorted(_views(connection).items()), *statements(tables)]
-    return hashlib.sha256(json.dumps(made).encode()).hexdigest()
+    parts = [sorted(layout.items()), sorted(_views(connection).items()), *statements(tables)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:

@@ -53,25 +53,25 @@ class FolderWatcher:
         self._active_until.pop(run_id, None)
 
     def reset(self) -> None:
-        """The next call of `due` gives everything, as the last result was not processed."""
+        """The next call of `to_read` gives everything, as the last result was not processed."""
         self._folders, self._round_begin = {}, -ALWAYS
 
     def everything(self) -> set[str]:
         """The names of all folders of runs; starts a round."""
-        self._folders = self._listed()
+        self._folders = self._listing()
         self._round, self._round_begin, self._round_done = sorted(self._folders), self._clock(), 0
         return set(self._folders)
 
-    def due(self) -> set[str]:
+    def to_read(self) -> set[str]:
         """The names of folders to read now."""
         now, before = self._clock(), self._folders
         touched = self._new(before)
         if now - self._round_begin >= ROUND_SECONDS:
-            left = set(self._round[self._round_done :])
+            unread = set(self._round[self._round_done :])
             touched |= {
                 name
                 for name in self.everything()
-                if name in left or before.get(name) != self._folders[name]
+                if name in unread or before.get(name) != self._folders[name]
             }
         self._active_until = {
             name: until for name, until in self._active_until.items() if until > now
@@ -90,7 +90,7 @@ class FolderWatcher:
             self._changed_ns, self._unsettled_until = changed_ns, now + SETTLING_SECONDS
         if now >= self._unsettled_until:
             return set()
-        self._folders = self._listed()
+        self._folders = self._listing()
         return {name for name, changed in self._folders.items() if before.get(name) != changed}
 
     def _turn(self, now: float) -> set[str]:
@@ -104,7 +104,7 @@ class FolderWatcher:
             return self._home.runs.stat().st_mtime_ns
         return None
 
-    def _listed(self) -> dict[str, int]:
+    def _listing(self) -> dict[str, int]:
         self.listings += 1
         return folders_changed_ns(self._home)
 

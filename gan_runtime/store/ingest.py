@@ -80,7 +80,7 @@ class Ingestor:
         """As `catch_up`, for several calls a second: reads an ended run when it announces a change,
         and otherwise once a minute.
         """
-        return self._look(self._watcher.due()) + self.catch_up_jobs()
+        return self._look(self._watcher.to_read()) + self.catch_up_jobs()
 
     def catch_up_jobs(self) -> int:
         """As `catch_up`, of background jobs."""

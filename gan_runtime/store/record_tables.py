@@ -82,13 +82,13 @@ class RecordTable:
     def statements(self) -> list[str]:
         """The statements that create the table and its public view."""
         columns = ", ".join(f'"{name}" {sql}' for name, sql in self.columns.items())
-        made = [f"CREATE TABLE IF NOT EXISTS ingest.{self.name} ({columns})"]
+        statements = [f"CREATE TABLE IF NOT EXISTS ingest.{self.name} ({columns})"]
         if self.declared.is_public:
             names = ", ".join(f'"{name}"' for name in self.columns)
-            made.append(
+            statements.append(
                 f"CREATE OR REPLACE VIEW {self.name} AS SELECT {names} FROM ingest.{self.name}"
             )
-        return made
+        return statements
 
 
 class RecordTables:
@@ -148,7 +148,7 @@ def _compiled(
 
 
 def _computed(value: Callable[[Any, Origin], Any], sql: str) -> Value:
-    change = _change(sql) or (lambda made: made)
+    change = _change(sql) or (lambda values: values)
     return lambda source: change(value(source.record, source.origin))
 
 

@@ -13,14 +13,14 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from gan_runtime.base.errors import QueryError, StoreDamagedError
 from gan_runtime.base.formats import FORMULA_BEGINNINGS
 from gan_runtime.store import database_file, user_sql
-from gan_runtime.store.concurrency import Made, QueryCache, ReopenBarrier
+from gan_runtime.store.concurrency import QueryCache, ReopenBarrier, Result
 from gan_runtime.store.record_tables import TABLES, RecordTables
 from gan_runtime.store.user_sql import Limits, SqlAnswer
 
@@ -33,7 +33,6 @@ LATELY_SECONDS = 3.0
 LEAST_LIMIT = "1MB"  # DuckDB frees what is not in use
 RENEWAL_SECONDS = 15.0  # that a statement waits until the database is reopened
 _BYTES_OF_A_NUMBER = 32  # in a list: object and reference
-Result = TypeVar("Result")
 
 _OF_THE_STORE = (
     duckdb.IOException,
@@ -118,13 +117,13 @@ class Store:
 
         return list(self._cache.once(("rows", sql, repr(parameters)), make, sql, _is_short))
 
-    def once(self, make: Callable[..., Made], *what: Hashable) -> Made:
+    def once(self, make: Callable[..., Result], *what: Hashable) -> Result:
         """`make(store, *what)`, computed once until a table changes; the result is shared."""
         return self._cache.once((make, what), lambda: make(self, *what))
 
     def lately(
-        self, make: Callable[..., Made], *what: Hashable, age_s: float = LATELY_SECONDS
-    ) -> Made:
+        self, make: Callable[..., Result], *what: Hashable, age_s: float = LATELY_SECONDS
+    ) -> Result:
         """As `once`, but the answer may be `age_s` old after a change."""
         return self._cache.once((make, what), lambda: make(self, *what), age_s=age_s)
 

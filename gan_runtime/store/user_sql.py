@@ -158,9 +158,9 @@ def _restrict(cursor: duckdb.DuckDBPyConnection) -> None:
             cursor.execute(setting)
 
 
-def _free_name(name: str, taken: set[str]) -> str:
+def _free_name(name: str, names: set[str]) -> str:
     number, free = 1, name
-    while free in taken:
+    while free in names:
         number += 1
         free = f"{name}_{number}"
     return free

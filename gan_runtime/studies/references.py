@@ -110,8 +110,8 @@ RESULTS = SHARE / "benchmarks" / "results" / "latest.jsonl"
 ROW, KIND = "cycles", "epoch"
 COMMAND = "make bench ONLY=cycles"
 EPOCH = next(domain.compiled_epoch for domain in DOMAINS if domain.compiled_epoch)
-PLAIN, OWN = "keras", "ours"  # the programs: plain Keras layers, and this project's step
-PROGRAMS = {PLAIN: EPOCH.plain, OWN: EPOCH.own}
+PLAIN, PROJECT = "keras", "ours"  # the programs: plain Keras layers, and this project's step
+PROGRAMS = {PLAIN: EPOCH.plain, PROJECT: EPOCH.project}
 MACHINES = {machine.topology: machine for machine in EPOCH.machines}
 
 
@@ -163,7 +163,7 @@ def by_machine(estimates: Iterable[EpochEstimate]) -> tuple[MachineEpochs, ...]:
             machine.title,
             EPOCH.measured(machine.system).seconds,
             seconds.get((PROGRAMS[PLAIN], machine.title)),
-            seconds.get((PROGRAMS[OWN], machine.title)),
+            seconds.get((PROGRAMS[PROJECT], machine.title)),
         )
         for machine in EPOCH.machines
     ]

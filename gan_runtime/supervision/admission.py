@@ -191,10 +191,10 @@ def check_dependency(home: Home, waiting: Collection[str], after: Dependency) ->
             f"run {after.run_id} is {state.status}: resume it first, or start after it ends in any"
             " state."
         )
-    run_id, seen = after.run_id, set()
+    run_id, chain = after.run_id, set()
     while run_id not in waiting:
-        seen.add(run_id)
-        if state.status != "queued" or not state.after or state.after in seen:
+        chain.add(run_id)
+        if state.status != "queued" or not state.after or state.after in chain:
             return
         run_id = state.after
         if not (home.runs / run_id).is_dir():

@@ -89,12 +89,12 @@ class DiskUsage:
         home, before = self._home, self._measured
         self._measured = {}
         spill = database_file.spill_folder(home.database)
-        runs, others = {}, 0
+        runs, rest = {}, 0
         for path, size in self._each(home.runs, before).items():
             if is_run_name(path.name):
                 runs[path.name] = size
             else:
-                others += size if path.name != BIN else 0
+                rest += size if path.name != BIN else 0
         return Space(
             runs=runs,
             data=sum(self._each(home.data, before).values()),
@@ -106,7 +106,7 @@ class DiskUsage:
             ),
             spill=disk.used_bytes(spill),
             keras_cache=self._keras_cache(before),
-            bin=sum(self._each(home.bin, before).values()) + others,
+            bin=sum(self._each(home.bin, before).values()) + rest,
             free=disk.free_bytes(home.path),
             low=disk.low_bytes(home.path),
             runs_disk=_free_space(home.runs) if disk.is_other(home.runs, home.path) else None,

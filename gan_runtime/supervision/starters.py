@@ -75,7 +75,7 @@ class Starter(Protocol):
     def present(self, runs: Path) -> list[Attempt]:
         """Attempts of runs in this folder that have processes, whoever started them."""
 
-    def held(self, live: Iterable[str]) -> set[str]:
+    def busy_accelerators(self, live: Iterable[str]) -> set[str]:
         """Accelerators of trainers that still run; `live`: ids of waiting and training runs."""
 
 
@@ -239,7 +239,7 @@ class LocalStarter:
             if Path(folder).parent == runs and number.isdecimal()
         ]
 
-    def held(self, live: Iterable[str]) -> set[str]:
+    def busy_accelerators(self, live: Iterable[str]) -> set[str]:
         """See Starter. Forgets those that ended."""
         ids = set(live)
         for run_id, child in list(self._children.items()):
@@ -253,7 +253,7 @@ class LocalStarter:
 
 def _has_own_gpus(attempt: Attempt) -> bool:
     """Whether this attempt has locked single GPUs."""
-    own = (str(attempt.run.path.parent.parent.resolve()), attempt.run.run_id, attempt.number)
+    key = (str(attempt.run.path.parent.parent.resolve()), attempt.run.run_id, attempt.number)
     try:
         occupancies = device_locks.occupancies()
     except DeviceLockError:
@@ -261,7 +261,7 @@ def _has_own_gpus(attempt: Attempt) -> bool:
     return any(
         lock.device.visible
         and lock.holder
-        and (lock.holder.home, lock.holder.run_id, lock.holder.attempt) == own
+        and (lock.holder.home, lock.holder.run_id, lock.holder.attempt) == key
         for lock in occupancies
     )
 

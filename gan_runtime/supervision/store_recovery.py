@@ -74,8 +74,8 @@ def quarantine(database: Path, kind: StoreKind) -> Path:
 def _free_name(database: Path, kind: StoreKind) -> Path:
     """A name that was not used within the same second, so that names sort by age."""
     name = f"{database.name}.{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
-    taken = [path.name.removesuffix(".wal") for path in database.parent.glob(f"{name}*")]
-    return database.with_name(f"{name}-{max(map(_place_in_second, taken)) + 1}" if taken else name)
+    names = [path.name.removesuffix(".wal") for path in database.parent.glob(f"{name}*")]
+    return database.with_name(f"{name}-{max(map(_place_in_second, names)) + 1}" if names else name)
 
 
 def _place_in_second(name: str) -> int:

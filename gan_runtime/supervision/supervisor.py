@@ -90,7 +90,7 @@ class Supervisor:
             if live.status in ACTIVE and not self._starter.alive(live.as_attempt)
         }
         failed = self._ingest(bool(exited) or look_again, trouble)
-        busy, acted = self._held() | self._turns_of_jobs, False
+        busy, acted = self._busy_accelerators() | self._turns_of_jobs, False
         for live in self._runs:
             try:
                 acted |= self._act_on(live, busy, live.run.run_id in exited)
@@ -226,9 +226,9 @@ class Supervisor:
                 del self._leaving[key]
                 self._starter.end(live.as_attempt)
 
-    def _held(self) -> set[str]:
+    def _busy_accelerators(self) -> set[str]:
         """Accelerators of trainers that still run, even after their final event."""
-        return self._starter.held(live.run.run_id for live in self._runs)
+        return self._starter.busy_accelerators(live.run.run_id for live in self._runs)
 
     def _start(self, live: LiveRun, claim: Claim) -> None:
         labels = ", ".join(device.label for device in claim.devices if device.visible)

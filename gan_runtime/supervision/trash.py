@@ -225,9 +225,9 @@ def _least(notes: dict[Path, dict[str, Any]]) -> float:
 
 def _deleted_run(key: str, note: dict[str, Any], seconds: float) -> DeletedRun:
     run_id = key.partition(REPEAT)[0]
-    begin, size, left = note.get("counted_s"), note.get("size_bytes"), None
+    begin, size, days_left = note.get("counted_s"), note.get("size_bytes"), None
     if isinstance(begin, int | float):
-        left = max(0.0, DAYS - max(0.0, seconds - begin) / DAY_S)
+        days_left = max(0.0, DAYS - max(0.0, seconds - begin) / DAY_S)
     return DeletedRun(
         key=key,
         run_id=run_id,
@@ -236,7 +236,7 @@ def _deleted_run(key: str, note: dict[str, Any], seconds: float) -> DeletedRun:
         deleted_at=_moment(note.get("deleted_at")),
         asker=str(note.get("asker", ""))[:200],
         size_bytes=size if isinstance(size, int) else None,
-        days_left=left,
+        days_left=days_left,
     )
 
 

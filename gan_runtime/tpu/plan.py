@@ -186,10 +186,10 @@ def make(
             f"data set {spec.dataset} has no {SOURCE}, so there is no frame to predict from:"
             " leave out --frame, or use a data set with one."
         )
-    others = [other for other in _sweep(point) if other != point] if sweep else []
+    points = [other for other in _sweep(point) if other != point] if sweep else []
     if program == "frame":
-        others = [other for other in others if other.batch_size_global == point.batch_size_global]
-    return CheckPlan(spec, read, (point, *others), program)
+        points = [other for other in points if other.batch_size_global == point.batch_size_global]
+    return CheckPlan(spec, read, (point, *points), program)
 
 
 def _sweep(point: Point) -> list[Point]:

@@ -27,7 +27,7 @@ FIRST_EPOCH = 1  # an untrained generator makes the same row from every latent: 
 RESPONSE_OFF = 0.5  # allowed deviation of the size, as a share of the true size
 MOST_EMPTY = 0.1  # allowed share of empty generated rows
 # No collapse if the spread grows by this factor per epoch, from this share of the alarm's limit on.
-GROWING, SEEN = 1.5, 0.1
+GROWING, COLLAPSED = 1.5, 0.1
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _collapse(
     earlier = numbers.value("spread_of_generated", before)
     # A spread that rises steeply from a visible level is the opposite of a collapse.
     if earlier is not None and generated > max(
-        GROWING * earlier, SEEN * spec.collapse_share * real
+        GROWING * earlier, COLLAPSED * spec.collapse_share * real
     ):
         return None
     return Alarm(

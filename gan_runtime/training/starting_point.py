@@ -126,10 +126,10 @@ class WeightSource:
         if per_epoch and self.epoch * per_epoch in steps:
             return self.epoch * per_epoch
         epochs = sorted(step // per_epoch for step in steps if per_epoch and step % per_epoch == 0)
-        others = f"after epochs {', '.join(map(str, epochs))}" if epochs else "within epochs only"
+        choices = f"after epochs {', '.join(map(str, epochs))}" if epochs else "within epochs only"
         raise CheckpointError(
             f"start_from names epoch {self.epoch} of {self.run.run_id}, whose checkpoints are"
-            f" {others}: use one of these, or leave out the epoch for the newest."
+            f" {choices}: use one of these, or leave out the epoch for the newest."
         )
 
     def checkpoint(self) -> Checkpoint:
@@ -161,8 +161,8 @@ class Fit:
 def fit(state: Arrays, source: Arrays, spec: RunSpec) -> Fit:
     """`state`: of an engine before its first step; `source`: of a checkpoint."""
     networks = tuple(f"{network.name}/" for network in spec.entry.networks)
-    own = [name for name in state if name.startswith(networks)]
-    copied = [name for name in own if name in source and source[name].shape == state[name].shape]
+    names = [name for name in state if name.startswith(networks)]
+    copied = [name for name in names if name in source and source[name].shape == state[name].shape]
     fitted = dict(state) | {name: source[name].astype(state[name].dtype) for name in copied}
     for network, owner in average_owners(spec.entry).items():
         averages = {
@@ -171,7 +171,7 @@ def fit(state: Arrays, source: Arrays, spec: RunSpec) -> Fit:
             if name.startswith(f"{owner}/")
         }
         fitted |= {average: fitted[live] for average, live in averages.items()}
-    fresh = [_mismatch(name, state, source) for name in own if name not in copied]
+    fresh = [_mismatch(name, state, source) for name in names if name not in copied]
     unused = [name for name in source if name.startswith(networks) and name not in state]
     return Fit(fitted, tuple(copied), tuple(fresh), tuple(unused))
 

@@ -94,17 +94,21 @@ def environment(
     spec: RunSpec, accelerator: str, addresses: list[str], rank: int, inherited: dict[str, str]
 ) -> dict[str, str]:
     """Environment of worker `rank`: the addresses of all, and its share of the cores or GPUs."""
-    own = {**inherited, "TF_CONFIG": cluster.tf_config(addresses, rank)}
+    variables = {**inherited, "TF_CONFIG": cluster.tf_config(addresses, rank)}
     if accelerator == "cpu":
         # Else each worker uses all cores: with 2 workers on 2 cores a step takes 7 to 13% longer.
-        own.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // spec.workers)))
+        variables.setdefault(
+            "TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // spec.workers))
+        )
     if accelerator == "gpu":
         visible = inherited.get("CUDA_VISIBLE_DEVICES") or ",".join(
             str(gpu) for gpu in range(spec.replicas_in_all)
         )
         begin = rank * spec.replicas
-        own["CUDA_VISIBLE_DEVICES"] = ",".join(visible.split(",")[begin : begin + spec.replicas])
-    return own
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(
+            visible.split(",")[begin : begin + spec.replicas]
+        )
+    return variables
 
 
 def _first_failure(workers: list[_LaunchedWorker]) -> _LaunchedWorker | None:
@@ -213,13 +217,13 @@ def straggler(compute_s: list[float]) -> int | None:
     if len(compute_s) < 2:
         return None
     slowest = compute_s.index(max(compute_s))
-    others = [seconds for rank, seconds in enumerate(compute_s) if rank != slowest]
-    return slowest if compute_s[slowest] > STRAGGLER_FACTOR * median(others) else None
+    rest = [seconds for rank, seconds in enumerate(compute_s) if rank != slowest]
+    return slowest if compute_s[slowest] > STRAGGLER_FACTOR * median(rest) else None
 
 
 def _straggler_warning(epoch: int, slowest: int, compute_s: list[float]) -> str:
-    others = median(seconds for rank, seconds in enumerate(compute_s) if rank != slowest)
+    median_s = median(seconds for rank, seconds in enumerate(compute_s) if rank != slowest)
     return (
         f"Worker {slowest} is slow in epoch {epoch}: it computes {compute_s[slowest] * 1000:.1f} ms"
-        f" per step, the others {others * 1000:.1f} ms, and they wait."
+        f" per step, the others {median_s * 1000:.1f} ms, and they wait."
     )

@@ -160,12 +160,12 @@ class ConditionalBatchNorm(keras.layers.Layer):
         return input_shape[0]
 
     def get_config(self) -> dict[str, object]:
-        own = {
+        config = {
             "classes": self.classes,
             "momentum": self.norm.momentum,
             "epsilon": self.norm.epsilon,
         }
-        return {**super().get_config(), **own}
+        return {**super().get_config(), **config}
 
 
 @keras.saving.register_keras_serializable("gan_runtime")

@@ -20,7 +20,7 @@ from dashboard.domains.flows import charts as flow_charts
 from dashboard.domains.flows import curves as flow_curves
 from dashboard.domains.flows import film as flow_film
 from dashboard.domains.flows import movie, panels, rollouts
-from dashboard.evaluation.answers import told_apart
+from dashboard.evaluation.answers import unique_labels
 from gan_runtime.base.errors import PictureError
 from gan_runtime.domains.flows import lattice as of_flow
 from gan_runtime.engines.tiles import STAGES
@@ -315,7 +315,7 @@ def answer(key: str = "a", checkpoint: str = "newest", **changes: object) -> Eva
 
 def names(*rows: EvaluationRow) -> list[str]:
     """In charts, all of the run "a"."""
-    return told_apart(
+    return unique_labels(
         ["a"] * len(rows), [rollouts.parts(row) for row in rows], [row.key for row in rows]
     )
 

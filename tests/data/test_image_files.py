@@ -281,7 +281,7 @@ def test_contents_say_what_an_image_is(way: str, request: pytest.FixtureRequest)
     with image_sources.open_source(request.getfixturevalue(way)(files)) as source:
         contents = image_sources.sort_files(source, quiet)
     assert contents.images == ["a.jfif", "b", "c.txt"]
-    assert [(skip.name, skip.kind, skip.reason) for skip in contents.others] == [
+    assert [(skip.name, skip.kind, skip.reason) for skip in contents.skips] == [
         ("d.png", "no image", "it is no JPEG, PNG or WebP image"),
         ("e.jpg", "archive", "it is a zip file"),
     ]

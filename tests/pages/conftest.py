@@ -133,7 +133,7 @@ def show(
         query = {"tab": tab, **query} if tab else query
         app = AppTest.from_file(str(SCRIPT), default_timeout=30)
         if whole:
-            app.session_state[rendering.SEEN] = frozenset(rendering.PAGES)
+            app.session_state[rendering.RENDERED] = frozenset(rendering.PAGES)
         for name, value in query.items():
             app.query_params[name] = value
         app.switch_page(str(getattr(places, page.upper())))

@@ -72,7 +72,7 @@ def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
     )
     spied(monkeypatch, pd.DataFrame, "to_string", lambda *_, **__: calls.append("a table as text"))
     monkeypatch.setattr(plots, "specification", plots.specification.__wrapped__)  # type: ignore[attr-defined]
-    plots.kept.cache_clear()
+    plots.cached_specification.cache_clear()
     app = show(page, **query)
     assert not app.exception
     assert len(app.get("vega_lite_chart")) > 1

@@ -94,7 +94,7 @@ def test_the_trash_shows_who_deleted_a_run_and_how_long_it_stays(
     days: float | None, said: str
 ) -> None:
     moment = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
-    sentence = changes.told(
+    sentence = changes.trash_line(
         DeletedRun("a-0001", "a-0001", "a-0001", "finished", moment, "dashboard", 2_000_000, days)
     )
     assert sentence.startswith("deleted on 2026-01-01 at 12:05 UTC from the dashboard · 2 MB · ")

@@ -199,6 +199,6 @@ class FakeStarter:
             if trainer.attempt.run.path.parent == runs
         ]
 
-    def held(self, _live: Iterable[str]) -> set[str]:
+    def busy_accelerators(self, _live: Iterable[str]) -> set[str]:
         """See Starter."""
         return {trainer.attempt.accelerator for trainer in self._trainers.living()}

@@ -22,7 +22,7 @@ from dashboard.domains.flows.rollouts import (
     steps_of,
     whole_times,
 )
-from dashboard.evaluation.answers import Selection, identity, names_of, number, told_apart
+from dashboard.evaluation.answers import Selection, identity, names_of, number, unique_labels
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.score_metrics import BY_NAME
@@ -54,8 +54,8 @@ def draw_errors(runtime: Runtime, selection: Selection) -> None:
     steps = _steps(runtime.store, selection)
     horizons = {}
     for name, row in selection.answers.items():
-        own, length = selection.scores_of(name), rollout(row).steps
-        horizon = next((own[score].value for score in HORIZONS if score in own), length)
+        scores, length = selection.scores_of(name), rollout(row).steps
+        horizon = next((scores[score].value for score in HORIZONS if score in scores), length)
         if horizon < length:
             horizons[name] = horizon
     for column, name in zip(st.columns(len(ERRORS)), ERRORS, strict=True):
@@ -115,8 +115,10 @@ def draw_times(runtime: Runtime, selection: Selection) -> None:
     others that are shown.
     """
     first = selection.first[1]
-    alike = [row for row in selection.stored if _is_alike(row, first)]
-    rows = list({identity(row): row for row in [*selection.answers.values(), *alike]}.values())
+    rows_of_start = [row for row in selection.stored if _is_alike(row, first)]
+    rows = list(
+        {identity(row): row for row in [*selection.answers.values(), *rows_of_start]}.values()
+    )
     names = bars_of(rows, selection.runs)
     stages = {name: stages_of(runtime.store, row) for name, row in zip(names, rows, strict=True)}
     time = selection.scores_of(selection.first[0]).get("ms_frame")
@@ -140,14 +142,14 @@ def bars_of(rows: list[EvaluationRow], runs: Mapping[str, RunRow]) -> list[str]:
     if len({row.run_id for row in rows}) > 1:
         return names_of(rows, runs, rollouts.parts)
     parts = [rollouts.parts(row) for row in rows]
-    return told_apart([own.pop("way") for own in parts], parts, [row.key for row in rows])
+    return unique_labels([part.pop("way") for part in parts], parts, [row.key for row in rows])
 
 
 def _is_alike(row: EvaluationRow, first: EvaluationRow) -> bool:
     """Whether both are of the same checkpoint, from the same frame on and as long."""
-    own, other = rollout(row), rollout(first)
+    this, other = rollout(row), rollout(first)
     same = all(
-        getattr(own, name) == getattr(other, name) for name in ("trajectory", "start", "steps")
+        getattr(this, name) == getattr(other, name) for name in ("trajectory", "start", "steps")
     )
     return same and (row.run_id, row.step, is_kept(row)) == (
         first.run_id,

@@ -29,7 +29,7 @@ from gan_runtime.records.image_files import Frames
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
 
-KEPT = 8  # films in memory, some megabytes each
+MOST_FILMS = 8  # films in memory, some megabytes each
 FILES: dict[str, tuple[str, movie.Maker]] = {
     "gif": ("image/gif", movie.gif),
     "mp4": ("video/mp4", movie.mp4),
@@ -89,7 +89,7 @@ def _quantity() -> FlowQuantity:
     return names[str(name)]
 
 
-@st.cache_data(show_spinner="Drawing the film …", max_entries=KEPT)
+@st.cache_data(show_spinner="Drawing the film …", max_entries=MOST_FILMS)
 def _film(
     key: str, quantity: str, period: float | None, _run: RunDir, _row: EvaluationRow, _file: str
 ) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _files(
         trouble = movie.missing_encoder() if make is movie.mp4 else ""
         st.download_button(
             kind.upper(),
-            data=partial(_made, run, row, quantity, make, steps, name, file),
+            data=partial(_file_bytes, run, row, quantity, make, steps, name, file),
             file_name=f"flow-{_key(row).replace('.', '-')}-{quantity.name}.{kind}",
             mime=mime,
             on_click="ignore",
@@ -143,7 +143,7 @@ def _files(
         )
 
 
-def _made(
+def _file_bytes(
     run: RunDir,
     row: EvaluationRow,
     quantity: FlowQuantity,

@@ -159,11 +159,15 @@ def _read(score: Score) -> Score:
     """The reference under the name of what it is: a copied frame, the solver; the true flow's
     number is the floor.
     """
-    baselines, own = dict(score.baselines), BY_NAME.get(score.name)
+    baselines, declared_score = dict(score.baselines), BY_NAME.get(score.name)
     reference = baselines.pop("reference", math.nan)
-    if own is not None and own.reference == "truth":
+    if declared_score is not None and declared_score.reference == "truth":
         return score.model_copy(update={"floor": reference, "baselines": baselines})
-    references = {own.reference: reference} if own is not None and own.reference else {}
+    references = (
+        {declared_score.reference: reference}
+        if declared_score is not None and declared_score.reference
+        else {}
+    )
     return score.model_copy(update={"baselines": {**baselines, **references}})
 
 

@@ -14,7 +14,7 @@ from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
 from gan_runtime.base import formats
 from gan_runtime.domains.flows import scores
 from gan_runtime.engines.tiles import ONCE, STAGES
-from gan_runtime.records.answer import KEPT
+from gan_runtime.records.answer import EPOCH_PREFIX
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow
 from gan_runtime.store.store import Store
@@ -54,7 +54,7 @@ def rollout(row: EvaluationRow) -> Rollout:
 
 def is_kept(row: EvaluationRow) -> bool:
     """Whether its weights are those that the run has kept after an epoch, and no checkpoint's."""
-    return row.checkpoint.startswith(KEPT)
+    return row.checkpoint.startswith(EPOCH_PREFIX)
 
 
 def film_file(store: Store, row: EvaluationRow) -> str:
@@ -93,10 +93,10 @@ def by_step(steps: dict[str, pd.DataFrame], score: str) -> pd.DataFrame:
     """
     parts = []
     for place, (name, frame) in enumerate(steps.items()):
-        own = frame[frame["score"] == score]
+        of_score = frame[frame["score"] == score]
         references = REFERENCES if place == 0 else {}
         for series, title in [*references.items(), ("prediction", name)]:
-            line = own[own["series"] == series]
+            line = of_score[of_score["series"] == series]
             part = pd.DataFrame(
                 {"series": title, "step": line["step"], "value": line["value"].astype(float)}
             )
@@ -115,10 +115,12 @@ def spectra(probe: pd.DataFrame, solver_steps: int, diameter: float) -> pd.DataF
     obstacle, in cells. A series with a gap, as of a model that ran away, has no spectrum.
     """
     parts = []
-    for name, own in probe.groupby("series", sort=False):
-        if len(own) < scores.LEAST_SAMPLES or len(own) <= own["step"].max():
+    for name, signal in probe.groupby("series", sort=False):
+        if len(signal) < scores.LEAST_SAMPLES or len(signal) <= signal["step"].max():
             continue
-        frequency, power = scores.power_spectrum(own.sort_values("step")["value"].to_numpy(float))
+        frequency, power = scores.power_spectrum(
+            signal.sort_values("step")["value"].to_numpy(float)
+        )
         number = frequency * scores.strouhal(1.0, solver_steps, diameter)
         part = pd.DataFrame({"series": name, "frequency": number, "share": power**0.5})
         parts.append(part[part["frequency"] <= MOST_STROUHAL])

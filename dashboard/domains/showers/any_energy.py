@@ -32,7 +32,7 @@ from gan_runtime.domains.showers.evaluation import (
 from gan_runtime.jobs.folder import JobSnapshot
 
 CANCEL = widgets.EndButton("showers.chosen.cancel")
-DRAWN = ("along_z", "along_y", "along_x")
+PROFILES = ("along_z", "along_y", "along_x")
 
 
 def draw(runtime: Runtime, selection: Selection) -> None:
@@ -45,7 +45,7 @@ def draw(runtime: Runtime, selection: Selection) -> None:
     if not names:
         st.info(shower_words.NO_CHECKPOINT)
         return
-    st.caption(shower_words.CHOSEN)
+    st.caption(shower_words.ANY_ENERGY)
     request, pressed = _form(runtime, selection, names)
     newest = evaluation.newest_job(runtime.home, request.run_id)
     before = evaluation.finished_job(runtime.home, request)
@@ -55,9 +55,9 @@ def draw(runtime: Runtime, selection: Selection) -> None:
     if look is None:
         return
     if look.is_live:
-        widgets.job_bar(runtime, look, partial(_told, names[request.run_id]), CANCEL)
+        widgets.job_bar(runtime, look, partial(_progress_text, names[request.run_id]), CANCEL)
     elif look.state == "finished":
-        _made(look, names[request.run_id], selection.colors[names[request.run_id]])
+        _result(look, names[request.run_id], selection.colors[names[request.run_id]])
     elif look.end is not None:
         st.warning(f"Not generated: {words.plain(look.end.reason)}", icon=":material/warning:")
 
@@ -127,18 +127,18 @@ def _ask(runtime: Runtime, request: SingleEnergyOptions) -> None:
         st.rerun()
 
 
-def _told(name: str, look: JobSnapshot) -> str:
+def _progress_text(name: str, look: JobSnapshot) -> str:
     return f"Showers by {words.plain(name)}: {widgets.job_sentence(look)}"
 
 
-def _made(look: JobSnapshot, name: str, color: str) -> None:
+def _result(look: JobSnapshot, name: str, color: str) -> None:
     """Numbers of both sides, profiles, and a pair of showers."""
     showers = _read(look)
     if showers is None:
         st.caption("The last showers were deleted. Press Generate showers again.")
         return
     truth = "simulated" if showers.simulated else "held-out"
-    st.markdown(shower_words.chosen(showers, name, truth))
+    st.markdown(shower_words.single_energy(showers, name, truth))
     frame = pd.DataFrame(
         [
             {
@@ -157,7 +157,7 @@ def _made(look: JobSnapshot, name: str, color: str) -> None:
     title = truth.capitalize()
     rows = shower_charts.together({name: frame}).replace({"series": {shower_charts.REAL: title}})
     colors = {title: palette.REAL, name: color}
-    drawn_curves = [curve_words for curve_words in CURVES if curve_words.name in DRAWN]
+    drawn_curves = [curve_words for curve_words in CURVES if curve_words.name in PROFILES]
     for column, curve_words in zip(st.columns(len(drawn_curves)), drawn_curves, strict=True):
         with column:
             chart = shower_charts.curve(

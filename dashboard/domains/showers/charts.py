@@ -46,10 +46,10 @@ def together(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _of_series(frame: pd.DataFrame, series: str, title: str) -> pd.DataFrame:
-    own = frame[frame["series"] == series]
-    error = own["error"].astype(float)
-    return own[["curve", "x", "y", "value"]].assign(
-        low=own["value"] - error, high=own["value"] + error, series=title
+    rows = frame[frame["series"] == series]
+    error = rows["error"].astype(float)
+    return rows[["curve", "x", "y", "value"]].assign(
+        low=rows["value"] - error, high=rows["value"] + error, series=title
     )
 
 
@@ -203,11 +203,13 @@ def _cells(count: int) -> dict[str, Any]:
 HALF = 0.51
 
 
-def matrix_rows(own: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `matrix`: a place each. `own`: those of `together` of one matrix and series."""
-    size = math.isqrt(len(own))
+def matrix_rows(points: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `matrix`: a place each. `points`: of `together`, one matrix and series."""
+    size = math.isqrt(len(points))
     rows, columns = np.divmod(np.arange(size * size), size)
-    frame = pd.DataFrame({"x": columns + 1, "y": rows + 1, "value": own["value"].to_numpy(float)})
+    frame = pd.DataFrame(
+        {"x": columns + 1, "y": rows + 1, "value": points["value"].to_numpy(float)}
+    )
     edges = {
         f"{axis}_{end}": frame[axis] + side * HALF
         for axis in "xy"
@@ -244,12 +246,12 @@ def matrix(rows: Rows, size: int, curve_words: CurveWords, height: int = 300) ->
     ).properties(title=heading(""), description=curve_words.title, height=height)
 
 
-def angle_rows(own: pd.DataFrame) -> pd.DataFrame:
+def angle_rows(points: pd.DataFrame) -> pd.DataFrame:
     """The rows of `angle_map`: the ends of each place that holds showers, in degrees, and its
-    share. `own`: those of `together` of one map and series; `x` and `y` are the middles of equal
+    share. `points`: those of `together` of one map and series; `x` and `y` are the middles of equal
     places, rad.
     """
-    filled, half = own[own["value"] > 0], _half(np.unique(own["x"]))
+    filled, half = points[points["value"] > 0], _half(np.unique(points["x"]))
     ends = {
         f"{axis}_{end}": np.degrees(filled[axis]) + side * half
         for axis in "xy"
@@ -258,9 +260,9 @@ def angle_rows(own: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(ends).assign(share=filled["value"])
 
 
-def angle_ends(own: pd.DataFrame) -> tuple[float, float]:
+def angle_ends(points: pd.DataFrame) -> tuple[float, float]:
     """From where to where both axes of `angle_map` go, degrees."""
-    middles = np.unique(own["x"])
+    middles = np.unique(points["x"])
     half = _half(middles)
     return math.degrees(middles[0]) - half, math.degrees(middles[-1]) + half
 

@@ -103,8 +103,8 @@ def curves(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
         st.info("No shower of this energy and angle was measured: choose others.")
         return
     distributions = [words for words in CURVES if words.kind not in MAPS and not words.judged]
-    drawn = [words for words in distributions if (rows["curve"] == words.name).any()]
-    _grid(rows, drawn[:FIRST], selection, bins)
+    with_points = [words for words in distributions if (rows["curve"] == words.name).any()]
+    _grid(rows, with_points[:FIRST], selection, bins)
     if len(selection.answers) > 1:
         st.caption(shower_words.whose(selection.first[0]))
     more = st.expander(
@@ -112,7 +112,7 @@ def curves(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
     )
     if more.open:  # charts are what the page costs
         with more:
-            _grid(rows, drawn[FIRST:], selection, bins)
+            _grid(rows, with_points[FIRST:], selection, bins)
 
 
 def judging_network(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
@@ -120,16 +120,16 @@ def judging_network(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) 
 
     `rows`: see `_curve_rows`.
     """
-    drawn = [
+    with_points = [
         words
         for words in CURVES
         if words.judged and not rows.empty and (rows["curve"] == words.name).any()
     ]
-    if not drawn:
+    if not with_points:
         return
     st.header("What does the judging network see?", anchor=False)
     st.caption(shower_words.JUDGED)
-    _grid(rows, drawn, selection, ShowerBins(bins.energy, bins.angle))
+    _grid(rows, with_points, selection, ShowerBins(bins.energy, bins.angle))
 
 
 def maps(rows: pd.DataFrame) -> None:
@@ -138,12 +138,12 @@ def maps(rows: pd.DataFrame) -> None:
     `rows`: of all energies and angles, see `_curve_rows`.
     """
     for words in CURVES:
-        own = rows[rows["curve"] == words.name]
-        if words.kind not in MAPS or own.empty:
+        points = rows[rows["curve"] == words.name]
+        if words.kind not in MAPS or points.empty:
             continue
         st.header(words.title, anchor=False)
         st.caption(shower_words.MAPS[words.name])
-        by_series = [(str(name), values) for name, values in own.groupby("series", sort=False)]
+        by_series = [(str(name), values) for name, values in points.groupby("series", sort=False)]
         for column, (series, values) in zip(
             st.columns(max(2, len(by_series))), by_series, strict=False
         ):
@@ -151,14 +151,16 @@ def maps(rows: pd.DataFrame) -> None:
                 _map(words, values, series)
 
 
-def _map(words: CurveWords, own: pd.DataFrame, series: str) -> None:
+def _map(words: CurveWords, points: pd.DataFrame, series: str) -> None:
     """One map of one series, under its name."""
     if words.kind == "matrix":
-        spec = plots.kept(shower_charts.matrix, math.isqrt(len(own)), words)
-        rows = shower_charts.matrix_rows(own)
+        spec = plots.cached_specification(shower_charts.matrix, math.isqrt(len(points)), words)
+        rows = shower_charts.matrix_rows(points)
     else:
-        spec = plots.kept(shower_charts.angle_map, shower_charts.angle_ends(own), words)
-        rows = shower_charts.angle_rows(own)
+        spec = plots.cached_specification(
+            shower_charts.angle_map, shower_charts.angle_ends(points), words
+        )
+        rows = shower_charts.angle_rows(points)
     described = {
         "title": {**spec["title"], "text": series},
         "description": f"{spec['description']}, {series}.",
@@ -206,9 +208,9 @@ def _points(
     energies, angles = _bins(curves)
     bounds = {"energy": (energies, bins.energy), "angle": (angles, bins.angle)}
     limits = {
-        name: own[place]
-        for name, (own, place) in bounds.items()
-        if place is not None and place < len(own)
+        name: bounds_of_bins[place]
+        for name, (bounds_of_bins, place) in bounds.items()
+        if place is not None and place < len(bounds_of_bins)
     }
     numbers = [
         curve.number
@@ -219,13 +221,13 @@ def _points(
 
 
 def _grid(
-    rows: pd.DataFrame, drawn: list[CurveWords], selection: Selection, bins: ShowerBins
+    rows: pd.DataFrame, curves: list[CurveWords], selection: Selection, bins: ShowerBins
 ) -> None:
     colors = {shower_charts.REAL: palette.REAL, **selection.colors}
-    for begin in range(0, len(drawn), ACROSS):
-        for column, words in zip(st.columns(ACROSS), drawn[begin : begin + ACROSS], strict=False):
+    for begin in range(0, len(curves), ACROSS):
+        for column, words in zip(st.columns(ACROSS), curves[begin : begin + ACROSS], strict=False):
             with column:
                 is_log = bins.is_log and words.kind == "profile"
                 draw = partial(shower_charts.curve, curve_words=words, colors=colors, is_log=is_log)
-                own = rows[rows["curve"] == words.name]
-                plots.steady_chart(draw, own, f"showers.{words.name}.{selection.key}.{bins}")
+                points = rows[rows["curve"] == words.name]
+                plots.steady_chart(draw, points, f"showers.{words.name}.{selection.key}.{bins}")

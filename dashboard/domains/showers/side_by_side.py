@@ -110,9 +110,9 @@ def pair(held_out: list[Shower], energies: list[Bounds]) -> Shower:
             for place in sorted(by_energy)
         }
         energy = _slider("Energy of the particle", "energy", list(titles.values()))
-        own = sorted(by_energy[list(titles)[energy]], key=lambda row: row.angle or 0.0)
-        angles = [shower_words.degrees(row.angle) for row in own]
-        return own[_slider("Measured angle", "angle", angles)]
+        showers = sorted(by_energy[list(titles)[energy]], key=lambda row: row.angle or 0.0)
+        angles = [shower_words.degrees(row.angle) for row in showers]
+        return showers[_slider("Measured angle", "angle", angles)]
 
 
 def _bin_of(energy_gev: float, energies: list[Bounds]) -> int:
@@ -149,10 +149,10 @@ def from_three_sides(sides: dict[str, Shower]) -> None:
     for title, row in sides.items():
         st.markdown(
             f"**{words.plain(title)}** – {shower_words.shower(row.energy_gev, row.angle)}."
-            f" {shower_words.kept(row.share)}"
+            f" {shower_words.energy_share(row.share)}"
         )
         for column, view in zip(st.columns(len(VIEWS)), VIEWS, strict=True):
-            spec = plots.kept(shower_charts.projection, row.cells_gev.shape, view)
+            spec = plots.cached_specification(shower_charts.projection, row.cells_gev.shape, view)
             described = {**spec, "description": f"{title}. {spec['description']}"}
             with column:
                 frame = shower_charts.projected(row.cells_gev, view)

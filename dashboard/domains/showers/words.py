@@ -30,7 +30,7 @@ OTHER_DATA = (
 )
 SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
 BEST_EPOCH = "By the rule of the 3DGAN authors, the smallest error of the sampling fraction,"
-CHOSEN = (
+ANY_ENERGY = (
     "The networks generate 100 showers of one energy and angle, and as many are simulated. It"
     " takes some seconds; the result is stored. The pairs above are stored showers."
 )
@@ -75,7 +75,7 @@ class CurveWords:
 
 
 _GEV, _SHARE, _INCIDENT = "Energy (GeV)", "Share of the showers", "Incident energy (GeV)"
-_SEEN, _READ = "Visible / incident energy", "Read / incident energy"
+_VISIBLE, _READ = "Visible / incident energy", "Read / incident energy"
 _AXES = ("z", "y", "x")
 CURVES = (
     CurveWords("along_z", "How deep does the energy go?", "Layer", _GEV, "profile"),
@@ -83,7 +83,7 @@ CURVES = (
     CurveWords("along_x", "How wide is a shower along x?", "Cell along x", _GEV, "profile"),
     CurveWords("layers", "Which layers are correlated?", "Layer", "Correlation", "matrix"),
     CurveWords(
-        "sampling_fraction", "Which share of the energy is visible?", _INCIDENT, _SEEN, "curve"
+        "sampling_fraction", "Which share of the energy is visible?", _INCIDENT, _VISIBLE, "curve"
     ),
     CurveWords(
         "spectrum",
@@ -94,7 +94,7 @@ CURVES = (
     ),
     CurveWords("hits", "How many cells are hit?", "Cells above 0.2 MeV", _SHARE, "shares"),
     CurveWords("visible", "How much energy is visible?", "Visible energy (GeV)", _SHARE, "shares"),
-    CurveWords("response", "How much does the visible share vary?", _SEEN, _SHARE, "shares"),
+    CurveWords("response", "How much does the visible share vary?", _VISIBLE, _SHARE, "shares"),
     CurveWords("angles", "Which angles are measured?", "Measured angle (rad)", _SHARE, "shares"),
     CurveWords(
         "belief",
@@ -163,12 +163,12 @@ def shower(energy_gev: float, angle_rad: float | None) -> str:
     return f"{energy_gev:.3g} GeV{angle}"
 
 
-def kept(share: float) -> str:
+def energy_share(share: float) -> str:
     """How much of a shower is drawn, where it is not all."""
     return "" if share > 0.995 else f"Its brightest cells, {formats.percent(share)} of its energy."
 
 
-def chosen(showers: SingleEnergyResult, name: str, truth: str) -> str:
+def single_energy(showers: SingleEnergyResult, name: str, truth: str) -> str:
     """What a job made of a chosen energy and angle, and how it compares."""
     at = "" if showers.angle is None else f", measured angle {math.degrees(showers.angle):.4g}°"
     sentence = (

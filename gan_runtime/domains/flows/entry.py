@@ -257,8 +257,8 @@ def size(options: Pix2pixOptions, fields: Fields) -> Size:
     (*_, source), (*_, target) = fields[SOURCE].shape, fields[TARGET].shape
     planned = plan(options)
     generator, activations = _generator_size(planned.encoder, options.tile, source, target)
-    discriminator, own = _discriminator_size(planned.patches, options.tile, source + target)
-    return Size(generator + discriminator, options.unrolled * activations + 2 * own)
+    discriminator, scores = _discriminator_size(planned.patches, options.tile, source + target)
+    return Size(generator + discriminator, options.unrolled * activations + 2 * scores)
 
 
 def _generator_size(

@@ -21,7 +21,7 @@ from gan_runtime.engines.tile_grid import Blend
 from gan_runtime.engines.tiles import ONCE, WAYS, Way
 from gan_runtime.evaluation.catalog import EvaluationReport, TextTable
 from gan_runtime.jobs.job import ON_THE_CPU
-from gan_runtime.records.answer import KEPT, Answer, Score
+from gan_runtime.records.answer import EPOCH_PREFIX, Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import MOST_STEPS
 from gan_runtime.records.run_folder import RunDir, answers_of
@@ -131,7 +131,7 @@ class RolloutOptions(OptionRecord):
     @property
     def state(self) -> str:
         """Name of the weights in an answer: "newest", "best", "epoch 3"."""
-        return self.checkpoint if self.epoch is None else f"{KEPT}{self.epoch}"
+        return self.checkpoint if self.epoch is None else f"{EPOCH_PREFIX}{self.epoch}"
 
     def steps_of(self, available: int) -> int:
         """Frames to predict. `available`: frames of the film after the start frame."""
@@ -282,7 +282,7 @@ def _baseline(score: Score, name: str) -> float:
 def _parts(run_id: str, measured: list[Answer]) -> Iterator[str | TextTable]:
     first, facts = measured[0], measured[0].facts
     place = f" of {facts['film']}" if facts["film"] else ""
-    state = "stored weights" if first.checkpoint.startswith(KEPT) else first.checkpoint
+    state = "stored weights" if first.checkpoint.startswith(EPOCH_PREFIX) else first.checkpoint
     what = f"{facts['steps']} steps{place}, {facts['way']}; means over the steps"
     yield f"{run_id} after epoch {first.epoch} ({state}), {what}:"
     rows = [_row(BY_NAME[score.name], score) for score in first.scores if score.name in BY_NAME]

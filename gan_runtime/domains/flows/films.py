@@ -239,7 +239,7 @@ class FlowProgress:
             flow.advance(part)
             self._done += part
             self._picture.renew(
-                lambda: pictures.drawn(lattice.source(lattice.of(flow), flow.obstacle))
+                lambda: pictures.frame_colors(lattice.source(lattice.of(flow), flow.obstacle))
             )
 
 

@@ -43,7 +43,7 @@ ACROSS = 2  # triplets at most, so that their titles are legible on a phone
 PREVIEW_FRAMES = 4  # of the first rows of a data set, evenly spaced
 
 
-def drawn(
+def frame_colors(
     frames: NDArray[np.generic], obstacle: NDArray[np.generic] | None = None
 ) -> NDArray[np.uint8]:
     """(…, 3) colors of frames (…, 3 or 4) with values from -1 to 1; others are clipped.
@@ -124,7 +124,7 @@ def _parts(arrays: tuple[NDArray[np.generic], ...]) -> list[NDArray[np.uint8]]:
     if arrays[0].shape[-1] <= OBSTACLE:
         return [sheet.pixels(array) for array in arrays]
     obstacle = arrays[0][..., OBSTACLE]
-    return [drawn(array, obstacle) for array in arrays]
+    return [frame_colors(array, obstacle) for array in arrays]
 
 
 def _columns(of_images: list[int]) -> tuple[list[int], int]:
@@ -147,5 +147,5 @@ def first_rows(rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
     if REYNOLDS not in rows:
         return None
     source = rows[SOURCE]
-    frames = drawn(source[:: -(-len(source) // PREVIEW_FRAMES)])
+    frames = frame_colors(source[:: -(-len(source) // PREVIEW_FRAMES)])
     return sheet.image(sheet.tiled(frames, SheetLimits(columns=PREVIEW_FRAMES // 2)))

@@ -48,7 +48,7 @@ from gan_runtime.engines.tiles import (
 )
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.records import image_files
-from gan_runtime.records.answer import KEPT, Answer, ArrayFile, Curve, CurveSeries
+from gan_runtime.records.answer import EPOCH_PREFIX, Answer, ArrayFile, Curve, CurveSeries
 from gan_runtime.records.image_files import Frames
 from gan_runtime.records.run_folder import RunDir, steps_per_epoch
 from gan_runtime.spec import RunSpec
@@ -328,7 +328,7 @@ def key_of(facts: dict[str, Any], state: RolloutState) -> str:
     """Equal for rollouts with the same start frame, steps and tiling. Weights stored after an epoch
     never replace a checkpoint.
     """
-    weights = "weights" if state.name.startswith(KEPT) else "checkpoint"
+    weights = "weights" if state.name.startswith(EPOCH_PREFIX) else "checkpoint"
     tiles = f"{facts['way']}, {facts['cores']} cores, overlap {facts['overlap']}, {facts['blend']}"
     film = f"film {facts['trajectory']} from {facts['start']}, {facts['steps']} steps"
     return f"{weights} of epoch {state.epoch}, {tiles}, {film}"

@@ -50,8 +50,8 @@ def curves(reference: ShowerSample, generated: ShowerSample) -> list[ShowerCurve
     for bins in rows:
         if len(rows[bins]) and len(generated_rows[bins]):
             features = reference.features.select(rows[bins])
-            others = generated.features.select(generated_rows[bins])
-            in_bins += [_curve(name, bins, features, others, grids) for name in grids]
+            of_generated = generated.features.select(generated_rows[bins])
+            in_bins += [_curve(name, bins, features, of_generated, grids) for name in grids]
     return [
         *in_bins,
         _matrix(reference.features, generated.features),
@@ -224,8 +224,10 @@ def _shares(numbers: Array, grid: Array) -> tuple[Array, Array]:
 def _means_in_bins(numbers: Array, by: Array, grid: Array) -> tuple[Array, Array]:
     """Mean and standard error of the numbers in each bin of `by`; NaN for an empty one."""
     in_bins = [numbers[rows] for rows in binned(by, grid)]
-    means = [own.mean() if len(own) else math.nan for own in in_bins]
-    errors = [own.std() / math.sqrt(len(own)) if len(own) else math.nan for own in in_bins]
+    means = [values.mean() if len(values) else math.nan for values in in_bins]
+    errors = [
+        values.std() / math.sqrt(len(values)) if len(values) else math.nan for values in in_bins
+    ]
     return np.asarray(means), np.asarray(errors)
 
 

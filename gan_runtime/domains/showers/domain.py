@@ -190,7 +190,7 @@ COMPILED_EPOCH = CompiledEpoch(
     batch_per_core=128,
     cores=8,
     plain="3DGAN in plain Keras on JAX",
-    own="3DGAN of this project",
+    project="3DGAN of this project",
     machines=(
         CompiledMachine("v2:2x2", "TPU v2-8", "TPU v2 cores"),
         CompiledMachine("v3:2x2", "TPU v3-8", "TPU v3 cores"),

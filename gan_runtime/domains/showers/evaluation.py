@@ -103,10 +103,11 @@ def check(home: Home, run: RunDir, options: PhysicsOptions) -> None:
     grid = read_fields(home, run)[SHOWERS].shape[:3]
     allowed = [geometry.shape for geometry in GEOMETRIES]
     if grid not in allowed:
-        own, *others = (" × ".join(map(str, shape)) for shape in (grid, *allowed))
+        shape_text, *allowed_shapes = (" × ".join(map(str, shape)) for shape in (grid, *allowed))
         raise DatasetError(
-            f"showers of run {run.run_id} have {own} cells, but a submission to the CaloChallenge"
-            f" has {' or '.join(others)}: leave it out, or train on one of its data sets."
+            f"showers of run {run.run_id} have {shape_text} cells, but a submission to the"
+            f" CaloChallenge has {' or '.join(allowed_shapes)}: leave it out, or train on one of"
+            " its data sets."
         )
 
 
@@ -148,7 +149,9 @@ def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> EvaluationRep
         raise JobError(f"the job stored no measurement of run {run.run_id}. Check its log.")
     last = answers[-1]
     by_name = {score.name: score for score in SCORES}
-    rows = [_row(by_name[own.name], own, last) for own in last.scores if own.name in by_name]
+    rows = [
+        _row(by_name[score.name], score, last) for score in last.scores if score.name in by_name
+    ]
     sentence = (
         f"{run.run_id} after epoch {last.epoch} ({last.checkpoint}), {last.facts['showers']:,}"
         " showers:"

@@ -67,7 +67,7 @@ class Readout:
 
     `sampling_fraction`: sum of the cells of a shower over its incident energy. `lowest_gev`,
     `highest_gev`: incident energies. `edges_x0`: (Z + 1,), the ends of the layers in radiation
-    lengths; `seen`: (Z,), the visible part of the energy in each. `periodic`: whether the first
+    lengths; `visible`: (Z,), the visible part of the energy in each. `periodic`: whether the first
     axis of a shower is an angle about its axis, along which the mean shower is constant.
 
     A file is checked by them for its units and for the order of its cells: in another unit the
@@ -81,13 +81,13 @@ class Readout:
     highest_gev: float
     medium: Medium
     edges_x0: Numbers
-    seen: Numbers
+    visible: Numbers
     periodic: bool = False
 
     def profile(self, energies_gev: NDArray[Any]) -> Numbers:
         """(Z,): the share of each layer in the mean shower of these electrons (N,)."""
         profiles = mean_profiles(np.asarray(energies_gev, np.float64), self.medium)
-        return _mean_shares(profiles.fractions(self.edges_x0) * self.seen)
+        return _mean_shares(profiles.fractions(self.edges_x0) * self.visible)
 
     def distance(self, cells: NDArray[Any], energies_gev: NDArray[Any]) -> float:
         """Distance of the mean of showers (N, X, Y, Z) from that of such electrons: half the sum of
@@ -345,13 +345,13 @@ class FileChecks:
         """The error, with the numbers of each remedy."""
         cells, energies = showers.cells_gev, showers.energies_gev
         above = NOISE * float(np.sqrt(np.square(negative[negative < 0.0]).mean()))
-        left = (_sums(np.where(cells < above, np.float32(0.0), cells)) / energies).mean()
+        sum_above = (_sums(np.where(cells < above, np.float32(0.0), cells)) / energies).mean()
         return DatasetError(
             f"{rows}: negative cells, such as noise, lower the sums. Emptied, they raise them from"
             f" {before:.3g} to {stored:.3g} of the incident energy, and by over {rise:.1%} in one"
             f" shower of {1.0 / RISEN_SHARE:.0f}. Set negative_cells=rescale to preserve the sums,"
             f" threshold={above / self.rules.threshold_gev:.3g} to remove the noise (leaves"
-            f" {left:.3g}), or negative_cells=clip to accept the higher sums."
+            f" {sum_above:.3g}), or negative_cells=clip to accept the higher sums."
         )
 
     def _check_order(self, rows: str, showers: CheckedShowers) -> None:
@@ -361,11 +361,11 @@ class FileChecks:
         most, distance = limit(len(cells)), rules.readout.distance(cells, energies)
         if distance <= most:
             return
-        others = {
+        distances = {
             name: rules.readout.distance(other, energies) for name, other in rules.orders(cells)
         }
-        best = min(others, key=others.__getitem__, default="")
-        fits = best and others[best] <= most
+        best = min(distances, key=distances.__getitem__, default="")
+        fits = best and distances[best] <= most
         advice = f"Set order={best}, which fits" if fits else "Check their order and units"
         raise DatasetError(
             f"{rows}: its cells, in the order {rules.order}, are not the showers of electrons:"

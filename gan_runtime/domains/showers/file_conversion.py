@@ -50,10 +50,9 @@ class FileKind:
 
     `columns(file)`: the needed columns, checked; those under the keys `cells` and `energies` are
     the showers. `fields(columns)`: of the stored rows. `arranged(cells)`: rows of the cells as (N,
-    X, Y, Z). `rows(showers, others, name)`: as stored; `others`: the same rows of the other
-    columns; `name`: of the file. Each raises DatasetError. `at_once`: rows. `usual`: units of
-    energies and cells in these files. `faint`: why nearly empty showers are skipped, the end of a
-    sentence.
+    X, Y, Z). `rows(showers, other_columns, name)`: as stored; `other_columns`: their same rows;
+    `name`: of the file. Each raises DatasetError. `at_once`: rows. `usual`: units of energies and
+    cells in these files. `faint`: why nearly empty showers are skipped, the end of a sentence.
     """
 
     columns: Callable[[h5py.File], Columns]
@@ -146,8 +145,10 @@ def _parts(path: Path, kind: FileKind, checks: FileChecks) -> Iterator[tuple[int
             }
             cells, energies = kind.arranged(part.pop(kind.cells)), part.pop(kind.energies)
             showers = checks.checked(ShowerPart(name, begin, cells, energies.reshape(-1)))
-            others = {key: numbers.reshape(-1)[showers.used] for key, numbers in part.items()}
-            yield end - begin, kind.rows(showers, others, name)
+            other_columns = {
+                key: numbers.reshape(-1)[showers.used] for key, numbers in part.items()
+            }
+            yield end - begin, kind.rows(showers, other_columns, name)
 
 
 # ---- units ---------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ THREE_DGAN = Readout(
     highest_gev=500.0,
     medium=CLIC.medium,
     edges_x0=CLIC.edges_x0,
-    seen=CLIC.density_seen,
+    visible=CLIC.density_seen,
 )
 
 
@@ -105,12 +105,12 @@ def authors_columns(file: h5py.File) -> Columns:
 
 
 def authors_rows(
-    grid: str, showers: CheckedShowers, others: dict[str, NDArray[Any]], name: str
+    grid: str, showers: CheckedShowers, other_columns: dict[str, NDArray[Any]], name: str
 ) -> Arrays:
     """Angles are measured where the file has none, and for merged cells."""
     side, cells = MERGED[grid], showers.cells_gev
     if side == 1:
-        angles = _angles(name, others[ANGLE]) if ANGLE in others else None
+        angles = _angles(name, other_columns[ANGLE]) if ANGLE in other_columns else None
         return rows_of(cells, showers.energies_gev, angles)
     count, x, y, layers = cells.shape
     merged = cells.reshape(count, x // side, side, y // side, side, layers).sum(axis=(2, 4))
@@ -148,7 +148,7 @@ CALOCHALLENGE = Readout(
     highest_gev=1_000.0,
     medium=Medium.of(_TUNGSTEN, 1.4, SILICON, 0.3, gaps_mm=0.0),
     edges_x0=_VOXEL_X0 * np.arange(46.0),
-    seen=np.ones(45),
+    visible=np.ones(45),
     periodic=True,
 )
 
@@ -195,7 +195,7 @@ def calochallenge(options: CaloChallengeOptions) -> FileKind:
         cells=SHOWERS,
         energies=ENERGIES,
         arranged=lambda voxels: cells_of(voxels, tuple(order.split("_"))),
-        rows=lambda showers, _others, _name: rows_without_angle(
+        rows=lambda showers, _other_columns, _name: rows_without_angle(
             showers.cells_gev, showers.energies_gev
         ),
         rules=rules,

@@ -169,10 +169,10 @@ def _generated(
     networks: TrainedNetworks, options: PhysicsOptions, held_out: ShowerSample
 ) -> ShowerSample:
     """As many as held-out showers, each for the energy and angle of the one in its place."""
-    shown = networks.generated(len(held_out), options.seed)
+    outputs = networks.generated(len(held_out), options.seed)
     angle = None if np.isnan(held_out.requested_angle).any() else held_out.requested_angle
     periodic = networks.data.fields[SHOWERS].periodic
-    return sample(cells_in_gev(shown[SHOWERS]), held_out.features.energy_gev, angle, periodic)
+    return sample(cells_in_gev(outputs[SHOWERS]), held_out.features.energy_gev, angle, periodic)
 
 
 def _with_reading(showers: ShowerSample, state: ShowerState, read: Reading | None) -> ShowerSample:
@@ -297,13 +297,16 @@ def make(task: Task) -> dict[str, Any]:
     task.progress(1, 4, "simulating showers")
     rows, is_simulated = reference_rows(networks.data, options)
     task.progress(2, 4, "generating showers")
-    shown = networks.generated_for(rows, options.seed)
+    outputs = networks.generated_for(rows, options.seed)
     task.progress(3, 4, "measuring both")
     fields = networks.data.fields
     reference = of_values(rows, fields)
     angle = rows[ANGLE].astype(np.float64) if ANGLE in rows else None
     generated = sample(
-        cells_in_gev(shown[SHOWERS]), reference.features.energy_gev, angle, fields[SHOWERS].periodic
+        cells_in_gev(outputs[SHOWERS]),
+        reference.features.energy_gev,
+        angle,
+        fields[SHOWERS].periodic,
     )
     result = result_of(options, networks.checkpoint.step, is_simulated, reference, generated)
     write_whole(task.results / RESULT_FILE, result.model_dump_json())
@@ -354,9 +357,13 @@ def result_of(
         step=step,
         showers=len(reference),
         grid=reference.cells_gev.shape[1:],
-        response={side: float(own.sampling_fraction.mean()) for side, own in sides.items()},
+        response={
+            side: float(features.sampling_fraction.mean()) for side, features in sides.items()
+        },
         measured=(
-            {side: float(own.angle.mean()) for side, own in sides.items()} if has_angle else None
+            {side: float(features.angle.mean()) for side, features in sides.items()}
+            if has_angle
+            else None
         ),
         curves=[
             stored_curve(curve, nothing, nothing)

@@ -57,7 +57,7 @@ def _generator(
     cells = (*plan.cells, plan.cell_channels)  # 9 × 9 × 8 × 8
     values = layers.Dense(math.prod(cells), name="dense")(latents)  # 5,184
     values = layers.Reshape(cells, name="cells")(values)
-    first, *others, last = plan.generator
+    first, *middle, last = plan.generator
     values = _around(values, first.around, periodic, "pad_1")
     values = EnlargedConvolution3D(
         first.filters,
@@ -72,7 +72,7 @@ def _generator(
     values = _normed(values, 1, options)
     # 50 × 50 × 38, 51 × 51 × 35, 52 × 52 × 32, 28, 26, all × 6
     hidden = {"activation": "relu", "kernel_initializer": HE}
-    for number, layer in enumerate(others, start=2):
+    for number, layer in enumerate(middle, start=2):
         values = _convolved(values, layer, periodic, number, **hidden)
         if number <= NORMED:
             values = _normed(values, number, options)

@@ -77,23 +77,26 @@ def shower_projections(
     cell = max(
         1, (min(limits.widest, 528) - BETWEEN) // 2 // sum(view.shape[2] + GAP for view in views)
     )
-    drawn = [_enlarged(SUMS.colors(view), cell) for view in views]  # (N, height, width, 3) each
+    # (N, height, width, 3) each
+    views_in_color = [_enlarged(SUMS.colors(view), cell) for view in views]
     titles = [view.name for view in VIEWS]
-    width = sum(part.shape[2] + GAP for part in drawn) - GAP
-    height = max(part.shape[1] for part in drawn)
+    width = sum(part.shape[2] + GAP for part in views_in_color) - GAP
+    height = max(part.shape[1] for part in views_in_color)
     across = min(across, sheet.fitting(width, limits.widest, BETWEEN), len(cells))
     rows = min(-(-len(cells) // across), sheet.fitting(height, limits.tallest))
     picture = sheet.canvas(
         across * (width + BETWEEN) - BETWEEN, LINE + rows * (height + GAP) - GAP, 3
     )
     for column in range(across):
-        _titled(picture, column * (width + BETWEEN), [part.shape[2] for part in drawn], titles)
+        _titled(
+            picture, column * (width + BETWEEN), [part.shape[2] for part in views_in_color], titles
+        )
     for index in range(min(len(cells), across * rows)):
         left, below = (
             index % across * (width + BETWEEN),
             LINE + index // across * (height + GAP) + height,
         )
-        for part in drawn:
+        for part in views_in_color:
             picture.paste(sheet.image(part[index]), (left, below - part.shape[1]))
             left += part.shape[2] + GAP
     return _explained(picture, SUMS, min(len(cells), across * rows), len(cells))
@@ -110,15 +113,15 @@ def shower_slices(
     layers = cells.transpose(0, 3, 2, 1)  # (N, Z, Y, X)
     width, height = cells.shape[1] * cell, cells.shape[2] * cell
     columns = min(layers.shape[1], sheet.columns(width, limits))
-    shown = spaced_frames(layers.shape[1], columns)
+    layer_numbers = spaced_frames(layers.shape[1], columns)
     rows = min(len(cells), sheet.fitting(height, limits.tallest))
     picture = sheet.canvas(columns * (width + GAP) - GAP, LINE + rows * (height + GAP) - GAP, 3)
-    _titled(picture, 0, [width] * columns, [f"layer {layer + 1}" for layer in shown])
-    for column, layer in enumerate(shown):
-        drawn = _enlarged(CELLS.colors(layers[:rows, layer]), cell)
+    _titled(picture, 0, [width] * columns, [f"layer {layer + 1}" for layer in layer_numbers])
+    for column, layer in enumerate(layer_numbers):
+        tiles = _enlarged(CELLS.colors(layers[:rows, layer]), cell)
         for row in range(rows):
             place = (column * (width + GAP), LINE + row * (height + GAP))
-            picture.paste(sheet.image(drawn[row]), place)
+            picture.paste(sheet.image(tiles[row]), place)
     return _explained(picture, CELLS, rows, len(cells))
 
 
@@ -152,12 +155,12 @@ def _titled(picture: Image.Image, left: int, widths: list[int], titles: list[str
         left += width + GAP
 
 
-def _explained(picture: Image.Image, scale: ColorScale, shown: int, every: int) -> Image.Image:
+def _explained(picture: Image.Image, scale: ColorScale, count: int, every: int) -> Image.Image:
     """The image with a line below: the color bar, and the number of showers."""
     low, high = scale.words
     begin = sheet.INSET + sheet.length(low) + sheet.INSET
     end = begin + BAR_PIXELS + sheet.INSET
-    words = f"{shown} of {every:,} showers" if shown < every else ""
+    words = f"{count} of {every:,} showers" if count < every else ""
     needed = (
         end
         + sheet.length(high)

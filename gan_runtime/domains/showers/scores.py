@@ -72,8 +72,8 @@ def sampling_fraction_error(reference: Features, other: Features, bounds: Array)
     Error: of the means, std/√N each.
     """
     errors, variances = [], []
-    for features, others in pairs(reference, other, bounds):
-        first, second = features.sampling_fraction, others.sampling_fraction
+    for features, other_features in pairs(reference, other, bounds):
+        first, second = features.sampling_fraction, other_features.sampling_fraction
         errors.append(abs(first.mean() - second.mean()) / first.mean())
         variances.append(
             (first.var() / len(first) + second.var() / len(second)) / first.mean() ** 2
@@ -99,9 +99,9 @@ def profile_error(reference: Features, other: Features, bounds: Array) -> Estima
     and the bins. Far from the shower S is small, so that the tails count as much as the core.
     """
     errors = []
-    for features, others in pairs(reference, other, bounds):
+    for features, other_features in pairs(reference, other, bounds):
         for axis, profile in features.profiles.items():
-            first, second = profile.mean(axis=0), others.profiles[axis].mean(axis=0)
+            first, second = profile.mean(axis=0), other_features.profiles[axis].mean(axis=0)
             errors.append(_relative(first, second, first))
     return Estimate(float(np.mean(errors)))
 

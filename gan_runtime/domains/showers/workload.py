@@ -270,8 +270,8 @@ def judged(rows: Batch, fake: Tensor, score_real: Tensor, score_fake: Tensor) ->
     ones; scores: of D, (B,).
     """
     real = ops.cast(rows[SHOWERS], "float32")
-    cells, made = shower_networks.energies(real), shower_networks.energies(fake)
-    deposited = {"real": rows[DEPOSIT], "fake": shower_networks.deposit(made)}
+    cells, fake_cells = shower_networks.energies(real), shower_networks.energies(fake)
+    deposited = {"real": rows[DEPOSIT], "fake": shower_networks.deposit(fake_cells)}
     scores = {"real": score_real, "fake": score_fake}
     right = {"real": score_real > UNDECIDED, "fake": score_fake < UNDECIDED}
     sampled = {kind: PERCENT_A_UNIT * each / rows[ENERGY] for kind, each in deposited.items()}
@@ -286,11 +286,11 @@ def judged(rows: Batch, fake: Tensor, score_real: Tensor, score_fake: Tensor) ->
         "sampling_fraction_error": sampling_fraction_error(
             rows[ENERGY], sampled["real"], sampled["fake"]
         ),
-        **_of_profiles(cells, made),
+        **_of_profiles(cells, fake_cells),
     }
     if ANGLE in rows:
         scalars["probe_angle_error"] = mean_absolute_error(
-            shower_networks.measured_angle(made), rows[ANGLE]
+            shower_networks.measured_angle(fake_cells), rows[ANGLE]
         )
     return Judged(
         {**scores, **{f"sampled_{kind}": values for kind, values in sampled.items()}}, scalars
@@ -308,32 +308,34 @@ def sampling_fraction_error(energies: Tensor, real: Tensor, fake: Tensor) -> Ten
         ops.cast(energies[:, None] >= ops.convert_to_tensor(ENERGY_ENDS), "int32"), axis=1
     )
     bins = ops.one_hot(place, len(ENERGY_ENDS) + 1, dtype="float32")
-    own = ops.stack(
+    means = ops.stack(
         [ops.sum(bins * values[:, None], axis=0) for values in (ops.ones_like(real), real, fake)]
     )
-    showers, of_real, of_fake = ops.unstack(step_context.current().mean_over_replicas(own), 3)
+    showers, of_real, of_fake = ops.unstack(step_context.current().mean_over_replicas(means), 3)
     filled = ops.cast((showers > 0.0) & (of_real > 0.0), "float32")
     errors = ops.abs(of_real - of_fake) / ops.where(of_real > 0.0, of_real, 1.0)
     return ops.sum(errors * filled) / ops.maximum(ops.sum(filled), 1.0)
 
 
-def profile_errors(cells: Tensor, made: Tensor) -> dict[str, Tensor]:
+def profile_errors(cells: Tensor, fake_cells: Tensor) -> dict[str, Tensor]:
     """Along each axis Σ |S - Ŝ| / Σ S, with the summed energies S, Ŝ in each place over all
     showers: 0 to infinity, 1 for empty showers. The authors' mean over places of |S - Ŝ| / S counts
     the empty border as much as the core.
     """
     errors = {}
-    for axis, others in AXES.items():
-        own = ops.stack([ops.sum(cells, axis=others), ops.sum(made, axis=others)])
-        real, fake = ops.unstack(step_context.current().mean_over_replicas(own), 2)
+    for axis, summed_axes in AXES.items():
+        profiles = ops.stack(
+            [ops.sum(cells, axis=summed_axes), ops.sum(fake_cells, axis=summed_axes)]
+        )
+        real, fake = ops.unstack(step_context.current().mean_over_replicas(profiles), 2)
         errors[axis] = ops.sum(ops.abs(real - fake)) / ops.maximum(
             ops.sum(real), shower_networks.NOTHING
         )
     return errors
 
 
-def _of_profiles(cells: Tensor, made: Tensor) -> Mapping[str, Tensor]:
-    errors = profile_errors(cells, made)
+def _of_profiles(cells: Tensor, fake_cells: Tensor) -> Mapping[str, Tensor]:
+    errors = profile_errors(cells, fake_cells)
     return {
         "profile_error": ops.mean(ops.stack(list(errors.values()))),
         **{f"profile_error_{axis}": error for axis, error in errors.items()},
@@ -342,8 +344,8 @@ def _of_profiles(cells: Tensor, made: Tensor) -> Mapping[str, Tensor]:
 
 def _of_deposits(real: Tensor, fake: Tensor) -> Mapping[str, Tensor]:
     """Generated over simulated energy of all showers, and the share of empty generated ones."""
-    own = ops.stack([ops.mean(fake), ops.mean(real)])
-    of_fake, of_real = ops.unstack(step_context.current().mean_over_replicas(own), 2)
+    means = ops.stack([ops.mean(fake), ops.mean(real)])
+    of_fake, of_real = ops.unstack(step_context.current().mean_over_replicas(means), 2)
     return {
         "energy_response": of_fake / ops.maximum(of_real, shower_networks.NOTHING),
         "empty_showers": ops.mean(ops.cast(fake <= EMPTY_SHARE * real, "float32")),

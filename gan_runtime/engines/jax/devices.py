@@ -141,7 +141,7 @@ def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
             f" device(s){' in each worker' if spec.workers > 1 else ''}, but JAX sees {fewest}:"
             " lower replicas, or use accelerator=cpu for simulated cores."
         )
-    devices = [device for own in by_worker for device in own[: spec.replicas]]
+    devices = [device for worker_devices in by_worker for device in worker_devices[: spec.replicas]]
     return Mesh(np.array(devices), (AXIS,))
 
 

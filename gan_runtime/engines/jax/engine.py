@@ -256,7 +256,7 @@ class JaxEngine:
         stored = {name: array for name, array in arrays.items() if name != "step"}
         check_fit(stored, {name: array.shape for name, array in self._state.items()})
         self._state = self._placed(
-            {name: stored[name].astype(own.dtype) for name, own in self._state.items()}
+            {name: stored[name].astype(array.dtype) for name, array in self._state.items()}
         )
         self._steps_done = int(arrays["step"])
 

@@ -54,9 +54,9 @@ class JaxReplicaStep:
         """Trains on stored rows (batches of the step, share of the batch, *shape) by field."""
         numbers: Numbers = {}
         for place, phase in enumerate(self._task.program.phases):
-            own = {name: array[phase.batch] for name, array in rows.items()}
+            batch = {name: array[phase.batch] for name, array in rows.items()}
             with jax.named_scope(PHASE_SCOPE.format(place)):
-                gradients, statistics, reported = self._accumulated(place, state, own, step)
+                gradients, statistics, reported = self._accumulated(place, state, batch, step)
             state = state | statistics
             summed = self.all_reduced(gradients)
             for update in phase.updates:
@@ -262,9 +262,9 @@ def weighted_gradient(function: Function, inputs: jax.Array, weight_of: Function
 
     def backward(residuals: Any, upstream: jax.Array) -> tuple[jax.Array, ...]:
         outputs, way_back = residuals
-        by_inputs, *others = way_back(upstream)
+        by_inputs, *further = way_back(upstream)
         weights = weight_of(outputs).reshape(-1, *[1] * (by_inputs.ndim - 1))
-        return (by_inputs * weights.astype(by_inputs.dtype), *others)
+        return (by_inputs * weights.astype(by_inputs.dtype), *further)
 
     outputs_of.defvjp(forward, backward)
     return outputs_of(inputs, *closed_over)

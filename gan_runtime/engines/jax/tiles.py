@@ -87,7 +87,9 @@ def split(
         jax.ShapeDtypeStruct(variable.aval.shape, variable.aval.dtype) for variable in between
     ]
     return ProgramSplit(
-        lambda own: list(first(*jax.tree.leaves(own))), lambda *inputs: last(*inputs)[0], shapes
+        lambda weights: list(first(*jax.tree.leaves(weights))),
+        lambda *inputs: last(*inputs)[0],
+        shapes,
     )
 
 
@@ -264,26 +266,26 @@ def transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: st
         return from_one_pixel(values, kernel, strides, padding)
     *taps, outer, inner = kernel.shape
     by_input = jnp.moveaxis(jnp.asarray(kernel), -1, 0).reshape(inner, -1)
-    left = (values.reshape(-1, channels) @ by_input).reshape(rows, *sizes, *taps, outer)
+    products = (values.reshape(-1, channels) @ by_input).reshape(rows, *sizes, *taps, outer)
     for axis, stride in enumerate(strides, start=1):
-        left = _added(left, axis, len(sizes) + 1, stride, padding)
-    return left
+        products = _added(products, axis, len(sizes) + 1, stride, padding)
+    return products
 
 
-def _added(left: jax.Array, axis: int, taps_axis: int, stride: int, padding: str) -> jax.Array:
+def _added(products: jax.Array, axis: int, taps_axis: int, stride: int, padding: str) -> jax.Array:
     """Shares by pixel along `axis` and by tap along `taps_axis` → their sums by pixel: one axis
     less.
     """
-    pixels, taps = left.shape[axis], left.shape[taps_axis]
+    pixels, taps = products.shape[axis], products.shape[taps_axis]
     reach = -(-taps // stride)  # pixels that the taps of one pixel reach
-    filled = [(0, 0)] * left.ndim
+    filled = [(0, 0)] * products.ndim
     filled[taps_axis] = (0, reach * stride - taps)
-    by_phase = jnp.moveaxis(jnp.pad(left, filled), taps_axis, axis + 1)  # (…, pixels, taps, …)
+    by_phase = jnp.moveaxis(jnp.pad(products, filled), taps_axis, axis + 1)  # (…, pixels, taps, …)
     around = [(0, 0)] * (by_phase.ndim - 1)
     parts = []
     for place in range(reach):
-        own = jax.lax.slice_in_dim(by_phase, place * stride, (place + 1) * stride, axis=axis + 1)
-        parts.append(jnp.pad(own, [*around[:axis], (place, reach - 1 - place), *around[axis:]]))
+        phase = jax.lax.slice_in_dim(by_phase, place * stride, (place + 1) * stride, axis=axis + 1)
+        parts.append(jnp.pad(phase, [*around[:axis], (place, reach - 1 - place), *around[axis:]]))
     added = sum(parts[1:], start=parts[0])
     flat = added.reshape(*added.shape[:axis], -1, *added.shape[axis + 2 :])
     excess = max(taps - stride, 0)

@@ -145,12 +145,12 @@ class TfProbes:
         counts: Counts = {}
         norms: Numbers = {}
         scales = self._step.loss_scales()
-        own = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
+        batch = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
         for place, phase in enumerate(self._task.program.phases):
             # Each phase starts with the stored values of the end of training.
             with self._restored_statistics():
                 scaled, _ = self._step.gradients(
-                    place, own, step, replica_id(), tf.constant(0), scales
+                    place, batch, step, replica_id(), tf.constant(0), scales
                 )
             for network, values in scaled.items():
                 mean = _mean_gradients(values, self._spec)
@@ -177,7 +177,7 @@ class TfProbes:
             for part, places in variables_by_layer(network, self._networks[network]).items()
         }
         return _on_the_first_replica(
-            lambda: {part: range_counts(own, WEIGHT_BINS) for part, own in tensors.items()},
+            lambda: {part: range_counts(values, WEIGHT_BINS) for part, values in tensors.items()},
             dict.fromkeys(tensors, (tf.zeros([WEIGHT_BINS], tf.int32), tf.zeros([2]))),
         )
 
@@ -207,8 +207,8 @@ def _score_counts(
     if ends is None:
         return range_counts([_of_all_rows(values)], SCORE_BINS)
     strange = tf.reduce_sum(tf.cast(~tf.math.is_finite(values), tf.int32))
-    own = tf.concat([bin_counts(values, *ends, SCORE_BINS), [strange]], axis=0)
-    counts = tf.distribute.get_replica_context().all_reduce("sum", own)
+    replica_counts = tf.concat([bin_counts(values, *ends, SCORE_BINS), [strange]], axis=0)
+    counts = tf.distribute.get_replica_context().all_reduce("sum", replica_counts)
     return counts[:-1], tf.where(counts[-1] > 0, tf.constant(math.nan), tf.constant(ends))
 
 
@@ -221,8 +221,8 @@ def _means(judged: Judged) -> Numbers:
     """The judged scalars, each the mean over the replicas, in one exchange."""
     if not judged.scalars:
         return {}
-    own = tf.stack([tf.cast(value, tf.float32) for value in judged.scalars.values()])
-    return dict(zip(judged.scalars, tf.unstack(mean_over_replicas(own)), strict=True))
+    values = tf.stack([tf.cast(value, tf.float32) for value in judged.scalars.values()])
+    return dict(zip(judged.scalars, tf.unstack(mean_over_replicas(values)), strict=True))
 
 
 def _on_the_first_replica(make: Callable[[], Counts], nothing: Counts) -> Counts:
@@ -340,7 +340,7 @@ class TfSampler:
         self, inputs: Tensors, first: tf.Tensor, seed: tf.Tensor, step: tf.Tensor
     ) -> Tensors:
         begin = replica_id() * self._share
-        own = {
+        replica_rows = {
             name: tf.ensure_shape(
                 tf.slice(
                     value, [begin, *[0] * (len(value.shape) - 1)], [self._share, *value.shape[1:]]
@@ -351,7 +351,9 @@ class TfSampler:
         }
         noise = TfRequestNoise(seed, replica_id(), first)
         with step_scope(self._step.context(noise, step)):
-            outputs = dict(self._task.workload.show(self._task.options, self._networks, own, noise))
+            outputs = dict(
+                self._task.workload.show(self._task.options, self._networks, replica_rows, noise)
+            )
         if self._task.spec.workers == 1:
             return outputs
         # A worker has only the rows of its own replicas, and the first worker writes the grid.

@@ -56,8 +56,8 @@ def rows_of_pipeline(
             numbers, [steps, plan.batches, pipelines, -1, spec.batch_size_per_replica]
         )
         begin = tf.where(epoch == first_epoch, done, 0)
-        own = tf.transpose(rows[begin:, :, pipeline_id], [0, 2, 1, 3])
-        return tf.data.Dataset.from_tensor_slices(tf.reshape(own, [-1, per_replica]))
+        pipeline_rows = tf.transpose(rows[begin:, :, pipeline_id], [0, 2, 1, 3])
+        return tf.data.Dataset.from_tensor_slices(tf.reshape(pipeline_rows, [-1, per_replica]))
 
     # Without AutoGraph, which would rewrite the code to no effect.
     rows_of, read = map(
@@ -193,8 +193,8 @@ class TfStepNoise:
         """This share's rows of the numbers of the whole global batch."""
         everyone = draw(rows * self._shares * math.prod(shape), self._step_key())
         everyone = tf.reshape(everyone, [rows * self._shares, *shape])
-        own = tf.slice(everyone, [self._share * rows, *[0] * len(shape)], [rows, *shape])
-        return tf.ensure_shape(own, [rows, *shape])
+        noise = tf.slice(everyone, [self._share * rows, *[0] * len(shape)], [rows, *shape])
+        return tf.ensure_shape(noise, [rows, *shape])
 
     def dropout(self, values: tf.Tensor, rate: float) -> tf.Tensor:
         """Same shape and dtype as `values`; the retained share is rounded to a 256th and scaled

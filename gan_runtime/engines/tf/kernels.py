@@ -248,15 +248,15 @@ def synchronised_batch_norm(
     """
     wide = tf.cast(values, tf.float32)
     axes = list(range(len(values.shape) - 1))
-    own = tf.stack([tf.reduce_mean(wide, axes), tf.reduce_mean(tf.square(wide), axes)])
-    mean, mean_square = tf.unstack(_mean_over_replicas(own))
+    means = tf.stack([tf.reduce_mean(wide, axes), tf.reduce_mean(tf.square(wide), axes)])
+    mean, mean_square = tf.unstack(_mean_over_replicas(means))
     variance = tf.maximum(mean_square - tf.square(mean), 0.0)
     outputs = tf.nn.batch_normalization(wide, mean, variance, beta, gamma, epsilon)
     return tf.cast(outputs, values.dtype), tf.stop_gradient(mean), tf.stop_gradient(variance)
 
 
 @tf.custom_gradient
-def _mean_over_replicas(own: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+def _mean_over_replicas(value: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
     """Its gradient is the same exchange, written out so that profiles find it under its layer's
     name.
     """
@@ -270,4 +270,4 @@ def _mean_over_replicas(own: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor]
         with tf.name_scope(backward_scope):
             return exchanged(upstream)
 
-    return exchanged(own), backward
+    return exchanged(value), backward

@@ -137,13 +137,15 @@ class CustomLoop:
 
     def _average_when_due(self, steps_done: tf.Tensor, numbers: tf.Tensor) -> None:
         """Ends a series of local steps. `numbers`: of the last one."""
-        due = steps_done % self._sync_every_steps == 0
+        is_due = steps_done % self._sync_every_steps == 0
 
         def average() -> tf.Tensor:
             self._strategy.run(self._state.average_everything)
             return tf.constant(True)
 
-        self._clock.timed(lambda: tf.cond(due, average, lambda: tf.constant(False)), own=[numbers])
+        self._clock.timed(
+            lambda: tf.cond(is_due, average, lambda: tf.constant(False)), results=[numbers]
+        )
 
 
 def _counters(first_step: int, steps: int) -> tuple[tf.Tensor, tf.Tensor]:

@@ -167,9 +167,9 @@ class SpectralConvolution:
 
 def _product(matrix: Matrix, values: tf.Tensor) -> tf.Tensor:
     """(places, …) of (pixels, …): a constant (places, pixels) times the values."""
-    first, *others = values.shape
-    flat = tf.reshape(values, [first, math.prod(others)])
-    return tf.reshape(tf.matmul(tf.constant(matrix), flat), [len(matrix), *others])
+    first, *rest = values.shape
+    flat = tf.reshape(values, [first, math.prod(rest)])
+    return tf.reshape(tf.matmul(tf.constant(matrix), flat), [len(matrix), *rest])
 
 
 @lru_cache(maxsize=64)

@@ -140,9 +140,11 @@ class TfReplicaStep:
         with tf.name_scope(f"{scope}/{GRADIENT_SCOPE}"):
             for loss, networks in followers.items():
                 weights = {name: self._networks[name].trainable_variables for name in networks}
-                own = tapes[loss].gradient(losses[loss], weights)
+                by_network = tapes[loss].gradient(losses[loss], weights)
                 gradients |= {
-                    name: [_dense(*pair) for pair in zip(own[name], weights[name], strict=True)]
+                    name: [
+                        _dense(*pair) for pair in zip(by_network[name], weights[name], strict=True)
+                    ]
                     for name in networks
                 }
         return gradients, {**forward.losses, **forward.scalars}
@@ -189,12 +191,14 @@ class TfReplicaStep:
         for part in range(self._parts):
             before = [] if total is None else tf.nest.flatten(total)
             with tf.control_dependencies(before):
-                own = {
+                part_rows = {
                     name: tf.identity(array[part * size : (part + 1) * size])
                     for name, array in rows.items()
                 }
             # A tensor, not a number: XLA would compile the phase again for each number.
-            result = gradients_of(own, step, replica_id(), tf.constant(part), self.loss_scales())
+            result = gradients_of(
+                part_rows, step, replica_id(), tf.constant(part), self.loss_scales()
+            )
             total = result if total is None else tf.nest.map_structure(tf.add, total, result)
         mean = (
             total
@@ -217,8 +221,8 @@ class TfReplicaStep:
 
     def _apply(self, network: str, gradients: list[tf.Tensor]) -> None:
         if self._task.is_loss_scaled:
-            own = gradients
-            gradients = self._clock.timed(lambda: shared_overflow(own, network))
+            local_gradients = gradients
+            gradients = self._clock.timed(lambda: shared_overflow(local_gradients, network))
         self._optimizers[network].apply(gradients, self._networks[network].trainable_variables)
 
     def _rates(self, network: str) -> Numbers:

@@ -182,20 +182,25 @@ class WaitClock:
     def __init__(self, is_on: bool) -> None:
         self._is_on, self._traced = is_on, threading.local()
 
-    def set_own_work(self, own: list[tf.Tensor]) -> None:
+    def set_own_work(self, results: list[tf.Tensor]) -> None:
         """The replica's own results: until the next call, a collective's wait begins when all of
         them are ready.
 
         Otherwise the gradients of one network would seem to wait while those of another are being
         computed.
         """
-        self._traced.own, self._traced.graph = own, tf.compat.v1.get_default_graph()
+        self._traced.results, self._traced.graph = results, tf.compat.v1.get_default_graph()
 
-    def timed(self, exchange: Callable[[], Result], own: list[tf.Tensor] | None = None) -> Result:
-        """The result of `exchange`, timed from when `own` (None: the own work) is ready."""
-        if not self._is_on or (own is None and self._is_inside_a_branch()):
+    def timed(
+        self, exchange: Callable[[], Result], results: list[tf.Tensor] | None = None
+    ) -> Result:
+        """The result of `exchange`, timed from when `results` are ready.
+
+        None: those of `set_own_work`.
+        """
+        if not self._is_on or (results is None and self._is_inside_a_branch()):
             return exchange()
-        with tf.control_dependencies(self._traced.own if own is None else own):
+        with tf.control_dependencies(self._traced.results if results is None else results):
             begin = tf.timestamp()
         result = exchange()
         with tf.control_dependencies(tf.nest.flatten(result)):
@@ -208,7 +213,7 @@ class WaitClock:
         """
         if not self._is_on:
             return numbers
-        with tf.control_dependencies(self._traced.own):
+        with tf.control_dependencies(self._traced.results):
             return tf.identity(numbers)
 
     def take(self) -> tf.Tensor:
@@ -292,12 +297,12 @@ class Workers:
         if self.is_one:
             return value
 
-        def on_replica(own: tf.Tensor) -> tf.Tensor:
+        def on_replica(value: tf.Tensor) -> tf.Tensor:
             # On the replica's device: a value from outside has no device and cannot be reduced.
-            return tf.distribute.get_replica_context().all_reduce(kind, tf.identity(own))
+            return tf.distribute.get_replica_context().all_reduce(kind, tf.identity(value))
 
         return self.local(
-            clock.timed(lambda: self._strategy.run(on_replica, args=(value,)), own=[value])
+            clock.timed(lambda: self._strategy.run(on_replica, args=(value,)), results=[value])
         )[0]
 
     def status(

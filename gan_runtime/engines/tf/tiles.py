@@ -67,32 +67,32 @@ def transposed(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: st
     *taps, outer, inner = kernel.shape
     last = len(kernel.shape) - 1
     by_input = tf.reshape(tf.transpose(kernel, [last, *range(last)]), [inner, -1])
-    left = tf.reshape(
+    products = tf.reshape(
         tf.matmul(tf.reshape(values, [-1, channels]), by_input), [rows, *sizes, *taps, outer]
     )
     for axis, stride in enumerate(strides, start=1):
-        left = _added(left, axis, len(sizes) + 1, stride, padding)
-    return left
+        products = _added(products, axis, len(sizes) + 1, stride, padding)
+    return products
 
 
-def _added(left: tf.Tensor, axis: int, taps_axis: int, stride: int, padding: str) -> tf.Tensor:
+def _added(products: tf.Tensor, axis: int, taps_axis: int, stride: int, padding: str) -> tf.Tensor:
     """Shares by pixel along `axis` and by tap along `taps_axis` → their sums by pixel: one axis
     less.
     """
-    shape = list(left.shape)
+    shape = list(products.shape)
     pixels, taps = shape[axis], shape[taps_axis]
     reach = -(-taps // stride)  # pixels that the taps of one pixel reach
     filled = [(0, 0)] * len(shape)
     filled[taps_axis] = (0, reach * stride - taps)
-    others = [place for place in range(len(shape)) if place != taps_axis]
+    axes = [place for place in range(len(shape)) if place != taps_axis]
     by_phase = tf.transpose(
-        tf.pad(left, filled), [*others[: axis + 1], taps_axis, *others[axis + 1 :]]
+        tf.pad(products, filled), [*axes[: axis + 1], taps_axis, *axes[axis + 1 :]]
     )
     around = [(0, 0)] * (len(shape) - 1)
     parts = []
     for place in range(reach):
-        own = _part(by_phase, axis + 1, place * stride, stride)
-        parts.append(tf.pad(own, [*around[:axis], (place, reach - 1 - place), *around[axis:]]))
+        phase = _part(by_phase, axis + 1, place * stride, stride)
+        parts.append(tf.pad(phase, [*around[:axis], (place, reach - 1 - place), *around[axis:]]))
     added = tf.add_n(parts)
     before, after = added.shape[:axis], added.shape[axis + 2 :]
     flat = tf.reshape(added, [*before, math.prod(added.shape[axis : axis + 2]), *after])
@@ -160,9 +160,9 @@ class TfTileProgram:
         """
         tiles, rounds = inputs[: self._cores], inputs[self._cores :]
         outcome = []
-        for device, own, count in zip(self._devices, tiles, rounds, strict=True):
+        for device, core_tiles, count in zip(self._devices, tiles, rounds, strict=True):
             with tf.device(device):
-                outcome.append(self._on_core(own, count))
+                outcome.append(self._on_core(core_tiles, count))
         return outcome
 
     def _loop(self, tiles: tf.Tensor, rounds: tf.Tensor) -> tf.Tensor:

@@ -131,7 +131,7 @@ def loss_overlay(store: Store, run_ids: list[str], metric: str, epoch: int) -> p
 
 
 def _histograms(
-    store: Store, run_ids: list[str], chosen: str, parameters: dict[str, Any]
+    store: Store, run_ids: list[str], selection: str, parameters: dict[str, Any]
 ) -> pd.DataFrame:
     import pandas as pd  # takes 0.3 s, and Home does not need it
 
@@ -139,7 +139,7 @@ def _histograms(
         f"""
         WITH present AS (SELECT run_id, epoch FROM histograms WHERE {among(run_ids)}
             AND name = $name AND {FINITE}),
-        chosen AS ({chosen})
+        chosen AS ({selection})
         SELECT run_id, epoch, list_append(bin_left, bin_right), count
         FROM histograms JOIN chosen USING (run_id, epoch) WHERE name = $name AND list_sum(count) >
             0 ORDER BY run_id, epoch
@@ -166,7 +166,7 @@ def _histograms(
 
 
 def _step_values(
-    store: Store, run_ids: list[str], chosen: str, parameters: dict[str, Any]
+    store: Store, run_ids: list[str], selection: str, parameters: dict[str, Any]
 ) -> pd.DataFrame:
     """With few steps there are fewer bins, as narrow ones would show gaps."""
     return store.frame(
@@ -175,7 +175,7 @@ def _step_values(
             SELECT run_id, epoch, value FROM scalars
             WHERE {among(run_ids)} AND metric = $metric AND isfinite(value)
         ), present AS (SELECT DISTINCT run_id, epoch FROM known),
-        chosen AS ({chosen}),
+        chosen AS ({selection}),
         wanted AS (SELECT * FROM known JOIN chosen USING (run_id, epoch)),
         sizes AS (
             SELECT run_id, epoch, count(*) AS steps,

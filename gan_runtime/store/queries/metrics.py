@@ -79,20 +79,20 @@ def _own_curves(
     once a second. Buckets are of the run's steps for every metric.
     """
     first, last = _steps_within(store, run_id, window)
-    wanted = {f"metric_{place}": metric for place, metric in enumerate(metrics)}
+    parameters = {f"metric_{place}": metric for place, metric in enumerate(metrics)}
     return store.frame(
         f"""
         SELECT $run AS run_id, metric, avg(CAST(step AS DOUBLE)) AS x, CAST(avg(step) AS BIGINT) AS
             step, max(epoch) AS epoch,
                min(value) AS low, avg(value) AS mean, max(value) AS high
         FROM ingest.scalars
-        WHERE run_id = $run AND metric IN ({", ".join(f"${name}" for name in wanted) or "NULL"})
+        WHERE run_id = $run AND metric IN ({", ".join(f"${name}" for name in parameters) or "NULL"})
             AND isfinite(value) AND step BETWEEN $first AND $last
         GROUP BY metric, (step - $first) // $steps ORDER BY metric, x
         """,
         {
             "run": run_id,
-            **wanted,
+            **parameters,
             "first": first,
             "last": last,
             "steps": max(1, math.ceil((last - first + 1) / max_points)),
@@ -292,10 +292,10 @@ def declared_of(store: Store, run_ids: list[str] | None = None) -> Declared:
     """What the workloads of these runs declare together; without `run_ids`, those of all
     stored runs.
     """
-    asked = "" if run_ids is None else "WHERE list_contains(?, run_id)"
+    condition = "" if run_ids is None else "WHERE list_contains(?, run_id)"
     rows = store.rows(
         "SELECT spec->>'workload' AS workload, coalesce(spec->>'loss', '') AS loss FROM"
-        f" ingest.created {asked} GROUP BY ALL ORDER BY min(created_at)",
+        f" ingest.created {condition} GROUP BY ALL ORDER BY min(created_at)",
         [] if run_ids is None else [run_ids],
     )
     return declared.together_with_losses((workload, loss) for workload, loss in rows if workload)
@@ -307,8 +307,12 @@ def metric_table(store: Store, run_ids: list[str]) -> dict[str, Metric]:
     A number that is not declared is one of an epoch if the runs show it so.
     """
     declaration, names = declared_of(store, run_ids), recorded(store, run_ids)
-    own, table = declaration.table(), declaration.table(names)
-    strangers = [name for name, metric in table.items() if name not in own and not metric.per_epoch]
+    declared_table, table = declaration.table(), declaration.table(names)
+    strangers = [
+        name
+        for name, metric in table.items()
+        if name not in declared_table and not metric.per_epoch
+    ]
     once = once_an_epoch(store, run_ids, strangers) if strangers else set()
     return {
         name: replace(metric, per_epoch=True) if name in once else metric

@@ -116,8 +116,8 @@ class EvaluationRow:
     facts: dict[str, Any]
 
     @property
-    def own(self) -> dict[str, str]:
-        """The parameters of `_OWN`."""
+    def parameters(self) -> dict[str, str]:
+        """The parameters of `_OF_ANSWER`."""
         return {"run": self.run_id, "evaluation": self.evaluation, "key": self.key}
 
 
@@ -147,7 +147,7 @@ class ArrayRow:
     facts: dict[str, Any]
 
 
-_OWN = "run_id = $run AND evaluation = $evaluation AND key = $key"
+_OF_ANSWER = "run_id = $run AND evaluation = $evaluation AND key = $key"
 _SCORE_COLUMNS = "score, value, error, low, high, floor, floor_error, ceiling, baselines, samples"
 
 
@@ -222,9 +222,9 @@ def score_history(store: Store, run_id: str, evaluation: str) -> pd.DataFrame:
 def evaluation_curves(store: Store, row: EvaluationRow) -> list[CurveRow]:
     """The curves of an answer, in its order."""
     rows = store.rows(
-        f"SELECT DISTINCT number, curve, CAST(facts AS VARCHAR) FROM evaluation_curves WHERE {_OWN}"
-        " ORDER BY number",
-        row.own,
+        "SELECT DISTINCT number, curve, CAST(facts AS VARCHAR) FROM evaluation_curves"
+        f" WHERE {_OF_ANSWER} ORDER BY number",
+        row.parameters,
     )
     return [CurveRow(number, name, json.loads(facts)) for number, name, facts in rows]
 
@@ -237,19 +237,19 @@ def curve_points(store: Store, row: EvaluationRow, numbers: list[int]) -> pd.Dat
         f"""
         SELECT number, curve, series, unnest(x) AS x, unnest(y) AS y, unnest(value) AS value,
             unnest(error) AS error
-        FROM (SELECT * FROM evaluation_curves WHERE {_OWN} AND list_contains($numbers, number)
+        FROM (SELECT * FROM evaluation_curves WHERE {_OF_ANSWER} AND list_contains($numbers, number)
             ORDER BY number)
         """,
-        {**row.own, "numbers": numbers},
+        {**row.parameters, "numbers": numbers},
     )
 
 
 def evaluation_arrays(store: Store, row: EvaluationRow) -> list[ArrayRow]:
     """The arrays of an answer, in its order."""
     rows = store.rows(
-        f"SELECT number, name, file, places, value, facts FROM evaluation_arrays WHERE {_OWN} ORDER"
-        " BY number",
-        row.own,
+        "SELECT number, name, file, places, value, facts FROM evaluation_arrays"
+        f" WHERE {_OF_ANSWER} ORDER BY number",
+        row.parameters,
     )
     return [ArrayRow(*_with_facts(row)) for row in rows]
 
@@ -294,10 +294,10 @@ def surfaces(store: Store, run_id: str) -> list[SurfaceRow]:
         [run_id],
     )
     order = [network.name for network in declared_of(store, [run_id]).networks]
-    drawn = sorted(rows, key=lambda row: order.index(row[0]) if row[0] in order else len(order))
+    in_order = sorted(rows, key=lambda row: order.index(row[0]) if row[0] in order else len(order))
     return [
         SurfaceRow(network, x, y, np.reshape(loss, (len(y), len(x))), *path)
-        for network, x, y, loss, *path in drawn
+        for network, x, y, loss, *path in in_order
     ]
 
 

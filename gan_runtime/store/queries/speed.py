@@ -116,9 +116,9 @@ def progress(store: Store, run_id: str) -> RunProgress:
     written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[
         0
     ][0]
-    left = epochs * steps_per_epoch - step
+    steps_left = epochs * steps_per_epoch - step
     overhead = _overhead_per_epoch(store, run_id)
-    epochs_left = left / steps_per_epoch if steps_per_epoch else 0.0
+    epochs_left = steps_left / steps_per_epoch if steps_per_epoch else 0.0
     return RunProgress(
         step=step,
         epoch=epoch,
@@ -126,7 +126,7 @@ def progress(store: Store, run_id: str) -> RunProgress:
         steps_per_epoch=steps_per_epoch,
         images_per_s=images_per_step / rate if rate else None,
         seconds_per_step=rate,
-        seconds_left=left * rate + epochs_left * overhead if rate else None,
+        seconds_left=steps_left * rate + epochs_left * overhead if rate else None,
         written_at=written,
         newest={metric: number.value for metric, number in newest.items()},
         steady=_means(recent),

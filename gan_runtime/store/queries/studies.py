@@ -88,24 +88,30 @@ def study_progress(store: Store, study_id: str) -> StudyProgress:
     did.
     """
     rows = study_runs(store, study_id)
-    taken = {row.run_id: _seconds(row) for row in rows if row.status == "finished"}
-    rates = [seconds / row.epochs for row in rows if (seconds := taken.get(row.run_id))]
-    done, left, has_estimate = 0.0, 0.0, True
+    seconds_by_run = {row.run_id: _seconds(row) for row in rows if row.status == "finished"}
+    rates = [seconds / row.epochs for row in rows if (seconds := seconds_by_run.get(row.run_id))]
+    done, remaining_s, has_estimate = 0.0, 0.0, True
     for row in rows:
         if row.status in ENDED:
             done += 1.0
             continue
         now = progress(store, row.run_id)
         done += now.step / now.last_step if now.last_step else 0.0
-        alike = [
-            taken[other.run_id]
+        same_variant_s = [
+            seconds_by_run[other.run_id]
             for other in rows
-            if other.variant == row.variant and other.run_id in taken
+            if other.variant == row.variant and other.run_id in seconds_by_run
         ]
-        guess = alike[-1] if alike else sum(rates) / len(rates) * row.epochs if rates else None
-        own = now.seconds_left if now.seconds_left is not None else guess
-        has_estimate, left = has_estimate and own is not None, left + (own or 0.0)
-    return StudyProgress(done / len(rows) if rows else 0.0, left if has_estimate else None)
+        guess = (
+            same_variant_s[-1]
+            if same_variant_s
+            else sum(rates) / len(rates) * row.epochs
+            if rates
+            else None
+        )
+        run_s = now.seconds_left if now.seconds_left is not None else guess
+        has_estimate, remaining_s = has_estimate and run_s is not None, remaining_s + (run_s or 0.0)
+    return StudyProgress(done / len(rows) if rows else 0.0, remaining_s if has_estimate else None)
 
 
 def _seconds(row: RunRow) -> float:
@@ -249,7 +255,7 @@ def comparable_sets(store: Store, option: str) -> list[ComparableSet]:
     for row in runs(store):  # newest first, and so are the groups
         if row.run_id in measured:
             value = str(_options(row)[option])
-            groups.setdefault(_alike(row, option), {}).setdefault(value, []).append(row)
+            groups.setdefault(_settings_without(row, option), {}).setdefault(value, []).append(row)
     order = RunSpec.options()[option].choices
     sets = [
         {value: tuple(group[value]) for value in order if value in group}
@@ -376,7 +382,7 @@ def _options(row: RunRow) -> dict[str, Any]:
     return {**{name: option.default for name, option in options.items()}, **json.loads(row.spec)}
 
 
-def _alike(row: RunRow, option: str) -> str:
+def _settings_without(row: RunRow, option: str) -> str:
     """The same text for runs that differ in `option` at most."""
     host = json.loads(row.host) if row.host else {}
     rest = {name: value for name, value in _options(row).items() if name not in (*_FREE, option)}

@@ -24,7 +24,7 @@ def frames(*turning: float, obstacle: bool = False) -> np.ndarray:
 
 
 def test_what_turns_neither_way_is_white_and_the_ends_of_the_scale_are_dark_on_both_sides() -> None:
-    colors = flow_pictures.drawn(frames(-1.0, 0.0, 1.0, 7.0))
+    colors = flow_pictures.frame_colors(frames(-1.0, 0.0, 1.0, 7.0))
     assert colors.shape == (4, 8, 8, 3)
     assert [tuple(frame[0, 0].tolist()) for frame in colors] == [BLUEST, WHITE, REDDEST, REDDEST]
 
@@ -32,7 +32,7 @@ def test_what_turns_neither_way_is_white_and_the_ends_of_the_scale_are_dark_on_b
 def test_an_obstacle_is_grey_and_what_is_no_number_is_black() -> None:
     values = frames(0.5, obstacle=True)
     values[0, 7, 7, VORTICITY] = np.nan
-    (colors,) = flow_pictures.drawn(values)
+    (colors,) = flow_pictures.frame_colors(values)
     assert tuple(colors[0, 0].tolist()) == STONE
     assert tuple(colors[7, 7].tolist()) == (0, 0, 0)
     assert colors[7, 0, 0] > colors[7, 0, 2], "against the clock's hands: red"
@@ -51,4 +51,4 @@ def test_frames_of_other_channels_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(
         ValueError, match=r"cannot be drawn: give \(…, 3\), or \(…, 4\) with the obstacle\."
     ):
-        flow_pictures.drawn(np.zeros(shape, np.float32))
+        flow_pictures.frame_colors(np.zeros(shape, np.float32))
