@@ -1,9 +1,9 @@
 """Everything that is measured here. `make bench` runs it, `make bench ONLY=training` a part.
 
-Each row waits for an idle machine first (conditions.py). Prints JSON lines and keeps them in
+Each row waits for an idle machine first (conditions.py). Prints JSON lines and stores them in
 benchmarks/results/latest.jsonl and in the tables of docs/benchmarks.md (report.py). All on the
 CPU; `cycles` and `pair_cycles` are what a compiler estimates for a TPU. ROWS says what there is
-and how long it takes on 2 cores.
+and the time on 2 cores.
 
 python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N]
 [--referee SCRIPT] [--try]
@@ -52,8 +52,8 @@ BATCH = 256
 class Row:
     """How much is measured, unless the command line says otherwise.
 
-    `rounds` and `steps`: how often and how long each side is asked; `batch`: images per step;
-    `images`: in the set of a run; `minutes`: how long it takes on 2 cores.
+    `rounds` and `steps`: the number and the length of the turns of each side; `batch`: images per
+    step; `images`: in the set of a run; `minutes`: the time on 2 cores.
     """
 
     measure: Callable[[Report, Effort], None]
@@ -99,7 +99,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.bench", description="Measures training and dashboard."
     )
-    parser.add_argument("--only", nargs="+", choices=tuple(ROWS), help="leave the other rows out")
+    parser.add_argument("--only", nargs="+", choices=tuple(ROWS), help="measure these rows only")
     parser.add_argument("--rounds", type=int, help="turns of each side; of overhead: epochs")
     parser.add_argument("--steps", type=int, help="steps per turn")
     parser.add_argument("--batch", type=int, help="images per step")
@@ -110,7 +110,7 @@ def arguments() -> argparse.Namespace:
         "--try",
         action="store_true",
         dest="trial",
-        help="print only and keep nothing, to see whether it works",
+        help="print only, store nothing",
     )
     parser.add_argument(
         "--referee",
@@ -128,7 +128,7 @@ def arguments() -> argparse.Namespace:
 
 
 def measured(name: str, options: argparse.Namespace) -> bool:
-    """Measures a row and keeps it; False when it failed, which is kept too."""
+    """Measures a row and stores it; False when it failed. A failure is stored too."""
     load_before = conditions.load() if options.trial else conditions.wait_until_idle()
     row, begin, report = ROWS[name], datetime.now(UTC), Report(name)
     referee = options.referee and options.referee.resolve()

@@ -22,7 +22,7 @@ def run(
     table: Callable[[list[RunDir]], str],
     picture: Callable[[RunDir], Image.Image],
 ) -> None:
-    """Prints the table of all runs; draws the picture of the first where one is wanted.
+    """Prints the table of all runs; draws the picture of the first on request.
 
     Runs are ordered by their seed.
     """

@@ -1,5 +1,5 @@
-"""Under which conditions a row is measured: whether others were at work, and whether the
-commit tells what ran.
+"""Under which conditions a row is measured: whether other processes were active, and whether the
+commit describes what ran.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ OUTPUTS = (
 
 
 def load() -> float:
-    """Processes that wanted to run, on average over the last minute."""
+    """Runnable processes, averaged over the last minute."""
     return os.getloadavg()[0]
 
 
 def wait_until_idle(
     now: Callable[[], float] = load, sleep: Callable[[float], None] = time.sleep
 ) -> float:
-    """Waits until the load is at most IDLE_LOAD, for PATIENCE_S at most; the load at the end,
-    which the page tells.
+    """Waits until the load is at most IDLE_LOAD, for PATIENCE_S at most. Returns the load at the
+    end, which the page reports.
     """
     waited, busy = 0.0, now()
     if busy > IDLE_LOAD:
@@ -68,9 +68,7 @@ def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
 
 
 def in_words(machine: dict[str, Any]) -> str:
-    """How far a row can be trusted, from its machine record: "idle", or what was not as it
-    should be.
-    """
+    """How far a row can be trusted, from its machine record: "idle", or what disturbed it."""
     troubles = [f"load {machine['load_before']:.2f}"] if machine["load_before"] > IDLE_LOAD else []
     if machine.get("uncommitted_changes"):
         troubles.append("files changed since the commit")

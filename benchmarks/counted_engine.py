@@ -16,7 +16,7 @@ class CountedEngine(TfEngine):
     steps_run = 0
 
     def run(self, steps: int, *further: Any) -> StepNumbers:
-        """As the engine's own."""
+        """As in the engine."""
         numbers = super().run(steps, *further)
         CountedEngine.steps_run += steps
         return numbers

@@ -1,10 +1,10 @@
 """What the TPU's compiler answers about one program of the rows of cycles, and answers of programs
 put together to a step.
 
-An answer that took the compiler minutes is kept in benchmarks/kept/ (not part of the repository) as
-it comes, under a name made of what the program is made of: its arguments, the versions of the
-compiler and of what feeds it, and the code behind it. A row that was interrupted goes on where it
-was. Cycles do not depend on the machine, so a kept answer is as good as a new one.
+An answer that took the compiler minutes is stored in benchmarks/kept/ (not part of the repository)
+at once. Its name holds a digest of everything that the program depends on: its arguments, the
+versions of the compiler and of what feeds it, and the code behind it. An interrupted row continues
+where it stopped. Cycles do not depend on the machine, so a stored answer is as good as a new one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Answers:
     def of(
         self, program: str, side: str, topology: str, batch: int, precision: str
     ) -> StepEstimate:
-        """See cycles_side.py for what these may be. Raises NotMeasuredError."""
+        """cycles_side.py lists the values of these arguments. Raises NotMeasuredError."""
         arguments = [program, side, topology, str(batch), precision]
         path = self.folder / f"{'-'.join(arguments).replace(':', '.')}-{_made_of(side)}.json"
         if not path.exists():
@@ -115,7 +115,7 @@ def _cheapness(operation: ExpensiveOperation) -> float:
 
 
 def numbers(estimate: StepEstimate) -> dict[str, float | None]:
-    """As they stand in a record of a row."""
+    """The fields of a record of a row."""
     return {
         "cycles": estimate.cycles,
         "step_ms": estimate.step_s * 1e3,

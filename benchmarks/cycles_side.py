@@ -1,4 +1,4 @@
-"""One program of the cycle tables, compiled for a TPU that is not there; prints its estimate as
+"""One program of the cycle tables, compiled for a TPU without owning it; prints its estimate as
 JSON.
 
 python -m benchmarks.cycles_side pictures ours|keras TOPOLOGY BATCH PRECISION
@@ -46,22 +46,20 @@ def pictures(topology: str, batch: dict[str, Any]) -> CheckPlan:
 
 
 def showers(topology: str, batch: dict[str, Any]) -> CheckPlan:
-    """The step of CERN's 3DGAN at full size, on rows that are streamed: they would not fit
-    into a core.
-    """
+    """The step of CERN's 3DGAN at full size, on streamed rows: they do not fit into a core."""
     return _streamed({**SHOWERS, **batch}, topology, shower_fields(GRID), EPOCH.published.images)
 
 
 def pairs(topology: str, batch: dict[str, Any]) -> CheckPlan:
-    """The step of Pix2Pix at full size, on pairs of RGB pictures of 256 pixels that are
+    """The step of Pix2Pix at full size, on pairs of RGB images of 256 pixels that are
     streamed.
     """
     return _streamed({**PAIRS, **batch}, topology, pair_fields(PIXELS, PIXELS), PAIRS_IN_A_SET)
 
 
 def pairs_per_replica(topology: str, batch: dict[str, Any]) -> CheckPlan:
-    """The same by the default: a core normalises its own share, which is other mathematics
-    than the peer's.
+    """The same by the default: a core normalizes its own share, which differs from the mathematics
+    of the peer.
     """
     return pairs(topology, {**batch, "batch_norm": "per_replica"})
 

@@ -1,7 +1,7 @@
 """How fast and how light the dashboard is: the real one, in a real Chromium, on an empty home.
 
 first_page_s       from the start of the process until Home is drawn (the browser is open already)
-first_point_s      from the click on "Start a quick run", at once after that, until the Live page
+first_point_s      from the click on "Start a quick run" (right after that) until the Live page
 draws the loss chart
 memory_mb          resident memory of the Streamlit process after every page was visited with one
 stored run, 10⁶ bytes
@@ -34,7 +34,7 @@ from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_SECONDS = 60.0
 TRAIN_MS = (
-    180_000.0  # TensorFlow is loaded twice before the first step: to look at the host, and to train
+    180_000.0  # TensorFlow is loaded twice before the first step: to check the host, and to train
 )
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 # Streamlit runs navigation.py and the pages as scripts; all that these import is imported by the
@@ -126,7 +126,7 @@ def serve(home: Home, script: str = "app.py") -> tuple[subprocess.Popen[bytes], 
 def wait_until_drawn(page: Page) -> None:
     """Waits for the end of the page's script.
 
-    A page that shows an exception counts as broken, however fast it was.
+    A page that shows an exception counts as broken.
     """
     page.locator(IDLE).wait_for()
     if page.get_by_test_id("stException").count():

@@ -65,9 +65,8 @@ class Effort:
     ) -> dict[str, list[Turn]]:
         """The turns of each side by name, after its warm-up.
 
-        `commands`: what follows `python` to start a side; `further`: sides of another kind, asked
-        after those;
-        `seen`: as in `alternate`. Raises NotMeasuredError.
+        `commands`: what follows `python` to start a side; `further`: sides of another kind,
+        measured after those; `report_turn`: as in `alternate`. Raises NotMeasuredError.
         """
         with child_sides(commands) as sides:
             return alternate(

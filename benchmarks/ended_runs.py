@@ -4,7 +4,7 @@ it.
     python -m benchmarks.ended_runs [RUNS]
 
 The runs are small and written by hand, two epochs of fifty steps each; nothing is trained. Seconds
-are those of the processor (user and system), so that other work on the machine does not count.
+are those of the processor (user and system), so that other processes on the machine do not count.
 """
 
 from __future__ import annotations

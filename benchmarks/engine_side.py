@@ -82,7 +82,7 @@ def answer(options: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
 
 
 def main() -> None:
-    """Builds the engine as asked and answers."""
+    """Builds the engine of the arguments and answers."""
     parser = trainer_arguments("Times the bare engine.")
     add_data_argument(parser)
     parser.add_argument(

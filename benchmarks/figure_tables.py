@@ -68,7 +68,7 @@ def _machine(records: Sequence[Record], row: str) -> str:
 
 
 def referee(records: Sequence[Record]) -> str:
-    """How many times as fast ours was as a script from outside, and which script that was."""
+    """The speed of ours over that of an external script, and the digest of that script."""
     facts = of(records, "referee", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"

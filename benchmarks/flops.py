@@ -2,7 +2,7 @@
 workload's own networks.
 
 A multiplication and an addition count as 2; a "same" convolution is counted in full at the border;
-only layers with a kernel count (batch norm, activations, losses and the optimizer are below 1 % of
+only layers with a kernel count (batch norm, activations, losses and the optimizer are below 1% of
 it and count as none). A pass over a layer is one of three, each as long as the others:
 
     forward            outputs from inputs

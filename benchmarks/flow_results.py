@@ -38,7 +38,7 @@ PIXELS, RIM = 3, 4  # of the docs' picture for one of a frame; around each frame
 
 
 def main() -> None:
-    """Prints the table; draws the picture where one is wanted."""
+    """Prints the table; draws the picture on request."""
     bundle_command.run(__doc__, example("karman"), table, _picture)
 
 
@@ -57,7 +57,7 @@ def table(runs: list[RunDir]) -> str:
 
 
 def image_of(run: RunDir, flow: Answer) -> Image.Image:
-    """The vorticity of some moments: the true flow on the left, what was predicted on the right."""
+    """The vorticity of some moments: the true flow on the left, the prediction on the right."""
     film = image_files.read_film(run, flow.arrays[0].file)
     places = [int(np.flatnonzero(film.steps == step)[0]) for step in STEPS if step in film.steps]
     rows = []

@@ -13,5 +13,5 @@ HEIGHT, WIDTH = 80, 192
 
 
 def write(home: Home, rows: int) -> None:
-    """Prepares the set in the home; the system's cache holds none of it."""
+    """Prepares the set in the home; the system's cache holds no part of it."""
     picture_set.write_random(home, NAME, flow_fields(HEIGHT, WIDTH), rows)

@@ -2,7 +2,7 @@
 on frames of 80 × 192 pixels in one of the ways (engines/tiles.py). A step is a frame,
 with all of its stages but tracing and compiling.
 
-The weights are new ones: what they are does not change how long it takes. `--engine`'s process is
+The weights are untrained: their values do not change the time of a step. `--engine`'s process is
 set up as that of the job `iterate`.
 
 python -m benchmarks.iterate_side --engine tensorflow|jax --way naive|map_reduce|whole --cores 2

@@ -1,9 +1,9 @@
-"""The peer of the row `conditional`: a conditional DCGAN of 64 × 64 RGB pictures in plain Keras.
+"""The peer of the row `conditional`: a conditional DCGAN of 64 × 64 RGB images in plain Keras.
 
 The networks of the workload `dcgan` at its default width, layer for layer, in Keras' own layers:
 Radford et al. 2016, with the projection discriminator and the conditional batch norm of Miyato and
-Koyama 2018, an Embedding for each table of classes. The step is that of keras_loop.py; pictures and
-labels are random and stay where they are.
+Koyama 2018, an Embedding for each table of classes. The step is that of keras_loop.py; images and
+labels are random and stay in memory.
 
 python -m benchmarks.keras_conditional --precision mixed_bfloat16 --batch 64 --steps 20   prints one
 JSON line
@@ -27,7 +27,7 @@ from benchmarks.step_timer import arguments, run_alone_or_serve
 
 WIDTHS = (64, 128, 256, 512)  # of the discriminator's convolutions, outermost first
 START = PIXELS >> len(WIDTHS)  # pixels of the innermost layers
-# By its name: each layer makes an initializer of its own, and with it a seed of its own.
+# By its name: each layer makes a separate initializer with a separate seed.
 NEW = {"kernel_initializer": {"class_name": "RandomNormal", "config": {"stddev": 0.02}}}
 
 
@@ -54,8 +54,8 @@ class ConditionalBatchNorm(layers.Layer):  # type: ignore[misc]
 
 
 def networks() -> tuple[Any, Any]:
-    """Generator [latents (B, 100), labels (B,)] → pictures (B, 64, 64, 3) in [-1, 1]; discriminator
-    [pictures, labels] → logits (B, 1)."""
+    """Generator [latents (B, 100), labels (B,)] → images (B, 64, 64, 3) in [-1, 1]; discriminator
+    [images, labels] → logits (B, 1)."""
     return _generator(), _discriminator()
 
 
@@ -86,7 +86,7 @@ def _discriminator() -> Any:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` pictures, waits for it, and gives the
+    """A call that trains one step on `batch` images, waits for it, and gives the
     generator's loss.
     """
     import tensorflow as tf

@@ -2,8 +2,8 @@
 step.
 
 One device, one tf.function, two tapes over one forward pass, Adam(1e-4). The images are random and
-stay where they are: no input pipeline, no journal, no probes. Every step is waited for, as when its
-loss is printed.
+stay in memory: no input pipeline, no journal, no probes. The loop waits for every step, as a loop
+that prints its loss does.
 
 python -m benchmarks.keras_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one
 JSON line

@@ -1,6 +1,6 @@
 """The networks of Table 1 as a user of plain Keras would write them: what the peers train.
 
-Whoever imports Keras first sets its backend.
+The backend of Keras must be set before the import.
 """
 
 from __future__ import annotations

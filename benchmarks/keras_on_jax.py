@@ -3,8 +3,8 @@ the eight cores of a TPU.
 
 `stateless_call`, two gradients of one forward pass, `stateless_apply` of Adam(1e-4), ten steps in
 `lax.scan`, the batch shared with `NamedSharding`: the rest is left to the compiler. Dropout draws
-from the device's own generator, as on a TPU anyone would who has looked at a profile. Loads JAX;
-the environment of gan_runtime/tpu/check.py must stand before.
+from the device's own generator, as users who have profiled a TPU do. Loads JAX; the environment of
+gan_runtime/tpu/check.py must be set before.
 """
 
 from __future__ import annotations

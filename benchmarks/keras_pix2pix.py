@@ -2,9 +2,9 @@
 both networks from one forward pass.
 
 Keras' layers, losses and optimizers; two tapes, as TensorFlow's own tutorial of Pix2Pix has them.
-The mathematics is that of domains/flows/workload.py: a test gives both the same weights and tiles,
-and holds their losses together. Nothing of the project's kernels, noise and exchange is in it. As a
-side of the row `pix2pix` it trains on random tiles, which stay where they are.
+The mathematics is that of domains/flows/workload.py: a test compares their losses on equal weights
+and tiles. It uses no kernels, noise or exchange of the project. As a side of the row `pix2pix` it
+trains on random tiles, which stay in memory.
 
 python -m benchmarks.keras_pix2pix --precision mixed_bfloat16 --batch 16 --steps 20       prints one
 JSON line
@@ -44,7 +44,7 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
     def compile(
         self, generator_optimizer: Any, discriminator_optimizer: Any, **options: Any
     ) -> None:
-        """Two optimizers: each network's own."""
+        """Two optimizers, one for each network."""
         super().compile(**options)
         self.optimizers = (generator_optimizer, discriminator_optimizer)
         for optimizer, network in zip(
@@ -53,7 +53,7 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
             optimizer.build(network.trainable_variables)
 
     def train_step(self, rows: Rows) -> dict[str, tf.Tensor]:
-        """One forward pass, and each network along its own loss."""
+        """One forward pass; each network follows its own loss."""
         source, target = rows["source"], rows["target"]
         with tf.GradientTape() as of_g, tf.GradientTape() as of_d:
             outputs = self.generator(source, training=True)

@@ -1,6 +1,6 @@
 """U-Net and PatchGAN as a user of plain Keras would write them: what the peers of Pix2Pix train.
 
-Whoever imports Keras first sets its backend.
+The backend of Keras must be set before the import.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ cores of a TPU.
 `stateless_call`, one forward pass with two ways back (two `jax.grad` would make the images twice),
 `stateless_apply` of Adam(2e-4, 0.5), the batch shared with `NamedSharding`: the rest is left to the
 compiler. Dropout as in keras_on_jax.py. One step is one program. Loads JAX; the environment of
-gan_runtime/tpu/check.py must stand before.
+gan_runtime/tpu/check.py must be set before.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PairPeer:
         return jax.jit(self.step, donate_argnums=0).lower(state, *images).compile()
 
     def step(self, state: State, source: Any, target: Any) -> tuple[State, Any]:
-        """Both networks, each along its own loss."""
+        """Both networks; each follows its own loss."""
         source, target = (values.astype(jnp.float32) / 127.5 - 1.0 for values in (source, target))
         stored = [of_network for _, of_network, _ in state]
 

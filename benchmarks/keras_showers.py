@@ -3,11 +3,11 @@ four updates, run by `fit`.
 
 It is the talk's first approach ("built-in training logic"): Keras' layers, losses and optimizers;
 under a strategy Keras scales the losses and sums the gradients itself. The mathematics is that of
-domains/showers/workload.py: a test gives both the same weights, batch and noise, and holds their
-losses together. Nothing of the project's kernels, noise and exchange is in it.
+domains/showers/workload.py: a test compares their losses on equal weights, batch and noise. It
+uses no kernels, noise or exchange of the project.
 
-As a side of the row `showers` its `train_step` is called again and again on random showers of the
-small grid, which stay where they are.
+As a side of the row `showers` its `train_step` is called repeatedly on random showers of the small
+grid, which stay in memory.
 
 python -m benchmarks.keras_showers --precision mixed_bfloat16 --batch 32 --steps 20       prints one
 JSON line
@@ -120,7 +120,7 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
     def compile(
         self, generator_optimizer: Any, discriminator_optimizer: Any, **options: Any
     ) -> None:
-        """Two optimizers: each network's own."""
+        """Two optimizers, one for each network."""
         super().compile(**options)
         self.optimizers = {"g": generator_optimizer, "d": discriminator_optimizer}
         generator_optimizer.build(self.generator.trainable_variables)
@@ -178,7 +178,7 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
 
 
 def measured_angle(cells: tf.Tensor) -> tf.Tensor:
-    """See domains/showers/networks.py: (B, X, Y, Z) → rad, (B,)."""
+    """As in domains/showers/networks.py: (B, X, Y, Z) → rad, (B,)."""
     layer_sums, total = tf.reduce_sum(cells, [1, 2]), tf.reduce_sum(cells, [1, 2, 3])
     x, y, z = (tf.range(size, dtype=tf.float32) + 0.5 for size in cells.shape[1:])
     x_of_layers = _divided(tf.einsum("bxyz,x->bz", cells, x), layer_sums)

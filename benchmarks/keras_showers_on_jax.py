@@ -7,7 +7,8 @@ GPU_Version2.py), each with Keras' own layers: up-sampling, zero padding, convol
 rest is left to the compiler. Dropout as in keras_on_jax.py. A step runs three programs, two of them
 twice (cycles_side.PARTS), as a loop of `train_on_batch` does: an update reads the weights that the
 one before it has written, so one program of all four would do the same work, and takes the compiler
-twice the time and memory. Loads JAX; the environment of gan_runtime/tpu/check.py must stand before.
+twice the time and memory. Loads JAX; the environment of gan_runtime/tpu/check.py must be set
+before.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ class ShowerPeer:
     def make(self, state: State, rows: Rows, number: Any) -> tuple[State, Any]:
         """Update of G on new noise.
 
-        D looks on in training mode, which moves the statistics of its batch norm.
+        D judges in training mode, which moves the statistics of its batch norm.
         """
         (weights, stored, slots), (of_judge, stored_of_judge, slots_of_judge) = state
 
@@ -180,5 +181,5 @@ class ShowerPeer:
 
 
 def _key(number: Any) -> Any:
-    """Of the device's own generator."""
+    """A key of the device's generator."""
     return jax.random.fold_in(jax.random.key(1, impl="rbg"), number)

@@ -1,11 +1,10 @@
-"""What the kernels of our own gain on this machine's CPU: TensorFlow's operation and ours, each
-alone.
+"""The gain of our kernels on this machine's CPU: TensorFlow's operation and ours, each timed alone.
 
 In bfloat16, but for the convolutions that are products of spectra, which are so in float32 only;
 those with both their gradients.
 
 The shapes are those of Table 1 at batch 256. Each figure is the least of so many calls, which
-others at work disturb least. Prints the table of docs/training.md, "What makes it fast".
+other processes disturb least. Prints the table of docs/training.md, "What makes it fast".
 
 python -m benchmarks.kernel_times [--batch 256] [--calls 20] [--cpu-time] [--showers | --pairs]
 """
@@ -35,7 +34,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Compared:
-    """`flop`: operations of a call, for a rate; 0: its time is what counts."""
+    """`flop`: operations of a call, for a rate; 0: the table shows its time."""
 
     what: str
     before: Callable[[], Any]
@@ -43,7 +42,7 @@ class Compared:
     flop: int = 0
 
     def line(self, calls: int, clock: Clock) -> list[str]:
-        """What it is, before, after."""
+        """The name, before, after."""
         both = (least_seconds(call, calls, clock) for call in (self.before, self.after))
         return [self.what, *(self._words(seconds) for seconds in both)]
 
@@ -309,13 +308,13 @@ def main() -> None:
     parser.add_argument(
         "--cpu-time",
         action="store_true",
-        help="of all threads together, for a machine that others use too",
+        help="time all threads together, on a machine with other users",
     )
     parser.add_argument(
-        "--showers", action="store_true", help="of the convolutions of CERN's 3DGAN instead"
+        "--showers", action="store_true", help="time the convolutions of CERN's 3DGAN instead"
     )
     parser.add_argument(
-        "--pairs", action="store_true", help="of the convolutions of Pix2Pix instead"
+        "--pairs", action="store_true", help="time the convolutions of Pix2Pix instead"
     )
     options = parser.parse_args()
     clock = time.process_time if options.cpu_time else time.perf_counter

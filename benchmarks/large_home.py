@@ -1,5 +1,4 @@
-"""A home as it looks after months of work: hundreds of ended runs, millions of numbers, written as
-journals.
+"""A home after months of use: hundreds of ended runs and millions of numbers, written as journals.
 
 The numbers are random walks; nothing is trained. A share of the runs belongs to studies of four
 variants.
@@ -44,8 +43,8 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def write(home: Home, runs: int, rows: int, epochs: int = EPOCHS) -> None:
-    """`runs` finished runs with about `rows` step numbers in all, and a picture for each
-    epoch of each run.
+    """`runs` finished runs with about `rows` step numbers in all, and an image for each epoch of
+    each run.
     """
     home.prepare()
     random = np.random.default_rng(1)
@@ -146,7 +145,7 @@ def call(
 def end_of_epoch(
     at: datetime, epoch: int, steps: int, random: np.random.Generator
 ) -> list[journal.Record]:
-    """What is measured once an epoch. The picture that it names is not written here."""
+    """The measurements of an epoch. The image that they name is not written here."""
     last = epoch * steps
     edges = np.linspace(0.0, 1.0, 31)[:-1].tolist()
     scores = {metric: float(random.uniform(0.2, 0.8)) for metric in EPOCH_METRICS}
@@ -181,7 +180,7 @@ def end_of_epoch(
 
 
 def picture(random: np.random.Generator) -> bytes:
-    """A grid of noise: PNG cannot make it small, as it cannot with early samples."""
+    """A grid of noise, which PNG cannot compress, like early samples."""
     buffer = io.BytesIO()
     Image.fromarray(random.integers(0, 255, (232, 232), dtype=np.uint8)).save(buffer, "PNG")
     return buffer.getvalue()

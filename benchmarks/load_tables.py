@@ -1,4 +1,4 @@
-"""The figures of `make load`, as they were kept in benchmarks/results/load.jsonl."""
+"""The figures of `make load`, as stored in benchmarks/results/load.jsonl."""
 
 from __future__ import annotations
 

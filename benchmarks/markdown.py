@@ -1,4 +1,4 @@
-"""Tables in Markdown, and numbers as the page of the benchmarks writes them."""
+"""Tables in Markdown, and numbers in the format of the page of benchmarks."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def of(records: Sequence[Record], row: str, kind: str) -> list[Record]:
 
 
 def only(records: Sequence[Record], row: str, kind: str, name: str) -> Record | None:
-    """The one of that name; None where it was not measured."""
+    """The record of that name; None where it was not measured."""
     return next((record for record in of(records, row, kind) if record["name"] == name), None)

@@ -1,5 +1,4 @@
-"""A side that is the machine itself: how many operations per second it makes in bfloat16, with the
-same library.
+"""A side that measures the machine: its operations per second in bfloat16 with the same library.
 
 matmul        4096 × 4096 by 4096 × 4096
 convolution   forward, 64 images of 28 × 28 × 128 by a kernel of 5 × 5 × 128 × 128, stride 1, "same"

@@ -1,5 +1,5 @@
-"""Iterations of a model as a job writes them, for the page that draws them: a simulated flow,
-and as a prediction the same flow some frames late.
+"""Iterations of a model in the format of a job, for the page that draws them. The prediction is
+the simulated flow, some frames late.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TILE = (64, 64)
 
 
 def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
-    """Gives each run one iteration over STEPS frames in every way, all alike."""
+    """Gives each run one iteration over STEPS frames in every way, all equal."""
     flow = lattice.Lattice(REYNOLDS, lattice.square())
     flow.advance(THROWN_AWAY)
     scores = []

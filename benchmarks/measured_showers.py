@@ -1,5 +1,5 @@
-"""Measurements of showers as a job writes them, for the pages that draw them: simulated
-showers beside others of another seed.
+"""Measurements of showers in the format of a job, for the pages that draw them: simulated showers
+of two seeds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EPOCHS = 12  # as many states of a run as a job measures
 
 
 def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
-    """Gives each run EPOCHS measurements on the tiny grid, all alike but for their scores."""
+    """Gives each run EPOCHS measurements on the tiny grid, equal but for their scores."""
     real, generated = _sample(1), _sample(2)
     fields = shower_fields((*simulation.TINY.shape, 1))
     scores = {score.name: Estimate(1.0, 0.1) for score in SCORES}

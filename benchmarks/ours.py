@@ -1,12 +1,12 @@
-"""One whole run of our trainer, from submit to its end, timed from what it stored: a DCGAN run in
+"""One whole run of our trainer, from submit to its end, timed from its journal: a DCGAN run in
 an empty home.
 
-For what the gate of trainer_side.py cannot hold, such as a run of several worker processes.
-Supervisor, ingest into results.duckdb, input pipeline, checkpoints and probes are all at work; the
+For runs that the gate of trainer_side.py cannot stop, such as those of several worker processes.
+Supervisor, ingest into results.duckdb, input pipeline, checkpoints and probes are all active; the
 images are random ones in an IDX file. Training runs in host calls of `steps_per_loop` steps, and
 the steps of a call share its seconds evenly: the median step is the median call, weighted by its
-steps. The time of probes and checkpoints between epochs is in `phases_s` and in `elapsed_s`, not in
-the step time.
+steps. The time of probes and checkpoints between epochs is in `phases_s` and in `elapsed_s`, not
+in the step time.
 
 python -m benchmarks.ours --precision mixed_bfloat16 --batch 256 --steps 20 [--data
 mnist|showers_full|…] [--steps-per-epoch N]
@@ -64,7 +64,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "steps": epochs * options.steps_per_epoch,
         "elapsed_s": round(
             elapsed_s, 1
-        ),  # from the submit to the end, the look at the host and all starting included
+        ),  # from submit to end, with the check of the host and all starts
         "phases_s": {name: round(seconds, 3) for name, seconds in phases.items()},
     }
 

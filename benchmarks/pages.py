@@ -1,7 +1,7 @@
-"""How long each page takes to answer on a large store: the script of the page, run in the process
-that holds the store.
+"""How long each page takes to answer on a large database: the script of the page, run in the
+process that holds the database.
 
-take_in_s   from journals to results.duckdb, once; rows, megabytes: how large the store is
+take_in_s   from journals to results.duckdb, once; rows, megabytes: the size of the database
 pages       page → seconds of the second visit of a session; cold → of the first one
 
 python -m benchmarks.pages [--runs 200] [--rows 5000000]        prints one JSON line
@@ -53,12 +53,12 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
 
 
 def compared(runs: int) -> list[str]:
-    """The newest runs, which several pages are asked about."""
+    """The newest runs, which several pages show."""
     return [f"run-{number:04d}" for number in range(max(1, runs - COMPARED + 1), runs + 1)]
 
 
 def visits(runs: int) -> dict[str, dict[str, str]]:
-    """Page, or page and tab, → its address, each with as much on it as a person would look at."""
+    """Page, or page and tab, → its address, each with typical contents."""
     some = ",".join(compared(runs))
     run_id = f"run-{runs:04d}"
     return {
@@ -91,7 +91,7 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
 
 
 def page_of(name: str) -> str:
-    """The page of a visit, which is of one of its tabs."""
+    """The page of a visit, which can be a visit of one of its tabs."""
     return name.partition("/")[0]
 
 
@@ -121,7 +121,7 @@ def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Times every page on a large store.")
+    parser = argparse.ArgumentParser(description="Times every page on a large database.")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--rows", type=int, default=5_000_000)
     options = parser.parse_args()

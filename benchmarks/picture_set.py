@@ -1,9 +1,8 @@
-"""A prepared data set for a conditional `dcgan`: random RGB pictures of 64 × 64 pixels in 10
+"""A prepared data set for a conditional `dcgan`: random RGB images of 64 × 64 pixels in 10
 classes.
 
 It is small, so a run holds it in memory. Within `streaming` a process reads prepared sets of any
-size as it reads those that are too large for that: from memory-mapped files, while the device
-works.
+size from memory-mapped files while the device computes, like sets that do not fit into memory.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def write(home: Home, rows: int) -> None:
 def write_random(home: Home, set_name: str, fields: Fields, rows: int) -> None:
     """A set of random rows in these fields.
 
-    The system's cache then holds none of it: rows come from the disk.
+    The system's cache then holds no part of it: rows come from the disk.
     """
     folder = prepared.folder(home, set_name)
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""From turns to figures: the median of the ratios of neighbouring turns, and how far they scatter.
+"""From turns to figures: the median of the ratios of neighboring turns, and their spread.
 
 Pure arithmetic.
 """
@@ -40,8 +40,8 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def speed_ratios(ours: Sequence[Turn], theirs: Sequence[Turn]) -> list[float]:
-    """How many times as fast ours was, turn by turn, for steps of the same size: above 1 we
-    are faster.
+    """The speed of ours over the peer's, turn by turn, for steps of the same size: above 1 ours is
+    faster.
     """
     return [their.step_s / our.step_s for our, their in zip(ours, theirs, strict=True)]
 
@@ -60,7 +60,7 @@ def total(turns: Sequence[Turn]) -> Turn:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What a full run costs beyond its bare steps, as shares of the bare time (0.02 is 2 %), and
+    """What a full run costs beyond its bare steps, as shares of the bare time (0.02 is 2%), and
     the end of an epoch in s.
 
     `streaming`: spread over the turns within epochs. `epoch_end`: probes, grid and checkpoint,
@@ -74,7 +74,7 @@ class Overhead:
 
     @property
     def share(self) -> float:
-        """All of it, from medians: one turn that another process disturbed does not decide."""
+        """The total, from medians, so that one disturbed turn does not decide."""
         return self.streaming.value + self.epoch_end
 
 

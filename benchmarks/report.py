@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, made from benchmarks/results/latest.jsonl: no figure in it is typed by hand.
+"""docs/benchmarks.md, made from benchmarks/results/latest.jsonl: no figure in it is typed in.
 
 python -m benchmarks.report        writes the page
 """
@@ -93,7 +93,7 @@ def text(records: Sequence[Record]) -> str:
 
 
 def rates(records: Sequence[Record]) -> str:
-    """What each side reached by itself: a line for each row and unit."""
+    """The rate of each side: a line for each row and unit."""
     lines: dict[tuple[str, str], list[str]] = {}
     for record in records:
         if record["kind"] == "rate" and record["unit"] != "% of a step":
@@ -151,7 +151,7 @@ def growth(records: Sequence[Record]) -> str:
 
 
 def operations(records: Sequence[Record]) -> str:
-    """Where the share of the machine's rate comes from."""
+    """The measurements behind the share of the machine's rate."""
     facts = of(records, "matrix", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"

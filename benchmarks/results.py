@@ -1,4 +1,4 @@
-"""Where measurements are kept: the newest records of each row, as JSON lines in
+"""The stored measurements: the newest records of each row, as JSON lines in
 benchmarks/results/latest.jsonl. Git has the older ones.
 
 A record says which `row` it belongs to and what `kind` it is:
@@ -7,8 +7,8 @@ turn           one turn of one side: round, side, steps, seconds
 figure         a number with its spread, by `name`; targets.py says what it must reach
 rate           images per second of one side, with its spread
 cell           one measurement of a table (growth)
-cycles, pair_cycles   what the TPU's compiler reckons for one program
-epoch          what it reckons for an epoch of CERN's 3DGAN on one machine
+cycles, pair_cycles   the TPU compiler's estimate for one program
+epoch          its estimate for an epoch of CERN's 3DGAN on one machine
 epoch_operation  one of the dearest operations of our step of it
 operation      one of the dearest operations of such a program
 facts          numbers that belong to no comparison (dashboard, operations per image)
@@ -68,7 +68,7 @@ class Report:
     def rates(
         self, turns: Mapping[str, Sequence[Turn]], batch: int, unit: str = "images/s"
     ) -> None:
-        """What each side reached by itself in its turns, in images per second.
+        """The rate of each side in its turns, in images per second.
 
         `batch`: images of a step.
         """
@@ -78,7 +78,7 @@ class Report:
             )
 
     def not_measured(self, name: str, reason: str) -> None:
-        """Nothing is missing silently."""
+        """Reports a missing figure with its reason."""
         self.add("not_measured", name=name, reason=reason)
 
 
@@ -105,11 +105,7 @@ def machine(begin: datetime, load_before: float) -> Record:
 
 
 def command(arguments: Sequence[str]) -> str:
-    """What was typed.
-
-    A referee is a private file: its digest is in the
-    results.
-    """
+    """The command line. A referee is a private file: its digest is in the results."""
     before = ("", *arguments)
     words = [
         "SCRIPT" if name == "--referee" else word

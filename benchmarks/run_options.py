@@ -20,7 +20,7 @@ FRAMES = "frames"
 _OF_PICTURES = {"workload": "dcgan", "dataset": picture_set.NAME}
 _OF_SHOWERS = {"workload": "shower_3dgan", "dataset": shower_set.NAME}
 # Table 1 on grey digits; a conditional DCGAN on labelled RGB pictures, which are held in memory or
-# streamed; showers, which are streamed as they were converted once, or converted anew whenever they
+# streamed; showers, which are streamed as converted once, or converted again whenever they
 # are read, or on the authors' grid in memory; frames of a flow, which are streamed.
 OPTIONS = {
     MNIST: {"dataset": "mnist"},
@@ -58,12 +58,12 @@ def trainer_arguments(description: str) -> argparse.ArgumentParser:
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
     """--data, for sides that can stream."""
     parser.add_argument(
-        "--data", choices=tuple(OPTIONS), default=MNIST, help="what is trained, on which rows"
+        "--data", choices=tuple(OPTIONS), default=MNIST, help="the workload and its rows"
     )
 
 
 def spec_of(options: argparse.Namespace, epochs: int, data: str = MNIST) -> RunSpec:
-    """What `data` says, on the CPU, with any options that were given besides. Raises SpecError."""
+    """The spec of `data`, on the CPU, with further options. Raises SpecError."""
     further = dict(setting.split("=", 1) for setting in options.set)
     usual = {
         "accelerator": "cpu",
@@ -88,5 +88,5 @@ def random_rows(home: Home, images: int, data: str = MNIST) -> Iterator[None]:
 
 
 def reading(data: str) -> AbstractContextManager[None]:
-    """Around what reads the data set in a process that trains."""
+    """The context in which a trainer reads the data set."""
     return READING.get(data, nullcontext)()

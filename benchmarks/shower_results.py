@@ -41,21 +41,21 @@ Scores = Mapping[str, Estimate]
 
 
 def main() -> None:
-    """Prints the table; draws the picture where one is wanted."""
+    """Prints the table; draws the picture on request."""
     bundle_command.run(
         __doc__, example("showers"), table, lambda run: image_of(measurements(run)[-1])
     )
 
 
 def measurements(run: RunDir) -> list[Answer]:
-    """What was measured of a run, the first epoch first; of each epoch the newest."""
+    """The measurements of a run in the order of epochs; of each epoch the newest."""
     newest = {answer.epoch: answer for answer in answers_of(run, "physics")}
     return [newest[epoch] for epoch in sorted(newest)]
 
 
 def table(runs: list[RunDir]) -> str:
     """A line for each run after its last epoch; then the mean of the untrained networks,
-    noise, and real showers among themselves.
+    noise, and two samples of simulated showers.
     """
     titles = {score.name: score.title for score in SCORES}
     lines = [*map(_of_run, runs), _untrained(runs), _line("noise", "", noise()), _floor(runs)]
@@ -63,8 +63,8 @@ def table(runs: list[RunDir]) -> str:
 
 
 def noise() -> Scores:
-    """Real showers whose cells have changed places, beside other real ones: every energy is
-    right, and nothing is where it belongs.
+    """Simulated showers with shuffled cells, next to other simulated ones: every energy is right,
+    and every position is wrong.
     """
     random = np.random.default_rng(NOISE_SEED)
     real, second = _simulated(random), _simulated(random)
@@ -74,7 +74,9 @@ def noise() -> Scores:
 
 
 def image_of(measured: Answer) -> Image.Image:
-    """Real showers on the left, on the right generated ones of the same energies and angles."""
+    """Simulated showers on the left, generated ones of the same energies and angles on the
+    right.
+    """
     arrays, grid = measured.arrays[: 2 * PAIRS], measured.facts["grid"]
     cells_gev = np.zeros((len(arrays), math.prod(grid)), np.float32)
     for row, shower in zip(cells_gev, arrays, strict=True):

@@ -1,9 +1,9 @@
-"""Showers for a benchmark: a file as the 3DGAN's authors have them, and the data set that becomes
-of it.
+"""Showers for a benchmark: a file in the format of the 3DGAN's authors, and the data set made from
+it.
 
-Within `converted_once` a process streams the set's rows from memory-mapped files, however small it
-is. Within `converted_anew` it reads the file itself, in its order, and does to each batch what the
-authors do to each file in each epoch.
+Within `converted_once` a process streams the set's rows from memory-mapped files, whatever its
+size. Within `converted_anew` it reads the file in its order and converts each batch as the authors
+convert each file in each epoch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AT_ONCE = 32
 
 
 def write(home: Home, showers: int, grid: str) -> None:
-    """The file and the set of one home; the file lies beside the set's folder.
+    """The file and the set of one home; the file is next to the set's folder.
 
     All of it stays in the system's cache.
     """
@@ -63,8 +63,8 @@ def write_file(path: Path, showers: int) -> None:
 
 @dataclass
 class ConvertedAnew:
-    """See `contract.DataSet`: as many rows as are asked for, in the order of the file,
-    whichever they are. `whole`: the prepared set.
+    """As `contract.DataSet`: the requested number of rows in the order of the file, whatever their
+    indices. `whole`: the prepared set.
     """
 
     whole: DataSet
@@ -105,14 +105,14 @@ class ConvertedAnew:
 
 @contextmanager
 def converted_once() -> Iterator[None]:
-    """See above; processes that this one starts do as usual."""
+    """Streams as described above; child processes read as usual."""
     with mock.patch.object(prepared, "open_set", partial(prepared.open_set, resident_bytes=0)):
         yield
 
 
 @contextmanager
 def converted_anew() -> Iterator[None]:
-    """See above."""
+    """Converts each batch as described above."""
     usual = prepared.open_set
 
     def opened(home: Home, name: str) -> ConvertedAnew:

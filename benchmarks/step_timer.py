@@ -3,8 +3,8 @@
 Loads no framework.
 
 Alone a loop prints one JSON line, `{"precision", "batch", "images_per_s", "step_s"}`, of the median
-step after the warm-up. With --serve it is a side of a comparison: it measures a block of steps
-whenever it is told to (turns.py).
+step after the warm-up. With --serve it is a side of a comparison: it measures a block of steps on
+each request (turns.py).
 """
 
 from __future__ import annotations

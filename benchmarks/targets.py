@@ -1,4 +1,4 @@
-"""What each figure must reach, as a literal table.
+"""The targets of all figures, as a literal table.
 
 The figures themselves come from the results only.
 """
@@ -11,10 +11,9 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Target:
-    """`limit`: the least that is wanted (at_least) or the most that is allowed (at_most), in the
-    unit of the figure.
+    """`limit`: the lowest (at_least) or highest (at_most) allowed value, in the unit of the figure.
 
-    `unit`: how it is written; a figure in "%" is a share, 0.02 is 2 %.
+    `unit`: how it is written; a figure in "%" is a share, 0.02 is 2%.
     """
 
     row: str
@@ -26,7 +25,7 @@ class Target:
 
     def is_met_by(self, figure: dict[str, Any]) -> bool:
         """By the ratio of all steps and all seconds where the figure has one, since a median hides
-        what comes seldom; exactly at the limit counts.
+        rare events. A figure at the limit meets it.
         """
         value = figure.get("of_totals", figure["value"])
         return bool(value >= self.limit if self.direction == "at_least" else value <= self.limit)

@@ -3,7 +3,7 @@ per step.
 
 Eager mode on all cores, channels last, autocast for bfloat16, Adam(1e-4). A step updates D, then G
 with a second pass of D over the same generated images, as is usual in PyTorch. The images are
-random and stay where they are; every step is waited for. PyTorch is needed for nothing else:
+random and stay in memory; the loop waits for every step. Only this needs PyTorch:
 requirements-bench.txt.
 
 python -m benchmarks.torch_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one

@@ -1,20 +1,17 @@
-"""A side that is our trainer as users run it, in a run without end that trains only while it is its
-turn.
+"""A side that is our trainer as users run it, in an endless run that trains only in its turn.
 
-Two processes, as always: this one is what a dashboard is to a run, with store, ingest and
-supervisor at work in an empty home; the other is the trainer itself, `gan_runtime.worker.main` with
-its loop, recorder, journal and fsync, input pipeline, probes, sample grids and checkpoints. Two
-things are not as usual, both in the trainer:
+Two processes, as always: this one acts as the dashboard of the run, with database, ingest and
+supervisor in an empty home; the other is the trainer itself, `gan_runtime.worker.main` with its
+loop, recorder, journal and fsync, input pipeline, probes, sample grids and checkpoints. Two things
+differ, both in the trainer:
 
-* Between two host calls the loop asks whether the file STOP exists. Here that question waits for
-  the next turn, so a turn
-  begins and ends where one host call is done and the next not yet handed to the device. What the
-  recorder still writes about the last call then falls into the next turn, while the device works,
-  as it always does.
-* The engine counts its steps (counted_engine.py).
+* Between two host calls the loop checks whether the file STOP exists. Here that check waits for
+  the next turn, so a turn begins and ends where one host call is done and the next not yet handed
+to the device. The recorder's writing about the last call then falls into the next turn, while the
+device computes, as in every run. * The engine counts its steps (counted_engine.py).
 
-Timed is all of a turn's wall time: training calls, the time between them, and whatever epoch's end
-falls into it. A turn ends with the first host call that reaches the steps asked for. Not timed:
+A turn is timed by its wall time: training calls, the time between them, and ends of epochs. A turn
+ends with the first host call that reaches the requested steps. Not timed:
 loading, building, tracing, and the warm-up turn.
 
 python -m benchmarks.trainer_side --serve [--data mnist|pictures|streamed] [--precision P] [--batch
@@ -85,13 +82,13 @@ class Gate:
 
 @dataclass(frozen=True)
 class GatedRunDir(RunDir):
-    """The run's folder as the trainer sees it: asking for STOP leads through the gate."""
+    """The run's folder as the trainer sees it: the check for STOP passes the gate."""
 
     gate: Gate
 
     @property
     def stop_file(self) -> Path:
-        """As always; made when there are no more turns."""
+        """As usual; created when there are no more turns."""
         path = super().stop_file
         # Only the loop waits at the gate: while the step compiles, a thread of the trainer looks
         # for STOP as well and would take the loop's turn.
@@ -121,8 +118,8 @@ def train(run_path: Path, data: str) -> int:
 
 
 def watch(home: Home, spec: RunSpec, data: str) -> int:
-    """Submits the run, starts its trainer in place of the supervisor, and does a dashboard's
-    work until it has ended.
+    """Submits the run, starts its trainer instead of the supervisor, and acts as its dashboard
+    until it has ended.
     """
     run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
     journal.append(

@@ -1,6 +1,4 @@
-"""A home folder for one measurement: empty at the start, and nothing that was started for it
-is left behind.
-"""
+"""A home folder for one measurement: empty at the start; its processes end with it."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ MNIST_IMAGES = 60_000
 
 @contextmanager
 def trial_home() -> Iterator[Home]:
-    """An empty home in a temporary folder, removed afterwards, with all processes that were
-    started meanwhile.
+    """An empty home in a temporary folder. The folder and all processes started meanwhile are
+    removed afterwards.
     """
     with (
         tempfile.TemporaryDirectory(prefix="gan-bench-", ignore_cleanup_errors=True) as folder,
@@ -36,8 +34,8 @@ def trial_home() -> Iterator[Home]:
 
 @contextmanager
 def no_process_left() -> Iterator[None]:
-    """Ends what was started meanwhile: trainers outlive a dashboard on purpose, and after a
-    failed measurement one would spoil the next.
+    """Ends all processes started meanwhile: trainers outlive a dashboard on purpose, and after a
+    failed measurement a trainer would disturb the next.
     """
     before = set(psutil.Process().children(recursive=True))
     try:
@@ -66,8 +64,8 @@ def random_mnist(images: int = MNIST_IMAGES) -> Iterator[None]:
 
 
 def end_with_children(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Closes the child's standard input, which asks it to end; after `patience_s` it is
-    killed with all that it started.
+    """Closes the child's standard input, which requests its end; after `patience_s` it is killed
+    with all its children.
     """
     with contextlib.suppress(psutil.NoSuchProcess):
         family = [

@@ -1,12 +1,12 @@
-"""Comparing in turns: the speed of a machine drifts, so neighbours in time are compared and the
+"""Comparing in turns: the speed of a machine drifts, so neighbors in time are compared, and the
 median of many ratios counts.
 
 Each side is a child process that lives through the whole comparison and measures a block of steps
-when it is told to, one line each way: {"steps": 10} → {"steps": 10, "seconds": 3.21}. The parent
-asks one side after the other. A side that is not asked waits in `readline`: it holds memory but no
-processor (0.3 % of a core were measured for a run, none for the loops). A side may do some more
-steps than asked for, and says how many. Starting, compiling and the first steps are in the warm-up
-turn, whose answer is thrown away.
+on each request, one line each way: {"steps": 10} → {"steps": 10, "seconds": 3.21}. The parent
+requests one side after the other. A waiting side blocks in `readline`: it holds memory but no
+processor (measured: 0.3% of a core for a run, 0% for the loops). A side may do more steps than
+requested, and reports how many. Starting, compiling and the first steps are in the warm-up turn,
+whose answer is thrown away.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Turn:
 
 
 class Side(Protocol):
-    """One of those that are compared."""
+    """A side of a comparison."""
 
     name: str
 
@@ -62,8 +62,8 @@ class Side(Protocol):
 
 
 def answer_stream() -> TextIO:
-    """Standard output for the answers alone: what this process and its libraries print
-    besides goes to standard error.
+    """Standard output for the answers alone: all other output of this process and its libraries
+    goes to standard error.
     """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -106,7 +106,7 @@ class ChildSide:
         self._requests, self._answers = self._process.stdin, self._process.stdout
 
     def turn(self, steps: int) -> Turn:
-        """See `Side`."""
+        """As `Side.turn`."""
         try:
             self._requests.write(json.dumps({"steps": steps}).encode() + b"\n")
             while select.select([self._answers], [], [], ANSWER_SECONDS)[0] and (
@@ -121,8 +121,8 @@ class ChildSide:
         raise NotMeasuredError(self._failure())
 
     def close(self) -> None:
-        """Tells the child that there are no more turns and waits until it has ended, with all
-        that it started.
+        """Reports to the child that there are no more turns and waits until it has ended with all
+        its children.
         """
         end_with_children(self._process, ENDING_SECONDS)
         self._messages.close()
@@ -152,7 +152,7 @@ def alternate(
     warm_up_steps: int,
     report_turn: Callable[[int, str, Turn], None],
 ) -> dict[str, list[Turn]]:
-    """Asks each side once per round, in the same order; its turns by name.
+    """Requests a turn of each side per round, in the same order. Returns the turns by name.
 
     Calls `report_turn` after each turn (round from 1).
     """

@@ -1,7 +1,7 @@
 """python -m benchmarks.faults [--seed N] [--scenarios N] [--only KIND,KIND]
 
-One line a scenario, a closing count, and the seed of each failure. Everything is kept at once in
-benchmarks/results/faults.jsonl.
+One line a scenario, a closing count, and the seed of each failure. Every outcome is stored at once
+in benchmarks/results/faults.jsonl.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks.faults", description="Harms short runs on real processes."
     )
     parser.add_argument(
-        "--seed", type=int, default=1, help="of the first scenario; the others count on from it"
+        "--seed", type=int, default=1, help="seed of the first scenario; the next ones count up"
     )
     parser.add_argument("--scenarios", type=int, default=200)
     parser.add_argument(
         "--only", default="", help=f"kinds, separated by commas: {', '.join(KINDS)}"
     )
-    parser.add_argument("--keep", action="store_true", help="write the outcomes down")
+    parser.add_argument("--keep", action="store_true", help="store the outcomes")
     return parser.parse_args()
 
 
 def main() -> int:
-    """Plays the scenarios; returns 1 when one failed."""
+    """Plays the scenarios; returns 1 after a failure."""
     options, begin = arguments(), time.monotonic()
     only = [name for name in options.only.split(",") if name]
     results: list[Result] = []
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def keep(results: list[Result], options: argparse.Namespace, seconds: float) -> None:
-    """Writes down what was played so far, after the machine and the program."""
+    """Stores the outcomes so far, after the machine and the program."""
     facts = machine.facts()
     record: dict[str, Any] = {
         "command": " ".join(["python -m benchmarks.faults", *sys.argv[1:]]),

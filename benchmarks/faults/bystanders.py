@@ -1,5 +1,5 @@
-"""What is killed beside a training: the preparation of a data set, a person who loads a
-bundle or queues a run.
+"""Faults outside training: the preparation of a data set, or a user's command that loads a bundle
+or queues a run, is killed.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PICTURES = 60
 
 
 def kill_preparation(stage: Stage) -> Harm:
-    """SIGKILL of the job that prepares a data set: nothing half-made is left, and asked again
-    it gives the same set.
+    """SIGKILL of the job that prepares a data set: no partial file remains, and a second request
+    gives the same set.
     """
     run = stage.submit()
     stage.open()
@@ -42,7 +42,7 @@ def kill_preparation(stage: Stage) -> Harm:
     process = job.process()
     if process is not None:
         kill([process])
-    stage.wait(lambda: job.end() is not None, "the end of the job is told")
+    stage.wait(lambda: job.end() is not None, "the job reports its end")
     end = job.end()
     stage.actions.append(f"job {end.state if end else ''}")
     if end is not None and end.state == "lost":
@@ -80,7 +80,7 @@ def _pictures(seed: int) -> bytes:
 
 
 def kill_import(stage: Stage) -> Harm:
-    """SIGKILL of whoever loads a bundle: its runs are there as a whole or not at all, and can
+    """SIGKILL of the command that loads a bundle: its runs exist completely or not at all, and can
     be loaded again.
     """
     run = stage.submit()
@@ -104,7 +104,7 @@ def kill_import(stage: Stage) -> Harm:
 
 
 def kill_submit(stage: Stage) -> Harm:
-    """SIGKILL of whoever queues a run: it is queued as a whole or not at all."""
+    """SIGKILL of the command that queues a run: the run is queued completely or not at all."""
     _interrupted(stage, "submit", json.dumps(stage.options))
     halves = [run.run_id for run in stage.home.run_dirs() if not run.spec_path.exists()]
     if halves:
@@ -117,8 +117,8 @@ def kill_submit(stage: Stage) -> Harm:
 
 
 def _interrupted(stage: Stage, what: str, argument: str) -> None:
-    """A person who is killed at one of the file operations that this takes; what it leaves is
-    two hours old at once.
+    """A user's command that is killed at one of its file operations; its files are two hours old
+    at once.
     """
     injection = Injection("person", 0, "kill", "file operation", stage.random.randint(1, 12))
     stage.actions.append(injection.in_words)

@@ -1,6 +1,6 @@
 """What must hold of a home after everything has recovered.
 
-Each check gives the sentences of what does not; none: all is well.
+Each check returns a sentence for each violation; no sentences: all is well.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def journalled(run: RunDir) -> dict[tuple[str, int], float]:
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The whole records of attempts and numbers.
 
-    The product's reader is not asked: a good line that it drops must be missed.
+    The product's reader is not used: this detects a good line that it drops.
     """
     data = path.read_bytes() if path.exists() else b""
     for text in data[: data.rfind(b"\n") + 1].splitlines():
@@ -92,9 +92,7 @@ def _counts(*numbers: object) -> bool:
 
 
 def steps_once(run: RunDir, rows: Rows) -> list[str]:
-    """Every journalled step stands in `scalars` exactly once, with its value, and nothing
-    else does.
-    """
+    """Every journalled step is in `scalars` exactly once, with its value, and nothing else is."""
     expected = journalled(run)
     metrics = {metric for metric, _ in expected}
     stored = [
@@ -123,7 +121,7 @@ def _same(stored: float, written: float) -> bool:
 
 
 def state_true(run: RunDir, rows: Rows, expected: str) -> list[str]:
-    """The journals and the tables say the same, and it is what has happened."""
+    """The journals and the tables agree, and they describe what happened."""
     said = latest_status(run).status
     [stored] = [status for run_id, status in rows["states"] if run_id == run.run_id] or [None]
     return [
@@ -154,7 +152,7 @@ def _are_equal(first: Any, other: Any) -> bool:
 
 
 def rebuilt_alike(home: Home, before: Rows) -> list[str]:
-    """A database made anew from the journals has the same rows. The home must have no owner."""
+    """A database rebuilt from the journals has the same rows. The home must have no owner."""
     store_recovery.rebuild(home)
     after = stored_rows(home)
     return [
@@ -166,14 +164,14 @@ def rebuilt_alike(home: Home, before: Rows) -> list[str]:
 
 
 def next_owner(home: Home) -> None:
-    """What the next owner of the home does when it begins: takes in what is new, and removes
-    what a kill has left.
+    """The start of the next owner of the home: ingests new records and removes the remains of a
+    kill.
     """
     Runtime.open(home).close()
 
 
 def stored_rows(home: Home) -> Rows:
-    """All rows of the public views and of the last numbers, in an order of their own;
+    """All rows of the public views and of the last numbers, sorted;
     `scalar_values` and `states` for the other checks.
     """
     store = Store(home.database)
@@ -206,7 +204,7 @@ def nobody_left(home: Home) -> list[str]:
 
 
 def nothing_half_made(home: Home, scratch: Path) -> list[str]:
-    """No temporary file lies in the home or in the system's folder for them."""
+    """No temporary file is in the home or in the system's temporary folder."""
     remains = [path for pattern in _HALF_MADE for path in home.path.rglob(pattern)]
     return [f"{path.relative_to(home.path)} is left" for path in remains] + [
         f"{path.name} is left in the temporary folder" for path in scratch.iterdir()

@@ -1,4 +1,4 @@
-"""Files that are damaged, and disks that do not take any more."""
+"""Damaged files, and full disks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cut_journal(stage: Stage) -> Harm:
 
 
 def append_garbage(stage: Stage) -> Harm:
-    """Bytes that are no record stand at the end of the trainer's journal."""
+    """The trainer's journal ends with bytes that are no record."""
     run = dead(stage)
     kinds = (b"\0" * 300, b"{}\n", b'{"kind":"scalars"', stage.random.randbytes(99), b"\n\n\xff\n")
     with run.trainer_journal().open("ab") as file:
@@ -40,9 +40,8 @@ def append_garbage(stage: Stage) -> Harm:
 
 
 def flip_bit(stage: Stage) -> Harm:
-    """A bit of a journal is another one.
-
-    The database is made anew from it: what is stored already is not read again.
+    """A bit of a journal is flipped. The database is rebuilt from it, since stored records are not
+    read again.
     """
     run = dead(stage)
     stage.home.database.unlink()
@@ -61,7 +60,7 @@ def flip_bit(stage: Stage) -> Harm:
 
 def damage_database(stage: Stage) -> Harm:
     """The database is cut, empty, no database, has other bytes in a block, or a log that is
-    none: it is set aside or read as far as it is whole.
+    none: it is quarantined, or read as far as it is intact.
     """
     run = dead(stage)
     database = stage.home.database
@@ -84,8 +83,8 @@ def damage_database(stage: Stage) -> Harm:
 
 
 def damage_checkpoint(stage: Stage) -> Harm:
-    """The newest checkpoint is cut, empty, has another bit, or is gone: the one before it is
-    taken, and an event says so.
+    """The newest checkpoint is cut, empty, has a flipped bit, or is missing: the run uses the
+    checkpoint before it, and an event says so.
     """
     stage.least_calls = 12  # two epochs, so that there is one before it
     run = dead(stage)
@@ -122,8 +121,8 @@ def damage_checkpoint(stage: Stage) -> Harm:
 
 
 def fill_disk(stage: Stage) -> Harm:
-    """The disk of the home is full for a while: a small one of its own for root, else its
-    files can grow no more.
+    """The disk of the home is full for a while: a small separate disk for root, else its files
+    cannot grow.
     """
     if not stage.on_small_disk():
         stage.actions.append("no right to mount: one write without space instead")
@@ -140,8 +139,8 @@ def fill_disk(stage: Stage) -> Harm:
 
 
 def nearly_fill_disk(stage: Stage) -> Harm:
-    """The disk of the home is nearly full: the run saves and ends as stopped, and goes on
-    once there is space.
+    """The disk of the home is nearly full: the run saves and ends as stopped, and continues once
+    there is space.
     """
     if not stage.on_small_disk():
         stage.actions.append("no right to mount: one write without space instead")

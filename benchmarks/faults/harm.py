@@ -1,4 +1,4 @@
-"""What a kind of fault leaves behind, and how its run comes to the moment of harm."""
+"""The expected result of a kind of fault, and the start of its run up to the moment of harm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_CALLS = 20  # of 24 that a toy makes
 class Harm:
     """`ends`: true states of the first attempt.
 
-    `more`: what else must hold once all has recovered, as sentences of what does not.
+    `more`: further checks after the recovery, which return sentences of violations.
     """
 
     run: RunDir
@@ -29,7 +29,7 @@ Kind = Callable[[Stage], Harm]
 
 
 def begun(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
-    """A run of an owner that trains, after so many calls as the seed says; or one that has
+    """A training run of an owner, after a number of calls drawn by the seed, or a run that has
     ended already.
     """
     run = stage.submit()

@@ -18,7 +18,7 @@ def kill_trainer(stage: Stage) -> Harm:
 
 
 def kill_worker(stage: Stage) -> Harm:
-    """SIGKILL of one of two workers; the other must not stay."""
+    """SIGKILL of one of two workers; the other must end."""
     stage.options |= {"workers": 2}
     run = begun(stage)
     workers = stage.trainers(run)[1:]
@@ -28,7 +28,7 @@ def kill_worker(stage: Stage) -> Harm:
 
 
 def kill_launcher(stage: Stage) -> Harm:
-    """SIGKILL of the launcher of two workers, which must not stay."""
+    """SIGKILL of the launcher of two workers, which must end."""
     stage.options |= {"workers": 2}
     run = begun(stage)
     kill(stage.trainers(run)[:1])
@@ -36,7 +36,7 @@ def kill_launcher(stage: Stage) -> Harm:
 
 
 def kill_owner(stage: Stage) -> Harm:
-    """SIGKILL of the owner: the trainer goes on, and the next owner takes over."""
+    """SIGKILL of the owner: the trainer continues, and the next owner takes over."""
     run = begun(stage)
     stage.kill_owner()
     time.sleep(stage.random.random() * 0.2)
@@ -50,7 +50,9 @@ def kill_all(stage: Stage) -> Harm:
 
 
 def kill_starting(stage: Stage) -> Harm:
-    """SIGKILL of owner and trainers in the first moment, before anybody has said who trains."""
+    """SIGKILL of owner and trainers in the first moment, before the identity of the trainer is
+    recorded.
+    """
     stage.options |= {"workers": stage.random.choice((1, 2))}
     run = stage.submit()
     stage.open()
@@ -63,7 +65,7 @@ def kill_starting(stage: Stage) -> Harm:
 
 def kill_at_operation(stage: Stage) -> Harm:
     """SIGKILL of the trainer at one of its file operations: opening, renaming and removing of
-    checkpoints, pictures, journals.
+    checkpoints, images, journals.
     """
     return _injected(stage, "kill", "file operation", LOST)
 
@@ -74,7 +76,7 @@ def kill_at_sync(stage: Stage) -> Harm:
 
 
 def kill_in_a_write(stage: Stage) -> Harm:
-    """The system ends the trainer in the midst of a write: a line or a file is torn."""
+    """The system ends the trainer in the middle of a write: a line or a file is torn."""
     return _injected(stage, "tear", "sync", LOST)
 
 
@@ -90,7 +92,7 @@ def fail_a_sync(stage: Stage) -> Harm:
 
 
 def fail_a_write(stage: Stage) -> Harm:
-    """One write of the trainer ends in its midst and fails, and no other: it says so itself."""
+    """One write of the trainer fails in its middle, and no other: the trainer reports it."""
     return _injected(stage, "cut_short", "sync", FAILED)
 
 
@@ -104,8 +106,8 @@ def _injected(stage: Stage, do: Do, at: At, *ends: str) -> Harm:
 
 
 def kill_owner_at_commit(stage: Stage) -> Harm:
-    """SIGKILL of the owner when rows are in a transaction and not committed, or at a file
-    operation of its own.
+    """SIGKILL of the owner when rows are in a transaction and not committed, or at one of its file
+    operations.
     """
     at: At = stage.random.choice(("commit", "commit", "file operation"))
     injection = Injection("owner", 0, "kill", at, stage.random.randint(3, 12))
@@ -124,7 +126,7 @@ def kill_owner_at_commit(stage: Stage) -> Harm:
 
 
 def fail_owner_once(stage: Stage) -> Harm:
-    """One file operation of the owner fails: it goes on with the next tick, or the next owner
+    """One file operation of the owner fails: it continues with the next tick, or the next owner
     does.
     """
     do: Do = stage.random.choice(("io_error", "no_space", "read_only"))
@@ -150,7 +152,7 @@ def freeze_and_stop(stage: Stage) -> Harm:
 
 def freeze_and_thaw(stage: Stage) -> Harm:
     """SIGSTOP of the trainer for longer than the grace period of a stop, then SIGCONT:
-    nothing has happened.
+    nothing changes.
     """
     stage.grace_seconds = 0.5
     run = begun(stage)
@@ -162,7 +164,7 @@ def freeze_and_thaw(stage: Stage) -> Harm:
 
 
 def stop_and_kill_owner(stage: Stage) -> Harm:
-    """A stop right before the owner is killed: the trainer hears of it all the same, and saves."""
+    """A stop right before the owner is killed: the trainer still receives it, and saves."""
     stage.options |= {"workers": stage.random.choice((1, 2))}
     run = begun(stage)
     stage.stop(run)

@@ -1,7 +1,7 @@
 """The table of faults.
 
-A seed's last digit 0 stands for one with TensorFlow, so a tenth of all scenarios; the others train
-a toy.
+A seed with last digit 0 selects a fault with TensorFlow, a tenth of all scenarios; the others
+train a toy.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ EVERY = 10  # seeds one trains with TensorFlow
 
 
 def kind_of(seed: int, among: Sequence[str] = ()) -> str:
-    """The fault that a seed stands for. The kinds come in turn, so that each is tried as often."""
+    """The fault of a seed. The kinds take turns, so that each is tried equally often."""
     if among:
         return among[seed % len(among)]
     if seed % EVERY == 0:

@@ -1,4 +1,4 @@
-"""What is not what it seems: clocks, pids, owners."""
+"""Deceptive clocks, pids and owners."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SHIFTS_S = (-86_400.0, -3_600.0, -61.0, 61.0, 3_600.0, 86_400.0)
 
 
 def shift_clock(stage: Stage) -> Harm:
-    """The clock is an hour or a day off, back or ahead, before the harm or after it: all that
-    is written then is dated so.
+    """The clock is an hour or a day off, back or ahead, before the harm or after it: all later
+    records have the wrong date.
     """
     shift_s, before = stage.random.choice(_SHIFTS_S), stage.random.random() < 0.5
     stage.actions.append(f"{'before' if before else 'after'} the harm {shift_s:+.0f} s")
@@ -35,7 +35,7 @@ def shift_clock(stage: Stage) -> Harm:
 def reuse_pid(stage: Stage) -> Harm:
     """After a reset another process has the pid of the trainer.
 
-    It must neither be taken for it nor be harmed.
+    That process must neither be taken for the trainer nor be harmed.
     """
     run = dead(stage)
     identity = run.process()
@@ -61,7 +61,7 @@ def reuse_pid(stage: Stage) -> Harm:
 
 
 def _decoy(pid: int) -> subprocess.Popen[bytes] | None:
-    """A process with that pid, where the kernel can be asked for one."""
+    """A process with that pid, where the kernel can create it."""
     with contextlib.suppress(OSError):
         for _ in range(_TRIES):
             _LAST_PID.write_text(str(pid - 1))
@@ -74,8 +74,8 @@ def _decoy(pid: int) -> subprocess.Popen[bytes] | None:
 
 
 def race_owners(stage: Stage) -> Harm:
-    """Three processes want to own the home at the same moment: one does, the others are told
-    whose it is.
+    """Three processes open the home at the same moment: one owns it, and the others report its
+    owner.
     """
     run = stage.submit()
     owners = [stage.start_owner() for _ in range(3)]
@@ -93,7 +93,7 @@ def race_owners(stage: Stage) -> Harm:
 
 
 def take_over(stage: Stage) -> Harm:
-    """The owner is killed, and two others want the home while the trainer goes on."""
+    """The owner is killed, and two others open the home while the trainer continues."""
     run = begun(stage)
     stage.kill_owner()
     owners = [stage.start_owner() for _ in range(2)]

@@ -1,5 +1,4 @@
-"""Process entry of a person at the command line who is interrupted: queues a run, or loads a
-bundle.
+"""Process entry of a user's interrupted command: queues a run, or loads a bundle.
 
 python -m benchmarks.faults.person submit HOME SPEC_JSON
 python -m benchmarks.faults.person import HOME BUNDLE
@@ -22,7 +21,7 @@ ASKER = operator("a person")
 
 
 def main(what: str, home: Home, argument: str) -> None:
-    """Does it, as far as it gets."""
+    """Runs the command until it is interrupted."""
     if what == "submit":
         ask(home, stated_host(), actor=ASKER).submit(RunSpec.parse(json.loads(argument)), "quick")
     else:

@@ -54,7 +54,7 @@ REAL = {
 
 @dataclass(frozen=True)
 class Reference:
-    """What an undisturbed run ends with, and how much it does to its files."""
+    """The end of an undisturbed run, and the number of its file operations."""
 
     arrays: Arrays
     calls: int
@@ -76,7 +76,7 @@ class Result:
 
     @property
     def line(self) -> str:
-        """For a person."""
+        """The printed line."""
         ends = " → ".join(self.ends)
         verdict = "passed" if not self.problems else f"FAILED: {'; '.join(self.problems)}"
         return (
@@ -88,7 +88,7 @@ class Result:
 def play(seed: int, kind: str) -> Result:
     """Sets up, harms, recovers, checks.
 
-    Never raises for what goes wrong in it: that is a problem of the result.
+    Never raises for an error in it: the error is a problem of the result.
     """
     begin, is_real = time.monotonic(), kind in WITH_TENSORFLOW
     expected = reference(is_real)
@@ -160,8 +160,8 @@ def _stage(seed: int, is_real: bool, expected: Reference) -> Iterator[Stage]:
 
 @cache
 def reference(is_real: bool = False) -> Reference:
-    """Of a run that is trained without owner and without harm; how much TensorFlow's does to
-    its files is not counted.
+    """Of a run that trains without owner and without harm; the file operations of TensorFlow's run
+    are not counted.
     """
     with tempfile.TemporaryDirectory(prefix="gan-faults-") as folder:
         run = RunDir(Home(Path(folder)).prepare().runs / "reference-0001")

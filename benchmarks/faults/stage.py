@@ -1,5 +1,5 @@
 """The stage of one scenario: a home in a temporary folder, its owner, the trainers of its
-run, and what is known of them.
+run, and their state.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
 
 
 class UntrueError(Exception):
-    """Something promised did not happen; the message is the sentence of the failure."""
+    """A guarantee does not hold; the message is the sentence of the failure."""
 
 
 @dataclass
 class Stage:
-    """`grace_seconds`: of a stop; short, so that a scenario is.
+    """`grace_seconds`: of a stop, short for short scenarios.
 
     `module`: what trainers are started as.
 
@@ -69,7 +69,7 @@ class Stage:
     least_calls: int = 0
     disk_mb: int = 0
     environment: dict[str, str] = field(default_factory=dict)
-    actions: list[str] = field(default_factory=list)  # what was done, for the line of the scenario
+    actions: list[str] = field(default_factory=list)  # for the line of the scenario
     finished_before_harm: bool = False
     _owner: subprocess.Popen[bytes] | None = None
     _mounted: bool = False
@@ -81,9 +81,7 @@ class Stage:
     # ---- the owner -------------------------------------------------------------------------------
 
     def start_owner(self, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """One more process that wants to own the home; as root it loses the right to write
-        where it may not.
-        """
+        """One more process that opens the home; as root it loses the right to write everywhere."""
         return subprocess.Popen(
             [
                 sys.executable,
@@ -108,9 +106,8 @@ class Stage:
             raise UntrueError(f"the home could not be opened: {line or 'the owner ended'}")
 
     def open_or_end(self, environment: Mapping[str, str]) -> None:
-        """As `open`, for one that is to be harmed in its first moments already.
-
-        One that did not open has ended when this returns.
+        """As `open`, for an owner that is harmed in its first moments. An owner that did not open
+        has ended when this returns.
         """
         self._owner = self.start_owner(environment)
         assert self._owner.stdout is not None
@@ -120,14 +117,14 @@ class Stage:
             self._owner.wait(PATIENCE_SECONDS)
 
     def environment_of(self, more: Mapping[str, str]) -> dict[str, str]:
-        """Of a process of this stage: its temporary files lie apart, and its devices are its
-        own, as scenarios play side by side.
+        """Of a process of this stage: it has separate temporary files and device locks, since
+        scenarios run at the same time.
         """
         apart = {"TMPDIR": str(self.scratch), FOLDER_VARIABLE: str(self.scratch.parent / "locks")}
         return processes.environment({**os.environ, **apart, **more})
 
     def adopt(self, owner: subprocess.Popen[bytes]) -> None:
-        """One of several that were started is the owner."""
+        """Waits until one of several processes is the owner."""
         self._owner = owner
 
     def kill_owner(self) -> None:
@@ -141,11 +138,11 @@ class Stage:
         return self._owner is not None and self._owner.poll() is None
 
     def close(self) -> None:
-        """The owner gives up the home in order."""
+        """The owner closes the home regularly."""
         if self._owner is not None and self._owner.poll() is None:
             self._owner.terminate()
             if self._owner.wait(PATIENCE_SECONDS) != 0:
-                raise UntrueError("the owner ended badly when it was told to end")
+                raise UntrueError("the owner did not end cleanly on request")
 
     # ---- its trainers ----------------------------------------------------------------------------
 
@@ -160,14 +157,12 @@ class Stage:
         return sorted(trainers, key=lambda process: len(process.info["cmdline"]))
 
     def steps(self, run: RunDir) -> int:
-        """How many calls are journalled by now."""
+        """The number of journalled calls."""
         path = run.trainer_journal()
         return path.read_bytes().count(b'"kind":"scalars"') if path.exists() else 0
 
     def wait_for_calls(self, run: RunDir, calls: int) -> None:
-        """Until so many calls are journalled; a run that ends before is one that nobody
-        disturbed.
-        """
+        """Waits until `calls` calls are journalled; a run that ends before is undisturbed."""
         count = max(calls, self.least_calls)
         self.wait(
             lambda: self.steps(run) >= count or self.state(run) in ENDED,
@@ -176,11 +171,11 @@ class Stage:
         self.finished_before_harm = self.state(run) in ENDED
 
     def end_trainers(self, run: RunDir) -> None:
-        """Until none is left."""
+        """Waits until no process remains."""
         self.wait(lambda: not kill(self.trainers(run)), "the trainers are gone")
 
     def wait_while_it_trains(self, run: RunDir, seconds: float) -> None:
-        """Until the run has no process any more, but no longer than so many seconds."""
+        """Waits until the run has no process, up to a number of seconds."""
         deadline = time.monotonic() + seconds
         while self.trainers(run) and time.monotonic() < deadline:
             time.sleep(10 * POLL_SECONDS)
@@ -202,8 +197,8 @@ class Stage:
     # ---- recovery --------------------------------------------------------------------------------
 
     def wait_for_end(self, run: RunDir) -> str:
-        """The state in which an attempt ended, which must be told soon after its last process
-        is gone.
+        """The state in which an attempt ended, which must be recorded soon after its last process
+        has ended.
         """
         silent_since: float | None = None
         look_at = 0.0
@@ -241,9 +236,7 @@ class Stage:
     # ---- its disk --------------------------------------------------------------------------------
 
     def on_small_disk(self) -> bool:
-        """Moves the empty home to a disk of its own, in memory; False where nobody but root
-        may do so.
-        """
+        """Moves the empty home to a separate disk in memory; False without root's rights."""
         self.disk_mb = DISK_MB
         mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(self.home.path)]
         self._mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
@@ -252,13 +245,13 @@ class Stage:
         return self._mounted
 
     def age(self, path: Path, seconds: float) -> None:
-        """A folder, and all in it, was changed so long ago."""
+        """Dates a folder and its contents back by some seconds."""
         for each in (*path.rglob("*"), path):
             then = each.stat().st_mtime - seconds
             os.utime(each, (then, then))
 
     def clear(self) -> None:
-        """Ends whatever the scenario has left, so that the next one is not disturbed."""
+        """Ends all remains of the scenario, so that they do not disturb the next."""
         for process in psutil.process_iter(["cmdline"]):
             if any(word.startswith(str(self.home.path)) for word in process.info["cmdline"] or []):
                 with contextlib.suppress(psutil.NoSuchProcess):
@@ -271,7 +264,7 @@ class Stage:
             subprocess.run(["umount", "-l", str(self.home.path)], check=False)
 
     def stop(self, run: RunDir) -> None:
-        """A person asks the run to end."""
+        """A user requests the end of the run."""
         with contextlib.suppress(RunStateError):  # it has ended meanwhile
             ask_of(run, actor=ASKER).stop(run.run_id)
 
@@ -281,10 +274,10 @@ class Stage:
 
 
 def kill(doomed: list[psutil.Process], number: signal.Signals = signal.SIGKILL) -> int:
-    """Sends a signal to processes, those that are gone left out; returns how many there were.
+    """Sends a signal to the processes that still exist; returns their number.
 
     Those that are killed are suspended first, so that no worker can record that another one
-    disappeared: a reset of the machine leaves no time for that.
+    disappeared: a reset of the machine leaves no time to do so.
     """
     for sent in (signal.SIGSTOP, number) if number is signal.SIGKILL else (number,):
         for process in doomed:
@@ -294,9 +287,6 @@ def kill(doomed: list[psutil.Process], number: signal.Signals = signal.SIGKILL) 
 
 
 def _without_override() -> None:
-    """A process of root may write into any folder, whatever its rights say.
-
-    Its children shall not.
-    """
+    """A process of root may write into any folder, whatever its rights. Its children must not."""
     if os.geteuid() == 0:
         ctypes.CDLL(None).prctl(_DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE, 0, 0, 0)

@@ -1,5 +1,5 @@
-"""The same with the real trainer: TensorFlow, digits, a perceptron of a GAN. A start costs 8
-s of processor time, so these are few.
+"""The same with the real trainer: TensorFlow, digits, a perceptron of a GAN. A start costs 8 s of
+processor time, so these scenarios are few.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def kill_real_trainer(stage: Stage) -> Harm:
 
 
 def stop_real_trainer(stage: Stage) -> Harm:
-    """A stop, at which it saves; a resume loses nothing."""
+    """A stop, on which the trainer saves; a resume loses nothing."""
     run = begun(stage)
     stage.stop(run)
     return Harm(run, (STOPPED, FINISHED))

@@ -1,3 +1,3 @@
-"""How the dashboard stands under load: thirty windows on one run, a thousand stored runs, ten
+"""The dashboard under load: thirty windows on one run, a thousand stored runs, ten
 million numbers.
 """

@@ -1,9 +1,9 @@
 """python -m benchmarks.load [--only QUESTION,QUESTION] [--small] [--keep] [--home DIR]
 
 One JSON line a figure: its target, and whether it is met. `--keep` writes them to
-benchmarks/results/load.jsonl, each question that was measured in the place of its older answer,
-with the machine, and makes docs/benchmarks.md anew. `--home`: a folder in which the home of many
-runs is kept for the next time; it takes minutes to make.
+benchmarks/results/load.jsonl, replaces the older answers of the measured questions, with the
+machine, and rebuilds docs/benchmarks.md. `--home`: a folder that retains the home of many runs for
+the next time; building it takes minutes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ALONE: dict[str, Callable[[Scale], Iterator[Figure]]] = {"ingest": taking_in.mea
 
 
 def main() -> int:
-    """Asks; returns 1 when a target is missed."""
+    """Measures; returns 1 when a target is missed."""
     options = _arguments()
     scale, met = SMALL if options.small else FULL, True
     with tempfile.TemporaryDirectory(prefix="gan-load-") as place:
@@ -55,7 +55,9 @@ def main() -> int:
 
 
 def ask(question: str, home: Home, scale: Scale) -> Iterator[Figure]:
-    """The figures of one question; the home of many runs is made by the first that needs it."""
+    """The figures of one question; the first question that needs the home of many runs builds
+    it.
+    """
     if question in ALONE:
         yield from ALONE[question](scale)
         return
@@ -64,7 +66,7 @@ def ask(question: str, home: Home, scale: Scale) -> Iterator[Figure]:
 
 
 def make(home: Home, scale: Scale) -> None:
-    """The home of many runs, unless it is there: with showers and flows of some, so that no
+    """Builds the home of many runs unless it exists. Some runs have showers and flows, so that no
     page is empty.
     """
     if home.database.exists():
@@ -109,8 +111,8 @@ def _arguments() -> argparse.Namespace:
         "--only", default="", help=f"questions, separated by commas: {', '.join([*ALONE, *STORED])}"
     )
     parser.add_argument("--small", action="store_true", help="as small as a test")
-    parser.add_argument("--keep", action="store_true", help="write the answers down")
-    parser.add_argument("--home", type=Path, help="keeps the home of many runs for the next time")
+    parser.add_argument("--keep", action="store_true", help="store the answers")
+    parser.add_argument("--home", type=Path, help="retains the home of many runs for the next time")
     return parser.parse_args()
 
 

@@ -1,5 +1,5 @@
-"""A page of one line: what Streamlit itself takes on this machine, beside which the views of
-our pages stand.
+"""A page of one line: the time of Streamlit itself on this machine, the reference for the views of
+our pages.
 """
 
 import streamlit as st

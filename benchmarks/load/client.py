@@ -1,7 +1,7 @@
 """Browsers without a screen: WebSocket sessions that speak Streamlit's protocol, in one process.
 
-A session asks for a page as a browser does, and then asks for each fragment that redraws itself, at
-that fragment's interval and until it is told to stop. It keeps nothing of what comes.
+A session requests a page as a browser does, and then each fragment that redraws itself, at that
+fragment's interval and until the server stops it. It stores nothing of the answers.
 
 python -m benchmarks.load.client ADDRESS PAGE [QUERY] [--sessions 30]      until its standard input
 is closed; then one JSON line
@@ -37,12 +37,12 @@ COMING = 5  # windows that are opened at the same moment
 
 
 class PageError(Exception):
-    """A page has shown an error."""
+    """A page shows an error."""
 
 
 @dataclass
 class Visit:
-    """What one answer of the server came to.
+    """The size and time of one answer of the server.
 
     `seconds`: until its script had ended; `media`: files that it names.
     """
@@ -66,7 +66,7 @@ class Session:
         self.refreshes: list[Visit] = []
 
     async def visit(self, page: str = "", query: str = "") -> Visit:
-        """Asks for a page; what came until its script had ended. Raises PageError."""
+        """Requests a page; returns the answer up to the end of its script. Raises PageError."""
         self._page, self._query = page or self._page, query or self._query
         self._stop_timers()
         begin, visit = time.perf_counter(), Visit()
@@ -95,11 +95,11 @@ class Session:
                 visit = Visit()
 
     def _is_end(self, message: ForwardMsg) -> bool:
-        """Acts on a message; whether a script has ended with it."""
+        """Acts on a message; returns whether it ends a script."""
         kind = message.WhichOneof("type")
         if kind == "new_session":
             self._script_hash = message.new_session.page_script_hash
-        elif kind == "navigation":  # the page that stands behind the address
+        elif kind == "navigation":  # the page of the address
             self._script_hash = message.navigation.page_script_hash
         elif (
             kind == "page_config_changed"
@@ -164,7 +164,7 @@ async def opened(address: str, page: str = "", query: str = "") -> Any:
 
 
 async def crowd(address: str, page: str, query: str, sessions: int) -> dict[str, Any]:
-    """So many sessions on one page, until standard input is closed."""
+    """`count` sessions on one page, until standard input is closed."""
     async with contextlib.AsyncExitStack() as stack:
         opened_ones = [
             await stack.enter_async_context(opened(address, page, query)) for _ in range(sessions)

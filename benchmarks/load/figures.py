@@ -89,8 +89,8 @@ Report = Callable[..., None]
 class Figure:
     """One line of the results.
 
-    `reason`: why a target is missed, or why nothing was measured; `further`: how the value came
-    about.
+    `reason`: why a target is missed, or why nothing was measured; `further`: further facts about
+    the measurement.
     """
 
     name: str

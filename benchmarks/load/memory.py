@@ -2,10 +2,10 @@
 data, replayed faster than it was made.
 
 A replayed run writes what a trainer would in an hour (6 numbers a step, an epoch's end with its
-histograms and picture once a minute) while windows look on at Live. Memory with every page visited
-is told twice: right after the last page, and once the store has been left alone so long that it
-gives back what DuckDB had read (`Store.rest`). Growth: the highest of the last tenth over the
-highest of the tenth before the middle.
+histograms and image once a minute) while windows show Live. Memory with every page visited is
+reported twice: right after the last page, and once the database has been idle long enough to
+release what DuckDB had read (`Store.rest`). Growth: the highest of the last tenth over the highest
+of the tenth before the middle.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gan_runtime.store.store import REST_SECONDS
 
 STEPS_PER_S, EPOCH_STEPS, WINDOWS = 20.0, 1_200, 3
 SAMPLES = 100
-TICKS = 3.0  # seconds after REST_SECONDS within which the store has given back what it held
+TICKS = 3.0  # seconds after REST_SECONDS within which the database releases its memory
 
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:

@@ -2,10 +2,10 @@
 process writes.
 
 The page's sentence "step N of M" is watched in the browser (a mutation observer, with the browser's
-clock, which is this machine's): when N first stands there, the frame after it is drawn, and the
-chart of losses beside it came in the same refresh. The moment of step N is that of its journal
-line, which is written when the step's call ends. Each line of the journal that the page skips
-counts as seen with the next one.
+clock, which is this machine's): when N first appears, the next frame is drawn, and the chart of
+losses came in the same refresh. The moment of step N is that of its journal line, which is written
+when the step's call ends. Each line of the journal that the page skips counts as seen with the next
+one.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ WATCH = r"""() => { window.seen = []; let last = -1;
 
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:
-    """One window alone, then beside all the others."""
+    """One window alone, then next to all the others."""
     yield measured("pixel_p95_s", home, scale, sessions=0)
     yield measured("pixel_p95_s_thirty", home, scale, sessions=scale.sessions)
 
 
 def measured(name: str, home: Home, scale: Scale, sessions: int) -> Figure:
-    """`others`: further windows on the same run."""
+    """`sessions`: further windows on the same run."""
     with stage.served(home) as (_, address):
         run = replay.submitted(home, replay.free_name(home))
         seconds = 60 + 3 * scale.seconds + 4.0 * sessions
@@ -64,7 +64,7 @@ def measured(name: str, home: Home, scale: Scale, sessions: int) -> Figure:
 
 
 def _pixels(where: str, seconds: float) -> list[tuple[int, float]]:
-    """Which steps the page has shown, and when."""
+    """The steps that the page showed, and when."""
     with chromium() as browser:
         page = browser.new_page()
         page.goto(where)

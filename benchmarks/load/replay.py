@@ -34,14 +34,14 @@ ACCELERATOR = "cpu"
 
 
 def free_name(home: Home) -> str:
-    """Of a run that the home does not have yet."""
+    """The id of a run that the home does not have yet."""
     return (
         f"quick-{1 + max((run_number(run.run_id) or 0 for run in home.run_dirs()), default=0):04d}"
     )
 
 
 def submitted(home: Home, name: str) -> RunDir:
-    """A run that its owner takes for one that has just been started."""
+    """A run that its owner takes for a new run."""
     aside, spec = RunDir(home.runs / f".new-{name}"), RunSpec.parse({"epochs": EPOCHS}).model_dump()
     aside.samples.mkdir(parents=True)
     write_json(aside.spec_path, spec)
@@ -58,7 +58,7 @@ def submitted(home: Home, name: str) -> RunDir:
 
 @contextmanager
 def replaying(run: RunDir, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, in a session of its own as each trainer is; ended afterwards."""
+    """The process, in a separate session like each trainer; ended afterwards."""
     command = [sys.executable, "-m", "benchmarks.load.replay", str(run.path), *words]
     process = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
     try:
@@ -71,7 +71,7 @@ def replaying(run: RunDir, *words: str) -> Iterator[subprocess.Popen[bytes]]:
 def replay(
     run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, faster: float
 ) -> None:
-    """Writes the run, to its end or until somebody stops it."""
+    """Writes the run to its end or until a stop."""
     random, picture = np.random.default_rng(7), large_home.picture(np.random.default_rng(7))
     run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
     with JournalWriter(run.trainer_journal()) as writer:
@@ -103,7 +103,7 @@ def _write_call(
     random: np.random.Generator,
     picture: bytes,
 ) -> int:
-    """One call up to `due` at most, and the end of its epoch where it has come to it; the
+    """One call up to `target` at most, and the end of its epoch if it reaches it. Returns the
     newest step.
     """
     epoch = done // epoch_steps + 1

@@ -1,4 +1,4 @@
-"""How large everything is: as it is asked for, and so small that it fits into a test."""
+"""The sizes of all measurements: full, and small for a test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """`rows`: step numbers of all stored runs; each run has `epochs` pictures; `sessions`:
+    """`rows`: step numbers of all stored runs; each run has `epochs` images; `sessions`:
     windows on one Live page.
     """
 

@@ -1,4 +1,4 @@
-"""A dashboard in a process of its own on a stored home, and windows that look at it."""
+"""A dashboard in a separate process on a stored home, and windows that show it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def served(home: Home, script: str = "app.py") -> Iterator[tuple[psutil.Process,
 
 
 class Crowd:
-    """So many windows on one page; `told` is what they have seen, once they are gone."""
+    """Windows on one page; `leave` returns their counts after closing them."""
 
     def __init__(self, address: str, page: str, query: str, sessions: int) -> None:
         command = [sys.executable, "-m", "benchmarks.load.client", address, page, query]
@@ -53,7 +53,7 @@ class Crowd:
         return dict(json.loads(output))
 
     def kill(self) -> None:
-        """After a failure."""
+        """Kills the windows after a failure."""
         self._process.kill()
         self._process.wait()
 

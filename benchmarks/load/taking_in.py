@@ -1,4 +1,4 @@
-"""How fast journals come into the database, how large it becomes, and how long the questions of
+"""How fast journals come into the database, how large it becomes, and how long the queries of
 pages take.
 
 Ended runs: journals of numbers alone, taken in at once. A live run: calls of 50 steps with six
@@ -32,7 +32,7 @@ BATCH_RUNS, LIVE_STEPS_PER_S = 20, 2_000
 
 
 def measure(scale: Scale) -> Iterator[Figure]:
-    """Both ways in, on homes of their own."""
+    """Both ways of ingest, on separate homes."""
     with tempfile.TemporaryDirectory(prefix="gan-load-") as place:
         rows = min(scale.rows, 2_000_000)
         home = large_home.folder(Path(place) / "ended", min(scale.runs, BATCH_RUNS), rows, epochs=1)
@@ -53,7 +53,7 @@ def _megabytes(home: Home) -> float:
 
 
 def _live(home: Home, seconds: float) -> Figure:
-    """Ticks at the pace of 2,000 steps/s; only the taking in is timed."""
+    """Ticks at the pace of 2,000 steps/s; only the ingest is timed."""
     run, random, store = (
         replay.submitted(home, "quick-0001"),
         np.random.default_rng(1),
@@ -88,8 +88,8 @@ def _live(home: Home, seconds: float) -> Figure:
 
 
 def queries(home: Home, scale: Scale) -> Iterator[Figure]:
-    """Every question that the five pages ask while each is visited by new sessions, none of
-    them answered from memory.
+    """Every query of the five pages while new sessions visit each. No query is answered from
+    memory.
     """
     import os
 

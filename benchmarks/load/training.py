@@ -1,4 +1,4 @@
-"""What open Live pages cost a training on the same cores, and what they cost the dashboard.
+"""What open Live pages cost a training on the same cores, and the dashboard.
 
 A real run (the quick preset's networks and, as there, the precision that this processor can;
 TensorFlow) trains without end on all cores while windows come and go: none, one, none, all, none,
@@ -41,7 +41,7 @@ LINE_BYTES = 200_000
 
 
 def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> Iterator[Figure]:
-    """Turns beside one training in the home of many runs. `options`: of its run."""
+    """Turns during one training in the home of many runs. `options`: of its run."""
     with trial.no_process_left(), trial.random_mnist(IMAGES):
         overrides = {"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})}
         spec = RunSpec.parse(overrides)
@@ -83,7 +83,7 @@ def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> 
 
 
 def _order(scale: Scale) -> list[int]:
-    """How many windows there are in each turn that has some."""
+    """The number of windows in each turn that has windows."""
     return [1, *[scale.sessions, 1, 1] * (scale.rounds - 1), scale.sessions]
 
 
@@ -96,7 +96,7 @@ def _figure(
 
 
 def steps_per_s(run: RunDir, seconds: float) -> float:
-    """From now on, for so long or until there is a new line."""
+    """Watches from now on, for `seconds` or until a new line."""
     begin, deadline = _newest_call(run), time.monotonic() + seconds + STARTING_SECONDS
     time.sleep(seconds)
     while (end := _newest_call(run))[0] == begin[0]:

@@ -2,15 +2,14 @@
 the process.
 
 A view is a new window of one browser on the page's address, until its first screen is drawn: the
-page's script has ended, its title is there, nothing stands for what is still to come, and every
-chart, table and picture that reaches into a window of 1280 × 720 is drawn. What lies below may come
-later (dashboard/rendering.py); `whole_page_median_s` is until all of the page is drawn, from the
-same beginning. The browser is Chromium with a profile on disk, as a person has it: it has seen the
-dashboard's own script and style before, and keeps them and what it has compiled of them. Payload:
-what the WebSocket and the pictures weigh, of the first screen and of the whole page after it. A
-browser is sent large parts that both have once; this count has them twice. In turns with our pages
-comes one of Streamlit with a single line: what the machine and Streamlit take by themselves.
-Targets are multiples of it. The start is the median of several.
+page's script has ended, its title is there, no placeholder is left, and every chart, table and
+image in a window of 1280 × 720 is drawn. What is below may come later (dashboard/rendering.py);
+`whole_page_median_s` is until all of the page is drawn, from the same beginning. The browser is
+Chromium with a profile on disk, like a user's: it has the dashboard's own script and style in its
+cache, also compiled. Payload: the size of the WebSocket messages and the images, of the first
+screen and of the whole page after it. A browser is sent large parts that both have once; this count
+has them twice. A page of Streamlit with a single line takes turns with our pages: the time of the
+machine and Streamlit alone. Targets are multiples of it. The start is the median of several.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class View:
 
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:
-    """First views, one page after the other in turns, so that what drifts reaches all of them."""
+    """First views, one page after the other in turns, so that drift affects all of them."""
     queries = {
         page: "&".join(f"{name}={value}" for name, value in pages.visits(scale.runs)[page].items())
         for page in PAGES
@@ -122,7 +121,7 @@ def path_of(page: str) -> str:
 
 
 def _figure(page: str, views: list[View], bare_s: float) -> Figure:
-    """How many times as long as a bare page it takes, at the median."""
+    """The median time over that of a bare page."""
     seconds = [view.first_screen for view in views]
     facts = {
         "views": len(views),
@@ -147,8 +146,8 @@ def chromium() -> Iterator[BrowserContext]:
 
 
 def seconds_of_view(context: BrowserContext, where: str, begin: float | None = None) -> View:
-    """In a window that is closed again; from `begin` on the clock `time.perf_counter`, or
-    from when the address is asked for.
+    """In a window that is closed afterwards; from `begin` on the clock `time.perf_counter`, or from
+    the request of the address.
     """
     page = context.new_page()
     begin = time.perf_counter() if begin is None else begin

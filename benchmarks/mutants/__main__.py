@@ -1,6 +1,6 @@
 """python -m benchmarks.mutants SEED COUNT: judges the last commit, in a clone of it.
 
-A run that is ended early goes on with the same command: cosmic-ray's session stays in the temporary
+An interrupted run continues with the same command: cosmic-ray's session stays in the temporary
 folder.
 """
 

@@ -1,5 +1,5 @@
-"""Of all that cosmic-ray can change, a sample: every place is as likely, then every way to
-change it. A filter of its sessions.
+"""A random sample of cosmic-ray's changes: every place is equally likely, then every way to change
+it. A filter of its sessions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 def leave(session: Path, root: Path, seed: int, count: int) -> None:
     """Marks all but `count` of the session's changes as skipped. `root`: of the files."""
-    from cosmic_ray.work_db import use_db  # wants cosmic-ray, which only `make mutants` installs
+    from cosmic_ray.work_db import use_db  # needs cosmic-ray, which only `make mutants` installs
     from cosmic_ray.work_item import WorkerOutcome, WorkResult
 
     with use_db(session) as work:
@@ -58,8 +58,8 @@ def _is_fit(root: Path, change_item: Any) -> bool:
 
 
 def is_another_program(source: str, changed: str) -> bool:
-    """Python can read `changed` (the `*` between parameters is no product), and it is not
-    what was there.
+    """Python can read `changed` (the `*` between parameters is no product), and it differs from
+    `source`.
     """
     try:
         return ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))

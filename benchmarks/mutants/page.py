@@ -1,5 +1,5 @@
 """benchmarks/results/mutants.jsonl, from a session of cosmic-ray, and docs/mutants.md from it; no
-figure is typed by hand.
+figure is typed in.
 
 python -m benchmarks.mutants.page    writes the page once more, when cosmic-ray.toml says what a
 survivor means
@@ -31,7 +31,7 @@ each share is a lower bound.
 
 
 def outcomes(session: Path) -> list[Record]:
-    """What the session says of each change that was drawn and tried, in the order of the files."""
+    """The session's outcome of each tried change, in the order of the files."""
     from cosmic_ray.work_db import use_db  # wants cosmic-ray, which only `make mutants` installs
     from cosmic_ray.work_item import WorkerOutcome
 
@@ -65,9 +65,7 @@ def outcome(change: Any, result: Any) -> Record:
 
 
 def keep(mutants: list[Record], run: Record) -> None:
-    """Stores outcomes in the place of those of the last run, of which the counts stay, and
-    writes the page.
-    """
+    """Replaces the outcomes of the last run, retains its counts, and writes the page."""
     runs = [
         record
         for record in stored()
@@ -79,12 +77,12 @@ def keep(mutants: list[Record], run: Record) -> None:
 
 
 def stored() -> list[Record]:
-    """What was kept the last time."""
+    """The records of the last run."""
     return [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
 
 
 def counts(mutants: list[Record]) -> list[int]:
-    """See COUNTS; `make test-all` runs the tests of `make test` too."""
+    """The counts of COUNTS; `make test-all` runs the tests of `make test` too."""
     noticed = [mutant["by"] for mutant in mutants if mutant["by"] != SURVIVED]
     return [
         len(mutants),

@@ -38,8 +38,8 @@ def tests_about(changed: list[str], root: Path) -> list[str]:
 
 
 class FirstFailure:
-    """A plugin of pytest: runs the files in the given order, not the slowest first, and keeps
-    the first test that failed.
+    """A plugin of pytest: runs the files in the given order, not the slowest first, and stores the
+    first failed test.
     """
 
     def __init__(self, files: list[str]) -> None:
@@ -57,8 +57,8 @@ class FirstFailure:
 
 
 def main() -> int:
-    """For cosmic-ray: 0 if no test noticed. A test that is only too slow for `make test`
-    noticed nothing.
+    """For cosmic-ray: 0 if no test noticed. A test that is only too slow for `make test` does not
+    count.
     """
     changed = subprocess.run(
         ["git", "diff", "--name-only"], capture_output=True, text=True, check=True

@@ -1,8 +1,8 @@
-"""A conditional DCGAN of 64 × 64 RGB pictures: our trainer against the same networks in plain
+"""A conditional DCGAN of 64 × 64 RGB images: our trainer against the same networks in plain
 Keras.
 
-Both precisions are in one rotation. As in the row `training`, ours is a whole run, the peer trains
-and does nothing else, and the default rounds cover an epoch with its probe and checkpoint.
+Both precisions are in one rotation. As in the row `training`, ours is a whole run, the peer only
+trains, and the default rounds cover an epoch with its probe and checkpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The compiler's cycles of a step on a TPU v3-8: ours beside plain Keras on JAX.
+"""The compiler's cycles of a step on a TPU v3-8: ours next to plain Keras on JAX.
 
 An estimate: no TPU is used, so no machine is timed.
 

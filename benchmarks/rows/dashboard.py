@@ -10,7 +10,7 @@ FIGURES = ("first_page_s", "memory_mb")
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Visits of new users, each in a child process with a home of its own."""
+    """Visits of new users, each in a child process with a separate home."""
     visits = [answer_of(["-m", "benchmarks.dashboard"]) for _ in range(effort.rounds)]
     for facts in visits:
         report.add("facts", **facts)

@@ -1,8 +1,8 @@
 """The cost of growth: seconds per step against the global batch and the number of simulated
 replicas, on the same cores.
 
-Each cell is a process of its own with the bare engine, bfloat16, timed step by step; the order of
-the cells is mixed, so that a drift of the machine does not look like growth.
+Each cell is a separate process with the bare engine, bfloat16, timed step by step; the order of
+the cells is shuffled, so that a drift of the machine does not look like growth.
 """
 
 from __future__ import annotations

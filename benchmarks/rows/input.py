@@ -18,7 +18,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def add_share(report: Report, effort: Effort, data: str) -> None:
-    """The share of input as a figure; the other shares are kept beside it."""
+    """The share of input as a figure; the other shares are stored next to it."""
     shares = share_of(effort, data)
     report.add("figure", name=FIGURE, value=shares.get("input", 0.0), count=1, shares=shares)
 

@@ -3,7 +3,7 @@ whole epochs, in turns.
 
 Both train the same spec on a set as large as MNIST, so an epoch's end comes as often as in a real
 run. The run is timed by the wall, with the time between its host calls and at the ends of epochs;
-the bare engine makes the same calls and nothing else. The cost has two parts: within epochs (median
+the bare engine only makes the same calls. The cost has two parts: within epochs (median
 over the turns), and the ends of epochs (seconds beyond what their turn's steps take, median over
 the ends; all are listed). "Of totals" is all seconds of whole epochs, and decides.
 """

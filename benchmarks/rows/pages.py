@@ -1,4 +1,4 @@
-"""How long every page takes on a store of 200 runs and 5 million step numbers;
+"""How long every page takes on a database of 200 runs and 5 million step numbers;
 benchmarks/pages.py says what is timed.
 """
 
@@ -11,8 +11,8 @@ SLOWEST = {"cold": "slowest_first_visit_s", "pages": "slowest_page_s"}
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """One child process that writes the store, takes it in and visits every page twice."""
-    del effort  # the store is as large as it is
+    """One child process that writes the home, takes it in and visits every page twice."""
+    del effort  # the size of the database is fixed
     facts = answer_of(["-m", "benchmarks.pages"])
     report.add("facts", **facts)
     for visit, figure in SLOWEST.items():

@@ -1,5 +1,5 @@
-"""The compiler's cycles of a step of Pix2Pix at full size on a TPU v3-8: ours beside plain
-Keras on JAX. An estimate, like those of `cycles`.
+"""The compiler's cycles of a step of Pix2Pix at full size on a TPU v3-8: ours next to plain Keras
+on JAX. An estimate, like those of `cycles`.
 """
 
 from __future__ import annotations

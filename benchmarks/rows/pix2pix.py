@@ -3,10 +3,10 @@ networks in plain Keras.
 
 Both precisions are in one rotation. As in the row `training`, ours is a whole run; it streams whole
 frames of 80 × 192 pixels from memory-mapped files and cuts its tiles out of them on the device. The
-peer (benchmarks/keras_pix2pix.py) trains on tiles that stay where they are, and does nothing else.
+peer (benchmarks/keras_pix2pix.py) only trains, on tiles that stay in memory.
 The default rounds cover three epochs with their probes and checkpoints. In the first one the frames
-come from the disk, later the system has them in its cache; what the first alone comes to is told
-beside.
+come from the disk, later from the system's cache; the figure of the first epoch alone is reported
+separately.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Showers that are converted anew in each epoch, as in the talk, against showers that are converted
+"""Showers that are converted in each epoch, as in the talk, against showers that are converted
 once (shower_set.py).
 
 First only reading: batches of the full grid as values, float32, both sides out of the system's
-cache and not from the disk, so it is the work that is compared. The file is not packed; that would
+cache and not from the disk, so only the conversion is compared. The file is not packed; that would
 cost more to read. Then training, of the small networks on the small grid: turn by turn, and how
-long a step waits for its showers in a profile. Rows are read ahead, so where a step takes longer
-than its rows nothing waits, and what converting costs is the cores that it takes from the step.
-Last, how many showers are simulated in a second, on one core.
+long a step waits for its showers in a profile. Rows are read ahead, so a step that takes longer
+than its rows does not wait, and converting costs only the cores that it takes from the step. Last,
+how many showers are simulated in a second, on one core.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ENERGY_GEV = 100.0
 
 @dataclass
 class Reading:
-    """See `turns.Side`: batches of any rows of a set."""
+    """A `turns.Side`: batches of any rows of a set."""
 
     name: str
     showers: DataSet
@@ -48,7 +48,7 @@ class Reading:
     random: np.random.Generator
 
     def turn(self, steps: int) -> Turn:
-        """Reads so many batches."""
+        """Reads `steps` batches."""
         begin = time.perf_counter()
         for _ in range(steps):
             self.values()

@@ -1,8 +1,8 @@
-"""Our trainer against a script that is no part of this project: --referee SCRIPT.
+"""Our trainer against a script outside this project: --referee SCRIPT.
 
-It is started anew for each turn, SCRIPT --engine tf|torch --precision float32|bf16 --batch N
+It starts again for each turn, SCRIPT --engine tf|torch --precision float32|bf16 --batch N
 --steps N, and prints one JSON line whose `images_per_s` is that of its median step. So there is no
-ratio of totals: a slow step of a referee is not seen.
+ratio of totals: a slow step of a referee is invisible.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 class RefereeSide:
-    """One way to call the script. See `turns.Side`."""
+    """One way to call the script; a `turns.Side`."""
 
     def __init__(self, script: Path, engine: str, precision: str, batch: int) -> None:
         self.name, self.precision, self._batch = f"referee {engine} {precision}", precision, batch

@@ -2,7 +2,7 @@
 8 simulated replicas against one.
 
 All sides are in one rotation. As in the row `training`, ours is a whole run; it streams its showers
-from memory-mapped files. The peer (benchmarks/keras_showers.py) trains and does nothing else. With
+from memory-mapped files. The peer (benchmarks/keras_showers.py) only trains. With
 the default rounds no epoch ends within the turns. Then the memory of one whole run of the authors'
 networks, each step on 8 showers one after another, with its probe, samples and checkpoint.
 """

@@ -1,7 +1,7 @@
 """What it costs to stream rows from memory-mapped files, and how long a streamed step waits for
 them.
 
-A conditional `dcgan` of 64 × 64 RGB pictures that streams trains against one whose rows lie in
+A conditional `dcgan` of 64 × 64 RGB images that streams trains against one whose rows are in
 memory, both whole runs, turn by turn; the waiting is read from a profile of the bare engine. The
 files were dropped from the system's cache before, so that rows come from the disk until it holds
 them again. With the default rounds no epoch ends within the turns: its end would cost both sides
@@ -40,7 +40,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def compare(report: Report, resident: list[Turn], streamed: list[Turn]) -> None:
-    """The figure that has a target: 0.02 means that a streamed step takes 2 % longer."""
+    """The figure that has a target: 0.02 means that a streamed step takes 2% longer."""
     shares = [ratio - 1.0 for ratio in speed_ratios(resident, streamed)]
     of_totals = speed_ratio_of_totals(resident, streamed) - 1.0
     report.spread("figure", FIGURE, spread(shares), of_totals=of_totals)

@@ -1,9 +1,9 @@
 """Our trainer against a plain Keras loop and a PyTorch loop, in both precisions, all in one
 rotation.
 
-Ours is a whole run (trainer_side.py) with journal and probes on; the peers train and do nothing
-else. The default rounds cover an epoch of MNIST with its probe and checkpoint: the median of the
-turns is about steady steps, the ratio of totals charges the epoch's end in full.
+Ours is a whole run (trainer_side.py) with journal and probes on; the peers only train. The default
+rounds cover an epoch of MNIST with its probe and checkpoint: the median of the turns is about
+steady steps, the ratio of totals charges the epoch's end in full.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Two worker processes on the cores of one: whole runs, one after the other, each from what it
-stored (ours.py).
+"""Two worker processes on the cores of one: whole runs, one after the other, each timed from its
+journal (ours.py).
 
 Workers wait for each other in every step, so none of them could be held at a gate: each turn is a
-run of its own, and the turn's seconds are those of its median step. Starting and ending are not
+separate run, and the turn's seconds are those of its median step. Starting and ending are not
 timed.
 """
 

@@ -61,9 +61,7 @@ def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
     assert "FAILED" in result.line
 
 
-def test_what_is_kept_says_which_program_was_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stored_outcomes_name_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "RESULTS", tmp_path / "faults.jsonl")
     faults.keep([Result(7, "kill_all", "", ("finished",), (), 1.0)], Namespace(scenarios=1), 1.0)
     record = json.loads((tmp_path / "faults.jsonl").read_text().splitlines()[0])
@@ -160,7 +158,7 @@ def test_lines_that_are_no_records_are_not_counted_as_journalled(resumed: RunDir
     assert checks.journalled(resumed) == losses
 
 
-def test_another_state_another_end_and_what_was_left_behind_are_seen(
+def test_another_state_another_end_and_remains_are_detected(
     home: Home, resumed: RunDir, tmp_path: Path
 ) -> None:
     checks.next_owner(home)

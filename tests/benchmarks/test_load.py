@@ -64,7 +64,7 @@ def test_p95_is_the_smallest_value_that_nineteen_of_twenty_do_not_exceed(
     assert summary["refresh_p95_s"] == expected
 
 
-def test_windows_that_were_never_refreshed_are_told_as_none() -> None:
+def test_windows_that_were_never_refreshed_are_reported_as_none() -> None:
     assert client.summary([]) == {
         "refreshes": 0,
         "refresh_p50_s": 0.0,

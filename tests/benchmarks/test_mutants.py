@@ -60,7 +60,9 @@ def test_each_file_that_is_changed_exists_and_has_tests_that_exist() -> None:
     assert [test for test in named if not {trial.QUICK + test, trial.FULL + test} & existing] == []
 
 
-def test_quick_tests_are_run_before_slow_ones_and_the_first_failure_is_kept(tmp_path: Path) -> None:
+def test_quick_tests_are_run_before_slow_ones_and_the_first_failure_is_stored(
+    tmp_path: Path,
+) -> None:
     slow, quick = (suite + "workloads/test_layers.py" for suite in (trial.FULL, trial.QUICK))
     for file in (slow, quick):
         (tmp_path / file).parent.mkdir(parents=True)

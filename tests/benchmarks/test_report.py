@@ -31,7 +31,7 @@ def machine(row: str, load_before: float = 0.1, changed: bool = False) -> Record
     }
 
 
-def test_a_figure_stands_beside_its_target() -> None:
+def test_a_figure_is_next_to_its_target() -> None:
     text = figures(
         [figure("training", "over_keras_mixed_bfloat16", 1.37, of_totals=1.36), machine("training")]
     )
@@ -52,7 +52,7 @@ def test_all_seconds_decide_whether_a_target_is_met_and_not_the_median() -> None
     assert line_of(text, "8 simulated replicas").endswith("| 24 | 0.87 | ≥ 0.90 | **no** | – |")
 
 
-def test_a_row_taken_beside_other_work_or_from_changed_files_says_so() -> None:
+def test_a_row_measured_next_to_other_processes_or_from_changed_files_says_so() -> None:
     busy = figures(
         [
             figure("replicas", "replicas_8_over_1", 0.95),
@@ -103,7 +103,7 @@ def test_what_could_not_be_measured_says_why_and_what_never_ran_says_so() -> Non
     )
 
 
-def test_a_referee_is_told_by_its_digest() -> None:
+def test_a_referee_is_identified_by_its_digest() -> None:
     facts: Record = {"row": "referee", "kind": "facts", "sha256": "abc"}
     text = referee([facts, figure("referee", "over referee tf float32", 1.25), machine("referee")])
     assert "SHA-256 is `abc`" in text
@@ -248,7 +248,7 @@ def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_st
     assert cycle_tables.cycles([]) == "Not measured.\n"
 
 
-def test_epochs_stand_beside_what_the_authors_measured_of_their_own_program() -> None:
+def test_epochs_are_next_to_the_measurements_of_the_authors() -> None:
     numbers: Record = {
         "row": "cycles",
         "kind": "epoch",

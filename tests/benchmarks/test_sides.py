@@ -84,7 +84,7 @@ def test_the_row_of_showers_has_both_precisions_of_both_sides_and_eight_replicas
     )
 
 
-def test_the_row_of_pix2pix_streams_whole_frames_beside_a_peer_in_each_precision() -> None:
+def test_the_row_of_pix2pix_streams_whole_frames_next_to_a_peer_in_each_precision() -> None:
     sides = pix2pix.commands(SMALL)
     assert list(sides) == [
         "keras mixed_bfloat16",
@@ -164,7 +164,7 @@ def test_streaming_is_charged_what_a_streamed_step_takes_longer() -> None:
     )
 
 
-def test_every_target_belongs_to_a_row_that_can_be_asked_for() -> None:
+def test_every_target_belongs_to_a_row_that_can_be_selected() -> None:
     assert {target.row for target in TARGETS} <= set(bench.ROWS)
 
 
@@ -186,7 +186,9 @@ def test_every_page_of_the_dashboard_is_timed() -> None:
     }, "which lead to a tab of a run"
 
 
-def test_a_thread_that_looks_for_the_stop_file_does_not_take_the_loops_turn(tmp_path: Path) -> None:
+def test_a_thread_that_checks_for_the_stop_file_does_not_take_the_loops_turn(
+    tmp_path: Path,
+) -> None:
     requests = io.StringIO('{"steps": 1}\n')
     folder = GatedRunDir(tmp_path, Gate(requests, io.StringIO(), lambda: 0))
     watch = threading.Thread(target=lambda: folder.stop_file.exists())

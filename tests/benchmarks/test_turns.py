@@ -47,7 +47,7 @@ class SlowSide:
         return Turn(steps, float(steps))
 
 
-def test_a_row_tells_its_turns_and_the_rate_of_each_side_without_the_warm_up() -> None:
+def test_a_row_reports_its_turns_and_the_rate_of_each_side_without_the_warm_up() -> None:
     report, slow = Report("a row"), SlowSide()
     effort = Effort(rounds=2, steps=5, batch=4, images=8)
     turns = effort.turns({"quick": ["-c", CHILD]}, report.turn, slow)
@@ -69,7 +69,7 @@ def test_a_row_tells_its_turns_and_the_rate_of_each_side_without_the_warm_up() -
     ]
 
 
-def test_a_side_that_ends_is_told_with_its_messages(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_side_that_ends_is_reported_with_its_messages(capfd: pytest.CaptureFixture[str]) -> None:
     broken = {"broken": ["-c", "import sys; sys.exit('no such device')"]}
     with child_sides(broken) as sides, pytest.raises(NotMeasuredError, match="gave no measurement"):
         sides["broken"].turn(1)
@@ -93,7 +93,7 @@ class FakeTrainer:
         return [json.loads(line)["steps"] for line in self.answers.getvalue().splitlines()]
 
 
-def test_a_turn_ends_with_the_call_that_reaches_the_steps_asked_for(tmp_path: Path) -> None:
+def test_a_turn_ends_with_the_call_that_reaches_the_requested_steps(tmp_path: Path) -> None:
     trainer = FakeTrainer(tmp_path, '{"steps": 10}\n{"steps": 25}\n')
     assert trainer.train() == [10, 30]
 

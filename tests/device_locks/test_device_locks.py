@@ -45,12 +45,12 @@ def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_who
     assert second.note(waits).startswith(
         "waiting for CPU (run quick-0001 of another home, since 20"
     )
-    told = [
+    messages = [
         record
         for record in journal.read_all(waits.supervisor_journal)
         if isinstance(record, StatusChange)
     ]
-    assert len(told) == 2, "it is told once"
+    assert len(messages) == 2, "it is told once"
     [look] = device_locks.occupancies()
     assert look.is_of(homes[0].path)
     assert look.holder is not None
@@ -72,13 +72,13 @@ def test_a_program_that_a_trainer_begins_does_not_keep_its_device(
             " device_locks.inherited_locks(os.environ); print(os.posix_spawn('/bin/sleep',"
             " ['sleep', '60'], os.environ), flush=True); os._exit(0)"
         )
-        with (tmp_path / "told").open("wb") as told:
+        with (tmp_path / "told").open("wb") as output:
             subprocess.run(
                 [sys.executable, "-c", trainer],
                 env=processes.environment({**os.environ, **environment}),
                 pass_fds=numbers,
                 check=True,
-                stdout=told,
+                stdout=output,
             )
     program = psutil.Process(int((tmp_path / "told").read_text()))
     try:
@@ -105,8 +105,8 @@ def test_as_many_devices_as_a_training_needs_are_taken_or_none() -> None:
 def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    known = Holder(home="/home/ada/gan", run_id="quick-0001", name="secret plans")
-    with device_locks.claim([host_devices.CPU], 1, known):
+    holder = Holder(home="/home/ada/gan", run_id="quick-0001", name="secret plans")
+    with device_locks.claim([host_devices.CPU], 1, holder):
         [file] = locks.folder().glob("cpu.*.json")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         lock_file = locks.folder() / "cpu.lock"
@@ -118,22 +118,22 @@ def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
             == "run quick-0001 (secret plans) of /home/ada/gan"
         )
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        seen = device_locks.occupant("cpu")
-        assert seen is not None
-        assert (seen.home, seen.run_id, seen.name) == ("", "", "")
-        assert device_locks.holder_text(seen, tmp_path).startswith("a training of ")
-        assert abs((seen.since - journal.now()).total_seconds()) < 60
+        occupant = device_locks.occupant("cpu")
+        assert occupant is not None
+        assert (occupant.home, occupant.run_id, occupant.name) == ("", "", "")
+        assert device_locks.holder_text(occupant, tmp_path).startswith("a training of ")
+        assert abs((occupant.since - journal.now()).total_seconds()) < 60
 
 
-def test_what_a_killed_training_said_of_itself_excludes_nobody() -> None:
+def test_the_lock_file_of_a_killed_training_blocks_no_run() -> None:
     locks.write_holder("cpu", Holder(run_id="quick-0001", pid=1, since=datetime(2026, 1, 1)))
     assert device_locks.occupant("cpu") is None
     (locks.folder() / f"cpu.{os.geteuid()}.json").write_text("no JSON", encoding="utf-8")
     with device_locks.claim([host_devices.CPU], 1, Holder(run_id="quick-0002")) as claim:
         assert claim.is_taken
-        seen = device_locks.occupant("cpu")
-        assert seen is not None
-        assert seen.run_id == "quick-0002"
+        occupant = device_locks.occupant("cpu")
+        assert occupant is not None
+        assert occupant.run_id == "quick-0002"
 
 
 def test_a_lock_whose_file_was_removed_is_taken_again() -> None:
@@ -181,17 +181,20 @@ def test_a_lock_that_is_shared_is_taken_again_as_one_that_is_shared() -> None:
         handed = device_locks.inherited_locks(environment)
         for path in locks.folder().glob("*.lock"):
             path.unlink()
-        kept = device_locks.refresh(handed)
+        refreshed = device_locks.refresh(handed)
         try:
-            assert [(one.key, one.is_shared) for one in kept] == [(named.key, False), ("gpu", True)]
+            assert [(lock.key, lock.is_shared) for lock in refreshed] == [
+                (named.key, False),
+                ("gpu", True),
+            ]
             with device_locks.claim([host_devices.ANY_GPU], 1, Holder()) as refused:
                 assert not refused.is_taken
-            others = locks.take("gpu", shared=True)
-            assert others is not None
-            os.close(others)
+            another = locks.take("gpu", shared=True)
+            assert another is not None
+            os.close(another)
         finally:
-            for one in kept:
-                os.close(one.number)
+            for lock in refreshed:
+                os.close(lock.number)
 
 
 def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
@@ -202,20 +205,20 @@ def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
     monkeypatch.setattr(locks, "ELSEWHERE", tmp_path)
     before = os.umask(0o077)
     try:
-        made = locks.folder()
-        assert stat.S_IMODE(made.stat().st_mode) == 0o1777
+        folder = locks.folder()
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o1777
         number = locks.take("cpu")
         assert number is not None
         os.close(number)
-        assert stat.S_IMODE((made / "cpu.lock").stat().st_mode) == 0o444
+        assert stat.S_IMODE((folder / "cpu.lock").stat().st_mode) == 0o444
     finally:
         os.umask(before)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for path in made.iterdir():
+    for path in folder.iterdir():
         path.unlink()
-    made.rmdir()
-    made.symlink_to(elsewhere)
+    folder.rmdir()
+    folder.symlink_to(elsewhere)
     with pytest.raises(DeviceLockError, match=r"not open to all users.*GAN_RUNTIME_LOCKS"):
         locks.folder()
 

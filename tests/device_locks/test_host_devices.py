@@ -45,8 +45,8 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
         wait_until(
             ticked(owner, lambda owner=owner, run=run: owner.status(run) == "starting"), "it trains"
         )
-    seen = {processes_of(runs[place])[0].environ()["CUDA_VISIBLE_DEVICES"] for place in (0, 3)}
-    assert seen == {"GPU-aaaa", "GPU-bbbb"}
+    gpus = {processes_of(runs[place])[0].environ()["CUDA_VISIBLE_DEVICES"] for place in (0, 3)}
+    assert gpus == {"GPU-aaaa", "GPU-bbbb"}
     processes_of(runs[0])[0].kill()
     wait_until(ticked(owners[0], lambda: owners[0].status(runs[0]) == "lost"), "one GPU is free")
     owners[0].after(1.0)
@@ -59,21 +59,21 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
     assert (both, owners[0].status(runs[2])) == ("GPU-aaaa,GPU-bbbb", "queued")
 
 
-def test_a_driver_that_did_not_answer_is_asked_again_after_a_while(
+def test_a_driver_that_did_not_answer_is_queried_again_after_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, clock = tmp_path / "nvidia-smi", Clock()
     program.write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    asked = Driver(clock)
-    monkeypatch.setattr(host_devices, "DRIVER", asked)
-    assert asked.answer(PATIENCE_SECONDS) == host_devices.NO_ANSWER
+    driver = Driver(clock)
+    monkeypatch.setattr(host_devices, "DRIVER", driver)
+    assert driver.answer(PATIENCE_SECONDS) == host_devices.NO_ANSWER
     assert host_devices.visible_gpus(None) == (host_devices.ANY_GPU,)
     program.write_text(SMI, encoding="utf-8")
-    assert asked.answer(PATIENCE_SECONDS) == host_devices.NO_ANSWER, "it is not asked at each tick"
+    assert driver.answer(PATIENCE_SECONDS) == host_devices.NO_ANSWER, "it is not asked at each tick"
     clock.now = host_devices.RETRY_SECONDS
-    asked.answer(PATIENCE_SECONDS)
+    driver.answer(PATIENCE_SECONDS)
     assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
 
 
@@ -110,8 +110,8 @@ def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPa
     )
     monkeypatch.setattr(Driver, "answer", lambda *_: four)
 
-    def visible(chosen: str | None) -> list[str]:
-        return [gpu.visible for gpu in host_devices.visible_gpus(chosen)]
+    def visible(devices: str | None) -> list[str]:
+        return [gpu.visible for gpu in host_devices.visible_gpus(devices)]
 
     assert visible(None) == ["GPU-000", "GPU-100", "GPU-200", "GPU-300"]
     assert visible("3,1") == ["GPU-300", "GPU-100"]
@@ -121,7 +121,7 @@ def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPa
     assert visible("") == [""]
 
 
-LISTED = """GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-aaaa)
+LISTING = """GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-aaaa)
   MIG 3g.20gb     Device  0: (UUID: MIG-1111)
   MIG 3g.20gb     Device  1: (UUID: MIG-2222)
 GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-bbbb)
@@ -131,7 +131,9 @@ GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-bbbb)
 def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = host_devices.DriverAnswer("0, GPU-aaaa, NVIDIA A100\n1, GPU-bbbb, NVIDIA A100\n", LISTED)
+    said = host_devices.DriverAnswer(
+        "0, GPU-aaaa, NVIDIA A100\n1, GPU-bbbb, NVIDIA A100\n", LISTING
+    )
     monkeypatch.setattr(Driver, "answer", lambda *_: said)
     [first] = host_devices.visible_gpus("MIG-11")
     [second] = host_devices.visible_gpus("MIG-2222")

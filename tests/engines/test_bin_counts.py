@@ -35,16 +35,16 @@ def test_equal_values_are_counted_in_one_bin_of_some_width(value: float) -> None
 
 def test_stored_counts_have_equal_bins_between_their_ends() -> None:
     counted = np.array([1, 0, 2, 4], np.int32), np.array([-1.0, 3.0], np.float32)
-    [found] = probe_result({"weight/generator": counted}, {}, loss_scaled=False).histograms
-    assert (found.name, found.edges.tolist(), found.counts.tolist()) == (
+    [histogram] = probe_result({"weight/generator": counted}, {}, loss_scaled=False).histograms
+    assert (histogram.name, histogram.edges.tolist(), histogram.counts.tolist()) == (
         "weight/generator",
         [-1, 0, 1, 2, 3],
         [1, 0, 2, 4],
     )
-    assert found.counts.dtype == np.int64
+    assert histogram.counts.dtype == np.int64
 
 
-def test_a_network_and_its_layers_are_told_by_the_places_of_their_variables() -> None:
+def test_a_network_and_its_layers_are_named_by_the_places_of_their_variables() -> None:
     networks = tiny_gan.networks()
     assert variables_by_layer("generator", networks["generator"]) == {
         "generator": [0, 1, 2, 3],

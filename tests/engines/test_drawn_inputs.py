@@ -22,7 +22,7 @@ LABELLED = picture_set(
 )
 
 
-def test_all_classes_are_asked_for_equally_often_in_their_order() -> None:
+def test_all_classes_are_drawn_equally_often_in_their_order() -> None:
     assert labels_of(8, 3).tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
     assert labels_of(4, 3, label=2).tolist() == [2, 2, 2, 2]
     assert labels_of(2, 3).tolist() == [0, 2], "of more classes than rows a row each, evenly spread"
@@ -36,7 +36,7 @@ def test_a_seed_asks_every_class_with_the_same_latents_and_more_rows_begin_with_
     def inputs(count: int, seed: int, label: int | None = None) -> dict[str, np.ndarray]:
         return drawn_inputs(dcgan.WORKLOAD, options, LABELLED, count, seed, label)
 
-    dogs, all_classes, more, others = (
+    dogs, all_classes, more, another_seed = (
         inputs(6, 1, label=1),
         inputs(6, 1),
         inputs(50, 1),
@@ -47,11 +47,11 @@ def test_a_seed_asks_every_class_with_the_same_latents_and_more_rows_begin_with_
     assert (dogs["latents"].shape, dogs["latents"].dtype) == ((6, 5), np.float32)
     assert np.array_equal(dogs["latents"], all_classes["latents"])
     assert np.array_equal(dogs["latents"], more["latents"][:6])
-    assert not np.array_equal(dogs["latents"], others["latents"])
+    assert not np.array_equal(dogs["latents"], another_seed["latents"])
     assert len(np.unique(more["latents"], axis=0)) == 50
 
 
-def test_networks_that_know_no_classes_are_asked_without() -> None:
+def test_networks_without_classes_are_called_without() -> None:
     latents = drawn_inputs(
         mlp_gan.WORKLOAD, None, picture_set("p", random_images(3), "test"), 200, 0
     )
@@ -74,10 +74,10 @@ def test_an_engine_makes_the_same_images_for_the_same_seed_and_class(make: MakeE
     engine = make(1, workload=dcgan.WORKLOAD, data=LABELLED, base_channels=4)
     options = DcganOptions(base_channels=4)
 
-    def shown(seed: int, label: int | None) -> dict[str, np.ndarray]:
+    def images_of(seed: int, label: int | None) -> dict[str, np.ndarray]:
         return engine.generate(drawn_inputs(dcgan.WORKLOAD, options, LABELLED, 70, seed, label))
 
-    first, again, other = shown(1, 2), shown(1, 2), shown(2, 2)
+    first, again, other = images_of(1, 2), images_of(1, 2), images_of(2, 2)
     assert first["class_images"].shape == (70, 28, 28, 1)
     assert first["labels"].tolist() == [2] * 70
     assert np.array_equal(first["class_images"], again["class_images"])

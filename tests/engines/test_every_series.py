@@ -13,10 +13,10 @@ def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
     """Histograms that the Histograms page does not show, and numbers that the workload and
     the engine do not declare.
     """
-    known = declared.of("mlp_gan")
-    return {*histograms} - histogram_view.panel_names(histograms, metrics, known) | {*metrics} - {
-        *known.table()
-    }
+    declaration = declared.of("mlp_gan")
+    return {*histograms} - histogram_view.panel_names(histograms, metrics, declaration) | {
+        *metrics
+    } - {*declaration.table()}
 
 
 def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> None:
@@ -25,7 +25,10 @@ def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> Non
     engine.mark()
     engine.run(1)
     probe = engine.probe()
-    histograms, metrics = [item.name for item in probe.histograms], [*metrics, *probe.scores]
+    histograms, metrics = (
+        [histogram.name for histogram in probe.histograms],
+        [*metrics, *probe.scores],
+    )
     assert (len(histograms), len(metrics)) == (14, 19)
     assert without_a_panel(histograms, metrics) == set()
     assert without_a_panel([*histograms, "activation/generator"], [*metrics, "fid"]) == {

@@ -40,11 +40,11 @@ def test_more_rows_begin_with_the_same_ones() -> None:
     )
 
 
-def test_the_digest_tells_equal_inputs_from_others() -> None:
+def test_the_digest_distinguishes_equal_inputs_from_others() -> None:
     latents, labels = np.zeros((4, 3), np.float32), np.arange(4, dtype=np.int32)
-    one = digest({"latents": latents, "labels": labels}, ("cat", "dog"))
-    assert one == digest({"labels": labels.copy(), "latents": latents}, ("cat", "dog"))
-    others = [
+    expected = digest({"latents": latents, "labels": labels}, ("cat", "dog"))
+    assert expected == digest({"labels": labels.copy(), "latents": latents}, ("cat", "dog"))
+    differing = [
         digest({"latents": latents}),
         digest({"latents": latents[:2], "labels": labels}, ("cat", "dog")),
         digest({"latents": latents.reshape(3, 4), "labels": labels}, ("cat", "dog")),
@@ -52,11 +52,11 @@ def test_the_digest_tells_equal_inputs_from_others() -> None:
         digest({"latents": latents, "labels": labels.astype(np.float32)}, ("cat", "dog")),
         digest({"latents": latents, "labels": labels}, ("dog", "cat")),
     ]
-    assert len({one, *others}) == 7
-    assert len(one) == 16
+    assert len({expected, *differing}) == 7
+    assert len(expected) == 16
 
 
-def test_inputs_are_asked_in_equal_pieces_of_which_the_last_is_filled_up() -> None:
+def test_inputs_are_computed_in_equal_pieces_of_which_the_last_is_padded() -> None:
     pieces = list(chunks({"latents": np.arange(5)}, 2))
     assert [(piece["latents"].tolist(), size) for piece, size in pieces] == [
         ([0, 1], 2),

@@ -33,8 +33,8 @@ def test_on_tensorflow(make: MakeEngine) -> None:
     }
     assert scales
     engine.load({**arrays, **scales})
-    found = engine.probe()
-    without_overflow([item.name for item in found.histograms], found.scores)
+    probe = engine.probe()
+    without_overflow([histogram.name for histogram in probe.histograms], probe.scores)
 
 
 def test_on_jax(jax: JaxProcess) -> None:

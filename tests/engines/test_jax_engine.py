@@ -44,7 +44,7 @@ def test_eight_devices_compute_what_one_computes(
 def test_parts_of_a_batch_add_up_to_the_batch(replicas: int, jax: JaxProcess) -> None:
     options = {**MLP, "accumulation_steps": 4 // replicas, "replicas": replicas}
     whole, parts = (
-        jax("trained", "mlp_gan", random_images(40), (3,), given) for given in (MLP, options)
+        jax("trained", "mlp_gan", random_images(40), (3,), settings) for settings in (MLP, options)
     )
     assert_close(parts[0], whole[0], 1e-5)
     assert_close(parts[1], whole[1], 1e-5)
@@ -52,11 +52,11 @@ def test_parts_of_a_batch_add_up_to_the_batch(replicas: int, jax: JaxProcess) ->
 
 def test_the_length_of_a_call_changes_no_number(jax: JaxProcess) -> None:
     """Each step of a call has the noise of its own number."""
-    one, each = (
+    at_once, each = (
         jax("trained", "tiny", random_images(24, 8), calls, MLP) for calls in ((4,), (1, 2, 1))
     )
-    assert_close(each[0], one[0], 1e-6)
-    assert_close(each[1], one[1], 1e-6)
+    assert_close(each[0], at_once[0], 1e-6)
+    assert_close(each[1], at_once[1], 1e-6)
 
 
 def test_a_resumed_run_ends_where_a_straight_one_does(jax: JaxProcess) -> None:
@@ -72,17 +72,17 @@ def test_a_resumed_run_ends_where_a_straight_one_does(jax: JaxProcess) -> None:
 def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, jax: JaxProcess) -> None:
     """It is saved meanwhile."""
     options = {**MLP, "replicas": replicas}
-    given, same, later = jax("state_before_and_after", "mlp_gan", random_images(40), 3, options)
-    assert_equal(same, given)
+    state, same, later = jax("state_before_and_after", "mlp_gan", random_images(40), 3, options)
+    assert_equal(same, state)
     assert any(
-        not np.array_equal(later[name], array) for name, array in given.items() if name != "step"
+        not np.array_equal(later[name], array) for name, array in state.items() if name != "step"
     )
 
 
 def test_phases_that_do_the_same_draw_noise_of_their_own(jax: JaxProcess) -> None:
     numbers, _ = jax("trained", "conditional", random_showers(16), (2,), MLP)
-    drawn = [numbers[f"drawn_{place}"] for place in range(4)]
-    assert len(np.unique(drawn)) == 8, "four phases, two steps"
+    draws = [numbers[f"drawn_{place}"] for place in range(4)]
+    assert len(np.unique(draws)) == 8, "four phases, two steps"
     assert len(np.unique([numbers["share_0"], numbers["share_1"]])) == 4
 
 
@@ -112,7 +112,7 @@ def test_other_losses_go_on_bit_by_bit_where_the_state_stood(
 
 
 def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: JaxProcess) -> None:
-    sample, (many, others) = jax("generated", random_showers(16), 70, {"replicas": 8}, 0, 1)
+    sample, (many, another_seed) = jax("generated", random_showers(16), 70, {"replicas": 8}, 0, 1)
     assert {name: array.shape for name, array in many.items()} == {
         "images": (70, 8, 8, 1),
         "labels": (70,),
@@ -121,7 +121,7 @@ def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: 
     assert many["labels"].tolist() == [row % 3 for row in range(70)]
     alone, _ = jax("generated", random_showers(16), 70, {"replicas": 1})
     assert np.abs(alone["images"] - sample["images"]).max() < 1e-5
-    grain = others["images"] - many["images"]
+    grain = another_seed["images"] - many["images"]
     assert 0.1 < grain.std() < 0.2, "the noise of `show` follows the seed of a request"
     assert len(np.unique(grain[:, 0, 0, 0])) == 70
 
@@ -166,9 +166,9 @@ def test_bfloat16_moves_float32_weights_as_float32_does(jax: JaxProcess) -> None
         array.dtype.name for name, array in narrow[1].items() if name.startswith("generator/")
     } == {"float32"}
     for network in ("generator", "discriminator"):
-        expected, found = (moved(before, state, network) for _, state in (wide, narrow))
-        assert cosine(found, expected) > 0.98
-        assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(expected), rel=0.05)
+        expected, result = (moved(before, state, network) for _, state in (wide, narrow))
+        assert cosine(result, expected) > 0.98
+        assert np.linalg.norm(result) == pytest.approx(np.linalg.norm(expected), rel=0.05)
 
 
 def test_rounded_gradients_change_the_training_of_several_replicas_a_little(
@@ -199,8 +199,8 @@ def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(jax: J
             "discriminator": 2.0**12,
         },
     )
-    (before, expected), (_, found) = (jax("scaled", random_images(40), each) for each in scales)
-    assert_moves_alike(before, found, expected, 1e-3)
+    (before, expected), (_, result) = (jax("scaled", random_images(40), each) for each in scales)
+    assert_moves_alike(before, result, expected, 1e-3)
 
 
 @pytest.mark.parametrize("replica", [0, 1])
@@ -224,11 +224,11 @@ def test_lowered_rates_hold_from_the_next_call_on(jax: JaxProcess) -> None:
 
 def test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused(jax: JaxProcess) -> None:
     options = {"replicas": 2, "count_kernels": "yes", "precision": "mixed_bfloat16"}
-    found = jax("kernels", "tiny", random_images(40, 8), options)
-    assert found["exchanges"] == 2, (
+    kernels = jax("kernels", "tiny", random_images(40, 8), options)
+    assert kernels["exchanges"] == 2, (
         "one for all gradients of a step, one for the numbers of the call"
     )
-    assert found["hands_over"] == 1
-    assert found["kernels_before"] > found["kernels_after"] > found["fusions"] > 0
+    assert kernels["hands_over"] == 1
+    assert kernels["kernels_before"] > kernels["kernels_after"] > kernels["fusions"] > 0
     plain = jax("kernels", "tiny", random_images(40, 8), {})
     assert (plain["operations"] > 100, plain["kernels_after"]) == (True, None)

@@ -12,9 +12,9 @@ from tests.support.engines.jax_process import JaxProcess
 LARGEST = 1e-5  # of the largest number
 
 
-def assert_same(found: dict[str, dict[str, float]]) -> None:
+def assert_same(values: dict[str, dict[str, float]]) -> None:
     assert {
-        case: apart for case, apart in found.items() if not max(apart.values()) <= LARGEST
+        case: apart for case, apart in values.items() if not max(apart.values()) <= LARGEST
     } == {}
 
 
@@ -52,8 +52,8 @@ def test_a_conditional_batch_norm_on_two_devices_is_that_of_the_whole_batch(
         np.random.default_rng(1).standard_normal((2, 2, 3, *shape, 4)).astype(np.float32)
     )
     labels = np.int32([[0, 2, 2], [1, 0, 2]])
-    two, one = jax("conditional_norm_on_two_devices", values, labels, upstream, 3)
-    for found, expected in zip(two, one, strict=True):
-        assert np.abs(found.reshape(expected.shape) - expected).max() <= LARGEST * max(
+    two, single = jax("conditional_norm_on_two_devices", values, labels, upstream, 3)
+    for result, expected in zip(two, single, strict=True):
+        assert np.abs(result.reshape(expected.shape) - expected).max() <= LARGEST * max(
             1.0, np.abs(expected).max()
         )

@@ -10,12 +10,12 @@ from tests.support.engines.jax_process import JaxProcess
 
 
 def test_latents_do_not_depend_on_the_replicas_and_masks_do(jax: JaxProcess) -> None:
-    one, four = jax("noise", 1, 0.3), jax("noise", 4, 0.3)
-    assert np.array_equal(one["normal"], four["normal"])
-    assert len(np.unique(one["normal"])) == 24
-    assert abs(one["many"].mean()) < 0.02
-    assert abs(one["many"].std() - 1.0) < 0.02
-    masks = [one[f"mask {step} {share}"] for step in (1, 2) for share in (0, 1)]
+    single, four = jax("noise", 1, 0.3), jax("noise", 4, 0.3)
+    assert np.array_equal(single["normal"], four["normal"])
+    assert len(np.unique(single["normal"])) == 24
+    assert abs(single["many"].mean()) < 0.02
+    assert abs(single["many"].std() - 1.0) < 0.02
+    masks = [single[f"mask {step} {share}"] for step in (1, 2) for share in (0, 1)]
     assert all(np.isclose(np.unique(mask), [0.0, 256 / 179]).all() for mask in masks), (
         "what is kept is scaled up"
     )

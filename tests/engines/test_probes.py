@@ -19,19 +19,20 @@ OVERFLOWED = (np.array([4, 0], np.int32), np.array([-1.0, np.inf], np.float32))
 NAN = float("nan")
 
 
-def test_a_histogram_without_bins_is_left_out_and_others_are_in_the_order_of_their_names() -> None:
-    found = probe_result(
+def test_a_histogram_without_bins_is_skipped_and_the_rest_is_ordered_by_name() -> None:
+    result = probe_result(
         {"weight/g": GOOD, "gradient/g": OVERFLOWED, "gradient/d": GOOD}, {}, loss_scaled=True
     )
     assert [
-        (item.name, item.edges.tolist(), item.counts.tolist()) for item in found.histograms
+        (histogram.name, histogram.edges.tolist(), histogram.counts.tolist())
+        for histogram in result.histograms
     ] == [
         ("gradient/d", [0.0, 0.5, 1.0], [3, 1]),
         ("weight/g", [0.0, 0.5, 1.0], [3, 1]),
     ]
 
 
-def test_a_norm_that_overflows_under_a_loss_scale_is_left_out_and_nothing_else() -> None:
+def test_a_norm_that_overflows_under_a_loss_scale_is_skipped_and_nothing_else() -> None:
     scores = {
         "gradient_norm_generator": np.inf,
         "gradient_norm_discriminator": 2.0,
@@ -50,8 +51,8 @@ def test_a_norm_that_overflows_under_a_loss_scale_is_left_out_and_nothing_else()
 
 def test_scores_that_are_no_numbers_are_not_drawn_as_zeros() -> None:
     strange = (GOOD[0], np.array([NAN, NAN], np.float32))
-    found = probe_result({"score/real": strange, "score/fake": GOOD}, {}, loss_scaled=False)
-    assert [item.name for item in found.histograms] == ["score/fake"]
+    result = probe_result({"score/real": strange, "score/fake": GOOD}, {}, loss_scaled=False)
+    assert [histogram.name for histogram in result.histograms] == ["score/fake"]
 
 
 def test_a_judged_number_has_a_mean_for_each_class_of_which_there_are_rows() -> None:
@@ -65,13 +66,13 @@ def test_a_judged_number_has_a_mean_for_each_class_of_which_there_are_rows() -> 
 
 
 @pytest.mark.parametrize("count", [0, 1, 21])
-def test_nothing_is_told_class_by_class_of_no_class_a_single_one_or_too_many(count: int) -> None:
+def test_no_class_a_single_one_or_too_many_have_no_scores_by_class(count: int) -> None:
     fields = {"labels": labels(tuple(map(str, range(count))))}
     classes = ProbeClasses.of(fields if count else {}, {"labels": np.zeros(2, np.int32)})
     assert classes.means({"real": np.zeros(2, np.float32)}) == {}
 
 
-def test_classes_whose_long_names_begin_alike_are_told_apart_in_names_that_a_record_takes() -> None:
+def test_classes_whose_long_names_begin_equally_have_distinct_names_in_a_record() -> None:
     long = tuple(f"{'x' * 250}{number}" for number in range(2))
     classes = ProbeClasses.of({"labels": labels(long)}, {"labels": np.array([0, 1, 1])})
     means = classes.means({"real": np.array([1.0, 2.0, 4.0])})

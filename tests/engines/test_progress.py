@@ -26,11 +26,11 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def assert_told(numbers: dict[str, np.ndarray], shown: dict[str, np.ndarray]) -> None:
+def assert_told(numbers: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
     """Of five of ten steps."""
     assert numbers["step_number"].tolist() == [0, 1, 2, 3, 4]
     assert numbers["share_done"] == pytest.approx(np.arange(5) / STEPS, rel=1e-6)
-    assert shown["share"] == pytest.approx(np.full(64, 0.5))
+    assert outputs["share"] == pytest.approx(np.full(64, 0.5))
 
 
 @pytest.mark.usefixtures("cores")
@@ -51,8 +51,8 @@ def test_a_compiled_step_is_traced_once_for_all_steps(make: MakeEngine) -> None:
 
 
 def test_jax_reports_the_step_and_the_share(jax: JaxProcess) -> None:
-    numbers, shown = jax("trained_and_shown", "scheduled", IMAGES, CALLS, {"epochs": 2})
-    assert_told(numbers, shown)
+    numbers, outputs = jax("trained_and_shown", "scheduled", IMAGES, CALLS, {"epochs": 2})
+    assert_told(numbers, outputs)
 
 
 @pytest.mark.usefixtures("cores")

@@ -26,8 +26,8 @@ def test_both_engines_refuse_it_and_name_what_to_take(
 
 
 def test_weights_can_be_assigned_again_after_a_forward_pass() -> None:
-    made = networks()
-    kernel = made["generator"].trainable_variables[0]
-    with forbid_weight_assignment(made), pytest.raises(ValueError, match=kernel.path):
+    pair = networks()
+    kernel = pair["generator"].trainable_variables[0]
+    with forbid_weight_assignment(pair), pytest.raises(ValueError, match=kernel.path):
         kernel.assign(kernel * 2)
     kernel.assign(kernel * 2)

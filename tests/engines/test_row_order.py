@@ -22,8 +22,8 @@ def test_random_words_are_those_of_the_published_test_vectors() -> None:
         "0xbc57ac4c",
         "0x9b00dbd8",
     ]
-    found = philox(ones, (0xFFFFFFFF, 0xFFFFFFFF))[:, 0]
-    assert [hex(word) for word in found] == ["0x408f276d", "0x41c83b0e", "0xa20bc7c6", "0x6d5451fd"]
+    words = philox(ones, (0xFFFFFFFF, 0xFFFFFFFF))[:, 0]
+    assert [hex(word) for word in words] == ["0x408f276d", "0x41c83b0e", "0xa20bc7c6", "0x6d5451fd"]
 
 
 @pytest.mark.parametrize(

@@ -61,14 +61,14 @@ def test_tensorflow_follows_both_networks_and_takes_them_up(
 
 def assert_shows_the_average(engine: Engine, state: Arrays) -> None:
     """Of the generator: other live weights change nothing that is shown."""
-    shown = engine.sample()["images"]
+    images = engine.sample()["images"]
     engine.load(
         {
             name: array * 0 if name.startswith("generator/generator/dense") else array
             for name, array in state.items()
         }
     )
-    assert np.array_equal(engine.sample()["images"], shown)
+    assert np.array_equal(engine.sample()["images"], images)
 
 
 def test_jax_follows_both_networks(jax: JaxProcess) -> None:

@@ -29,21 +29,21 @@ def images() -> np.ndarray:
 
 def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `jax_showers` in the process with JAX."""
-    given = tf.constant(images)
+    tensor = tf.constant(images)
     with tf.GradientTape() as tape:
-        tape.watch(given)
-        cells = networks.energies(given)
+        tape.watch(tensor)
+        cells = networks.energies(tensor)
         angles, deposits = networks.measured_angle(cells), networks.deposit(cells)
         total = tf.reduce_sum(angles) + tf.reduce_sum(deposits)
-    return angles.numpy(), deposits.numpy(), tape.gradient(total, given).numpy()
+    return angles.numpy(), deposits.numpy(), tape.gradient(total, tensor).numpy()
 
 
 def test_the_angle_is_that_of_the_data_and_100_for_what_is_empty(images: np.ndarray) -> None:
     angles, deposits, _ = slopes_of_heads(images)
     cells = cells_of(images)
     assert angles[[0, 3]].tolist() == [100.0, 100.0]
-    others = [1, 2, 4, 5, 6, 7]
-    assert angles[others] == pytest.approx(measured_angle(cells)[others], abs=1e-4)
+    filled = [1, 2, 4, 5, 6, 7]
+    assert angles[filled] == pytest.approx(measured_angle(cells)[filled], abs=1e-4)
     assert angles[1] == pytest.approx(np.pi / 2)
     assert deposits == pytest.approx(50.0 * cells.sum(axis=(1, 2, 3, 4)), rel=1e-5)
 
@@ -51,9 +51,9 @@ def test_the_angle_is_that_of_the_data_and_100_for_what_is_empty(images: np.ndar
 def test_empty_showers_and_layers_give_no_nan_on_the_way_back_on_either_engine(
     images: np.ndarray, jax: JaxProcess
 ) -> None:
-    own, others = slopes_of_heads(images), jax("slopes_of_heads", images)
-    assert all(np.isfinite(values).all() for values in (*own, *others))
-    assert np.abs(own[2]).max() > 1.0
-    assert (own[2][0] == 0.0).all()
-    for mine, theirs in zip(own, others, strict=True):
+    of_tensorflow, of_jax = slopes_of_heads(images), jax("slopes_of_heads", images)
+    assert all(np.isfinite(values).all() for values in (*of_tensorflow, *of_jax))
+    assert np.abs(of_tensorflow[2]).max() > 1.0
+    assert (of_tensorflow[2][0] == 0.0).all()
+    for mine, theirs in zip(of_tensorflow, of_jax, strict=True):
         assert mine == pytest.approx(theirs, rel=1e-3, abs=1e-3)

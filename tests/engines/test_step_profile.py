@@ -29,8 +29,8 @@ def op(
 def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
     """Seconds by network and category of a window from 0 to `seconds` on one device."""
     return {
-        (item.network, item.category): item.seconds
-        for item in profile_shares([ops], Window(0.0, seconds), NETWORKS)
+        (entry.network, entry.category): entry.seconds
+        for entry in profile_shares([ops], Window(0.0, seconds), NETWORKS)
     }
 
 
@@ -173,12 +173,12 @@ def test_of_nested_operations_the_inner_one_counts() -> None:
 
 
 def test_an_exchange_hidden_behind_computing_costs_nothing() -> None:
-    found = divided(
+    shares = divided(
         op(FORWARD_G, 0, 7),
         op(SUM_G, 2, 6, "CollectiveReduceV2", "collective_ops/1"),
         op("x", 2, 7.5, "IteratorGetNext", "tf_data"),
     )
-    assert found == {
+    assert shares == {
         ("generator", "forward"): 7,
         ("generator", "gradient_all_reduce"): 1,
         ("", "input"): 1.5,
@@ -194,12 +194,12 @@ def test_adding_up_in_one_memory_is_computing() -> None:
 
 
 def test_what_was_handed_over_counts_where_nothing_else_is_seen_computing() -> None:
-    found = divided(
+    shares = divided(
         op(FORWARD_G, 0, 4),
         op(BACKWARD_G, 1, 8, handed_over=True),
         op(SUM_G, 0, 10, "CollectiveReduceV2", "collective_ops/1"),
     )
-    assert found == {
+    assert shares == {
         ("generator", "forward"): 4,
         ("generator", "backward"): 5,
         ("generator", "gradient_all_reduce"): 1,
@@ -224,12 +224,12 @@ def test_only_what_lies_in_the_window_counts() -> None:
 
 
 def test_shares_add_up_to_1_and_are_the_mean_over_the_devices() -> None:
-    found = profile_shares(
+    shares = profile_shares(
         [[op(FORWARD_G, 0, 4)], [op(FORWARD_G, 0, 2), op(BACKWARD_G, 2, 2)]],
         Window(0.0, 4.0),
         NETWORKS,
     )
-    assert found == (
+    assert shares == (
         ProfileShare("generator", "forward", 3.0, 0.75),
         ProfileShare("generator", "backward", 1.0, 0.25),
     )

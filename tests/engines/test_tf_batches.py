@@ -48,13 +48,13 @@ def test_each_batch_of_a_step_holds_all_fields_of_its_rows(make: MakeEngine) -> 
     batches = distributed_batches(engine.strategy, engine.spec, engine.task.plan, SHOWERS, 0)
     rows = next(keep_alive(batches))
     for place, phase in enumerate(engine.task.program.phases[:2]):
-        own, expected = engine.step.batch_of(rows, phase), SHOWERS.read(numbers[place])
-        assert {name: array.dtype for name, array in own.items()} == {
+        batch, expected = engine.step.batch_of(rows, phase), SHOWERS.read(numbers[place])
+        assert {name: array.dtype for name, array in batch.items()} == {
             "images": tf.uint8,
             "labels": tf.int32,
             "energy": tf.float32,
         }
-        assert all(np.array_equal(own[name], expected[name]) for name in expected)
+        assert all(np.array_equal(batch[name], expected[name]) for name in expected)
 
 
 @pytest.mark.parametrize(("replicas", "parts"), [(1, 4), (2, 1)])
@@ -134,9 +134,12 @@ def test_probed_gradients_are_those_of_each_phase(make: MakeEngine, replicas: in
     }
     assert sum(name.startswith("gradient_norm_") for name in probe.scores) == 4
     assert all(0.0 < first != second > 0.0 for first, second in norms.values())
-    drawn = {histogram.name for histogram in probe.histograms}
-    assert {"gradient@critic_1/discriminator", "gradient@generator_0/generator/pixels"} <= drawn
-    assert not [name for name in drawn if name.startswith("gradient/")]
+    histograms = {histogram.name for histogram in probe.histograms}
+    assert {
+        "gradient@critic_1/discriminator",
+        "gradient@generator_0/generator/pixels",
+    } <= histograms
+    assert not [name for name in histograms if name.startswith("gradient/")]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -160,17 +163,17 @@ def test_a_judged_number_without_declared_ends_is_counted_from_its_lowest_to_its
 
 
 def test_what_is_shown_holds_every_array_for_the_fixed_inputs(make: MakeEngine) -> None:
-    shown = conditional(make, replicas=3, batch_size_global=6).sample()
-    assert shown["images"].shape == (64, 8, 8, 1)
-    assert shown["labels"].tolist() == [number % 3 for number in range(64)]
+    images = conditional(make, replicas=3, batch_size_global=6).sample()
+    assert images["images"].shape == (64, 8, 8, 1)
+    assert images["labels"].tolist() == [number % 3 for number in range(64)]
 
 
 def test_what_is_drawn_to_show_follows_the_row_and_the_seed_of_a_request(make: MakeEngine) -> None:
     """Whatever the run's seed, the replicas and the chunks in which rows are shown."""
     engine, shared = conditional(make), conditional(make, replicas=3, batch_size_global=6)
-    asked = fixed_inputs(CONDITIONAL_GAN, None, SHOWERS, 70)
-    alone = [engine.generate(asked, seed)["images"] for seed in (0, 1)]
-    assert np.abs(shared.generate(asked)["images"] - alone[0]).max() < 1e-5
+    inputs = fixed_inputs(CONDITIONAL_GAN, None, SHOWERS, 70)
+    alone = [engine.generate(inputs, seed)["images"] for seed in (0, 1)]
+    assert np.abs(shared.generate(inputs)["images"] - alone[0]).max() < 1e-5
     assert np.array_equal(engine.sample()["images"], alone[0][:64])
     grain = alone[1] - alone[0]
     assert 0.1 < grain.std() < 0.2

@@ -14,15 +14,15 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(make: MakeEngine) -> None:
-    found = make(1, xla="jit", count_kernels="yes").kernels()
-    assert found.kernels_before is not None
-    assert found.kernels_after is not None
-    assert found.fusions is not None
-    assert found.operations > 100
-    assert 0 < found.fusions <= found.kernels_after < found.kernels_before
+    kernels = make(1, xla="jit", count_kernels="yes").kernels()
+    assert kernels.kernels_before is not None
+    assert kernels.kernels_after is not None
+    assert kernels.fusions is not None
+    assert kernels.operations > 100
+    assert 0 < kernels.fusions <= kernels.kernels_after < kernels.kernels_before
 
 
-def test_without_being_asked_only_operations_are_counted(make: MakeEngine) -> None:
+def test_without_the_option_only_operations_are_counted(make: MakeEngine) -> None:
     off, jit = make(1, count_kernels="yes").kernels(), make(1, xla="jit").kernels()
     assert (
         (off.kernels_before, off.kernels_after, off.fusions)
@@ -33,7 +33,7 @@ def test_without_being_asked_only_operations_are_counted(make: MakeEngine) -> No
 
 
 @pytest.mark.parametrize(
-    ("xla", "given", "flags"),
+    ("xla", "present", "flags"),
     [
         ("autocluster", None, "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"),
         (
@@ -46,10 +46,10 @@ def test_without_being_asked_only_operations_are_counted(make: MakeEngine) -> No
     ],
 )
 def test_flags_are_set_for_autocluster_alone(
-    monkeypatch: pytest.MonkeyPatch, xla: str, given: str | None, flags: str | None
+    monkeypatch: pytest.MonkeyPatch, xla: str, present: str | None, flags: str | None
 ) -> None:
     # A copy: what the function sets must not reach the processes that later tests start.
-    monkeypatch.setattr(os, "environ", {"TF_XLA_FLAGS": given} if given else {})
+    monkeypatch.setattr(os, "environ", {"TF_XLA_FLAGS": present} if present else {})
     tf_process.set_flags(RunSpec.parse({"xla": xla}), "cpu")
     assert os.environ.get("TF_XLA_FLAGS") == flags
 

@@ -94,10 +94,10 @@ RATES = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_disc
 
 
 def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
-    one = make(1, WITHOUT_DROPOUT, IMAGES, **RATES)
+    single = make(1, WITHOUT_DROPOUT, IMAGES, **RATES)
     two = make(2, WITHOUT_DROPOUT, IMAGES, batch_norm="synchronised", **RATES)
-    start = one.state()
-    assert_close(trained(two, 1), trained(one, 1), 1e-4)
+    start = single.state()
+    assert_close(trained(two, 1), trained(single, 1), 1e-4)
     assert len(exchanges(two, "all_reduce_batch_norm")) == 1 + 1, "a layer there and back"
     assert all("/generator" in name for name in exchanges(two, "all_reduce_batch_norm"))
     for name, network in two.networks.items():
@@ -109,7 +109,7 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
     ] == []
     # Beside the length of each weight's own step, which is its gradient: a gradient that misses the
     # exchange is off by more.
-    moved, expected = moves(two, start), moves(one, start)
+    moved, expected = moves(two, start), moves(single, start)
     assert [
         name
         for name in expected
@@ -118,11 +118,11 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
 
 
 def test_without_it_each_replica_has_the_gradients_of_its_own_batch_norm(make: MakeEngine) -> None:
-    one, alone = (make(replicas, WITHOUT_DROPOUT, IMAGES, **RATES) for replicas in (1, 2))
-    start = one.state()
-    trained(one, 1)
+    single, alone = (make(replicas, WITHOUT_DROPOUT, IMAGES, **RATES) for replicas in (1, 2))
+    start = single.state()
+    trained(single, 1)
     trained(alone, 1)
-    expected = moves(one, start)
+    expected = moves(single, start)
     [gamma] = [name for name in expected if name.endswith("gamma")]
     assert norm(moves(alone, start)[gamma] - expected[gamma]) > 0.1 * norm(expected[gamma])
 

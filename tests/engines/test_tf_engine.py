@@ -26,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("cores")
 def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(
     make: MakeEngine, replicas: int
 ) -> None:
-    one, several = make(1), make(replicas)
-    expected, found = trained(one, 1, 6), trained(several, 1, 6)
-    assert {metric: len(values) for metric, values in found.items()} == dict.fromkeys(
+    single, several = make(1), make(replicas)
+    expected, result = trained(single, 1, 6), trained(several, 1, 6)
+    assert {metric: len(values) for metric, values in result.items()} == dict.fromkeys(
         (
             "d_fake",
             "d_real",
@@ -39,8 +39,8 @@ def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(
         ),
         7,
     )
-    assert_close(found, expected, 1e-5)
-    assert_close(several.state(), one.state(), 1e-5)
+    assert_close(result, expected, 1e-5)
+    assert_close(several.state(), single.state(), 1e-5)
 
 
 def test_training_moves_every_weight_of_both_networks(make: MakeEngine) -> None:
@@ -70,8 +70,8 @@ def test_all_replicas_hold_the_same_weights(make: MakeEngine) -> None:
 
 
 def test_the_length_of_a_call_changes_no_number(make: MakeEngine) -> None:
-    expected, found = trained(make(1), 7), trained(make(1), 1, 2, 4)
-    assert_equal(found, expected)
+    expected, result = trained(make(1), 7), trained(make(1), 1, 2, 4)
+    assert_equal(result, expected)
 
 
 def test_another_seed_gives_other_numbers(make: MakeEngine) -> None:
@@ -92,12 +92,12 @@ def test_compiled_steps_equal_uncompiled_ones(make: MakeEngine) -> None:
     ("replicas", "strategy"), [(1, "OneDeviceStrategy"), (8, "SharedMemoryMirroredStrategy")]
 )
 def test_the_engine_describes_its_devices(make: MakeEngine, replicas: int, strategy: str) -> None:
-    found = make(replicas).describe()
-    assert found["strategy"] == strategy
-    assert [str(device)[-5:] for device in found["devices"]] == [
+    description = make(replicas).describe()
+    assert description["strategy"] == strategy
+    assert [str(device)[-5:] for device in description["devices"]] == [
         f"CPU:{index}" for index in range(replicas)
     ]
-    assert found["parameters"] == {"generator": 105_360, "discriminator": 100_609}
+    assert description["parameters"] == {"generator": 105_360, "discriminator": 100_609}
 
 
 def test_more_replicas_than_simulated_cores_are_refused() -> None:
@@ -157,23 +157,23 @@ def test_a_tpu_that_cannot_be_used_is_explained(error: str, sentence: str) -> No
 def test_a_real_profile_finds_the_work_of_both_networks(make: MakeEngine) -> None:
     engine = make(2)
     trained(engine, 4)
-    found = engine.profile(5)
-    assert found.numbers.values["loss_generator"].shape == (5,)
-    assert sum(item.share for item in found.shares) == pytest.approx(1.0)
-    assert sum(item.seconds for item in found.shares) == pytest.approx(
-        found.numbers.seconds, rel=0.1
+    profile = engine.profile(5)
+    assert profile.numbers.values["loss_generator"].shape == (5,)
+    assert sum(entry.share for entry in profile.shares) == pytest.approx(1.0)
+    assert sum(entry.seconds for entry in profile.shares) == pytest.approx(
+        profile.numbers.seconds, rel=0.1
     )
     work = {
         (name, part)
         for name in ("generator", "discriminator")
         for part in ("forward", "backward", "optimizer")
     }
-    assert work <= {(item.network, item.category) for item in found.shares}
-    assert {item.phase for item in found.shares if (item.network, item.category) in work} == {
+    assert work <= {(entry.network, entry.category) for entry in profile.shares}
+    assert {entry.phase for entry in profile.shares if (entry.network, entry.category) in work} == {
         "both"
     }
     assert engine.state()["step"] == 9
 
 
-def test_a_cpu_tells_nothing_of_device_memory(make: MakeEngine) -> None:
+def test_a_cpu_reports_no_device_memory(make: MakeEngine) -> None:
     assert make(2).device_memory() is None

@@ -46,17 +46,17 @@ def values_and_gradients(
 ) -> list[np.ndarray]:
     """The outcome, and the gradient of a weighted sum of it by each input."""
     with tf.GradientTape() as tape:
-        for item in inputs:
-            tape.watch(item)
+        for tensor in inputs:
+            tape.watch(tensor)
         outcome = function(*inputs)
         total = tf.reduce_sum(outcome * random(*outcome.shape, seed=9))
     return [outcome.numpy(), *(gradient.numpy() for gradient in tape.gradient(total, inputs))]
 
 
-def assert_same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
-    for one, other in zip(found, expected, strict=True):
-        assert one.shape == other.shape
-        assert np.abs(one - other).max() <= 1e-5 * max(1.0, np.abs(other).max())
+def assert_same(values: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for value, other in zip(values, expected, strict=True):
+        assert value.shape == other.shape
+        assert np.abs(value - other).max() <= 1e-5 * max(1.0, np.abs(other).max())
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_the_ways_back_of_volumes_in_bfloat16_are_those_of_tensorflow(
         return values_and_gradients(function, values, weights)
 
     # Half a unit in the last of 8 bits, and more where such numbers are added.
-    for one, other in zip(of(TfCpuKernels(), tf.bfloat16), of(PLAIN, tf.float32), strict=True):
-        assert one.shape == other.shape
-        assert np.abs(one - other).max() <= 2e-2 * np.abs(other).max()
+    for value, other in zip(of(TfCpuKernels(), tf.bfloat16), of(PLAIN, tf.float32), strict=True):
+        assert value.shape == other.shape
+        assert np.abs(value - other).max() <= 2e-2 * np.abs(other).max()
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 4, 2, 3), (3, 2, 4, 8, 3)])
@@ -306,14 +306,14 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
 
     call = tf.function(lambda: strategy.run(on_a_replica))
     outcome, by_values, by_gamma, by_beta = map(strategy.experimental_local_results, call())
-    found = [tf.concat(outcome, 0), tf.concat(by_values, 0), tf.add_n(by_gamma), tf.add_n(by_beta)]
+    result = [tf.concat(outcome, 0), tf.concat(by_values, 0), tf.add_n(by_gamma), tf.add_n(by_beta)]
     whole = [tf.reshape(values, [6, 7, 7, 8]), gamma, beta]
     with tf.GradientTape() as tape:
         tape.watch(whole)
         expected = tf_kernels.fused_batch_norm(*whole, 1e-3)[0]
         total = tf.reduce_sum(expected * tf.reshape(weights, expected.shape))
     assert_same(
-        [value.numpy() for value in found],
+        [value.numpy() for value in result],
         [value.numpy() for value in [expected, *tape.gradient(total, whole)]],
     )
 

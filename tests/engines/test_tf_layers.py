@@ -45,20 +45,22 @@ def plain_float32() -> None:
 
 def differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
     """A `keras_layers.Differentiated`; then the stored statistics."""
-    first, *others = (tf.constant(value) for value in inputs)
+    first, *rest = (tf.constant(value) for value in inputs)
     with tf.GradientTape() as tape:
         tape.watch(first)
-        given = [first, *others] if others else first
-        outcome = layer(given, training=True) if layer.non_trainable_variables else layer(given)
+        all_inputs = [first, *rest] if rest else first
+        outcome = (
+            layer(all_inputs, training=True) if layer.non_trainable_variables else layer(all_inputs)
+        )
         total = tf.reduce_sum(outcome * upstream)
     gradients = tape.gradient(total, [first, *layer.trainable_variables])
     stored = [np.asarray(variable) for variable in layer.non_trainable_variables]
     return [outcome.numpy(), *(tf.convert_to_tensor(value).numpy() for value in gradients), *stored]
 
 
-def assert_same(found: dict[str, dict[str, float]]) -> None:
+def assert_same(values: dict[str, dict[str, float]]) -> None:
     assert {
-        case: apart for case, apart in found.items() if not max(apart.values()) <= LARGEST
+        case: apart for case, apart in values.items() if not max(apart.values()) <= LARGEST
     } == {}
 
 
@@ -109,17 +111,17 @@ def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
         variable.assign(keras_layers.random(3, 4, seed=seed))
 
     def on_a_replica() -> list[tf.Tensor]:
-        own, numbers = tf.constant(values)[replica_id()], tf.constant(labels)[replica_id()]
+        rows, numbers = tf.constant(values)[replica_id()], tf.constant(labels)[replica_id()]
         with tf.GradientTape() as tape, keras_layers.using(PlainKernels(synchronised=True)):
-            tape.watch(own)
-            outcome = layer([own, numbers], training=True)
+            tape.watch(rows)
+            outcome = layer([rows, numbers], training=True)
             total = tf.reduce_sum(outcome * tf.constant(upstream)[replica_id()])
-        return [outcome, *tape.gradient(total, [own, *layer.trainable_variables])]
+        return [outcome, *tape.gradient(total, [rows, *layer.trainable_variables])]
 
     outcome, by_values, by_gamma, by_beta = map(
         strategy.experimental_local_results, tf.function(lambda: strategy.run(on_a_replica))()
     )
-    found = [tf.concat(outcome, 0), tf.concat(by_values, 0), tf.add_n(by_gamma), tf.add_n(by_beta)]
+    result = [tf.concat(outcome, 0), tf.concat(by_values, 0), tf.add_n(by_gamma), tf.add_n(by_beta)]
     whole = ConditionalBatchNorm(3)
     whole.build(((6, *shape, 4), (3,)))
     whole.set_weights(
@@ -128,11 +130,11 @@ def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
     with keras_layers.using(PlainKernels()):
         inputs = [values.reshape(6, *shape, 4), labels.ravel()]
         expected = differentiated(whole, inputs, upstream.reshape(6, *shape, 4))
-    for one, other in zip(found, expected, strict=False):
-        assert np.abs(one.numpy() - other).max() <= LARGEST * max(1.0, np.abs(other).max())
+    for value, other in zip(result, expected, strict=False):
+        assert np.abs(value.numpy() - other).max() <= LARGEST * max(1.0, np.abs(other).max())
     stored = [np.asarray(variable) for variable in layer.non_trainable_variables]
-    for one, other in zip(stored, expected[4:], strict=True):
-        assert np.abs(one - other).max() <= LARGEST
+    for value, other in zip(stored, expected[4:], strict=True):
+        assert np.abs(value - other).max() <= LARGEST
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
@@ -151,9 +153,9 @@ def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str)
 def test_dropout_decides_over_every_unit_of_values_of_any_shape(shape: tuple[int, ...]) -> None:
     noise = TfStepNoise(1, tf.constant(0), tf.constant(0), 1)
     with step_scope(SimpleNamespace(noise=noise)):  # type: ignore[arg-type]
-        found = ReplicaDropout(0.3)(tf.ones((8, *shape)), training=True).numpy()
-    assert found.shape == (8, *shape)
-    assert np.unique(found).tolist() == pytest.approx([0.0, 256 / 179])
-    assert len({row.tobytes() for row in found}) == 8
-    assert not np.array_equal(found[..., 0], found[..., 1])
-    assert abs((found > 0).mean() - 179 / 256) < 0.03
+        result = ReplicaDropout(0.3)(tf.ones((8, *shape)), training=True).numpy()
+    assert result.shape == (8, *shape)
+    assert np.unique(result).tolist() == pytest.approx([0.0, 256 / 179])
+    assert len({row.tobytes() for row in result}) == 8
+    assert not np.array_equal(result[..., 0], result[..., 1])
+    assert abs((result > 0).mean() - 179 / 256) < 0.03

@@ -43,13 +43,13 @@ def test_both_loops_compute_the_same_and_read_each_others_checkpoints(
     """Steps 3 to 7 of 5 an epoch: Keras' loop takes up the state of the other one, and goes
     on over the end of the epoch.
     """
-    own, keras = (make(replicas, TINY_GAN, loop=name, **OPTIONS) for name in ("custom", "keras"))
-    trained(own, 2)
-    begun = own.state()
+    custom, keras = (make(replicas, TINY_GAN, loop=name, **OPTIONS) for name in ("custom", "keras"))
+    trained(custom, 2)
+    begun = custom.state()
     keras.load(begun)
-    expected, found = trained(own, 5), trained(keras, 2, 3)
-    assert_equal(found, expected)
-    assert_equal(keras.state(), own.state())
+    expected, result = trained(custom, 5), trained(keras, 2, 3)
+    assert_equal(result, expected)
+    assert_equal(keras.state(), custom.state())
     assert longest_move(begun, keras.state()) > 1e-3
 
 

@@ -45,14 +45,14 @@ def test_latents_of_the_global_batch_do_not_depend_on_the_replicas(replicas: int
 
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3)])
 def test_draws_of_any_shape_are_the_same_whatever_the_replicas(shape: tuple[int, ...]) -> None:
-    def drawn(kind: str, replicas: int) -> np.ndarray:
+    def draws(kind: str, replicas: int) -> np.ndarray:
         shares = [getattr(noise(3, replica, replicas), kind) for replica in range(replicas)]
         return np.concatenate([draw(8 // replicas, *shape).numpy() for draw in shares])
 
     for kind in ("normal", "uniform"):
-        assert drawn(kind, 1).shape == (8, *shape)
-        assert np.array_equal(drawn(kind, 2), drawn(kind, 1))
-        assert len(np.unique(drawn(kind, 1))) == drawn(kind, 1).size
+        assert draws(kind, 1).shape == (8, *shape)
+        assert np.array_equal(draws(kind, 2), draws(kind, 1))
+        assert len(np.unique(draws(kind, 1))) == draws(kind, 1).size
 
 
 def test_uniform_draws_fill_the_range_from_zero_to_below_one() -> None:
@@ -75,7 +75,9 @@ def test_latents_are_standard_normal_and_new_in_every_draw_and_step() -> None:
         noise(1, 0, 1, seed=2).normal(8, 5).numpy(),
     ]
     assert all(
-        not np.array_equal(one, other) for index, one in enumerate(draws) for other in draws[:index]
+        not np.array_equal(first, other)
+        for index, first in enumerate(draws)
+        for other in draws[:index]
     )
 
 
@@ -88,17 +90,17 @@ def test_dropout_masks_differ_between_replicas_steps_and_layers() -> None:
         noise(2, 0, 2).dropout(ones, 0.3),
     ]
     dropped = [mask.numpy() == 0 for mask in masks]
-    for index, one in enumerate(dropped):
+    for index, units in enumerate(dropped):
         for other in dropped[:index]:
             # Independent masks agree in a share of 0.3² + 0.7² = 0.58 of the units.
-            assert 0.54 < (one == other).mean() < 0.62
+            assert 0.54 < (units == other).mean() < 0.62
 
 
 def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
-    found = noise(5, 3, 4).dropout(tf.fill([500, 500], 2.0), 0.3).numpy()
-    assert abs((found == 0).mean() - 0.3) < 0.005
-    assert abs(found.mean() - 2.0) < 0.01
-    assert len(np.unique(found)) == 2
+    values = noise(5, 3, 4).dropout(tf.fill([500, 500], 2.0), 0.3).numpy()
+    assert abs((values == 0).mean() - 0.3) < 0.005
+    assert abs(values.mean() - 2.0) < 0.01
+    assert len(np.unique(values)) == 2
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.001])
@@ -110,8 +112,8 @@ def test_dropout_of_next_to_nothing_drops_nothing(rate: float) -> None:
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
 def test_dropout_keeps_shape_and_precision(dtype: tf.DType) -> None:
-    found = noise(1, 0, 1).dropout(tf.ones([3, 5, 7], dtype), 0.3)
-    assert (found.shape, found.dtype) == ((3, 5, 7), dtype)
+    values = noise(1, 0, 1).dropout(tf.ones([3, 5, 7], dtype), 0.3)
+    assert (values.shape, values.dtype) == ((3, 5, 7), dtype)
 
 
 DRAWS: dict[str, Callable[[TfStepNoise], tf.Tensor]] = {

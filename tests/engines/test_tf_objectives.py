@@ -70,20 +70,20 @@ class PlainStep:
         """Gradients of all `steps` (network, loss, batch of real images, phase), then their
         updates; the losses.
         """
-        found = {}
+        by_network = {}
         for name, loss_of, batch, phase in steps:
             latents = TfStepNoise(1, tf.constant(0), tf.constant(0), 1, phase).normal(BATCH, 32)
             with tf.GradientTape() as tape:
                 loss = loss_of(
                     self.networks, self.real[batch * BATCH : (batch + 1) * BATCH], latents
                 )
-            found[name] = loss, tape.gradient(loss, self.networks[name].trainable_variables)
-        for name, (_, gradients) in found.items():
+            by_network[name] = loss, tape.gradient(loss, self.networks[name].trainable_variables)
+        for name, (_, gradients) in by_network.items():
             for variable, gradient in zip(
                 self.networks[name].trainable_variables, gradients, strict=True
             ):
                 variable.assign_sub(SGD[f"learning_rate_{name}"] * gradient)
-        return {name: float(loss) for name, (loss, _) in found.items()}
+        return {name: float(loss) for name, (loss, _) in by_network.items()}
 
     def weights(self) -> dict[str, np.ndarray]:
         """By the names of the engine's state."""
@@ -135,12 +135,12 @@ def non_saturating_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.T
 def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_the_new_d(
     make: MakeEngine,
 ) -> None:
-    one, two = (
+    single, two = (
         make(replicas, updates="in_turn", discriminator_steps=2, **SGD) for replicas in (1, 2)
     )
-    plain = PlainStep(one)
+    plain = PlainStep(single)
     assert not np.array_equal(plain.real[:BATCH], plain.real[BATCH:])
-    numbers = trained(one, 1)
+    numbers = trained(single, 1)
     plain.follow(("discriminator", critic_loss(), 0, 0))
     second = plain.follow(("discriminator", critic_loss(), 1, 1))
     last = plain.follow(("generator", non_saturating_loss, 0, 2))
@@ -148,7 +148,7 @@ def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_
         [second["discriminator"]], abs=1e-6
     )  # of the last of the k
     assert numbers["loss_generator"] == pytest.approx([last["generator"]], abs=1e-6)
-    state = one.state()
+    state = single.state()
     assert_close({name: state[name] for name in plain.weights()}, plain.weights(), 1e-6)
     iterations = {
         name.split("/")[0]: int(value)
@@ -157,9 +157,9 @@ def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_
     }
     assert iterations == {"optimizer_generator": 1, "optimizer_discriminator": 2}
     trained(two, 1)
-    one.run(3)
+    single.run(3)
     two.run(3)
-    assert_close(two.state(), one.state(), 1e-5)
+    assert_close(two.state(), single.state(), 1e-5)
 
 
 def test_the_latents_of_every_phase_are_others() -> None:
@@ -168,7 +168,7 @@ def test_the_latents_of_every_phase_are_others() -> None:
         for phase in range(3)
     ]
     assert not any(
-        np.isin(draws[one], draws[other]).any() for one, other in ((0, 1), (0, 2), (1, 2))
+        np.isin(draws[first], draws[other]).any() for first, other in ((0, 1), (0, 2), (1, 2))
     )
 
 
@@ -205,18 +205,18 @@ def test_one_way_back_gives_both_networks_the_gradients_of_their_own_losses(
 
 def test_minimax_smoothed_labels_and_r1_are_the_formulas_of_their_papers(make: MakeEngine) -> None:
     options = {"generator_loss": "minimax", "label_smoothing": 0.1, "r1_weight": 10.0, **SGD}
-    one, two = make(1, **options), make(2, **options)
-    plain = PlainStep(one)
-    numbers = trained(one, 1)
+    single, two = make(1, **options), make(2, **options)
+    plain = PlainStep(single)
+    numbers = trained(single, 1)
     expected = plain.follow(
         ("discriminator", critic_loss(0.1, 10.0), 0, 0), ("generator", minimax_loss, 0, 0)
     )
     assert numbers["loss_discriminator"] == pytest.approx([expected["discriminator"]], abs=1e-5)
     assert numbers["loss_generator"] == pytest.approx([expected["generator"]], abs=1e-6)
     assert numbers["loss_generator"][0] < 0.0 < numbers["r1_penalty"][0]
-    assert_close({name: one.state()[name] for name in plain.weights()}, plain.weights(), 1e-5)
+    assert_close({name: single.state()[name] for name in plain.weights()}, plain.weights(), 1e-5)
     trained(two, 1)
-    assert_close(two.state(), one.state(), 1e-5)
+    assert_close(two.state(), single.state(), 1e-5)
 
 
 # ---- R1 ------------------------------------------------------------------------------------------
@@ -247,12 +247,12 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
         [keras.Input(image), layers.Flatten(), layers.Dense(5, "tanh"), layers.Dense(1)]
     )
     images = tf.constant(np.random.default_rng(3).standard_normal((6, *image)), tf.float32)
-    found = {}
+    penalties = {}
     for gamma in (0.0, 10.0):
         pair = UnconditionalPair(3, dict)
         (phase,) = pair.program(PairOptions(r1_weight=gamma), {}).phases
         with step_scope(alone(Repeated(), None)):
-            found[gamma] = phase.forward(
+            penalties[gamma] = phase.forward(
                 {"generator": generator, "discriminator": critic}, {"images": images}, Repeated()
             )
     small, squares = 1e-2, np.zeros(6)
@@ -263,11 +263,11 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
             (np.array(critic(images + step)) - np.array(critic(images - step))).ravel()
             / (2 * small)
         ) ** 2
-    penalty = float(found[10.0].scalars["r1_penalty"])
+    penalty = float(penalties[10.0].scalars["r1_penalty"])
     assert penalty == pytest.approx(0.5 * squares.mean(), rel=1e-3)
-    losses = [float(forward.losses["loss_discriminator"]) for forward in found.values()]
+    losses = [float(forward.losses["loss_discriminator"]) for forward in penalties.values()]
     assert losses[1] - losses[0] == pytest.approx(10.0 * penalty, rel=1e-5)
-    assert "r1_penalty" not in found[0.0].scalars
+    assert "r1_penalty" not in penalties[0.0].scalars
 
 
 @pytest.mark.parametrize("kernels", [TfCpuKernels(), PlainKernels()], ids=["cpu", "plain"])
@@ -305,8 +305,8 @@ def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(
         return tape.gradient(penalty, weights, unconnected_gradients="zero")
 
     expected = gradients()
-    for one, other in zip(gradients_of_the_engine(), expected, strict=True):
-        assert np.abs(one - other).max() <= 1e-5 * max(1e-3, np.abs(other).max())
+    for gradient, other in zip(gradients_of_the_engine(), expected, strict=True):
+        assert np.abs(gradient - other).max() <= 1e-5 * max(1e-3, np.abs(other).max())
     assert max(np.abs(value).max() for value in expected) > 1e-4
 
 
@@ -338,9 +338,9 @@ def test_the_average_follows_the_generator_step_by_step(make: MakeEngine, replic
 
 def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: MakeEngine) -> None:
     options = {"ema_decay": 0.9, "learning_rate_generator": 0.01}
-    shown, live = make(2, TINY_GAN, samples_from="ema", **options), make(2, TINY_GAN, **options)
-    trained(shown, 2)
-    state = shown.state()
+    average, live = make(2, TINY_GAN, samples_from="ema", **options), make(2, TINY_GAN, **options)
+    trained(average, 2)
+    state = average.state()
     statistics = [name for name in state if name.startswith("average/") and "moving" in name]
     assert len(statistics) == 2
     assert all(
@@ -348,7 +348,7 @@ def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: Ma
         for name in statistics
     )
     live.load(state)
-    assert np.abs(shown.sample()["images"] - live.sample()["images"]).max() > 1e-3
+    assert np.abs(average.sample()["images"] - live.sample()["images"]).max() > 1e-3
     as_live = {
         name: (
             state[name.replace("generator/", "average/", 1)]
@@ -358,4 +358,4 @@ def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: Ma
         for name in state
     }
     live.load(as_live)
-    assert np.abs(shown.sample()["images"] - live.sample()["images"]).max() < 1e-6
+    assert np.abs(average.sample()["images"] - live.sample()["images"]).max() < 1e-6

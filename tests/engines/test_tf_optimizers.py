@@ -71,25 +71,25 @@ def updates(new_group: Callable[[], None]) -> Updates:
 
     def call(replicas: int = 1, gradients: np.ndarray = GRADIENTS, **options: Any) -> np.ndarray:
         new_group()
-        one, found = OneWeight(replicas, **options), []
+        weight, values = OneWeight(replicas, **options), []
         for gradient in gradients:
-            one.call(one.shares(gradient))
-            first, *others = one.values()
-            assert all(np.array_equal(first, other) for other in others)
-            found.append(first)
-        return np.stack(found)
+            weight.call(weight.shares(gradient))
+            first, *other_copies = weight.values()
+            assert all(np.array_equal(first, other) for other in other_copies)
+            values.append(first)
+        return np.stack(values)
 
     return call
 
 
 def by_keras(optimizer: keras.optimizers.Optimizer) -> np.ndarray:
     """What Keras' own optimizer makes of the same gradients."""
-    weight, found = keras.Variable(START), []
+    weight, values = keras.Variable(START), []
     optimizer.build([weight])
     for gradient in GRADIENTS:
         optimizer.apply([tf.constant(gradient)], [weight])
-        found.append(np.array(weight))
-    return np.stack(found)
+        values.append(np.array(weight))
+    return np.stack(values)
 
 
 # ---- formulas ------------------------------------------------------------------------------------
@@ -125,9 +125,9 @@ def test_rmsprop_has_its_epsilon_where_the_option_says(
         divisor = np.sqrt(velocity + 1e-7) if place == "inside" else np.sqrt(velocity) + 1e-7
         weight = weight - RATE * gradient / divisor
         expected.append(weight)
-    found = updates(replicas, gradients, optimizer="rmsprop", rmsprop_epsilon=place)
-    assert np.abs(found - np.stack(expected)).max() < 1e-6
-    moved = np.abs(found[0] - START)
+    values = updates(replicas, gradients, optimizer="rmsprop", rmsprop_epsilon=place)
+    assert np.abs(values - np.stack(expected)).max() < 1e-6
+    moved = np.abs(values[0] - START)
     assert moved.max() == pytest.approx({"inside": 4.2e-4, "outside": 3.1e-2}[place], rel=0.02)
 
 
@@ -181,12 +181,12 @@ def test_an_update_is_no_longer_than_the_limit_whatever_the_replicas(
     """Keras' own clipping, before the sum, gave a norm of 2 on two replicas for a limit of 1
     (measured).
     """
-    found = updates(replicas, 100.0 * GRADIENTS, optimizer="sgd", clip_norm=1.0)
-    lengths = [np.linalg.norm(step) for step in np.diff(found, axis=0)]
+    values = updates(replicas, 100.0 * GRADIENTS, optimizer="sgd", clip_norm=1.0)
+    lengths = [np.linalg.norm(step) for step in np.diff(values, axis=0)]
     assert lengths == pytest.approx([RATE] * 5, rel=1e-3)
 
 
-def test_a_short_gradient_is_left_alone(updates: Updates) -> None:
+def test_a_short_gradient_is_unchanged(updates: Updates) -> None:
     assert np.array_equal(updates(2, optimizer="sgd", clip_norm=100.0), updates(2, optimizer="sgd"))
 
 
@@ -210,12 +210,12 @@ def test_a_bfloat16_exchange_is_as_exact_as_bfloat16(updates: Updates) -> None:
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_the_gradients_travel_in_the_type_asked_for(
+def test_the_gradients_travel_in_the_requested_type(
     new_group: Callable[[], None], kind: str
 ) -> None:
     new_group()
-    one = OneWeight(2, all_reduce_type=kind)
-    graph = one.call.get_concrete_function(one.shares(GRADIENTS[0])).graph
+    weight = OneWeight(2, all_reduce_type=kind)
+    graph = weight.call.get_concrete_function(weight.shares(GRADIENTS[0])).graph
     sums = [
         operation
         for operation in graph.get_operations()
@@ -248,8 +248,8 @@ def test_replicas_in_one_memory_are_updated_once_unless_they_train_alone(
     updates = {}
     for steps in (1, 3):
         new_group()
-        one = OneWeight(4, sync_every_steps=steps)
-        graph = one.call.get_concrete_function(one.shares(GRADIENTS[0])).graph
+        weight = OneWeight(4, sync_every_steps=steps)
+        graph = weight.call.get_concrete_function(weight.shares(GRADIENTS[0])).graph
         updates[steps] = sum(
             operation.type == "ResourceApplyAdam" for operation in graph.get_operations()
         )

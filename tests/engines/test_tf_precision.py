@@ -50,8 +50,8 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, repl
         float(after[name] / before[name]) for name in before if name.endswith("dynamic_scale")
     }
     assert scales == {0.5}
-    for name, (first, *others) in copies_in_use(engine).items():
-        assert all(np.array_equal(first, other) for other in others), name
+    for name, (first, *other_copies) in copies_in_use(engine).items():
+        assert all(np.array_equal(first, other) for other in other_copies), name
     numbers = engine.run(1).values
     assert [
         numbers[f"loss_scale_{network}"].item() for network in ("generator", "discriminator")
@@ -67,10 +67,10 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, repl
 
 def test_float16_without_overflow_trains_as_float32_does(make: MakeEngine) -> None:
     exact, half = make(1), make(2, precision="mixed_float16")
-    found = trained(half, 7)
-    scales = {found.pop(f"loss_scale_{network}")[-1] for network in ("generator", "discriminator")}
+    result = trained(half, 7)
+    scales = {result.pop(f"loss_scale_{network}")[-1] for network in ("generator", "discriminator")}
     assert scales == {32768.0}
-    assert_close(found, trained(exact, 7), 0.01)
+    assert_close(result, trained(exact, 7), 0.01)
 
 
 def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(make: MakeEngine) -> None:
@@ -111,9 +111,9 @@ def test_bfloat16_moves_float32_weights_as_float32_does(make: MakeEngine) -> Non
         "float32"
     }
     for network in ("generator", "discriminator"):
-        expected, found = (moved(before, state, network) for state in states)
-        assert cosine(found, expected) > 0.98
-        assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(expected), rel=0.05)
+        expected, result = (moved(before, state, network) for state in states)
+        assert cosine(result, expected) > 0.98
+        assert np.linalg.norm(result) == pytest.approx(np.linalg.norm(expected), rel=0.05)
 
 
 def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(
@@ -133,6 +133,6 @@ def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(
     kernels = [name for name in before if name.endswith("/kernel")]
     assert len(kernels) == 4 + 3
     for name in kernels:
-        expected, found = ((after[precision][name] - before[name]).ravel() for precision in after)
-        assert cosine(found, expected) > 0.95, name
-        assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(expected), rel=0.05), name
+        expected, result = ((after[precision][name] - before[name]).ravel() for precision in after)
+        assert cosine(result, expected) > 0.95, name
+        assert np.linalg.norm(result) == pytest.approx(np.linalg.norm(expected), rel=0.05), name

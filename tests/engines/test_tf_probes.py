@@ -28,7 +28,7 @@ def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> 
     engine = make(2, TINY_GAN)
     trained(engine, 2)
     before = engine.state()
-    found = {item.name: item for item in engine.probe().histograms}
+    by_name = {histogram.name: histogram for histogram in engine.probe().histograms}
     assert_equal(engine.state(), before)
     weights = {
         "generator": 6 * 128 + 2 * 128 + 5 * 5 * 8,
@@ -39,7 +39,7 @@ def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> 
         "discriminator/conv": 5 * 5 * 8 + 8,
         "discriminator/logit": 128 + 1,
     }
-    assert {name: int(item.counts.sum()) for name, item in found.items()} == {
+    assert {name: int(histogram.counts.sum()) for name, histogram in by_name.items()} == {
         **{
             f"{kind}/{name}": size
             for kind in ("gradient", "weight")
@@ -48,23 +48,23 @@ def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> 
         "score/fake": 40,
         "score/real": 40,
     }
-    for name, item in found.items():
-        assert (len(item.counts), len(item.edges)) == (
+    for name, histogram in by_name.items():
+        assert (len(histogram.counts), len(histogram.edges)) == (
             (40, 41) if name.startswith("score") else (60, 61)
         )
-        assert (np.diff(item.edges) > 0).all()
+        assert (np.diff(histogram.edges) > 0).all()
 
 
 def test_a_probe_spans_exactly_the_weights(make: MakeEngine) -> None:
     engine = make(1)
     trained(engine, 2)
-    found = {item.name: item for item in engine.probe().histograms}["weight/generator"]
+    histogram = {entry.name: entry for entry in engine.probe().histograms}["weight/generator"]
     weights = np.concatenate(
         [array.ravel() for name, array in engine.state().items() if name.startswith("generator/")]
     )
-    assert (found.edges[0], found.edges[-1]) == (weights.min(), weights.max())
+    assert (histogram.edges[0], histogram.edges[-1]) == (weights.min(), weights.max())
     assert (
-        np.abs(found.counts - np.histogram(weights, found.edges)[0]).max() <= 2
+        np.abs(histogram.counts - np.histogram(weights, histogram.edges)[0]).max() <= 2
     )  # rounding at the edges
 
 
@@ -79,10 +79,10 @@ def test_scores_are_counted_where_they_lie_between_zero_and_one(
     engine.load({**state, bias: state[bias] + np.float32(certainty)})
     probe = engine.probe()
     for name in ("real", "fake"):
-        [item] = [item for item in probe.histograms if item.name == f"score/{name}"]
-        assert item.edges == pytest.approx(np.linspace(0.0, 1.0, 41))
-        center = (item.edges[:-1] + item.edges[1:]) / 2
-        mean = (item.counts * center).sum() / item.counts.sum()
+        [histogram] = [entry for entry in probe.histograms if entry.name == f"score/{name}"]
+        assert histogram.edges == pytest.approx(np.linspace(0.0, 1.0, 41))
+        center = (histogram.edges[:-1] + histogram.edges[1:]) / 2
+        mean = (histogram.counts * center).sum() / histogram.counts.sum()
         assert mean == pytest.approx(probe.scores[f"probe_score_{name}"], abs=0.5 / 40)
         assert mean > 0.8 if certainty > 0 else mean < 0.2
     right = {True: "real", False: "fake"}[certainty > 0]
@@ -114,14 +114,14 @@ def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
     images = random_images(
         BATCH
     )  # no more than a batch, so that the probe takes the same ones whatever the replicas
-    one, other = make(1, images=images), make(images=images, **options)
-    expected, found = (engine.probe() for engine in (one, other))
+    single, other = make(1, images=images), make(images=images, **options)
+    expected, result = (engine.probe() for engine in (single, other))
     half = options.get("precision") == "mixed_float16"
     for name in ("gradient_norm_generator", "gradient_norm_discriminator"):
-        assert found.scores[name] == pytest.approx(
+        assert result.scores[name] == pytest.approx(
             expected.scores[name], rel=0.01 if half else 1e-4
         )
-    for mine, other in zip(found.histograms, expected.histograms, strict=True):
+    for mine, other in zip(result.histograms, expected.histograms, strict=True):
         if mine.name.startswith("gradient/"):
             assert_counts_alike(mine, other, 0.03 if half else 1e-3)
 
@@ -130,8 +130,8 @@ def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
 def test_samples_are_64_images_in_range_whatever_the_replicas(
     make: MakeEngine, workload: Workload
 ) -> None:
-    one = make(1, workload, batch_size_global=6)
-    expected = one.sample()["images"]
+    single = make(1, workload, batch_size_global=6)
+    expected = single.sample()["images"]
     assert (expected.shape, expected.dtype) == ((64, 28, 28, 1), np.float32)
     assert -1 <= expected.min() < 0 < expected.max() <= 1
     assert len({image.tobytes() for image in expected}) == 64
@@ -151,10 +151,10 @@ def test_samples_stay_the_same_latents_while_training_goes_on(make: MakeEngine) 
 def test_samples_of_the_same_weights_are_the_same_whatever_the_seed(make: MakeEngine) -> None:
     """Otherwise the grids of several seeds could not be compared image by image."""
     first, second = make(1, seed=1), make(1, seed=2)
-    shown = first.sample()["images"]
-    assert np.abs(second.sample()["images"] - shown).max() > 0.01, "other seeds, other weights"
+    images = first.sample()["images"]
+    assert np.abs(second.sample()["images"] - images).max() > 0.01, "other seeds, other weights"
     second.load(first.state())
-    assert np.array_equal(second.sample()["images"], shown)
+    assert np.array_equal(second.sample()["images"], images)
 
 
 @pytest.mark.parametrize("replicas", [1, 3])

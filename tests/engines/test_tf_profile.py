@@ -21,7 +21,7 @@ class TracePlane:
 
     def event(self, line: str, name: str, start_ms: int, ms: int, **stats: str | int) -> None:
         """One event on a thread or stream."""
-        lines = [known for known in self.plane.lines if known.name == line]
+        lines = [entry for entry in self.plane.lines if entry.name == line]
         event = (lines[0] if lines else self.plane.lines.add(name=line)).events.add(
             metadata_id=self._named(self.plane.event_metadata, name),
             offset_ps=start_ms * MILLISECOND_PS,
@@ -40,9 +40,9 @@ class TracePlane:
         )
 
     def _named(self, table: Any, name: str) -> int:
-        known = next((key for key, value in table.items() if value.name == name), len(table) + 1)
-        table[known].name = name
-        return known
+        place = next((key for key, value in table.items() if value.name == name), len(table) + 1)
+        table[place].name = name
+        return place
 
 
 @pytest.fixture
@@ -77,12 +77,20 @@ def test_compiled_instructions_are_traced_back_to_their_operations(space: Any) -
     host.event("Eigen/2", "end: fusion.2", 18, 0, _c=1)
     devices, window = tf_profile.operations(space)
     assert (window.start_s, window.seconds) == (0.0, pytest.approx(0.05))
-    assert [(item.name, round(item.seconds, 6)) for item in devices[0] if not item.handed_over] == [
+    assert [
+        (operation.name, round(operation.seconds, 6))
+        for operation in devices[0]
+        if not operation.handed_over
+    ] == [
         ("discriminator_1/dense_1/MatMul", 0.005),
         ("gradient_tape/generator_1/dense_1/add", 0.005),
         ("", 0.005),
     ]
-    handed_over = [(item.name, round(item.seconds, 6)) for item in devices[0] if item.handed_over]
+    handed_over = [
+        (operation.name, round(operation.seconds, 6))
+        for operation in devices[0]
+        if operation.handed_over
+    ]
     assert handed_over[1] == (
         "gradient_tape/generator_1/dense_1/add",
         0.008,
@@ -99,8 +107,8 @@ def test_on_a_host_only_operations_and_waiting_for_input_count(space: Any) -> No
         host.event("tf_Compute/1", name, 0, 5)
     host.event("tf_data_private_threadpool/1", "GatherV2:GatherV2", 0, 5)  # prepares a later batch
     host.event("tf_data_iterator_get_next/1", "IteratorGetNextOp::DoCompute", 5, 5)
-    [found], _ = tf_profile.operations(space)
-    assert [(item.name, item.kind) for item in found] == [
+    [operations], _ = tf_profile.operations(space)
+    assert [(operation.name, operation.kind) for operation in operations] == [
         ("a/b/MatMul", "MatMul"),
         ("", "IteratorGetNextOp::DoCompute"),
     ]
@@ -117,6 +125,6 @@ def test_accelerators_have_operations_of_their_own_and_share_the_waiting_for_inp
         gpu.event("Stream #14(Compute)", "ampere_gemm", 2, 3, tf_op="generator/dense/MatMul:MatMul")
         gpu.event("TensorFlow Name Scope", "generator", 2, 3)
     devices, _ = tf_profile.operations(space)
-    assert [[(item.name, item.kind) for item in ops] for ops in devices] == [
+    assert [[(operation.name, operation.kind) for operation in ops] for ops in devices] == [
         [("generator/dense/MatMul", "ampere_gemm"), ("", "IteratorGetNextOp::DoCompute")]
     ] * 2

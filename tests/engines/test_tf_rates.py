@@ -32,22 +32,22 @@ def test_every_recorded_rate_is_that_of_the_plan_also_after_alarms_and_a_resume(
     of warm-up.
     """
     first, second = make(2, **WARM_COSINE), make(1, **WARM_COSINE)
-    found: list[Numbers] = [trained(first, 1, 4)]
+    rates: list[Numbers] = [trained(first, 1, 4)]
     first.slow_down(0.5)
-    found.append(first.run(2).values)
+    rates.append(first.run(2).values)
     second.load(first.state())
-    found.append(trained(second, 4))
+    rates.append(trained(second, 4))
     second.slow_down(0.5)
-    found.append(second.run(1).values)
-    left = np.repeat([1.0, 0.5, 0.25], [5, 6, 1])
-    for network, given in (("generator", 1e-4), ("discriminator", 3e-4)):
+    rates.append(second.run(1).values)
+    factors = np.repeat([1.0, 0.5, 0.25], [5, 6, 1])
+    for network, initial in (("generator", 1e-4), ("discriminator", 3e-4)):
         plan = rate_plan(first.spec, network, steps_per_epoch=2)
         rate_curves = plan.rate(np.arange(12.0), np)
         assert rate_curves[[0, 1, 2, 4, 6]] == pytest.approx(
-            2.0 * given * np.array([0.5, 1.0, 1.0, 0.5, 1.0]), rel=1e-5
+            2.0 * initial * np.array([0.5, 1.0, 1.0, 0.5, 1.0]), rel=1e-5
         )
-        recorded = np.concatenate([numbers[f"learning_rate_{network}"] for numbers in found])
-        assert recorded == pytest.approx(rate_curves * left, rel=1e-5)
+        recorded = np.concatenate([numbers[f"learning_rate_{network}"] for numbers in rates])
+        assert recorded == pytest.approx(rate_curves * factors, rel=1e-5)
 
 
 def test_the_weights_move_with_half_the_rate_after_an_alarm(make: MakeEngine) -> None:

@@ -60,7 +60,7 @@ def test_a_state_of_eight_replicas_opens_on_one_and_back_with_all_its_parts(
     make: MakeEngine,
 ) -> None:
     options = {"ema_decay": 0.9, "precision": "mixed_float16", "momentum": 0.9, "optimizer": "sgd"}
-    eight, one, back = (make(replicas, **options) for replicas in (8, 1, 8))
+    eight, single, back = (make(replicas, **options) for replicas in (8, 1, 8))
     eight.slow_down(0.5)
     state = eight.state()
     marked = {
@@ -77,9 +77,9 @@ def test_a_state_of_eight_replicas_opens_on_one_and_back_with_all_its_parts(
         "step",
     }
     assert sum(name.endswith("dynamic_scale") for name in marked) == 2
-    one.load(marked)
-    assert_equal(one.state(), marked)
-    back.load(one.state())
+    single.load(marked)
+    assert_equal(single.state(), marked)
+    back.load(single.state())
     assert_equal(back.state(), marked)
     for name, values in copies_by_name(back).items():
         assert len(values) == 8, name

@@ -52,18 +52,18 @@ def batches(new_group: Callable[[], None]) -> Callable[..., list[list[int]]]:
 
 
 def test_an_epoch_visits_no_image_twice(batches: Callable[..., list[list[int]]]) -> None:
-    found = batches(15)
-    for epoch in (found[:5], found[5:10], found[10:]):
+    rows = batches(15)
+    for epoch in (rows[:5], rows[5:10], rows[10:]):
         assert len({image for batch in epoch for image in batch}) == 20
 
 
 def test_the_order_is_new_in_every_epoch_and_for_every_seed(
     batches: Callable[..., list[list[int]]],
 ) -> None:
-    found = batches(10)
-    assert found[:5] != found[5:]
-    assert found[:5] != batches(5, seed=2)
-    assert found[:5] != [list(range(first, first + 4)) for first in range(0, 20, 4)]
+    rows = batches(10)
+    assert rows[:5] != rows[5:]
+    assert rows[:5] != batches(5, seed=2)
+    assert rows[:5] != [list(range(first, first + 4)) for first in range(0, 20, 4)]
 
 
 def test_over_many_epochs_every_image_is_seen(batches: Callable[..., list[list[int]]]) -> None:

@@ -22,12 +22,12 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 def test_a_state_of_two_replicas_opens_on_one_and_gives_the_same_samples(make: MakeEngine) -> None:
-    two, one = make(2, TINY_GAN), make(1, TINY_GAN, seed=2)
+    two, single = make(2, TINY_GAN), make(1, TINY_GAN, seed=2)
     trained(two, 2)
     state = two.state()
-    one.load(state)
-    assert_equal(one.state(), state)
-    assert np.abs(one.sample()["images"] - two.sample()["images"]).max() < 1e-5
+    single.load(state)
+    assert_equal(single.state(), state)
+    assert np.abs(single.sample()["images"] - two.sample()["images"]).max() < 1e-5
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -36,19 +36,19 @@ def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, make: 
     engine = make(replicas, TINY_GAN)
     trained(engine, 1)
     state = engine.state()
-    given = {name: array.copy() for name, array in state.items()}
+    copies = {name: array.copy() for name, array in state.items()}
     trained(engine, 3)
-    assert_equal(state, given)
+    assert_equal(state, copies)
     later = engine.state()
     assert any(
-        not np.array_equal(later[name], array) for name, array in given.items() if name != "step"
+        not np.array_equal(later[name], array) for name, array in copies.items() if name != "step"
     )
 
 
 def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) -> None:
-    one, four = make(1, TINY_GAN), make(4, TINY_GAN, seed=2)
-    trained(one, 1)
-    state = one.state()
+    single, four = make(1, TINY_GAN), make(4, TINY_GAN, seed=2)
+    trained(single, 1)
+    state = single.state()
     four.load(state)
     for name, variable in four.variables().items():
         values = copies(four, variable)
@@ -63,8 +63,8 @@ def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happen
     expected = trained(whole, 8)
     trained(first, 3)
     second.load(first.state())
-    found = trained(second, 5)
-    assert_close(found, {metric: values[3:] for metric, values in expected.items()}, 1e-5)
+    result = trained(second, 5)
+    assert_close(result, {metric: values[3:] for metric, values in expected.items()}, 1e-5)
     assert_close(second.state(), whole.state(), 1e-5)
 
 
@@ -107,7 +107,7 @@ def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:
     assert_equal(engine.state(), before)
 
 
-def test_of_many_foreign_names_three_are_told() -> None:
+def test_of_many_foreign_names_three_are_listed() -> None:
     foreign = {f"stranger {number}": np.zeros(1) for number in range(5)}
     with pytest.raises(
         CheckpointError, match=r"differs in stranger 0, stranger 1, stranger 2\): start a new run"

@@ -130,8 +130,8 @@ def test_the_seam_ratio_of_a_slope_is_one_and_of_a_step_at_a_border_above() -> N
     rows, columns = np.mgrid[:8, :8]
     even = (rows + columns).astype(np.float32)[np.newaxis, ..., np.newaxis]
     lifted = even + 3.0 * (columns >= 4)[..., np.newaxis]
-    found = seam_ratio(np.concatenate([even, lifted]), TileGrid((8, 8), (4, 4)))
-    assert found == pytest.approx([1.0, (8 * 4.0 + 8 * 1.0) / 16])
+    ratio = seam_ratio(np.concatenate([even, lifted]), TileGrid((8, 8), (4, 4)))
+    assert ratio == pytest.approx([1.0, (8 * 4.0 + 8 * 1.0) / 16])
 
 
 def test_without_a_border_or_any_change_there_is_no_seam_ratio() -> None:

@@ -32,8 +32,8 @@ def test_both_engines_paint_the_same_tiles_and_two_cores_what_one_paints(
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
     assert np.abs(ours).max() > 0.1, "the network says something"
     assert all(
-        set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known)
-        for known in stages
+        set(stage) <= set(STAGES) and {"trace", "execute", "merge"} <= set(stage)
+        for stage in stages
     )
 
 
@@ -44,13 +44,13 @@ def test_a_tiles_outcome_depends_on_no_place_and_no_neighbor(
     cores: int,  # noqa: ARG001
 ) -> None:
     if engine == "jax":
-        straight, *others = jax("painted_by_order", "float32")
+        straight, *rest = jax("painted_by_order", "float32")
     else:
         from gan_runtime.engines.tf.tiles import TfTileProgram
 
         new_group()
-        straight, *others = tile_places.by_order(TfTileProgram, "float32")
-    for order, painted in zip(tile_places.ORDERS[1:], others, strict=True):
+        straight, *rest = tile_places.by_order(TfTileProgram, "float32")
+    for order, painted in zip(tile_places.ORDERS[1:], rest, strict=True):
         np.testing.assert_array_equal(painted, straight[list(order)], err_msg=str(order))
     assert len({tile.tobytes() for tile in straight}) == len(straight), "no two tiles are alike"
 
@@ -87,8 +87,8 @@ def test_a_transposed_convolution_is_the_same_as_a_product(
     kernel = layer.kernel.numpy()
     ours = products.transposed(tf.constant(values), tf.constant(kernel), strides, padding)
     theirs = jax("transposed_as_product", values, kernel, strides, padding)
-    for name, made in (("tensorflow", ours.numpy()), ("jax", theirs)):
-        np.testing.assert_allclose(made, expected, atol=1e-5, err_msg=name)
+    for name, outcome in (("tensorflow", ours.numpy()), ("jax", theirs)):
+        np.testing.assert_allclose(outcome, expected, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_a_convolution_onto_one_pixel_is_one_product(
     expected = layer(values).numpy()
     kernel = layer.kernel.numpy()
     ours = tf.function(
-        lambda given: TfProductKernels().convolution(given, kernel, strides, padding)
+        lambda values: TfProductKernels().convolution(values, kernel, strides, padding)
     )
     graph = ours.get_concrete_function(tf.constant(values))
     theirs, operations = jax("convolution_as_product", values, kernel, strides, padding)
-    for name, made in (("tensorflow", ours(values).numpy()), ("jax", theirs)):
-        np.testing.assert_allclose(made, expected, atol=1e-5, err_msg=name)
+    for name, outcome in (("tensorflow", ours(values).numpy()), ("jax", theirs)):
+        np.testing.assert_allclose(outcome, expected, atol=1e-5, err_msg=name)
     assert not {"Conv2D"} & {operation.type for operation in graph.graph.get_operations()}
     assert "conv_general_dilated" not in operations
 
@@ -134,9 +134,9 @@ def test_what_follows_from_weights_alone_is_computed_ahead_unless_it_grows(jax: 
     weight, bias, values = (
         random.standard_normal(shape).astype(np.float32) for shape in ((3, 5), (3,), (7, 5))
     )
-    made, kept, turned = jax("split_product", weight, bias, values)
-    np.testing.assert_allclose(made, values @ (2.0 * weight).T + bias, rtol=1e-5)
-    assert kept == [(1, 3), (5, 3)], "the bias is repeated for each row later"
+    outcome, stored, turned = jax("split_product", weight, bias, values)
+    np.testing.assert_allclose(outcome, values @ (2.0 * weight).T + bias, rtol=1e-5)
+    assert stored == [(1, 3), (5, 3)], "the bias is repeated for each row later"
     assert turned
 
 

@@ -35,12 +35,14 @@ def command(home: Home) -> Callable[..., Result]:
 
 
 @pytest.fixture
-def asked(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, Mapping[str, Any]]]:
+def requests(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[str, str, Mapping[str, Any]]]:
     """What was asked for; the job has a result at once."""
-    given: list[tuple[str, str, Mapping[str, Any]]] = []
+    values: list[tuple[str, str, Mapping[str, Any]]] = []
 
     def evaluate(_: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
-        given.append((run_id, name, options))
+        values.append((run_id, name, options))
         job = JobDir(home.jobs / "physics-0001")
         job.results.mkdir(parents=True, exist_ok=True)
         (job.results / "submission.hdf5").write_text("showers", encoding="utf-8")
@@ -48,18 +50,18 @@ def asked(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, M
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)
     monkeypatch.setattr(following, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
-    return given
+    return values
 
 
 def test_without_a_name_it_lists_what_applies_and_why_not_now(
     new_run: NewRun, command: Callable[..., Result]
 ) -> None:
     run = ended(new_run("quick-0001"))
-    shown = command("evaluate", run.run_id)
-    assert shown.exit_code == 0, shown.output
-    assert "loss_surface" in shown.output
-    assert "rollout" not in shown.output, "it is not an image-to-image model"
-    assert "Start one: `" in shown.output
+    result = command("evaluate", run.run_id)
+    assert result.exit_code == 0, result.output
+    assert "loss_surface" in result.output
+    assert "rollout" not in result.output, "it is not an image-to-image model"
+    assert "Start one: `" in result.output
     waiting = new_run("quick-0002")
     [record] = json.loads(command("evaluate", waiting.run_id, "--json").output)
     assert (record["name"], record["options"]) == ("loss_surface", ["size"])
@@ -67,7 +69,7 @@ def test_without_a_name_it_lists_what_applies_and_why_not_now(
 
 
 def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
-    new_run: NewRun, command: Callable[..., Result], asked: list[Any]
+    new_run: NewRun, command: Callable[..., Result], requests: list[Any]
 ) -> None:
     assert set(evaluating.aliases()) == {
         name for each in evaluations().values() for name in each.aliases
@@ -75,7 +77,7 @@ def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
     new_run("quick-0001")
     command("surface", "quick-0001", "--size", "5", "--json")
     command("evaluate", "quick-0001", "loss_surface", "--set", "size=5", "--json")
-    assert asked == [
+    assert requests == [
         ("quick-0001", "loss_surface", {"size": 5}),
         ("quick-0001", "loss_surface", {"size": "5"}),
     ]
@@ -88,22 +90,22 @@ def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
         ["evaluate", "quick-0001", "physics", "--set"],
     ],
 )
-def test_a_file_of_the_result_is_copied_to_where_it_is_wanted(
+def test_a_file_of_the_result_is_copied_to_the_requested_place(
     new_run: NewRun,
     command: Callable[..., Result],
-    asked: list[Any],
+    requests: list[Any],
     tmp_path: Path,
     words: list[str],
 ) -> None:
     run, out = new_run("quick-0001"), tmp_path / "out.hdf5"
     measured_showers.measured(run, 2)
     path = f"submission={out}" if words[-1] == "--set" else str(out)
-    shown = command(*words, path)
-    assert shown.exit_code == 0, shown.output
-    assert asked == [("quick-0001", "physics", {"submission": "yes"})]
+    result = command(*words, path)
+    assert result.exit_code == 0, result.output
+    assert requests == [("quick-0001", "physics", {"submission": "yes"})]
     assert out.read_text(encoding="utf-8") == "showers"
     again = command(*words, path)
-    assert (again.exit_code, len(asked)) == (
+    assert (again.exit_code, len(requests)) == (
         2,
         1,
     ), "nothing is asked for where nothing may be written"

@@ -36,8 +36,8 @@ def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
 def test_where_d_can_only_guess_the_losses_are_those_of_a_coin() -> None:
     land = landscape(mlp_gan.WORKLOAD)
     silent = {
-        f"discriminator/{one.path}": np.zeros(one.shape, np.float32)
-        for one in land.networks["discriminator"].variables
+        f"discriminator/{variable.path}": np.zeros(variable.shape, np.float32)
+        for variable in land.networks["discriminator"].variables
     }
     land.place(silent)
     assert land.loss("generator") == pytest.approx(np.log(2.0), abs=1e-6)
@@ -48,7 +48,10 @@ def test_moving_one_network_leaves_the_other_where_it_was() -> None:
     land = landscape(mlp_gan.WORKLOAD)
     before = [variable.numpy() for variable in land.networks["discriminator"].variables]
     land.place(
-        {f"generator/{one.path}": one.numpy() + 1.0 for one in land.networks["generator"].variables}
+        {
+            f"generator/{variable.path}": variable.numpy() + 1.0
+            for variable in land.networks["generator"].variables
+        }
     )
     for variable, value in zip(land.networks["discriminator"].variables, before, strict=True):
         np.testing.assert_array_equal(variable.numpy(), value)
@@ -59,7 +62,10 @@ def test_a_moved_generator_is_what_d_judges_from_then_on() -> None:
     before = land.loss("discriminator"), land.loss("generator")
     assert (land.loss("discriminator"), land.loss("generator")) == before
     land.place(
-        {f"generator/{one.path}": one.numpy() + 0.5 for one in land.networks["generator"].variables}
+        {
+            f"generator/{variable.path}": variable.numpy() + 0.5
+            for variable in land.networks["generator"].variables
+        }
     )
     assert land.loss("discriminator") != before[0]
     assert land.loss("generator") != before[1]

@@ -22,26 +22,26 @@ def moved(first: float, second: float) -> dict[str, np.ndarray]:
     }
 
 
-def test_a_path_is_told_in_norms_of_the_filters() -> None:
+def test_a_path_is_measured_in_norms_of_the_filters() -> None:
     # Changes of 4 and 2 are 2 norms of the first filter and 2 of the second: equally far, though
     # twice as large.
-    found = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
-    lengths = np.hypot(*found.path.T)
+    plane = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
+    lengths = np.hypot(*plane.path.T)
     np.testing.assert_allclose(lengths, [2 / np.sqrt(2), 1 / np.sqrt(2), 0.0], atol=1e-6)
-    assert found.shares == pytest.approx((0.8, 0.2))
+    assert plane.shares == pytest.approx((0.8, 0.2))
 
 
 def test_every_point_of_the_path_gives_back_its_weights() -> None:
     snapshots = [moved(4.0, 0.0), moved(1.0, 1.5), moved(0.0, 0.0)]
-    found = loss_surface.plane_through(snapshots, AXES)
-    for (x, y), snapshot in zip(found.path, snapshots, strict=True):
-        np.testing.assert_allclose(found.at(x, y)["net/kernel"], snapshot["net/kernel"], atol=1e-6)
+    plane = loss_surface.plane_through(snapshots, AXES)
+    for (x, y), snapshot in zip(plane.path, snapshots, strict=True):
+        np.testing.assert_allclose(plane.at(x, y)["net/kernel"], snapshot["net/kernel"], atol=1e-6)
 
 
 def test_scaling_a_filter_changes_nothing_in_the_picture() -> None:
     scale = np.array([[10.0, 0.1]], np.float32)
     snapshots = [moved(4.0, 0.0), moved(1.0, 1.5), moved(0.0, 0.0)]
-    scaled = [{**one, "net/kernel": one["net/kernel"] * scale} for one in snapshots]
+    scaled = [{**weights, "net/kernel": weights["net/kernel"] * scale} for weights in snapshots]
     plain, other = (
         loss_surface.plane_through(snapshots, AXES),
         loss_surface.plane_through(scaled, AXES),
@@ -51,16 +51,16 @@ def test_scaling_a_filter_changes_nothing_in_the_picture() -> None:
 
 
 def test_only_kernels_are_moved() -> None:
-    found = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
-    assert list(found.at(1.0, 1.0)) == ["net/kernel"]
+    plane = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
+    assert list(plane.at(1.0, 1.0)) == ["net/kernel"]
 
 
 def test_a_filter_without_weights_stays_as_it_is() -> None:
     end = {"net/kernel": np.array([[2.0, 0.0], [0.0, 0.0]], np.float32)}
     start = {"net/kernel": np.array([[3.0, 5.0], [0.0, 0.0]], np.float32)}
     middle = {"net/kernel": np.array([[2.0, 0.0], [1.0, 5.0]], np.float32)}
-    found = loss_surface.plane_through([start, middle, end], AXES)
-    np.testing.assert_allclose(found.at(0.5, -0.5)["net/kernel"][:, 1], [0.0, 0.0])
+    plane = loss_surface.plane_through([start, middle, end], AXES)
+    np.testing.assert_allclose(plane.at(0.5, -0.5)["net/kernel"][:, 1], [0.0, 0.0])
 
 
 @pytest.mark.parametrize(

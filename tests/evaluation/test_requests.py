@@ -26,7 +26,7 @@ def reason_of(home: Home, run: RunDir, name: str) -> str:
     return reason
 
 
-def test_each_evaluation_of_a_run_says_why_it_cannot_be_asked_for_now(
+def test_each_evaluation_of_a_run_says_why_it_cannot_be_requested_now(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")

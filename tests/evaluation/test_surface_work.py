@@ -78,10 +78,10 @@ def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_pa
         "three snapshots span a plane"
     )
     landscape.place(checkpoints.load_snapshots(run.snapshots)[2])
-    for found in (generator, discriminator):
-        assert found.path_loss[-1] == pytest.approx(landscape.loss(found.network), rel=1e-5)
-        assert np.isfinite(found.loss).all()
-        assert np.ptp(found.loss) > 0.0
+    for surface in (generator, discriminator):
+        assert surface.path_loss[-1] == pytest.approx(landscape.loss(surface.network), rel=1e-5)
+        assert np.isfinite(surface.loss).all()
+        assert np.ptp(surface.loss) > 0.0
 
 
 def test_weights_that_went_along_one_line_have_no_plane_and_nothing_is_stored(

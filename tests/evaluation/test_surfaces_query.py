@@ -14,7 +14,7 @@ from gan_runtime.store import ingest, queries
 from tests.evaluation.hand_made import surface
 
 
-def test_the_newest_surface_of_each_network_is_told_generator_first(
+def test_the_newest_surface_of_each_network_is_returned_generator_first(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")
@@ -37,13 +37,13 @@ def test_the_newest_surface_of_each_network_is_told_generator_first(
 def test_runs_with_a_surface_come_before_those_that_could_have_one(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
-    drawn, keeping, training = (
+    with_surface, keeping, training = (
         new_run(f"quick-000{number}", seconds=number, weight_snapshots="yes")
         for number in (1, 2, 3)
     )
     new_run("quick-0004", seconds=4)
-    journal.append(drawn.earlier_journal("surface"), 1, surface("generator", 1.0))
-    for run in (drawn, keeping):
+    journal.append(with_surface.earlier_journal("surface"), 1, surface("generator", 1.0))
+    for run in (with_surface, keeping):
         journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))
     journal.append(training.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     assert queries.runs_with_descent(ingest.store_of(home)) == ["quick-0001", "quick-0002"]

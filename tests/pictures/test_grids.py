@@ -57,8 +57,8 @@ def test_a_grey_grid_is_byte_for_byte_what_it_was_before_there_were_kinds(tmp_pa
     )
     pictures.save(picture, tmp_path / "samples" / "samples-00001.png")
     assert [path.name for path in (tmp_path / "samples").iterdir()] == ["samples-00001.png"]
-    with Image.open(tmp_path / "samples" / "samples-00001.png") as kept:
-        assert kept.tobytes() == picture.tobytes()
+    with Image.open(tmp_path / "samples" / "samples-00001.png") as image:
+        assert image.tobytes() == picture.tobytes()
 
 
 def test_a_color_grid_keeps_its_colors() -> None:
@@ -69,7 +69,7 @@ def test_a_color_grid_keeps_its_colors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "given", "size"),
+    ("side", "count", "size"),
     [
         (64, 64, (8 * 66 - 2, 8 * 66 - 2)),
         (128, 64, (4 * 130 - 2, 4 * 130 - 2)),  # 16 of them
@@ -78,8 +78,8 @@ def test_a_color_grid_keeps_its_colors() -> None:
         (28, 400, (8 * 30 - 2, 17 * 30 - 2)),
     ],
 )
-def test_of_larger_images_a_grid_holds_fewer(side: int, given: int, size: tuple[int, int]) -> None:
-    assert pictures.render("rgb_grid", (np.zeros((given, side, side, 3), np.float32),)).size == size
+def test_of_larger_images_a_grid_holds_fewer(side: int, count: int, size: tuple[int, int]) -> None:
+    assert pictures.render("rgb_grid", (np.zeros((count, side, side, 3), np.float32),)).size == size
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_sheet_on_request_has_all_images_of_any_size(count: int, columns: int,
         (
             "triplets",
             [(4, 2, 2, 1), (3, 2, 2, 1), (4, 2, 2, 1)],
-            r"was given 4 inputs and 3 outputs and 4 targets: give as many",
+            r"has 4 inputs and 3 outputs and 4 targets: give equally many",
         ),
     ],
 )

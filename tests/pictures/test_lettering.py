@@ -27,15 +27,15 @@ def ink(picture: Image.Image, box: tuple[int, int, int, int]) -> int:
 def test_each_class_is_a_row_with_its_name_on_the_left() -> None:
     images, labels = squares(1, -1, 0, 1, 0), np.asarray([1.0, 0.0, 1.0, 1.0, 0.0], np.float32)
     picture = pictures.render("labelled_grid", (images, labels), ("cat", "dog"))
-    left = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
-    assert picture.size == (left + 3 * (SIDE + 2) - 2, 2 * (SIDE + 2) - 2)
+    x = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
+    assert picture.size == (x + 3 * (SIDE + 2) - 2, 2 * (SIDE + 2) - 2)
     middles = [
-        [picture.getpixel((left + 8 + 18 * column, 8 + 18 * row)) for column in range(3)]
+        [picture.getpixel((x + 8 + 18 * column, 8 + 18 * row)) for column in range(3)]
         for row in range(2)
     ]
     assert middles == [[0, 128, 0], [255, 128, 255]]
-    assert ink(picture, (0, 0, left - 6, SIDE)) > 10
-    assert ink(picture, (0, SIDE + 2, left - 6, 2 * SIDE + 2)) > 10
+    assert ink(picture, (0, 0, x - 6, SIDE)) > 10
+    assert ink(picture, (0, SIDE + 2, x - 6, 2 * SIDE + 2)) > 10
 
 
 def test_names_next_to_large_images_are_larger_and_no_wider() -> None:
@@ -78,13 +78,13 @@ def test_of_many_classes_the_first_twenty_are_shown_and_a_line_says_so() -> None
 def test_on_request_a_class_has_as_many_rows_as_its_images_take() -> None:
     images, labels = squares(*[0.0] * 9, *[1.0] * 17), np.asarray([0] * 9 + [1] * 17)
     picture = pictures.render("labelled_grid", (images, labels), ("cat", "dog"), pictures.whole(26))
-    left = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
-    assert picture.size == (left + 8 * (SIDE + 2) - 2, 5 * (SIDE + 2) - 2 + 8)
+    x = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
+    assert picture.size == (x + 8 * (SIDE + 2) - 2, 5 * (SIDE + 2) - 2 + 8)
     tops = [0, 18, 44, 62, 80]  # two rows of cats, and a little below them three of dogs
-    firsts = [picture.getpixel((left + 8, top + 8)) for top in tops]
-    seconds = [picture.getpixel((left + 26, top + 8)) for top in tops]
+    firsts = [picture.getpixel((x + 8, top + 8)) for top in tops]
+    seconds = [picture.getpixel((x + 26, top + 8)) for top in tops]
     assert (firsts, seconds) == ([128, 128, 255, 255, 255], [128, 0, 255, 255, 0])
-    assert [ink(picture, (0, top, left - 6, top + SIDE)) > 10 for top in tops] == [
+    assert [ink(picture, (0, top, x - 6, top + SIDE)) > 10 for top in tops] == [
         True,
         False,
         True,
@@ -113,9 +113,9 @@ def test_a_triplet_is_input_output_and_target_below_their_titles() -> None:
     assert picture.mode == "RGB", "grey images beside color ones become grey colors"
     assert picture.size == (2 * across + 10, sheet.LINE + SIDE)
     middles = [
-        picture.getpixel((group * (across + 10) + left + 8, sheet.LINE + 8))[0]  # type: ignore[index]
+        picture.getpixel((group * (across + 10) + x + 8, sheet.LINE + 8))[0]  # type: ignore[index]
         for group in range(2)
-        for left in lefts
+        for x in lefts
     ]
     assert middles == [0, 128, 255, 255, 128, 0]
     assert ink(picture, (0, 0, widths[0], sheet.LINE)) > 10

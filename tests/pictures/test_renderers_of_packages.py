@@ -27,12 +27,12 @@ def test_the_renderer_of_a_package_draws_an_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "dots_pictures.py").write_text(MODULE, encoding="utf-8")
-    told = tmp_path / "dots-1.0.dist-info"
-    told.mkdir()
-    (told / "METADATA").write_text("Name: dots\nVersion: 1.0\n", encoding="utf-8")
-    (told / "entry_points.txt").write_text(POINTS, encoding="utf-8")
+    package = tmp_path / "dots-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Name: dots\nVersion: 1.0\n", encoding="utf-8")
+    (package / "entry_points.txt").write_text(POINTS, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
-    own = {"grey_grid": pictures.RENDERERS["grey_grid"]}
-    monkeypatch.setattr(pictures, "RENDERERS", Table(own, "gan_runtime.renderers", Renderer))
+    built_in = {"grey_grid": pictures.RENDERERS["grey_grid"]}
+    monkeypatch.setattr(pictures, "RENDERERS", Table(built_in, "gan_runtime.renderers", Renderer))
     assert list(pictures.RENDERERS) == ["grey_grid", "dots"]
     assert pictures.render("dots", (np.full((3, 5), 7, np.uint8),)).size == (5, 3)

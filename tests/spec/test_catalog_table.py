@@ -17,7 +17,7 @@ from gan_runtime.data import loading
 from tests.support import python_page
 
 GROUP = "gan_runtime.workloads"
-OWN = {"mlp_gan": catalog.WORKLOADS["mlp_gan"]}
+BUILT_IN = {"mlp_gan": catalog.WORKLOADS["mlp_gan"]}
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def table() -> Table[WorkloadEntry]:
-    return Table(OWN, GROUP, WorkloadEntry)
+    return Table(BUILT_IN, GROUP, WorkloadEntry)
 
 
 @pytest.mark.usefixtures("packages")
@@ -79,13 +79,13 @@ def test_no_package_replaces_a_workload_of_the_project(
     points.write_text(
         points.read_text(encoding="utf-8").replace("spots_gan =", "mlp_gan ="), encoding="utf-8"
     )
-    assert table()["mlp_gan"] == OWN["mlp_gan"]
+    assert table()["mlp_gan"] == BUILT_IN["mlp_gan"]
     assert "the name is taken" in caplog.text
 
 
 def test_registered_rows_are_inherited_by_child_processes(packages: Path) -> None:
-    (told,) = packages.glob("*.dist-info")
-    (told / "entry_points.txt").unlink()
+    (entry,) = packages.glob("*.dist-info")
+    (entry / "entry_points.txt").unlink()
     first = table()
     first.register("spots_gan", "spots_gan.entry:ENTRY")
     assert list(first) == ["mlp_gan", "spots_gan"]
@@ -107,7 +107,7 @@ def test_registered_rows_are_inherited_by_child_processes(packages: Path) -> Non
 )
 def test_invalid_rows_are_refused_with_the_reason(name: str, place: str, sentence: str) -> None:
     with pytest.raises(PackageError) as refused:
-        Table(OWN, "gan_runtime.none_of_these", WorkloadEntry).register(name, place)
+        Table(BUILT_IN, "gan_runtime.none_of_these", WorkloadEntry).register(name, place)
     assert sentence in str(refused.value)
 
 

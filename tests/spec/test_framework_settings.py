@@ -23,22 +23,25 @@ OTHER_WORK = {
 
 
 def test_settings_of_frameworks_are_skipped_and_all_else_stays() -> None:
-    kept = framework_settings.clean_environment(OTHER_WORK)
-    assert sorted(kept) == [
+    cleaned = framework_settings.clean_environment(OTHER_WORK)
+    assert sorted(cleaned) == [
         "CUDA_VISIBLE_DEVICES",
         "PATH",
         "TF_NUM_INTRAOP_THREADS",
         "TF_VAR_region",
     ]
-    assert framework_settings.ignored(OTHER_WORK) == sorted(set(OTHER_WORK) - set(kept))
+    assert framework_settings.ignored(OTHER_WORK) == sorted(set(OTHER_WORK) - set(cleaned))
 
 
 def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
-    chosen = {**OTHER_WORK, framework_settings.PASS_VARIABLE: "XLA_FLAGS, NVIDIA_TF32_OVERRIDE"}
-    kept = framework_settings.clean_environment(
-        {**chosen, "KERAS_HOME": "/home/ada/.keras", "TF_CONFIG": "{}"}
+    environment = {
+        **OTHER_WORK,
+        framework_settings.PASS_VARIABLE: "XLA_FLAGS, NVIDIA_TF32_OVERRIDE",
+    }
+    cleaned = framework_settings.clean_environment(
+        {**environment, "KERAS_HOME": "/home/ada/.keras", "TF_CONFIG": "{}"}
     )
-    assert framework_settings.recorded(kept) == {
+    assert framework_settings.recorded(cleaned) == {
         "NVIDIA_TF32_OVERRIDE": "1",
         "TF_NUM_INTRAOP_THREADS": "1",
         "XLA_FLAGS": "--xla_cpu_enable_fast_math=true",
@@ -46,7 +49,7 @@ def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "exempt"),
+    ("settings", "exempt"),
     [
         ({}, None),
         ({"https_proxy": "http://proxy:3128"}, "127.0.0.1,localhost,::1"),
@@ -58,6 +61,6 @@ def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
     ],
 )
 def test_children_reach_this_host_without_its_proxy(
-    given: dict[str, str], exempt: str | None
+    settings: dict[str, str], exempt: str | None
 ) -> None:
-    assert framework_settings.clean_environment(given).get("no_proxy") == exempt
+    assert framework_settings.clean_environment(settings).get("no_proxy") == exempt

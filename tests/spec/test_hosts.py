@@ -39,8 +39,8 @@ def test_a_tpu_that_shows_no_core_is_explained_by_what_libtpu_printed(host: Host
         "W0000 tpu: ABORTED: The TPU is already in use by process with pid 77. Not attempting to"
         " load libtpu.so in this process."
     )
-    found = hosts.explained(with_tpu(host, NO_CORE), said).devices["tpu"]
-    assert found.reason.startswith("another process uses the TPU, and only one can")
+    device = hosts.explained(with_tpu(host, NO_CORE), said).devices["tpu"]
+    assert device.reason.startswith("another process uses the TPU, and only one can")
     assert (
         hosts.explained(with_tpu(host, NO_CORE), "nothing of it").devices["tpu"].reason == NO_CORE
     )

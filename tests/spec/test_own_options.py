@@ -90,7 +90,7 @@ def test_own_options_are_nested_under_the_name_of_their_workload() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "document",
     [
         {"label_smoothing": "0.1"},
         {"dcgan_mnist.label_smoothing": "0.1"},
@@ -98,8 +98,8 @@ def test_own_options_are_nested_under_the_name_of_their_workload() -> None:
         {"dcgan_mnist": {"label_smoothing": 0.3}, "label_smoothing": 0.1},
     ],
 )
-def test_flat_dotted_and_nested_say_the_same_and_the_later_wins(given: dict[str, Any]) -> None:
-    assert RunSpec.parse(given) == RunSpec.parse({"dcgan_mnist": {"label_smoothing": 0.1}})
+def test_flat_dotted_and_nested_say_the_same_and_the_later_wins(document: dict[str, Any]) -> None:
+    assert RunSpec.parse(document) == RunSpec.parse({"dcgan_mnist": {"label_smoothing": 0.1}})
 
 
 def test_an_option_is_read_by_its_plain_name_or_with_its_workload() -> None:
@@ -157,7 +157,7 @@ def test_all_errors_are_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "field", "sentence"),
+    ("document", "field", "sentence"),
     [
         (
             {"labl_smoothing": 0.1},
@@ -233,11 +233,11 @@ def test_all_errors_are_reported_at_once() -> None:
     ],
 )
 def test_a_misplaced_option_is_refused_with_what_to_do(
-    given: dict[str, Any], field: str, sentence: str
+    document: dict[str, Any], field: str, sentence: str
 ) -> None:
-    found = messages(given)
-    assert set(found) == {field}
-    assert found[field].startswith(sentence)
+    sentences = messages(document)
+    assert set(sentences) == {field}
+    assert sentences[field].startswith(sentence)
 
 
 def test_an_option_of_another_workload_is_refused_with_what_to_do(stranger: str) -> None:

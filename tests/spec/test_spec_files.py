@@ -80,7 +80,7 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(
             r"spec\.json has 5,000 keys, more than there are",
         ),
     ],
-    ids=lambda item: None if isinstance(item, str) else item[:20].decode(errors="replace"),
+    ids=lambda value: None if isinstance(value, str) else value[:20].decode(errors="replace"),
 )
 def test_a_hostile_spec_file_is_refused_in_a_short_sentence(
     tmp_path: Path, content: bytes, sentence: str
@@ -157,10 +157,10 @@ def test_shared_options_return_to_the_default_of_the_new_workload() -> None:
     )
     assert RunSpec.parse(moved).optimizer == "rmsprop"
     assert RunSpec.parse(moved).epochs == 3
-    chosen = nesting.overlaid(
+    options = nesting.overlaid(
         {"workload": "dcgan_mnist"}, {"workload": "shower_3dgan", "optimizer": "adam"}
     )
-    assert RunSpec.parse(chosen).optimizer == "adam"
+    assert RunSpec.parse(options).optimizer == "adam"
     back = nesting.overlaid(
         {"workload": "shower_3dgan", "optimizer": "rmsprop"}, {"workload": "mlp_gan"}
     )

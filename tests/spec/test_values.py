@@ -522,7 +522,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     WRONG_VALUES,
-    ids=lambda item: None if isinstance(item, str) else repr(item),
+    ids=lambda value: None if isinstance(value, str) else repr(value),
 )
 def test_a_wrong_value_is_refused_in_a_sentence(field: str, value: Any, sentence: str) -> None:
     with pytest.raises(SpecError) as refused:

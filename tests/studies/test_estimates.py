@@ -49,10 +49,10 @@ def test_without_results_there_are_none(tmp_path: Path) -> None:
 
 
 def test_a_machine_has_the_authors_way_and_ours_as_far_as_they_are_known() -> None:
-    found = references.epoch_estimates(
+    epochs = references.epoch_estimates(
         [record("ours", "v2:2x2", 200.0), record("keras", "v3:2x2", 416.3)]
     )
-    old, new = references.by_machine(found)
+    old, new = references.by_machine(epochs)
     assert (old.machine, old.measured_s, old.plain_s, old.own_s) == (
         "TPU v2-8",
         1058.9,
@@ -62,6 +62,6 @@ def test_a_machine_has_the_authors_way_and_ours_as_far_as_they_are_known() -> No
     assert (old.error, old.times_as_fast) == (None, None)
     assert (new.machine, new.error, new.own_s) == ("TPU v3-8", 0.0, None)
     both = [record("keras", "v3:2x2", 416.0), record("ours", "v3:2x2", 104.0)]
-    (one,) = references.by_machine(references.epoch_estimates(both))
-    assert one.times_as_fast == 4.0
+    (machine,) = references.by_machine(references.epoch_estimates(both))
+    assert machine.times_as_fast == 4.0
     assert references.by_machine(()) == ()

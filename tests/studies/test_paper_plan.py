@@ -15,21 +15,23 @@ def with_devices(host: Host, **devices: Device) -> Host:
     return host.model_copy(update={"devices": {**host.devices, **devices}})
 
 
-def shown(plan: ReproductionPlan) -> dict[str, tuple[str, str]]:
+def deviations_of(plan: ReproductionPlan) -> dict[str, tuple[str, str]]:
     """What differs → here, in the paper; the first of those that several studies have."""
-    return {one.what: (one.here, one.paper) for one in reversed(plan.deviations)}
+    return {
+        deviation.what: (deviation.here, deviation.paper) for deviation in reversed(plan.deviations)
+    }
 
 
 def titles(plan: ReproductionPlan) -> list[str]:
     return [study.title.removeprefix("Paper - ") for study in plan.studies]
 
 
-def test_a_cpu_tells_all_that_it_reduces(host: Host) -> None:
+def test_a_plan_for_a_cpu_lists_all_reductions(host: Host) -> None:
     plan = paper.plan(host, "digits", 1_797, paper.usual_size(host))
     assert titles(plan) == ["batch size", "rate schedule", "precision", "XLA", "devices"]
     assert plan.runs == 12 + 2 + 6 + 6 + 6
     assert plan.deviations[0].studies == tuple(study.title for study in plan.studies)
-    assert shown(plan) == {
+    assert deviations_of(plan) == {
         "Data": ("Digits (embedded), 1,797 images", "MNIST, 60,000 images"),
         "Device": ("CPU (test processor)", "TPU v3"),
         "Compiler": ("XLA off", "XLA, as in every program of a TPU"),
@@ -40,7 +42,7 @@ def test_a_cpu_tells_all_that_it_reduces(host: Host) -> None:
         "Training steps at batch 256": ("28", "7,020"),
         "Training steps at batch 512": ("12", "3,510"),
     }
-    epochs = [one for one in plan.deviations if one.what == "Epochs"]
+    epochs = [deviation for deviation in plan.deviations if deviation.what == "Epochs"]
     assert epochs == [
         Deviation("Epochs", "4", "30", ("Paper - batch size", "Paper - rate schedule")),
         Deviation("Epochs", "3", "30", ("Paper - precision", "Paper - XLA", "Paper - devices")),
@@ -53,15 +55,15 @@ def test_a_cpu_tells_all_that_it_reduces(host: Host) -> None:
 def test_the_full_size_on_a_cpu_has_simulated_replicas_and_says_so(host: Host) -> None:
     plan = paper.plan(host, "mnist", 10_000, "full")
     assert {run.spec.replicas for run in plan.studies[0].runs} == {8}
-    assert shown(plan)["Replicas"] == ("8 simulated on the same processor", "8 TPU cores")
-    assert shown(plan)["Data"] == ("MNIST, 10,000 images", "MNIST, 60,000 images")
-    assert shown(plan)["Training steps at batch 64"] == ("4,680", "28,110")
+    assert deviations_of(plan)["Replicas"] == ("8 simulated on the same processor", "8 TPU cores")
+    assert deviations_of(plan)["Data"] == ("MNIST, 10,000 images", "MNIST, 60,000 images")
+    assert deviations_of(plan)["Training steps at batch 64"] == ("4,680", "28,110")
 
 
-def test_a_single_gpu_tells_that_it_is_one(host: Host) -> None:
+def test_a_plan_for_a_single_gpu_says_so(host: Host) -> None:
     gpu = Device(available=True, count=1, name="H200")
     plan = paper.plan(with_devices(host, gpu=gpu), "mnist", 60_000, "full")
-    assert shown(plan) == {
+    assert deviations_of(plan) == {
         "Device": ("GPU (H200)", "TPU v3"),
         "Compiler": ("XLA off", "XLA, as in every program of a TPU"),
         "Replicas": ("1", "8"),
@@ -92,7 +94,9 @@ def test_a_tpu_runs_the_paper_without_the_question_that_it_cannot_answer(
     assert plan.notes[0].startswith(
         "Fig. 12 (XLA on and off) is not planned: a TPU and the JAX engine compile every step"
     )
-    batch_size = [one.what for one in plan.deviations if "Paper - batch size" in one.studies]
+    batch_size = [
+        deviation.what for deviation in plan.deviations if "Paper - batch size" in deviation.studies
+    ]
     assert batch_size == (
         ["Device"] if engine == "tensorflow" else ["Device", "Engine"]
     )  # its version is not asked

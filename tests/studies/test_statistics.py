@@ -120,29 +120,31 @@ def test_repeats_needed_in_numbers() -> None:
 
 def test_an_interval_in_numbers() -> None:
     """t(0.975, 2) = 4.3027; the standard deviation of 1, 2, 3 is 1: 2 ± 4.3027 / √3."""
-    found = mean_interval([1.0, 2.0, 3.0, math.nan, math.inf])
-    assert found is not None
-    assert (found.mean, found.count) == (2.0, 3)
-    assert (found.low, found.high) == pytest.approx((-0.48414, 4.48414), abs=1e-5)
+    interval = mean_interval([1.0, 2.0, 3.0, math.nan, math.inf])
+    assert interval is not None
+    assert (interval.mean, interval.count) == (2.0, 3)
+    assert (interval.low, interval.high) == pytest.approx((-0.48414, 4.48414), abs=1e-5)
 
 
 def test_a_geometric_interval_is_one_of_factors() -> None:
     """1, 2 and 4 are 2 times or divided by 2 apart: 2 × exp(± 4.3027 · ln 2 / √3)."""
-    found = geometric_interval([1.0, 2.0, 4.0, 0.0, -3.0])
-    assert found is not None
-    assert found.count == 3
-    assert (found.mean, found.low, found.high) == pytest.approx((2.0, 0.35747, 11.1899), rel=1e-4)
+    interval = geometric_interval([1.0, 2.0, 4.0, 0.0, -3.0])
+    assert interval is not None
+    assert interval.count == 3
+    assert (interval.mean, interval.low, interval.high) == pytest.approx(
+        (2.0, 0.35747, 11.1899), rel=1e-4
+    )
 
 
 def test_a_single_number_has_no_interval_and_none_has_nothing() -> None:
     assert mean_interval([]) is None
     assert mean_interval([math.nan, math.inf]) is None
     assert geometric_interval([0.0]) is None
-    found = geometric_interval([2.0])
-    assert found is not None
-    assert (found.mean, found.count, found.is_known) == (2.0, 1, False)
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
+    interval = geometric_interval([2.0])
+    assert interval is not None
+    assert (interval.mean, interval.count, interval.is_known) == (2.0, 1, False)
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
 
 
 def test_equal_numbers_have_an_interval_without_width() -> None:
@@ -153,12 +155,12 @@ def test_a_difference_is_taken_repeat_by_repeat() -> None:
     """The machine was twice as slow in the second repeat; within each repeat the variant
     takes half the time.
     """
-    found = difference({1: 5.0, 2: 10.1, 3: 5.02}, {1: 10.0, 2: 20.0, 3: 10.0, 4: 7.0})
-    assert found is not None
-    assert found.ratio.count == 3
-    assert found.ratio.mean == pytest.approx((0.5 * 0.505 * 0.502) ** (1 / 3))
-    assert found.is_clear
-    assert found.sureness == "clear"
+    interval = difference({1: 5.0, 2: 10.1, 3: 5.02}, {1: 10.0, 2: 20.0, 3: 10.0, 4: 7.0})
+    assert interval is not None
+    assert interval.ratio.count == 3
+    assert interval.ratio.mean == pytest.approx((0.5 * 0.505 * 0.502) ** (1 / 3))
+    assert interval.is_clear
+    assert interval.sureness == "clear"
 
 
 @pytest.mark.parametrize(
@@ -175,10 +177,10 @@ def test_a_difference_is_taken_repeat_by_repeat() -> None:
     ],
 )
 def test_a_difference_that_may_be_noise_says_so(variant: dict[int, float], sureness: str) -> None:
-    found = difference(variant, dict.fromkeys(range(1, 6), 10.0))
-    assert found is not None
-    assert found.sureness == sureness
-    assert found.is_clear == (sureness == "clear")
+    interval = difference(variant, dict.fromkeys(range(1, 6), 10.0))
+    assert interval is not None
+    assert interval.sureness == sureness
+    assert interval.is_clear == (sureness == "clear")
 
 
 def test_a_difference_among_several_needs_more_to_be_clear() -> None:

@@ -15,8 +15,8 @@ FREEDOMS = (*range(1, 41), 99, 100, 500, 998, 999, 1_000)
 @pytest.mark.parametrize("share", [0.6, 0.8, 0.9, 0.95, 0.975, 0.99, 0.9975, 0.9999, 0.99999])
 def test_a_quantile_is_that_of_scipy(share: float) -> None:
     """Within 10⁻⁹; one degree of freedom more or less moves it by 10⁻⁷ at the least."""
-    found = [quantile(share, freedom) for freedom in FREEDOMS]
-    assert found == pytest.approx(stdtrit(FREEDOMS, share), rel=1e-9)
+    values = [quantile(share, freedom) for freedom in FREEDOMS]
+    assert values == pytest.approx(stdtrit(FREEDOMS, share), rel=1e-9)
 
 
 def test_quantiles_as_printed_in_tables() -> None:

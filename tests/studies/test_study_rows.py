@@ -98,18 +98,18 @@ def test_a_disk_that_fills_up_leaves_no_half_a_study(
     files_end_at: Callable[[int], AbstractContextManager[None]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real, made = journal.append, []
+    real, calls = journal.append, []
 
     def fills_up(path: Path, *records: Any) -> None:
         """At the third run: each begins its journal when it is queued."""
-        with files_end_at(0) if len(made) == 2 else nullcontext():
+        with files_end_at(0) if len(calls) == 2 else nullcontext():
             real(path, *records)
-        made.append(path)
+        calls.append(path)
 
     monkeypatch.setattr(journal, "append", fills_up)
     with pytest.raises(HomeError, match="check the disk"):
         ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
-    assert len(made) == 2
+    assert len(calls) == 2
     assert home.run_dirs() == []
 
 
@@ -196,7 +196,7 @@ def test_a_study_whose_runs_have_ended_is_finished_only_if_all_of_them_are(
     assert queries.study_progress(store, "study-0001").seconds_left == 0.0
 
 
-def test_a_store_made_anew_knows_the_studies(study: list[RunDir], home: Home) -> None:
+def test_a_rebuilt_database_has_the_studies(study: list[RunDir], home: Home) -> None:
     fresh = Store()
     Ingestor(home, fresh).catch_up()
     assert [row.run_id for row in queries.study_runs(fresh, "study-0001")] == [

@@ -22,7 +22,7 @@ from gan_runtime.supervision.admission import TOO_LITTLE_MEMORY, admit
 DIGITS = {"workload": "mlp_gan", "dataset": "digits"}
 
 
-def test_every_reason_is_told_at_once_with_its_option(home: Home, host: Host) -> None:
+def test_all_reasons_are_reported_at_once_with_their_options(home: Home, host: Host) -> None:
     spec = RunSpec.parse(
         {**DIGITS, "dataset": "photos", "accelerator": "gpu", "start_from": "quick-0009"}
     )
@@ -73,18 +73,18 @@ def test_too_little_memory_is_a_warning(host: Host) -> None:
     assert TOO_LITTLE_MEMORY not in admit(RunSpec.parse(DIGITS), host).warnings
 
 
-def test_space_is_asked_for_all_runs_of_a_study_together(
+def test_space_is_checked_for_all_runs_of_a_study_together(
     home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admitted = admit(RunSpec.parse(DIGITS), host, home)
-    asked: list[tuple[int, str]] = []
+    requests: list[tuple[int, str]] = []
 
     def require(_: Path, needed: int, purpose: str) -> None:
-        asked.append((needed, purpose))
+        requests.append((needed, purpose))
         raise HomeError(purpose)
 
     monkeypatch.setattr(admission.disk, "require", require)
     with pytest.raises(HomeError):
         admission.require_space(home, [admitted] * 3)
     expected = admission.disk.LEAST_BYTES + 3 * admitted.checkpoint_bytes
-    assert asked == [(expected, "starting 3 runs with its checkpoints")]
+    assert requests == [(expected, "starting 3 runs with its checkpoints")]

@@ -126,9 +126,12 @@ def test_a_process_file_that_says_nothing_is_as_good_as_none(
 
 
 def test_a_process_is_known_by_its_start_also_when_the_clock_was_set_meanwhile() -> None:
-    own = processes.identity(os.getpid())
-    assert processes.alive(own["pid"], own["started"] - 3_600.0, own["born"]) is not None
-    assert processes.alive(own["pid"], own["started"], "another-boot:1") is None
+    identity = processes.identity(os.getpid())
     assert (
-        processes.alive(own["pid"], own["started"]) is not None
+        processes.alive(identity["pid"], identity["started"] - 3_600.0, identity["born"])
+        is not None
+    )
+    assert processes.alive(identity["pid"], identity["started"], "another-boot:1") is None
+    assert (
+        processes.alive(identity["pid"], identity["started"]) is not None
     )  # a file from before `born` was written down

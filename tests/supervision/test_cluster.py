@@ -138,7 +138,7 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: st
         if engine == "tf"
         else None
     )
-    found = (of_tensorflow if engine == "tf" else of_jax)(
+    worker = (of_tensorflow if engine == "tf" else of_jax)(
         [
             ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 2),
             ({"TF_CONFIG": json.dumps(with_chief)}, 3),
@@ -148,25 +148,25 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: st
             ({**slurm, "SLURM_PROCID": "0"}, 2),
         ]
     )
-    assert found[0] == [1, 2, 0, {"worker": ["a:1", "b:2"]}]
-    assert found[1][:3] == [2, 3, 1]
-    assert found[2] == "workers is 4, but TF_CONFIG names 2 worker(s): start 4, or use workers=2."
-    assert "cannot be read from TF_CONFIG" in found[3]
-    assert found[4] == [2, 4, 0, named]
-    assert found[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
+    assert worker[0] == [1, 2, 0, {"worker": ["a:1", "b:2"]}]
+    assert worker[1][:3] == [2, 3, 1]
+    assert worker[2] == "workers is 4, but TF_CONFIG names 2 worker(s): start 4, or use workers=2."
+    assert "cannot be read from TF_CONFIG" in worker[3]
+    assert worker[4] == [2, 4, 0, named]
+    assert worker[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
 
 
 def test_workers_are_exempt_from_every_list_of_proxies_that_grpc_reads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = {
+    variables = {
         "http_proxy": "http://proxy:3128",
         "no_proxy": "",
         "NO_PROXY": "cern.ch",
         "no_grpc_proxy": "lab",
         "TF_CONFIG": tf_config(["n1:2222", "[fe80::2]:2222"], rank=1),
     }
-    environment = dict(given)
+    environment = dict(variables)
     monkeypatch.setattr(os, "environ", environment)
     Members.from_environment(2, Members.in_tf_config)
     assert environment["no_proxy"] == "cern.ch,n1,fe80::2"
@@ -217,7 +217,7 @@ def test_a_place_names_itself() -> None:
     assert WorkerRank().says("no data") == "no data"
 
 
-def test_a_broken_exchange_tells_that_the_other_one_may_only_have_stood_still() -> None:
+def test_a_broken_exchange_says_that_the_other_worker_may_only_have_stalled() -> None:
     gone = UnavailableError("/job:worker/replica:0/task:1 is gone")
     assert (
         worker.crash(gone, WorkerRank(workers=2)).sentence

@@ -27,12 +27,12 @@ def folder(path: Path, seconds_ago: float = 0.0) -> Path:
     (path / "run").mkdir(parents=True)
     (path / "run" / "spec.json").write_text("{}")
     now = path.stat().st_mtime
-    for one in (path / "run" / "spec.json", path / "run", path):
-        os.utime(one, (now - seconds_ago, now - seconds_ago))
+    for file in (path / "run" / "spec.json", path / "run", path):
+        os.utime(file, (now - seconds_ago, now - seconds_ago))
     return path
 
 
-def test_an_owner_removes_what_a_kill_has_left_in_its_home(
+def test_an_owner_removes_the_remains_of_a_kill_in_its_home(
     home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
@@ -47,7 +47,7 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
         home.path / "results.duckdb.new-4711",
         home.path / "results.duckdb.new-4711.wal",
     ]
-    kept = [folder(home.runs / name) for name in (".new-efgh5678", ".import-y")] + [
+    remaining = [folder(home.runs / name) for name in (".new-efgh5678", ".import-y")] + [
         folder(home.runs / ".mine-1", old),
         run.path,
     ]
@@ -58,16 +58,16 @@ def test_an_owner_removes_what_a_kill_has_left_in_its_home(
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     gone.append(folder(home.path / "tmp" / f"gan-worker-{dead.pid}-abc"))
-    kept += [
+    remaining += [
         folder(home.path / "tmp" / name)
         for name in (f"gan-worker-{os.getpid()}-abc", "gan-worker-mine")
     ]
     Runtime.open(home).close()
     assert [path for path in gone if path.exists()] == []
-    assert [path for path in kept if not path.exists()] == []
+    assert [path for path in remaining if not path.exists()] == []
 
 
-def test_the_temporary_folder_of_a_trainer_that_nobody_has_waited_for_yet_goes_too(
+def test_the_temporary_folder_of_a_zombie_trainer_is_removed_too(
     new_run: Callable[..., RunDir],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -79,9 +79,9 @@ def test_the_temporary_folder_of_a_trainer_that_nobody_has_waited_for_yet_goes_t
         wait_until(
             lambda: psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE, "it has ended"
         )
-        left = folder(tmp_path / "tmp" / f"gan-worker-{ended.pid}-abc")
+        abandoned = folder(tmp_path / "tmp" / f"gan-worker-{ended.pid}-abc")
         recovery.clean_run(new_run("quick-0001"))
-        assert not left.exists()
+        assert not abandoned.exists()
     finally:
         ended.wait()
 

@@ -46,7 +46,7 @@ def ended(run: RunDir, status: str) -> None:
     journal.append(run.supervisor_journal, 1, StatusChange(status=status, reason="by hand"))  # type: ignore[arg-type]
 
 
-def test_a_run_starts_when_another_one_has_ended_also_after_a_restart_and_holds_up_nobody(
+def test_a_run_starts_when_another_has_ended_also_after_a_restart_and_blocks_no_other(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair
@@ -82,7 +82,7 @@ def test_a_run_starts_when_another_one_has_ended_also_after_a_restart_and_holds_
         ("finished", "deleted", False),
     ],
 )
-def test_each_end_of_the_run_before_it_starts_it_or_leaves_it_waiting_as_was_asked(
+def test_each_end_of_the_run_before_starts_a_run_or_leaves_it_waiting_as_requested(
     home: Home,
     pair: tuple[RunDir, RunDir],
     condition: journal.Condition,
@@ -207,8 +207,8 @@ def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
         assert result.exit_code == 0, result.output
         return result.output
 
-    told = press("queue", "after", behind.run_id, before.run_id, "--only-if-finished")
-    assert "starts when run quick-0001 finishes" in told
+    output = press("queue", "after", behind.run_id, before.run_id, "--only-if-finished")
+    assert "starts when run quick-0001 finishes" in output
     press("queue", "after", behind.run_id)
     assert latest_status(behind).after == ""
     words = [
@@ -225,7 +225,7 @@ def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
     assert (newest.run_id, latest_status(newest).after) == ("run-0003", "quick-0001")
 
 
-def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
+def test_a_change_by_a_user_during_a_tick_is_not_reverted(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair
@@ -245,7 +245,7 @@ def test_what_a_person_changes_while_the_owner_looks_is_not_taken_back(
     assert awaited.of(behind) == Readiness(is_ready=False)  # until the owner has looked again
 
 
-def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
+def test_a_quarantined_run_has_not_ended_and_nothing_starts_by_mistake(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     trainers = FakeTrainers()
@@ -275,7 +275,7 @@ def test_a_run_that_was_set_aside_has_not_ended_and_nothing_starts_by_mistake(
     assert trainers.run_ids()[-1] == behind.run_id
 
 
-def test_a_run_whose_wish_cannot_be_read_just_now_waits_and_the_owner_tells(
+def test_a_run_whose_request_is_unreadable_for_now_waits_and_the_owner_says_so(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair

@@ -46,14 +46,14 @@ def test_each_pod_is_one_worker_that_the_service_can_name(manifest: dict[str, An
     ]
     for index in range(job["spec"]["parallelism"]):
         environment = {**os.environ, "JOB_COMPLETION_INDEX": str(index)}
-        told = subprocess.run(
+        output = subprocess.run(
             [shell, option, f"{place} && printenv TF_CONFIG"],
             env=environment,
             capture_output=True,
             text=True,
             check=True,
         )
-        assert json.loads(told.stdout) == {
+        assert json.loads(output.stdout) == {
             "cluster": {"worker": workers},
             "task": {"type": "worker", "index": index},
         }

@@ -17,7 +17,7 @@ from gan_runtime.records import processes
 LARGE = "held = b'x' * 400_000_000; print(len(held), flush=True); input()"
 
 
-def test_who_was_killed_is_gone_when_the_killing_ends() -> None:
+def test_a_killed_process_has_ended_when_the_call_returns() -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", LARGE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -32,7 +32,7 @@ def test_who_was_killed_is_gone_when_the_killing_ends() -> None:
         child.communicate()
 
 
-def test_who_is_gone_already_is_killed_without_a_word() -> None:
+def test_killing_an_ended_process_does_nothing() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     process = psutil.Process(child.pid)
     child.wait()

@@ -40,7 +40,7 @@ def waiting(new_run: NewRun) -> list[RunDir]:
 
 
 @pytest.fixture
-def taken() -> Iterator[None]:
+def occupied_device() -> Iterator[None]:
     """A training of another home has the CPU."""
     with device_locks.claim([host_devices.CPU], 1, Holder(home="/data/gan", run_id="paper-0042")):
         yield
@@ -51,7 +51,7 @@ def order(home: Home) -> list[str]:
     return [row.run_id[-1] for row in queries.queue(ingest.store_of(home))]
 
 
-@pytest.mark.usefixtures("taken")
+@pytest.mark.usefixtures("occupied_device")
 def test_the_order_of_the_queue_is_a_persons_and_survives_a_restart(
     home: Home, waiting: list[RunDir]
 ) -> None:
@@ -124,7 +124,7 @@ def test_two_runs_with_one_place_are_parted_by_the_next_move(
     assert order(home) == ["2", "1", "3", "4"]
 
 
-def test_what_has_started_or_is_gone_meanwhile_is_left_alone(
+def test_runs_that_started_or_were_deleted_meanwhile_are_unchanged(
     home: Home, waiting: list[RunDir]
 ) -> None:
     items = [[run] for run in waiting]
@@ -142,16 +142,16 @@ def test_what_has_started_or_is_gone_meanwhile_is_left_alone(
         ask_of(waiting[0]).move_in_queue(waiting[0].run_id, "down", ids(items))
 
 
-@pytest.mark.usefixtures("taken")
+@pytest.mark.usefixtures("occupied_device")
 def test_the_command_line_says_what_waits_and_who_has_each_device_for_how_long(
     home: Home, waiting: list[RunDir]
 ) -> None:
     words = ["queue", "--home", str(home.path)]
-    told = CliRunner().invoke(app, words, env={"COLUMNS": "160"}).stdout
-    assert "run paper-0042 of /data/gan" in told
-    assert "quick-0004" in told
-    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
-    assert [row["run_id"][-1] for row in found["queue"]] == ["1", "2", "3", "4"]
-    [cpu] = found["devices"]
+    output = CliRunner().invoke(app, words, env={"COLUMNS": "160"}).stdout
+    assert "run paper-0042 of /data/gan" in output
+    assert "quick-0004" in output
+    answer = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert [row["run_id"][-1] for row in answer["queue"]] == ["1", "2", "3", "4"]
+    [cpu] = answer["devices"]
     assert (cpu["kind"], cpu["taken"], cpu["run_id"]) == ("cpu", True, "paper-0042")
     assert [run.run_id[-1] for run in waiting] == order(home)

@@ -38,7 +38,7 @@ def test_all_workers_meet_in_whatever_order_they_come_and_leave_the_address_free
         pass  # the framework takes it over
 
 
-def test_nobody_goes_on_when_one_is_missing_and_the_first_names_it(
+def test_no_worker_continues_when_one_is_missing_and_the_first_names_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:3128")

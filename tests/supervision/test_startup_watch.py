@@ -37,7 +37,7 @@ def test_a_stop_while_a_compiler_holds_the_trainer_ends_it_and_says_so(path: Pat
     assert last.reason == "stopped on request before the first step of this attempt"
 
 
-def test_after_the_first_step_or_an_error_it_looks_no_more(path: Path) -> None:
+def test_after_the_first_step_or_an_error_it_stops_watching(path: Path) -> None:
     looks = threading.Semaphore(0)
 
     def stop_requested() -> bool:

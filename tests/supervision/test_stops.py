@@ -47,8 +47,8 @@ def run(new_run: NewRun) -> RunDir:
 def idle_run(home: Home, run: RunDir) -> Iterator[RunDir]:
     """Whatever is left of it goes with the test."""
     yield run
-    for left in home.run_dirs():
-        for process in processes_of(left):
+    for run_folder in home.run_dirs():
+        for process in processes_of(run_folder):
             process.kill()
 
 
@@ -136,7 +136,7 @@ def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(home: Home, ru
     assert (owner.status(run), trainers.of(run).is_alive) == ("finished", False)
 
 
-def test_a_run_that_is_set_aside_while_it_trains_is_looked_after_and_stops_as_any_other(
+def test_a_run_that_is_quarantined_while_it_trains_is_supervised_and_stops_as_any_other(
     home: Home, run: RunDir
 ) -> None:
     trainers = FakeTrainers()
@@ -182,14 +182,14 @@ def test_what_outlived_an_attempt_is_ended_while_the_next_attempt_waits(
 ) -> None:
     trainers = FakeTrainers()
     left_behind(Owner(home, trainers.starter), run, trainers)
-    left = trainers.of(run)
+    remaining = trainers.of(run)
     journal.append(
         run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=1.0)
     )
     owner = Owner(home, trainers.starter)
     owner.at(0.0)
     owner.at(LEAVING_SECONDS + 1.0)
-    assert not left.is_alive
+    assert not remaining.is_alive
     owner.after(0.0)
     assert trainers.of(run).attempt.number == 2
     later = Owner(home, trainers.starter)
@@ -203,20 +203,20 @@ def test_what_the_table_of_processes_has_of_an_ended_run_is_ended_by_the_next_ow
 ) -> None:
     """Started by an owner that is gone, frozen, and never introduced."""
     Owner(home, idle).after(0.0)
-    [left] = wait_until(lambda: processes_of(idle_run), "it is there")
-    left.send_signal(signal.SIGSTOP)
+    [remaining] = wait_until(lambda: processes_of(idle_run), "it is there")
+    remaining.send_signal(signal.SIGSTOP)
     journal.append(
         idle_run.trainer_journal(), 1, StatusChange(status="finished", reason="all epochs done")
     )
     owner = Owner(home, idle)
     owner.at(0.0)
     owner.at(LEAVING_SECONDS - 1.0)
-    assert processes_of(idle_run) == [left]
+    assert processes_of(idle_run) == [remaining]
     owner.at(LEAVING_SECONDS + 1.0)
     assert processes_of(idle_run) == []
 
 
-def test_a_process_that_is_not_of_an_ended_run_of_this_home_is_left_alone(
+def test_a_process_that_is_not_of_an_ended_run_of_this_home_is_not_killed(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     """Of another home whose name begins alike; with the pid that a trainer had; with a run's

@@ -52,7 +52,7 @@ def begin(run: RunDir, call_s: float, at: Callable[[float], Any]) -> None:
 # ---- a run that lives and does not train ---------------------------------------------------------
 
 
-def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_it_goes_on(
+def test_a_stalled_trainer_is_reported_once_and_again_when_it_continues(
     home: Home, new_run: NewRun, at: Callable[[float], Any]
 ) -> None:
     run = new_run("quick-0001")
@@ -63,13 +63,13 @@ def test_a_trainer_that_lives_and_does_not_train_is_told_of_once_and_again_when_
     assert owner.messages(run, recovery.STALLED) == []
     for seconds in (201.0, 300.0):
         owner.at(seconds)
-    [told] = owner.messages(run, recovery.STALLED)
+    [event] = owner.messages(run, recovery.STALLED)
     assert (
-        told
+        event
         == "The run has stalled: no new numbers for 201 s, while a call usually takes 10 s. Check"
         " its log; stop it, or kill its process and resume the run."
     )
-    assert queries.stands_still(owner.store, run.run_id) == told
+    assert queries.stands_still(owner.store, run.run_id) == event
     assert owner.status(run) == "running"
     later = Scalars(
         at=journal.now() + timedelta(seconds=1),
@@ -108,12 +108,12 @@ def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
     assert len(owner.messages(run, recovery.STALLED)) == 1
 
 
-@pytest.mark.parametrize(("asked", "end"), [("restart", "lost"), ("stop", "stopped")])
+@pytest.mark.parametrize(("option", "end"), [("restart", "lost"), ("stop", "stopped")])
 def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
-    home: Home, new_run: NewRun, asked: str, end: str
+    home: Home, new_run: NewRun, option: str, end: str
 ) -> None:
     """Restarted, it goes on by itself from its checkpoint."""
-    run, trainers = new_run("quick-0001", **TOY, still_action=asked), FakeTrainers()
+    run, trainers = new_run("quick-0001", **TOY, still_action=option), FakeTrainers()
     owner = Owner(home, trainers.starter)
     owner.at(0.0)
     trainers.of(run).trains(7)
@@ -126,7 +126,7 @@ def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
     owner.after(GRACE_SECONDS + 1.0)  # of a stop
     owner.after(0.0)
     assert (owner.status(run), trainers.living()) == (end, [])
-    if asked == "restart":
+    if option == "restart":
         assert latest_status(run).code is Reason.STALLED
         assert owner.note(run).startswith("the trainer was killed because it stalled (")
         owner.after(recovery.PAUSES_SECONDS[0] + 1)
@@ -199,8 +199,8 @@ def test_a_lost_run_that_cannot_go_on_says_so_once(home: Home, new_run: NewRun) 
     owner = Owner(home)
     for seconds in (0.0, 11.0, 100.0):
         owner.at(seconds)
-    [told] = owner.messages(run, recovery.NOT_RESUMED)
-    assert told.startswith("The run cannot resume automatically: run quick-0001 has no checkpoint")
+    [event] = owner.messages(run, recovery.NOT_RESUMED)
+    assert event.startswith("The run cannot resume automatically: run quick-0001 has no checkpoint")
     Owner(home).at(100.0)
     Owner(home).at(200.0)
     assert (

@@ -17,7 +17,7 @@ def estimate(point: Point = V3, **changed: object) -> StepEstimate:
     """A step of 940,000 cycles: one millisecond on a v3 core, of which arithmetic would need
     a quarter.
     """
-    made = StepEstimate(
+    result = StepEstimate(
         point=point,
         refused="",
         compile_seconds=9.0,
@@ -36,7 +36,7 @@ def estimate(point: Point = V3, **changed: object) -> StepEstimate:
             ExpensiveOperation("fusion.2", "fusion", "", 47_000.0),
         ),
     )
-    return replace(made, **changed)  # type: ignore[arg-type]
+    return replace(result, **changed)  # type: ignore[arg-type]
 
 
 def keep_all(home: Home, plan: CheckPlan) -> None:

@@ -62,11 +62,11 @@ def differences(ours: Function, plain: Function, inputs: list[jax.Array]) -> dic
 
     names = ("values", "by_first", "by_second", "second_order")
     pairs = zip(names, all_of(ours), all_of(plain), strict=True)
-    return {name: _distance(one, other) for name, one, other in pairs}
+    return {name: _distance(first, other) for name, first, other in pairs}
 
 
-def _distance(one: jax.Array, other: jax.Array) -> float:
-    return float(jnp.abs(one - other).max() / jnp.abs(other).max())
+def _distance(first: jax.Array, other: jax.Array) -> float:
+    return float(jnp.abs(first - other).max() / jnp.abs(other).max())
 
 
 def _called(kernel_of: Function, stride: int, images: jax.Array, kernel: jax.Array) -> jax.Array:
@@ -77,7 +77,7 @@ def of_volumes() -> dict[str, dict[str, float]]:
     """As the kernels choose their blocks, and with given ones, whose way back JAX derives;
     then bias and batch norm.
     """
-    plain, tpu, found = JaxKernels(None), TpuKernels(None), {}
+    plain, tpu, differences_by_name = JaxKernels(None), TpuKernels(None), {}
     for channels, name in ((2, "two channels"), (1, "one channel")):
         inputs = arrays((2, *VOLUME, channels), (*VOLUME_TAPS, channels, 3))
         for kind, padding in {
@@ -85,13 +85,13 @@ def of_volumes() -> dict[str, dict[str, float]]:
             "valid": "valid",
             "zeros": ((1, 2), (2, 0), (0, 3)),
         }.items():
-            ours, others = (partial(_volumes, of.convolution, padding) for of in (tpu, plain))
-            found[f"{name}, {kind}, chosen"] = differences(ours, others, inputs)
+            ours, expected = (partial(_volumes, of.convolution, padding) for of in (tpu, plain))
+            differences_by_name[f"{name}, {kind}, chosen"] = differences(ours, expected, inputs)
         zeros = tuple(jax.lax.padtype_to_pads(VOLUME, VOLUME_TAPS, (1, 1, 1), "SAME"))
         plainly = partial(_volumes, plain.convolution, "same")
         for kind, block in BLOCKS.items():
             ours = partial(folded, around=zeros, block=block)
-            found[f"{name}, same, {kind}"] = differences(ours, plainly, inputs)
+            differences_by_name[f"{name}, same, {kind}"] = differences(ours, plainly, inputs)
     _, values, of_channels = arrays(
         (1,), (3, *VOLUME, 2), (2,)
     )  # others than the weights of the outcome
@@ -100,9 +100,9 @@ def of_volumes() -> dict[str, dict[str, float]]:
         ("scale and offset", _scaled),
         ("batch norm", _normed),
     ):
-        ours, others = (partial(function, of) for of in (tpu, plain))
-        found[name] = differences(ours, others, [values, of_channels])
-    return found
+        ours, expected = (partial(function, of) for of in (tpu, plain))
+        differences_by_name[name] = differences(ours, expected, [values, of_channels])
+    return differences_by_name
 
 
 def _volumes(
@@ -134,7 +134,7 @@ def of_all() -> dict[str, dict[str, float]]:
     a convolution and once transposed, and volumes.
     """
     tpu, plain = TpuKernels(None), JaxKernels(None)
-    found = of_volumes()
+    differences_by_name = of_volumes()
     for name, (size, channels, filters, stride, taps) in CONVOLUTIONS.items():
         images, small, kernel = arrays(
             (3, size, size, channels),
@@ -142,6 +142,6 @@ def of_all() -> dict[str, dict[str, float]]:
             (taps, taps, channels, filters),
         )
         for kind, inputs in (("convolution", images), ("transposed_convolution", small)):
-            ours, others = (partial(_called, getattr(of, kind), stride) for of in (tpu, plain))
-            found[f"{name}, {kind}"] = differences(ours, others, [inputs, kernel])
-    return found
+            ours, expected = (partial(_called, getattr(of, kind), stride) for of in (tpu, plain))
+            differences_by_name[f"{name}, {kind}"] = differences(ours, expected, [inputs, kernel])
+    return differences_by_name

@@ -76,7 +76,7 @@ def test_a_torn_answer_counts_as_none(home: Home) -> None:
     assert checks.newest_progress(home, plan).answers == ()
 
 
-def test_a_compiler_that_breaks_down_is_told_with_its_last_line(
+def test_a_crashed_compiler_is_reported_with_its_last_line(
     home: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
 ) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "")

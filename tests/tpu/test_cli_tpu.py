@@ -31,10 +31,10 @@ def test_json_is_one_document_whose_numbers_are_labelled(home: Home, plan: Check
     keep_all(home, plan)
     result = call(home, *PAPER_512, "--json")
     assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert found["label"] == "the compiler's estimate, not a measurement"
-    assert found["images"] == 60_000
-    assert [one["point"]["batch_size_global"] for one in found["answers"]] == [
+    document = json.loads(result.stdout)
+    assert document["label"] == "the compiler's estimate, not a measurement"
+    assert document["images"] == 60_000
+    assert [answer["point"]["batch_size_global"] for answer in document["answers"]] == [
         512,
         512,
         64,
@@ -44,18 +44,18 @@ def test_json_is_one_document_whose_numbers_are_labelled(home: Home, plan: Check
         512,
         512,
     ]
-    first = found["answers"][0]
+    first = document["answers"][0]
     assert (first["step_s"], first["share_of_peak"], first["host_transfers"]) == (
         pytest.approx(1e-3),
         pytest.approx(0.25),
         [],
     )
     assert first["epoch_s"] == pytest.approx(
-        117 * 1.0975e-3 + 12 * found["answers"][0]["assumed_overhead_per_call_s"]
+        117 * 1.0975e-3 + 12 * document["answers"][0]["assumed_overhead_per_call_s"]
     )
 
 
-def test_the_answer_is_told_in_tables(home: Home, plan: CheckPlan) -> None:
+def test_the_answer_is_printed_in_tables(home: Home, plan: CheckPlan) -> None:
     keep_all(home, plan)
     result = call(home, *PAPER_512, "--no-sweep")
     assert result.exit_code == 0, result.output

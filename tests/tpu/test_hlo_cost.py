@@ -53,7 +53,7 @@ def test_a_step_is_one_round_of_the_loop_and_its_share_of_the_rest() -> None:
     assert hlo_cost.cost(PROGRAM, steps=4).cycles == 28_865 + 84_700 + 400 / 4
 
 
-def test_a_loop_that_tells_its_rounds_counts_as_often() -> None:
+def test_a_loop_that_names_its_rounds_counts_as_often() -> None:
     program = PROGRAM.replace(
         "stack_frame_id=121}", 'stack_frame_id=121}, backend_config={"known_trip_count":{"n":"4"}}'
     )
@@ -124,10 +124,10 @@ def test_the_exchange_is_counted_in_bytes_of_all_its_arrays() -> None:
 def test_other_exchanges_are_counted_by_their_whole_array(
     line: str, kind: str, payload: int
 ) -> None:
-    (found,) = hlo_cost.cost(
+    (exchange,) = hlo_cost.cost(
         f"ENTRY %main (p: f32[8]) -> f32[8] {{\n  {line}\n}}", steps=1
     ).exchanges
-    assert (found.kind, found.payload_bytes) == (kind, payload)
+    assert (exchange.kind, exchange.payload_bytes) == (kind, payload)
 
 
 def test_the_second_half_of_a_pair_is_no_exchange_of_its_own() -> None:
@@ -191,7 +191,7 @@ def test_layers_are_those_of_the_workloads_own_networks() -> None:
     assert hlo_cost.source_layer(path, PAIR) == ""
 
 
-def test_a_network_whose_name_is_part_of_another_ones_is_told_apart() -> None:
+def test_a_network_whose_name_is_part_of_another_name_is_distinguished() -> None:
     networks = ["critic", "critic_local", "local_critic"]
     assert [
         hlo_cost.source_layer(f"jit(call)/while/body/{scope}/conv_1/mul", networks)

@@ -27,8 +27,8 @@ def test_a_check_begins_with_the_run_and_goes_on_to_precision_batches_and_cores(
     points = planning.make(PAPER, "v3:2x2").points
     assert points[0] == Point("v3:2x2", 8, 512, "mixed_bfloat16")
     assert points[1] == Point("v3:2x2", 8, 512, "float32")
-    assert [one.batch_size_global for one in points[2:5]] == [64, 128, 256]
-    assert [one.devices for one in points[5:]] == [1, 2, 4]
+    assert [point.batch_size_global for point in points[2:5]] == [64, 128, 256]
+    assert [point.devices for point in points[5:]] == [1, 2, 4]
 
 
 def test_without_a_sweep_only_the_run_itself_is_compiled() -> None:
@@ -41,12 +41,12 @@ def test_a_frame_is_compiled_for_both_precisions_and_fewer_cores_and_has_an_answ
     flow = {"workload": "pix2pix", "dataset": "karman"}
     frame, step = (planning.make(flow, "v3:2x2", program=program) for program in ("frame", "step"))
     batch = frame.point.batch_size_global
-    assert [(one.devices, one.precision) for one in frame.points] == [
+    assert [(point.devices, point.precision) for point in frame.points] == [
         (8, "mixed_bfloat16"),
         (8, "float32"),
         *((cores, "mixed_bfloat16") for cores in (1, 2, 4)),
     ]
-    assert {one.batch_size_global for one in frame.points} == {batch}
+    assert {point.batch_size_global for point in frame.points} == {batch}
     assert not set(frame.keys) & set(step.keys)
 
 
@@ -133,7 +133,9 @@ def test_what_is_read_goes_to_the_compilers_process_and_back() -> None:
         {IMAGES: Field((28, 28, 1), "float32")},
     ],
 )
-def test_a_set_of_the_same_name_with_other_fields_asks_anew(home: Home, other: Fields) -> None:
+def test_a_set_of_the_same_name_with_other_fields_needs_a_new_check(
+    home: Home, other: Fields
+) -> None:
     """A prepared set may be removed and another one prepared under its name."""
     names = set()
     for fields in ({IMAGES: pictures(28, 28, 1)}, other):
@@ -152,7 +154,7 @@ def test_the_code_behind_a_program_is_that_of_its_options_and_networks() -> None
     assert {module.split(".")[1] for module in modules} <= set(planning.CODE)
 
 
-def test_a_set_of_other_rows_asks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_of_other_rows_needs_a_new_check(monkeypatch: pytest.MonkeyPatch) -> None:
     before = name()
     monkeypatch.setitem(catalog.DATASETS, "mnist", replace(catalog.DATASETS["mnist"], rows=50_000))
     assert name() != before
@@ -187,11 +189,11 @@ def test_an_option_that_changes_no_step_keeps_the_answer(option: dict[str, objec
         {"optimizer": "sgd"},
     ],
 )
-def test_an_option_that_changes_the_step_asks_anew(option: dict[str, object]) -> None:
+def test_an_option_that_changes_the_step_needs_a_new_check(option: dict[str, object]) -> None:
     assert name(**option) != name()
 
 
-def test_another_version_of_the_compiler_asks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_the_compiler_needs_a_new_check(monkeypatch: pytest.MonkeyPatch) -> None:
     before = name()
     monkeypatch.setattr(planning, "versions", lambda: {"libtpu": "9.9"})
     assert name() != before

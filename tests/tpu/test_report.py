@@ -53,7 +53,7 @@ def test_an_answer_of_another_version_is_not_read() -> None:
 
 
 def test_every_topology_has_the_devices_that_the_compiler_shows() -> None:
-    assert {name: one.devices for name, one in TOPOLOGIES.items()} == {
+    assert {name: topology.devices for name, topology in TOPOLOGIES.items()} == {
         "v2:2x2": 8,
         "v3:2x2": 8,
         "v4:2x2x1": 8,

@@ -55,6 +55,6 @@ def test_passes_over_volumes_as_they_lie_are_those_over_their_cells(
     assert_same(differences[what])
 
 
-def assert_same(found: dict[str, float]) -> None:
-    assert set(found) == {"values", "by_first", "by_second", "second_order"}
-    assert max(found.values()) < LARGEST
+def assert_same(differences: dict[str, float]) -> None:
+    assert set(differences) == {"values", "by_first", "by_second", "second_order"}
+    assert max(differences.values()) < LARGEST

@@ -27,13 +27,13 @@ def arrays(value: float) -> dict[str, np.ndarray]:
 
 def test_a_checkpoint_loads_with_its_shapes_types_and_step(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, arrays(0.5), step=7, wall_s=1.25, retained=3)
-    found = checkpoints.load_newest(tmp_path)
-    assert found is not None
-    assert (found.step, found.wall_s, found.warnings) == (7, 1.25, ())
-    assert found.arrays["step"].shape == ()
-    assert found.arrays["step"].dtype == np.int64
+    checkpoint = checkpoints.load_newest(tmp_path)
+    assert checkpoint is not None
+    assert (checkpoint.step, checkpoint.wall_s, checkpoint.warnings) == (7, 1.25, ())
+    assert checkpoint.arrays["step"].shape == ()
+    assert checkpoint.arrays["step"].dtype == np.int64
     np.testing.assert_array_equal(
-        found.arrays["generator/kernel"], np.full((2, 3), 0.5, np.float32)
+        checkpoint.arrays["generator/kernel"], np.full((2, 3), 0.5, np.float32)
     )
 
 
@@ -49,10 +49,10 @@ def test_a_damaged_newest_one_falls_back_to_the_one_before_and_says_so(tmp_path:
     checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, retained=3)
     newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=0.0, retained=3)
     newest.write_bytes(newest.read_bytes()[:-5])
-    found = checkpoints.load_newest(tmp_path)
-    assert found is not None
-    assert found.step == 1
-    assert "step-00000002.safetensors is damaged" in found.warnings[0]
+    checkpoint = checkpoints.load_newest(tmp_path)
+    assert checkpoint is not None
+    assert checkpoint.step == 1
+    assert "step-00000002.safetensors is damaged" in checkpoint.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,13 @@ def test_a_file_that_no_save_has_named_is_none_of_the_checkpoints(
     saved = checkpoints.save(tmp_path, arrays(1.0), step=7, wall_s=0.0, retained=3)
     (tmp_path / name).write_bytes(saved.read_bytes())
     os.mkfifo(tmp_path / "step-00000008.safetensors")
-    found = checkpoints.load_newest(tmp_path)
-    assert found is not None
-    assert (found.step, found.warnings, checkpoints.steps(tmp_path)) == (7, (), {"newest": 7})
+    checkpoint = checkpoints.load_newest(tmp_path)
+    assert checkpoint is not None
+    assert (checkpoint.step, checkpoint.warnings, checkpoints.steps(tmp_path)) == (
+        7,
+        (),
+        {"newest": 7},
+    )
     checkpoints.save(tmp_path, arrays(2.0), step=9, wall_s=0.0, retained=1)
     assert (tmp_path / name).exists()
 
@@ -95,10 +99,10 @@ def test_changed_contents_are_detected_though_the_file_still_opens(tmp_path: Pat
     content = bytearray(newest.read_bytes())
     content[-1] ^= 1  # one bit of the last number
     newest.write_bytes(bytes(content))
-    found = checkpoints.load_newest(tmp_path)
-    assert found is not None
-    assert found.step == 1
-    assert "its contents have changed since they were written" in found.warnings[0]
+    checkpoint = checkpoints.load_newest(tmp_path)
+    assert checkpoint is not None
+    assert checkpoint.step == 1
+    assert "its contents have changed since they were written" in checkpoint.warnings[0]
 
 
 def test_a_flipped_bit_anywhere_is_detected(tmp_path: Path) -> None:
@@ -112,8 +116,12 @@ def test_a_flipped_bit_anywhere_is_detected(tmp_path: Path) -> None:
             newest.write_bytes(
                 whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
             )
-            found = checkpoints.load_newest(tmp_path)
-            if found is None or found.step != 1 or newest.name not in found.warnings[0]:
+            checkpoint = checkpoints.load_newest(tmp_path)
+            if (
+                checkpoint is None
+                or checkpoint.step != 1
+                or newest.name not in checkpoint.warnings[0]
+            ):
                 unseen.append((whole[max(0, place - 9) : place], place, bit))
     assert not unseen, (
         "in the numbers, their names, types and shapes, the step, the time or the digest itself"
@@ -124,13 +132,13 @@ def test_files_of_earlier_versions_have_a_digest_of_their_numbers_alone_or_none(
     tmp_path: Path,
 ) -> None:
     weights = arrays(1.0)
-    path, told = tmp_path / "step-00000007.safetensors", {"step": "7", "wall_s": "1.25"}
+    path, metadata = tmp_path / "step-00000007.safetensors", {"step": "7", "wall_s": "1.25"}
     for digest in ({}, {"digest": EARLIER_DIGESTS[1.0]}):
-        save_file(weights, path, metadata=told | digest)
-        found = checkpoints.load_newest(tmp_path)
-        assert found is not None
-        assert (found.step, found.wall_s, found.warnings) == (7, 1.25, ())
-    save_file(weights, path, metadata=told | {"digest": EARLIER_DIGESTS[2.0]})
+        save_file(weights, path, metadata=metadata | digest)
+        checkpoint = checkpoints.load_newest(tmp_path)
+        assert checkpoint is not None
+        assert (checkpoint.step, checkpoint.wall_s, checkpoint.warnings) == (7, 1.25, ())
+    save_file(weights, path, metadata=metadata | {"digest": EARLIER_DIGESTS[2.0]})
     with pytest.raises(CheckpointError, match="none of the 1 checkpoints"):
         checkpoints.load_newest(tmp_path)
 
@@ -143,9 +151,13 @@ def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None
         "step-00000004.safetensors",
     ]
     (tmp_path / "step-00000004.safetensors").write_bytes(b"")
-    found = checkpoints.load_newest(tmp_path)
-    assert found is not None
-    assert (found.step, found.path.name, len(found.warnings)) == (2, "best.safetensors", 1)
+    checkpoint = checkpoints.load_newest(tmp_path)
+    assert checkpoint is not None
+    assert (checkpoint.step, checkpoint.path.name, len(checkpoint.warnings)) == (
+        2,
+        "best.safetensors",
+        1,
+    )
 
 
 def test_the_newest_and_the_best_checkpoint_load(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def run(tmp_path: Path) -> RunDir:
 
 
 @pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def free_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """`left[0]`: the free bytes of every disk; checked at every call."""
     free = [PLENTY]
     monkeypatch.setattr(disk, "free_bytes", lambda _: free[0])
@@ -46,9 +46,9 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 class FillingEngine(CountingEngine):
     """The disk fills during its step 7."""
 
-    def __init__(self, left: list[int], bytes_left: int) -> None:
+    def __init__(self, free_bytes: list[int], bytes_left: int) -> None:
         super().__init__()
-        self.left, self.bytes_left = left, bytes_left
+        self.left, self.bytes_left = free_bytes, bytes_left
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
         """As ever."""
@@ -59,9 +59,9 @@ class FillingEngine(CountingEngine):
 
 
 def test_a_nearly_full_disk_stops_the_run_with_a_checkpoint_and_it_resumes_later(
-    run: RunDir, left: list[int]
+    run: RunDir, free_bytes: list[int]
 ) -> None:
-    outcome = train(run, FillingEngine(left, 15_000_000))
+    outcome = train(run, FillingEngine(free_bytes, 15_000_000))
     assert outcome.status == "stopped"
     assert outcome.step < 15
     assert (
@@ -77,7 +77,7 @@ def test_a_nearly_full_disk_stops_the_run_with_a_checkpoint_and_it_resumes_later
         == "The disk has 15 MB left; below 20 MB this run saves and stops. Free space: empty the"
         " trash, or delete runs."
     )
-    left[0] = PLENTY
+    free_bytes[0] = PLENTY
     again = train(run, CountingEngine(), attempt=2)
     assert (again.status, again.step) == ("finished", 15)
 
@@ -96,77 +96,77 @@ class FillingWorker(FillingEngine):
     [(15_000_000, "because the disk is nearly full"), (PLENTY, "because another worker ended")],
 )
 def test_a_worker_that_stops_for_the_disk_of_another_says_why(
-    run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch, bytes_left: int, why: str
+    run: RunDir, free_bytes: list[int], monkeypatch: pytest.MonkeyPatch, bytes_left: int, why: str
 ) -> None:
     monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)  # this one has just checked
-    outcome = train(run, FillingWorker(left, bytes_left))
+    outcome = train(run, FillingWorker(free_bytes, bytes_left))
     assert outcome.status == "stopped"
     assert outcome.reason.startswith(f"stopped {why} after step {outcome.step} of 15; saved")
 
 
 def test_workers_that_end_on_request_say_so(
-    run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch
+    run: RunDir, free_bytes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)
-    outcome = train(run, FillingWorker(left, PLENTY), stop=lambda: True)
+    outcome = train(run, FillingWorker(free_bytes, PLENTY), stop=lambda: True)
     assert outcome.reason.startswith("stopped on request after step ")
 
 
 def test_a_low_disk_is_reported_once_and_the_training_continues(
-    run: RunDir, left: list[int]
+    run: RunDir, free_bytes: list[int]
 ) -> None:
-    outcome = train(run, FillingEngine(left, 90_000_000))
+    outcome = train(run, FillingEngine(free_bytes, 90_000_000))
     assert (outcome.status, outcome.step) == ("finished", 15)
     assert [topic for topic, _ in events(run) if topic == "disk"] == ["disk"]
 
 
-def test_a_run_with_enough_space_has_no_warning(run: RunDir, left: list[int]) -> None:
-    assert left == [PLENTY]
+def test_a_run_with_enough_space_has_no_warning(run: RunDir, free_bytes: list[int]) -> None:
+    assert free_bytes == [PLENTY]
     train(run, CountingEngine())
     assert [topic for topic, _ in events(run) if topic == "disk"] == []
 
 
 def test_two_checkpoints_must_fit_and_the_disk_is_checked_at_intervals(
-    run: RunDir, left: list[int], monkeypatch: pytest.MonkeyPatch
+    run: RunDir, free_bytes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "DISK_SECONDS", 2.0)
     seconds = [0.0]
     with JournalWriter(run.trainer_journal()) as writer:
-        looked = DiskWatch(run.path, writer, checkpoint_bytes=40_000_000, clock=lambda: seconds[0])
-        left[0] = 100_000_000
-        assert not looked.is_short()
-        left[0] = 99_000_000
-        assert not looked.is_short(), "it looked a moment ago"
+        disk = DiskWatch(run.path, writer, checkpoint_bytes=40_000_000, clock=lambda: seconds[0])
+        free_bytes[0] = 100_000_000
+        assert not disk.is_short()
+        free_bytes[0] = 99_000_000
+        assert not disk.is_short(), "the last check was a moment ago"
         seconds[0] = 2.0
-        assert looked.is_short()
-        left[0] = PLENTY
+        assert disk.is_short()
+        free_bytes[0] = PLENTY
         seconds[0] = 9.0
-        assert looked.is_short(), "several workers may have agreed on it already"
+        assert disk.is_short(), "several workers may have agreed on it already"
 
 
 # ---- before it starts ----------------------------------------------------------------------------
 
 
 def test_a_run_whose_checkpoints_do_not_fit_is_not_queued(
-    home: Home, host: Host, left: list[int]
+    home: Home, host: Host, free_bytes: list[int]
 ) -> None:
     spec = RunSpec.parse({"keep_checkpoints": 10, "epochs": 100})
     needed = resources.checkpoints_bytes(spec, loading.check(spec, home))
     assert (
         needed == 12 * 16 * spec.entry.size(spec.of_workload, loading.check(spec, home)).parameters
     )
-    left[0] = disk.LEAST_BYTES + needed - 1
+    free_bytes[0] = disk.LEAST_BYTES + needed - 1
     with pytest.raises(
         HomeError, match=r"but starting a run with its checkpoints needs \d+ MB: free space on it\."
     ):
         ask(home, host, actor=ASKER).submit(spec)
     assert home.run_dirs() == []
-    left[0] += 1
+    free_bytes[0] += 1
     assert ask(home, host, actor=ASKER).submit(spec).path.exists()
 
 
 def test_a_run_is_not_resumed_without_space_to_save(
-    home: Home, host: Host, left: list[int]
+    home: Home, host: Host, free_bytes: list[int]
 ) -> None:
     run = ask(home, host, actor=ASKER).submit(RunSpec())
     journal.append(
@@ -175,7 +175,7 @@ def test_a_run_is_not_resumed_without_space_to_save(
     run.checkpoints.mkdir()
     with (run.checkpoints / "step-00000001.safetensors").open("wb") as file:
         os.truncate(file.fileno(), 30_000_000)
-    left[0] = 79_000_000
+    free_bytes[0] = 79_000_000
     with pytest.raises(
         HomeError, match=r"has 79 MB left, but resuming the run needs 80 MB: free space on it\."
     ):

@@ -56,7 +56,7 @@ def test_arrays_of_equal_name_and_shape_are_copied_and_others_are_named() -> Non
         AVERAGE: ones(2, 3),
         "optimizer_generator/m": ones(3),
     }
-    given = {
+    weights = {
         **{
             KERNEL: 5 * ones(2, 3),
             BIAS: ones(4),
@@ -65,7 +65,7 @@ def test_arrays_of_equal_name_and_shape_are_copied_and_others_are_named() -> Non
         },
         **{"optimizer_generator/m": 9 * ones(3), "step": np.asarray(8), "rate_factor": ones()},
     }
-    began = starting_point.fit(state, given, RunSpec.parse(OPTIONS))
+    began = starting_point.fit(state, weights, RunSpec.parse(OPTIONS))
     assert began.copied == (KERNEL,)
     assert began.fresh == (f"{BIAS} ((3,) here, (4,) there)",)
     assert began.unused == ("discriminator/odd",)
@@ -140,9 +140,9 @@ def test_a_checkpoint_of_which_nothing_fits_is_refused_and_what_does_not_fit_is_
     source(home, {**before, "generator/generator/hidden/bias": ones(3)}, 4)
     facts, (event,) = starting_point.begin(engine, spec, run)
     count = len([name for name in before if name.startswith(("generator/", "discriminator/"))])
-    left = facts["start_from"].pop("not_taken")
+    skipped = facts["start_from"].pop("not_taken")
     assert facts == {"start_from": {"run": "quick-0001", "step": 4, "taken": count - 1}}
-    assert left == [
+    assert skipped == [
         f"generator/generator/hidden/bias ({before['generator/generator/hidden/bias'].shape} here,"
         " (3,) there)"
     ]
@@ -150,5 +150,5 @@ def test_a_checkpoint_of_which_nothing_fits_is_refused_and_what_does_not_fit_is_
     assert (
         event.message
         == f"Starts with {count - 1} of {count} weight arrays of quick-0001 after step 4. Not"
-        f" copied: {left[0]}."
+        f" copied: {skipped[0]}."
     )

@@ -65,21 +65,22 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
         type(record).__name__ for record in records if not isinstance(record, journal.Scalars)
     ) == {
         "AttemptStart": 1,
-        "Plan": 1,
-        "Kernels": 1,
+        "AttemptPlan": 1,
+        "KernelCounts": 1,
         "StatusChange": 1,
         "EpochDone": 3,
         "EpochScores": 3,
         "Histogram": 3,
         "Sample": 3,
-        "Memory": 3,
-        "Phase": 10,
+        "MemoryUse": 3,
+        "PhaseSeconds": 10,
         # trace, first_call, compile, steady_step, three of its scatter, and a probe for each
         # epoch
     }
     epochs = [record for record in records if isinstance(record, journal.EpochDone)]
     assert [
-        (item.epoch, item.step, item.seconds, item.images, item.images_per_s) for item in epochs
+        (record.epoch, record.step, record.seconds, record.images, record.images_per_s)
+        for record in epochs
     ] == [
         (1, 5, 2.5, 40, 16.0),
         (2, 10, 2.5, 40, 16.0),
@@ -221,8 +222,8 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
     for run in (whole, parts):
         run.path.mkdir()
     train(whole, first_engine)
-    asked = iter([False, False, False, False, True, True])
-    stopped = train(parts, second_engine, stop=lambda: next(asked, True))
+    requests = iter([False, False, False, False, True, True])
+    stopped = train(parts, second_engine, stop=lambda: next(requests, True))
     assert stopped.status == "stopped"
     assert stopped.step % 5 != 0, (
         "the stop must fall within an epoch to test the position in the data"
@@ -241,9 +242,9 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
 def test_the_plan_says_what_a_step_takes_and_how_often_it_changes_each_network(run: RunDir) -> None:
     train(run, CountingEngine(), updates="in_turn", discriminator_steps=2)
     (plan,) = [
-        item
-        for item in journal.read_all(run.trainer_journal())
-        if isinstance(item, journal.AttemptPlan)
+        record
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, journal.AttemptPlan)
     ]
     assert (plan.images, plan.steps_per_epoch, plan.images_per_step) == (40, 2, 16)
     assert plan.updates == {"generator": 1, "discriminator": 1}, "as the engine says"

@@ -33,13 +33,14 @@ def test_steps_are_profiled_once_an_attempt_after_ten_warm_ones(run: RunDir) -> 
 
 def test_what_a_step_is_made_of_is_written_once_an_attempt(run: RunDir) -> None:
     train(run, CountingEngine())
-    found = [
-        item
-        for item in journal.read_all(run.trainer_journal())
-        if isinstance(item, journal.KernelCounts)
+    records = [
+        record
+        for record in journal.read_all(run.trainer_journal())
+        if isinstance(record, journal.KernelCounts)
     ]
     assert [
-        (item.operations, item.kernels_before, item.kernels_after, item.fusions) for item in found
+        (record.operations, record.kernels_before, record.kernels_after, record.fusions)
+        for record in records
     ] == [(900, 120, 40, 30)]
 
 
@@ -107,8 +108,8 @@ def test_the_scatter_of_the_steps_is_recorded_at_the_end(run: RunDir) -> None:
     phases = {record.phase: record.seconds for record in recorded(run, journal.PhaseSeconds)}
     # 13 calls; the first does not count. Seconds a step: 0.2 twice, 0.3, 0.4, 0.5 twice, 0.6 twice,
     # … 1.2 twice, 1.3.
-    found = [phases[name] for name in ("step_p05", "steady_step", "step_p95", "step_max")]
-    assert found == pytest.approx([0.2, 0.8, 1.21, 1.3])
+    seconds = [phases[name] for name in ("step_p05", "steady_step", "step_p95", "step_max")]
+    assert seconds == pytest.approx([0.2, 0.8, 1.21, 1.3])
 
 
 def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -> None:
@@ -130,12 +131,13 @@ def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -
 
 def test_memory_is_recorded_at_the_end_of_each_epoch(run: RunDir) -> None:
     train(run, CountingEngine())
-    found = recorded(run, journal.MemoryUse)
+    records = recorded(run, journal.MemoryUse)
     assert [
-        (item.epoch, item.step, item.device_bytes, item.device_peak_bytes) for item in found
+        (record.epoch, record.step, record.device_bytes, record.device_peak_bytes)
+        for record in records
     ] == [
         (1, 5, 5, 1000),
         (2, 10, 10, 1000),
         (3, 15, 15, 1000),
     ]
-    assert all(1e6 < item.process_bytes <= item.process_peak_bytes for item in found)
+    assert all(1e6 < record.process_bytes <= record.process_peak_bytes for record in records)

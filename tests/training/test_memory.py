@@ -14,13 +14,13 @@ def test_the_peak_includes_memory_that_was_freed() -> None:
     block = bytearray(b"x") * (
         before.peak_bytes - before.bytes + 200_000_000
     )  # above what earlier tests of the process held
-    held = resources.process_memory()
+    memory = resources.process_memory()
     del block
     after = resources.process_memory()
-    assert held.bytes - before.bytes > 150_000_000
-    assert after.bytes < held.bytes
+    assert memory.bytes - before.bytes > 150_000_000
+    assert after.bytes < memory.bytes
     assert after.peak_bytes == pytest.approx(
-        held.bytes, rel=0.01
+        memory.bytes, rel=0.01
     )  # the kernel counts pages roughly
 
 

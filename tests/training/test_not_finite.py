@@ -198,10 +198,10 @@ def test_an_old_checkpoint_with_nan_is_skipped(tmp_path: Path) -> None:
         checkpoints.save(
             tmp_path, {"kernel": np.asarray([value, 1.0], np.float32)}, step, wall_s=0.0, retained=3
         )
-    found = checkpoints.load_newest(tmp_path)
-    assert found is not None
-    assert found.step == 5
-    assert found.warnings == (
+    checkpoint = checkpoints.load_newest(tmp_path)
+    assert checkpoint is not None
+    assert checkpoint.step == 5
+    assert checkpoint.warnings == (
         (
             "checkpoint step-00000010.safetensors has NaN or infinite numbers in kernel; using an"
             " older one."

@@ -69,13 +69,13 @@ def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[st
 
     plan = rate_plan(RunSpec.parse(options), "generator", steps_per_epoch=28)
     steps = np.arange(0, 200, 7)
-    drawn = plan.rate(steps.astype(float), np) * np.ones(len(steps))
+    rates = plan.rate(steps.astype(float), np) * np.ones(len(steps))
     schedule = StepRate(plan, 1, lambda: ops.convert_to_tensor(1.0, "float32"))
     trained = [
         float(ops.convert_to_numpy(schedule(ops.convert_to_tensor(step, "int64"))))
         for step in steps
     ]
-    assert trained == pytest.approx(list(drawn), rel=1e-4, abs=1e-9)
+    assert trained == pytest.approx(list(rates), rel=1e-4, abs=1e-9)
 
 
 @pytest.mark.usefixtures("cores")
@@ -98,17 +98,17 @@ def test_the_drawn_rates_cover_the_run_and_both_sides_of_a_restart() -> None:
     spec = RunSpec.parse(
         {"learning_rate_generator": 0.4, "learning_rate_discriminator": 0.2, "epochs": 4, **COSINE}
     )
-    drawn = rate_curves(spec, steps_per_epoch=100, points=5)
-    assert list(drawn["epoch"]) == [0.0, 1.0, 1.99, 2.0, 2.99, 3.99]
-    assert list(drawn["generator"]) == pytest.approx([0.4, 0.2, 0.0, 0.4, 0.2, 0.0], abs=0.005)
-    assert list(drawn["discriminator"] * 2) == pytest.approx(list(drawn["generator"]))
+    curves = rate_curves(spec, steps_per_epoch=100, points=5)
+    assert list(curves["epoch"]) == [0.0, 1.0, 1.99, 2.0, 2.99, 3.99]
+    assert list(curves["generator"]) == pytest.approx([0.4, 0.2, 0.0, 0.4, 0.2, 0.0], abs=0.005)
+    assert list(curves["discriminator"] * 2) == pytest.approx(list(curves["generator"]))
 
 
 def test_a_run_that_ends_within_its_warm_up_is_drawn_to_its_end() -> None:
-    drawn = rate_curves(
+    curves = rate_curves(
         RunSpec.parse({"epochs": 1, "warmup_epochs": 2}), steps_per_epoch=10, points=2
     )
-    assert (list(drawn["epoch"]), list(drawn["generator"])) == (
+    assert (list(curves["epoch"]), list(curves["generator"])) == (
         [0.0, 0.9],
         pytest.approx([0.05e-4, 0.5e-4]),
     )

@@ -31,15 +31,15 @@ def files(run: RunDir) -> list[str]:
 
 
 def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
-    album, shown = (
+    album, inputs = (
         SampleWriter((PLAIN, BY_CLASS), ("cat", "dog"), "3f"),
         {
             "images": IMAGES,
             "labels": LABELS,
         },
     )
-    album.write(shown, run, epoch=3)
-    records = album.records(shown, run, epoch=3, step=30)
+    album.write(inputs, run, epoch=3)
+    records = album.records(inputs, run, epoch=3, step=30)
     assert files(run) == ["by_class-00003.png", "samples-00003.png"]
     assert [(record.epoch, record.step, record.sample_kind, record.file) for record in records] == [
         (3, 30, "samples", "samples/samples-00003.png"),
@@ -53,7 +53,7 @@ def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
         assert picture.height == 2 * 18 - 2, "a row for each class"
 
 
-def test_a_kind_is_left_out_where_the_workload_does_not_show_its_arrays(run: RunDir) -> None:
+def test_a_kind_is_skipped_where_the_workload_does_not_show_its_arrays(run: RunDir) -> None:
     """A network that was built without labels has none to show."""
     album = SampleWriter((PLAIN, BY_CLASS))
     album.write({"images": IMAGES}, run, epoch=1)

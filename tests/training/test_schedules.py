@@ -34,8 +34,8 @@ def test_the_first_cycle_begins_after_the_last_step_of_the_warm_up() -> None:
 
 def test_the_k_updates_of_d_in_a_step_have_one_rate_that_alarms_have_lowered() -> None:
     """Update number 6 of three a step is in step 2."""
-    found = rates(RatePlan(1.0, 4, 0), 7, updates_per_step=3, factor=0.5)
-    assert found == pytest.approx([0.125] * 3 + [0.25] * 3 + [0.375])
+    values = rates(RatePlan(1.0, 4, 0), 7, updates_per_step=3, factor=0.5)
+    assert values == pytest.approx([0.125] * 3 + [0.25] * 3 + [0.375])
 
 
 def test_late_steps_are_as_exact_as_early_ones() -> None:

@@ -19,11 +19,11 @@ STATE = {
 
 def test_only_weights_are_stored_in_half_precision(tmp_path: Path) -> None:
     checkpoints.save_snapshot(tmp_path / "snapshots", STATE, 3)
-    found = checkpoints.load_snapshots(tmp_path / "snapshots")
-    assert list(found) == [3]
-    assert list(found[3]) == ["generator/dense/kernel"]
+    snapshots = checkpoints.load_snapshots(tmp_path / "snapshots")
+    assert list(snapshots) == [3]
+    assert list(snapshots[3]) == ["generator/dense/kernel"]
     np.testing.assert_array_equal(
-        found[3]["generator/dense/kernel"], np.full((2, 3), np.float16(1.0 / 3.0), np.float32)
+        snapshots[3]["generator/dense/kernel"], np.full((2, 3), np.float16(1.0 / 3.0), np.float32)
     )
 
 
@@ -32,9 +32,9 @@ def test_of_many_snapshots_sixty_are_read_with_both_ends(tmp_path: Path) -> None
         checkpoints.save_snapshot(
             tmp_path, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch
         )
-    found = checkpoints.load_snapshots(tmp_path)
-    assert (len(found), min(found), max(found)) == (60, 0, 100)
-    assert found[100]["generator/kernel"][0, 0] == 100.0
+    snapshots = checkpoints.load_snapshots(tmp_path)
+    assert (len(snapshots), min(snapshots), max(snapshots)) == (60, 0, 100)
+    assert snapshots[100]["generator/kernel"][0, 0] == 100.0
 
 
 def test_a_run_without_snapshots_has_none(tmp_path: Path) -> None:
@@ -43,7 +43,12 @@ def test_a_run_without_snapshots_has_none(tmp_path: Path) -> None:
 
 
 def test_epochs_are_written_as_ranges() -> None:
-    told = [
+    sentences = [
         checkpoints.epochs_in_words(there) for there in ([3], [0, 1, 2], [0, 2], [0, 1, 2, 5, 7, 8])
     ]
-    assert told == ["epoch 3", "epochs 0 to 2", "epochs 0 and 2", "epochs 0 to 2, 5 and 7 to 8"]
+    assert sentences == [
+        "epoch 3",
+        "epochs 0 to 2",
+        "epochs 0 and 2",
+        "epochs 0 to 2, 5 and 7 to 8",
+    ]

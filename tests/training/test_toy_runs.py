@@ -44,7 +44,7 @@ class Trained:
 @pytest.fixture(
     scope="module",
     params=[("mlp_gan", "jax"), *((name, "tensorflow") for name in toy_runs.RUNS)],
-    ids=lambda given: " on ".join(given),
+    ids=lambda settings: " on ".join(settings),
 )
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """Each workload on TensorFlow, and one on JAX."""
@@ -72,28 +72,28 @@ def test_a_run_ends_with_every_step_epoch_and_score_that_its_workload_declares(
     scores = [record.values for record in trained.records if isinstance(record, EpochScores)]
     assert len(scores) == EPOCHS
     assert all(np.isfinite(value) for values in scores for value in values.values())
-    drawn = {record.name for record in trained.records if isinstance(record, Histogram)}
+    names = {record.name for record in trained.records if isinstance(record, Histogram)}
     judged = {
         f"score/{judgement.name}" for judgement in catalog.WORKLOADS[trained.workload].judgements
     }
-    assert judged | {"weight/generator", "weight/discriminator"} <= drawn
+    assert judged | {"weight/generator", "weight/discriminator"} <= names
 
 
 def test_every_workload_of_the_catalog_has_such_a_run() -> None:
     assert set(toy_runs.RUNS) == set(catalog.WORKLOADS) - {guide.NAME}
 
 
-def test_a_run_has_pictures_of_each_epoch_that_differ_and_were_asked_for_alike(
+def test_a_run_has_images_of_each_epoch_that_differ_for_equal_inputs(
     trained: Trained,
 ) -> None:
     samples = [record for record in trained.records if isinstance(record, Sample)]
     kinds = {record.sample_kind for record in samples}
     assert kinds <= {picture.name for picture in catalog.WORKLOADS[trained.workload].pictures}
     for kind in kinds:
-        own = [record for record in samples if record.sample_kind == kind]
-        assert [record.epoch for record in own] == [1, 2]
-        assert len({record.meta["inputs"] for record in own}) == 1
-        files = [(trained.run.path / record.file).read_bytes() for record in own]
+        of_kind = [record for record in samples if record.sample_kind == kind]
+        assert [record.epoch for record in of_kind] == [1, 2]
+        assert len({record.meta["inputs"] for record in of_kind}) == 1
+        files = [(trained.run.path / record.file).read_bytes() for record in of_kind]
         assert files[0] != files[1]
     assert kinds
 

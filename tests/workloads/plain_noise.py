@@ -21,5 +21,5 @@ class PlainNoise:
 
     def dropout(self, values: Any, rate: float) -> Any:
         size = int(np.prod(values.shape))
-        kept = np.tile([0.0, 2.0], size // 2 + 1)[:size].reshape(values.shape).astype(np.float32)
-        return values * kept * (rate > 0)
+        mask = np.tile([0.0, 2.0], size // 2 + 1)[:size].reshape(values.shape).astype(np.float32)
+        return values * mask * (rate > 0)

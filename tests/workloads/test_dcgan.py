@@ -16,7 +16,7 @@ from gan_runtime.workloads.dcgan import WORKLOAD, Projection
 
 pytestmark = pytest.mark.usefixtures("cores")
 CLASSES = ("cat", "dog", "fish")
-GIVEN = np.arange(6, dtype=np.int32) % 3
+LABELS = np.arange(6, dtype=np.int32) % 3
 
 
 def fields(side: int, channels: int, classes: tuple[str, ...] = ()) -> Fields:
@@ -79,12 +79,12 @@ def test_the_catalog_counts_every_weight_and_estimates_what_a_step_keeps(
     size = catalog.WORKLOADS["dcgan"].size(options, offered)
     assert size.parameters == sum(network.count_params() for network in networks.values())
     passes = {"generator": 1, "discriminator": 2}
-    kept = sum(
+    activations = sum(
         passes[name] * np.prod(layer.output.shape[1:])
         for name, network in networks.items()
         for layer in network.layers
     )
-    assert 0.5 < size.activations_per_row / kept < 2
+    assert 0.5 < size.activations_per_row / activations < 2
     assert networks["generator"].output.shape[1:] == (side, side, channels)
 
 
@@ -114,14 +114,16 @@ def test_a_class_with_another_scale_gives_other_images_of_the_same_latents() -> 
     options, offered = DcganOptions(base_channels=4), fields(28, 1, CLASSES)
     networks = WORKLOAD.networks(options, offered)
     latents = np.tile(np.random.default_rng(1).standard_normal((1, 100)).astype(np.float32), (6, 1))
-    inputs = {"latents": latents, "labels": GIVEN}
-    alike = np.asarray(WORKLOAD.show(options, networks, inputs, HostNoise(0))["class_images"])
-    assert np.allclose(alike, alike[:1]), "new classes begin alike"
+    inputs = {"latents": latents, "labels": LABELS}
+    equal_images = np.asarray(
+        WORKLOAD.show(options, networks, inputs, HostNoise(0))["class_images"]
+    )
+    assert np.allclose(equal_images, equal_images[:1]), "new classes begin alike"
     norm = networks["generator"].get_layer("norm_1")
     norm.beta.assign(np.arange(3, dtype=np.float32)[:, None] * np.ones(norm.beta.shape, np.float32))
-    shown = WORKLOAD.show(options, networks, inputs, HostNoise(0))
-    images = np.asarray(shown["class_images"])
-    assert np.array_equal(shown["labels"], GIVEN)
+    arrays = WORKLOAD.show(options, networks, inputs, HostNoise(0))
+    images = np.asarray(arrays["class_images"])
+    assert np.array_equal(arrays["labels"], LABELS)
     assert np.allclose(images[:3], images[3:], atol=1e-6)
     assert not np.allclose(images[0], images[1])
 

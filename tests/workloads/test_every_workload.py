@@ -174,8 +174,8 @@ def test_every_phase_gives_the_losses_that_it_follows_and_finite_numbers(case: C
 
 
 def test_the_losses_of_the_catalog_are_those_of_the_program(case: Case) -> None:
-    given = {name for each in case.passes for name in each.forward.losses}
-    assert {metric.name for metric in case.entry.metrics if metric.role == "loss"} <= given
+    losses = {name for each in case.passes for name in each.forward.losses}
+    assert {metric.name for metric in case.entry.metrics if metric.role == "loss"} <= losses
 
 
 def test_judgements_are_numbers_per_row_within_their_bounds(case: Case) -> None:
@@ -219,11 +219,11 @@ def test_the_catalog_knows_the_number_of_weights(case: Case) -> None:
 
 def test_the_catalog_estimates_the_activations_within_a_factor_of_two(case: Case) -> None:
     """Of the largest phase: the outputs of all layers, once per call of their network."""
-    kept = max(
+    activations = max(
         sum(calls * outputs(case.networks[name]) for name, calls in each.calls.items())
         for each in case.passes
     )
-    assert 0.5 < case.entry.size(case.options, case.fields).activations_per_row / kept < 2
+    assert 0.5 < case.entry.size(case.options, case.fields).activations_per_row / activations < 2
 
 
 def outputs(network: RecordedNetwork) -> int:

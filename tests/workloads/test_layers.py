@@ -18,7 +18,7 @@ LAST = "values are (B, …, channels); use data_format='channels_last'."
 
 
 @pytest.mark.parametrize(
-    ("layer", "given", "sentence"),
+    ("layer", "arguments", "sentence"),
     [
         (
             "Convolution",
@@ -107,15 +107,15 @@ LAST = "values are (B, …, channels); use data_format='channels_last'."
     ],
 )
 def test_a_layer_refuses_what_a_step_would_leave_out(
-    layer: str, given: dict[str, Any], sentence: str
+    layer: str, arguments: dict[str, Any], sentence: str
 ) -> None:
     convolution = {"filters": 3, "kernel_size": 3} if "Convolution" in layer else {}
     with pytest.raises(ValueError, match=f"^{re.escape(f'own: {sentence}')}$"):
-        getattr(layers, layer)(name="own", **convolution, **given)
+        getattr(layers, layer)(name="own", **convolution, **arguments)
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "sentence"),
     [
         (
             {"factors": (2, 2)},
@@ -142,10 +142,10 @@ def test_a_layer_refuses_what_a_step_would_leave_out(
     ],
 )
 def test_an_enlarged_convolution_refuses_what_it_cannot_compute(
-    given: dict[str, Any], sentence: str
+    arguments: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(f'own: {sentence}')}$"):
-        layers.EnlargedConvolution3D(3, 3, name="own", **given)
+        layers.EnlargedConvolution3D(3, 3, name="own", **arguments)
 
 
 def test_labels_are_one_number_a_row() -> None:
@@ -156,7 +156,7 @@ def test_labels_are_one_number_a_row() -> None:
         layer([np.zeros((5, 4), np.float32), np.zeros((5, 1), np.int32)])
 
 
-def test_no_mask_is_left_out_of_a_step() -> None:
+def test_every_mask_is_part_of_a_step() -> None:
     layer, rows = layers.BatchNorm(name="own"), np.ones((5, 4, 2), np.float32)
     layer.build(rows.shape)
     with (
@@ -167,7 +167,7 @@ def test_no_mask_is_left_out_of_a_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layer", "given", "shape"),
+    ("layer", "arguments", "shape"),
     [
         (
             "Convolution",
@@ -184,11 +184,11 @@ def test_no_mask_is_left_out_of_a_step() -> None:
     ],
 )
 def test_a_convolution_can_be_saved_and_loaded(
-    layer: str, given: dict[str, Any], shape: tuple[int, ...]
+    layer: str, arguments: dict[str, Any], shape: tuple[int, ...]
 ) -> None:
     import keras
 
-    network = keras.Sequential([keras.Input(shape), getattr(layers, layer)(filters=3, **given)])
+    network = keras.Sequential([keras.Input(shape), getattr(layers, layer)(filters=3, **arguments)])
     again = keras.models.model_from_json(network.to_json())
     assert again.output_shape == network.output_shape
     again.set_weights(network.get_weights())

@@ -72,9 +72,9 @@ def test_logits_of_low_precision_give_losses_of_float32(dtype: str) -> None:
 
 
 def test_the_probability_of_real_is_one_number_per_image() -> None:
-    found = np.asarray(probability_real(logits(0.0, 1.0, -200.0)))
-    assert found.shape == (3,)
-    assert found.tolist() == pytest.approx([0.5, 0.7310586, 0.0], abs=1e-6)
+    probabilities = np.asarray(probability_real(logits(0.0, 1.0, -200.0)))
+    assert probabilities.shape == (3,)
+    assert probabilities.tolist() == pytest.approx([0.5, 0.7310586, 0.0], abs=1e-6)
 
 
 @pytest.mark.parametrize(("logit", "loss"), [(0.0, -LN_2), (1.0, -1.3132617), (-2.0, -0.126928)])

@@ -103,10 +103,10 @@ def test_the_generator_makes_images_in_the_range_of_tanh(workload: Pair) -> None
 def test_the_discriminator_gives_one_logit_per_image(
     workload: Workload, batch: dict[str, np.ndarray]
 ) -> None:
-    found = np.asarray(networks_of(workload)["discriminator"](batch["images"], training=False))
-    assert found.shape == (IMAGES, 1)
-    assert found.dtype == np.float32
-    assert len(set(found[:, 0].tolist())) == IMAGES
+    logits = np.asarray(networks_of(workload)["discriminator"](batch["images"], training=False))
+    assert logits.shape == (IMAGES, 1)
+    assert logits.dtype == np.float32
+    assert len(set(logits[:, 0].tolist())) == IMAGES
 
 
 def test_a_step_names_losses_and_scores_with_their_ranges(
@@ -338,17 +338,17 @@ def test_each_phase_updates_its_networks_on_its_own_images() -> None:
             for phase in phases
         ]
 
-    critic, own = ("discriminator", "loss_discriminator"), ("generator", "loss_generator")
-    assert plan(False) == [(0, [own, critic])]
+    critic, painter = ("discriminator", "loss_discriminator"), ("generator", "loss_generator")
+    assert plan(False) == [(0, [painter, critic])]
     assert plan(True) == [(0, [("generator", "loss_discriminator"), critic])]
-    assert plan(True, loss_scaling=True) == [(0, [own, critic])], (
+    assert plan(True, loss_scaling=True) == [(0, [painter, critic])], (
         "a loss scale for each network, so a way back for each"
     )
     assert plan(True, updates="in_turn", discriminator_steps=3) == [
         (0, [critic]),
         (1, [critic]),
         (2, [critic]),
-        (0, [own]),
+        (0, [painter]),
     ]
 
 

@@ -26,7 +26,7 @@ def test_a_step_of_five_critic_phases_and_one_painter_takes_five_batches() -> No
     program = Program((*critics, phase("paint", PAINTER)))
     assert (program.batches, program.networks) == (5, ("critic", "painter"))
     assert [program.updates_of(name) for name in ("critic", "painter", "stranger")] == [5, 1, 0]
-    assert [own.name for own in program.phases_of("painter")] == ["paint"]
+    assert [phase.name for phase in program.phases_of("painter")] == ["paint"]
 
 
 @pytest.mark.parametrize(

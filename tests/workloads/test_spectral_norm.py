@@ -27,9 +27,9 @@ def settled(layer: Any, values: np.ndarray, passes: int = 80) -> np.ndarray:
 def test_a_dense_layer_has_a_largest_singular_value_of_one() -> None:
     layer = SpectralNorm(layers.Dense(5, use_bias=False), use_bias=False)
     values = RANDOM.normal(size=(7, 12)).astype(np.float32)
-    found = settled(layer, values)
+    outputs = settled(layer, values)
     kernel = np.asarray(layer.layer.kernel)
-    assert found == pytest.approx(
+    assert outputs == pytest.approx(
         values @ kernel / np.linalg.svd(kernel, compute_uv=False)[0], abs=1e-4
     )
 
@@ -56,9 +56,9 @@ def test_one_pass_is_one_iteration_and_none_outside_training() -> None:
     layer.direction.assign([1.0, 0.0])
     layer(np.ones((1, 2), np.float32), training=False)
     assert np.asarray(layer.direction).tolist() == [1.0, 0.0]
-    found = layer(np.float32([[1.0, 0.0]]), training=True)
+    outputs = layer(np.float32([[1.0, 0.0]]), training=True)
     assert np.asarray(layer.direction) == pytest.approx(np.float32([3, 1]) / np.sqrt(10), abs=1e-6)
-    assert np.asarray(found)[0] == pytest.approx(np.float32([3, 1]) / np.sqrt(10), abs=1e-6)
+    assert np.asarray(outputs)[0] == pytest.approx(np.float32([3, 1]) / np.sqrt(10), abs=1e-6)
 
 
 @pytest.mark.parametrize("named", [{"use_bias": True}, {"use_bias": False, "activation": "relu"}])

@@ -35,7 +35,7 @@ def test_a_film_ends_where_another_flow_begins(home: Home) -> None:
         assert films.films(data) == [Film(0, 0, 40, 120.0, 24), Film(1, 40, 6, 200.0, 24)]
 
 
-def test_two_flows_of_one_reynolds_number_are_told_apart_by_their_time() -> None:
+def test_two_flows_of_one_reynolds_number_are_distinguished_by_their_time() -> None:
     numbers = {
         REYNOLDS: np.array([90.0, 90.0, 90.0, 90.0, 90.0], np.float32),
         LATTICE_STEP: np.array([0, 24, 48, 0, 24], np.int32),
@@ -67,7 +67,7 @@ def test_a_film_is_called_after_its_obstacle_where_that_is_not_the_usual_one() -
     ]
 
 
-def test_the_frames_of_a_film_begin_where_it_is_asked_for(home: Home) -> None:
+def test_the_frames_of_a_film_begin_at_the_requested_one(home: Home) -> None:
     stored_films.stored_flows(home)
     data = prepared.open_set(home, "street", 0)
     film = films.films(data)[1]
@@ -126,10 +126,10 @@ def test_a_set_that_holds_nothing_out_has_no_film_and_what_was_trained_on_is_not
         (1, 4, 3, "3 steps from frame 4 on are requested, but Re 200 has 6 in all"),
     ],
 )
-def test_a_film_that_is_not_there_or_too_short_is_refused(
+def test_a_missing_or_too_short_film_is_refused(
     number: int, start: int, steps: int, message: str
 ) -> None:
-    known = [Film(0, 0, 40, 120.0, 24), Film(1, 40, 6, 200.0, 24)]
-    assert films.selected(known, 1, 4, 2) == known[1]
+    trajectories = [Film(0, 0, 40, 120.0, 24), Film(1, 40, 6, 200.0, 24)]
+    assert films.selected(trajectories, 1, 4, 2) == trajectories[1]
     with pytest.raises(DatasetError, match=message):
-        films.selected(known, number, start, steps)
+        films.selected(trajectories, number, start, steps)

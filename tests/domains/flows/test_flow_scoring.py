@@ -25,10 +25,10 @@ def measured(
 ) -> RolloutScores:
     """Of a prediction of the street."""
     steps = len(predicted) - 1
-    known = film or Film(0, 0, steps, 120.0, SOLVER_STEPS)
+    measured_film = film or Film(0, 0, steps, 120.0, SOLVER_STEPS)
     tiles, mask = TileGrid((HEIGHT, WIDTH), (16, 16)), obstacle().astype(np.float32)
     return scored(
-        street(steps), predicted, mask, tiles, known, FrameTimes(0.01, 0.02), period, replay
+        street(steps), predicted, mask, tiles, measured_film, FrameTimes(0.01, 0.02), period, replay
     )
 
 
@@ -37,31 +37,31 @@ def scores(
 ) -> dict[str, tuple[float, float]]:
     """Single numbers of it, each with its reference."""
     return {
-        one.name: (one.value, one.baselines.get("reference", math.nan))
-        for one in measured(predicted, period, film=film).scores
+        score.name: (score.value, score.baselines.get("reference", math.nan))
+        for score in measured(predicted, period, film=film).scores
     }
 
 
 def test_the_whole_film_says_how_fast_the_true_flow_beats_where_the_steps_are_too_few_to_tell() -> (
     None
 ):
-    found = scores(street(14), period=PERIOD)
-    assert found["period"] == pytest.approx((math.nan, PERIOD), nan_ok=True)
-    assert found["strouhal"] == pytest.approx((math.nan, RIGHT), nan_ok=True)
-    assert math.isnan(found["strouhal_error"][0])
+    values = scores(street(14), period=PERIOD)
+    assert values["period"] == pytest.approx((math.nan, PERIOD), nan_ok=True)
+    assert values["strouhal"] == pytest.approx((math.nan, RIGHT), nan_ok=True)
+    assert math.isnan(values["strouhal_error"][0])
 
 
-def test_a_film_of_which_no_period_is_known_is_told_by_the_steps() -> None:
-    found = scores(street(60))
-    assert found["period"] == pytest.approx((PERIOD, PERIOD), rel=0.005)
-    assert found["strouhal"] == pytest.approx((RIGHT, RIGHT), rel=0.005)
+def test_a_film_without_a_known_period_is_measured_by_its_steps() -> None:
+    values = scores(street(60))
+    assert values["period"] == pytest.approx((PERIOD, PERIOD), rel=0.005)
+    assert values["strouhal"] == pytest.approx((RIGHT, RIGHT), rel=0.005)
 
 
 def test_a_model_that_runs_away_has_no_mean_and_a_horizon_where_it_did() -> None:
     predicted = street(14)
     predicted[4:] = np.nan
-    found = scores(predicted, period=PERIOD)
-    assert found["horizon"][0] == 3
+    values = scores(predicted, period=PERIOD)
+    assert values["horizon"][0] == 3
     for name in (
         "rmse",
         "mae",
@@ -72,18 +72,18 @@ def test_a_model_that_runs_away_has_no_mean_and_a_horizon_where_it_did() -> None
         "rmse_period",
         "ssim_period",
     ):
-        assert math.isnan(found[name][0]), name
-        assert not math.isnan(found[name][1]), f"{name} of standing still"
+        assert math.isnan(values[name][0]), name
+        assert not math.isnan(values[name][1]), f"{name} of standing still"
 
 
-def test_equal_frames_are_left_out_of_the_mean_of_psnr_alone() -> None:
+def test_equal_frames_are_excluded_from_the_mean_of_psnr_alone() -> None:
     predicted = street(4)
     predicted[3:] += 0.2
-    found = scores(predicted)
-    assert found["psnr"][0] == pytest.approx(20.0), (
+    values = scores(predicted)
+    assert values["psnr"][0] == pytest.approx(20.0), (
         "20 log10 of 2 / 0.2, of the two frames that are off"
     )
-    assert found["rmse"][0] == pytest.approx(0.1)
+    assert values["rmse"][0] == pytest.approx(0.1)
 
 
 def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_goes() -> None:
@@ -93,16 +93,20 @@ def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_go
     steps = 40
     truth = street(steps)
     predicted = truth + 0.01 * np.arange(steps + 1, dtype=np.float32)[:, None, None, None]
-    found = {one.name: one for one in measured(predicted, PERIOD, truth[1:31] + 0.045).scores}
-    assert found["horizon_replay"].value == 4
-    assert found["rmse_period"].value == pytest.approx(0.01 * (PERIOD + 1) / 2, rel=1e-3)
-    assert found["rmse_period"].baselines.get("replay", math.nan) == pytest.approx(0.045, rel=1e-3)
-    assert math.isnan(found["rmse"].baselines.get("replay", math.nan)), "not all steps have one"
-    assert not math.isnan(found["rmse"].value)
+    by_name = {
+        score.name: score for score in measured(predicted, PERIOD, truth[1:31] + 0.045).scores
+    }
+    assert by_name["horizon_replay"].value == 4
+    assert by_name["rmse_period"].value == pytest.approx(0.01 * (PERIOD + 1) / 2, rel=1e-3)
+    assert by_name["rmse_period"].baselines.get("replay", math.nan) == pytest.approx(
+        0.045, rel=1e-3
+    )
+    assert math.isnan(by_name["rmse"].baselines.get("replay", math.nan)), "not all steps have one"
+    assert not math.isnan(by_name["rmse"].value)
     (rmse,) = (
-        one
-        for one in measured(predicted, PERIOD, truth[1:31] + 0.045).by_step
-        if one.name == "rmse"
+        score
+        for score in measured(predicted, PERIOD, truth[1:31] + 0.045).by_step
+        if score.name == "rmse"
     )
     assert rmse.replay[:30] == pytest.approx([0.045] * 30, rel=1e-3)
     assert np.isnan(rmse.replay[30:]).all()
@@ -111,14 +115,21 @@ def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_go
 def test_a_replay_that_is_as_long_has_a_frequency_of_its_own() -> None:
     """It plays the street twice as fast."""
     steps = 60
-    found = {
-        one.name: one for one in measured(street(steps), PERIOD, street(2 * steps)[2::2]).scores
+    by_name = {
+        score.name: score
+        for score in measured(street(steps), PERIOD, street(2 * steps)[2::2]).scores
     }
-    assert found["period"].baselines.get("replay", math.nan) == pytest.approx(PERIOD / 2, rel=0.02)
-    assert found["strouhal_error"].baselines.get("replay", math.nan) == pytest.approx(1.0, rel=0.05)
-    assert found["strouhal_error"].value < 0.01
+    assert by_name["period"].baselines.get("replay", math.nan) == pytest.approx(
+        PERIOD / 2, rel=0.02
+    )
+    assert by_name["strouhal_error"].baselines.get("replay", math.nan) == pytest.approx(
+        1.0, rel=0.05
+    )
+    assert by_name["strouhal_error"].value < 0.01
     assert (
-        found["ssim"].baselines.get("replay", math.nan) < found["ssim"].value == pytest.approx(1.0)
+        by_name["ssim"].baselines.get("replay", math.nan)
+        < by_name["ssim"].value
+        == pytest.approx(1.0)
     )
 
 

@@ -34,7 +34,7 @@ def test_half_precision_frames_are_measured_in_double() -> None:
     assert scores.rmse(truth + np.float16(1e-4), truth) == pytest.approx([1e-4], rel=1e-3)
 
 
-def test_ssim_is_one_for_equal_frames_and_tells_a_lower_mean() -> None:
+def test_ssim_is_one_for_equal_frames_and_shows_a_lower_mean() -> None:
     """Of even frames a and b it is (2 a b + c) / (a² + b² + c) with c = (0.01 · 2)²: 0.3004 /
     0.3404 for 0.5 and 0.3.
     """
@@ -46,7 +46,7 @@ def test_ssim_is_one_for_equal_frames_and_tells_a_lower_mean() -> None:
     assert np.isnan(scores.ssim(frames[:, :8], frames[:, :8])).all(), "smaller than the window"
 
 
-def test_the_spectrum_tells_a_power_that_is_ten_times_too_low() -> None:
+def test_the_spectrum_shows_a_power_that_is_ten_times_too_low() -> None:
     truth = waves(8.0, 12.0)
     assert scores.spectrum_error(truth, truth) == pytest.approx([0.0, 0.0])
     assert scores.spectrum_error(truth / np.sqrt(10.0), truth) == pytest.approx([1.0, 1.0])
@@ -58,10 +58,10 @@ def test_the_spectrum_tells_a_power_that_is_ten_times_too_low() -> None:
 
 
 def test_a_wave_has_its_power_in_one_place() -> None:
-    found = scores.power(waves(8.0))
-    assert found.shape == (1, 24)
-    assert int(found[0].argmax()) == 48 / 8 - 1
-    assert found[0].sum() == pytest.approx(12 * (0.5 * 48 / 2) ** 2)
+    power = scores.power(waves(8.0))
+    assert power.shape == (1, 24)
+    assert int(power[0].argmax()) == 48 / 8 - 1
+    assert power[0].sum() == pytest.approx(12 * (0.5 * 48 / 2) ** 2)
 
 
 @pytest.mark.parametrize(

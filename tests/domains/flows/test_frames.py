@@ -50,8 +50,8 @@ def test_each_channel_has_the_place_of_its_name_and_the_obstacle_comes_last() ->
 def test_the_scales_are_these(
     ux: float, uy: float, turning: float, value: tuple[float, ...]
 ) -> None:
-    given = (np.full((1, 1), number) for number in (ux, uy, turning))
-    assert lattice.values(*given)[0, 0] == pytest.approx(value, abs=1e-6)
+    fields = (np.full((1, 1), number) for number in (ux, uy, turning))
+    assert lattice.values(*fields)[0, 0] == pytest.approx(value, abs=1e-6)
 
 
 def test_stored_as_float16_a_velocity_is_off_by_less_than_a_thousandth_of_the_inflow() -> None:

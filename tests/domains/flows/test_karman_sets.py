@@ -41,15 +41,15 @@ FEW = {
 }
 
 
-def made(home: Home, preparation: str = "karman", name: str = "", **options: Any) -> DataSet:
-    asked = PreparationRequest(preparation, name, None, {**FEW, **options})
-    manifest = preparations.prepare(home, asked, lambda *_: None)
+def prepare(home: Home, preparation: str = "karman", name: str = "", **options: Any) -> DataSet:
+    request = PreparationRequest(preparation, name, None, {**FEW, **options})
+    manifest = preparations.prepare(home, request, lambda *_: None)
     assert manifest is not None
     return prepared.open_set(home, manifest.name)
 
 
 def test_a_row_is_a_frame_the_next_one_and_those_after_it(home: Home) -> None:
-    flows = made(home, later=2)
+    flows = prepare(home, later=2)
     rows = flows.read(np.arange(flows.rows))
     assert flows.rows == 2 * 3
     assert rows[SOURCE].shape == (6, 80, 192, 4)
@@ -66,14 +66,14 @@ def test_a_row_is_a_frame_the_next_one_and_those_after_it(home: Home) -> None:
 
 
 def test_the_frames_are_those_of_the_solver(home: Home) -> None:
-    rows = made(home).read(np.array([3]))  # the last of the first flow
+    rows = prepare(home).read(np.array([3]))  # the last of the first flow
     flow = Lattice(80.0, square(), kick=0.5)
     flow.advance(25)
     assert rows[SOURCE][0, ..., :3] == pytest.approx(flow_frames.of(flow), abs=1e-3)
 
 
 def test_whole_flows_are_held_out_in_the_order_of_time(home: Home) -> None:
-    flows = made(home)
+    flows = prepare(home)
     held_out = flows.read_held_out(100)
     assert flows.held_out == 2 * 4
     assert held_out[REYNOLDS].tolist() == [90.0] * 4 + [95.5] * 4
@@ -83,7 +83,9 @@ def test_whole_flows_are_held_out_in_the_order_of_time(home: Home) -> None:
 
 
 def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
-    full, half = (made(home, name=name, grid=name).read(np.arange(2)) for name in ("full", "half"))
+    full, half = (
+        prepare(home, name=name, grid=name).read(np.arange(2)) for name in ("full", "half")
+    )
     assert half[SOURCE].shape == (2, 40, 96, 4)
     assert half[TARGET] == pytest.approx(
         flow_frames.halved(full[TARGET].astype(np.float32)), abs=1e-3
@@ -98,10 +100,10 @@ def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
 def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
     home: Home, name: str
 ) -> None:
-    known = loading.data_sets(home)[name]
-    assert (known.is_prepared, known.rows) == (False, 12 * 147)
+    promised = loading.data_sets(home)[name]
+    assert (promised.is_prepared, promised.rows) == (False, 12 * 147)
     assert not loading.is_streamed(name, home), "it fits into the memory of a device"
-    data = made(home, name)
+    data = prepare(home, name)
     options = PREPARATIONS[name].options(**FEW)
     promise = preparation_options.promised(options)
     assert (data.fields, data.rows) == (promise.fields, promise.rows)
@@ -113,19 +115,20 @@ def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
 
 
 def test_without_later_frames_a_row_has_no_such_field(home: Home) -> None:
-    flows = made(home, later=0)
+    flows = prepare(home, later=0)
     assert set(flows.fields) == {
         *(SOURCE, TARGET, REYNOLDS, LATTICE_STEP, OBSTACLE_WIDTH, OBSTACLE_SHIFT)
     }
     assert flows.rows == 2 * 5
 
 
-def test_obstacles_lie_higher_and_lower_where_that_is_asked_for_the_same_for_a_seed(
+def test_obstacles_are_shifted_on_request_and_equally_for_a_seed(
     home: Home,
 ) -> None:
     options = {"shift": 12, "reynolds": "80, 90, 100, 110", "held_out_reynolds": "120", "frames": 4}
     first, again, other = (
-        made(home, name=name, seed=seed, **options) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+        prepare(home, name=name, seed=seed, **options)
+        for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     tops = [places(flows) for flows in (first, again, other)]
     assert len(set(tops[0])) > 1
@@ -142,7 +145,7 @@ def test_a_flow_of_a_list_may_have_an_obstacle_of_its_own_and_the_manifest_names
         "reynolds": "80, 100 width 8 shift -3",
         "held_out_reynolds": "80 width 16, 120  shift 7,60",
     }
-    flows = made(home, **lists)
+    flows = prepare(home, **lists)
     rows, held_out = flows.read(np.arange(flows.rows)), flows.read_held_out(100)
     assert rows[OBSTACLE_WIDTH].tolist() == [10.0] * 4 + [8.0] * 4
     assert rows[OBSTACLE_SHIFT].tolist() == [0.0] * 4 + [-3.0] * 4
@@ -228,19 +231,19 @@ def test_wrong_options_are_refused_before_anything_begins(
     home: Home, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
-        made(home, **options)
+        prepare(home, **options)
     assert sentence in str(refused.value)
     assert not home.data.exists()
 
 
 def test_the_same_numbers_written_otherwise_are_the_same_set(home: Home) -> None:
-    made(home)
-    made(home, reynolds="80.0,  100")
+    prepare(home)
+    prepare(home, reynolds="80.0,  100")
     with pytest.raises(DatasetError, match="data set karman exists already, from other files"):
-        made(home, reynolds="80, 110")
+        prepare(home, reynolds="80, 110")
 
 
-def test_a_flow_that_becomes_unstable_is_told_and_nothing_is_kept(
+def test_an_unstable_flow_is_reported_and_nothing_is_stored(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -249,7 +252,7 @@ def test_a_flow_that_becomes_unstable_is_told_and_nothing_is_kept(
     with pytest.raises(
         DatasetError, match="the flow at Re 80 became unstable at step 10: leave it out"
     ):
-        made(home)
+        prepare(home)
     assert list(home.data.iterdir()) == []
 
 
@@ -261,48 +264,48 @@ def test_while_it_is_made_a_picture_shows_the_flow_and_a_cancel_leaves_nothing(
     home: Home, tmp_path: Path
 ) -> None:
     home.prepare()
-    work, seen = tmp_path / "work", []
+    work, reports = tmp_path / "work", []
     work.mkdir()
 
     def cancel(done: int, total: int, sentence: str) -> None:
-        seen.append((done, total, sentence, prepared.read_live_image(work)))
+        reports.append((done, total, sentence, prepared.read_live_image(work)))
         if done == 20:
             raise CancelledError
 
     with pytest.raises(CancelledError):
         preparations.prepare(home, PreparationRequest("karman", "", None, FEW), cancel, work)
-    assert seen[0] == (0, 4 * 35, "Simulating Re 80, flow 1 of 4: step 0", None)
-    shown = np.asarray(Image.open(io.BytesIO(seen[-1][3] or b"")))
-    assert shown.shape == (240, 576, 3)
-    assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 50, "nothing is drawn"
+    assert reports[0] == (0, 4 * 35, "Simulating Re 80, flow 1 of 4: step 0", None)
+    image = np.asarray(Image.open(io.BytesIO(reports[-1][3] or b"")))
+    assert image.shape == (240, 576, 3)
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 50, "nothing is drawn"
     assert list(work.iterdir()) == []
     assert list(home.data.iterdir()) == []
 
 
-def test_the_picture_is_drawn_anew_once_a_second_and_is_no_part_of_the_set(
+def test_the_image_is_redrawn_once_a_second_and_is_no_part_of_the_set(
     tmp_path: Path, home: Home
 ) -> None:
     seconds = [0.0]
-    picture, drawn = LiveImage(tmp_path, clock=lambda: seconds[0]), []
+    picture, images = LiveImage(tmp_path, clock=lambda: seconds[0]), []
 
     def draw() -> np.ndarray:
-        drawn.append(seconds[0])
+        images.append(seconds[0])
         return np.full((2, 3, 3), 99, np.uint8)
 
     for now_s in (0.0, 0.4, 0.9, 1.0, 1.5, 7.0):
         seconds[0] = now_s
         picture.renew(draw)
-    assert drawn == [0.0, 1.0, 7.0]
+    assert images == [0.0, 1.0, 7.0]
     assert [path.name for path in tmp_path.glob("live*")] == [prepared.LIVE_FILE]
-    made(home)
+    prepare(home)
     assert not list(prepared.folder(home, "karman").glob("*live*"))
 
 
 def test_the_card_of_a_set_of_flows_shows_frames_and_says_what_a_row_is(home: Home) -> None:
-    flows = made(home, later=0, grid="half", frames=17)
-    shown = prepared.png_of_rows(flows.read(np.arange(prepared.FIRST_ROWS_COUNT)))
-    assert shown is not None
-    picture = Image.open(io.BytesIO(shown))
+    flows = prepare(home, later=0, grid="half", frames=17)
+    image = prepared.png_of_rows(flows.read(np.arange(prepared.FIRST_ROWS_COUNT)))
+    assert image is not None
+    picture = Image.open(io.BytesIO(image))
     assert picture.size == (2 * 96 + 2, 2 * 40 + 2)
     assert data_summary.row(flows.fields) == "40 × 96, each with the next one · Reynolds number"
     assert data_summary.noun(flows.fields) == "frame"

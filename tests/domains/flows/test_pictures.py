@@ -42,7 +42,9 @@ def test_a_triplet_of_a_flow_shows_the_obstacle_of_its_source_in_all_three() -> 
     picture = pictures.render("triplets", (frames(0.0, obstacle=True), frames(1.0), frames(-1.0)))
     widths = [max(8, sheet.length(title) + 4) for title in ("input", "output", "target")]
     lefts = [0, widths[0] + 2, widths[0] + widths[1] + 4]
-    corners = [[picture.getpixel((left + x, sheet.LINE + x)) for x in (1, 6)] for left in lefts]
+    corners = [
+        [picture.getpixel((x_offset + x, sheet.LINE + x)) for x in (1, 6)] for x_offset in lefts
+    ]
     assert corners == [[STONE, WHITE], [STONE, REDDEST], [STONE, BLUEST]]
 
 

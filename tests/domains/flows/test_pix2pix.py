@@ -101,10 +101,17 @@ def test_a_logit_sees_70_pixels_where_a_tile_has_so_many(full: dict[str, Any]) -
     discriminator, (row, column) = full["discriminator"], (15, 12)
     pair = np.random.default_rng(1).uniform(-1, 1, (1, 256, 256, 6)).astype(np.float32)
     far = pair.copy()
-    top, left = row * 8 - 23, column * 8 - 23  # of the 70 pixels of this logit
-    far[:, top : top + 70, left : left + 70] = pair[:, top : top + 70, left : left + 70] * 0.0
-    seen = pair.copy()
-    seen[:, :top], seen[:, top + 70 :], seen[:, :, :left], seen[:, :, left + 70 :] = (
+    top, first_column = row * 8 - 23, column * 8 - 23  # of the 70 pixels of this logit
+    far[:, top : top + 70, first_column : first_column + 70] = (
+        pair[:, top : top + 70, first_column : first_column + 70] * 0.0
+    )
+    changed = pair.copy()
+    (
+        changed[:, :top],
+        changed[:, top + 70 :],
+        changed[:, :, :first_column],
+        changed[:, :, first_column + 70 :],
+    ) = (
         0.0,
         0.0,
         0.0,
@@ -112,7 +119,7 @@ def test_a_logit_sees_70_pixels_where_a_tile_has_so_many(full: dict[str, Any]) -
     )
     logits = [
         np.asarray(discriminator([each[..., :3], each[..., 3:]], training=False))[0, row, column, 0]
-        for each in (pair, seen, far)
+        for each in (pair, changed, far)
     ]
     assert logits[1] == pytest.approx(logits[0], abs=1e-6)
     assert abs(logits[2] - logits[0]) > 1e-4
@@ -141,17 +148,17 @@ SIZES: dict[str, tuple[dict[str, Any], Fields]] = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_the_catalog_counts_the_weights_and_what_a_step_keeps(name: str) -> None:
-    given, fields = SIZES[name]
-    options = Pix2pixOptions(**given)
+    weights, fields = SIZES[name]
+    options = Pix2pixOptions(**weights)
     networks = WORKLOAD.networks(options, fields)
     size = ENTRY.size(options, fields)
     assert sum(network.count_params() for network in networks.values()) == size.parameters
-    kept = sum(
+    activations = sum(
         np.prod(np.shape(output))
         for network, times in ((networks["generator"], 1), (networks["discriminator"], 2))
         for output in outputs_of_layers(network, options.tile, times)
     )
-    assert 0.5 < size.activations_per_row / kept < 2
+    assert 0.5 < size.activations_per_row / activations < 2
 
 
 def outputs_of_layers(network: Any, tile: int, times: int) -> list[np.ndarray]:
@@ -159,7 +166,10 @@ def outputs_of_layers(network: Any, tile: int, times: int) -> list[np.ndarray]:
     import keras
 
     tapped = keras.Model(network.inputs, [layer.output for layer in network.layers])
-    tiles = [np.zeros((1, tile, tile, given.shape[-1]), np.float32) for given in network.inputs]
+    tiles = [
+        np.zeros((1, tile, tile, network_input.shape[-1]), np.float32)
+        for network_input in network.inputs
+    ]
     return list(tapped(tiles, training=False)) * times
 
 

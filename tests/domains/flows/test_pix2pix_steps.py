@@ -24,7 +24,7 @@ WORKLOAD = workload.WORKLOAD
 SMALL = Pix2pixOptions(tile=16)
 
 
-class Known:
+class FixedNoise:
     """Even draws that stand in `draws` for each row, normal ones of 1, and no dropout."""
 
     def __init__(self, *draws: tuple[float, ...]) -> None:
@@ -67,13 +67,17 @@ def forward_of(
     phase: str, data: Any, *draws: tuple[float, ...], **options: Any
 ) -> tuple[dict[str, float], Judge]:
     """Numbers of one phase of a program, and what D saw in it."""
-    chosen, judge, noise = Pix2pixOptions(tile=16, **options), Judge(), Known(*draws)
-    (own,) = [each for each in WORKLOAD.program(chosen, data.fields).phases if each.name == phase]
+    all_options, judge, noise = Pix2pixOptions(tile=16, **options), Judge(), FixedNoise(*draws)
+    (declared,) = [
+        each for each in WORKLOAD.program(all_options, data.fields).phases if each.name == phase
+    ]
     with step_scope(alone(noise)):  # type: ignore[arg-type]
-        found: Forward = own.forward(
+        result: Forward = declared.forward(
             {"generator": halved, "discriminator": judge}, values_of(data), noise
         )
-    return {name: float(value) for name, value in {**found.losses, **found.scalars}.items()}, judge
+    return {
+        name: float(value) for name, value in {**result.losses, **result.scalars}.items()
+    }, judge
 
 
 REAL, FAKE = (
@@ -85,16 +89,16 @@ REAL, FAKE = (
 def test_both_losses_come_from_one_forward_pass() -> None:
     """D gives generated images, which it reads first, 0.73, and target images 0.27."""
     data = small_flows(2)
-    found, judge = forward_of("both", data, (0.0, 0.0, 0.9), (0.0, 0.99, 0.9))
+    result, judge = forward_of("both", data, (0.0, 0.0, 0.9), (0.0, 0.99, 0.9))
     values = values_of(data)
     training_tiles = [
-        (values[SOURCE][row, :, left : left + 16], values[TARGET][row, :, left : left + 16])
-        for row, left in ((0, 0), (1, 4))
+        (values[SOURCE][row, :, column : column + 16], values[TARGET][row, :, column : column + 16])
+        for row, column in ((0, 0), (1, 4))
     ]
     difference = np.mean(
         [np.abs(0.5 * source[..., :3] - target).mean() for source, target in training_tiles]
     )
-    assert found == pytest.approx(
+    assert result == pytest.approx(
         {
             "loss_generator": REAL + 100.0 * difference,
             "loss_discriminator": 0.5 * (FAKE + FAKE),
@@ -142,7 +146,7 @@ def test_upside_down_a_flow_goes_down_where_it_went_up() -> None:
     assert np.array_equal(source[1], values[SOURCE][1, :, :16]), "its draw is above a half"
 
 
-def test_pictures_may_be_turned_from_left_to_right() -> None:
+def test_images_may_be_mirrored() -> None:
     data = small_pairs(1)
     _, judge = forward_of("both", data, (0.0, 0.0, 0.4), flip="horizontal")
     assert np.array_equal(judge.seen[0][0], values_of(data)[SOURCE][:, :, ::-1])
@@ -154,11 +158,11 @@ def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None
     """
     data = small_flows(1, width=16, later=2)
     values = values_of(data)
-    found, judge = forward_of("both", data, (0.0, 0.0, 0.9), unrolled=3)
+    result, judge = forward_of("both", data, (0.0, 0.0, 0.9), unrolled=3)
     flow, obstacle = values[SOURCE][..., :3], values[SOURCE][..., 3:]
     truth = [values[TARGET], values[LATER][:, 0], values[LATER][:, 1]]
     errors = [np.abs(0.5 ** (place + 1) * flow - true).mean() for place, true in enumerate(truth)]
-    assert found["l1_difference"] == pytest.approx(np.mean(errors), rel=1e-5)
+    assert result["l1_difference"] == pytest.approx(np.mean(errors), rel=1e-5)
     (condition, generated), (same_condition, target) = judge.seen
     assert np.array_equal(generated, 0.125 * flow)
     assert np.array_equal(target, truth[2])
@@ -172,37 +176,39 @@ def test_a_change_is_added_to_the_source_in_training_and_afterwards_and_the_obst
     """G halves: the sum is 1.5 of the source, and 2.25 after a second step."""
     data = small_flows(1, width=16, later=1)
     values = values_of(data)
-    found, judge = forward_of("both", data, (0.0, 0.0, 0.9), unrolled=2, output="change")
+    result, judge = forward_of("both", data, (0.0, 0.0, 0.9), unrolled=2, output="change")
     flow, truth = values[SOURCE][..., :3], [values[TARGET], values[LATER][:, 0]]
     errors = [np.abs(1.5 ** (place + 1) * flow - true).mean() for place, true in enumerate(truth)]
-    assert found["l1_difference"] == pytest.approx(np.mean(errors), rel=1e-5)
+    assert result["l1_difference"] == pytest.approx(np.mean(errors), rel=1e-5)
     assert judge.seen[0][1] == pytest.approx(2.25 * flow, rel=1e-6)
     options = Pix2pixOptions(tile=16, output="change")
-    made = WORKLOAD.translate(options, {"generator": halved}, values[SOURCE])
+    output = WORKLOAD.translate(options, {"generator": halved}, values[SOURCE])
     assert np.abs(1.5 * flow).max() > 1.0, "the test has something to cut"
-    assert np.asarray(made) == pytest.approx(np.clip(1.5 * flow, -1.0, 1.0), rel=1e-6)
-    shown = WORKLOAD.show(options, {"generator": halved}, {SOURCE: values[SOURCE]}, HostNoise(0))
-    assert np.asarray(shown["generated"]) == pytest.approx(np.clip(1.5 * flow, -1.0, 1.0), rel=1e-6)
+    assert np.asarray(output) == pytest.approx(np.clip(1.5 * flow, -1.0, 1.0), rel=1e-6)
+    images = WORKLOAD.show(options, {"generator": halved}, {SOURCE: values[SOURCE]}, HostNoise(0))
+    assert np.asarray(images["generated"]) == pytest.approx(
+        np.clip(1.5 * flow, -1.0, 1.0), rel=1e-6
+    )
 
 
 def test_noise_moves_what_is_fed_back_but_no_obstacle_and_d_does_not_see_it() -> None:
     data = small_flows(1, width=16)
-    asked: list[np.ndarray] = []
+    inputs: list[np.ndarray] = []
 
     def generator(source: Any, training: bool) -> Any:
-        asked.append(np.asarray(source))
+        inputs.append(np.asarray(source))
         return halved(source, training)
 
-    chosen, judge, noise = (
+    all_options, judge, noise = (
         Pix2pixOptions(tile=16, input_noise=0.25),
         Judge(),
-        Known((0.0, 0.0, 0.0)),
+        FixedNoise((0.0, 0.0, 0.0)),
     )
-    (both,) = WORKLOAD.program(chosen, data.fields).phases
+    (both,) = WORKLOAD.program(all_options, data.fields).phases
     with step_scope(alone(noise)):  # type: ignore[arg-type]
         both.forward({"generator": generator, "discriminator": judge}, values_of(data), noise)
     source = values_of(data)[SOURCE]
-    assert np.array_equal(asked[0], source + np.float32([0.25, 0.25, 0.25, 0.0]))
+    assert np.array_equal(inputs[0], source + np.float32([0.25, 0.25, 0.25, 0.0]))
     assert np.array_equal(judge.seen[0][0], source)
 
 
@@ -215,7 +221,8 @@ def test_tiles_are_cut_anywhere_within_the_frame_and_rows_by_themselves() -> Non
     cut = np.asarray(networks.cut(frames, draws, 16))
     corners = [(0, 8), (4, 0), (2, 4)]
     expected = [
-        frames[row, top : top + 16, left : left + 16] for row, (top, left) in enumerate(corners)
+        frames[row, top : top + 16, column : column + 16]
+        for row, (top, column) in enumerate(corners)
     ]
     assert np.array_equal(cut, np.stack(expected))
     apart = [
@@ -232,11 +239,14 @@ def test_in_every_precision_images_and_logits_are_finite_float32(policy: str) ->
 
     keras.config.set_dtype_policy(policy)
     data = small_flows(2)
-    networks, noise = WORKLOAD.networks(SMALL, data.fields), Known((0.1, 0.9, 0.0), (0.5, 0.5, 0.0))
+    networks, noise = (
+        WORKLOAD.networks(SMALL, data.fields),
+        FixedNoise((0.1, 0.9, 0.0), (0.5, 0.5, 0.0)),
+    )
     (both,) = WORKLOAD.program(SMALL, data.fields).phases
     with step_scope(alone(noise)):  # type: ignore[arg-type]
-        found = both.forward(networks, values_of(data), noise)
-    assert all(np.isfinite(float(value)) for value in {**found.losses, **found.scalars}.values())
+        result = both.forward(networks, values_of(data), noise)
+    assert all(np.isfinite(float(value)) for value in {**result.losses, **result.scalars}.values())
     image = WORKLOAD.translate(SMALL, networks, values_of(data)[SOURCE][:, :, :16])
     logits = networks["discriminator"](
         [values_of(data)[SOURCE], values_of(data)[TARGET]], training=False
@@ -251,7 +261,7 @@ def test_in_every_precision_images_and_logits_are_finite_float32(policy: str) ->
 
 def test_judgements_are_in_the_catalog_and_within_their_range() -> None:
     data = small_flows(2)
-    noise = Known((0.0, 0.0), (0.0, 0.99))
+    noise = FixedNoise((0.0, 0.0), (0.0, 0.99))
     rows = values_of(data)
     inputs = WORKLOAD.inputs(SMALL, data.fields, rows, noise)  # type: ignore[arg-type]
     with step_scope(alone(noise)):  # type: ignore[arg-type]
@@ -289,7 +299,7 @@ def test_a_source_of_fewer_channels_is_no_output() -> None:
     data = small_pairs(2, channels=(1, 3))
     inputs = {name: keras.ops.convert_to_tensor(values_of(data)[name]) for name in (SOURCE, TARGET)}
     networks = WORKLOAD.networks(SMALL, data.fields)
-    with step_scope(alone(Known())):  # type: ignore[arg-type]
+    with step_scope(alone(FixedNoise())):  # type: ignore[arg-type]
         judged = WORKLOAD.judge(SMALL, networks, inputs, inputs)
     assert "unchanged_error" not in judged.scalars
     assert 0.0 < float(judged.scalars["tile_error"]) < 2.0
@@ -307,15 +317,15 @@ def test_images_show_held_out_tiles_next_to_the_outputs(data: Any) -> None:
     )
     assert all(np.array_equal(eight[name][:4], four[name]) for name in four)
     networks = WORKLOAD.networks(SMALL, data.fields)
-    shown = {
+    images = {
         name: np.asarray(values)
         for name, values in WORKLOAD.show(SMALL, networks, four, HostNoise(0)).items()
     }
     (picture,) = ENTRY.pictures
-    drawn = pictures.render(picture.renderer, tuple(shown[name] for name in picture.arrays))
-    assert drawn.mode == "RGB"
-    assert len(drawn.getcolors(100_000)) > 20
-    assert np.array_equal(shown["target"], four[TARGET])
+    image = pictures.render(picture.renderer, tuple(images[name] for name in picture.arrays))
+    assert image.mode == "RGB"
+    assert len(image.getcolors(100_000)) > 20
+    assert np.array_equal(images["target"], four[TARGET])
 
 
 def test_a_tile_is_translated_by_itself_and_a_whole_frame_at_once() -> None:

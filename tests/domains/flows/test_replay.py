@@ -48,20 +48,20 @@ def street() -> ArraySet:
 def test_the_nearest_frame_of_all_training_films_and_what_followed_it(
     near: tuple[float, int], steps: int, title: str, first: int
 ) -> None:
-    given = np.full((4, 6, 3), level(*near) + 0.002, np.float32)
-    found = nearest(street(), given, steps, lambda *_: None)
-    assert found.title == title
+    first_frame = np.full((4, 6, 3), level(*near) + 0.002, np.float32)
+    result = nearest(street(), first_frame, steps, lambda *_: None)
+    assert result.title == title
     right = [level(near[0], first + step) for step in range(steps)]
-    np.testing.assert_allclose(found.frames[:, 2, 3, 1], right, atol=1e-3)
-    assert found.frames.shape == (steps, 4, 6, 3)
+    np.testing.assert_allclose(result.frames[:, 2, 3, 1], right, atol=1e-3)
+    assert result.frames.shape == (steps, 4, 6, 3)
 
 
 def test_a_film_that_is_too_short_for_all_steps_is_replayed_to_its_end() -> None:
     """Of 11 rows the third is the last one that three quarters of them follow."""
-    given = np.full((4, 6, 3), level(95.0, 4), np.float32)
-    found = nearest(street(), given, 100, lambda *_: None)
-    assert found.title == "Re 95 from frame 2"
-    assert len(found.frames) == 9
+    first_frame = np.full((4, 6, 3), level(95.0, 4), np.float32)
+    result = nearest(street(), first_frame, 100, lambda *_: None)
+    assert result.title == "Re 95 from frame 2"
+    assert len(result.frames) == 9
 
 
 def test_of_pairs_of_pictures_it_is_the_target_of_the_most_similar_source() -> None:
@@ -72,8 +72,8 @@ def test_of_pairs_of_pictures_it_is_the_target_of_the_most_similar_source() -> N
     }
     data = ArraySet("edges", pair_fields(8, 8), arrays, "test")
     source = arrays[SOURCE][66].astype(np.float32) / 127.5 - 1.0
-    found = nearest(data, source + 0.01, 1, lambda *_: None)
-    assert found.title == "pair 66"
+    result = nearest(data, source + 0.01, 1, lambda *_: None)
+    assert result.title == "pair 66"
     np.testing.assert_allclose(
-        found.frames[0], arrays[TARGET][66].astype(np.float32) / 127.5 - 1.0, atol=0.01
+        result.frames[0], arrays[TARGET][66].astype(np.float32) / 127.5 - 1.0, atol=0.01
     )

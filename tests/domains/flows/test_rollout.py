@@ -77,22 +77,24 @@ class MovedByAPixel:
 def toy(home: Home, monkeypatch: pytest.MonkeyPatch) -> Toy:
     """What the job finds in place of a run's network; the data set `street` is there."""
     stored_films.stored_flows(home)
-    made = Toy()
+    generator = Toy()
 
     def model_of(*_: Any) -> RolloutModel:
         checkpoint = Checkpoint({}, 20, 1.0, Path("step-20"))
-        return RolloutModel(RunSpec(), checkpoint, made, MovedByAPixel)  # type: ignore[arg-type]
+        return RolloutModel(RunSpec(), checkpoint, generator, MovedByAPixel)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rollout, "model_of", model_of)
-    return made
+    return generator
 
 
 @pytest.fixture
 def run(new_run: NewRun) -> RunDir:
     """Of ten steps an epoch, on `street`."""
-    made = new_run("quick-0001", dataset="street")
-    journal.append(made.trainer_journal(), 1, AttemptPlan(images=3, steps_per_epoch=10, epochs=2))
-    return made
+    run_folder = new_run("quick-0001", dataset="street")
+    journal.append(
+        run_folder.trainer_journal(), 1, AttemptPlan(images=3, steps_per_epoch=10, epochs=2)
+    )
+    return run_folder
 
 
 def single(answer: Answer, name: str) -> tuple[float, float]:
@@ -145,7 +147,7 @@ def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(
 
 
 @pytest.mark.usefixtures("toy")
-def test_the_record_says_what_was_asked_and_measured(home: Home, run: RunDir) -> None:
+def test_the_record_has_the_request_and_the_measurement(home: Home, run: RunDir) -> None:
     (record,) = done(home, run, steps=5, cores=4, trajectory=1, start=1, overlap=4, blend="hann")
     assert (record.epoch, record.step, record.checkpoint, record.facts["iteration"]) == (
         2,
@@ -188,13 +190,13 @@ def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: R
     (record,) = done(home, run, steps=40, ways=("whole",))
     assert record.facts["is_usual"]
     assert record.checkpoint == "newest"
-    kept = done(home, run, steps=40, ways=("whole",), epoch=1)[-1]
-    assert kept.checkpoint == "epoch 1"
-    assert not kept.facts["is_usual"], "a chosen epoch is no score of the run"
+    chosen_epoch = done(home, run, steps=40, ways=("whole",), epoch=1)[-1]
+    assert chosen_epoch.checkpoint == "epoch 1"
+    assert not chosen_epoch.facts["is_usual"], "a chosen epoch is no score of the run"
 
 
 @pytest.mark.usefixtures("toy")
-def test_frames_lie_beside_the_journal_and_the_obstacle_stays(home: Home, run: RunDir) -> None:
+def test_frames_are_next_to_the_journal_and_the_obstacle_stays(home: Home, run: RunDir) -> None:
     naive, grouped = done(home, run, steps=3, ways=("naive", "map_reduce"), cores=3)
     films = [image_files.read_film(run, record.arrays[0].file) for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0].predicted, films[1].predicted)
@@ -252,23 +254,23 @@ def square_around(cells: np.ndarray, more: int) -> np.ndarray:
 
 
 def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> None:
-    seen: list[np.ndarray] = []
+    sources: list[np.ndarray] = []
 
     def doubled(source: np.ndarray) -> np.ndarray:
-        seen.append(source)
+        sources.append(source)
         return 2.0 * source[..., :2]
 
-    given = np.full((1, 1, 3), 1.0, np.float32)
-    made = rollout.rolled_out(doubled, given, 3, lambda _: None)
-    assert made[:, 0, 0, 0].tolist() == [1.0, 2.0, 4.0, 8.0]
-    assert [source[0, 0].tolist() for source in seen] == [
+    first_frame = np.full((1, 1, 3), 1.0, np.float32)
+    frames = rollout.rolled_out(doubled, first_frame, 3, lambda _: None)
+    assert frames[:, 0, 0, 0].tolist() == [1.0, 2.0, 4.0, 8.0]
+    assert [source[0, 0].tolist() for source in sources] == [
         [1.0, 1.0, 1.0],
         [2.0, 2.0, 1.0],
         [4.0, 4.0, 1.0],
     ]
 
 
-def test_a_fading_flow_is_told_by_its_enstrophy(home: Home, run: RunDir, toy: Toy) -> None:
+def test_a_fading_flow_is_recognized_by_its_enstrophy(home: Home, run: RunDir, toy: Toy) -> None:
     toy.fade = 0.5
     (record,) = done(home, run, steps=2, ways=("whole",))
     ratio = lines(record, "enstrophy_ratio")
@@ -326,7 +328,7 @@ def test_an_overlap_as_large_as_a_tile_is_refused(home: Home, run: RunDir) -> No
         done(home, run, steps=1, overlap=16)
 
 
-def test_kept_weights_that_are_torn_or_too_large_for_half_precision_are_not_iterated(
+def test_stored_weights_that_are_torn_or_too_large_for_half_precision_are_not_iterated(
     home: Home, run: RunDir
 ) -> None:
     stored_films.stored_flows(home)
@@ -398,7 +400,7 @@ def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(
     assert not home.jobs.exists()
 
 
-def test_an_epoch_without_kept_weights_is_refused_with_those_that_are_there(
+def test_an_epoch_without_stored_weights_is_refused_with_the_stored_epochs(
     home: Home, new_run: NewRun
 ) -> None:
     stored_films.stored_flows(home)
@@ -456,16 +458,16 @@ def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(
         done(home, run, steps=1)
 
 
-def test_what_can_be_iterated_is_what_the_run_has_left(
+def test_runs_with_stored_weights_can_be_iterated(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored_films.stored_flows(home)
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
     run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     monkeypatch.setattr(
         job_queue,
         "enqueue",
-        lambda _, kind, options, actor: asked.append({"kind": kind, **options, "asker": actor}),
+        lambda _, kind, options, actor: requests.append({"kind": kind, **options, "asker": actor}),
     )
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint to evaluate"):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
@@ -478,26 +480,26 @@ def test_what_can_be_iterated_is_what_the_run_has_left(
         DatasetError, match="100 steps from frame 0 on are requested, but Re 120 has 40 in all"
     ):
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
-    assert asked == []
+    assert requests == []
     ask(home).evaluate("quick-0001", "rollout", {"steps": 40})
-    assert [(one["kind"], one["steps"], one["asker"]) for one in asked] == [
+    assert [(request["kind"], request["steps"], request["asker"]) for request in requests] == [
         ("rollout", 40, "a test")
     ]
     assert [film.reynolds for film in evaluation.trajectories(home, run)] == [120.0, 200.0]
 
 
-def test_films_of_a_set_that_is_gone_are_none(home: Home, run: RunDir) -> None:
+def test_a_deleted_set_has_no_films(home: Home, run: RunDir) -> None:
     assert evaluation.trajectories(home, run) == []
 
 
-def test_the_command_prints_scores_beside_standing_still_and_the_stages(
+def test_the_command_prints_scores_next_to_standing_still_and_the_stages(
     home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Mapping[str, Any]] = []
+    requests: list[Mapping[str, Any]] = []
 
     def evaluate(asked_by: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
         assert (run_id, name) == ("quick-0001", "rollout")
-        asked.append(options)
+        requests.append(options)
         journal.append(
             run.earlier_journal("flow"),
             1,
@@ -521,33 +523,33 @@ def test_the_command_prints_scores_beside_standing_still_and_the_stages(
         "--home",
         str(home.path),
     ]
-    shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 0, shown.output
-    assert asked == [{"steps": 20, "ways": ["map_reduce", "naive"]}]
-    assert "quick-0001 after epoch 1 (best), 20 steps of Re 110, map_reduce" in shown.output
-    assert "0.3000 (persistence)" in shown.output
-    assert "0.1500" in shown.output, "the replay"
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert requests == [{"steps": 20, "ways": ["map_reduce", "naive"]}]
+    assert "quick-0001 after epoch 1 (best), 20 steps of Re 110, map_reduce" in result.output
+    assert "0.3000 (persistence)" in result.output
+    assert "0.1500" in result.output, "the replay"
     assert "the frames after the nearest training frame, Re 100 from frame 7." in " ".join(
-        shown.output.split()
+        result.output.split()
     )
-    assert "naive" in shown.output
-    assert "compile" in shown.output
+    assert "naive" in result.output
+    assert "compile" in result.output
     document = json.loads(CliRunner().invoke(app, [*command, "--json"]).output)
-    assert [one["way"] for one in document["ways"]][-2:] == ["map_reduce", "naive"]
+    assert [way["way"] for way in document["ways"]][-2:] == ["map_reduce", "naive"]
 
 
-def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
+def test_the_command_takes_an_epoch_and_says_that_its_weights_are_stored(
     home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Mapping[str, Any]] = []
+    requests: list[Mapping[str, Any]] = []
 
     def evaluate(asked_by: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
         assert (run_id, name) == ("quick-0001", "rollout")
-        asked.append(options)
-        kept = measured_flows.iteration(epoch=1).model_copy(
+        requests.append(options)
+        record = measured_flows.iteration(epoch=1).model_copy(
             update={"checkpoint": RolloutOptions(epoch=options["epoch"]).state}
         )
-        journal.append(run.earlier_journal("flow"), 1, kept)
+        journal.append(run.earlier_journal("flow"), 1, record)
         return JobDir(home.jobs / f"iterate-0001-{asked_by.actor.name[:1]}")
 
     monkeypatch.setattr(Commands, "evaluate", evaluate)
@@ -555,10 +557,10 @@ def test_the_command_takes_an_epoch_and_says_that_its_weights_were_kept(
         following, "to_its_end", lambda *_: {"iteration": "iterate-0001", "warnings": []}
     )
     command = ["flow", "quick-0001", "--epoch", "1", "--home", str(home.path)]
-    shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 0, shown.output
-    assert asked == [{"epoch": 1}]
-    assert "quick-0001 after epoch 1 (stored weights), 20 steps" in shown.output
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert requests == [{"epoch": 1}]
+    assert "quick-0001 after epoch 1 (stored weights), 20 steps" in result.output
 
 
 @pytest.mark.parametrize(
@@ -569,8 +571,10 @@ def test_a_rollout_takes_as_many_steps_as_a_short_film_has(
     home: Home, run: RunDir, options: dict[str, int], steps: int
 ) -> None:
     stored_films.stored_flows(home)
-    _, taken = evaluation.film_of(evaluation.trajectories(home, run), RolloutOptions(**options))
-    assert taken == steps
+    _, step_count = evaluation.film_of(
+        evaluation.trajectories(home, run), RolloutOptions(**options)
+    )
+    assert step_count == steps
 
 
 def test_the_usual_question_is_the_first_film_from_its_first_frame_on() -> None:

@@ -33,7 +33,7 @@ def test_a_period_is_found_to_half_a_percent_from_three_of_them_on(
     assert scores.shedding_period(signal) == pytest.approx(period, rel=0.005)
 
 
-def test_a_faint_swing_beside_noise_is_no_street() -> None:
+def test_a_faint_swing_in_noise_is_no_street() -> None:
     assert math.isnan(scores.shedding_period(np.zeros(100)))
     assert math.isnan(scores.shedding_period(0.005 * np.sin(np.arange(200) / 4)))
     assert math.isnan(scores.shedding_period(np.array([0.0, 1.0, np.nan, 1.0, 0.0])))

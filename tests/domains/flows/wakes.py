@@ -20,8 +20,8 @@ def swing(
     """uy / U of the probe, from step `until` on."""
     flow = Lattice(reynolds, OBSTACLES[obstacle](), walls=walls, kick=kick)
     flow.advance(until)
-    seen = []
+    angles = []
     for _ in range(steps // EVERY):
         flow.advance(EVERY)
-        seen.append(scores.probe_velocity(flow_frames.of(flow)[None])[0])
-    return np.array(seen)
+        angles.append(scores.probe_velocity(flow_frames.of(flow)[None])[0])
+    return np.array(angles)

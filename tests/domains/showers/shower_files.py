@@ -26,8 +26,8 @@ def columns_of(preparation: str, count: int = 8) -> dict[str, np.ndarray]:
 def prepare(home: Home, folder: Path, columns: dict[str, np.ndarray], **options: Any) -> Summary:
     preparation = "calochallenge" if "showers" in columns else "showers_hdf5"
     source = written(folder / "run.h5", columns)
-    asked = PreparationRequest(preparation, "", source, {"held_out_percent": 0, **options})
-    manifest = preparations.prepare(home, asked, lambda *_: None)
+    request = PreparationRequest(preparation, "", source, {"held_out_percent": 0, **options})
+    manifest = preparations.prepare(home, request, lambda *_: None)
     assert manifest is not None
     return manifest
 

@@ -78,13 +78,13 @@ def test_a_layer_that_has_one_cell_in_every_real_shower_does_not_blow_up_the_dis
     10¹⁵ away.
     """
     cells, energy, _ = toy_showers(300)
-    others, other_energy, _ = toy_showers(300, 1)
-    for made, count in ((cells, 1), (others, 2)):
-        made[:, :, :, 3] = 0.0
-        made[:, 1 : 1 + count, 7, 3] = 0.1
+    generated, other_energy, _ = toy_showers(300, 1)
+    for sample, count in ((cells, 1), (generated, 2)):
+        sample[:, :, :, 3] = 0.0
+        sample[:, 1 : 1 + count, 7, 3] = 0.1
     real, other = (
         features_of(cells, energy, has_angle=False),
-        features_of(others, other_energy, has_angle=False),
+        features_of(generated, other_energy, has_angle=False),
     )
     assert challenge_fpd(real.challenge, other.challenge).value < 100.0
 
@@ -97,6 +97,9 @@ def test_the_error_says_how_far_other_showers_of_the_same_kind_would_be(
         features_of(*beam_showers(300, seed, layers=4), (0,), has_angle=False).challenge
         for seed in range(12)
     ]
-    found = [challenge_fpd(one, two) for one, two in zip(samples[::2], samples[1::2], strict=True)]
-    spread = np.std([value.value for value in found], ddof=1)
-    assert 0.5 * spread < np.mean([value.error for value in found]) < 4.0 * spread
+    errors = [
+        challenge_fpd(first, second)
+        for first, second in zip(samples[::2], samples[1::2], strict=True)
+    ]
+    spread = np.std([value.value for value in errors], ddof=1)
+    assert 0.5 * spread < np.mean([value.error for value in errors]) < 4.0 * spread

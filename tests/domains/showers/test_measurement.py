@@ -68,7 +68,7 @@ class Networks:
     data: ArraySet
     checkpoint: Checkpoint
     loaded: list[float] = field(default_factory=list)
-    made: np.ndarray | None = None
+    showers: np.ndarray | None = None
     workload: object = None
     spec: RunSpec = field(default_factory=RunSpec)
 
@@ -81,8 +81,8 @@ class Networks:
 
     def generated(self, count: int, seed: int) -> dict[str, np.ndarray]:
         assert (count, seed) == (HELD_OUT, 3), "as many as are held out"
-        if self.made is not None:
-            return {SHOWERS: self.made}
+        if self.showers is not None:
+            return {SHOWERS: self.showers}
         cells, _, _ = toy_showers(HELD_OUT, seed=1)
         return {SHOWERS: values_of(self.loaded[-1] * cells)[..., np.newaxis]}
 
@@ -97,12 +97,12 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
         "test",
         kept_back=rows_of(HELD_OUT, 1),
     )
-    made = Networks(data, Checkpoint({"scale": np.asarray([1.0])}, 20, 1.0, Path("step-20")))
-    monkeypatch.setattr("gan_runtime.training.inference.of_run", lambda *_: made)
+    loaded = Networks(data, Checkpoint({"scale": np.asarray([1.0])}, 20, 1.0, Path("step-20")))
+    monkeypatch.setattr("gan_runtime.training.inference.of_run", lambda *_: loaded)
     monkeypatch.setattr(
         "gan_runtime.domains.showers.measurement.milliseconds_each", lambda _, rows: 7.0 / rows
     )
-    return made
+    return loaded
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_a_handful_of_held_out_rows_is_refused_before_anything_is_measured(
 
 
 @pytest.mark.usefixtures("networks")
-def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: NewRun) -> None:
+def test_a_checkpoint_is_measured_next_to_the_held_out_rows(home: Home, new_run: NewRun) -> None:
     (record,) = done(home, planned(new_run("quick-0001")), "newest")
     assert (record.epoch, record.step, record.checkpoint, record.facts["showers"]) == (
         2,
@@ -159,23 +159,28 @@ def test_a_checkpoint_is_measured_beside_the_held_out_rows(home: Home, new_run: 
         HELD_OUT,
     )
     assert record.facts["grid"] == list(SHAPE)
-    found = {score.name: score for score in record.scores}
-    assert set(found) == {score.name for score in SCORES}
-    assert found["sampling_fraction"].value == pytest.approx(0.0, abs=1e-6), (
+    by_name = {score.name: score for score in record.scores}
+    assert set(by_name) == {score.name for score in SCORES}
+    assert by_name["sampling_fraction"].value == pytest.approx(0.0, abs=1e-6), (
         "these are the held-out rows themselves"
     )
-    assert found["sampling_fraction"].floor > 1e-4, "and the floor is of other rows"
-    assert found["challenge_fpd"].value < 0.01 < found["challenge_fpd"].floor, (
+    assert by_name["sampling_fraction"].floor > 1e-4, "and the floor is of other rows"
+    assert by_name["challenge_fpd"].value < 0.01 < by_name["challenge_fpd"].floor, (
         "these rows themselves, but for rounding"
     )
-    assert math.isnan(found["fpd"].value), "it needs more showers than are held out"
-    assert (found["ms_single"].value, found["ms_batch"].value) == (7.0, 0.07)
+    assert math.isnan(by_name["fpd"].value), "it needs more showers than are held out"
+    assert (by_name["ms_single"].value, by_name["ms_batch"].value) == (7.0, 0.07)
     pairs = {shower.facts["pair"] for shower in record.arrays}
     assert len(record.arrays) == 2 * len(pairs)
-    real, made = (
-        next(one for one in record.arrays if one.name == side) for side in ("real", "generated")
+    real, generated = (
+        next(array for array in record.arrays if array.name == side)
+        for side in ("real", "generated")
     )
-    assert (real.places, real.values, real.facts) == (made.places, made.values, made.facts)
+    assert (real.places, real.values, real.facts) == (
+        generated.places,
+        generated.values,
+        generated.facts,
+    )
 
 
 @pytest.mark.usefixtures("one_score")
@@ -192,7 +197,7 @@ def test_generated_showers_become_a_submission(
     }
     fields = shower_fields((*grid, 1), angle=False, periodic=(0,))
     networks.data = ArraySet("showers", fields, rows, "test", kept_back=rows)
-    networks.made = rows[SHOWERS]
+    networks.showers = rows[SHOWERS]
     (record,) = done(home, planned(new_run("quick-0001")), "newest", submission="yes")
     assert record.facts["periodic"] == [0]
     with h5py.File(home.jobs / "measure-physics-0001" / "results" / SUBMISSION_FILE) as file:
@@ -216,7 +221,7 @@ def test_every_epoch_is_measured_from_its_own_weights(
         (2, 20, "newest"),
     ]
     errors = [
-        next(one.value for one in record.scores if one.name == "sampling_fraction")
+        next(score.value for score in record.scores if score.name == "sampling_fraction")
         for record in records
     ]
     assert errors == pytest.approx([0.5, 0.25, 0.0], abs=1e-4)
@@ -238,7 +243,7 @@ def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(
     assert not home.jobs.exists()
 
 
-def test_what_can_be_measured_is_what_the_run_has_left(
+def test_runs_with_stored_weights_can_be_measured(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
@@ -258,14 +263,14 @@ def test_what_can_be_measured_is_what_the_run_has_left(
     assert inference.states_of(run) == ("newest", "every")
 
 
-def test_the_command_prints_scores_beside_their_floor(
+def test_the_command_prints_scores_next_to_their_floor(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
-    asked: list[tuple[str, str, Mapping[str, Any]]] = []
+    requests: list[tuple[str, str, Mapping[str, Any]]] = []
 
     def measure(asked_by: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:
-        asked.append((run_id, name, options))
+        requests.append((run_id, name, options))
         assert asked_by.actor.may_change
         measured_showers.measured(run, 2)
         return JobDir(home.jobs / "measure-physics-0001")
@@ -273,11 +278,11 @@ def test_the_command_prints_scores_beside_their_floor(
     monkeypatch.setattr(Commands, "evaluate", measure)
     monkeypatch.setattr(following, "to_its_end", lambda *_: {"epochs": [2], "warnings": []})
     command = ["physics", "quick-0001", "--showers", "300", "--home", str(home.path)]
-    shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 0, shown.output
-    assert asked == [("quick-0001", "physics", {"showers": 300})]
-    assert "quick-0001 after epoch 2 (best), 150 showers:" in shown.output
-    lines = [line.split("  ") for line in shown.output.splitlines()]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert requests == [("quick-0001", "physics", {"showers": 300})]
+    assert "quick-0001 after epoch 2 (best), 150 showers:" in result.output
+    lines = [line.split("  ") for line in result.output.splitlines()]
     first = next(
         [part.strip() for part in line if part.strip()]
         for line in lines

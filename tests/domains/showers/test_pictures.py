@@ -28,11 +28,11 @@ def shower(
     return values_of(energies)[..., np.newaxis]
 
 
-def bright(picture: Image.Image, left: int, width: int, height: int) -> list[tuple[int, int]]:
+def bright(picture: Image.Image, x: int, width: int, height: int) -> list[tuple[int, int]]:
     """Cells (right, up) of a view that are not empty; the view is the first of its row, below
     the titles.
     """
-    box = (left, sheet.LINE, left + width * CELL, sheet.LINE + height * CELL)
+    box = (x, sheet.LINE, x + width * CELL, sheet.LINE + height * CELL)
     cells = np.asarray(picture.crop(box))[CELL // 2 :: CELL, CELL // 2 :: CELL] != EMPTY
     return [
         (int(column), height - 1 - int(row))
@@ -56,13 +56,13 @@ def test_a_cell_is_seen_from_the_front_the_side_and_above_with_y_and_x_upwards()
 def test_a_view_adds_up_what_lies_behind_each_other() -> None:
     behind = shower(((3, 5, 7), 0.002), ((3, 5, 8), 0.003))
     alone = shower(((3, 5, 7), 0.005))
-    drawn = [
-        np.asarray(pictures.render("shower_projections", (one[np.newaxis],)))
-        for one in (behind, alone)
+    views = [
+        np.asarray(pictures.render("shower_projections", (shower[np.newaxis],)))
+        for shower in (behind, alone)
     ]
     front = (slice(sheet.LINE, sheet.LINE + 17 * CELL), slice(0, 17 * CELL))
-    assert np.array_equal(drawn[0][front], drawn[1][front])
-    assert not np.array_equal(drawn[0], drawn[1]), "from the side they are next to each other"
+    assert np.array_equal(views[0][front], views[1][front])
+    assert not np.array_equal(views[0], views[1]), "from the side they are next to each other"
 
 
 def test_colors_stand_for_the_same_energies_in_every_picture() -> None:
@@ -78,21 +78,21 @@ def test_colors_stand_for_the_same_energies_in_every_picture() -> None:
     assert (np.diff(steps) > 0).all(), "more energy is brighter"
     dim, alone = shower(((8, 8, 8), 0.001)), shower(((8, 8, 8), 0.001), ((0, 0, 0), 5.0))
     cells = [
-        pictures.render("shower_projections", (one[np.newaxis],)).getpixel(
+        pictures.render("shower_projections", (shower[np.newaxis],)).getpixel(
             (8 * CELL + 1, sheet.LINE + 8 * CELL + 1)
         )
-        for one in (dim, alone)
+        for shower in (dim, alone)
     ]
     assert cells[0] == cells[1] != EMPTY, "a bright cell elsewhere does not darken this one"
 
 
-def test_two_showers_stand_beside_each_other_and_a_line_says_how_many_of_how_many() -> None:
+def test_two_showers_are_next_to_each_other_and_a_line_says_how_many_of_how_many() -> None:
     full = np.zeros((64, 51, 51, 25, 1), np.float32)
     picture = pictures.render("shower_projections", (full,))
     width = 2 * (51 + 25 + 25) + 4
     assert picture.size == (2 * width + 10, sheet.LINE + 5 * 104 - 2 + sheet.LINE + 2)
-    one = pictures.render("shower_projections", (full[:1],))
-    assert one.size == (width, sheet.LINE + 102 + sheet.LINE + 2)
+    first = pictures.render("shower_projections", (full[:1],))
+    assert first.size == (width, sheet.LINE + 102 + sheet.LINE + 2)
     words = picture.crop((230, picture.height - sheet.LINE, picture.width, picture.height))
     assert (np.asarray(words) > 100).any(), "10 of 64 showers"
     assert pictures.render("shower_projections", (full,), (), pictures.whole(64)).height > 32 * 104
@@ -113,8 +113,8 @@ def test_slices_are_evenly_spread_layers_with_their_numbers() -> None:
     picture = pictures.render("shower_slices", (rows,))
     assert picture.size == (8 * (17 * 3 + 2) - 2, sheet.LINE + 17 * 3 + sheet.LINE + 2)
     last = 7 * (17 * 3 + 2)
-    seen = [bright(picture, left, 17, 17) for left in range(0, last + 1, 53)]
-    assert seen == [[(3, 5)], [], [], [], [], [], [], [(4, 6)]]
+    positions = [bright(picture, x, 17, 17) for x in range(0, last + 1, 53)]
+    assert positions == [[(3, 5)], [], [], [], [], [], [], [(4, 6)]]
     titles = np.asarray(picture.crop((last, 0, last + 51, sheet.LINE)))
     assert (titles > 100).sum() > 10, "layer 25"
     assert CELLS.colors(np.asarray([0.1])).tolist()[0] == list(

@@ -35,8 +35,8 @@ def real(seed: int = 0) -> ShowerSample:
 def faulty(seed: int = 1, **fault: float) -> ShowerSample:
     """Others, with a fault."""
     cells, energy, angle = toy_showers(COUNT, seed, **fault)
-    made = sample(cells, energy, angle, ())
-    return ShowerSample(cells, made.features, made.features.angle if not fault else angle)
+    generated = sample(cells, energy, angle, ())
+    return ShowerSample(cells, generated.features, generated.features.angle if not fault else angle)
 
 
 @cache
@@ -84,14 +84,14 @@ def test_a_larger_fault_has_a_larger_score(fault: str) -> None:
     bins = scores.edges(real().features.energy_gev, scores.ENERGY_BINS)
     mine = real().features
     for name in names:
-        found = [floor()[name], *(_score(name, mine, other, bins) for other in theirs)]
-        assert found == sorted(found), name
-        assert found[-1] > 1.2 * abs(found[0]), name
+        values = [floor()[name], *(_score(name, mine, other, bins) for other in theirs)]
+        assert values == sorted(values), name
+        assert values[-1] > 1.2 * abs(values[0]), name
 
 
 def _score(name: str, mine: scores.Features, other: ShowerSample, bins: np.ndarray) -> float:
     """One score alone: classifiers take the longest and have their own test."""
-    one, two = high_level(mine), high_level(other.features)
+    first, two = high_level(mine), high_level(other.features)
     moments, profiles = (
         scores.moments_error(mine, other.features, bins),
         scores.profile_error(mine, other.features, bins),
@@ -105,28 +105,30 @@ def _score(name: str, mine: scores.Features, other: ShowerSample, bins: np.ndarr
         "moments": lambda: moments.value,
         "profile_z": lambda: scores.profile_distance(mine, other.features, "z").value,
         "similarity": lambda: scores.similarity(other.cells_gev, other.cells_gev).value,
-        "fpd": lambda: 1e3 * distances.fpd(one, two).value,
-        "kpd": lambda: 1e3 * distances.kpd(one, two).value,
+        "fpd": lambda: 1e3 * distances.fpd(first, two).value,
+        "kpd": lambda: 1e3 * distances.kpd(first, two).value,
         "separation": lambda: float(
-            np.mean([distances.separation(one[:, k], two[:, k]) for k in range(1, one.shape[1])])
+            np.mean(
+                [distances.separation(first[:, k], two[:, k]) for k in range(1, first.shape[1])]
+            )
         ),
     }[name]()
 
 
 def test_a_classifier_finds_a_fault_that_is_there() -> None:
     shifted = faulty(shift=1.0)
-    found = auc(high_level(real().features), high_level(shifted.features))
-    assert found.value > 0.9
-    assert 0.0 <= found.error < 0.1
+    value = auc(high_level(real().features), high_level(shifted.features))
+    assert value.value > 0.9
+    assert 0.0 <= value.error < 0.1
 
 
 def test_energies_that_are_ten_per_cent_too_high_are_an_error_of_ten_per_cent() -> None:
     features = real().features
     bins = scores.edges(features.energy_gev, 5)
     higher = sample(1.1 * real().cells_gev, features.energy_gev, real().requested_angle, ())
-    found = scores.sampling_fraction_error(features, higher.features, bins)
-    assert found.value == pytest.approx(0.1, rel=1e-5)
-    assert 0.0 < found.error < 0.02
+    error = scores.sampling_fraction_error(features, higher.features, bins)
+    assert error.value == pytest.approx(0.1, rel=1e-5)
+    assert 0.0 < error.error < 0.02
     assert scores.profile_error(features, higher.features, bins).value == pytest.approx(
         0.1, rel=1e-4
     )
@@ -159,9 +161,9 @@ def test_the_frechet_distance_of_two_normal_distributions_is_the_formula() -> No
 def test_fpd_takes_away_what_few_showers_add() -> None:
     first, second = np.random.RandomState(1).standard_normal((2, 600, 20))
     small = distances.frechet(*distances.scaled(first, second))
-    found = distances.fpd(first, second)
-    assert abs(found.value) < 0.4 * small
-    assert 0.0 < found.error < small
+    result = distances.fpd(first, second)
+    assert abs(result.value) < 0.4 * small
+    assert 0.0 < result.error < small
 
 
 def test_the_interval_of_fpd_holds_0_for_showers_of_one_kind_with_empty_layers() -> None:
@@ -178,18 +180,20 @@ def test_the_interval_of_fpd_holds_0_for_showers_of_one_kind_with_empty_layers()
         "some layers are empty"
     )
     numbers = [high_level(features) for features in samples]
-    found = [distances.fpd(one, two) for one, two in zip(numbers[::2], numbers[1::2], strict=True)]
-    assert sum(abs(value.value) < 2.0 * value.error for value in found) >= 11
+    intervals = [
+        distances.fpd(first, two) for first, two in zip(numbers[::2], numbers[1::2], strict=True)
+    ]
+    assert sum(abs(value.value) < 2.0 * value.error for value in intervals) >= 11
 
 
-def test_too_few_showers_have_no_fpd_and_it_is_told_how_many_it_takes() -> None:
+def test_too_few_showers_have_no_fpd_and_the_sentence_says_the_least_number() -> None:
     first, second = np.random.RandomState(0).standard_normal((2, 104, 26))
     assert not math.isnan(distances.fpd(first, second).value)
-    found = distances.fpd(first, second[:-1])
-    assert math.isnan(found.value)
+    result = distances.fpd(first, second[:-1])
+    assert math.isnan(result.value)
     [score] = [score for score in SCORES if score.name == "fpd"]
-    told = value_words(score, found.value, found.error, showers=103, layers=5)
-    assert told == "needs at least 104 showers"
+    words = value_words(score, result.value, result.error, showers=103, layers=5)
+    assert words == "needs at least 104 showers"
     assert value_words(score, 7.0, 0.5, showers=103, layers=5) == "7.0 ± 0.5", (
         "as an earlier version measured it"
     )
@@ -220,25 +224,25 @@ def test_equal_showers_are_as_similar_as_can_be() -> None:
 
 
 def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> None:
-    found = {(curve.name, curve.bins): curve for curve in curves(real(), real(1))}
-    assert {name for name, _ in found} == {curve.name for curve in CURVES if not curve.judged}
+    by_name = {(curve.name, curve.bins): curve for curve in curves(real(), real(1))}
+    assert {name for name, _ in by_name} == {curve.name for curve in CURVES if not curve.judged}
     energy, angle = bounds(real())
     assert (len(energy), len(angle)) == (6, 4)
-    assert {bins for name, bins in found if name not in ("layers", "angle_map")} == {
-        (one, two) for one in range(-1, 5) for two in range(-1, 3)
+    assert {bins for name, bins in by_name if name not in ("layers", "angle_map")} == {
+        (first, two) for first in range(-1, 5) for two in range(-1, 3)
     }
-    depth = found["along_z", (-1, -1)]
+    depth = by_name["along_z", (-1, -1)]
     assert depth.real == pytest.approx(real().features.along_z.mean(axis=0))
     assert depth.real_error == pytest.approx(real().features.along_z.std(axis=0) / math.sqrt(COUNT))
-    layers = found["layers", (-1, -1)].real.reshape(12, 12)
+    layers = by_name["layers", (-1, -1)].real.reshape(12, 12)
     assert np.diag(layers)[:9] == pytest.approx(np.ones(9)), "the last ones may be empty"
     share = real().features.along_z[:, 2:4] / real().features.energy_gev[:, np.newaxis]
     assert layers[2, 3] == pytest.approx(np.corrcoef(share.T)[0, 1])
     high = real().features.energy_gev >= energy[4]
-    assert found["along_x", (4, -1)].real == pytest.approx(
+    assert by_name["along_x", (4, -1)].real == pytest.approx(
         real().features.along_x[high].mean(axis=0)
     )
-    assert 0.95 < found["hits", (-1, -1)].real.sum() <= 1.0
+    assert 0.95 < by_name["hits", (-1, -1)].real.sum() <= 1.0
 
 
 def test_the_brightest_cells_are_counted_by_their_places() -> None:
@@ -247,32 +251,32 @@ def test_the_brightest_cells_are_counted_by_their_places() -> None:
         cells[(row, *place)] = 1.0
     energy = np.asarray([10.0, 20.0, 30.0, 40.0])
     few = sample(cells, energy, None, ())
-    found = {curve.name: curve for curve in curves(few, few) if curve.bins == (-1, -1)}
-    shares = {axis: found[f"peak_{axis}"].real.tolist() for axis in "xyz"}
+    by_name = {curve.name: curve for curve in curves(few, few) if curve.bins == (-1, -1)}
+    shares = {axis: by_name[f"peak_{axis}"].real.tolist() for axis in "xyz"}
     assert shares == {"x": [0.25, 0.0, 0.75], "y": [0.25, 0.5, 0.25], "z": [0.25, 0.75]}
-    assert found["peak_x"].x.tolist() == [1.0, 2.0, 3.0], "cells are counted from 1"
+    assert by_name["peak_x"].x.tolist() == [1.0, 2.0, 3.0], "cells are counted from 1"
 
 
 def test_what_the_judging_network_reads_is_drawn_of_both_samples() -> None:
     energy = real().features.energy_gev
     sure = with_reading(real(), np.full(COUNT, 0.99), energy)
     fooled = with_reading(real(1), np.full(COUNT, 0.01), 2.0 * real(1).features.energy_gev)
-    found = {curve.name: curve for curve in curves(sure, fooled) if curve.bins == (-1, -1)}
-    assert (found["belief"].real[-1], found["belief"].generated[0]) == (1.0, 1.0)
-    assert found["read_energy"].real == pytest.approx(np.ones(10))
-    assert found["read_energy"].generated == pytest.approx(np.full(10, 2.0))
-    off = found["read_error"]
+    by_name = {curve.name: curve for curve in curves(sure, fooled) if curve.bins == (-1, -1)}
+    assert (by_name["belief"].real[-1], by_name["belief"].generated[0]) == (1.0, 1.0)
+    assert by_name["read_energy"].real == pytest.approx(np.ones(10))
+    assert by_name["read_energy"].generated == pytest.approx(np.full(10, 2.0))
+    off = by_name["read_error"]
     assert off.x[off.generated > 0].min() > 0.9, "twice the energy is off by 100 %"
     assert off.real.sum() == off.generated.sum() == 1.0, "the bins hold both"
 
 
-def test_the_map_of_angles_holds_every_shower_where_it_was_asked_for_and_where_it_is() -> None:
+def test_the_map_of_angles_has_each_shower_at_its_requested_and_its_measured_angle() -> None:
     leant = {curve.name: curve for curve in curves(real(), real(1))}["angle_map"]
     assert leant.generated.sum() == pytest.approx(1.0, abs=0.05), "a few lie beyond the real angles"
-    asked = np.average(leant.x, weights=leant.generated)
-    assert asked == pytest.approx(real(1).requested_angle.mean(), abs=0.02)
-    seen = np.average(leant.y, weights=leant.real)
-    assert seen == pytest.approx(real().features.angle.mean(), abs=0.05)
+    requested = np.average(leant.x, weights=leant.generated)
+    assert requested == pytest.approx(real(1).requested_angle.mean(), abs=0.02)
+    measured = np.average(leant.y, weights=leant.real)
+    assert measured == pytest.approx(real().features.angle.mean(), abs=0.05)
 
 
 def test_showers_without_an_angle_have_no_curve_and_no_score_of_it() -> None:

@@ -49,11 +49,11 @@ def plain_float32() -> None:
 
 def table(network: Any) -> list[tuple[str, tuple[int, ...], int]]:
     """Layers with weights, or that change the shape: name, output and parameters."""
-    kept = ("dense", "cells", "conv", "norm", "pool", "flatten", "logit", "energy")
+    parts = ("dense", "cells", "conv", "norm", "pool", "flatten", "logit", "energy")
     return [
         (layer.name, tuple(layer.output.shape[1:]), layer.count_params())
         for layer in network.layers
-        if layer.name.startswith(kept)
+        if layer.name.startswith(parts)
     ]
 
 
@@ -187,13 +187,13 @@ def test_on_every_grid_showers_have_its_shape_and_the_catalog_counts_the_weights
     counted = sum(network.count_params() for network in networks.values())
     assert counted == ENTRY.size(options, fields).parameters
     for name, planned in (("generator", plan.generator), ("discriminator", plan.discriminator)):
-        found = [row for row in table(networks[name]) if row[0].startswith("conv")]
+        convolutions = [row for row in table(networks[name]) if row[0].startswith("conv")]
         cut = {
             row.name: row.output.shape[1:-1]
             for row in networks[name].layers
             if row.name.startswith("cut")
         }
-        assert [cut.get(row[0].replace("conv", "cut"), row[1][:-1]) for row in found] == [
+        assert [cut.get(row[0].replace("conv", "cut"), row[1][:-1]) for row in convolutions] == [
             layer.sizes for layer in planned
         ]
 
@@ -222,9 +222,9 @@ def test_a_shower_turned_along_a_closed_axis_comes_out_turned() -> None:
         .standard_normal((2, *plan.cells, plan.cell_channels))
         .astype(np.float32)
     )
-    made, turned = (np.asarray(tail(values)) for values in (cells, np.roll(cells, 1, axis=1)))
-    assert made.std() > 0.0
-    assert np.abs(np.roll(made, plan.factors[0], axis=1) - turned).max() < 1e-5
+    generated, turned = (np.asarray(tail(values)) for values in (cells, np.roll(cells, 1, axis=1)))
+    assert generated.std() > 0.0
+    assert np.abs(np.roll(generated, plan.factors[0], axis=1) - turned).max() < 1e-5
 
 
 def test_a_job_reads_what_the_discriminator_of_a_checkpoint_makes_of_showers() -> None:
@@ -241,12 +241,14 @@ def test_a_job_reads_what_the_discriminator_of_a_checkpoint_makes_of_showers() -
     showers = np.random.default_rng(2).random((70, 5, 6, 4, 1)).astype(np.float32)
     read = reading(shower_3dgan.WORKLOAD, ShowerGanOptions(), fields)
     assert read is not None
-    found = read(arrays, {SHOWERS: showers})
+    result = read(arrays, {SHOWERS: showers})
     logits, energy = trained["discriminator"](showers, training=False)
-    assert {name: array.shape for name, array in found.items()} == {BELIEF: (70,), ENERGY: (70,)}
-    assert found[BELIEF] == pytest.approx(1.0 / (1.0 + np.exp(-np.asarray(logits)[:, 0])), abs=1e-5)
-    assert found[ENERGY] == pytest.approx(np.asarray(energy)[:, 0], abs=1e-5)
-    assert np.ptp(found[BELIEF]) > 1e-4, "not the same of all"
+    assert {name: array.shape for name, array in result.items()} == {BELIEF: (70,), ENERGY: (70,)}
+    assert result[BELIEF] == pytest.approx(
+        1.0 / (1.0 + np.exp(-np.asarray(logits)[:, 0])), abs=1e-5
+    )
+    assert result[ENERGY] == pytest.approx(np.asarray(energy)[:, 0], abs=1e-5)
+    assert np.ptp(result[BELIEF]) > 1e-4, "not the same of all"
     assert reading(object(), ShowerGanOptions(), fields) is None
 
 
@@ -273,7 +275,7 @@ def test_showers_that_do_not_fit_are_refused_at_the_door() -> None:
 # ---- a step --------------------------------------------------------------------------------------
 
 
-class Known(Noise):
+class FixedNoise(Noise):
     """Even draws of 0.01 and 0.9 in turn, normal ones of 7."""
 
     def normal(self, rows: int, *shape: int) -> np.ndarray:
@@ -304,16 +306,16 @@ BATCH = {
 def test_a_latent_begins_with_energy_and_angle_and_the_angle_may_have_a_gain(
     options: dict[str, float], expected: float
 ) -> None:
-    seen: list[np.ndarray] = []
+    inputs_of_calls: list[np.ndarray] = []
 
     def generator(latents: Any, training: bool) -> Any:  # noqa: ARG001
-        seen.append(np.asarray(latents))
+        inputs_of_calls.append(np.asarray(latents))
         return VALUES
 
-    chosen = ShowerGanOptions(latent_size=5, **options)
-    inputs = shower_3dgan.generator_inputs(chosen, BATCH, Known())
-    shower_3dgan.WORKLOAD.show(chosen, {"generator": generator}, inputs, HostNoise(0))
-    assert seen[0] == pytest.approx(
+    all_options = ShowerGanOptions(latent_size=5, **options)
+    inputs = shower_3dgan.generator_inputs(all_options, BATCH, FixedNoise())
+    shower_3dgan.WORKLOAD.show(all_options, {"generator": generator}, inputs, HostNoise(0))
+    assert inputs_of_calls[0] == pytest.approx(
         np.float32([[1.0, expected, 7, 7, 7], [2.0, expected, 7, 7, 7]]), abs=1e-5
     )
 
@@ -322,10 +324,10 @@ def forward_of(phase: str, batch: dict[str, np.ndarray], **options: float) -> di
     """Numbers of one phase, of networks that make these two showers and say: logit 1, energy
     1.5.
     """
-    asked: list[np.ndarray] = []
+    requests: list[np.ndarray] = []
 
     def generator(latents: Any, training: bool) -> Any:
-        asked.append(np.asarray(latents))
+        requests.append(np.asarray(latents))
         assert training == (phase != "d_fake"), "for D it generates by its stored statistics"
         return VALUES
 
@@ -333,19 +335,19 @@ def forward_of(phase: str, batch: dict[str, np.ndarray], **options: float) -> di
         assert training
         return np.ones((len(showers), 1), np.float32), np.full((len(showers), 1), 1.5, np.float32)
 
-    chosen = ShowerGanOptions(latent_size=4, **options)
-    phases = shower_3dgan.WORKLOAD.program(chosen, {}).phases
-    (own,) = [each for each in phases if each.name == phase]
-    noise = Known()
+    all_options = ShowerGanOptions(latent_size=4, **options)
+    phases = shower_3dgan.WORKLOAD.program(all_options, {}).phases
+    (declared,) = [each for each in phases if each.name == phase]
+    noise = FixedNoise()
     with step_scope(alone(noise)):
-        forward = own.forward(
+        forward = declared.forward(
             {"generator": generator, "discriminator": discriminator}, batch, noise
         )
-    if asked:
+    if requests:
         angles = batch.get(ANGLE)
         begin = [batch[ENERGY], *([] if angles is None else [angles])]
         assert np.array_equal(
-            asked[0],
+            requests[0],
             np.stack([*begin, *[np.full(2, 7.0)] * (4 - len(begin))], axis=1).astype(np.float32),
         )
     return {name: float(value) for name, value in {**forward.losses, **forward.scalars}.items()}
@@ -356,9 +358,9 @@ LN = {1: 0.3132617, 0: 1.3132617}  # cross-entropy of a logit of 1 against "real
 
 def test_d_learns_from_real_showers_with_a_twentieth_of_the_labels_flipped() -> None:
     """The first shower's draw is below 0.05, so its label for D is inverted."""
-    found = forward_of("d_real", BATCH)
+    result = forward_of("d_real", BATCH)
     bce, energy = (LN[0] + LN[1]) / 2, (50.0 + 25.0) / 2
-    assert found == pytest.approx(
+    assert result == pytest.approx(
         {
             "loss_discriminator_real": 3.0 * bce + 0.1 * energy,
             "bce_real": bce,
@@ -370,17 +372,17 @@ def test_d_learns_from_real_showers_with_a_twentieth_of_the_labels_flipped() -> 
 
 
 def test_d_learns_from_generated_showers_that_g_makes_by_its_stored_statistics() -> None:
-    found = forward_of("d_fake", BATCH)
+    result = forward_of("d_fake", BATCH)
     bce = (LN[0] + LN[1]) / 2
-    assert found["loss_discriminator_fake"] == pytest.approx(3.0 * bce + 0.1 * 37.5)
+    assert result["loss_discriminator_fake"] == pytest.approx(3.0 * bce + 0.1 * 37.5)
     assert forward_of("d_fake", BATCH, flip_share=0.0)["bce_fake"] == pytest.approx(LN[0])
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_g_is_told_how_real_how_energetic_how_inclined_and_how_bright_its_showers_are(
+def test_the_loss_of_g_has_reality_energy_angle_and_deposit_of_its_showers(
     number: int,
 ) -> None:
-    found = forward_of(f"g_{number}", BATCH)
+    result = forward_of(f"g_{number}", BATCH)
     terms = {
         "bce_generator": LN[1],
         "energy_error_fake": 37.5,
@@ -388,14 +390,14 @@ def test_g_is_told_how_real_how_energetic_how_inclined_and_how_bright_its_shower
         "deposit_error": (25.0 + 50.0) / 2,
     }
     loss = 3.0 * LN[1] + 0.1 * 37.5 + 25.0 * 0.1 + 0.1 * 37.5
-    assert found == pytest.approx({**terms, f"loss_generator_{number}": loss}, abs=1e-4)
+    assert result == pytest.approx({**terms, f"loss_generator_{number}": loss}, abs=1e-4)
 
 
 def test_without_an_angle_there_is_no_input_no_head_and_no_term() -> None:
     batch = {name: values for name, values in BATCH.items() if name != ANGLE}
-    found = forward_of("g_1", batch)
-    assert "angle_error" not in found
-    assert found["loss_generator_1"] == pytest.approx(
+    result = forward_of("g_1", batch)
+    assert "angle_error" not in result
+    assert result["loss_generator_1"] == pytest.approx(
         3.0 * LN[1] + 0.1 * 37.5 + 0.1 * 37.5, abs=1e-4
     )
 
@@ -417,13 +419,13 @@ def test_each_update_follows_a_loss_of_its_own_on_the_same_batch() -> None:
 # ---- an epoch ------------------------------------------------------------------------------------
 
 
-def scores_of(made: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]:
+def scores_of(generated: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]:
     """What is said of generated showers (B, X, Y, Z, 1) beside real ones."""
-    guess = np.full(len(made), 0.5, np.float32)
-    with step_scope(alone(Known())):
-        judged = workload.judged(rows, made, guess, guess)
+    guess = np.full(len(generated), 0.5, np.float32)
+    with step_scope(alone(FixedNoise())):
+        judged = workload.judged(rows, generated, guess, guess)
     assert set(judged.values) == {judgement.name for judgement in ENTRY.judgements}
-    assert {np.asarray(values).shape for values in judged.values.values()} == {(len(made),)}
+    assert {np.asarray(values).shape for values in judged.values.values()} == {(len(generated),)}
     deposits_gev, energies_gev = rows[DEPOSIT] / CELL_UNITS, 100.0 * rows[ENERGY]
     assert np.asarray(judged.values["sampled_real"]) == pytest.approx(
         100.0 * deposits_gev / energies_gev
@@ -444,50 +446,50 @@ def rows() -> dict[str, np.ndarray]:
 
 
 def test_showers_equal_to_the_real_ones_have_no_error(rows: dict[str, np.ndarray]) -> None:
-    found = scores_of(rows[SHOWERS], rows)
+    values = scores_of(rows[SHOWERS], rows)
     for name in (
         "sampling_fraction_error",
         "profile_error",
         "profile_error_z",
         "probe_angle_error",
     ):
-        assert found[name] < 2e-3, name  # showers are stored in float16
-    assert found["energy_response"] == pytest.approx(1.0, abs=1e-3)
-    assert found["empty_showers"] == 0.0
-    assert found["spread_fake"] == pytest.approx(found["spread_real"])
+        assert values[name] < 2e-3, name  # showers are stored in float16
+    assert values["energy_response"] == pytest.approx(1.0, abs=1e-3)
+    assert values["empty_showers"] == 0.0
+    assert values["spread_fake"] == pytest.approx(values["spread_real"])
 
 
 def test_showers_of_half_the_energy_respond_by_half(rows: dict[str, np.ndarray]) -> None:
-    found = scores_of(rows[SHOWERS] * np.float32(0.5**0.85), rows)
+    values = scores_of(rows[SHOWERS] * np.float32(0.5**0.85), rows)
     names = ("energy_response", "sampling_fraction_error", "profile_error", "profile_error_x")
-    assert [found[name] for name in names] == pytest.approx([0.5] * 4, abs=2e-3)
+    assert [values[name] for name in names] == pytest.approx([0.5] * 4, abs=2e-3)
 
 
 def test_no_showers_at_all_are_empty_and_wrong_by_all(rows: dict[str, np.ndarray]) -> None:
-    found = scores_of(np.zeros_like(rows[SHOWERS]), rows)
-    assert (found["empty_showers"], found["energy_response"]) == (1.0, 0.0)
-    assert (found["sampling_fraction_error"], found["profile_error"]) == pytest.approx((1.0, 1.0))
+    values = scores_of(np.zeros_like(rows[SHOWERS]), rows)
+    assert (values["empty_showers"], values["energy_response"]) == (1.0, 0.0)
+    assert (values["sampling_fraction_error"], values["profile_error"]) == pytest.approx((1.0, 1.0))
 
 
 def test_showers_turned_upside_down_are_wrong_along_that_axis_alone(
     rows: dict[str, np.ndarray],
 ) -> None:
-    found = scores_of(rows[SHOWERS][:, :, :, ::-1], rows)
-    assert found["profile_error_z"] > 0.3
-    assert max(found["profile_error_x"], found["profile_error_y"]) < 2e-3
-    assert found["sampling_fraction_error"] < 2e-3
+    values = scores_of(rows[SHOWERS][:, :, :, ::-1], rows)
+    assert values["profile_error_z"] > 0.3
+    assert max(values["profile_error_x"], values["profile_error_y"]) < 2e-3
+    assert values["sampling_fraction_error"] < 2e-3
 
 
 def test_the_sampling_fraction_is_compared_energy_by_energy() -> None:
     """Right on average, but too bright at 30 GeV and too faint at 300: the mean of both errors."""
     energies = np.float32([0.3, 0.3, 3.0, 3.0])
     real, fake = np.float32([2.0, 2.0, 2.0, 2.0]), np.float32([2.5, 2.5, 1.5, 1.5])
-    with step_scope(alone(Known())):
+    with step_scope(alone(FixedNoise())):
         assert float(workload.sampling_fraction_error(energies, real, fake)) == pytest.approx(0.25)
         assert float(workload.sampling_fraction_error(energies, real, real)) == 0.0
 
 
-def test_pictures_are_asked_for_with_the_energies_and_angles_of_held_out_showers() -> None:
+def test_images_have_the_energies_and_angles_of_held_out_showers() -> None:
     workload, fields = shower_3dgan.WORKLOAD, shower_fields((5, 6, 4, 1))
     few = {ENERGY: np.float32([1.0, 2.0, 3.0]), ANGLE: np.float32([1.5, 1.6, 1.7])}
     eight, four = (
@@ -498,13 +500,13 @@ def test_pictures_are_asked_for_with_the_energies_and_angles_of_held_out_showers
     assert eight["latents"].shape == (8, 254)
     assert all(np.array_equal(eight[name][:4], four[name]) for name in four)
     networks = workload.networks(ShowerGanOptions(), fields)
-    shown = workload.show(ShowerGanOptions(), networks, four, HostNoise(0))
-    assert {name: np.asarray(values).shape for name, values in shown.items()} == {
+    images = workload.show(ShowerGanOptions(), networks, four, HostNoise(0))
+    assert {name: np.asarray(values).shape for name, values in images.items()} == {
         SHOWERS: (4, 5, 6, 4, 1),
         ENERGY: (4,),
         ANGLE: (4,),
     }
-    assert np.asarray(shown[SHOWERS]).min() == 0.0
+    assert np.asarray(images[SHOWERS]).min() == 0.0
 
 
 def test_the_entry_names_the_module_of_the_workload_and_its_unit() -> None:

@@ -104,15 +104,15 @@ def test_energies_that_fit_both_units_are_decided_by_the_depth_of_the_showers(
     mev = columns["incident_energies"].reshape(-1)
     is_high = (mev > 7e5) & (mev < 1.4e6)
     is_low = (mev > 700.0) & (mev < 1_400.0)
-    kept = is_high if unit == "GeV" else is_low
+    is_selected = is_high if unit == "GeV" else is_low
     factor = 1e-3 if unit == "GeV" else 1.0
     summary = prepare(
-        home, tmp_path, {key: column[kept] * factor for key, column in columns.items()}
+        home, tmp_path, {key: column[is_selected] * factor for key, column in columns.items()}
     )
     assert f"Energies are in {unit}" in summary.note
     assert "by the depth of the showers" in summary.note
     assert prepared.open_set(home, "calochallenge").read(np.arange(1))[ENERGY] == pytest.approx(
-        mev[kept][:1] / 1_000.0, rel=1e-5
+        mev[is_selected][:1] / 1_000.0, rel=1e-5
     )
 
 
@@ -120,16 +120,16 @@ def test_energies_that_fit_both_units_are_decided_by_the_sum_where_it_fits_one(
     home: Home, tmp_path: Path
 ) -> None:
     columns = challenge_columns(6_480, 60)
-    kept = columns["incident_energies"].reshape(-1) > 6e5
+    is_selected = columns["incident_energies"].reshape(-1) > 6e5
     in_gev = {
-        "incident_energies": columns["incident_energies"][kept] * 1e-3,
-        "showers": columns["showers"][kept],
+        "incident_energies": columns["incident_energies"][is_selected] * 1e-3,
+        "showers": columns["showers"][is_selected],
     }
     note = prepare(home, tmp_path, in_gev).note
     assert re.search(r"in GeV \(.*, by the sum of the cells\), cells in MeV", note)
 
 
-def test_energies_that_fit_both_units_without_a_depth_are_asked_for(
+def test_energies_that_fit_both_units_without_a_depth_need_an_answer(
     home: Home, tmp_path: Path
 ) -> None:
     random = np.random.default_rng(3)
@@ -213,7 +213,7 @@ def test_every_part_is_checked(
     assert f"from row {begin} on" in refused
 
 
-def test_a_single_odd_shower_is_left_out_and_counted(home: Home, tmp_path: Path) -> None:
+def test_a_single_odd_shower_is_excluded_and_counted(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480, 50)
     columns["showers"][7] *= 30.0
     columns["showers"][9] = 0.0
@@ -313,8 +313,8 @@ def test_the_expected_depth_is_that_of_an_independent_formula() -> None:
     columns = challenge_columns(6_480, 64)
     gev = columns["incident_energies"].reshape(-1) / 1_000.0
     cells = np.moveaxis(columns["showers"].reshape(-1, 45, 16, 9), 1, -1)
-    known = file_formats.CALOCHALLENGE
-    assert known.distance(cells, gev) == pytest.approx(0.09, abs=0.02)
-    assert known.distance(cells, gev / 1_000.0) > 0.4 > file_checks.limit(32)
-    assert known.distance(cells, gev * 1_000.0) > 0.4
-    assert known.distance(cells[..., ::-1], gev) > 0.4
+    expected = file_formats.CALOCHALLENGE
+    assert expected.distance(cells, gev) == pytest.approx(0.09, abs=0.02)
+    assert expected.distance(cells, gev / 1_000.0) > 0.4 > file_checks.limit(32)
+    assert expected.distance(cells, gev * 1_000.0) > 0.4
+    assert expected.distance(cells[..., ::-1], gev) > 0.4

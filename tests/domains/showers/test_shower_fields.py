@@ -26,7 +26,7 @@ def test_showers_stored_in_16_bits_are_seen_in_32() -> None:
     assert host_value(np.ones((1, 3, 3, 2, 1), np.float16), field).dtype == np.float32
 
 
-def test_a_closed_axis_is_kept_on_disk_and_a_manifest_of_before_has_none() -> None:
+def test_a_closed_axis_is_stored_on_disk_and_an_older_manifest_has_none() -> None:
     fields = shower_fields((9, 16, 45, 1), angle=False, periodic=(1,))
     assert ANGLE not in fields
     record = FieldRecord.of(fields[SHOWERS])

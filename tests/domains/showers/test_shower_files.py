@@ -85,10 +85,10 @@ def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path
     assert manifest.note.startswith(f"{left_out}. ")
     assert prepared.open_set(home, "showers_hdf5").note == manifest.note
     assert loading.data_sets(home)["showers_hdf5"].summary == f"{manifest.origin}. {manifest.note}"
-    shown = (
+    output = (
         CliRunner().invoke(app, ["data", "show", "showers_hdf5", "--home", str(home.path)]).stdout
     )
-    assert manifest.note in shown
+    assert manifest.note in output
 
 
 def test_a_file_without_measured_angles_gets_them_and_a_column_may_have_a_second_axis(
@@ -209,7 +209,7 @@ def test_a_wrong_key_shape_or_angle_is_refused_by_name(
     assert sentence in refusal(home, preparation, written(tmp_path / "bad.h5", columns))
 
 
-def test_a_good_file_before_a_wrong_one_is_not_kept_either(home: Home, tmp_path: Path) -> None:
+def test_a_good_file_before_a_wrong_one_is_not_stored_either(home: Home, tmp_path: Path) -> None:
     written(tmp_path / "1.h5", authors_columns())
     written(tmp_path / "2.h5", {**authors_columns(), "ECAL": authors_columns()["ECAL"] * 20.0})
     assert refusal(home, AUTHORS, tmp_path).startswith(

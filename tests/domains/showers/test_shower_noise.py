@@ -24,10 +24,10 @@ def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_ke
     columns = columns_of(preparation, 40)
     cell_key = KEYS[preparation][1]
     cells = columns[cell_key]
-    given = cells.reshape(len(cells), -1).sum(axis=1)
+    sums = cells.reshape(len(cells), -1).sum(axis=1)
     noise = np.random.default_rng(2).normal(size=cells.shape).reshape(len(cells), -1)
     noise -= noise.mean(axis=1, keepdims=True)
-    noise *= 0.5 * given[:, None] / np.abs(noise).sum(axis=1, keepdims=True)
+    noise *= 0.5 * sums[:, None] / np.abs(noise).sum(axis=1, keepdims=True)
     columns[cell_key] = cells + noise.reshape(cells.shape)
     said = refusal(home, tmp_path, columns)
     assert "they raise them from " in said
@@ -36,11 +36,11 @@ def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_ke
     prepare(home, tmp_path, columns, negative_cells="rescale")
     unit = 0.05 if preparation == "calochallenge" else 1.0
     stored = rows(home, preparation)
-    assert stored[DEPOSIT] == pytest.approx(unit * given[:5], rel=1e-3)
+    assert stored[DEPOSIT] == pytest.approx(unit * sums[:5], rel=1e-3)
     assert stored[SHOWERS].min() == 0.0
     prepared.remove(home, preparation)
     clipped = prepare(home, tmp_path, columns, negative_cells="clip")
-    assert (rows(home, preparation)[DEPOSIT] > 1.1 * unit * given[:5]).all()
+    assert (rows(home, preparation)[DEPOSIT] > 1.1 * unit * sums[:5]).all()
     assert clipped.converted["negative cells emptied"] > 100
     assert any(
         "Cells below 0 or the threshold are emptied, so the sums change" in warning
@@ -59,7 +59,7 @@ def test_noise_that_raises_only_faint_showers_is_refused_too(home: Home, tmp_pat
 
 
 @pytest.mark.parametrize("preparation", KEYS)
-def test_an_empty_shower_with_noise_is_left_out_in_place_of_being_scaled_below_0(
+def test_an_empty_shower_with_noise_is_excluded_instead_of_scaled_below_0(
     home: Home, tmp_path: Path, preparation: str
 ) -> None:
     columns = columns_of(preparation)

@@ -26,15 +26,15 @@ def quiet(_done: int, _total: int, _sentence: str) -> None:
     """Progress without a reader."""
 
 
-def made(home: Home, name: str = "", **options: Any) -> DataSet:
-    asked = PreparationRequest("showers", name, None, {"events": 40, "grid": "tiny", **options})
-    manifest = preparations.prepare(home, asked, quiet)
+def prepare(home: Home, name: str = "", **options: Any) -> DataSet:
+    request = PreparationRequest("showers", name, None, {"events": 40, "grid": "tiny", **options})
+    manifest = preparations.prepare(home, request, quiet)
     assert manifest is not None
     return prepared.open_set(home, manifest.name)
 
 
 def test_simulated_showers_are_a_set_with_all_that_is_known_of_each(home: Home) -> None:
-    showers = made(home)
+    showers = prepare(home)
     assert (showers.name, showers.rows, showers.held_out) == ("showers", 36, 4)
     rows = showers.read(np.arange(36))
     cells_gev = cells_of(rows[SHOWERS])
@@ -49,7 +49,7 @@ def test_simulated_showers_are_a_set_with_all_that_is_known_of_each(home: Home) 
 
 
 def test_energies_angles_and_the_grid_are_those_of_the_options(home: Home) -> None:
-    showers = made(
+    showers = prepare(
         home, events=8, grid="full", energy_low=20, energy_high=20, angle_low=120, angle_high=120
     )
     rows = showers.read(np.arange(8))
@@ -60,7 +60,7 @@ def test_energies_angles_and_the_grid_are_those_of_the_options(home: Home) -> No
 
 def test_the_same_seed_gives_the_same_showers_also_the_first_of_a_longer_set(home: Home) -> None:
     first, longer, other = (
-        made(home, name, events=events, seed=seed).read(np.arange(20))[SHOWERS]
+        prepare(home, name, events=events, seed=seed).read(np.arange(20))[SHOWERS]
         for name, events, seed in (("a", 24, 1), ("b", 70, 1), ("c", 24, 2))
     )
     assert np.array_equal(first, longer)
@@ -68,12 +68,12 @@ def test_the_same_seed_gives_the_same_showers_also_the_first_of_a_longer_set(hom
 
 
 def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: Home) -> None:
-    made(home)
+    prepare(home)
     before = (home.data / "showers" / "manifest.json").stat().st_mtime_ns
-    made(home)
+    prepare(home)
     assert (home.data / "showers" / "manifest.json").stat().st_mtime_ns == before
     with pytest.raises(DatasetError, match="data set showers exists already, from other files"):
-        made(home, seed=1)
+        prepare(home, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_wrong_options_are_refused_before_anything_begins(
     home: Home, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
-        made(home, **options)
+        prepare(home, **options)
     assert sentence in str(refused.value)
     assert not home.data.exists()
 
@@ -102,16 +102,16 @@ def test_wrong_options_are_refused_before_anything_begins(
 def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
     home: Home, name: str
 ) -> None:
-    known = loading.data_sets(home)[name]
-    assert (known.is_prepared, known.problem) == (False, "")
+    promised = loading.data_sets(home)[name]
+    assert (promised.is_prepared, promised.problem) == (False, "")
     assert not loading.availability(name, home).ready
-    assert known.fields == loading.fields_of(name, home)
+    assert promised.fields == loading.fields_of(name, home)
     assert loading.is_streamed(name, home) == (name == "showers")
     preparations.prepare(home, PreparationRequest(name, "", None, {"events": 40}), lambda *_: None)
     promise = preparation_options.promised(PREPARATIONS[name].options(events=40))
     data = loading.load(name, home)
     assert (data.fields, data.rows) == (promise.fields, promise.rows)
-    assert data.fields == known.fields
+    assert data.fields == promised.fields
     assert loading.data_sets(home)[name].is_prepared
     assert loading.availability(name, home).ready
     assert not loading.is_streamed(name, home)
@@ -170,10 +170,10 @@ def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
 
 
 def test_the_card_of_a_set_of_showers_shows_the_first_from_three_sides(home: Home) -> None:
-    rows = made(home).read(np.arange(16))
-    shown = prepared.png_of_rows(rows)
-    assert shown is not None
-    picture = Image.open(io.BytesIO(shown))
+    rows = prepare(home).read(np.arange(16))
+    image = prepared.png_of_rows(rows)
+    assert image is not None
+    picture = Image.open(io.BytesIO(image))
     assert picture.width > picture.height > 100
     assert len(picture.getcolors(1 << 20)) > 50, "nothing is drawn"
     assert prepared.png_of_rows({ENERGY: rows[ENERGY]}) is None

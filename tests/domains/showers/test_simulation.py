@@ -53,8 +53,8 @@ def test_the_maximum_lies_where_the_paper_has_it(energy_gev: float, expected: fl
     assert mean_profiles(np.array([energy_gev]), CLIC.medium).maximum == pytest.approx(
         [expected], abs=0.01
     )
-    drawn = drawn_profiles(np.full(4_000, energy_gev), CLIC.medium, np.random.default_rng(0))
-    assert np.exp(np.log(drawn.maximum).mean()) == pytest.approx(expected, abs=0.05)
+    profiles = drawn_profiles(np.full(4_000, energy_gev), CLIC.medium, np.random.default_rng(0))
+    assert np.exp(np.log(profiles.maximum).mean()) == pytest.approx(expected, abs=0.05)
 
 
 @by_energy(3.93, 4.71, 5.05, 5.39, 5.84)
@@ -67,8 +67,8 @@ def test_the_shape_is_that_of_the_paper(energy_gev: float, expected: float) -> N
 
 def test_maximum_and_shape_scatter_and_depend_on_each_other_as_in_the_paper() -> None:
     """At 100 GeV ln y is 9.27: σ_T = 0.110, σ_a = 0.154, ρ = 0.571."""
-    drawn = drawn_profiles(np.full(20_000, 100.0), CLIC.medium, np.random.default_rng(1))
-    logs = np.log([drawn.maximum, drawn.shape])
+    profiles = drawn_profiles(np.full(20_000, 100.0), CLIC.medium, np.random.default_rng(1))
+    logs = np.log([profiles.maximum, profiles.shape])
     assert logs.std(axis=1) == pytest.approx([0.110, 0.154], abs=0.003)
     assert np.corrcoef(logs)[0, 1] == pytest.approx(0.571, abs=0.015)
 
@@ -151,15 +151,15 @@ def test_the_barycentre_lies_in_the_middle_cell_anywhere_in_it() -> None:
 
 def test_nine_tenths_of_the_energy_lie_within_a_moliere_radius() -> None:
     """What the radius is by definition; half of it holds clearly less, twice it nearly all."""
-    seen = showers(100.0).sum(axis=3)  # (96, 51, 51)
-    total = seen.sum(axis=(1, 2))
+    energies = showers(100.0).sum(axis=3)  # (96, 51, 51)
+    total = energies.sum(axis=(1, 2))
     places = np.arange(51) + 0.5
-    x, y = seen.sum(axis=2) @ places / total, seen.sum(axis=1) @ places / total
+    x, y = energies.sum(axis=2) @ places / total, energies.sum(axis=1) @ places / total
     radius_mm = CLIC.cell_mm * np.hypot(
         places[:, None] - x[:, None, None], places - y[:, None, None]
     )
     shares = [
-        ((seen * (radius_mm < times * CLIC.medium.moliere_mm)).sum(axis=(1, 2)) / total).mean()
+        ((energies * (radius_mm < times * CLIC.medium.moliere_mm)).sum(axis=(1, 2)) / total).mean()
         for times in (0.5, 1.0, 2.0)
     ]
     assert shares == pytest.approx([0.80, 0.91, 0.97], abs=0.03)

@@ -55,12 +55,12 @@ class Halved(Networks):
 @pytest.fixture
 def networks(monkeypatch: pytest.MonkeyPatch) -> Halved:
     """What the job finds in place of a run's networks: of a grid that the simulator makes."""
-    made = Halved(SIMULATED, checkpoints.Checkpoint({}, 20, 1.0, Path("step-20")))
-    monkeypatch.setattr("gan_runtime.training.inference.of_run", lambda *_: made)
-    return made
+    loaded = Halved(SIMULATED, checkpoints.Checkpoint({}, 20, 1.0, Path("step-20")))
+    monkeypatch.setattr("gan_runtime.training.inference.of_run", lambda *_: loaded)
+    return loaded
 
 
-def test_showers_are_simulated_for_the_energy_and_angle_that_are_asked_for() -> None:
+def test_showers_are_simulated_for_the_requested_energy_and_angle() -> None:
     rows, simulated = measurement.reference_rows(
         SIMULATED, SingleEnergyOptions("quick-0001", 137.0, 84.0, showers=50)
     )
@@ -83,7 +83,7 @@ def test_an_angle_that_no_shower_of_the_grid_can_have_is_refused() -> None:
         measurement.reference_rows(SIMULATED, SingleEnergyOptions("quick-0001", 137.0, 50.0))
 
 
-def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_stand_beside() -> None:
+def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_are_compared() -> None:
     stored = rows_of(100, 1)
     data = ArraySet("showers", shower_fields((11, 11, 12, 1)), stored, "test", kept_back=stored)
     rows, simulated = measurement.reference_rows(
@@ -106,29 +106,29 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(
 ) -> None:
     job = JobDir(home.jobs / "make-showers-0001")
     job.results.mkdir(parents=True)
-    wanted = SingleEnergyOptions(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
-    job.write_request(JobRequest(kind="make_showers", options=asdict(wanted), asker="a test"))
-    assert measurement.make(Task(home, job, asdict(wanted)))["step"] == 20
-    made = SingleEnergyResult.model_validate_json((job.results / RESULT_FILE).read_bytes())
-    assert (made.energy_gev, made.showers, made.simulated, made.grid) == (
+    job_options = SingleEnergyOptions(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
+    job.write_request(JobRequest(kind="make_showers", options=asdict(job_options), asker="a test"))
+    assert measurement.make(Task(home, job, asdict(job_options)))["step"] == 20
+    result = SingleEnergyResult.model_validate_json((job.results / RESULT_FILE).read_bytes())
+    assert (result.energy_gev, result.showers, result.simulated, result.grid) == (
         120.0,
         10,
         True,
         (17, 17, 25),
     )
-    assert made.response["real"] == pytest.approx(0.02, rel=0.2)
-    assert made.response["generated"] == pytest.approx(made.response["real"] / 2.0, rel=1e-3)
-    assert made.measured is not None
-    assert math.degrees(made.measured["generated"]) == pytest.approx(90.0, abs=3.0)
-    depth = next(curve for curve in made.curves if curve.name == "along_z")
+    assert result.response["real"] == pytest.approx(0.02, rel=0.2)
+    assert result.response["generated"] == pytest.approx(result.response["real"] / 2.0, rel=1e-3)
+    assert result.measured is not None
+    assert math.degrees(result.measured["generated"]) == pytest.approx(90.0, abs=3.0)
+    depth = next(curve for curve in result.curves if curve.name == "along_z")
     real, generated = depth.series
     assert (real.name, generated.name) == ("real", "generated")
     assert generated.values == pytest.approx([value / 2.0 for value in real.values], rel=1e-3)
-    assert [shower.name for shower in made.pictures] == ["real", "generated"]
+    assert [shower.name for shower in result.pictures] == ["real", "generated"]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "kind", "sentence"),
+    ("job_options", "kind", "sentence"),
     [
         (
             SingleEnergyOptions("quick-0001", 0.0),
@@ -160,13 +160,13 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(
 def test_what_cannot_be_made_is_refused_before_a_job_starts(
     home: Home,
     new_run: NewRun,
-    wanted: SingleEnergyOptions,
+    job_options: SingleEnergyOptions,
     kind: type[GanRuntimeError],
     sentence: str,
 ) -> None:
     new_run("quick-0001")
     with pytest.raises(kind, match=sentence):
-        ask(home).request_job(evaluation.MAKE, wanted)
+        ask(home).request_job(evaluation.MAKE, job_options)
     assert not home.jobs.exists()
 
 
@@ -176,23 +176,23 @@ def test_the_same_wish_is_answered_by_what_was_made_before(
     run = new_run("quick-0001")
     monkeypatch.setattr(evaluation, "makes_showers", lambda *_: True)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
-    wanted = SingleEnergyOptions("quick-0001", 100.0)
+    job_options = SingleEnergyOptions("quick-0001", 100.0)
     with pytest.raises(CheckpointError, match="run quick-0001 has no checkpoint"):
-        ask(home).request_job(evaluation.MAKE, wanted)
+        ask(home).request_job(evaluation.MAKE, job_options)
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
-    job = ask(home).request_job(evaluation.MAKE, wanted)
+    job = ask(home).request_job(evaluation.MAKE, job_options)
     with pytest.raises(
         JobError, match="showers of run quick-0001 are being generated already by job"
     ):
-        ask(home).request_job(evaluation.MAKE, wanted)
-    assert evaluation.finished_job(home, wanted) is None
+        ask(home).request_job(evaluation.MAKE, job_options)
+    assert evaluation.finished_job(home, job_options) is None
     ended(job, step=10)
-    look = evaluation.finished_job(home, wanted)
+    look = evaluation.finished_job(home, job_options)
     assert look is not None
     assert look.job == job
     assert evaluation.finished_job(home, SingleEnergyOptions("quick-0001", 101.0)) is None
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 20, wall_s=2.0, retained=1)
-    assert evaluation.finished_job(home, wanted) is None, "the networks have changed since"
+    assert evaluation.finished_job(home, job_options) is None, "the networks have changed since"
 
 
 def ended(job: JobDir, step: int) -> None:

@@ -30,8 +30,8 @@ def toy_showers(
     random = np.random.RandomState(seed)
     energy = random.uniform(20.0, 200.0, count)
     angle = random.uniform(1.1, 2.0, count)
-    own, same = (random.standard_normal((rows, 3, SPOTS)) for rows in (count, 1))
-    mixed = np.sqrt(variety) * own + np.sqrt(1.0 - variety) * same  # still normal, spot by spot
+    spread, same = (random.standard_normal((rows, 3, SPOTS)) for rows in (count, 1))
+    mixed = np.sqrt(variety) * spread + np.sqrt(1.0 - variety) * same  # still normal, spot by spot
     depth = (
         np.exp(0.35 * mixed[:, 2] + np.log(4.0 + 0.4 * np.log(energy[:, np.newaxis] / 20.0)))
         + shift

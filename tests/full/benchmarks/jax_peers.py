@@ -22,7 +22,7 @@ from tests.support.engines import jax_side
 from tests.support.engines.jax_side import Numbers
 
 
-class Kept(keras.layers.Layer):  # type: ignore[misc]
+class StoredMask(keras.layers.Layer):  # type: ignore[misc]
     """Keeps every value: what either side drops out is drawn by another generator."""
 
     def __init__(self, rate: float) -> None:
@@ -40,7 +40,7 @@ def pix2pix_peer(data: DataSet, options: dict[str, Any], steps: int) -> Numbers:
     """
     spec = RunSpec.parse({"workload": "pix2pix", **options})
     _, state = jax_side.trained("pix2pix", data, (), options)
-    keras_pix2pix_on_jax.HardwareDropout = Kept  # type: ignore[misc,assignment]
+    keras_pix2pix_on_jax.HardwareDropout = StoredMask  # type: ignore[misc,assignment]
     peer = PairPeer("float32", spec.of_workload)  # type: ignore[arg-type]
     ours = workload.WORKLOAD.networks(spec.of_workload, data.fields)
     for network, (name, of_ours) in zip(peer.pair, ours.items(), strict=True):

@@ -49,38 +49,40 @@ def test_the_questions_of_pages_are_timed(home: Home) -> None:
 
 
 def test_pages_are_seen_by_a_real_browser_and_weighed(home: Home) -> None:
-    found = printed("views", home)
-    assert set(found) == {
+    figures = printed("views", home)
+    assert set(figures) == {
         "start_s",
         "first_view_bare_s",
         *(kind for page in PAGES for kind in (f"first_view_{page}", f"payload_{page}_mb")),
     }
-    assert all(figure["value"] is not None and figure["value"] > 0 for figure in found.values())
-    assert all(figure["views"] == SMALL.visits for name, figure in found.items() if "view" in name)
+    assert all(figure["value"] is not None and figure["value"] > 0 for figure in figures.values())
+    assert all(
+        figure["views"] == SMALL.visits for name, figure in figures.items() if "view" in name
+    )
 
 
 def test_windows_refresh_while_memory_is_followed(home: Home) -> None:
-    found = printed("memory", home)
-    assert set(found) == {"memory_visited_mb", "memory_mb", "memory_growth_mb"}
-    assert 50 < found["memory_mb"]["value"] < 2_000
+    figures = printed("memory", home)
+    assert set(figures) == {"memory_visited_mb", "memory_mb", "memory_growth_mb"}
+    assert 50 < figures["memory_mb"]["value"] < 2_000
 
 
 def test_a_step_is_seen_on_the_screen_after_it_was_made(home: Home) -> None:
-    found = printed("pixels", home)
-    assert set(found) == {"pixel_p95_s", "pixel_p95_s_thirty"}
-    for figure in found.values():
+    figures = printed("pixels", home)
+    assert set(figures) == {"pixel_p95_s", "pixel_p95_s_thirty"}
+    for figure in figures.values():
         assert figure["value"] is not None, figure["reason"]
         assert figure["value"] > 0
         assert figure["steps_seen"] >= 2
 
 
-def test_a_training_is_timed_with_and_without_windows_beside_it(home: Home) -> None:
+def test_a_training_is_timed_with_and_without_windows(home: Home) -> None:
     load.make(home, SMALL)
-    found = {
+    figures = {
         figure.name: figure for figure in training.measure(home, SMALL, {"workload": "mlp_gan"})
     }
-    assert set(found) == {"one_page_slows", "thirty_pages_slow"}
-    for figure in found.values():
+    assert set(figures) == {"one_page_slows", "thirty_pages_slow"}
+    for figure in figures.values():
         assert figure.value is not None
         assert -2 < figure.value < 1
         assert figure.further["refreshes"] > 0

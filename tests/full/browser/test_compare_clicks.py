@@ -60,8 +60,10 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
     browser: Browser, of_two_runs: Dashboard
 ) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 720})
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url.removeprefix(of_two_runs.address)))
+    requests: list[str] = []
+    page.on(
+        "request", lambda request: requests.append(request.url.removeprefix(of_two_runs.address))
+    )
     page.add_init_script(f"""window.undrawn = [];
         new MutationObserver(() => {{
             if (document.querySelector('.st-key-{rendering.MARK}')) window.before ??= document.querySelectorAll('[data-testid="stVegaLiteChart"]').length;
@@ -79,10 +81,10 @@ def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
     settled(page)  # no chart comes after it
     charts = page.get_by_test_id("stVegaLiteChart")
     expect(charts.locator("canvas, svg")).to_have_count(charts.count())
-    drawn = charts.evaluate_all("charts => charts.map(chart => chart.offsetHeight)")
-    assert min(page.evaluate("window.undrawn")) == min(drawn) > 100, (
+    heights = charts.evaluate_all("charts => charts.map(chart => chart.offsetHeight)")
+    assert min(page.evaluate("window.undrawn")) == min(heights) > 100, (
         "a chart has its height before it is drawn"
     )
-    assert "/_stcore/health" in asked
-    assert [path for path in asked if path.startswith("/compare/_stcore")] == []
+    assert "/_stcore/health" in requests
+    assert [path for path in requests if path.startswith("/compare/_stcore")] == []
     page.close()

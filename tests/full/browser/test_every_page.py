@@ -25,22 +25,23 @@ def asked_of_others(page: Page, address: str) -> list[str]:
     """Fills as the page asks hosts other than the dashboard, or tries to and is refused by
     the content policy.
     """
-    found: list[str] = []
-    own = (address, address.replace("http", "ws"), "data:", "blob:")
+    foreign: list[str] = []
+    local = (address, address.replace("http", "ws"), "data:", "blob:")
     page.on(
         "request",
-        lambda request: None if request.url.startswith(own) else found.append(request.url),
+        lambda request: None if request.url.startswith(local) else foreign.append(request.url),
     )
     page.on(
-        "websocket", lambda socket: None if socket.url.startswith(own) else found.append(socket.url)
+        "websocket",
+        lambda socket: None if socket.url.startswith(local) else foreign.append(socket.url),
     )
     page.on(
         "console",
         lambda message: (
-            found.append(message.text) if "Content Security Policy" in message.text else None
+            foreign.append(message.text) if "Content Security Policy" in message.text else None
         ),
     )
-    return found
+    return foreign
 
 
 def visited(page: Page, go: Callable[[], object]) -> None:
@@ -68,7 +69,7 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
     )
     with network_log.watched(browser, tmp_path / "network.json") as watched:
         page = watched.new_page(viewport={"width": 1280, "height": 800})
-        found = asked_of_others(page, dashboard.address)
+        foreign = asked_of_others(page, dashboard.address)
         visited(page, lambda: page.goto(dashboard.address))
         assert page.get_by_test_id("stSidebarNavLink").count() == 6
         for link in page.get_by_test_id("stSidebarNavLink").all():
@@ -87,7 +88,9 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
         looked_through(page, dashboard.address, showers)
         flow_page.played(page, dashboard.address, flow)
         assert page.get_by_test_id("stException").count() == 0
-    assert found == network_log.asked_of_others(tmp_path / "network.json", dashboard.address) == []
+    assert (
+        foreign == network_log.asked_of_others(tmp_path / "network.json", dashboard.address) == []
+    )
     assert connections.of_others(dashboard.connections) == []
 
     # A red field starts nothing.

@@ -46,19 +46,19 @@ def refused_messages(session_id: str) -> dict[str, bytes]:
     """One of each kind that the protocol knows and no page of ours sends, also of kinds that
     a later Streamlit adds.
     """
-    made = {"": b""}
+    messages = {"": b""}
     for field in BackMsg.DESCRIPTOR.fields:
         message = BackMsg()
         if field.name not in (*web_guard.PASSED, "backend_operation_request"):
             fill(message, field.name)
-            made[field.name] = message.SerializeToString()
+            messages[field.name] = message.SerializeToString()
     for field in BackendOperationRequest.DESCRIPTOR.oneofs_by_name["payload"].fields:
         message = BackMsg()
         message.backend_operation_request.session_id = session_id
         if field.name not in web_guard.OPERATIONS_PASSED:
             fill(message.backend_operation_request, field.name)
-            made[field.name] = message.SerializeToString()
-    return made
+            messages[field.name] = message.SerializeToString()
+    return messages
 
 
 def fill(message: Message, field: str) -> None:
@@ -82,8 +82,8 @@ def test_no_message_of_a_viewer_reaches_an_operator_the_home_or_the_memory(
             operator, page.page, page.ids["Enter"], **{page.ids["Operator password"]: PASSWORD}
         )
         assert "Sign out" in forged.rerun(operator, page.page).ids
-        looked = forged.rerun(viewer)
-        messages = refused_messages(looked.session_id)
+        session = forged.rerun(viewer)
+        messages = refused_messages(session.session_id)
         messages.pop("")
         assert {"clear_cache", "load_git_info", "debug_shutdown_runtime", "install_skills"} <= set(
             messages
@@ -134,10 +134,10 @@ def test_a_download_needs_the_id_of_its_button_and_the_session_of_its_sender(
     shared: Dashboard,
 ) -> None:
     with forged.open_session(shared.address) as session:
-        own = forged.rerun(session).session_id
+        real_id = forged.rerun(session).session_id
         for session_id, error in (
             ("another", "Invalid session ID"),
-            (own, "Failed to generate file"),
+            (real_id, "Failed to generate file"),
         ):
             message = BackMsg()
             message.backend_operation_request.session_id = session_id
@@ -159,6 +159,6 @@ def test_a_session_is_taken_over_by_its_id_only(shared: Dashboard) -> None:
         )
         near = f"{page.session_id[:-1]}{'0' if page.session_id[-1] != '0' else '1'}"
         with forged.open_session(shared.address, near) as stranger:
-            looked = forged.rerun(stranger)
-            assert looked.session_id not in (near, page.session_id)
-            assert access.SIGN_IN in looked.text
+            session = forged.rerun(stranger)
+            assert session.session_id not in (near, page.session_id)
+            assert access.SIGN_IN in session.text

@@ -41,8 +41,8 @@ def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_a
     )  # the form has read the flows by then
     page.get_by_role("tab", name="Film").click(timeout=SLOW_MS)
     expect(page.locator(".player canvas")).to_have_count(3, timeout=SLOW_MS)
-    slider, told = page.get_by_role("slider", name="Step"), page.locator(".player output")
+    slider, position = page.get_by_role("slider", name="Step"), page.locator(".player output")
     slider.press("End")
-    expect(told).to_have_text(re.compile(r"^step 100"))
+    expect(position).to_have_text(re.compile(r"^step 100"))
     page.get_by_role("tab", name="Wake").click()
     expect(chart(page, "Spectrum at the probe")).to_be_visible()

@@ -27,8 +27,8 @@ def more_images_are_made(page: Page, address: str, run_id: str) -> None:
     fill(page, "spinbutton", "Seed", "5")
     page.get_by_role("button", name="Generate", exact=True).click()
     expect(page.get_by_text("It continues when the page is closed.")).to_be_visible()
-    made = f"64 images of {run_id}, seed 5, by its newest checkpoint"
-    expect(page.get_by_text(made)).to_be_visible(timeout=120_000)
+    sentence = f"64 images of {run_id}, seed 5, by its newest checkpoint"
+    expect(page.get_by_text(sentence)).to_be_visible(timeout=120_000)
     expect(page.get_by_test_id("stImage")).to_have_count(2)
 
 

@@ -44,26 +44,26 @@ def launched(page: Page) -> str:
     return start(page)
 
 
-def ticks(shown: Locator) -> set[str]:
+def ticks(chart: Locator) -> set[str]:
     """Whole numbers at a chart's axes, which are steps: losses have a point.
 
     They grow with the run unless it is zoomed.
     """
     return {
         text
-        for text in shown.locator(".role-axis-label text").all_text_contents()
+        for text in chart.locator(".role-axis-label text").all_text_contents()
         if "." not in text
     }
 
 
-def drawn_ticks(shown: Locator, wait_until: Callable[..., Any]) -> set[str]:
+def drawn_ticks(chart: Locator, wait_until: Callable[..., Any]) -> set[str]:
     """The same of a chart that may be drawing its axis at this moment, and have none."""
-    return set(wait_until(lambda: ticks(shown), "the axis is drawn"))
+    return set(wait_until(lambda: ticks(chart), "the axis is drawn"))
 
 
-def zoomed_in(page: Page, shown: Locator, wait_until: Callable[..., Any]) -> set[str]:
+def zoomed_in(page: Page, chart: Locator, wait_until: Callable[..., Any]) -> set[str]:
     """Drags across a chart; returns the steps at the axis that it has come to."""
-    box = shown.bounding_box()
+    box = chart.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.5)
     page.mouse.down()
@@ -71,15 +71,15 @@ def zoomed_in(page: Page, shown: Locator, wait_until: Callable[..., Any]) -> set
     page.mouse.up()
     expect(page.get_by_role("button", name="Show everything")).to_be_visible()
 
-    told = page.get_by_text(re.compile(r"^Steps [\d\s]+ to [\d\s]+$")).inner_text()
-    first, last = (int(re.sub(r"\D", "", number)) for number in told.split("to"))
+    sentence = page.get_by_text(re.compile(r"^Steps [\d\s]+ to [\d\s]+$")).inner_text()
+    first, last = (int(re.sub(r"\D", "", number)) for number in sentence.split("to"))
     assert first < last
 
     def part() -> set[str]:
         """The axis of a run that trains grows by itself: only that of a zoom stays within the
         steps that the page tells.
         """
-        now = drawn_ticks(shown, wait_until)
+        now = drawn_ticks(chart, wait_until)
         return now if all(first <= int(tick) <= last for tick in now) else set()
 
     return set(wait_until(part, "the axis shows the part that was dragged across", 20))

@@ -15,7 +15,7 @@ from gan_runtime.records.home import Home
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 
 
-def test_the_second_of_two_dashboards_looks_until_the_first_is_gone(
+def test_the_second_of_two_dashboards_shows_the_home_until_the_first_has_ended(
     browser: Browser, dashboard: Dashboard, tmp_path: Path
 ) -> None:
     open_page(browser, dashboard.address).close()
@@ -50,7 +50,7 @@ def test_the_second_of_two_dashboards_looks_until_the_first_is_gone(
         second.stop()
 
 
-def test_a_file_that_is_no_database_is_told_in_one_sentence(
+def test_a_file_that_is_no_database_is_reported_in_one_sentence(
     browser: Browser, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"

@@ -101,19 +101,19 @@ def launched(page: Page) -> str:
     return page.url.rpartition("run=")[2]
 
 
-def held(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
+def frozen_trainer(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
     """The trainer, which stands still once the first epochs are done: a fast machine would be at
     the end before the kill.
 
     An epoch's pictures are the last that it writes, some steps after its scores.
     """
 
-    def drawn() -> int:
+    def count() -> int:
         records = journal.read_all(run.trainer_journal())
         return max((record.epoch for record in records if isinstance(record, Sample)), default=0)
 
     wait_until(
-        lambda: drawn() >= WATCHED, "the first epochs and their pictures are done", SLOW_MS / 1_000
+        lambda: count() >= WATCHED, "the first epochs and their pictures are done", SLOW_MS / 1_000
     )
     identity = run.process()
     assert identity is not None
@@ -125,8 +125,8 @@ def held(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
 def watched(page: Page, run_id: str) -> None:
     """A row of pictures for each class, and each class's scores by its name."""
     expect(page.get_by_text(re.compile(rf"After epoch [{WATCHED}-{EPOCHS}],"))).to_be_visible()
-    shown = f"Generated images, a row for each class of {run_id} after epoch"
-    expect(page.get_by_role("img", name=re.compile(shown))).to_be_visible()
+    title = f"Generated images, a row for each class of {run_id} after epoch"
+    expect(page.get_by_role("img", name=re.compile(title))).to_be_visible()
     for side in ("real", "generated"):
         scores = chart(page, BY_CLASS.format(side))
         expect(scores).to_contain_text("squares")
@@ -173,7 +173,7 @@ def test_own_pictures_are_dropped_trained_on_by_class_killed_resumed_and_compare
     refused(page, home)
     prepared(page, home)
     run = home.run_dir(launched(page))
-    trainer = held(run, wait_until)
+    trainer = frozen_trainer(run, wait_until)
     watched(page, run.run_id)
     killed_and_resumed(page, run, trainer)
 

@@ -52,13 +52,13 @@ def shared(tmp_path: Path, new_run: Callable[..., RunDir]) -> Iterator[Dashboard
     stored(new_run("quick-0001"), 1.0)
     port, file = local_server.free_port(), tmp_path / "secrets.toml"
     with run_server_in_thread(user_claims=PEOPLE) as provider:
-        known = {
+        settings = {
             "port": port,
             "provider": provider.server_port,
             "cookie": COOKIE_SECRET,
             "client": CLIENT_SECRET,
         }
-        file.write_text(SECRETS.format(hash=hash_of(PASSWORD), **known))
+        file.write_text(SECRETS.format(hash=hash_of(PASSWORD), **settings))
         started = Dashboard(
             tmp_path / "home",
             tmp_path / "dashboard.log",
@@ -81,13 +81,13 @@ def test_strangers_look_and_operators_change(browser: Browser, shared: Dashboard
     # Forged messages and a forged file: the first press is one that counts, so that the others
     # would.
     with forged.open_session(shared.address) as session:
-        looked = forged.rerun(session)
-        typed = {looked.ids["Operator password"]: "wrong horse battery staple"}
-        wrong = forged.rerun(session, looked.page, looked.ids["Enter"], **typed)
+        viewer = forged.rerun(session)
+        typed = {viewer.ids["Operator password"]: "wrong horse battery staple"}
+        wrong = forged.rerun(session, viewer.page, viewer.ids["Enter"], **typed)
         assert wrong.boxes == ["That is not the operator password."]
         for name in ("Start a quick run", "Load example runs"):
-            assert forged.rerun(session, looked.page, looked.ids[name]).boxes == []
-        assert forged.send_file(shared.address, looked.session_id) == 403
+            assert forged.rerun(session, viewer.page, viewer.ids[name]).boxes == []
+        assert forged.send_file(shared.address, viewer.session_id) == 403
     assert sorted(path.name for path in (shared.home / "runs").glob("[a-z]*")) == ["quick-0001"]
     assert not list((shared.home / "jobs").glob("*"))
 
@@ -137,8 +137,8 @@ def test_a_page_whose_websocket_is_refused_says_why(browser: Browser, dashboard:
     with careless_proxy.before(dashboard.port) as port:
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{port}/run")
-        shown = page.get_by_role("alert").filter(has_text="pass on the Host header")
-        expect(shown).to_contain_text(
+        alert = page.get_by_role("alert").filter(has_text="pass on the Host header")
+        expect(alert).to_contain_text(
             f"The page is at http://127.0.0.1:{port}, but asks for the dashboard at"
             f" 127.0.0.1:{dashboard.port}."
         )
@@ -157,16 +157,16 @@ def check_secrets(shared: Dashboard, *more: str) -> None:
     bundles.pack([Home(shared.home).run_dir("quick-0001")], bundle)
     with zipfile.ZipFile(bundle) as packed:
         given_away = [packed.read(name).decode(errors="replace") for name in packed.namelist()]
-    kept = [
+    texts = [
         shared.printed(),
         *given_away,
         *(path.read_text(errors="replace") for path in shared.home.rglob("*") if path.is_file()),
     ]
     assert any("loss_generator" in text for text in given_away), "the bundle holds the run"
-    assert len(kept) > 5, "this looks in the wrong place"
+    assert len(texts) > 5, "this looks in the wrong place"
     for secret in (CLIENT_SECRET, COOKIE_SECRET, "$argon2id$", *more):
-        assert not [text for text in kept if secret in text], "a secret was written down"
-    assert not [text for text in kept[1:] if "lab.example" in text], (
+        assert not [text for text in texts if secret in text], "a secret was written down"
+    assert not [text for text in texts[1:] if "lab.example" in text], (
         "journals and database know no person"
     )
 

@@ -127,9 +127,9 @@ def test_generate_writes_a_picture_and_a_rebuild_finds_its_job_again(
 ) -> None:
     picture = tmp_path / "grid.png"
     words = ["generate", "run-0001", "--count", "20", "--seed", "5", "--checkpoint", "best"]
-    made = answer(command(*words, "--out", str(picture), "--json", home=trained_copy))
-    assert made.pop("step") in (7, 14)
-    assert made == {
+    document = answer(command(*words, "--out", str(picture), "--json", home=trained_copy))
+    assert document.pop("step") in (7, 14)
+    assert document == {
         "run_id": "run-0001",
         "count": 20,
         "seed": 5,
@@ -161,7 +161,7 @@ def _take_in_jobs_without_an_owner(home: Home) -> None:
 def test_ctrl_c_cancels_the_job_that_generates(
     trained_copy: Path, tmp_path: Path, wait_until: Callable[..., Any]
 ) -> None:
-    known = set((trained_copy / "jobs").glob("generate-*"))
+    existing = set((trained_copy / "jobs").glob("generate-*"))
     words = [
         "generate",
         "run-0001",
@@ -174,7 +174,7 @@ def test_ctrl_c_cancels_the_job_that_generates(
         [sys.executable, "-m", "gan_runtime", *words], stderr=subprocess.PIPE, text=True
     )
     [path] = wait_until(
-        lambda: set((trained_copy / "jobs").glob("generate-*")) - known, "a job is asked for"
+        lambda: set((trained_copy / "jobs").glob("generate-*")) - existing, "a job is asked for"
     )
     job = JobDir(path)
     wait_until(lambda: job.progress().sentence, "it has begun")
@@ -200,7 +200,7 @@ def test_serve_prints_its_address_and_answers_there_with_its_certificate(
     assert not local_server.answers(health), "nobody else vouches for this certificate"
     assert not local_server.answers(health.replace("https", "http")), "not in the clear"
     process.send_signal(signal.SIGINT)
-    left, stderr = process.communicate()
-    assert (left, process.returncode) == ("", 0)
+    output, stderr = process.communicate()
+    assert (output, process.returncode) == ("", 0)
     assert "Aborted" not in stderr
     assert "http" not in stderr  # no other address, and none that had to be asked for

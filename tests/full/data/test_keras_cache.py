@@ -39,7 +39,7 @@ def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
 @pytest.mark.usefixtures("alone")
-def test_without_network_the_reason_of_the_child_is_given_and_nothing_is_left(
+def test_without_network_the_reason_of_the_child_is_reported_and_no_file_remains(
     tmp_path: Path, name: str
 ) -> None:
     with pytest.raises(

@@ -58,11 +58,11 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     truth = np.concatenate([rows[SOURCE][:1, ..., :3], rows[TARGET]]).astype(np.float32)
     translator = translator_of(engine.task.spec, workload.WORKLOAD, data.fields, engine.state())
     overlap = 3 * translator.tile // 4
-    given = rows[SOURCE][0].astype(np.float32)
+    first_frame = rows[SOURCE][0].astype(np.float32)
     painter = TiledTranslator(
-        TfTileProgram, translator, "map_reduce", given.shape, 1, overlap, "hann"
+        TfTileProgram, translator, "map_reduce", first_frame.shape, 1, overlap, "hann"
     )
-    predicted = rolled_out(painter, given, FRAMES, lambda *_: None)[1:]
+    predicted = rolled_out(painter, first_frame, FRAMES, lambda *_: None)[1:]
     copied = np.repeat(truth[:1], FRAMES, axis=0)
     of_model, of_copy = (scores.rmse(frames, truth[1:])[:PERIOD] for frames in (predicted, copied))
     assert of_model.mean() < 0.5 * of_copy.mean()

@@ -40,11 +40,11 @@ def test_eight_devices_compute_what_one_computes(
 def test_labels_and_energies_are_shared_as_pictures_are(replicas: int, jax: JaxProcess) -> None:
     showers, options = random_showers(32), {**MLP, "batch_size_global": 16}
     alone, shared = (
-        jax("trained_and_probed", showers, (1, 2), {**options, **others})
-        for others in ({}, {"replicas": replicas, "accumulation_steps": 16 // replicas // 2})
+        jax("trained_and_probed", showers, (1, 2), {**options, **settings})
+        for settings in ({}, {"replicas": replicas, "accumulation_steps": 16 // replicas // 2})
     )
-    for found, expected in zip(shared, alone, strict=True):
-        assert_close(found, expected, 1e-5)
+    for result, expected in zip(shared, alone, strict=True):
+        assert_close(result, expected, 1e-5)
     of_classes = {f"score/margin/{name}" for name in ("up", "down", "strange")}
     assert set(alone[2]) == {"energy", "gap", "variance", *of_classes}
     assert alone[2]["energy"] == pytest.approx(
@@ -69,16 +69,16 @@ def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
 
 
 def test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused(jax: JaxProcess) -> None:
-    found = jax(
+    kernels = jax(
         "kernels",
         "dcgan_mnist",
         random_images(40),
         {"replicas": 2, "count_kernels": "yes", "precision": "mixed_bfloat16"},
     )
-    assert found["exchanges"] == 2, (
+    assert kernels["exchanges"] == 2, (
         "one for all gradients of a step, one for the numbers of the call"
     )
-    assert found["hands_over"] == 1
-    assert found["kernels_before"] > found["kernels_after"] > found["fusions"] > 0
+    assert kernels["hands_over"] == 1
+    assert kernels["kernels_before"] > kernels["kernels_after"] > kernels["fusions"] > 0
     plain = jax("kernels", "dcgan_mnist", random_images(40), {})
     assert (plain["operations"] > 100, plain["kernels_after"]) == (True, None)

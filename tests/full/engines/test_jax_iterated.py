@@ -21,13 +21,18 @@ def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_thre
     home: Home, new_run: Callable[..., RunDir], jax: JaxProcess
 ) -> None:
     stored_films.stored_flows(home)
-    own = {"tile": 16, "dropout": 0.0}
+    overrides = {"tile": 16, "dropout": 0.0}
     run = new_run(
-        "quick-0001", workload="pix2pix", dataset="street", engine="jax", precision="float32", **own
+        "quick-0001",
+        workload="pix2pix",
+        dataset="street",
+        engine="jax",
+        precision="float32",
+        **overrides,
     )
     journal.append(run.trainer_journal(), 1, AttemptPlan(images=3, steps_per_epoch=1, epochs=1))
     data = prepared.open_set(home, "street", 0).in_memory()  # type: ignore[attr-defined]
-    _, state = jax("trained", "pix2pix", data, (1,), {**own, "batch_size_global": 2})
+    _, state = jax("trained", "pix2pix", data, (1,), {**overrides, "batch_size_global": 2})
     checkpoints.save(run.checkpoints, state, 1, wall_s=1.0, retained=1)
     options = RolloutOptions(steps=2, ways=("naive", "map_reduce"), cores=3, blend="none")
     jax("iterated", home.path, run.run_id, options.model_dump(mode="json"))

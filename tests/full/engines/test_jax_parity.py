@@ -27,9 +27,9 @@ def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
 
 @pytest.mark.parametrize("case", list(SMALL))
 def test_what_is_stored_is_what_tensorflow_computes(case: str) -> None:
-    stored, found = golden.read()[case], trained(SMALL[case])
-    assert_close(found.begin, stored.begin, 0.0)
-    assert_close(found.numbers, stored.numbers, 1e-4)
-    assert_close(found.scores, stored.scores, 1e-4)
-    begin = golden.with_begin(found.weights, found.begin)
-    assert_moves_alike(begin, found.weights, stored.weights, 1e-3, SMALL[case].unmoved)
+    stored, result = golden.read()[case], trained(SMALL[case])
+    assert_close(result.begin, stored.begin, 0.0)
+    assert_close(result.numbers, stored.numbers, 1e-4)
+    assert_close(result.scores, stored.scores, 1e-4)
+    begin = golden.with_begin(result.weights, result.begin)
+    assert_moves_alike(begin, result.weights, stored.weights, 1e-3, SMALL[case].unmoved)

@@ -48,9 +48,9 @@ def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
     begin = engine.state()
     shared = {**OPTIONS, "replicas": 2, "batch_norm": "synchronised"}
     numbers, state = jax("stepped", data, shared, begin, "pix2pix")
-    own = engine.run(1).values
-    assert all(np.isfinite(values).all() for values in own.values())
-    assert_close(numbers, own, 1e-5)
+    of_tensorflow = engine.run(1).values
+    assert all(np.isfinite(values).all() for values in of_tensorflow.values())
+    assert_close(numbers, of_tensorflow, 1e-5)
     after = engine.state()
     assert_moves_alike(begin, state, after, 1e-3)
     following, end = engine.run(1).values, engine.state()

@@ -41,7 +41,7 @@ def showers(count: int, seed: int) -> Arrays:
     return rows_of(cells_gev, energies_gev)
 
 
-def seen(values: NDArray[Any], properties: Arrays) -> ShowerSample:
+def sample_of(values: NDArray[Any], properties: Arrays) -> ShowerSample:
     return sample(
         cells_in_gev(values.astype(np.float32)),
         properties[ENERGY].astype(float),
@@ -83,15 +83,15 @@ def test_a_short_run_of_the_preset_makes_showers_that_beat_untrained_networks_an
         preset.pop("replicas"), workload.WORKLOAD, data=data, **{**preset, **SHORTENED}
     )
     inputs = drawn_inputs(workload.WORKLOAD, engine.task.options, data, HELD_OUT, 0, None)
-    real = seen(held_out[SHOWERS], held_out)
+    real = sample_of(held_out[SHOWERS], held_out)
     shuffled = np.random.default_rng(0).permuted(held_out[SHOWERS].reshape(HELD_OUT, -1), axis=1)
-    noise = seen(shuffled.reshape(held_out[SHOWERS].shape), held_out)
+    noise = sample_of(shuffled.reshape(held_out[SHOWERS].shape), held_out)
 
     fraction_untrained, misplaced_untrained = errors(
-        real, seen(engine.generate(inputs)[SHOWERS], held_out)
+        real, sample_of(engine.generate(inputs)[SHOWERS], held_out)
     )
     engine.run(STEPS)
-    fraction, misplaced = errors(real, seen(engine.generate(inputs)[SHOWERS], held_out))
+    fraction, misplaced = errors(real, sample_of(engine.generate(inputs)[SHOWERS], held_out))
     assert fraction <= 0.25 * fraction_untrained
     assert misplaced <= 0.8 * errors(real, noise)[1]
     assert misplaced <= 0.55 * misplaced_untrained

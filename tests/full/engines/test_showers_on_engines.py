@@ -55,10 +55,10 @@ def test_both_engines_make_a_step_of_the_authors_networks(
     begin["generator/conv_7/kernel"] *= DIMMED
     engine.load(begin)
     numbers, _ = jax("stepped", data, options, begin)
-    own = engine.run(1).values
-    assert all(np.isfinite(values).all() for values in own.values())
-    assert 1.0 < own["deposit_error"][0] < 100.0
-    assert_close_in_share(numbers, own, 1e-3)
+    of_tensorflow = engine.run(1).values
+    assert all(np.isfinite(values).all() for values in of_tensorflow.values())
+    assert 1.0 < of_tensorflow["deposit_error"][0] < 100.0
+    assert_close_in_share(numbers, of_tensorflow, 1e-3)
 
 
 def test_both_engines_make_the_same_step_on_one_replica_and_on_two_and_a_fresh_engine_goes_on(
@@ -76,16 +76,16 @@ def test_both_engines_make_the_same_step_on_one_replica_and_on_two_and_a_fresh_e
     begin = engine.state()
     shared = {**options, "replicas": 2, "batch_norm": "synchronised"}
     of_jax = jax("taken_up", data, shared, begin, str(tmp_path / "jax"))
-    own = taken_up(engine, fresh, tmp_path / "tensorflow")
-    assert all(np.isfinite(values).all() for values in own.first.numbers.values())
-    assert_close_in_share(of_jax.first.numbers, own.first.numbers, 1e-5)
-    assert_moves_alike(begin, of_jax.first.state, own.first.state, BIASES)
-    for found in (own, of_jax):
-        assert_equal(found.resumed.numbers, found.straight.numbers)
-        assert_equal(found.resumed.state, found.straight.state)
-        averaged = [name for name in found.first.state if name.startswith("average")]
+    of_tensorflow = taken_up(engine, fresh, tmp_path / "tensorflow")
+    assert all(np.isfinite(values).all() for values in of_tensorflow.first.numbers.values())
+    assert_close_in_share(of_jax.first.numbers, of_tensorflow.first.numbers, 1e-5)
+    assert_moves_alike(begin, of_jax.first.state, of_tensorflow.first.state, BIASES)
+    for result in (of_tensorflow, of_jax):
+        assert_equal(result.resumed.numbers, result.straight.numbers)
+        assert_equal(result.resumed.state, result.straight.state)
+        averaged = [name for name in result.first.state if name.startswith("average")]
         assert any(
-            not np.array_equal(found.resumed.state[name], found.first.state[name])
+            not np.array_equal(result.resumed.state[name], result.first.state[name])
             for name in averaged
         )
 
@@ -104,7 +104,7 @@ def test_both_engines_add_up_the_parts_of_a_batch_and_two_parts_are_as_two_repli
     begin = engine.state()
     of_parts, state = jax("stepped", data, parts, begin)
     of_replicas, _ = jax("stepped", data, {**options, "replicas": 2}, begin)
-    own = engine.run(1).values
-    assert_close_in_share(of_parts, own, 1e-4)
-    assert_close_in_share(of_replicas, own, 1e-4)
+    of_tensorflow = engine.run(1).values
+    assert_close_in_share(of_parts, of_tensorflow, 1e-4)
+    assert_close_in_share(of_replicas, of_tensorflow, 1e-4)
     assert_moves_alike(begin, state, engine.state(), BIASES)

@@ -62,12 +62,12 @@ def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(
 ) -> None:
     engine = make(replicas, xla="jit", count_kernels="yes", accumulation_steps=parts)
     engine.trace()
-    found = engine.kernels()
-    assert found.kernels_before is not None
-    assert found.kernels_after is not None
-    assert found.fusions is not None
-    assert found.operations > 100
-    assert 0 < found.fusions <= found.kernels_after < found.kernels_before
+    kernels = engine.kernels()
+    assert kernels.kernels_before is not None
+    assert kernels.kernels_after is not None
+    assert kernels.fusions is not None
+    assert kernels.operations > 100
+    assert 0 < kernels.fusions <= kernels.kernels_after < kernels.kernels_before
     engine.run(1)  # counting has changed nothing that training needs
 
 

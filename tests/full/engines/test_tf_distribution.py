@@ -58,13 +58,13 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
         "learning_rate_generator": 1.0,
         "learning_rate_discriminator": 1.0,
     }
-    one, two = (
+    single, two = (
         make(1, WITHOUT_DROPOUT, **options),
         make(2, WITHOUT_DROPOUT, batch_norm="synchronised", **options),
     )
     alone = make(2, WITHOUT_DROPOUT, **options)
-    start = one.state()
-    assert_close(trained(two, 1), trained(one, 1), 1e-4)
+    start = single.state()
+    assert_close(trained(two, 1), trained(single, 1), 1e-4)
     assert len(exchanges(two, "all_reduce_batch_norm")) == 3 + 3, "three layers there and back"
     assert all("/generator" in name for name in exchanges(two, "all_reduce_batch_norm"))
     for name, network in two.networks.items():
@@ -78,7 +78,7 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
     # exchange is off by more.
     moved, expected = (
         {name: engine.state()[name] - start[name] for name in floats(start)}
-        for engine in (two, one)
+        for engine in (two, single)
     )
     assert [
         name

@@ -23,8 +23,10 @@ def longest_move(before: Arrays, after: Arrays) -> float:
 def test_both_loops_train_showers_alike(make: MakeEngine) -> None:
     """Four updates a step, two networks with batch norm, on a grid of a few cells."""
     options = {"data": small_showers(16), "latent_size": 8}
-    own, keras = (make(1, workload.WORKLOAD, loop=name, **options) for name in ("custom", "keras"))
-    begin = own.state()
-    assert_equal(trained(keras, 3), trained(own, 3))
-    assert_equal(keras.state(), own.state())
+    custom, keras = (
+        make(1, workload.WORKLOAD, loop=name, **options) for name in ("custom", "keras")
+    )
+    begin = custom.state()
+    assert_equal(trained(keras, 3), trained(custom, 3))
+    assert_equal(keras.state(), custom.state())
     assert longest_move(begin, keras.state()) > 1e-3

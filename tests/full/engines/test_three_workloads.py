@@ -44,9 +44,9 @@ def ways(
 
 
 def of_tensorflow(workload: str, case: Case, folder: Path) -> ThreeWays:
-    chosen = importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
+    implementation = importlib.import_module(catalog.WORKLOADS[workload].module).WORKLOAD
     return three_ways(
-        lambda replicas: tf_engine(replicas, chosen, data=case.data, **case.options), folder
+        lambda replicas: tf_engine(replicas, implementation, data=case.data, **case.options), folder
     )
 
 

@@ -35,14 +35,14 @@ def paint(request: pytest.FixtureRequest) -> Paint:
 def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
     paint: Paint, precision: str, grouped: tuple[tuple[str, int], ...]
 ) -> None:
-    (naive, *others), stages = paint(SIDES, precision, ("naive",), *grouped)
+    (naive, *rest), stages = paint(SIDES, precision, ("naive",), *grouped)
     assert naive.shape == (*SIDES, toy_translator.CHANNELS_OUT)
     assert np.abs(naive).max() > 0.1, "the network says something"
-    for way, image in zip(grouped, others, strict=True):
+    for way, image in zip(grouped, rest, strict=True):
         np.testing.assert_array_equal(image, naive, err_msg=str(way))
     assert all(
-        set(known) <= set(STAGES) and {"trace", "execute", "merge"} <= set(known)
-        for known in stages
+        set(stage) <= set(STAGES) and {"trace", "execute", "merge"} <= set(stage)
+        for stage in stages
     )
 
 

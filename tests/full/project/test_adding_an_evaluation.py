@@ -27,17 +27,17 @@ def test_the_code_of_the_page_passes_mypy(copy: Path) -> None:
 
 
 def test_the_evaluation_of_the_page_measures_a_run(copy: Path) -> None:
-    def asked(*words: str) -> str:
+    def output(*words: str) -> str:
         return guide.ask(copy, "-m", "gan_runtime", *words)
 
     options = [f"--set={choice}" for choice in ("workload=mlp_gan", "epochs=2", "accelerator=cpu")]
-    asked("train", *options)
+    output("train", *options)
     offered = {
         each["name"]: each["why_not"]
-        for each in json.loads(asked("evaluate", "run-0001", "--json"))
+        for each in json.loads(output("evaluate", "run-0001", "--json"))
     }
     assert offered["sharpness"] == ""
-    said = json.loads(asked("evaluate", "run-0001", "sharpness", "--set=images=64", "--json"))
+    said = json.loads(output("evaluate", "run-0001", "sharpness", "--set=images=64", "--json"))
     (score,) = said["scores"]
     assert (score["name"], score["samples"]) == ("ratio", 64)
     assert score["value"] > 0
@@ -45,11 +45,11 @@ def test_the_evaluation_of_the_page_measures_a_run(copy: Path) -> None:
         "real rows are as sharp as real rows"
     )
     query = "SELECT epoch, metric, value FROM numbers WHERE metric = 'sharpness_ratio'"
-    assert json.loads(asked("sql", query, "--json")) == [
+    assert json.loads(output("sql", query, "--json")) == [
         {"epoch": 2, "metric": "sharpness_ratio", "value": pytest.approx(score["value"])}
     ]
     curves = "SELECT series, len(x) AS bins FROM evaluation_curves ORDER BY series"
-    assert json.loads(asked("sql", curves, "--json")) == [
+    assert json.loads(output("sql", curves, "--json")) == [
         {"series": "generated", "bins": 24},
         {"series": "real", "bins": 24},
     ]

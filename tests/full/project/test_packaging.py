@@ -81,9 +81,9 @@ def program(environment: Path, folder: Path, *words: str) -> subprocess.Popen[st
 
 
 def test_the_wheel_has_every_module_and_what_they_read(wheel: Path) -> None:
-    held = set(zipfile.ZipFile(wheel).namelist())
+    names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path) for path in python_files() if path.parts[0] not in NOT_OURS}
-    assert modules - held == set()
+    assert modules - names == set()
     beside = {".css", ".js", ".html", ".png", ".svg", ".sql", ".pyi"}
     read = {
         str(path.relative_to(REPOSITORY))
@@ -92,14 +92,14 @@ def test_the_wheel_has_every_module_and_what_they_read(wheel: Path) -> None:
         if path.suffix in beside or path.name == "py.typed"
     }
     assert "gan_runtime/store/schema.sql" in read
-    assert read - held == set()
-    shared = {name.partition("/data/share/gan-dashboard/")[2] for name in held}
+    assert read - names == set()
+    shared = {name.partition("/data/share/gan-dashboard/")[2] for name in names}
     assert {
         ".streamlit/config.toml",
         "examples/paper.zip",
         "benchmarks/results/latest.jsonl",
     } <= shared
-    assert not {name.partition("/")[0] for name in held} & set(NOT_OURS)
+    assert not {name.partition("/")[0] for name in names} & set(NOT_OURS)
 
 
 def test_the_installed_command_line_answers_and_has_its_home_outside_of_the_modules(
@@ -117,13 +117,13 @@ def test_the_installed_dashboard_serves_with_the_settings_of_the_project(
     environment: Path, tmp_path: Path
 ) -> None:
     serving = program(environment, tmp_path, "serve", "--port", "8973")
-    asked = urllib.request.Request("http://127.0.0.1:8973/", headers={"Accept": "text/html"})
+    request = urllib.request.Request("http://127.0.0.1:8973/", headers={"Accept": "text/html"})
     try:
         page = ""
         for _ in range(200):
             time.sleep(0.1)
             try:
-                page = urllib.request.urlopen(asked, timeout=5).read().decode()
+                page = urllib.request.urlopen(request, timeout=5).read().decode()
                 break
             except OSError:
                 continue

@@ -9,7 +9,7 @@ from gan_runtime.hardware import hosts
 
 
 def test_this_host_has_a_processor_that_tensorflow_reaches() -> None:
-    found = hosts.probe()
-    assert found.tensorflow == importlib.metadata.version("tensorflow")
-    assert found.devices["cpu"].engines[0] == "tensorflow"
-    assert found.devices["cpu"].count == os.cpu_count()
+    host = hosts.probe()
+    assert host.tensorflow == importlib.metadata.version("tensorflow")
+    assert host.devices["cpu"].engines[0] == "tensorflow"
+    assert host.devices["cpu"].count == os.cpu_count()

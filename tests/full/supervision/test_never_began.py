@@ -58,8 +58,8 @@ def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_
     try:
         owner.at(0.0)
         assert states(run) == [(1, "queued"), (1, "starting"), (2, "queued"), (2, "starting")]
-        told = queries.events(owner.store, run.run_id)
-        assert cause(Reason.REQUEUED).sentence in list(told["message"])
+        events = queries.events(owner.store, run.run_id)
+        assert cause(Reason.REQUEUED).sentence in list(events["message"])
         wait_until(
             lambda: owner.after(0.0) or owner.status(run) == "finished", "it trains to its end"
         )
@@ -72,7 +72,7 @@ def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_
         end_trainers(home)
 
 
-def test_no_trainer_begins_beside_one_that_is_just_being_spawned_and_is_nobody_yet(
+def test_no_trainer_begins_next_to_a_trainer_that_is_just_being_spawned(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run = new_run("quick-0001", **TOY)
@@ -92,7 +92,7 @@ def test_no_trainer_begins_beside_one_that_is_just_being_spawned_and_is_nobody_y
         end_trainers(home)
 
 
-def test_no_trainer_begins_beside_one_that_lives_and_has_written_nothing(
+def test_no_trainer_begins_next_to_a_live_trainer_that_has_written_nothing(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     """A worker whose launcher was killed has the lock of the start too; the table of

@@ -85,15 +85,15 @@ def person(code: str, *words: str) -> subprocess.Popen[str]:
 
 def at_once(people: list[subprocess.Popen[str]]) -> list[str]:
     """All of them act at the same moment; what each says."""
-    for one in people:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n"
-    for one in people:
-        assert one.stdin is not None
-        one.stdin.write("go\n")
-        one.stdin.flush()
-    said = [one.communicate()[0].strip() for one in people]
-    assert [one.returncode for one in people] == [0] * len(people)
+    for process in people:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in people:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate()[0].strip() for process in people]
+    assert [process.returncode for process in people] == [0] * len(people)
     return said
 
 

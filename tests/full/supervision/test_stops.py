@@ -43,8 +43,8 @@ def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
     """A run of two workers and their launcher; whatever is left of it goes with the test."""
     run = new_run("quick-0001", **TOY)
     yield run
-    for left in home.run_dirs():
-        for process in processes_of(left):
+    for run_folder in home.run_dirs():
+        for process in processes_of(run_folder):
             process.kill()
 
 
@@ -84,8 +84,8 @@ def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_re
         "it goes on",
     )
     monkeypatch.setenv(PACE_VARIABLE, "0")
-    told = losses(owner, two)
-    assert np.array_equal(told, ToyEngine(WorkerRank()).run(len(told)).values["loss_generator"])
+    values = losses(owner, two)
+    assert np.array_equal(values, ToyEngine(WorkerRank()).run(len(values)).values["loss_generator"])
 
 
 def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so(
@@ -135,13 +135,15 @@ def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
 def test_a_frozen_worker_of_a_killed_launcher_is_ended_by_the_next_owner(
     home: Home, two: RunDir, new_run: NewRun, wait_until: Wait
 ) -> None:
-    left = outlived(Owner(home), two, wait_until)
+    remaining = outlived(Owner(home), two, wait_until)
     two.process_file.unlink()
     waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
     owner = Owner(home)
     owner.at(0.0)
     owner.at(LEAVING_SECONDS - 1.0)
-    assert processes_of(two) == [left], "it has as long to go by itself as with the first owner"
+    assert processes_of(two) == [remaining], (
+        "it has as long to go by itself as with the first owner"
+    )
     assert owner.status(waiting) == "queued", "the device is not free as long as it lives"
     owner.at(LEAVING_SECONDS + 1.0)
     assert processes_of(two) == []

@@ -159,9 +159,10 @@ def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
         runtime = Runtime.open(home)
         try:
             assert status(runtime, run) == "running"
-            seen = step(runtime, run)
+            first_step = step(runtime, run)
             wait_until(
-                lambda runtime=runtime, seen=seen: step(runtime, run) > seen, "the run trains on"
+                lambda runtime=runtime, first_step=first_step: step(runtime, run) > first_step,
+                "the run trains on",
             )
         finally:
             runtime.close()

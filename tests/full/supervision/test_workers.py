@@ -236,7 +236,7 @@ def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
         runtime.close()
 
 
-def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or_gone(
+def test_workers_of_a_cluster_need_no_dashboard_and_name_a_slow_or_lost_worker(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As srun or Kubernetes would start them: a folder with a spec.json, and one command with
@@ -267,9 +267,9 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_the_one_that_is_slow_or
         )
         assert row(runtime, run).status == "running"
         with slowed(workers[1].pid):
-            told = wait_until(lambda: stragglers_told(runtime, run), "worker 1 is named")
+            event = wait_until(lambda: stragglers_told(runtime, run), "worker 1 is named")
             wait_until(lambda: slow_worker_shows(runtime, run), "its times show it")
-        assert told[0].startswith("Worker 1 is slow in epoch ")
+        assert event[0].startswith("Worker 1 is slow in epoch ")
         workers[1].kill()
         assert workers[0].wait(END_SECONDS) != 0
         wait_until(

@@ -57,17 +57,17 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., CheckPr
 
 
 def only(progress: CheckProgress) -> StepEstimate:
-    (answer,) = _given(progress)
+    (answer,) = _answers(progress)
     return answer
 
 
 def both(progress: CheckProgress) -> tuple[StepEstimate, StepEstimate]:
     """Of all devices and of fewer."""
-    whole, fewer = _given(progress)
+    whole, fewer = _answers(progress)
     return whole, fewer
 
 
-def _given(progress: CheckProgress) -> tuple[StepEstimate, ...]:
+def _answers(progress: CheckProgress) -> tuple[StepEstimate, ...]:
     assert progress.trouble == ""
     assert {answer.refused for answer in progress.answers} == {""}
     return progress.answers
@@ -81,9 +81,9 @@ def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(
     """
     options = {"workload": "pix2pix", "dataset": "karman", "pix2pix.tile": 16}
     eight, four = both(checked("v3:2x2", fewer=4, program="frame", **options))
-    for found in (eight, four):
-        assert (found.host_transfers, found.exchanges) == ((), 0.0)
-        assert found.dearest[0].layer.startswith("generator ")
+    for estimate in (eight, four):
+        assert (estimate.host_transfers, estimate.exchanges) == ((), 0.0)
+        assert estimate.dearest[0].layer.startswith("generator ")
     assert four.dearest[0].cycles / eight.dearest[0].cycles == pytest.approx(15 / 8), (
         "a tile costs the same"
     )
@@ -95,17 +95,19 @@ def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(
 def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
     checked: Callable[..., CheckProgress], topology: str
 ) -> None:
-    found = only(checked(topology, workload="dcgan_mnist", dataset="mnist", batch_size_global=512))
-    assert found.host_transfers == ()
-    assert found.operations > 50
-    assert found.exchange_bytes == pytest.approx(
+    estimate = only(
+        checked(topology, workload="dcgan_mnist", dataset="mnist", batch_size_global=512)
+    )
+    assert estimate.host_transfers == ()
+    assert estimate.operations > 50
+    assert estimate.exchange_bytes == pytest.approx(
         4 * 2_518_337, rel=0.1
     )  # all trainable weights in float32
-    assert found.share_of_peak is not None
-    assert 0.02 < found.share_of_peak < 1.0
-    assert 0.0 < found.share_of_memory < 0.1
-    assert len(found.dearest) == 10
-    assert any("generator" in one.layer for one in found.dearest)
+    assert estimate.share_of_peak is not None
+    assert 0.02 < estimate.share_of_peak < 1.0
+    assert 0.0 < estimate.share_of_memory < 0.1
+    assert len(estimate.dearest) == 10
+    assert any("generator" in operation.layer for operation in estimate.dearest)
 
 
 def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
@@ -117,10 +119,10 @@ def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
         "base_channels": 8,
         "latent_size": 16,
     }
-    found = only(checked("v3:2x2", **options))
-    assert found.host_transfers == ()
-    assert found.exchange_bytes == pytest.approx(4 * TRAINED_OF_SMALL_DCGAN, rel=0.02)
-    assert any(one.layer.startswith("generator ") for one in found.dearest)
+    estimate = only(checked("v3:2x2", **options))
+    assert estimate.host_transfers == ()
+    assert estimate.exchange_bytes == pytest.approx(4 * TRAINED_OF_SMALL_DCGAN, rel=0.02)
+    assert any(operation.layer.startswith("generator ") for operation in estimate.dearest)
 
 
 def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(

@@ -68,15 +68,15 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
     return row.note
 
 
-def generated(runtime: Runtime, wanted: ImageRequest, wait_until: Wait) -> dict[str, np.ndarray]:
+def generated(runtime: Runtime, request: ImageRequest, wait_until: Wait) -> dict[str, np.ndarray]:
     """The arrays that a job makes; its picture holds all of them."""
-    job = runtime.commands.request_job("generate", wanted)
+    job = runtime.commands.request_job("generate", request)
     end = wait_until(job.end, "the job ends")
     assert end.state == "finished", f"{end.reason}\n{job.log_tail()}"
     assert (end.result["step"], end.result["warnings"]) == (2 * STEPS_PER_EPOCH, [])
     with Image.open(job.results / PICTURE_FILE) as picture:
         rows = (
-            10 if not wanted.label else 2
+            10 if not request.label else 2
         )  # a class's name on the left, at most 8 images next to it
         assert picture.height == rows * 30 - 2
     with np.load(job.results / ARRAYS_FILE, allow_pickle=False) as arrays:
@@ -100,28 +100,28 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_m
         )
     )
     assert ended(runtime, run, "finished", wait_until) == "all 2 epochs done"
-    found = records(run)
-    facts = next(record.facts for record in found if isinstance(record, HostFacts))
+    run_records = records(run)
+    facts = next(record.facts for record in run_records if isinstance(record, HostFacts))
     assert facts["strategy"] == "SPMD over 2 device(s)"
     assert {"jax", "keras"} <= set(facts["versions"])  # type: ignore[arg-type]
     assert "tensorflow" not in facts["versions"]  # type: ignore[operator]
-    assert [record.step for record in found if isinstance(record, EpochDone)] == [
+    assert [record.step for record in run_records if isinstance(record, EpochDone)] == [
         STEPS_PER_EPOCH,
         2 * STEPS_PER_EPOCH,
     ]
-    asked = [record.meta["inputs"] for record in found if isinstance(record, Sample)]
-    assert len(asked) == 2
-    assert asked[0] == asked[1] != "", "the digest of what both pictures were asked with"
-    assert next(record.fusions for record in found if isinstance(record, KernelCounts)) > 0  # type: ignore[operator]
+    digests = [record.meta["inputs"] for record in run_records if isinstance(record, Sample)]
+    assert len(digests) == 2
+    assert digests[0] == digests[1] != "", "the digest of what both pictures were asked with"
+    assert next(record.fusions for record in run_records if isinstance(record, KernelCounts)) > 0  # type: ignore[operator]
     assert sorted(path.name for path in run.samples.iterdir()) == [
         "by_class-00001.png",
         "by_class-00002.png",
     ]
     assert (run.checkpoints / "step-00000014.safetensors").exists()
 
-    wanted = ImageRequest(run.run_id, count=12, seed=3)
+    request = ImageRequest(run.run_id, count=12, seed=3)
     sevens, every = (
-        generated(runtime, replace(wanted, label=label), wait_until) for label in ("7", "")
+        generated(runtime, replace(request, label=label), wait_until) for label in ("7", "")
     )
     assert (sevens["class_images"].shape, sevens["labels"].tolist()) == ((12, 28, 28, 1), [7] * 12)
     assert every["labels"].tolist() == [0, 0, 1, 1, *range(2, 10)]

@@ -66,7 +66,7 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> None
     assert row.status == awaited, f"{row.note}\n{run.log_tail()}"
 
 
-def kept(run: RunDir) -> Checkpoint:
+def newest_checkpoint(run: RunDir) -> Checkpoint:
     newest = checkpoints.load_newest(run.checkpoints)
     assert newest is not None
     return newest
@@ -84,14 +84,14 @@ def test_a_killed_run_is_resumed_and_ends_with_the_weights_of_one_that_was_not_k
     os.killpg(int(identity["pid"]), signal.SIGKILL)
     ended(runtime, killed, "lost", wait_until)
     assert "killed by signal 9" in queries.run(runtime.store, killed.run_id).note
-    assert 0 < kept(killed).step < EPOCHS * STEPS_PER_EPOCH
+    assert 0 < newest_checkpoint(killed).step < EPOCHS * STEPS_PER_EPOCH
     runtime.commands.resume(killed.run_id)
     for run in (whole, killed):
         ended(runtime, run, "finished", wait_until)
-        assert kept(run).step == len(losses(runtime, run)) == EPOCHS * STEPS_PER_EPOCH
+        assert newest_checkpoint(run).step == len(losses(runtime, run)) == EPOCHS * STEPS_PER_EPOCH
     assert queries.run(runtime.store, killed.run_id).attempt == 2
     np.testing.assert_array_equal(losses(runtime, killed), losses(runtime, whole))
-    first, second = kept(whole).arrays, kept(killed).arrays
+    first, second = newest_checkpoint(whole).arrays, newest_checkpoint(killed).arrays
     assert first.keys() == second.keys()
     for name, array in first.items():
         np.testing.assert_array_equal(array, second[name], err_msg=name)
@@ -111,7 +111,7 @@ def test_a_run_of_the_jax_engine_trains_pairs_to_its_end_and_its_bundle_brings_i
     facts = next(record.facts for record in written if isinstance(record, HostFacts))
     assert facts["strategy"] == "SPMD over 1 device(s)"
     assert "--xla_backend_optimization_level=0" in facts["settings"]["XLA_FLAGS"]
-    assert kept(run).step == len(losses(runtime, run)) == 2 * STEPS_PER_EPOCH
+    assert newest_checkpoint(run).step == len(losses(runtime, run)) == 2 * STEPS_PER_EPOCH
     pictures = [record.file for record in written if isinstance(record, Sample)]
     assert len(pictures) == 2
 

@@ -44,7 +44,7 @@ def weights(home: Home, run: RunDir) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.usefixtures("cores")
-def test_an_earlier_epoch_whose_weights_were_kept_gives_another_film_than_the_newest_checkpoint(
+def test_an_earlier_epoch_with_stored_weights_gives_another_film_than_the_newest_checkpoint(
     home: Home, new_run: NewRun
 ) -> None:
     run = of_pix2pix(home, new_run)
