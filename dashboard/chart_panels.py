@@ -15,7 +15,7 @@ from gan_runtime.base.metrics import Metric, Panel
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.catalog.entries import Judgement
 
-UNDECLARED_SCORE = "Score"  # the axis of what nobody has declared
+UNDECLARED_SCORE = "Score"  # the axis of undeclared scores
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ def color(declaration: Declared, metric: Metric) -> str:
 
 def groups(declaration: Declared, table: Iterable[Metric]) -> list[Group]:
     """The charts of these numbers, in their order: those of one panel and axis together, each
-    of `OTHERS` by itself.
+    of `FURTHER_NUMBERS` by itself.
     """
     members: dict[tuple[object, ...], list[Metric]] = {}
     for metric in table:
-        own_name = metric.name if metric.panel == metrics.OTHERS else ""
+        own_name = metric.name if metric.panel == metrics.FURTHER_NUMBERS else ""
         members.setdefault(
             (metric.panel, metric.axis, metric.per_epoch, metric.log, own_name), []
         ).append(metric)
@@ -132,7 +132,7 @@ def _group(declaration: Declared, together: list[Metric]) -> Group:
     first = together[0]
     panel = (
         declaration.panel(first.panel)
-        if first.panel != metrics.OTHERS
+        if first.panel != metrics.FURTHER_NUMBERS
         else Panel(first.panel, first.title)
     )
     lines = [Line(metric.name, metric.legend, color(declaration, metric)) for metric in together]
@@ -145,5 +145,5 @@ def _group(declaration: Declared, together: list[Metric]) -> Group:
 
 
 def _title(histogram: str) -> str:
-    """Of a histogram that nobody has declared: "score/edge" is "Score edge"."""
+    """Of an undeclared histogram: "score/edge" is "Score edge"."""
     return histogram.replace("/", " ").replace("_", " ").capitalize()

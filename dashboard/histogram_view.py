@@ -325,7 +325,7 @@ def _overlay(store: Store, run_ids: list[str], panel: Panel, epoch: int) -> pd.D
 
 
 def _earlier_epochs(frame: pd.DataFrame, names: dict[str, str], epoch: int) -> None:
-    """Tells which runs are shown at another epoch than the asked one."""
+    """Says which runs are shown at another epoch than the selected one."""
     rows_by_run = frame[["run_id", "epoch"]].drop_duplicates()
     earlier = [
         f"{words.plain(names[run_id])} at epoch {at}"

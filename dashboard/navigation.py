@@ -1,6 +1,6 @@
 """The script of every page view: page config, navigation, then the page itself.
 
-It stands beside no folder called pages/: Streamlit would take that one for its old automatic
+No folder called pages/ is next to it: Streamlit would take that folder for its old automatic
 navigation, and the first deep link after a start would show a page without its frame.
 """
 

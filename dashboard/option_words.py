@@ -40,7 +40,7 @@ def needed(option: Option) -> OneOf | Above | None:
 
 
 def has_effect(option: Option, form: Mapping[str, Any]) -> bool:
-    """Whether changing the option would change the run as it stands in the form."""
+    """Whether changing the option would change the run in the form."""
     need = needed(option)
     return need is None or need.holds(form)
 
@@ -103,7 +103,7 @@ PHRASES = {
     "weight_snapshots": "weights stored",
     "name": "{}",
 }
-# What stands in the record of a run whose option was left at auto, where that is the usual thing.
+# The usual value in the record of a run whose option was auto.
 USUAL = {"engine": "tensorflow"}
 LABEL_LENGTH = (
     32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven

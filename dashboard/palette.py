@@ -9,7 +9,7 @@ NEUTRAL = "#7C8798"
 WORDS_ON_LIGHT, WORDS_ON_DARK = (
     "#4B5563",
     "#B4BDC9",
-)  # beside charts; contrast 4.5 and more on every background of the theme
+)  # next to charts; contrast 4.5 and more on every background of the theme
 WAITING = "#C9CFD8"  # time in which nothing is computed
 
 # Work of a training step. Color-blind safe, legible on light and dark; gray where no work is
@@ -28,7 +28,7 @@ WORK = {
 # Color-blind safe, none of them the generator's or the discriminator's. A run keeps its index for
 # life.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
-SIMILAR = {"#009E73", "#44AA99"}  # two greens that thin lines do not tell apart
+SIMILAR = {"#009E73", "#44AA99"}  # two greens that look the same in thin lines
 # Networks in the order of `Declared.networks`: the one that pictures come from, the one that judges
 # it, and further ones.
 NETWORKS = (GENERATOR, DISCRIMINATOR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")

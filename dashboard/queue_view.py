@@ -245,7 +245,7 @@ LOOK_AGAIN_S = 0.5
 def known_host(runtime: Runtime) -> Host | None:
     """The host.
 
-    None while it is being looked at, of which the page then tells, or after a sentence on why that
+    None while it is being checked, which the page then says, or after a sentence on why the check
     failed.
     """
     if runtime.host_look.has_ended(PATIENCE_S):

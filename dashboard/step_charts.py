@@ -51,8 +51,7 @@ def totals(frame: pd.DataFrame) -> str:
     """All networks and phases together, such as "Forward 36.7%, Backward 61.3%, Idle 1.9%";
     `frame` as `queries.profile` gives it.
 
-    Waiting is named even where it is 0: that a step waits for no input is what a user looks
-    for.
+    Waiting is named even where it is 0: a user wants to see that a step waits for no input.
     """
     shares = frame["share"].groupby(_known_work(frame)).sum()
     names = (

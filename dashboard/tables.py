@@ -1,4 +1,4 @@
-"""Tables as a browser gets them: the rows of a chart, written once for all browsers that look
+"""Tables as a browser gets them: the rows of a chart, written once for all browsers that open
 at the same run, and numbers in our words.
 """
 
@@ -28,7 +28,7 @@ SENT_AS = {
 
 @dataclass(frozen=True)
 class Table:
-    """Several sessions hold the same one: nobody changes it.
+    """Several sessions share it and never change it.
 
     `arrow`: the frame in Arrow's IPC format.
     """
@@ -72,11 +72,11 @@ def harmless(frame: pd.DataFrame) -> pd.DataFrame:
     texts = [
         not is_numeric_dtype(kind) and not is_datetime64_any_dtype(kind) for kind in frame.dtypes
     ]
-    shown = frame.copy(deep=False)
+    table = frame.copy(deep=False)
     for place, is_text in enumerate(texts):
         if is_text:
-            shown.isetitem(place, frame.iloc[:, place].map(_harmless).array)
-    return shown.rename(columns=_harmless)
+            table.isetitem(place, frame.iloc[:, place].map(_harmless).array)
+    return table.rename(columns=_harmless)
 
 
 def _harmless(value: Any) -> Any:
@@ -100,8 +100,8 @@ def with_words(
     """
     if is_long(frame):
         return frame.round(dict.fromkeys(columns, 3))
-    shown = {name: partial(_or_dash, words_of) for name, words_of in columns.items()}
-    return harmless(frame).style.format(shown)  # type: ignore[arg-type]
+    formats = {name: partial(_or_dash, words_of) for name, words_of in columns.items()}
+    return harmless(frame).style.format(formats)  # type: ignore[arg-type]
 
 
 def _or_dash(words_of: Callable[[float], str], number: float) -> str:

@@ -23,10 +23,10 @@ from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.store.queries import PeakMemory, RunProgress, RunRow
 from gan_runtime.store.store import Store
 
-MOST_NAMED, MOST_LETTERS = 5, 80  # of what an address asks for and nobody knows
-FIGURE_WIDTH = 138  # two beside each other on a phone, five in the card of Home
+MOST_NAMED, MOST_LETTERS = 5, 80  # of unknown runs in an address
+FIGURE_WIDTH = 138  # two side by side on a phone, five in the card of Home
 ENDED_WELL = ("finished", "stopped")  # no longer green or gray where an alarm holds
-MOST_IN_FIGURE = 2  # losses beside each other
+MOST_IN_FIGURE = 2  # losses side by side
 LOCAL_SGD_HELP = (
     "Replicas train alone in between; then their weights are averaged. The curves differ from"
     " synchronous training."
@@ -207,17 +207,17 @@ SAME_COMMAND = "The same from the command line"
 
 
 def command_line(command: str, caption: str = SAME_COMMAND) -> None:
-    """The words above it and the command, whatever stands in it."""
+    """The words above it and the command, whatever it contains."""
     st.caption(f"{caption} (a click selects it):")
     st.html(f"<pre class='command'>{html.escape(command)}</pre>")
 
 
-JOB_SECONDS = 0.5  # between two looks at a job
+JOB_SECONDS = 0.5  # between two checks of a job
 
 
 @dataclass(frozen=True)
 class EndButton:
-    """`pressed`: what stands in its place until the job has ended."""
+    """`pressed`: what replaces it until the job has ended."""
 
     key: str
     label: str = "Cancel"
@@ -247,14 +247,14 @@ def _job_bar(
         runtime.refresh()
         st.rerun()
         return
-    bar, beside = st.columns([5, 1], vertical_alignment="center")
+    bar, column = st.columns([5, 1], vertical_alignment="center")
     bar.progress(
         look.progress.share, text=f"{sentence(look)}. It continues when the page is closed."
     )
     if look.job.stop_file.exists():
-        beside.caption(button.pressed)
+        column.caption(button.pressed)
         return
-    with beside:
+    with column:
         is_pressed = actions.button(button.label, key=button.key, icon=":material/close:")
     if is_pressed:
         actions.succeeded(lambda: runtime.commands.cancel_job(job_id))
@@ -264,7 +264,7 @@ def _job_bar(
 
 
 def _job_look(runtime: Runtime, job_id: str) -> JobSnapshot | None:
-    """None when its folder is gone: a tab that slept for days asks for a job that has long
+    """None when its folder was deleted: a tab that slept for days asks for a job that has long
     been forgotten.
     """
     with contextlib.suppress(JobError):

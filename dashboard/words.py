@@ -24,8 +24,8 @@ MARKUP = re.compile(
 FIRST_OF_BLOCK = re.compile(r"^(?=[-+#=])|^(\d+)(?=[.)])")  # a list, a heading, a line
 JOINER = "\u2060"  # has no width
 NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?%?", re.IGNORECASE)
-# Streamlit looks for icons, emoji, colors and addresses in the finished text, where a backslash is
-# gone: a joiner parts them.
+# Streamlit searches for icons, emoji, colors and addresses in the finished text, where a backslash
+# is lost: a joiner parts them.
 LOOKED_FOR = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
 LOCAL_SGD = "local SGD, weights averaged every {} steps"
 

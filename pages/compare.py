@@ -1,4 +1,4 @@
-"""Compare: several runs beside each other: results, curves, samples, histograms.
+"""Compare: several runs side by side: results, curves, samples, histograms.
 
 The address keeps runs and tab.
 """

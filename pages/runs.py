@@ -21,7 +21,7 @@ if table.empty:
         " waits or trains."
     )
     st.page_link(places.LAUNCH, label="Go to Launch", icon=":material/rocket_launch:")
-    changes.show_bin(runtime)
+    changes.show_trash(runtime)
     st.stop()
 
 rows = runs_view.filtered(table)
@@ -30,6 +30,6 @@ selection = runs_view.table(
 )
 runs_view.buttons(runtime, selection)
 columns.show_space(runtime)
-changes.show_bin(runtime)
+changes.show_trash(runtime)
 actions.offer_examples(runtime, "runs", queries.runs(runtime.store))
 runs_view.redraw_when_states_change(runtime.store, table)

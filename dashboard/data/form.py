@@ -33,7 +33,7 @@ from gan_runtime.jobs.core_jobs import GRID_FILE
 from gan_runtime.jobs.folder import JobSnapshot
 
 PREFIX = "data."
-GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget cannot be told to
+GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget has no reset
 COLUMNS = 3
 LONGEST_NAME = 40
 DROPPED = "Files go straight to the disk of this host."
@@ -47,7 +47,7 @@ BEFORE_A_FILE = "Drop or pick a file to choose how its rows are converted."
 
 @dataclass(frozen=True)
 class DataForm:
-    """What stands in the form, right in itself. `source`: None where the preparation needs none."""
+    """The values of the form, checked. `source`: None where the preparation needs none."""
 
     preparation: str
     source: Path | None
@@ -56,7 +56,7 @@ class DataForm:
 
 
 def ask(runtime: Runtime) -> DataForm | None:
-    """The form; None while there is no file yet, or something is wrong, of which it then tells."""
+    """The form; None while there is no file yet, or while an error is shown."""
     preparation = st.segmented_control(
         "Source",
         [name for name, entry in PREPARATIONS.items() if entry.makes_files],
@@ -82,7 +82,7 @@ def ask(runtime: Runtime) -> DataForm | None:
 
 
 def _options(preparation: str) -> tuple[dict[str, str], dict[str, DeltaGenerator]]:
-    """What stands in the fields, and a place for a sentence below each."""
+    """The values of the fields, and a place for a sentence below each."""
     options = list(preparations.options_of(PREPARATIONS[preparation].options).values())
     values: dict[str, str] = {}
     below: dict[str, DeltaGenerator] = {}

@@ -43,8 +43,8 @@ def show(runtime: Runtime) -> None:
         loading.data_sets(runtime.home).values(), key=lambda known_set: not known_set.is_prepared
     )
     for begin in range(0, len(sets), COLUMNS):
-        beside = sets[begin : begin + COLUMNS]
-        for column, known_set in zip(st.columns(COLUMNS, gap="small"), beside, strict=False):
+        row = sets[begin : begin + COLUMNS]
+        for column, known_set in zip(st.columns(COLUMNS, gap="small"), row, strict=False):
             with column.container(border=True, height="stretch"):
                 _card(runtime, known_set)
 
@@ -90,7 +90,7 @@ def _picture(home: Home, known_set: DataSetInfo) -> None:
 
 
 def _train(known_set: DataSetInfo) -> None:
-    """Goes to Launch, where the data set stands with options that read it."""
+    """Goes to Launch, where the data set is selected with options that read it."""
     if st.button(
         "Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"
     ):
@@ -100,10 +100,10 @@ def _train(known_set: DataSetInfo) -> None:
 
 
 def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
-    """The first preset that reads such fields as it stands, and the options.
+    """The first preset that reads these fields unchanged, and the options.
 
     Without one, the first workload that reads them: its own options at their defaults, fitted to
-    the data, beside a preset of it that is for other data; else the first preset, as far as it has
+    the data, next to a preset of it that is for other data; else the first preset, as far as it has
     its options.
     """
     for name in PRESETS:
@@ -191,7 +191,7 @@ def embedded_rows(name: str) -> Path | None:
 
 MAKING = "data.making"  # the job that this browser tab has asked for
 MOST_ENDED = 20
-SECONDS = 1.0  # between two looks at what is being made
+SECONDS = 1.0  # between two checks of what is being made
 MAKING_WIDTH = 576
 
 
@@ -204,7 +204,7 @@ def show_making(runtime: Runtime) -> None:
             show_progress(runtime, look)
         elif look.job.job_id == st.session_state.get(MAKING):
             _outcome(runtime, look)
-            del st.session_state[MAKING]  # told once
+            del st.session_state[MAKING]  # reported once
 
 
 def show_progress(runtime: Runtime, look: JobSnapshot) -> None:
@@ -243,7 +243,7 @@ def _picture_of_now(look: JobSnapshot) -> None:
     """The newest one, which redraws alone."""
     png = prepared.read_live_image(look.job.work)
     if png is not None:
-        # As an address that holds it: one of the server's would be gone with the next picture,
+        # As an address that holds it: one of the server's would end with the next image,
         # before a slow browser asks for it.
         address = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
         st.image(address, width=MAKING_WIDTH, alt="The set being prepared.")

@@ -1,9 +1,9 @@
 """Who a browser session is for the door.
 
-Where sign-in is set up, whoever has signed in and is on the list is an operator, and everyone else
-may look. Where it is not, everyone is an operator if only this machine reaches the server, and
-nobody if others do. While another process owns the home, nobody is. This process is the owner of
-its home, or, while somebody else is, one who looks and waits for it to be free.
+Where sign-in is set up, a user who has signed in and is on the list is an operator, and all others
+are viewers. Where it is not, every user is an operator if only this machine reaches the server;
+else all are viewers. While another process owns the home, there is no operator. This process is the
+owner of its home, or, while another one is, a viewer that waits for the home to be free.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logging.getLogger("gan_runtime")
 class Post:
     """One for each process.
 
-    `url`: where its pages are; `look`: at this host, begun by whoever asks first.
+    `url`: where its pages are; `look`: at this host, begun by the first request.
     """
 
     def __init__(self, url: Callable[[], str], look: Callable[[], HostProbe]) -> None:
@@ -53,7 +53,7 @@ class Post:
 
     @property
     def is_held(self) -> bool:
-        """Whether somebody else has the home right now, or says so from another host."""
+        """Whether another process owns the home right now, or says so from another host."""
         return owner.is_owned(Home.choose()) or 0.0 < self.silent_seconds() < owner.SILENCE_SECONDS
 
     def silent_seconds(self) -> float:
@@ -68,9 +68,9 @@ class Post:
         return max(time.monotonic() - self._heard_s, 0.001)
 
     def runtime(self) -> Runtime:
-        """Opened by whoever asks first.
+        """Opened by the first request.
 
-        Raises GanRuntimeError while the home can neither be opened nor looked at.
+        Raises GanRuntimeError while the home can neither be opened nor read.
         """
         with self._turn:
             if self._runtime is None:
@@ -93,7 +93,7 @@ class Post:
             except GanRuntimeError as error:
                 before.why_not_owned = error
                 return
-        # it waits for a look through all journals that may be under way: no page waits for that
+        # it waits for a reading of all journals that may be under way: no page waits for that
         before.close()
 
     def close(self) -> None:
@@ -162,7 +162,7 @@ class Guards:
     def ways(self) -> Ways:
         """How to sign in.
 
-        A file that is emptied or gone while the dashboard runs, as for a moment when it is saved,
+        A file that is empty or missing while the dashboard runs, as for a moment when it is saved,
         opens nothing.
         """
         current = sign_in.ways()
@@ -184,12 +184,12 @@ def ways() -> Ways:
 
 
 def host_look() -> HostProbe:
-    """The look at this host, begun by whoever asks first: it takes seconds of a core."""
+    """The check of this host, begun by the first request: it takes seconds of a core."""
     return guards.host_look
 
 
 def asker() -> Actor:
-    """Whoever sits before the page that is being drawn."""
+    """The user of the page that is being drawn."""
     current, session_id = ways(), _session_id()
     if current.providers and st.user.get("is_logged_in") and current.is_operator(st.user):
         guards.seats.take(session_id, current, str(st.user.get("email") or st.user.get("sub")))
@@ -199,7 +199,7 @@ def asker() -> Actor:
 
 
 def of_session(session_id: str) -> Actor:
-    """Whoever a file comes from: the server receives it outside of any page, under the id of
+    """The user who sends a file: the server receives it outside of any page, under the id of
     the session.
     """
     return _asker(ways(), session_id)

@@ -1,7 +1,7 @@
 """The HTML of a page: Streamlit's own, and in it what its script would find out by asking, one
 answer after the other.
 
-Where the server is: on a page's address, such as /run, the script looks one level too deep first,
+Where the server is: on a page's address, such as /run, the script asks one level too deep first,
 is refused, and pauses. Which parts of itself the page is drawn with: else it asks for each when the
 page's elements have come, and for what that imports after it. They are named once the script itself
 is there, while the server makes the page. Why:

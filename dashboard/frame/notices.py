@@ -1,8 +1,7 @@
-"""Above every page: who may only look, why the stored runs cannot be opened or changed, and a disk
+"""Above every page: who is a viewer, why the stored runs cannot be opened or changed, and a disk
 that is low.
 
-Signing in and out stand there too, where that is set up. Whoever works on this machine sees nothing
-of it.
+Signing in and out are there too, where that is set up. A user on this machine sees nothing of it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ NOT_LISTED = (
 def show_asker() -> None:
     """On every page, the same.
 
-    While somebody else has the home, `show_store` says why nobody may change anything.
+    While another process owns the home, `show_store` says why changes are refused.
     """
     asker, ways = access.asker(), access.ways()
     if access.post().why_not or (asker.may_change and not asker.person):
@@ -100,10 +99,10 @@ DISMISSED = "store.seen"  # how many of what was found this session has put away
 
 
 def take_over() -> None:
-    """At each load of a page: a home whose owner has gone is taken over, as nobody would
-    start its waiting runs.
+    """At each load of a page: a home whose owner has ended is taken over, as nothing else
+    would start its waiting runs.
     """
-    with contextlib.suppress(GanRuntimeError):  # which `show` tells
+    with contextlib.suppress(GanRuntimeError):  # which `show` reports
         session.opened()
         access.post().try_again()
 
@@ -151,7 +150,7 @@ def is_reading() -> bool:
 
 @st.fragment(run_every=LOOK_AGAIN_S)
 def _rebuilt(runtime: Runtime) -> None:
-    """A database whose file was removed: nothing was set aside."""
+    """A database whose file was removed: nothing was quarantined."""
     with st.container(border=True, key="store_found"):
         st.markdown(
             ":material/healing: **The database is being rebuilt from the journals of all runs.**"

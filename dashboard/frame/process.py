@@ -18,13 +18,13 @@ SETTINGS = SHARE / ".streamlit"
 
 
 def main(words: list[str]) -> int:
-    """Runs Streamlit with these words until it is told to end; the exit code."""
+    """Runs Streamlit with these words until a signal ends it; the exit code."""
     # To judge a foreign origin Streamlit asks a server outside for this machine's address.
     # web_guard judges before it does.
     net_util.get_external_ip = lambda: None
     use_settings()
     # uvicorn's own setting: the addresses of proxies whose X-Forwarded-For it believes. Its default
-    # is whoever asks from this machine.
+    # is every client of this machine.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     try:
         cli.main(["run", *words], standalone_mode=False)
@@ -37,8 +37,8 @@ def main(words: list[str]) -> int:
 
 
 def use_settings() -> None:
-    """Streamlit reads the project's settings behind a person's own; in a checkout they lie
-    beside app.py, where it looks by itself.
+    """Streamlit reads the project's settings behind a user's own; in a checkout they are
+    next to app.py, where it reads them by itself.
     """
     if IS_INSTALLED:
         of_person = config.get_config_files

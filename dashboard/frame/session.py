@@ -17,7 +17,7 @@ _first_page = threading.Lock()  # never released: the other pages are prepared o
 
 
 def runtime() -> Runtime:
-    """The runtime of the process, for whoever sits before the page.
+    """The runtime of the process, for the user of the page.
 
     Raises GanRuntimeError while the home cannot be opened.
     """
@@ -32,7 +32,7 @@ def opened() -> Runtime:
 def open_early() -> None:
     """At the start of the process, with what every page draws with.
 
-    What goes wrong is told by the pages, which try again.
+    The pages report what goes wrong, and try again.
     """
     with contextlib.suppress(GanRuntimeError):
         opened()
@@ -41,7 +41,7 @@ def open_early() -> None:
 
 def prepare_other_pages() -> None:
     """Once the first page is drawn, as both would take the processor from it: the libraries of all
-    pages, so that none has to wait for them, and the look at the host. In a thread; later calls do
+    pages, so that none has to wait for them, and the check of the host. In a thread; later calls do
     nothing.
     """
     if _first_page.acquire(blocking=False):
@@ -55,7 +55,7 @@ def _prepare() -> None:
     dashboard = Path(__file__).resolve().parent.parent
     for path in sorted((*dashboard.glob("*view.py"), *dashboard.glob("*/*view.py"))):
         importlib.import_module(".".join(path.relative_to(dashboard.parent).with_suffix("").parts))
-    # What was loaded stays until the process ends. A look at all of it takes 0.1 s of a core, and
+    # What was loaded stays until the process ends. A pass over all of it takes 0.1 s of a core, and
     # there are many in an hour.
     gc.collect()
     gc.freeze()

@@ -38,14 +38,12 @@ OPERATORS = ("emails", "subjects", "password")
 OF_A_PROVIDER = ("client_id", "client_secret", "server_metadata_url")
 OF_AUTH = ("redirect_uri", "cookie_secret")
 UNNAMED = "default"  # Streamlit's name for the provider of [auth] itself
-LEAST_SECRET = (
-    24  # characters: who guesses the secret of the identity cookie is whoever they want to be
-)
+LEAST_SECRET = 24  # characters: who guesses the secret of the identity cookie can be any user
 
 
 def unknown_tables(tables: Mapping[str, Any], *, is_shared: bool) -> str:
     """The first table or key that is none of ours; in a file that other apps share, only one
-    that looks like a slip.
+    that is likely a slip.
     """
     for name in tables:
         if name not in TABLES and (
@@ -110,7 +108,7 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _subjects(subjects: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
-    """(provider, its number of a person): the same number is somebody else's at another
+    """(provider, its number of a person): the same number is another person at another
     provider.
     """
     if not isinstance(subjects, dict):
@@ -163,7 +161,7 @@ def _joined(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-SECONDS = 12 * 3600.0  # that somebody stays signed in
+SECONDS = 12 * 3600.0  # that a user stays signed in
 MOST_SEATS = 10_000
 MOST_BYTES = 1 << 20
 WRONG = "Sign-in is set up wrongly:"
@@ -186,7 +184,7 @@ class Ways:
 
     @property
     def are_set_up(self) -> bool:
-        """Whether anybody can be told from others."""
+        """Whether users can be identified."""
         return bool(self.password or self.providers or self.emails or self.subjects or self.trouble)
 
     def is_operator(self, user: Mapping[str, Any]) -> bool:
@@ -214,7 +212,7 @@ class Seats:
         self._taken: OrderedDict[str, tuple[Ways, str, float]] = OrderedDict()
 
     def take(self, session_id: str, ways: Ways, person: str) -> None:
-        """Somebody has signed in."""
+        """A user has signed in."""
         with self._lock:
             self._taken[session_id] = (ways, person, time.monotonic() + SECONDS)
             self._taken.move_to_end(session_id)
@@ -227,7 +225,7 @@ class Seats:
             self._taken.pop(session_id, None)
 
     def person(self, session_id: str, ways: Ways) -> str:
-        """Who has signed in under these very settings; empty for nobody."""
+        """Who has signed in under these very settings; empty without one."""
         with self._lock:
             seat_ways, person, until = self._taken.get(session_id, (None, "", 0.0))
         return person if seat_ways == ways and time.monotonic() < until else ""

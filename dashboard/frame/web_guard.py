@@ -4,9 +4,9 @@ nothing from another host.
 Every answer carries the headers below. With them the browser itself refuses what a text on a page
 might make it fetch. Why: docs/decisions/07-web-guard-and-sign-in.md.
 
-Streamlit takes every message of its protocol (streamlit/proto/BackMsg.proto) from whoever has
-opened a page. Those that our pages send reach it. What each of the others could do here, and what
-stops it, is listed in docs/threat-model.md.
+Streamlit takes every message of its protocol (streamlit/proto/BackMsg.proto) from every client
+that opened a page. Those that our pages send reach it. What each of the others could do here, and
+what stops it, is listed in docs/threat-model.md.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _parsed(data: bytes | None) -> BackMsg | None:
 
 STREAM = "/_stcore/stream"  # Streamlit's WebSocket
 DEFAULT_PORTS = {"http": 80, "https": 443}
-CLOSED = ("/_stcore/metrics",)  # sizes of caches and sessions: for nobody here
+CLOSED = ("/_stcore/metrics",)  # sizes of caches and sessions: without use here
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",

@@ -1,5 +1,5 @@
-"""What stands in the fields of the Launch form: filled from presets and stored runs, read,
-and kept.
+"""The values of the fields of the Launch form: filled from presets and stored runs, read,
+and stored.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
 
 PREFIX = "spec."
-VALUES = "launch.values"  # name of an option, or PRESET → what stands in its field
+VALUES = "launch.values"  # name of an option, or PRESET → the text of its field
 TURNS = "launch.turns"  # name → how often the form itself has written into the field
 PRESET = "preset"
 WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 def keep_typed() -> dict[str, str]:
-    """Takes over what has been typed since the last look, and gives what stands in all fields.
+    """Takes over what has been typed since the last view, and returns the text of all fields.
 
-    Kept beside the widgets, as Streamlit drops the values of those that it does not draw: in a
+    Stored next to the widgets, as Streamlit drops the values of those that it does not draw: in a
     closed group, or on another page.
     """
     typed: dict[str, str] = st.session_state.setdefault(VALUES, {})
@@ -38,7 +38,7 @@ def keep_typed() -> dict[str, str]:
 
 
 def text_of(name: str) -> str:
-    """What stands in a field, as text."""
+    """The value of a field, as text."""
     return str(st.session_state[VALUES][name])
 
 
@@ -54,13 +54,13 @@ def key(name: str) -> str:
 
 
 def key_to_draw(name: str) -> str:
-    """The key of a field's widget, which begins with what stands in the field."""
+    """The key of a field's widget, which begins with the text of the field."""
     st.session_state.setdefault(key(name), text_of(name))
     return key(name)
 
 
 def values() -> dict[str, Any]:
-    """What stands in the form: whole numbers as numbers, what is none and all other text as
+    """The values of the form: whole numbers as numbers, what is none and all other text as
     typed.
     """
     typed = keep_typed()
@@ -107,7 +107,7 @@ def fit_to_workload() -> None:
     """Another workload was picked: its options take what was typed for the earlier one's of the
     same name.
 
-    What nobody has touched since the preset filled the form, or is no choice of this one, is as the
+    What is unchanged since the preset filled the form, or is no choice of this one, is as the
     preset has it where it is made for this workload, else at the default of this one.
     """
     before = _untouched(st.session_state[VALUES]["workload"])

@@ -107,7 +107,7 @@ def show(
             group, form, [option.name for option in options if option.name in filled.problems]
         ):
             if not st.session_state[_group_key(group)]:
-                continue  # what nobody sees is half of the page; it comes when the group is opened
+                continue  # half of the page is not visible; it comes when the group is opened
             _group(preset, in_use, filled)
             _not_in_use([option for option in options if option not in in_use])
             if group == "Optimizer" and filled.spec is not None:
@@ -174,7 +174,7 @@ def _not_in_use(options: list[Option]) -> None:
 
 
 def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> None:
-    """What this host offers; what is missing stands there grayed, with the reason and what to
+    """What this host offers; what is missing is grayed, with the reason and what to
     do.
     """
     selected = fields.text_of("accelerator")
@@ -223,7 +223,7 @@ def _card_text(name: str, host: Host | None) -> str:
 
 
 def read(home: Home) -> Filled:
-    """What stands in the form right now, with a data set that fits the workload."""
+    """The values of the form right now, with a data set that fits the workload."""
     data_sets = loading.data_sets(home)
     try:
         spec = RunSpec.parse(fields.values())
@@ -284,7 +284,7 @@ def _summary(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
 def _of_set(known_set: DataSetInfo) -> str:
     """What it is; of one that people have prepared, what a row of it is.
 
-    Where it comes from stands beside the form.
+    Its source is shown next to the form.
     """
     if known_set.is_prepared and not known_set.problem:
         return data_summary.row(known_set.fields)

@@ -32,12 +32,12 @@ def show(runtime: Runtime) -> None:
     """The form on the left; what it starts stays in sight on the right, and its button on a
     phone (style.css).
     """
-    form, beside = st.columns([2, 1], gap="large")
+    form, side = st.columns([2, 1], gap="large")
     is_first_screen = rendering.is_first_render(PAGE)
     with form:
         preset = launch_form.pick_preset()
         filled = launch_form.read(runtime.home)
-    summary = beside.container(key="launch_summary")
+    summary = side.container(key="launch_summary")
     with summary:
         host = queue_view.known_host(runtime)
     with form:
@@ -86,7 +86,7 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | No
 
 
 def what_is_wrong(problems: dict[str, str]) -> None:
-    """Every wrong option in one place, for whoever has scrolled away from its field."""
+    """Every wrong option in one place, for a user who has scrolled away from its field."""
     st.header("This run")
     for message in problems.values():
         st.error(words.plain(message), icon=":material/error:")
@@ -94,7 +94,7 @@ def what_is_wrong(problems: dict[str, str]) -> None:
 
 
 def start_button(label: str, why_not: str = "") -> bool:
-    """The one primary button of the page; grayed with the reason while what stands in the
+    """The one primary button of the page; grayed with the reason while the values of the
     form cannot be trained.
     """
     with st.container(key="launch_start"):

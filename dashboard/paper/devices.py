@@ -31,7 +31,7 @@ COLUMNS = {
 }  # have columns
 SCALING = [domain.scaling for domain in DOMAINS if domain.scaling]
 TIMES = [domain.times for domain in DOMAINS if domain.times]
-BESIDE = [
+GROUPED_BY = [
     "dataset",
     "images",
     "accelerator",
@@ -172,7 +172,7 @@ def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     names: set[str] = set()
-    for _, group in rates.groupby(BESIDE, dropna=False, sort=False):
+    for _, group in rates.groupby(GROUPED_BY, dropna=False, sort=False):
         if group["devices"].nunique() > 1:
             name, detail = _line_name(group.iloc[0], names), _line_detail(group.iloc[0])
             names.add(name)

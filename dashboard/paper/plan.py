@@ -26,9 +26,7 @@ DATASETS = (references.PAPER_DATASET, "digits")
 
 
 def show(runtime: Runtime) -> None:
-    """Nothing is queued before its button is pressed, and no data set is taken that nobody
-    chose.
-    """
+    """Nothing is queued before its button is pressed, and no data set is used without a choice."""
     host = queue_view.known_host(runtime)
     if host is None:
         return

@@ -51,7 +51,7 @@ class Verdict:
 
     @property
     def icon(self) -> str:
-        """Beside the word."""
+        """Next to the word."""
         return {
             None: ":material/pending:",
             True: ":material/check_circle:",

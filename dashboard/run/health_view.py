@@ -2,7 +2,7 @@
 small charts.
 
 What is drawn follows from what the run's workload declares (gan_runtime/base/metrics.py); a number
-that nobody has declared is drawn by itself.
+that is undeclared is drawn by itself.
 
 The rows of the page's charts are read through `Store.once`, so that thirty browsers on one run make
 them once.
@@ -22,10 +22,10 @@ from dashboard.chart_panels import Group
 from dashboard.tables import Table
 from gan_runtime.base.metrics import (
     FAMILIES,
+    FURTHER_NUMBERS,
     LEARNING_RATE,
     LOSS_SCALE,
     LOSSES,
-    OTHERS,
     PANELS,
     SCORES,
 )
@@ -92,8 +92,8 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
             not group.per_epoch and group.panel.name not in usual,
         ),
     )
-    in_panels = [group for group in groups if group.panel.name != OTHERS]
-    further = [group for group in groups if group.panel.name == OTHERS]
+    in_panels = [group for group in groups if group.panel.name != FURTHER_NUMBERS]
+    further = [group for group in groups if group.panel.name == FURTHER_NUMBERS]
     still = constant(json.loads(spec))
     return Health(
         [group for group in in_panels if group.per_epoch],
@@ -171,7 +171,7 @@ def show(store: Store, row: RunRow) -> None:
             _awaited(row, health.per_epoch)
         _draw(health.small_charts, row)
     if health.further:
-        st.header(OTHERS)
+        st.header(FURTHER_NUMBERS)
         _draw(health.further, row)
         if health.left_out:
             st.caption(f"{health.left_out} more numbers can be picked on Compare.")

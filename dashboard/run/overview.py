@@ -122,7 +122,7 @@ def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) ->
 def shared(
     store: Store, row: RunRow, age_s: float, make: Callable[..., Result], *what: Hashable
 ) -> Result:
-    """What grows with each step, made once for all who look at this run within a part of their
+    """What grows with each step, made once for all viewers of this run within a part of their
     pace.
 
     Of a run that has ended the page is drawn for the last time: nothing on it is older than its
@@ -236,7 +236,7 @@ def _epochs(store: Store, row: RunRow) -> None:
 
 
 def _workers(store: Store, row: RunRow) -> None:
-    """Only runs of several workers have someone to wait for."""
+    """Only runs of several workers have another to wait for."""
     if row.engine == "jax":
         st.caption(
             "JAX does not report how long each worker computes and waits: workers exchange"

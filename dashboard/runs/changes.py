@@ -71,24 +71,24 @@ def edit(runtime: Runtime, run_id: str) -> None:
 OPEN = "runs.bin"
 
 
-def show_bin(runtime: Runtime) -> None:
-    """Nothing where the bin is empty."""
-    binned = trash.deleted_runs(runtime.home)
-    if not binned:
+def show_trash(runtime: Runtime) -> None:
+    """Nothing where the trash is empty."""
+    runs = trash.deleted_runs(runtime.home)
+    if not runs:
         return
-    total = sum(run.size_bytes or 0 for run in binned)
+    total = sum(run.size_bytes or 0 for run in runs)
     with st.expander(
-        f"Bin: {formats.quantity(len(binned), 'run')}, {formats.size(total)}",
+        f"Trash: {formats.quantity(len(runs), 'run')}, {formats.size(total)}",
         icon=":material/delete:",
         key=OPEN,
     ):
         st.caption(f"Deleted runs stay here for {trash.DAYS} days, then their files are removed.")
-        for run in binned:
+        for run in runs:
             _row(runtime, run)
         if actions.button(
             "Empty the trash now", icon=":material/delete_forever:", key="runs.bin.empty"
         ):
-            _empty(runtime, binned)
+            _empty(runtime, runs)
 
 
 def _row(runtime: Runtime, run: DeletedRun) -> None:
@@ -129,14 +129,14 @@ def days_left(run: DeletedRun) -> str:
 
 
 @st.dialog("Empty the trash?")
-def _empty(runtime: Runtime, binned: list[DeletedRun]) -> None:
-    named = words.plain(", ".join(run.name for run in binned))
-    total = formats.size(sum(run.size_bytes or 0 for run in binned))
+def _empty(runtime: Runtime, runs: list[DeletedRun]) -> None:
+    named = words.plain(", ".join(run.name for run in runs))
+    total = formats.size(sum(run.size_bytes or 0 for run in runs))
     st.write(
         f"{named}: removes curves, samples, checkpoints and logs, {total}, from the disk. This"
         " cannot be undone."
     )
-    keys = [run.key for run in binned]
+    keys = [run.key for run in runs]
     if actions.button(
         f"Remove {formats.quantity(len(keys), 'run')} for good",
         type="primary",

@@ -22,7 +22,7 @@ TOGETHER = "losses"
 def loss_columns(declaration: Declared, workloads: int) -> dict[str, Any]:
     """By the name of the number.
 
-    Losses of several workloads take one column: beside those of others each would be mostly empty.
+    Losses of several workloads take one column: separate columns would be mostly empty.
     """
     if workloads > 1:
         return {
@@ -50,7 +50,7 @@ def losses_in_words(row: Mapping[Hashable, Any]) -> str:
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
-    """The table with the bytes of each run; NaN where nobody has measured yet."""
+    """The table with the bytes of each run; NaN where not measured yet."""
     bytes_by_run = space.runs if space is not None else {}
     return table.assign(
         space=pd.array(
@@ -60,7 +60,7 @@ def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
 
 
 def show_space(runtime: Runtime) -> None:
-    """What takes space beside each other, the largest first; nothing until it was measured."""
+    """What takes space, in a line, the largest first; nothing until it was measured."""
     space = runtime.maintenance.space
     if space is not None:
         st.caption(space_in_words(space))

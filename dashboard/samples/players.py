@@ -149,8 +149,8 @@ def _play_button(key: str, newest: int) -> None:
     if playing:
         _advance(key, newest)
     elif st.session_state.get(f"{key}.paused") and f"{key}.epoch" in st.session_state:
-        # What the browser's slider shows may be a tick away from what is drawn: it is told where it
-        # stands.
+        # What the browser's slider shows may be a tick away from what is drawn: the state repeats
+        # its place.
         st.session_state[f"{key}.epoch"] = st.session_state[f"{key}.epoch"]
     icon = ":material/pause:" if playing else ":material/play_arrow:"
     st.button(

@@ -24,7 +24,7 @@ FIRST_PRESET, FIRST_TOPOLOGY = "paper", "v3:2x2"  # the paper's
 
 @dataclass(frozen=True)
 class CheckForm:
-    """What stands in the form. `sets`: further options as typed, key=value."""
+    """The values of the form. `sets`: further options as typed, key=value."""
 
     preset: str
     workload: str

@@ -228,7 +228,7 @@ def dearest(answer: StepEstimate) -> None:
 
 
 def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate]) -> None:
-    """bfloat16 beside float32, once both are compiled."""
+    """bfloat16 next to float32, once both are compiled."""
     st.header("What bfloat16 changes")
     points = [planning.with_precision(first.point, precision) for precision in planning.PRECISIONS]
     other = next((answer for answer in answers if answer.point in points and answer != first), None)
@@ -237,7 +237,7 @@ def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate])
 
 
 def how_good(store: Store, plan: CheckPlan) -> None:
-    """Such estimates beside published measurements, and beside runs on a real TPU where any
+    """Such estimates next to published measurements, and next to runs on a real TPU where any
     are stored.
     """
     st.header("How good such estimates are")

@@ -35,7 +35,8 @@ Role = Literal[
 ]
 Better = Literal["", "lower", "higher"]
 Side = Literal["", "real", "generated"]  # which rows a number is about
-LOSSES, SCORES, OTHERS = "Losses", "Scores", "Further numbers"  # panels that pages use by name
+# panels that pages use by name
+LOSSES, SCORES, FURTHER_NUMBERS = "Losses", "Scores", "Further numbers"
 NOT_DRAWN = ""  # the panel of a number that is shown on Compare only
 
 
@@ -54,7 +55,7 @@ class Metric:
     name: str
     title: str
     axis: str
-    panel: str = OTHERS
+    panel: str = FURTHER_NUMBERS
     role: Role = ""
     per_epoch: bool = False
     log: bool = False

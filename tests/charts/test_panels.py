@@ -14,7 +14,15 @@ import pytest
 
 from dashboard import chart_panels, charts, health_charts, palette, words
 from gan_runtime import catalog
-from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, OTHERS, SCORES, Metric, Network, Panel
+from gan_runtime.base.metrics import (
+    FURTHER_NUMBERS,
+    LOSSES,
+    NOT_DRAWN,
+    SCORES,
+    Metric,
+    Network,
+    Panel,
+)
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.catalog.entries import Judgement
@@ -44,7 +52,7 @@ def stranger(monkeypatch: pytest.MonkeyPatch) -> Declared:
             CRITIC_LOSS,
             SCORE_OF_REAL,
             replace(SCORE_OF_REAL, name="c_painted", role="score_of_generated"),
-            Metric("slope", "Slope", "Norm", OTHERS),
+            Metric("slope", "Slope", "Norm", FURTHER_NUMBERS),
             Metric("hidden", "Hidden", "Norm", NOT_DRAWN),
         ),
         judgements=(Judgement("real", "Values of real rows", "Critic's value", side="real"),),

@@ -54,15 +54,15 @@ def test_a_deleted_run_is_restored_from_the_trash(show: Show, trained: Make) -> 
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     app = show("runs")
-    assert not any("Bin" in element.label for element in app.expander)
+    assert not any("Trash" in element.label for element in app.expander)
     session.runtime().commands.delete("quick-0001")
     app.run()
-    assert [element.label for element in app.expander if element.label.startswith("Bin: 1 run")]
+    assert [element.label for element in app.expander if element.label.startswith("Trash: 1 run")]
     assert "30 days left" in texts(app)
     assert stored() == ["quick-0002"]
     press(app, "Restore")
     assert stored() == ["quick-0002", "quick-0001"]
-    assert not any("Bin" in element.label for element in app.expander)
+    assert not any("Trash" in element.label for element in app.expander)
 
 
 def test_the_trash_is_emptied_after_a_question_and_shown_where_no_run_is_left(
@@ -78,7 +78,7 @@ def test_the_trash_is_emptied_after_a_question_and_shown_where_no_run_is_left(
     assert len(trash.deleted_runs(session.runtime().home)) == 1, "it was only asked"
     session.runtime().commands.remove_for_good(["quick-0001"])
     app.run()
-    assert not any("Bin" in element.label for element in app.expander)
+    assert not any("Trash" in element.label for element in app.expander)
 
 
 @pytest.mark.parametrize(

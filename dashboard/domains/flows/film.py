@@ -63,7 +63,7 @@ def draw(runtime: Runtime, selection: Selection) -> None:
         quantity = _quantity()
     try:
         film = _film(_key(row), quantity.name, period, run, row, file)
-    except PictureError:  # the file is gone, damaged, or that of another iteration
+    except PictureError:  # the file is missing, damaged, or that of another iteration
         st.info(rollouts.NO_FRAMES)
         return
     with bar:
@@ -98,7 +98,7 @@ def _film(
     `key`: of the iteration, whose frames never change.
 
     Raises:
-        PictureError: the file is gone or damaged, or has frames of another grid.
+        PictureError: the file is missing or damaged, or has frames of another grid.
     """
     frames = _frames(_run, _row, _file)
     steps = [rollouts.step(int(step), period) for step in frames.steps]
@@ -109,7 +109,7 @@ def _film(
 
 
 def _frames(run: RunDir, row: EvaluationRow, file: str) -> Frames:
-    """Those that the record of the iteration promises; both may be someone else's."""
+    """Those that the record of the iteration promises; both may come from another source."""
     frames = image_files.read_film(run, file)
     if frames.truth.shape[1:] != tuple(rollout(row).grid):
         raise PictureError("its frames have another grid than the iteration")
