@@ -33,7 +33,7 @@ def with_measured_epochs(run: RunDir) -> RunDir:
     return run
 
 
-def looked_through(page: Page, address: str, run: RunDir) -> None:
+def visit_showers(page: Page, address: str, run: RunDir) -> None:
     """Each tab draws when it is opened and follows epoch and energy; another epoch becomes
     the best checkpoint.
     """

@@ -42,7 +42,7 @@ def filled_in(page: Page) -> None:
     """
     choose(page, "Workload", "Fully connected GAN")
     fill(page, "textbox", "Replicas (devices)", "3")
-    expect(page.get_by_text(REFUSAL)).to_have_count(2)  # below its field, and beside the form
+    expect(page.get_by_text(REFUSAL)).to_have_count(2)  # below its field, and next to the form
     expect(page.get_by_role("button", name="Start run")).to_be_disabled()
     fill(page, "textbox", "Replicas (devices)", "2")
     expect(page.get_by_role("button", name="Start run")).to_be_enabled()

@@ -58,7 +58,7 @@ def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread:
     path = prepared.first_rows_image(home, "both")
     assert path is not None
     picture = Image.open(path)
-    assert picture.size == (2 * 64 + GAP, 3 * 32 + 2 * GAP)  # six pairs, two beside each other
+    assert picture.size == (2 * 64 + GAP, 3 * 32 + 2 * GAP)  # six pairs, two next to each other
     assert (np.asarray(picture) == GREEN).all(axis=-1).sum() == 6 * 64 * 32
 
 

@@ -178,7 +178,7 @@ def command_lines() -> Named:
     for text in HOSTILE:
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
             # as arguments they cannot be; what a system hands over instead of bytes that are no
-            # UTF-8 stands below
+            # UTF-8 is below
             continue
         title = ascii(text)[:40]
         cases |= {

@@ -31,7 +31,7 @@ FEW = settings(
     derandomize=True,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture
-    ],  # each example writes its file anew
+    ],  # each example writes its file again
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30)
 JSON = st.recursive(

@@ -1,4 +1,4 @@
-"""The process of a job that knows jobs for tests besides the real ones: they wait until a
+"""The process of a job that knows jobs for tests in addition to the real ones: they wait until a
 file lets them go on.
 """
 

@@ -51,7 +51,7 @@ def opened(app: AppTest, *groups: str) -> AppTest:
 
 
 def titles(app: AppTest) -> list[str]:
-    """The titles of the charts on the page, without their subtitles; some stand under a name
+    """The titles of the charts on the page, without their subtitles; some are under a name
     and have none.
     """
     headings = [chart["title"] for chart in charts(app) if "title" in chart]

@@ -353,7 +353,7 @@ def test_a_job_that_draws_what_it_makes_is_seen_at_work(show: Show) -> None:
 
 
 def alternatives(app: AppTest) -> list[str]:
-    """What stands for each picture where it cannot be seen."""
+    """The alternative text of each picture."""
     return [picture.alt for element in app.get("image") for picture in element.proto.imgs]
 
 

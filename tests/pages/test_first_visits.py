@@ -1,5 +1,5 @@
 """What a visit leaves out so that it is short on any machine: work that Altair does unless it
-is told not to, and questions asked twice.
+is configured otherwise, and questions asked twice.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(
 def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with_the_last_step(
     show: Show, running: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "OLD", 1e6)  # so that time alone makes nothing anew
+    monkeypatch.setattr(rendering, "OLD", 1e6)  # so that time alone rebuilds nothing
 
     def trained(first_step: int, *records: StatusChange) -> None:
         values = {name: [1.0, 2.0] for name in ("loss_generator", "loss_discriminator")}

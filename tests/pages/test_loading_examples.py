@@ -32,7 +32,7 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
     page_home = trained("quick-0001").path
     run = RunDir(home.prepare().runs / "karman-0001")
     page_home.rename(run.path)
-    for epoch in (1, 10):  # beside that of epoch 2
+    for epoch in (1, 10):  # next to that of epoch 2
         Image.effect_mandelbrot((60, 40), (-2, -1, 1, 1), 100).save(
             run.sample_file("samples", epoch)
         )

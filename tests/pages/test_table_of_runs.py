@@ -44,7 +44,7 @@ def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -
     app = show("runs")
     assert list(app.dataframe[0].value["run_id"]) == ["paper-0002", "quick-0001"]
     app.text_input[0].set_value("mnist").run()
-    # "mnist" also stands in the workload's name of both; the dataset column tells them apart.
+    # "mnist" is also in the workload's name of both; the dataset column distinguishes them.
     assert list(app.dataframe[0].value["run_id"]) == ["paper-0002", "quick-0001"]
     app.text_input[0].set_value("paper").run()
     assert list(app.dataframe[0].value["run_id"]) == ["paper-0002"]

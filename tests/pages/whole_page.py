@@ -11,7 +11,7 @@ from streamlit.testing.v1.element_tree import ElementTree
 def tree(app: AppTest) -> ElementTree:
     """Everything that is drawn.
 
-    AppTest names kinds of elements, and tests of what no page may show look at all of them.
+    AppTest names kinds of elements, and tests of what no page may show read all of them.
     """
     return app._tree
 

@@ -173,7 +173,7 @@ def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
 
 # ---- declared once -------------------------------------------------------------------------------
 
-# Where names of networks, losses and scores may stand as literals: the Paper page compares with one
+# Where names of networks, losses and scores may be literals: the Paper page compares with one
 # paper's pair of networks.
 NAMED_AS_IN_THE_PAPER = ("dashboard/paper",)
 

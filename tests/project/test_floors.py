@@ -1,7 +1,7 @@
 """The floors of docs/architecture.md: imports go one way, read from the syntax trees of all
 modules; part of `make check`.
 
-An import counts wherever it stands: in a function, or for types only (`if TYPE_CHECKING`). Whoever
+An import counts wherever it is: in a function, or for types only (`if TYPE_CHECKING`). Whoever
 needs another room's types knows that room. Names of modules in tables (jobs/job.py, catalog/) are
 no imports: their code is another process's.
 """
@@ -94,8 +94,8 @@ WITH_FOLDERS = [
 
 @pytest.mark.parametrize("place", WITH_FOLDERS, ids=str)
 def test_no_two_folders_of_a_room_lead_to_each_other(place: Path) -> None:
-    """Such as engines/tf and engines/jax, or the folders of two pages; what both share stands
-    beside them.
+    """Such as engines/tf and engines/jax, or the folders of two pages; what both share is
+    next to them.
     """
 
     def folder(path: Path) -> str:

@@ -22,7 +22,7 @@ OF_ERRORS = {reason for reason, sentence in SENTENCES.items() if sentence.starts
 
 def of_sentence(sentence: str) -> dict[str, str | int]:
     """A detail for each name in it: numbers where it is formatted as one, or where a name of
-    numbers stands.
+    numbers is used.
     """
     numbers = {
         "percent",

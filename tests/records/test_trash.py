@@ -207,7 +207,7 @@ def test_only_what_is_in_the_trash_is_restored_or_removed(
 def test_one_run_is_found_without_reading_all_others(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Home, "run_dirs", lambda _: pytest.fail("looked at every run"))
+    monkeypatch.setattr(Home, "run_dirs", lambda _: pytest.fail("read every run"))
     assert home.run_dir(run.run_id) == run
 
 

@@ -161,7 +161,7 @@ def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_o
     step, y, x = np.ogrid[:31, :12, :40]  # never the same twice, as the wave of `frames` is
     wave = np.sin(x / 7.3 - step / 5.1) * np.cos(y / 3.7 + step / 9.7)
     truth = np.stack([wave, -wave, 0.5 * wave], axis=-1).astype(np.float16)
-    truth[3, :2, :2] = [-1.0, 1.0, 0.0]  # the ends of the scale, beside each other
+    truth[3, :2, :2] = [-1.0, 1.0, 0.0]  # the ends of the scale, next to each other
     film = replace(film, truth=truth, predicted=0.9 * truth)
     whole, small = (
         run.path / image_files.write_film(run, f"a{size}", film, is_small=size) for size in (0, 1)

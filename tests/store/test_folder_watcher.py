@@ -67,7 +67,7 @@ def ingestor(home: Home, store: Store, ended: list[RunDir], clock: Clock) -> Ing
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor) -> list[str]:  # noqa: ARG001 (counted from when it rests)
-    """The ids of runs whose folders were looked into."""
+    """The ids of runs whose folders were read."""
     run_ids: list[str] = []
     stats = RunDir.journal_stats
 

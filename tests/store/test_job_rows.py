@@ -77,7 +77,7 @@ def test_the_end_that_is_written_replaces_the_one_that_was_foreseen(
     [foreseen] = jobs()
     assert foreseen[2] == "cancelled"
     job.write_end(End(state="cancelled", reason="cancelled before it began.", at=at(9)))
-    new_job("count-0002", 10.0)  # all folders are looked through anew
+    new_job("count-0002", 10.0)  # all folders are read again
     assert jobs()[0][2:] == ("cancelled", "a test", None, at(9), "cancelled before it began.")
     assert ingestor.catch_up_news() == 0
 

@@ -880,7 +880,7 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
 def test_the_typical_rate_is_never_one_of_another_host(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
-    """Imported runs do not tell their host's name; a run that was copied from another machine
+    """Imported runs do not state their host's name; a run that was copied from another machine
     has another processor.
     """
     machines = (

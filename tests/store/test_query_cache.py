@@ -1,4 +1,4 @@
-"""Answers are made once for all who ask, and anew as soon as a table changes that they were
+"""Answers are made once for all who ask, and again as soon as a table changes that they were
 read from.
 """
 

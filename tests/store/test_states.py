@@ -1,4 +1,4 @@
-"""Which state of a run is the newest: told by the journals alone, whatever the clocks of
+"""Which state of a run is the newest: known from the journals alone, whatever the clocks of
 their writers say.
 """
 

@@ -245,14 +245,14 @@ def test_a_damaged_file_that_is_deleted_before_it_is_renamed_is_rebuilt_too(
     runtime.refresh()
     assert runtime.trouble == ""
     assert contents(runtime.store) == contents(ingest.store_of(home))
-    assert runtime.recovered == []  # nothing was there to be set aside
+    assert runtime.recovered == []  # there was no file to rename
 
 
 @pytest.mark.usefixtures("trained")
 def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing_was_renamed(
     home: Home, opened: Callable[[], Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A question that comes meanwhile waits, or whoever asks is told that rows may be missing."""
+    """A question that comes meanwhile waits, or its answer says that rows may be missing."""
     runtime = opened()
     states: list[bool] = []
     catch_up = Ingestor.catch_up_news

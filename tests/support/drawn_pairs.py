@@ -30,7 +30,7 @@ def draw_pair(number: int) -> tuple[Image.Image, Image.Image]:
     return first, second
 
 
-def beside(number: int) -> Image.Image:
+def side_by_side(number: int) -> Image.Image:
     whole = Image.new("RGB", (2 * PIXELS, PIXELS))
     for place, half in enumerate(draw_pair(number)):
         whole.paste(half, (place * PIXELS, 0))
@@ -44,7 +44,7 @@ def files(layout: str) -> dict[str, bytes]:
             for number in range(PAIRS)
             for folder, picture in zip(("a", "b"), draw_pair(number), strict=True)
         }
-    return {f"{number}.png": encoded(beside(number), "PNG") for number in range(PAIRS)}
+    return {f"{number}.png": encoded(side_by_side(number), "PNG") for number in range(PAIRS)}
 
 
 def prepare(home: Home, folder: Path, layout: str = "side_by_side") -> None:

@@ -49,7 +49,7 @@ def unpacked(version: int, home: Home, with_database: bool = True) -> RunDir:
 
 
 def store(run: RunDir) -> Path:
-    """Makes the fixture of this version from a run, without what tells of the machine and
+    """Makes the fixture of this version from a run, without details of the machine and
     with small pictures.
     """
     with tempfile.TemporaryDirectory() as folder:

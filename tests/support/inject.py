@@ -1,8 +1,8 @@
 """A fault inside a process, at one exact moment: its N-th operation on a file of the home, its N-th
 sync to the disk, its N-th commit.
 
-The process is told by an environment variable and arms itself when it begins; the program that is
-tried knows nothing of it. Operations on files are seen by Python's audit hook (open for writing,
+An environment variable configures the process, which arms itself when it begins; the program under
+test knows nothing of it. Operations on files are seen by Python's audit hook (open for writing,
 rename, remove, mkdir, truncate), as they begin.
 """
 

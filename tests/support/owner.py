@@ -25,7 +25,7 @@ from tests.support import inject
 from tests.support.inject import Watcher
 
 
-def _told_of_commits(watcher: Watcher) -> None:
+def _report_commits(watcher: Watcher) -> None:
     """The watcher hears of each transaction of the store right before it is committed."""
     real = Store.transaction
 
@@ -56,5 +56,5 @@ def main(home: Home, grace_seconds: float, module: str) -> int:
 
 
 if __name__ == "__main__":
-    _told_of_commits(inject.arm("owner", Path(sys.argv[1])))
+    _report_commits(inject.arm("owner", Path(sys.argv[1])))
     sys.exit(main(Home(Path(sys.argv[1])), float(sys.argv[2]), sys.argv[3]))

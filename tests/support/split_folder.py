@@ -41,7 +41,7 @@ def assert_both_end_with_a_sentence(
     """Instead of waiting for each other.
 
     `module`: what a worker is started as; `seconds`: until both have ended; `says_rank`: the rank
-    is an argument too, beside its place in TF_CONFIG.
+    is an argument too, in addition to its place in TF_CONFIG.
     """
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDA_VISIBLE_DEVICES": "-1"}
     addresses = free_addresses(2)

@@ -26,7 +26,7 @@ from gan_runtime.engines.contract import (
 )
 
 PACE_VARIABLE = "GAN_FAULTS_PACE"  # seconds that a host call takes
-IMAGES = 40  # of the data set that nobody looks at
+IMAGES = 40  # of the data set that nobody reads
 SIZE = 64
 MEETING_SECONDS = 20.0  # until all workers are up
 

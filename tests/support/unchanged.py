@@ -38,7 +38,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FIXTURES = REPOSITORY / "tests" / "support" / "fixtures"
 ENGINES = ("tensorflow", "jax")
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-# Two epochs of ten steps each. What is not named here stands at its default.
+# Two epochs of ten steps each. All other options have their defaults.
 COMMON = {"accelerator": "cpu", "replicas": 2, "epochs": 2, "seed": 7}
 WORKLOADS: dict[str, dict[str, Any]] = {
     "mlp_gan": {"dataset": "grey", "batch_size_global": 8},
@@ -237,8 +237,8 @@ def stored(path: Path) -> tuple[Columns, list[dict[str, str | None]]]:
 
 
 def view_differences(old: Path, new: Path) -> Iterator[str]:
-    """One line for each view, column or row that is not what it was; what is new beside them
-    is only told.
+    """One line for each view, column or row that is not what it was; what is new is listed
+    only.
     """
     views = [
         {str(path.relative_to(folder)) for path in folder.rglob("*.gz")} for folder in (old, new)

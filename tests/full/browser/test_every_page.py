@@ -14,7 +14,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from tests.browser import connections, flow_page, network_log
 from tests.browser.dashboard_process import Dashboard, open_page, settled
-from tests.browser.physics_page import looked_through, with_measured_epochs
+from tests.browser.physics_page import visit_showers, with_measured_epochs
 from tests.browser.runs_page import tick
 from tests.browser.stored_runs import stored
 from tests.pages.hostile import TEXTS
@@ -85,7 +85,7 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
             "tpu",
         ):
             visited(page, partial(page.goto, f"{dashboard.address}/{place}"))
-        looked_through(page, dashboard.address, showers)
+        visit_showers(page, dashboard.address, showers)
         flow_page.played(page, dashboard.address, flow)
         assert page.get_by_test_id("stException").count() == 0
     assert (
