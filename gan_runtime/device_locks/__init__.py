@@ -5,8 +5,8 @@ A starter takes the lock and passes it to its trainer as an open file. So the sy
 when the last process of the training exits, and not when the dashboard ends. A small file next to
 each lock names its holder, for users; only the lock decides.
 
-Programs that clean /tmp remove old files, and a lock on a removed file excludes nobody. So holders
-touch their files from time to time, and take a lock again whose file is missing.
+Programs that clean /tmp remove old files, and a lock on a removed file excludes no process. So
+holders touch their files from time to time, and take a lock again whose file is missing.
 """
 
 from __future__ import annotations

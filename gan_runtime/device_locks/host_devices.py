@@ -119,7 +119,7 @@ class HostDevice:
     """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: in sentences; `visible`: as
     CUDA_VISIBLE_DEVICES names it.
 
-    `within`: keys of the devices that it is a part of; nobody can take those as a whole meanwhile.
+    `within`: keys of the devices that it is a part of; they cannot be locked as a whole meanwhile.
     """
 
     key: str

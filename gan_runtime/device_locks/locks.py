@@ -141,7 +141,7 @@ def _locked(path: Path, how: int) -> int | None:
         except OSError as error:
             os.close(number)
             raise _lock_unusable(path, error) from None
-        os.close(number)  # removed meanwhile: a lock on it excludes nobody
+        os.close(number)  # removed meanwhile: a lock on it excludes no process
 
 
 def _opened(path: Path) -> int:

@@ -131,7 +131,7 @@ class JaxDevices(BaseModel):
 
 
 def has_jax() -> bool:
-    """Whether JAX is installed. Looks for jaxlib, since `jax` may be blocked in this process."""
+    """Whether JAX is installed. Checks for jaxlib, since `jax` may be blocked in this process."""
     return importlib.util.find_spec("jaxlib") is not None
 
 

@@ -96,8 +96,10 @@ def _clean_films(home: Home) -> None:
     """Removes films that no record names, as a job may be killed before it writes the record."""
     runs = [run for run in home.run_dirs() if run.films.is_dir()]
     # Before any record is read: a job that ends meanwhile counts as running.
-    looks = job_queue.snapshots(home) if runs else []
-    iterated = {look.request.options.get("run_id") for look in looks if look.is_live}
+    snapshots = job_queue.snapshots(home) if runs else []
+    iterated = {
+        snapshot.request.options.get("run_id") for snapshot in snapshots if snapshot.is_live
+    }
     for run in runs:
         if run.run_id not in iterated:
             with contextlib.suppress(OSError, JournalError):  # of another user, or deleted

@@ -73,7 +73,7 @@ class Starter(Protocol):
         """
 
     def present(self, runs: Path) -> list[Attempt]:
-        """Attempts of runs in this folder that have processes, whoever started them."""
+        """Attempts of runs in this folder that have processes, from any starter."""
 
     def busy_accelerators(self, live: Iterable[str]) -> set[str]:
         """Accelerators of trainers that still run; `live`: ids of waiting and training runs."""

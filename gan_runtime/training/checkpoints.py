@@ -70,7 +70,7 @@ def save(
 
     `shortfall`: the epoch's distance from the best possible (`alarms.shortfall`), if measured. The
     smallest one becomes `best.safetensors`: the best epoch by the workload's own quality, else the
-    one whose rows were hardest to tell from the data, which is no measure of quality.
+    one whose rows were hardest to distinguish from the data, which is no measure of quality.
 
     Raises:
         HomeError: the disk is full or nearly full; the older files stay.

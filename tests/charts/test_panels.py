@@ -175,7 +175,7 @@ def test_judged_classes_are_drawn_together_under_their_names() -> None:
     assert PAIR.table(["score/real/cat"])["score/real/cat"].title == "Scores of real images: cat"
 
 
-def test_a_number_of_a_class_that_nobody_has_declared_is_called_by_its_parts() -> None:
+def test_a_number_of_an_undeclared_class_is_called_by_its_parts() -> None:
     table = declared.of("removed_gan").table(["score/margin/cat", "score/margin/dog"])
     [group] = chart_panels.groups(declared.of("removed_gan"), table.values())
     assert (group.panel.heading, list(group.colors)) == ("Margin, by class", ["cat", "dog"])

@@ -65,7 +65,7 @@ def test_results_in_words() -> None:
     assert results.text("seconds", math.nan) == "–"
 
 
-def test_points_tell_whether_they_are_on_the_front_and_are_hollow_where_colours_run_out() -> None:
+def test_points_say_whether_they_are_on_the_front_and_are_hollow_where_colors_run_out() -> None:
     frame = measured("error", (10.0, 0.4), (20.0, 0.5), (30.0, 0.1)).assign(
         run=["first", "second", "third"], series=["first", "second", "third"], text="–"
     )

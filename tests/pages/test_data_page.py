@@ -183,7 +183,7 @@ def test_pictures_are_previewed_prepared_and_removed(
 
 
 @pytest.mark.usefixtures("stalled_jobs")
-def test_jobs_under_way_tell_how_far_they_are_and_can_be_cancelled(
+def test_running_jobs_show_their_progress_and_can_be_cancelled(
     show: Show, home: Home, tmp_path: Path, wait_until: Wait
 ) -> None:
     app = drop(show("data"), ("photos.zip", zipped(1)))

@@ -185,7 +185,7 @@ def training_times(table: pd.DataFrame) -> None:
     assert elsewhere["Time"].tolist()[0] == "3,451 s"
 
 
-def test_rollouts_of_two_runs_are_drawn_together_and_a_film_that_is_gone_leaves_the_numbers(
+def test_rollouts_of_two_runs_are_drawn_together_and_a_missing_film_leaves_the_numbers(
     show: Show, trained: Make
 ) -> None:
     iterated(trained("quick-0001"), error=0.02)

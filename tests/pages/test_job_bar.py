@@ -27,7 +27,7 @@ def bar_then_page() -> None:
     widgets.job_bar(session.runtime(), st.session_state["look"], lambda _: "64 images", button)
 
 
-def test_a_job_whose_folder_is_gone_meanwhile_draws_the_page_once_more(
+def test_a_job_whose_folder_was_deleted_draws_the_page_once_more(
     show: Callable[..., AppTest], home: Home
 ) -> None:
     show("data")

@@ -290,9 +290,7 @@ def test_what_was_typed_stays_where_the_other_workload_has_that_option(
     assert choice_field(app, "updates").value == "together"
 
 
-def test_what_nobody_has_touched_is_at_the_default_of_each_workload(
-    show: Show, painter: str
-) -> None:
+def test_unchanged_fields_are_at_the_default_of_each_workload(show: Show, painter: str) -> None:
     app = opened(show("launch"))
     choice_field(app, "workload").set_value(painter).run()
     assert text_field(app, "label_smoothing").value == "0.2"

@@ -11,7 +11,7 @@ from dashboard.rendering import SEEN_SECONDS, Audience, interval_of, is_close, r
     ("viewers", "cores", "seconds"),
     [(1, 2, 1.0), (24, 2, 1.0), (25, 2, 1.25), (30, 1, 2.5), (30, 2, 1.25), (48, 64, 2.0)],
 )
-def test_all_viewers_together_are_drawn_as_often_as_the_cores_allow_and_nobody_more_than_once_a_second(  # noqa: E501
+def test_viewers_are_drawn_as_often_as_the_cores_allow_and_none_more_than_once_a_second(
     viewers: int, cores: int, seconds: float
 ) -> None:
     audience = Audience(clock=lambda: 0.0, cores=cores)

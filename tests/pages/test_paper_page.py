@@ -141,7 +141,7 @@ def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
 
 
 @pytest.mark.usefixtures("_test_images_only")
-def test_no_data_set_is_taken_that_nobody_chose(show: Show, home: Home) -> None:
+def test_no_data_set_is_used_without_a_choice(show: Show, home: Home) -> None:
     app = show("launch/paper")
     images = app.radio(key="paper.images")
     assert (images.value, images.options) == (None, ["MNIST", "Digits (embedded)"])

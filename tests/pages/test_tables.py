@@ -77,7 +77,7 @@ def test_of_nothing_nothing_is_sent() -> None:
         "-",
     ],
 )
-def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_what_nobody_sees(
+def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_an_invisible_character(
     text: str,
 ) -> None:
     frame = pd.DataFrame(

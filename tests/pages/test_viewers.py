@@ -50,7 +50,7 @@ def test_what_changes_something_is_greyed_and_says_why(show: Show, page: str) ->
 
 
 @pytest.mark.usefixtures("viewing")
-def test_a_button_that_nobody_has_greyed_is_refused_at_the_door(
+def test_a_button_that_is_not_gray_is_refused_at_the_door(
     show: Show, running: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Streamlit 1.67 forgets a forged press on a greyed button; the door does not depend on it."""

@@ -13,7 +13,7 @@ from gan_runtime.base.errors import GanRuntimeError
 
 
 @pytest.mark.parametrize("error", [None, GanRuntimeError("the home is in use")])
-def test_python_looks_for_no_garbage_while_libraries_load_and_does_so_again_afterwards(
+def test_python_collects_no_garbage_while_libraries_load_and_collects_it_again_afterwards(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
     states: list[bool] = []

@@ -108,7 +108,7 @@ def test_each_wrong_one_after_five_doubles_the_pause_and_the_right_one_ends_it()
     assert pauses[-1] == 0
 
 
-def test_an_hour_after_wrong_ones_nobody_waits() -> None:
+def test_an_hour_after_wrong_passwords_no_user_waits() -> None:
     clock = Hand()
     pauses: list[float] = []
     door = PasswordCheck(clock, pauses.append, as_text)
@@ -183,7 +183,7 @@ def test_who_is_an_operator() -> None:
     assert not ways.is_operator({})
 
 
-def test_a_number_of_one_provider_is_nobody_at_another() -> None:
+def test_a_number_of_one_provider_is_no_user_at_another() -> None:
     ways = parsed({"operators": {"subjects": {"lab": ["7"], "google": ["8"]}}, "auth": TWO})
     assert not ways.trouble
     accounts = [(provider, sub) for provider in ("lab", "google", "default") for sub in ("7", "8")]
@@ -200,7 +200,7 @@ def test_a_number_of_one_provider_is_nobody_at_another() -> None:
     assert not only.is_operator({"provider": "google", "sub": "7"})
 
 
-def test_a_provider_without_operators_lets_everybody_look() -> None:
+def test_a_provider_without_operators_makes_all_users_viewers() -> None:
     ways = parsed({"auth": ONE_PROVIDER})
     assert ways.are_set_up
     assert not ways.is_operator(
@@ -288,7 +288,7 @@ def test_providers_by_their_names() -> None:
         ),
     ],
 )
-def test_what_is_set_up_wrongly_lets_nobody_change_anything_and_says_which_key(
+def test_a_wrong_setting_refuses_all_changes_and_says_which_key(
     tables: dict[str, object], sentence: str
 ) -> None:
     ways = parsed(tables)
@@ -360,7 +360,7 @@ def test_what_other_apps_keep_in_the_file_for_all_is_none_of_ours_but_a_slip_is(
     assert "[Operater]" in sign_in.ways().trouble
 
 
-def test_a_file_that_is_gone_while_the_dashboard_runs_lets_nobody_change_anything(
+def test_a_missing_file_refuses_all_changes_while_the_dashboard_runs(
     secrets_file: Path, password_hash: str
 ) -> None:
     """Also for the moment in which an editor has emptied it."""

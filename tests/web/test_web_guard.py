@@ -250,7 +250,7 @@ def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> 
     assert "evil" not in headers["content-security-policy"]
 
 
-def test_the_server_asks_nobody_outside_for_its_own_address(
+def test_the_server_asks_no_other_host_for_its_own_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Streamlit does, to judge the origin of a page that was opened by a name of this machine."""

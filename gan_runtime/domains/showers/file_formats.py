@@ -258,8 +258,8 @@ def write_submission(path: Path, parts: Iterable[tuple[NDArray[Any], NDArray[Any
         OSError: the file cannot be written.
     """
     with (
-        disk.whole_file(path, partial=path.with_name(f".{path.name}.part")) as aside,
-        h5py.File(aside, "w") as file,
+        disk.whole_file(path, partial=path.with_name(f".{path.name}.part")) as part_path,
+        h5py.File(part_path, "w") as file,
     ):
         count = sum(_append(file, cells_gev, energies_gev) for cells_gev, energies_gev in parts)
         if not count:

@@ -163,7 +163,7 @@ def _of_role(role: Role) -> str:
 
 
 # Options that do not affect the comparison of speed.
-BESIDE_SPEED = (
+NOT_OF_SPEED = (
     "name",
     "seed",
     "epochs",
@@ -248,7 +248,7 @@ def rates_by_device(store: Store, workload: str) -> pd.DataFrame:
 
     Columns: accelerator, devices (replicas × workers), precision, batch_size_global, dataset,
     images (of its training set), engine, xla, cpu_model, imported (see `Conditions`), settings
-    (JSON of all options but `BESIDE_SPEED`: runs that agree in it can be joined to a line over
+    (JSON of all options but `NOT_OF_SPEED`: runs that agree in it can be joined to a line over
     devices), runs, images_per_s (median over the runs).
     """
     return store.frame(
@@ -261,7 +261,7 @@ def rates_by_device(store: Store, workload: str) -> pd.DataFrame:
         SELECT accelerator, replicas * workers AS devices, precision, batch_size_global, dataset,
             images, engine, xla,
                coalesce(host->>'cpu_model', '') AS cpu_model, {IMPORTED} AS imported,
-               CAST(json_merge_patch(spec, $beside) AS VARCHAR) AS settings, count(*) AS runs,
+               CAST(json_merge_patch(spec, $excluded) AS VARCHAR) AS settings, count(*) AS runs,
                median(images_per_s) AS images_per_s
         FROM runs JOIN speed USING (run_id) LEFT JOIN sets USING (run_id) WHERE workload =
             $workload AND status = 'finished'
@@ -270,6 +270,6 @@ def rates_by_device(store: Store, workload: str) -> pd.DataFrame:
         """,
         {
             "workload": workload,
-            "beside": "{" + ", ".join(f'"{name}": null' for name in BESIDE_SPEED) + "}",
+            "excluded": "{" + ", ".join(f'"{name}": null' for name in NOT_OF_SPEED) + "}",
         },
     )

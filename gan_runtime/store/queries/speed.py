@@ -198,7 +198,7 @@ def typical_images_per_s(
     None when there was none.
 
     The first epoch of an attempt holds the compiling and does not count. Runs of another processor
-    than `cpu_model` do not count either, nor imported ones, which do not tell their host's name.
+    than `cpu_model` do not count either, nor imported ones, whose host is unknown.
     """
     rows = store.rows(
         """
