@@ -1,5 +1,5 @@
 """What the TPU's compiler answers about one program of the rows of cycles, and answers of programs
-put together to a step.
+added up to a step.
 
 An answer that took the compiler minutes is stored in benchmarks/kept/ (not part of the repository)
 at once. Its name holds a digest of everything that the program depends on: its arguments, the
@@ -77,7 +77,7 @@ def _made_of(side: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def together(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
+def step_estimate(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
     """A step that runs programs one after another, each so often.
 
     Its memory is that of the largest.

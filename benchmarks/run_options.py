@@ -15,7 +15,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 
 MNIST, PICTURES, STREAMED = "mnist", "pictures", "streamed"
-SHOWERS, SHOWERS_ANEW, SHOWERS_FULL = "showers", "showers_anew", "showers_full"
+SHOWERS, SHOWERS_PER_EPOCH, SHOWERS_FULL = "showers", "showers_anew", "showers_full"
 FRAMES = "frames"
 _OF_PICTURES = {"workload": "dcgan", "dataset": picture_set.NAME}
 _OF_SHOWERS = {"workload": "shower_3dgan", "dataset": shower_set.NAME}
@@ -27,15 +27,15 @@ OPTIONS = {
     PICTURES: _OF_PICTURES,
     STREAMED: _OF_PICTURES,
     SHOWERS: _OF_SHOWERS,
-    SHOWERS_ANEW: _OF_SHOWERS,
+    SHOWERS_PER_EPOCH: _OF_SHOWERS,
     SHOWERS_FULL: {**_OF_SHOWERS, "size": "full"},
     FRAMES: {"workload": "pix2pix", "dataset": frame_set.NAME},
 }
-GRIDS = {SHOWERS: "tiny", SHOWERS_ANEW: "tiny", SHOWERS_FULL: "full"}
+GRIDS = {SHOWERS: "tiny", SHOWERS_PER_EPOCH: "tiny", SHOWERS_FULL: "full"}
 READING = {
     STREAMED: picture_set.streaming,
     SHOWERS: shower_set.converted_once,
-    SHOWERS_ANEW: shower_set.converted_anew,
+    SHOWERS_PER_EPOCH: shower_set.converted_per_epoch,
     FRAMES: picture_set.streaming,
 }
 WRITING = {FRAMES: frame_set.write}  # others are pictures

@@ -2,8 +2,8 @@
 it.
 
 Within `converted_once` a process streams the set's rows from memory-mapped files, whatever its
-size. Within `converted_anew` it reads the file in its order and converts each batch as the authors
-convert each file in each epoch.
+size. Within `converted_per_epoch` it reads the file in its order and converts each batch as the
+authors convert each file in each epoch.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def write_file(path: Path, showers: int) -> None:
 
 
 @dataclass
-class ConvertedAnew:
+class ConversionPerEpoch:
     """As `contract.DataSet`: the requested number of rows in the order of the file, whatever their
     indices. `whole`: the prepared set.
     """
@@ -111,13 +111,13 @@ def converted_once() -> Iterator[None]:
 
 
 @contextmanager
-def converted_anew() -> Iterator[None]:
+def converted_per_epoch() -> Iterator[None]:
     """Converts each batch as described above."""
     usual = prepared.open_set
 
-    def opened(home: Home, name: str) -> ConvertedAnew:
+    def opened(home: Home, name: str) -> ConversionPerEpoch:
         grid = prepared.manifest(home, name).options["grid"]
-        return ConvertedAnew(
+        return ConversionPerEpoch(
             usual(home, name, resident_bytes=0),
             stack.enter_context(hdf5_files.open_file(home.path / FILE)),
             AuthorsOptions(grid=grid),

@@ -125,7 +125,7 @@ def _interrupted(stage: Stage, what: str, argument: str) -> None:
     command = [
         sys.executable,
         "-m",
-        "benchmarks.faults.person",
+        "benchmarks.faults.user_command",
         what,
         str(stage.home.path),
         argument,

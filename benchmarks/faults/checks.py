@@ -120,7 +120,7 @@ def _same(stored: float, written: float) -> bool:
     return bool(np.array_equal(stored, written, equal_nan=True))
 
 
-def state_true(run: RunDir, rows: Rows, expected: str) -> list[str]:
+def state_problems(run: RunDir, rows: Rows, expected: str) -> list[str]:
     """The journals and the tables agree, and they describe what happened."""
     said = latest_status(run).status
     [stored] = [status for run_id, status in rows["states"] if run_id == run.run_id] or [None]
@@ -131,7 +131,7 @@ def state_true(run: RunDir, rows: Rows, expected: str) -> list[str]:
     ]
 
 
-def same_end(run: RunDir, reference: Arrays) -> list[str]:
+def end_problems(run: RunDir, reference: Arrays) -> list[str]:
     """The newest checkpoint holds, bit for bit, what the undisturbed run ended with."""
     checkpoint = checkpoints.load_newest(run.checkpoints)
     if checkpoint is None:
@@ -151,7 +151,7 @@ def _are_equal(first: Any, other: Any) -> bool:
     return first is not None and other is not None and np.array_equal(first, other)
 
 
-def rebuilt_alike(home: Home, before: Rows) -> list[str]:
+def rebuild_problems(home: Home, before: Rows) -> list[str]:
     """A database rebuilt from the journals has the same rows. The home must have no owner."""
     store_recovery.rebuild(home)
     after = stored_rows(home)
@@ -191,7 +191,7 @@ def stored_rows(home: Home) -> Rows:
         store.close()
 
 
-def nobody_left(home: Home) -> list[str]:
+def remaining_processes(home: Home) -> list[str]:
     """No process of the home is in the table of processes."""
     remaining = []
     for process in psutil.process_iter(["cmdline", "status", "pid"]):
@@ -203,7 +203,7 @@ def nobody_left(home: Home) -> list[str]:
     return remaining
 
 
-def nothing_half_made(home: Home, scratch: Path) -> list[str]:
+def partial_files(home: Home, scratch: Path) -> list[str]:
     """No temporary file is in the home or in the system's temporary folder."""
     remains = [path for pattern in _HALF_MADE for path in home.path.rglob(pattern)]
     return [f"{path.relative_to(home.path)} is left" for path in remains] + [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, begun, dead
+from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, reset_machine, running_run
 from benchmarks.faults.stage import Stage
 from gan_runtime.base import disk
 from gan_runtime.records import journal
@@ -20,7 +20,7 @@ MOST_SECONDS = (
 
 def cut_journal(stage: Stage) -> Harm:
     """The trainer's journal ends within its last record, as after a power loss."""
-    run = dead(stage)
+    run = reset_machine(stage)
     content = _content(run.trainer_journal())
     begin = content.rfind(b"\n", 0, max(0, len(content) - 1)) + 1
     place = stage.random.randint(begin, max(begin, len(content)))
@@ -32,7 +32,7 @@ def cut_journal(stage: Stage) -> Harm:
 
 def append_garbage(stage: Stage) -> Harm:
     """The trainer's journal ends with bytes that are no record."""
-    run = dead(stage)
+    run = reset_machine(stage)
     kinds = (b"\0" * 300, b"{}\n", b'{"kind":"scalars"', stage.random.randbytes(99), b"\n\n\xff\n")
     with run.trainer_journal().open("ab") as file:
         file.write(stage.random.choice(kinds))
@@ -43,7 +43,7 @@ def flip_bit(stage: Stage) -> Harm:
     """A bit of a journal is flipped. The database is rebuilt from it, since stored records are not
     read again.
     """
-    run = dead(stage)
+    run = reset_machine(stage)
     stage.home.database.unlink()
     path = stage.random.choice((run.trainer_journal(), run.supervisor_journal))
     content = bytearray(_content(path))
@@ -62,7 +62,7 @@ def damage_database(stage: Stage) -> Harm:
     """The database is cut, empty, no database, has other bytes in a block, or a log that is
     none: it is quarantined, or read as far as it is intact.
     """
-    run = dead(stage)
+    run = reset_machine(stage)
     database = stage.home.database
     content = bytearray(_content(database))
     how = stage.random.choice(("cut", "empty", "garbage", "block", "log"))
@@ -87,7 +87,7 @@ def damage_checkpoint(stage: Stage) -> Harm:
     checkpoint before it, and an event says so.
     """
     stage.least_calls = 12  # two epochs, so that there is one before it
-    run = dead(stage)
+    run = reset_machine(stage)
     newest = max(run.checkpoints.glob("step-*.safetensors"))
     how = stage.random.choice(("cut", "empty", "bit", "garbage"))
     content = newest.read_bytes()
@@ -114,7 +114,7 @@ def damage_checkpoint(stage: Stage) -> Harm:
         return (
             []
             if is_reported or stage.finished_before_harm
-            else ["no event tells of the damaged checkpoint"]
+            else ["no event reports the damaged checkpoint"]
         )
 
     return Harm(run, (LOST, FINISHED), [damage_is_reported])
@@ -129,7 +129,7 @@ def fill_disk(stage: Stage) -> Harm:
         from benchmarks.faults.kills import fail_once
 
         return fail_once(stage)
-    run = begun(stage)
+    run = running_run(stage)
     filler = stage.home.path / "filler"
     _fill(filler)
     stage.wait_while_it_trains(run, MOST_SECONDS)
@@ -147,7 +147,7 @@ def nearly_fill_disk(stage: Stage) -> Harm:
         from benchmarks.faults.kills import fail_once
 
         return fail_once(stage)
-    run = begun(
+    run = running_run(
         stage, {PACE_VARIABLE: "0.3"}
     )  # it lasts longer than the time between two looks at the disk
     filler = stage.home.path / "filler"
@@ -184,7 +184,7 @@ def _fill(filler: Path) -> None:
 
 def read_only_folder(stage: Stage) -> Harm:
     """A folder of the run cannot be written for a while."""
-    run = begun(stage)
+    run = running_run(stage)
     run.checkpoints.mkdir(exist_ok=True)
     folder = stage.random.choice((run.path, run.checkpoints, stage.home.runs, stage.home.path))
     rights = folder.stat().st_mode

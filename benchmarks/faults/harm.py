@@ -28,7 +28,7 @@ class Harm:
 Kind = Callable[[Stage], Harm]
 
 
-def begun(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
+def running_run(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
     """A training run of an owner, after a number of calls drawn by the seed, or a run that has
     ended already.
     """
@@ -40,9 +40,9 @@ def begun(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
     return run
 
 
-def dead(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
-    """As `begun`, and then owner and trainers were killed, as when the machine is reset."""
-    run = begun(stage, environment)
+def reset_machine(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
+    """As `running_run`, and then owner and trainers were killed, as when the machine is reset."""
+    run = running_run(stage, environment)
     kill(stage.trainers(run))
     stage.kill_owner()
     stage.end_trainers(run)  # whom the owner has started meanwhile

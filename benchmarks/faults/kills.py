@@ -5,14 +5,14 @@ from __future__ import annotations
 import signal
 import time
 
-from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, begun, dead
+from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, reset_machine, running_run
 from benchmarks.faults.stage import Stage, kill
 from tests.support.inject import At, Do, Injection
 
 
 def kill_trainer(stage: Stage) -> Harm:
     """SIGKILL of the trainer."""
-    run = begun(stage)
+    run = running_run(stage)
     kill(stage.trainers(run))
     return Harm(run, (LOST, FINISHED))
 
@@ -20,7 +20,7 @@ def kill_trainer(stage: Stage) -> Harm:
 def kill_worker(stage: Stage) -> Harm:
     """SIGKILL of one of two workers; the other must end."""
     stage.options |= {"workers": 2}
-    run = begun(stage)
+    run = running_run(stage)
     workers = stage.trainers(run)[1:]
     if workers:
         kill([stage.random.choice(workers)])
@@ -30,14 +30,14 @@ def kill_worker(stage: Stage) -> Harm:
 def kill_launcher(stage: Stage) -> Harm:
     """SIGKILL of the launcher of two workers, which must end."""
     stage.options |= {"workers": 2}
-    run = begun(stage)
+    run = running_run(stage)
     kill(stage.trainers(run)[:1])
     return Harm(run, (LOST, FINISHED))
 
 
 def kill_owner(stage: Stage) -> Harm:
     """SIGKILL of the owner: the trainer continues, and the next owner takes over."""
-    run = begun(stage)
+    run = running_run(stage)
     stage.kill_owner()
     time.sleep(stage.random.random() * 0.2)
     return Harm(run, (FINISHED,))
@@ -46,7 +46,7 @@ def kill_owner(stage: Stage) -> Harm:
 def kill_all(stage: Stage) -> Harm:
     """SIGKILL of owner, launcher and workers at once, as when the machine is reset."""
     stage.options |= {"workers": stage.random.choice((1, 2))}
-    return Harm(dead(stage), (LOST, FINISHED))
+    return Harm(reset_machine(stage), (LOST, FINISHED))
 
 
 def kill_starting(stage: Stage) -> Harm:
@@ -141,7 +141,7 @@ def freeze_and_stop(stage: Stage) -> Harm:
     """SIGSTOP of one of two workers, then a stop: it is killed after the grace period."""
     stage.options |= {"workers": 2}
     stage.grace_seconds = 1.0
-    run = begun(stage)
+    run = running_run(stage)
     workers = stage.trainers(run)[1:]
     if workers:
         kill([stage.random.choice(workers)], signal.SIGSTOP)
@@ -155,7 +155,7 @@ def freeze_and_thaw(stage: Stage) -> Harm:
     nothing changes.
     """
     stage.grace_seconds = 0.5
-    run = begun(stage)
+    run = running_run(stage)
     frozen = stage.trainers(run)
     kill(frozen, signal.SIGSTOP)
     time.sleep(2 * stage.grace_seconds)
@@ -166,7 +166,7 @@ def freeze_and_thaw(stage: Stage) -> Harm:
 def stop_and_kill_owner(stage: Stage) -> Harm:
     """A stop right before the owner is killed: the trainer still receives it, and saves."""
     stage.options |= {"workers": stage.random.choice((1, 2))}
-    run = begun(stage)
+    run = running_run(stage)
     stage.stop(run)
     stage.kill_owner()
     return Harm(run, (STOPPED, FINISHED))

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.faults.harm import FINISHED, LOST, Harm, begun, dead
+from benchmarks.faults.harm import FINISHED, LOST, Harm, reset_machine, running_run
 from benchmarks.faults.stage import Stage, UntrueError
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -26,7 +26,7 @@ def shift_clock(stage: Stage) -> Harm:
     shift_s, before = stage.random.choice(_SHIFTS_S), stage.random.random() < 0.5
     stage.actions.append(f"{'before' if before else 'after'} the harm {shift_s:+.0f} s")
     environment = Injection("everybody", clock_s=shift_s).environment
-    run = dead(stage, environment if before else None)
+    run = reset_machine(stage, environment if before else None)
     if not before:
         stage.environment = environment
     return Harm(run, (LOST, FINISHED))
@@ -37,7 +37,7 @@ def reuse_pid(stage: Stage) -> Harm:
 
     That process must neither be taken for the trainer nor be harmed.
     """
-    run = dead(stage)
+    run = reset_machine(stage)
     identity = run.process()
     decoy = _decoy(identity["pid"]) if identity else None
     if identity and decoy is None:
@@ -94,7 +94,7 @@ def race_owners(stage: Stage) -> Harm:
 
 def take_over(stage: Stage) -> Harm:
     """The owner is killed, and two others open the home while the trainer continues."""
-    run = begun(stage)
+    run = running_run(stage)
     stage.kill_owner()
     owners = [stage.start_owner() for _ in range(2)]
     lines = [
@@ -108,7 +108,7 @@ def take_over(stage: Stage) -> Harm:
 
 def _one_attempt(run: RunDir) -> Callable[[Home], list[str]]:
     def check(_: Home) -> list[str]:
-        begun_times = run.trainer_journal().read_bytes().count(b'"kind":"attempt"')
-        return [] if begun_times == 1 else [f"the run was begun {begun_times} times"]
+        starts = run.trainer_journal().read_bytes().count(b'"kind":"attempt"')
+        return [] if starts == 1 else [f"the run began {starts} times"]
 
     return check

@@ -115,12 +115,12 @@ def _problems(stage: Stage, harm: Harm, ends: list[str], expected: Reference) ->
     checks.next_owner(stage.home)
     rows = checks.stored_rows(stage.home)
     problems = [
-        *checks.state_true(harm.run, rows, ends[-1]),
+        *checks.state_problems(harm.run, rows, ends[-1]),
         *checks.steps_once(harm.run, rows),
-        *checks.same_end(harm.run, expected.arrays),
-        *checks.rebuilt_alike(stage.home, rows),
-        *checks.nobody_left(stage.home),
-        *checks.nothing_half_made(stage.home, stage.scratch),
+        *checks.end_problems(harm.run, expected.arrays),
+        *checks.rebuild_problems(stage.home, rows),
+        *checks.remaining_processes(stage.home),
+        *checks.partial_files(stage.home, stage.scratch),
         *(problem for more in harm.more for problem in more(stage.home)),
     ]
     if ends[0] not in harm.ends:

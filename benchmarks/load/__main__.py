@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import large_home, measured_flows, measured_showers, pages, report, results
-from benchmarks.load import memory, pixels, taking_in, training, views
+from benchmarks.load import ingest, memory, pixels, training, views
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import FULL, SMALL, Scale
 from gan_runtime.records.home import REPOSITORY, Home
@@ -29,12 +29,12 @@ from gan_runtime.store.store import Store
 RESULTS = REPOSITORY / "benchmarks" / "results" / "load.jsonl"
 STORED: dict[str, Callable[[Home, Scale], Iterator[Figure]]] = {  # on the home of many runs
     "views": views.measure,
-    "queries": taking_in.queries,
+    "queries": ingest.queries,
     "memory": memory.measure,
     "pixels": pixels.measure,
     "training": training.measure,
 }
-ALONE: dict[str, Callable[[Scale], Iterator[Figure]]] = {"ingest": taking_in.measure}
+ALONE: dict[str, Callable[[Scale], Iterator[Figure]]] = {"ingest": ingest.measure}
 
 
 def main() -> int:

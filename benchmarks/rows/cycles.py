@@ -9,7 +9,7 @@ how good such estimates are.
 from __future__ import annotations
 
 from benchmarks import cycles_side
-from benchmarks.cycle_answers import Answers, add_dearest, numbers, together
+from benchmarks.cycle_answers import Answers, add_dearest, numbers, step_estimate
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.turns import NotMeasuredError
@@ -73,7 +73,7 @@ def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
     """Seconds. Raises NotMeasuredError."""
     batch = references.EPOCH.batch_per_core * references.EPOCH.cores
     plan = cycles_side.plan_of("showers", topology, batch, PRECISION)
-    estimate = together(
+    estimate = step_estimate(
         [
             (answers.of("showers", part, topology, batch, PRECISION), times)
             for part, times in cycles_side.PARTS[side].items()

@@ -21,7 +21,7 @@ from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratio_of_totals, speed_ratios, spread
 from benchmarks.results import Report
 from benchmarks.rows.input import share_of
-from benchmarks.run_options import SHOWERS, SHOWERS_ANEW
+from benchmarks.run_options import SHOWERS, SHOWERS_PER_EPOCH
 from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, alternate
 from gan_runtime.data import loading
@@ -30,8 +30,8 @@ from gan_runtime.domains.showers.simulation import simulate
 from gan_runtime.engines.inputs import host_values
 
 FIGURE, SIMULATED, WAITING = "converted_over_each_epoch", "simulated_per_s", "input_share"
-ANEW, ONCE = "converted in each epoch", "converted once"
-DATA = {ANEW: SHOWERS_ANEW, ONCE: SHOWERS}
+PER_EPOCH, ONCE = "converted in each epoch", "converted once"
+DATA = {PER_EPOCH: SHOWERS_PER_EPOCH, ONCE: SHOWERS}
 PRECISION = "mixed_bfloat16"
 WARM_UP_STEPS = 2
 AT_ONCE = 32  # showers
@@ -87,15 +87,15 @@ def compare_reading(report: Report, effort: Effort) -> None:
         shower_set.write(home, effort.images, "full")
         with shower_set.converted_once():
             once = loading.load(shower_set.NAME, home)
-        with shower_set.converted_anew():
-            anew = loading.load(shower_set.NAME, home)
+        with shower_set.converted_per_epoch():
+            per_epoch = loading.load(shower_set.NAME, home)
             sides = [
                 Reading(f"reading, {name}", showers, effort.batch, np.random.default_rng(1))
-                for name, showers in ((ANEW, anew), (ONCE, once))
+                for name, showers in ((PER_EPOCH, per_epoch), (ONCE, once))
             ]
             turns = alternate(sides, effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
     report.rates(turns, effort.batch)
-    sooner, later = (turns[f"reading, {name}"] for name in (ONCE, ANEW))
+    sooner, later = (turns[f"reading, {name}"] for name in (ONCE, PER_EPOCH))
     ratios, of_totals = speed_ratios(sooner, later), speed_ratio_of_totals(sooner, later)
     report.spread("figure", FIGURE, spread(ratios), of_totals=of_totals)
 

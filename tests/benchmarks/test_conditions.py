@@ -1,4 +1,4 @@
-"""Whether the machine was idle and the commit tells what ran."""
+"""Whether the machine was idle and the commit describes what ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the TPU's compiler are kept as they come, and programs of one step are added up.
+"""Answers of the TPU's compiler are stored as they come, and programs of one step are added up.
 
 No compiler is asked here.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import cycle_tables, cycles_side
-from benchmarks.cycle_answers import Answers, together
+from benchmarks.cycle_answers import Answers, step_estimate
 from benchmarks.effort import answer_of
 from benchmarks.results import Report
 from benchmarks.rows import cycles, pair_cycles
@@ -55,7 +55,7 @@ def compiler(requests: list[str], broken: str = "") -> Compiler:
 
 
 def test_a_step_is_the_sum_of_its_programs_each_as_often_as_it_runs() -> None:
-    step = together([(estimate(3.0, "judge"), 2), (estimate(5.0, "make"), 1)])
+    step = step_estimate([(estimate(3.0, "judge"), 2), (estimate(5.0, "make"), 1)])
     assert (step.cycles, step.flops, step.operations) == (11.0 * MILLION, 11.0, 6)
     assert (step.exchanges, step.exchange_bytes, step.compile_seconds) == (3.0, 24, 20.0)
     assert step.memory.total == 5

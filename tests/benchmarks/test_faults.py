@@ -163,19 +163,19 @@ def test_another_state_another_end_and_remains_are_detected(
 ) -> None:
     checks.next_owner(home)
     rows = checks.stored_rows(home)
-    assert checks.state_true(resumed, rows, "finished") == []
-    assert len(checks.state_true(resumed, rows, "lost")) == 2
+    assert checks.state_problems(resumed, rows, "finished") == []
+    assert len(checks.state_problems(resumed, rows, "lost")) == 2
     checkpoints.save(resumed.checkpoints, {"weights": np.ones(3)}, 4, 1.0, retained=1)
-    assert checks.same_end(resumed, {"weights": np.ones(3)}) == []
-    assert checks.same_end(resumed, {"weights": np.array([1.0, 1.0, 1.0 + 2**-52])}) != []
+    assert checks.end_problems(resumed, {"weights": np.ones(3)}) == []
+    assert checks.end_problems(resumed, {"weights": np.array([1.0, 1.0, 1.0 + 2**-52])}) != []
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    assert checks.nothing_half_made(home, scratch) == []
+    assert checks.partial_files(home, scratch) == []
     (resumed.checkpoints / "step-00000004.part").touch()
     (scratch / "gan-worker-1-x").mkdir()
-    assert len(checks.nothing_half_made(home, scratch)) == 2
-    assert checks.rebuilt_alike(home, rows) == []
-    assert checks.rebuilt_alike(home, {**rows, "scalars": rows["scalars"][:-1]}) != []
+    assert len(checks.partial_files(home, scratch)) == 2
+    assert checks.rebuild_problems(home, rows) == []
+    assert checks.rebuild_problems(home, {**rows, "scalars": rows["scalars"][:-1]}) != []
 
 
 def test_the_guarantees_name_every_kind_of_scenario_and_no_other() -> None:

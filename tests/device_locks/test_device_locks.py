@@ -1,4 +1,4 @@
-"""A lock per device of this host: as long as a training lives, whoever started it, and for
+"""A lock per device of this host: as long as a training lives, for any user, and for
 all homes.
 """
 

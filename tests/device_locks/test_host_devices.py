@@ -1,4 +1,4 @@
-"""The locks of GPUs: each is a device of its own, as far as their driver tells them apart."""
+"""The locks of GPUs: each is a separate device, as far as the driver distinguishes them."""
 
 from __future__ import annotations
 

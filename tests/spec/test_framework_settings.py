@@ -1,4 +1,4 @@
-"""What a person set for other work does not reach trainers and jobs; what is let through on
+"""A user's settings for other programs do not reach trainers and jobs; what is let through on
 purpose is named and recorded.
 """
 

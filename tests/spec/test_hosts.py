@@ -56,7 +56,7 @@ def test_a_host_without_a_tpu_keeps_its_reason_whatever_is_printed(host: Host) -
 
 @pytest.fixture
 def tpu_host(host: Host) -> Host:
-    """Eight TPU cores that only JAX reaches, beside CPU cores that both do."""
+    """Eight TPU cores that only JAX reaches, next to CPU cores that both reach."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     tpu = Device(available=True, count=8, name="TPU v3", engines=("jax",))
     return host.model_copy(update={"devices": {**host.devices, "cpu": cpu, "tpu": tpu}})

@@ -1,4 +1,4 @@
-"""Estimated epochs are read from stored results and stand beside what was measured of the
+"""Estimated epochs are read from stored results and are next to the measurements of the
 same machine.
 """
 

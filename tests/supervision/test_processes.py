@@ -1,4 +1,4 @@
-"""Processes of the runtime end when they are told to."""
+"""Processes of the runtime end on request."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": 
 
 @pytest.fixture
 def waiting(new_run: NewRun) -> list[RunDir]:
-    """Four runs, none of which begins while nobody owns the home."""
+    """Four runs that do not begin while the home has no owner."""
     return [new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in range(1, 5)]
 
 

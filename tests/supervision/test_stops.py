@@ -1,4 +1,4 @@
-"""Stop always stops, with a last checkpoint or a word of the kill; whoever outlives a run is ended.
+"""Stop always stops, with a last checkpoint or a note of the kill; what outlives a run ends.
 
 Trainers in memory, or idle processes.
 

@@ -1,4 +1,4 @@
-"""States are true: a run that lives and does not train is told of, and a lost one may go on
+"""States are true: a run that lives and does not train is reported, and a lost one may go on
 by itself.
 """
 

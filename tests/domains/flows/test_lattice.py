@@ -101,7 +101,7 @@ def test_between_slippery_walls_there_is_a_street_too() -> None:
 
 
 def test_what_flows_in_flows_out() -> None:
-    """Divergence is what would be made or lost; beside the vorticity it is small, and both
+    """Divergence is what would be created or lost; next to the vorticity it is small, and both
     count y upwards.
     """
     flow = Lattice(100.0, square(), kick=0.5)

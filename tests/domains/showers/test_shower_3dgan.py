@@ -420,7 +420,7 @@ def test_each_update_follows_a_loss_of_its_own_on_the_same_batch() -> None:
 
 
 def scores_of(generated: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]:
-    """What is said of generated showers (B, X, Y, Z, 1) beside real ones."""
+    """The scores of generated showers (B, X, Y, Z, 1) against real ones."""
     guess = np.full(len(generated), 0.5, np.float32)
     with step_scope(alone(FixedNoise())):
         judged = workload.judged(rows, generated, guess, guess)

@@ -1,4 +1,4 @@
-"""The job that makes showers of one energy and angle: what stands beside them, what it
+"""The job that makes showers of one energy and angle: the showers next to them, what it
 writes, what is refused at the door.
 """
 

@@ -1,4 +1,4 @@
-"""What the short version of `make load` prints with a real browser, and beside a real training."""
+"""The output of the short version of `make load` with a real browser and with a real training."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def zoomed_in(page: Page, chart: Locator, wait_until: Callable[..., Any]) -> set
 
 
 def scrolled(page: Page) -> float:
-    """How far down the page stands."""
+    """The scroll position of the page."""
     return float(page.get_by_test_id("stMain").evaluate("node => node.scrollTop"))
 
 

@@ -1,4 +1,4 @@
-"""How a dashboard begins: beside another one on the same home, and on a file that is no
+"""How a dashboard begins: next to another one on the same home, and on a file that is no
 database.
 """
 

@@ -1,4 +1,4 @@
-"""A dashboard that others reach: strangers look, whoever signs in as an operator changes
+"""A dashboard that other users reach: viewers look, operators who sign in change
 things, with a password or at a provider.
 """
 

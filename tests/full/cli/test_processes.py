@@ -152,7 +152,7 @@ def test_generate_writes_a_picture_and_a_rebuild_finds_its_job_again(
 
 
 def _take_in_jobs_without_an_owner(home: Home) -> None:
-    """`generate` works while nobody owns the home: its jobs are taken in by the next owner."""
+    """`generate` works while the home has no owner; the next owner takes its jobs in."""
     store = Store(home.database)
     Ingestor(home, store).catch_up()
     store.close()

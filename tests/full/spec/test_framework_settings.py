@@ -1,4 +1,4 @@
-"""What a person set for other work does not reach Keras in a trainer's process."""
+"""A user's settings for other programs do not reach Keras in a trainer's process."""
 
 from __future__ import annotations
 

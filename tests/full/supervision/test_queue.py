@@ -61,7 +61,7 @@ for turn in range(12):
 
 @pytest.fixture
 def waiting(new_run: NewRun) -> list[RunDir]:
-    """Four runs, none of which begins while nobody owns the home."""
+    """Four runs that do not begin while the home has no owner."""
     return [new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in range(1, 5)]
 
 
@@ -71,7 +71,7 @@ def order(home: Home) -> list[str]:
 
 
 def person(code: str, *words: str) -> subprocess.Popen[str]:
-    """A process that is ready to act, and does so once it is told."""
+    """A process that is ready to act, and acts on request."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words],
         env=processes.environment(os.environ),

@@ -77,7 +77,7 @@ def every_step_once(runtime: Runtime, run: RunDir, last_step: int) -> bool:
 
 
 def prepare(home: Home, name: str, rows: int) -> str:
-    """A data set of grey pictures of 28 pixels; returns what tells its content."""
+    """A data set of gray images of 28 pixels; returns its digest."""
     source = home.path / f"{name}.zip"
     source.write_bytes(own_pictures.noise(rows))
     options = {"pixels": "28", "color": "grey"}

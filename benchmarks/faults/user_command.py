@@ -1,7 +1,7 @@
 """Process entry of a user's interrupted command: queues a run, or loads a bundle.
 
-python -m benchmarks.faults.person submit HOME SPEC_JSON
-python -m benchmarks.faults.person import HOME BUNDLE
+python -m benchmarks.faults.user_command submit HOME SPEC_JSON
+python -m benchmarks.faults.user_command import HOME BUNDLE
 """
 
 from __future__ import annotations
