@@ -18,7 +18,7 @@ IDLE_LOAD = 0.5  # processes that want to run, on average over the last minute
 PATIENCE_S = (
     600.0  # after a row that used two cores, the average needs a minute and a half to fall so far
 )
-LOOK_AGAIN_S = 5.0
+CHECK_INTERVAL_S = 5.0
 OUTPUTS = (
     "benchmarks/results",
     "docs/benchmarks.md",
@@ -43,8 +43,8 @@ def wait_until_idle(
             file=sys.stderr,
         )
     while busy > IDLE_LOAD and waited < PATIENCE_S:
-        sleep(LOOK_AGAIN_S)
-        waited, busy = waited + LOOK_AGAIN_S, now()
+        sleep(CHECK_INTERVAL_S)
+        waited, busy = waited + CHECK_INTERVAL_S, now()
     return busy
 
 

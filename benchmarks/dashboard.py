@@ -79,7 +79,7 @@ def measure() -> dict[str, Any]:
 
         page.get_by_test_id("stImage").first.wait_for(
             timeout=TRAIN_MS
-        )  # the first epoch is done: every page has a picture
+        )  # the first epoch is done: every page has an image
         page.get_by_role("button", name="Stop and save").click()
         page.get_by_role("button", name="Resume").wait_for(timeout=TRAIN_MS)
         pages = visit_every_page(page)

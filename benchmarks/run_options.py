@@ -19,7 +19,7 @@ SHOWERS, SHOWERS_PER_EPOCH, SHOWERS_FULL = "showers", "showers_anew", "showers_f
 FRAMES = "frames"
 _OF_PICTURES = {"workload": "dcgan", "dataset": picture_set.NAME}
 _OF_SHOWERS = {"workload": "shower_3dgan", "dataset": shower_set.NAME}
-# Table 1 on grey digits; a conditional DCGAN on labelled RGB pictures, which are held in memory or
+# Table 1 on gray digits; a conditional DCGAN on labeled RGB images, which are held in memory or
 # streamed; showers, which are streamed as converted once, or converted again whenever they
 # are read, or on the authors' grid in memory; frames of a flow, which are streamed.
 OPTIONS = {
@@ -38,7 +38,7 @@ READING = {
     SHOWERS_PER_EPOCH: shower_set.converted_per_epoch,
     FRAMES: picture_set.streaming,
 }
-WRITING = {FRAMES: frame_set.write}  # others are pictures
+WRITING = {FRAMES: frame_set.write}  # all other sets are images
 
 
 def trainer_arguments(description: str) -> argparse.ArgumentParser:

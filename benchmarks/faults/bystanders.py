@@ -120,7 +120,7 @@ def _interrupted(stage: Stage, what: str, argument: str) -> None:
     """A user's command that is killed at one of its file operations; its files are two hours old
     at once.
     """
-    injection = Injection("person", 0, "kill", "file operation", stage.random.randint(1, 12))
+    injection = Injection("user command", 0, "kill", "file operation", stage.random.randint(1, 12))
     stage.actions.append(injection.in_words)
     command = [
         sys.executable,

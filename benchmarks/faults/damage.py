@@ -149,7 +149,7 @@ def nearly_fill_disk(stage: Stage) -> Harm:
         return fail_once(stage)
     run = running_run(
         stage, {PACE_VARIABLE: "0.3"}
-    )  # it lasts longer than the time between two looks at the disk
+    )  # it lasts longer than the time between two checks of the disk
     filler = stage.home.path / "filler"
     bytes_left = stage.random.randrange(5, disk.LEAST_BYTES // 1_000_000) * 1_000_000
     with filler.open("wb") as file:

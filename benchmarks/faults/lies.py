@@ -88,7 +88,7 @@ def race_owners(stage: Stage) -> Harm:
     stage.adopt(winners[0])
     for owner, line in zip(owners, lines, strict=True):
         if owner is not winners[0] and (owner.wait(20) != 1 or "is in use by process" not in line):
-            raise UntrueError(f"who is not the owner says: {line}")
+            raise UntrueError(f"a process that is not the owner says: {line}")
     return Harm(run, (FINISHED,), [_one_attempt(run)])
 
 

@@ -32,12 +32,12 @@ from tests.support.asking import ask, ask_of
 from tests.support.hosts import stated_host
 
 ASKER = operator("a scenario")
-TOLD_SECONDS = 15.0  # from the end of the last process to a state that says so
+REPORT_SECONDS = 15.0  # from the end of the last process to a state that says so
 PATIENCE_SECONDS = (
     180.0  # for everything else that is awaited, on a machine that does other things too
 )
 POLL_SECONDS = 0.01
-LOOK_SECONDS = 0.5  # between two looks into the table of processes, which cost more
+CHECK_SECONDS = 0.5  # between two readings of the table of processes, which cost more
 MOST_ATTEMPTS = 6
 DISK_MB = 80  # submitting wants 20 MB free, and the database grows by some
 _DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
@@ -209,10 +209,10 @@ class Stage:
                 silent_since = (
                     None if self.trainers(run) or state == "queued" else (silent_since or now)
                 )
-                look_at = now + LOOK_SECONDS
-            if silent_since is not None and now - silent_since > TOLD_SECONDS:
+                look_at = now + CHECK_SECONDS
+            if silent_since is not None and now - silent_since > REPORT_SECONDS:
                 raise UntrueError(
-                    f"{TOLD_SECONDS:.0f} s after its last process the run is still {state}"
+                    f"{REPORT_SECONDS:.0f} s after its last process the run is still {state}"
                 )
             if now > deadline:
                 raise UntrueError(f"after {PATIENCE_SECONDS:.0f} s the run is still {state}")

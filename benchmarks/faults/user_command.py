@@ -17,7 +17,7 @@ from tests.support import inject
 from tests.support.asking import ask
 from tests.support.hosts import stated_host
 
-ASKER = operator("a person")
+ASKER = operator("a user")
 
 
 def main(what: str, home: Home, argument: str) -> None:
@@ -29,5 +29,5 @@ def main(what: str, home: Home, argument: str) -> None:
 
 
 if __name__ == "__main__":
-    inject.arm("person", Path(sys.argv[2]))
+    inject.arm("user command", Path(sys.argv[2]))
     main(sys.argv[1], Home(Path(sys.argv[2])), sys.argv[3])

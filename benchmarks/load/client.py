@@ -29,7 +29,7 @@ from websockets.typing import Origin, Subprotocol
 from benchmarks.load.figures import p95
 
 STREAM = "/_stcore/stream"
-# bytes: what tells of timers and ends is shorter, so that thirty sessions need not read every chart
+# bytes: messages of timers and ends are shorter, so that thirty sessions need not read every chart
 SHORT = 400
 MEDIA = re.compile(rb"/media/[0-9a-f]+\.\w+")
 MOST_BYTES = 2**27

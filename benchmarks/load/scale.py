@@ -16,9 +16,9 @@ class Scale:
     epochs: int
     sessions: int
     starts: int  # of the process
-    visits: int  # of each page, each in a window of its own
-    seconds: float  # of one look at a live run
-    rounds: int  # of turns beside a training
+    visits: int  # of each page, each in a separate window
+    seconds: float  # of watching a live run
+    rounds: int  # of turns during a training
     replayed_s: float  # of a live run's own time, for memory
     faster: float
 

@@ -61,7 +61,7 @@ def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> 
     speeds: dict[int, list[tuple[float, float, float]]] = {
         1: [],
         scale.sessions: [],
-    }  # before, beside, after
+    }  # before, during, after
     crowds: dict[int, dict[str, Any]] = {}
     before = steps_per_s(run, scale.seconds / 2)
     for sessions in _order(scale):
@@ -101,7 +101,7 @@ def steps_per_s(run: RunDir, seconds: float) -> float:
     time.sleep(seconds)
     while (end := _newest_call(run))[0] == begin[0]:
         if time.monotonic() > deadline:
-            raise RuntimeError(f"the training makes no step any more: {run.log_tail(5)}")
+            raise RuntimeError(f"the training has stalled: {run.log_tail(5)}")
         time.sleep(0.2)
     return (end[0] - begin[0]) / (end[1] - begin[1])
 
@@ -125,7 +125,7 @@ def _wait_until_it_trains(run: RunDir) -> None:
     deadline = time.monotonic() + STARTING_SECONDS
     while not run.trainer_journal().exists() or _newest_call(run)[0] < 20:
         if time.monotonic() > deadline:
-            raise RuntimeError(f"the training did not begin: {run.log_tail(5)}")
+            raise RuntimeError(f"the training has not started: {run.log_tail(5)}")
         time.sleep(0.2)
 
 
