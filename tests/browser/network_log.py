@@ -24,7 +24,7 @@ def watched(browser: Browser, log: Path) -> Iterator[Browser]:
     opened.close()
 
 
-def asked_of_others(log: Path, origin: str) -> list[str]:
+def foreign_requests(log: Path, origin: str) -> list[str]:
     """Addresses beyond `origin` that pages of it asked for.
 
     What the browser asks of its own maker has no page behind it.

@@ -175,7 +175,7 @@ def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_a
     ]
     assert latest_status(asks_not).attempt == 1
     ask_of(asks, actor=SOMEBODY).resume(asks.run_id)
-    assert recovery.times_resumed(asks) == 0, "a person has looked, so it is counted anew"
+    assert recovery.times_resumed(asks) == 0, "a user has checked, so it is counted anew"
 
 
 def test_a_run_that_a_person_stopped_or_that_failed_does_not_go_on_by_itself(

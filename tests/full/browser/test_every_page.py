@@ -21,7 +21,7 @@ from tests.pages.hostile import TEXTS
 from tests.support.measured_showers import measured
 
 
-def asked_of_others(page: Page, address: str) -> list[str]:
+def foreign_requests(page: Page, address: str) -> list[str]:
     """Fills as the page asks hosts other than the dashboard, or tries to and is refused by
     the content policy.
     """
@@ -69,7 +69,7 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
     )
     with network_log.watched(browser, tmp_path / "network.json") as watched:
         page = watched.new_page(viewport={"width": 1280, "height": 800})
-        foreign = asked_of_others(page, dashboard.address)
+        foreign = foreign_requests(page, dashboard.address)
         visited(page, lambda: page.goto(dashboard.address))
         assert page.get_by_test_id("stSidebarNavLink").count() == 6
         for link in page.get_by_test_id("stSidebarNavLink").all():
@@ -89,7 +89,7 @@ def test_no_page_asks_another_host_whatever_its_runs_are_called(
         flow_page.played(page, dashboard.address, flow)
         assert page.get_by_test_id("stException").count() == 0
     assert (
-        foreign == network_log.asked_of_others(tmp_path / "network.json", dashboard.address) == []
+        foreign == network_log.foreign_requests(tmp_path / "network.json", dashboard.address) == []
     )
     assert connections.of_others(dashboard.connections) == []
 

@@ -56,7 +56,7 @@ def ticks(chart: Locator) -> set[str]:
     }
 
 
-def drawn_ticks(chart: Locator, wait_until: Callable[..., Any]) -> set[str]:
+def axis_ticks(chart: Locator, wait_until: Callable[..., Any]) -> set[str]:
     """The same of a chart that may be drawing its axis at this moment, and have none."""
     return set(wait_until(lambda: ticks(chart), "the axis is drawn"))
 
@@ -79,7 +79,7 @@ def zoomed_in(page: Page, chart: Locator, wait_until: Callable[..., Any]) -> set
         """The axis of a run that trains grows by itself: only that of a zoom stays within the
         steps that the page tells.
         """
-        now = drawn_ticks(chart, wait_until)
+        now = axis_ticks(chart, wait_until)
         return now if all(first <= int(tick) <= last for tick in now) else set()
 
     return set(wait_until(part, "the axis shows the part that was dragged across", 20))
@@ -111,12 +111,10 @@ def zoom_stays(page: Page, wait_until: Callable[..., Any]) -> None:
     zoomed = zoomed_in(page, losses(page), wait_until)
     before, epochs = step(page), bars.count()
     wait_until(lambda: step(page) > before + 8, "the step moves on under the zoom")
-    assert drawn_ticks(losses(page), wait_until) == zoomed
+    assert axis_ticks(losses(page), wait_until) == zoomed
     wait_until(lambda: bars.count() > epochs, "an epoch ends under the zoom")
     expect(page.get_by_text(re.compile(r"^After epoch \d+, step \d+0"))).to_be_visible()
-    assert drawn_ticks(losses(page), wait_until) == zoomed, (
-        "the zoom is lost at the end of an epoch"
-    )
+    assert axis_ticks(losses(page), wait_until) == zoomed, "the zoom is lost at the end of an epoch"
     losses(page).locator("svg").first.dblclick()
     expect(page.get_by_text("Drag across a chart to zoom in.")).to_be_visible()
 

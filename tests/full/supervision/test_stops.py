@@ -48,7 +48,7 @@ def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
             process.kill()
 
 
-def awaited(wait_until: Wait, owner: Owner, run: RunDir, status: str) -> None:
+def wait_for_status(wait_until: Wait, owner: Owner, run: RunDir, status: str) -> None:
     wait_until(lambda: owner.after(0.0) or owner.status(run) == status, f"{run.run_id} is {status}")
 
 
@@ -68,16 +68,16 @@ def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_re
 ) -> None:
     owner = Owner(home)
     waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
-    awaited(wait_until, owner, two, "running")
+    wait_for_status(wait_until, owner, two, "running")
     assert len(processes_of(two)) == 3
     ask_of(two, actor=SOMEBODY).stop(two.run_id)  # a file, so any browser or terminal may ask
-    awaited(wait_until, owner, two, "stopped")
+    wait_for_status(wait_until, owner, two, "stopped")
     wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
     step = queries.progress(owner.store, two.run_id).step
     newest = checkpoints.load_newest(two.checkpoints)
     assert newest is not None
     assert newest.step == step > 0
-    awaited(wait_until, owner, waiting, "finished")
+    wait_for_status(wait_until, owner, waiting, "finished")
     ask_of(two, actor=SOMEBODY).resume(two.run_id)
     wait_until(
         lambda: owner.after(0.0) or queries.progress(owner.store, two.run_id).step > step,
@@ -92,7 +92,7 @@ def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so
     home: Home, two: RunDir, wait_until: Wait
 ) -> None:
     owner = Owner(home)
-    awaited(wait_until, owner, two, "running")
+    wait_for_status(wait_until, owner, two, "running")
     for worker in processes_of(two)[1:]:
         worker.send_signal(signal.SIGSTOP)
     ask_of(two, actor=SOMEBODY).stop(two.run_id)
@@ -100,7 +100,7 @@ def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so
     owner.after(GRACE_SECONDS - 1.0)
     assert len(processes_of(two)) == 3
     owner.after(2.0)
-    awaited(wait_until, owner, two, "stopped")
+    wait_for_status(wait_until, owner, two, "stopped")
     assert owner.note(two).startswith(
         "the trainer did not stop within 60 s and was killed without saving"
     )
@@ -111,7 +111,7 @@ def left_behind(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
     """A frozen worker of a run that has said its last word; launcher and other worker are
     killed.
     """
-    awaited(wait_until, owner, two, "running")
+    wait_for_status(wait_until, owner, two, "running")
     launcher, first, second = processes_of(two)
     second.send_signal(signal.SIGSTOP)
     wait_until(lambda: second.status() == psutil.STATUS_STOPPED, "a worker stands still")
@@ -123,7 +123,7 @@ def left_behind(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
     return second
 
 
-def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
+def remaining_worker(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
     """The one worker that is left of a run that has said its last word, frozen; nobody who
     knew of it lives.
     """
@@ -135,7 +135,7 @@ def outlived(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
 def test_a_frozen_worker_of_a_killed_launcher_is_ended_by_the_next_owner(
     home: Home, two: RunDir, new_run: NewRun, wait_until: Wait
 ) -> None:
-    remaining = outlived(Owner(home), two, wait_until)
+    remaining = remaining_worker(Owner(home), two, wait_until)
     two.process_file.unlink()
     waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
     owner = Owner(home)
@@ -147,4 +147,4 @@ def test_a_frozen_worker_of_a_killed_launcher_is_ended_by_the_next_owner(
     assert owner.status(waiting) == "queued", "the device is not free as long as it lives"
     owner.at(LEAVING_SECONDS + 1.0)
     assert processes_of(two) == []
-    awaited(wait_until, owner, waiting, "finished")
+    wait_for_status(wait_until, owner, waiting, "finished")

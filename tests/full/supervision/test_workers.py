@@ -178,7 +178,7 @@ def slowed(pid: int) -> Iterator[None]:
         thread.join()
 
 
-def stragglers_told(runtime: Runtime, run: RunDir) -> list[str]:
+def straggler_events(runtime: Runtime, run: RunDir) -> list[str]:
     rows = runtime.store.rows(
         "SELECT message FROM events WHERE run_id = ? AND kind = 'straggler' AND level = 'warning'"
         " AND message LIKE 'Worker 1 %'",
@@ -267,7 +267,7 @@ def test_workers_of_a_cluster_need_no_dashboard_and_name_a_slow_or_lost_worker(
         )
         assert row(runtime, run).status == "running"
         with slowed(workers[1].pid):
-            event = wait_until(lambda: stragglers_told(runtime, run), "worker 1 is named")
+            event = wait_until(lambda: straggler_events(runtime, run), "worker 1 is named")
             wait_until(lambda: slow_worker_shows(runtime, run), "its times show it")
         assert event[0].startswith("Worker 1 is slow in epoch ")
         workers[1].kill()
