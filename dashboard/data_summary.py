@@ -41,7 +41,7 @@ def volume(field: Field) -> str:
 
 
 def noun(fields: Collection[str]) -> str:
-    """What one row with such fields is called: picture, pair, row, or as a domain calls it,
+    """What one row with such fields is called: image, pair, row, or as a domain calls it,
     such as frame.
     """
     for domain in DOMAINS:
@@ -50,7 +50,7 @@ def noun(fields: Collection[str]) -> str:
                 return domain.nouns[name]
     if SOURCE in fields:
         return PAIR
-    return "picture" if IMAGES in fields or not fields else "row"
+    return "image" if IMAGES in fields or not fields else "row"
 
 
 def picture(field: Field) -> str:

@@ -139,7 +139,7 @@ def _result(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
         st.caption(words.plain(warning))
     stem = re.sub(r"[^A-Za-z0-9]+", "-", f"{request.run_id} {request.label} seed {request.seed}")
     with st.container(horizontal=True):
-        _download("Picture", picture.read_bytes, f"{stem}.png", "image/png")
+        _download("Image", picture.read_bytes, f"{stem}.png", "image/png")
         _download(
             "Arrays",
             arrays.read_bytes,

@@ -65,7 +65,7 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
     app = show("data")
     assert not app.exception
     assert "**Digits (embedded)**" in said(app)
-    assert "1,797 pictures · 28 × 28 gray · 10 classes: 0, 1, 2, 3, 4, 5 …" in said(app)
+    assert "1,797 images · 28 × 28 gray · 10 classes: 0, 1, 2, 3, 4, 5 …" in said(app)
     assert app.button(key="data.download.mnist").label == "Download"
     assert "Drop or pick files to see a preview" in said(app)
 
@@ -150,7 +150,7 @@ def test_pictures_are_previewed_prepared_and_removed(
     )
     app = previewed(app, home, wait_until)
     assert [(metric.label, metric.value) for metric in app.metric][:2] == [
-        ("Pictures", "40"),
+        ("Images", "40"),
         ("Held out", "0"),
     ]
     assert list(app.dataframe[0].value.itertuples(index=False, name=None)) == [
@@ -166,8 +166,8 @@ def test_pictures_are_previewed_prepared_and_removed(
     messages = said(app)  # once: here, when the job has ended before the page was drawn again
     wait_until(lambda: job_queue.snapshots(home)[0].end, "the set is prepared")
     app.run()
-    assert "Data set my-shapes is ready: 40 pictures." in messages + said(app)
-    assert "40 pictures · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
+    assert "Data set my-shapes is ready: 40 images." in messages + said(app)
+    assert "40 images · 64 × 64 RGB · 2 classes: disks, squares" in said(app)
     assert "40 to train on, 0 held out · 2 files skipped" in said(app)
     assert [label.label for label in app.expander if "Summary" in label.label] == [
         "Summary of the preparation"

@@ -142,7 +142,7 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
     assert sentence in texts(app).replace("\\", "")
     assert "checkpoint step-2 is damaged" in texts(app).replace("\\", "")
     files = [element.proto.label for element in app.get("download_button")]
-    assert files == ["Time-lapse", "Picture", "Arrays"]
+    assert files == ["Time-lapse", "Image", "Arrays"]
     for path in (home.jobs / "generate-0001" / "results").iterdir():
         path.unlink()
     assert "The last images were deleted" in texts(app.run())

@@ -31,7 +31,7 @@ def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_a
     page.get_by_role("button", name="Start run").click()
     expect(page).to_have_url(re.compile(r"/run\?run=karman-\d{4}"))
     run_id = page.url.rpartition("run=")[2]
-    expect(page.get_by_text("Its one epoch is done")).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("The only epoch is done")).to_be_visible(timeout=SLOW_MS)
     expect(chart(page, "Generator and discriminator loss")).to_be_visible()
 
     page.goto(f"{dashboard.address}/flow?runs={run_id}")

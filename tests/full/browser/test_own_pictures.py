@@ -76,7 +76,7 @@ def prepared(page: Page, home: Home) -> None:
     )
     assert not home.data.exists()
     page.get_by_role("button", name="Prepare shapes").click()
-    expect(page.get_by_text(f"Data set shapes is ready: {2 * EACH} pictures.")).to_be_visible()
+    expect(page.get_by_text(f"Data set shapes is ready: {2 * EACH} images.")).to_be_visible()
     expect(page.get_by_text(CARD)).to_be_visible()
     assert loading.load("shapes", home).rows == 2 * EACH
 
