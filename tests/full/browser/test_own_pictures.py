@@ -71,7 +71,7 @@ def refused(page: Page, home: Home) -> None:
 def prepared(page: Page, home: Home) -> None:
     drop(page, "shapes.zip", zipped(EACH))
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_test_id("stMetric").filter(has_text="Pictures")).to_contain_text(
+    expect(page.get_by_test_id("stMetric").filter(has_text="Images")).to_contain_text(
         str(2 * EACH)
     )
     assert not home.data.exists()
