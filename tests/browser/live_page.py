@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page
 
 def step(page: Page) -> int:
     """The step that the page shows."""
-    text = page.get_by_text(re.compile(r"^step [\d\s]+ of")).inner_text()
+    text = page.get_by_text(re.compile(r"^step [\d,]+ of")).inner_text()
     return int(re.sub(r"\D", "", text.partition("of")[0]))
 
 

@@ -71,7 +71,7 @@ def zoomed_in(page: Page, chart: Locator, wait_until: Callable[..., Any]) -> set
     page.mouse.up()
     expect(page.get_by_role("button", name="Show everything")).to_be_visible()
 
-    sentence = page.get_by_text(re.compile(r"^Steps [\d\s]+ to [\d\s]+$")).inner_text()
+    sentence = page.get_by_text(re.compile(r"^Steps [\d,]+ to [\d,]+$")).inner_text()
     first, last = (int(re.sub(r"\D", "", number)) for number in sentence.split("to"))
     assert first < last
 

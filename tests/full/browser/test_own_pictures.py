@@ -71,9 +71,7 @@ def refused(page: Page, home: Home) -> None:
 def prepared(page: Page, home: Home) -> None:
     drop(page, "shapes.zip", zipped(EACH))
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_test_id("stMetric").filter(has_text="Images")).to_contain_text(
-        str(2 * EACH)
-    )
+    expect(page.get_by_test_id("stMetric").filter(has_text="Images")).to_contain_text(str(2 * EACH))
     assert not home.data.exists()
     page.get_by_role("button", name="Prepare shapes").click()
     expect(page.get_by_text(f"Data set shapes is ready: {2 * EACH} images.")).to_be_visible()
