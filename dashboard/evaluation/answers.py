@@ -111,6 +111,7 @@ class DomainPage:
     words; `about`: what distinguishes it from others of its run in addition to the epoch.
     `usual`: of the answers
     of a run, the newest first, those that the page begins with.
+    `unbiased`: scores whose floor is about 0, so that no multiple of it means anything.
     `baselines`: simpler predictions by name, in words, the one that counts most first. `read`: a
     score as the page needs it, from a stored one. `value_words`: a value as it is read, where it is
     more than a number; `below`: what is below its figure, "" for its floor or baselines.
@@ -133,7 +134,9 @@ class DomainPage:
     texts: Mapping[str, str] = field(default_factory=dict)
     baselines: Mapping[str, str] = field(default_factory=dict)
     substitutes: Mapping[str, str] = field(default_factory=dict)
+    unbiased: frozenset[str] = frozenset()
     floor_title: str = "Floor"
+    ceiling_title: str = "Ceiling"
     floor_help: str = (
         "The floor: the same score of held-out rows compared with other held-out rows. Only"
         " chance falls below it."

@@ -138,6 +138,7 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
         if (
             score is None
             or metric.better != "lower"
+            or metric.name in selection.page.unbiased
             or not score.floor > 0
             or math.isnan(score.value)
         ):
@@ -230,7 +231,7 @@ def against(selection: Selection) -> None:
     reference = next((name for name in selection.page.baselines if _have(selection, name)), "")
     rows, marks = [], []
     for metric in selection.page.scores:
-        if metric.better != "lower":
+        if metric.better != "lower" or metric.name in selection.page.unbiased:
             continue
         for place, name in enumerate(selection.answers):
             score = selection.scores_of(name).get(metric.name)
@@ -305,6 +306,11 @@ def table(selection: Selection) -> pd.DataFrame:
     if any(score is not None and math.isfinite(score.floor) for score in first_scores):
         columns[selection.page.floor_title] = [
             "–" if score is None else number(metric, score.floor, score.floor_error)
+            for metric, score in zip(metrics, first_scores, strict=True)
+        ]
+    if any(score is not None and math.isfinite(score.ceiling) for score in first_scores):
+        columns[selection.page.ceiling_title] = [
+            "–" if score is None else number(metric, score.ceiling)
             for metric, score in zip(metrics, first_scores, strict=True)
         ]
     for name, title in selection.page.baselines.items():

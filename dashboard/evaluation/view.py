@@ -6,6 +6,7 @@ Only the open tab draws.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -142,8 +143,10 @@ def lead_to_run(runtime: Runtime, name: str) -> None:
 
 
 def page_of(name: str) -> DomainPage:
-    """What its domain adds; of an evaluation without a domain its curves."""
-    return PAGES.get(name) or plain(evaluations()[name], (DomainTab("Curves", draw_curves),))
+    """What is added to the page of an evaluation; without tabs of its domain, its curves."""
+    curves = (DomainTab("Curves", draw_curves),)
+    page = PAGES.get(name) or plain(evaluations()[name], curves)
+    return page if page.tabs else replace(page, tabs=curves)
 
 
 def evaluation(

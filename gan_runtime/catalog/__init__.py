@@ -103,6 +103,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
         rows=20_000,
         fields={IMAGES: pictures(28, 28, 3), LABELS: labels(THREE_DIGITS)},
         load="gan_runtime.data.builtin_sets:load_stacked_digits",
+        label_parts=(10, 10, 10),
     ),
     "mnist": DatasetEntry(
         title="MNIST",

@@ -192,7 +192,8 @@ class DatasetEntry:
     """One data set of the project or a package. `rows`: training rows of the full set.
 
     `load`: "module:function" that returns its `DataSet` (data/contract.py) without a network; "":
-    it is downloaded.
+    it is downloaded. `label_parts`: sizes of the independent parts of a label, the most significant
+    first, such as (10, 10, 10) for three digits; (): labels have no parts.
     """
 
     title: str
@@ -201,6 +202,7 @@ class DatasetEntry:
     rows: int
     fields: Fields
     load: str = ""
+    label_parts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

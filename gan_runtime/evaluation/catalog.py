@@ -5,6 +5,7 @@ contract between an evaluation, its job and the command line. Loads no framework
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +25,7 @@ from gan_runtime.records.run_folder import RunDir, answers_of
 CORE: tuple[str, ...] = (
     # "module:NAME" of each
     "gan_runtime.evaluation.loss_surface:LOSS_SURFACE",
+    "gan_runtime.evaluation.quality:QUALITY_OF_IMAGES",
 )
 
 
@@ -114,7 +116,7 @@ def report_of(
 def report_of_scores(
     declared: Evaluation, run: RunDir, result: Mapping[str, Any]
 ) -> EvaluationReport:
-    """Every score of the newest answer with its error and its floor.
+    """Every score of the newest answer with its error, its floor and, if known, its 95% interval.
 
     Raises JobError without an answer.
     """
@@ -122,10 +124,13 @@ def report_of_scores(
     if not answers:
         raise JobError(f"the job wrote no answer about run {run.run_id}: check the job's log.")
     newest = answers[-1]
+    columns = ["value", "error", "floor"]
+    if any(math.isfinite(score.low) for score in newest.scores):
+        columns = ["value", "low", "high", "floor", "ceiling"]
     rows = [
         (
             _title(declared, score.name),
-            *(f"{value:.4g}" for value in (score.value, score.error, score.floor)),
+            *(f"{getattr(score, column):.4g}" for column in columns),
         )
         for score in newest.scores
     ]
@@ -136,7 +141,7 @@ def report_of_scores(
         "scores": [score.model_dump() for score in newest.scores],
     }
     sentence = f"{declared.title} of {run.run_id} after epoch {newest.epoch} ({newest.checkpoint}):"
-    table = TextTable(("Score", "Value", "Error", "Floor"), rows)
+    table = TextTable(("Score", *map(str.capitalize, columns)), rows)
     return EvaluationReport(document, [sentence, table])
 
 

@@ -1,4 +1,4 @@
-"""The home folder: results.duckdb, runs/, jobs/, data/, and the lock of their owner.
+"""The home folder: results.duckdb, runs/, jobs/, data/, classifiers/, and the lock of their owner.
 
 The home counts the numbers of runs and jobs, such as 7 in quick-0007, and the ranks of the queue;
 none is used twice.

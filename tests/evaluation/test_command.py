@@ -63,9 +63,11 @@ def test_without_a_name_it_lists_what_applies_and_why_not_now(
     assert "rollout" not in result.output, "it is not an image-to-image model"
     assert "Start one: `" in result.output
     waiting = new_run("quick-0002")
-    [record] = json.loads(command("evaluate", waiting.run_id, "--json").output)
+    record, quality = json.loads(command("evaluate", waiting.run_id, "--json").output)
     assert (record["name"], record["options"]) == ("loss_surface", ["size"])
     assert record["why_not"].startswith("run quick-0002 is queued")
+    assert (quality["name"], quality["options"]) == ("quality", ["checkpoint", "samples", "seed"])
+    assert quality["why_not"].startswith("run quick-0002 has no checkpoint to evaluate")
 
 
 def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
@@ -135,7 +137,7 @@ def test_an_unknown_name_lists_those_that_there_are(
     new_run("quick-0001")
     refused = command("evaluate", "quick-0001", "physic")
     assert refused.exit_code == 2
-    assert "'physic' is no evaluation: choose one of loss_surface, physics, rollout." in " ".join(
+    assert "'physic' is no evaluation: choose one of loss_surface, quality, physics," in " ".join(
         refused.output.split()
     )
 

@@ -16,6 +16,7 @@ from dashboard.evaluation import summary
 from dashboard.evaluation.answers import DomainPage, Selection, plain
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import PublishedScore
+from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
@@ -23,6 +24,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
 from tests.pages.reading import open_tab, texts, titles
 from tests.pages.test_deep_links import LINKS, open_with_all
+from tests.support.measured_images import answer
 from tests.support.measured_showers import measured
 
 Show = Callable[..., AppTest]
@@ -213,7 +215,10 @@ def test_the_addresses_of_version_0_2_0_lead_to_the_evaluation_of_a_run(
     assert "No run is evaluated yet" in texts(show("flow"))
 
 
-def test_a_run_that_nothing_applies_to_has_no_evaluation(show: Show, trained: Make) -> None:
+def test_a_run_that_nothing_applies_to_has_no_evaluation(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "evaluations_of", lambda *_: [])
     trained("quick-0001")
     show("runs")
     app = AppTest.from_function(tab_of_a_run, default_timeout=30).run()
@@ -224,3 +229,25 @@ def test_the_page_of_an_evaluation_without_a_domain_begins_with_its_own_scores()
     page = plain(evaluations()["physics"], ())
     assert page.headline[0] == evaluations()["physics"].scores[0].name
     assert page.literature is None
+
+
+def test_the_quality_of_images_is_shown_with_its_interval_and_its_classifier(
+    show: Show, trained: Make
+) -> None:
+    run = trained("quick-0001")
+    warning = "The classifier is right on 90.0% of held-out images."
+    journal.append(run.trainer_journal(), 1, answer(1, 9.0), answer(2, 4.0, warning))
+    show("runs")
+    app = AppTest.from_function(tab_of_a_run, default_timeout=30)
+    app.run()
+    assert not app.exception
+    assert [(metric.label, metric.value, metric.delta) for metric in app.metric] == [
+        ("FCD", "4", "3 to 5 · real 1"),
+        ("KCD", "0.5", "0.3 to 0.7 · real 0.001"),
+        ("Coverage", "50.0%", "46.0% to 54.0% · real 97.0%"),
+    ]
+    assert "898 generated images against 898 training images" in texts(app)
+    assert warning.rstrip(".") in texts(app)
+    app = open_tab(app, "Curves")
+    assert not app.exception
+    assert titles(app) == ["Share of images by class"]

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import places, session
 from dashboard.run import view as run_view
+from gan_runtime.evaluation import jobs
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
@@ -55,9 +56,10 @@ def test_an_unknown_tab_opens_the_overview(show: Show, trained: Make) -> None:
     assert [metric.label for metric in show("run", run="quick-0001", tab="nothing").metric]
 
 
-def test_a_tab_for_an_evaluation_is_there_where_the_workload_has_one(
-    show: Show, trained: Make
+def test_a_tab_for_an_evaluation_is_there_where_one_applies_or_was_made(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jobs, "evaluations_of", lambda *_: [])
     trained("quick-0001")
     measured(trained("showers-0002", seconds=10, workload="shower_3dgan", dataset="showers"), 2)
     assert "Evaluation" not in tabs(show("run", run="quick-0001"))

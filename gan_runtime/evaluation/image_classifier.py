@@ -1,0 +1,211 @@
+"""A small convolutional classifier of a labeled data set: its 128 features and class probabilities
+are what generated images are compared by. Loads Keras, on the engine of the process.
+
+It is trained once per data set and home, with fixed seeds, and stored in `classifiers/`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime.base.fields import IMAGES, LABELS, Field
+from gan_runtime.data.contract import Array, Arrays, DataSet, Progress
+from gan_runtime.engines.inputs import host_value
+from gan_runtime.evaluation.sample_scores import joint
+from gan_runtime.records.home import Home
+
+VERSION = 1  # of networks and training: other numbers are not comparable
+FEATURES, WIDTHS, KERNEL = 128, (32, 64), 5  # LeCun et al. 1998, wider
+SMALLEST_SIDE = 8  # pixels of the last feature map, at most
+MOST_ROWS, MOST_BYTES, MOST_TEST_ROWS = 60_000, 2**30, 10_000
+TEST_SHARE = 5  # one row of so many, of a data set without held-out rows
+FEWEST_SEEN, MOST_SEEN, EPOCHS, BATCH = 30_000, 480_000, 15, 64  # images of a training
+RATE, DROPOUT, SEED = 2e-3, 0.4, 0
+# Held-out accuracy from which scores mean something, by data set; MNIST in full, or 10,000 of it.
+EXPECTED_ACCURACY = {"digits": 0.97, "stacked_digits": 0.9, "mnist": 0.993}
+EXPECTED_OF_FEW, FEW, EXPECTED_OF_OTHERS = 0.985, 30_000, 0.9
+
+
+@dataclass(frozen=True)
+class ImageClassifier:
+    """`digest`: of its weights, so that scores of another classifier are recognized.
+
+    `accuracy`: share of held-out rows classified correctly, 0 to 1. `expected`: the least.
+    """
+
+    model: keras.Model
+    parts: tuple[int, ...]
+    digest: str
+    accuracy: float
+    expected: float
+
+    @property
+    def warning(self) -> str:
+        """ "" for an accurate classifier."""
+        if self.accuracy >= self.expected:
+            return ""
+        return (
+            f"The classifier is right on {self.accuracy:.1%} of held-out images, expected is"
+            f" {self.expected:.1%}: compare scores with care."
+        )
+
+    def read(self, images: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values (N, height, width, channels), as networks receive them → features (N, 128) and
+        probabilities of the classes (N, K).
+        """
+        outputs = [
+            [np.asarray(output, np.float64) for output in _on_host(self.model(part))]
+            for part in np.array_split(images.astype(np.float32), -(-len(images) // 500))
+        ]
+        features, *parts = (np.concatenate(pieces) for pieces in zip(*outputs, strict=True))
+        return features, joint(parts)
+
+
+def classifier_of(
+    data: DataSet, parts: tuple[int, ...], home: Home, progress: Progress
+) -> ImageClassifier:
+    """Reads the classifier of a labeled data set, or trains and stores it.
+
+    `parts`: sizes of the independent parts of a label, such as (10, 10, 10); (K,) for K classes.
+    """
+    field = data.fields[IMAGES]
+    training, test = _split(data)
+    path = home.path / "classifiers" / f"{_content(training, test, parts)}.npz"
+    model = network(field.shape, parts)
+    if path.is_file():
+        with np.load(path) as stored:
+            weights = [stored[f"weight_{place}"] for place in range(len(stored.files) - 1)]
+            accuracy = float(stored["accuracy"])
+        model.set_weights(weights)
+    else:
+        _train(model, training, parts, field, progress)
+        accuracy = _accuracy(model, test, parts, field)
+        _store(path, model.get_weights(), accuracy)
+    return ImageClassifier(
+        model, parts, _digest(model.get_weights()), accuracy, _expected(data.name, data.rows)
+    )
+
+
+def network(shape: tuple[int, ...], parts: tuple[int, ...]) -> keras.Model:
+    """Values (N, height, width, channels) → 128 features, then the probabilities of each part."""
+    seeds = iter(range(SEED, SEED + 100))
+
+    def drawn() -> Any:
+        return keras.initializers.HeNormal(seed=next(seeds))
+
+    inputs = keras.Input(shape, dtype="float32")
+    values, side, width = inputs, min(shape[:2]), iter(WIDTHS)
+    filters = WIDTHS[0]
+    while side > SMALLEST_SIDE:
+        filters = next(width, filters)
+        values = keras.layers.Conv2D(
+            filters,
+            KERNEL,
+            padding="same",
+            activation="relu",
+            kernel_initializer=drawn(),
+            dtype="float32",
+        )(values)
+        values = keras.layers.MaxPooling2D(2, dtype="float32")(values)
+        side //= 2
+    values = keras.layers.Flatten(dtype="float32")(values)
+    features = keras.layers.Dense(
+        FEATURES, activation="relu", kernel_initializer=drawn(), dtype="float32", name="features"
+    )(values)
+    values = keras.layers.Dropout(DROPOUT, seed=SEED, dtype="float32")(features)
+    outputs = [
+        keras.layers.Dense(size, activation="softmax", kernel_initializer=drawn(), dtype="float32")(
+            values
+        )
+        for size in parts
+    ]
+    return keras.Model(inputs, [features, *outputs])
+
+
+def _split(data: DataSet) -> tuple[Arrays, Arrays]:
+    """Rows to train on, and to test with: held-out ones, or every fifth of a random order."""
+    row_bytes = (
+        int(np.prod(data.fields[IMAGES].shape)) * np.dtype(data.fields[IMAGES].dtype).itemsize
+    )
+    count = min(data.rows, MOST_ROWS, MOST_BYTES // row_bytes)
+    order = np.random.RandomState(SEED).permutation(data.rows)[:count]
+    if data.held_out:
+        return data.read(np.sort(order)), data.read_held_out(MOST_TEST_ROWS)
+    tested = len(order) // TEST_SHARE
+    return data.read(order[tested:]), data.read(order[:tested])
+
+
+def _train(
+    model: keras.Model, rows: Arrays, parts: tuple[int, ...], field: Field, progress: Progress
+) -> None:
+    count = len(rows[LABELS])
+    epochs = max(1, round(max(FEWEST_SEEN, min(EPOCHS * count, MOST_SEEN)) / count))
+    steps = max(1, count // BATCH)
+    rate = keras.optimizers.schedules.CosineDecay(RATE, epochs * steps)
+    model.compile(
+        optimizer=keras.optimizers.Adam(rate),
+        loss=[None, *("sparse_categorical_crossentropy" for _ in parts)],
+    )
+    labels, random = (
+        np.unravel_index(rows[LABELS].astype(np.int64), parts),
+        np.random.RandomState(SEED),
+    )
+    nothing = np.zeros((min(BATCH, count), FEATURES), np.float32)  # features have no loss
+    for epoch in range(epochs):
+        order = random.permutation(count)
+        for step in range(steps):
+            progress(epoch * steps + step, epochs * steps, "training the classifier")
+            batch = order[step * BATCH : (step + 1) * BATCH]
+            model.train_on_batch(
+                host_value(rows[IMAGES][batch], field),
+                [nothing, *(part[batch] for part in labels)],
+            )
+
+
+def _accuracy(model: keras.Model, rows: Arrays, parts: tuple[int, ...], field: Field) -> float:
+    """Share of rows of which every part is right."""
+    own = ImageClassifier(model, parts, "", 0.0, 0.0)
+    chosen = own.read(host_value(rows[IMAGES], field))[1].argmax(axis=1)
+    return float((chosen == rows[LABELS]).mean())
+
+
+def _on_host(outputs: Any) -> list[Any]:
+    return [keras.ops.convert_to_numpy(output) for output in outputs]
+
+
+def _content(training: Arrays, test: Arrays, parts: tuple[int, ...]) -> str:
+    digest = hashlib.sha256(f"{VERSION} {parts}".encode())
+    for rows in (training, test):
+        for name in (IMAGES, LABELS):
+            digest.update(np.ascontiguousarray(rows[name]).data)
+    return digest.hexdigest()[:32]
+
+
+def _digest(weights: list[NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for array in weights:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:16]
+
+
+def _store(path: Path, weights: list[NDArray[Any]], accuracy: float) -> None:
+    """Written whole or not at all."""
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.part.npz")  # another job may train the same one
+    arrays = {f"weight_{place}": array for place, array in enumerate(weights)}
+    np.savez(part, allow_pickle=False, accuracy=np.float64(accuracy), **arrays)
+    part.replace(path)
+
+
+def _expected(name: str, rows: int) -> float:
+    if name == "mnist" and rows < FEW:
+        return EXPECTED_OF_FEW
+    return EXPECTED_ACCURACY.get(name, EXPECTED_OF_OTHERS)

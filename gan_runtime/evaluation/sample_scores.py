@@ -1,0 +1,289 @@
+"""How good generated images are: numbers of two samples of features, reference and generated.
+
+All arithmetic is float64 in NumPy. N and M are the images of the reference and of the sample, F the
+features of an image, K the classes of a classifier. Features come from image_classifier.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Numbers = Mapping[str, float]
+
+POINTS, SMALLEST = 5, 0.4  # sample sizes of the extrapolation; the smallest as a share of all
+DRAWS = 6  # of each of these sizes
+BLOCK = 1_024  # rows of a kernel distance (TF-GAN, kernel_classifier_distance)
+NEIGHBORS_OF_PRECISION, NEIGHBORS_OF_DENSITY = 3, 5
+SURE = 0.9  # probability of a class from which the classifier is sure
+REPEATS = 25  # half samples for an interval
+ROWS_AT_A_TIME = 500  # to limit memory
+TWO_SIDED = 1.96  # standard deviations of a 95% interval of a normal distribution
+
+
+@dataclass(frozen=True)
+class ImageSample:
+    """Images as a classifier sees them.
+
+    `features`: (N, F). `probabilities`: (N, K), rows sum to 1. `nearest`: distance to the nearest
+    training image, (N,).
+    """
+
+    features: Array
+    probabilities: Array
+    nearest: Array
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def rows(self, rows: Rows) -> ImageSample:
+        """Some of the images."""
+        return ImageSample(self.features[rows], self.probabilities[rows], self.nearest[rows])
+
+
+@dataclass(frozen=True)
+class ScoreEstimate:
+    """A number, and its standard deviation over other samples of the same size."""
+
+    value: float
+    error: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95%, from a normal distribution."""
+        return self.value - TWO_SIDED * self.error, self.value + TWO_SIDED * self.error
+
+
+def compared(
+    reference: ImageSample, sample: ImageSample, seed: int, draws: int = DRAWS
+) -> dict[str, float]:
+    """Every number of a sample against a reference. `draws`: for the extrapolation."""
+    random = np.random.RandomState(seed)
+    features = reference.features, sample.features
+    precision, recall = precision_and_recall(*features)
+    density, coverage = density_and_coverage(*features)
+    return {
+        "fcd_infinite": extrapolated_frechet(*features, random, draws),
+        "fcd": frechet_distance(*features),
+        "kcd": kernel_distance(*features, random),
+        "classifier_score": classifier_score(sample.probabilities),
+        "precision": precision,
+        "recall": recall,
+        "density": density,
+        "coverage": coverage,
+        "sure": share_of_sure(sample.probabilities),
+        "class_distance": class_distance(reference.probabilities, sample.probabilities),
+        "nearest_training": float(np.median(sample.nearest) / np.median(reference.nearest)),
+    }
+
+
+def estimates(
+    numbers_of: Callable[[Rows, Rows], Numbers],
+    whole: Numbers,
+    sizes: tuple[int, int],
+    seed: int,
+    repeats: int = REPEATS,
+) -> dict[str, ScoreEstimate]:
+    """Errors by random half samples (Politis and Romano 1994, doi:10.1214/aos/1176325770).
+
+    `numbers_of(rows of the reference, rows of the sample)`; `whole`: of all rows. Half of N rows
+    without repetition spread about the number of all N as that number does about the truth:
+    σ²/N · (1 - ½) / ½. A bootstrap repeats rows, whose nearest neighbors are then themselves.
+    """
+    random = np.random.RandomState(seed)
+    drawn: dict[str, list[float]] = {name: [] for name in whole}
+    for _ in range(repeats):
+        halves = [random.choice(size, size // 2, replace=False) for size in sizes]
+        for name, value in numbers_of(halves[0], halves[1]).items():
+            drawn[name].append(value)
+    return {
+        name: ScoreEstimate(value, float(np.std(drawn[name], ddof=1)))
+        for name, value in whole.items()
+    }
+
+
+# ---- distances -----------------------------------------------------------------------------------
+
+
+def frechet_distance(first: Array, second: Array) -> float:
+    """FCD, from 0: |μ₁ - μ₂|² + Tr(Σ₁ + Σ₂ - 2 (Σ₁ Σ₂)^½) of two samples (N, F), (M, F).
+
+    Heusel et al. 2017, arXiv:1706.08500, equation 6, with the features of a classifier (TF-GAN,
+    frechet_classifier_distance). Covariances divide by N - 1.
+    """
+    (mean, covariance), (other_mean, other_covariance) = (
+        (sample.mean(axis=0), np.atleast_2d(np.cov(sample, rowvar=False)))
+        for sample in (first, second)
+    )
+    values, vectors = np.linalg.eigh(covariance)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    # Tr (Σ₁ Σ₂)^½ = Tr (Σ₁^½ Σ₂ Σ₁^½)^½, which is symmetric: no eigenvalue is complex.
+    shared = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ other_covariance @ root), 0.0)).sum()
+    offset = mean - other_mean
+    traces = np.trace(covariance) + np.trace(other_covariance)
+    return float(offset @ offset + traces - 2.0 * shared)
+
+
+def extrapolated_frechet(
+    first: Array, second: Array, random: np.random.RandomState, draws: int = DRAWS
+) -> float:
+    """FCD of infinitely many images: the intercept of a line in 1/n through FCDs of n rows.
+
+    Chong and Forsyth 2020, arXiv:1911.07023, section 4: the FCD of n images is too large by about
+    c / n, and c depends on the generator. Five sizes with even steps in 1/n, from 40% of the rows
+    to all of them. Near 0 for equal distributions, so it can be negative.
+    """
+    count = min(len(first), len(second))
+    sizes = (1.0 / np.linspace(1.0 / (SMALLEST * count), 1.0 / count, POINTS)).astype(int)
+    distances = [
+        np.mean([_frechet_of_rows(first, second, size, random) for _ in range(draws)])
+        for size in sizes
+    ]
+    return float(np.polyfit(1.0 / sizes, distances, 1)[1])
+
+
+def _frechet_of_rows(
+    first: Array, second: Array, size: int, random: np.random.RandomState
+) -> float:
+    rows = [random.choice(len(sample), size, replace=False) for sample in (first, second)]
+    return frechet_distance(first[rows[0]], second[rows[1]])
+
+
+def kernel_distance(first: Array, second: Array, random: np.random.RandomState) -> float:
+    """KCD: unbiased squared maximum mean discrepancy of k(x, y) = (xᵀy / F + 1)³; 0 on average for
+    equal distributions, so it can be negative.
+
+    Binkowski et al. 2018, arXiv:1801.01401, section 4. Mean over disjoint random blocks of about
+    1,024 rows; fewer rows are one block, where the order does not matter.
+    """
+    blocks = max(1, min(len(first), len(second)) // BLOCK)
+    pairs = zip(blocks_of(first, blocks, random), blocks_of(second, blocks, random), strict=True)
+    return float(np.mean([squared_discrepancy(x, y) for x, y in pairs]))
+
+
+def blocks_of(sample: Array, count: int, random: np.random.RandomState) -> Iterator[Array]:
+    for rows in np.array_split(random.permutation(len(sample)), count):
+        yield sample[rows]
+
+
+def squared_discrepancy(x: Array, y: Array) -> float:
+    """Σ_{i≠j} k(x_i, x_j) / n(n-1) + Σ_{i≠j} k(y_i, y_j) / m(m-1) - 2 Σ k(x_i, y_j) / nm (Gretton
+    et al. 2012, lemma 6).
+    """
+
+    def kernel(left: Array, right: Array) -> Array:
+        products = left @ right.T / left.shape[1] + 1.0
+        return np.asarray(products * products * products)
+
+    def within(sample: Array) -> float:
+        values = kernel(sample, sample)
+        return float((values.sum() - np.trace(values)) / (len(sample) * (len(sample) - 1)))
+
+    return within(x) + within(y) - 2.0 * float(kernel(x, y).mean())
+
+
+# ---- neighbors -----------------------------------------------------------------------------------
+
+
+def distances(first: Array, second: Array) -> Array:
+    """Euclidean, (N, M)."""
+    squares = (first**2).sum(axis=1)[:, np.newaxis] + (second**2).sum(axis=1)
+    return np.sqrt(np.maximum(squares - 2.0 * first @ second.T, 0.0))
+
+
+def radii(sample: Array, neighbors: int) -> Array:
+    """The distance of each row to its k-th nearest other row, (N,); needs more than k rows."""
+    among = distances(sample, sample)
+    np.fill_diagonal(among, 0.0)
+    return np.asarray(np.partition(among, neighbors, axis=1)[:, neighbors])
+
+
+def precision_and_recall(
+    reference: Array, sample: Array, neighbors: int = NEIGHBORS_OF_PRECISION
+) -> tuple[float, float]:
+    """Share of generated images within the radius of a reference image, and of reference images
+    within the radius of a generated one; 0 to 1.
+
+    Kynkäänniemi et al. 2019, arXiv:1904.06991, equation 2, k = 3.
+    """
+    between = distances(reference, sample)
+    precision = (between < radii(reference, neighbors)[:, np.newaxis]).any(axis=0).mean()
+    recall = (between < radii(sample, neighbors)).any(axis=1).mean()
+    return float(precision), float(recall)
+
+
+def density_and_coverage(
+    reference: Array, sample: Array, neighbors: int = NEIGHBORS_OF_DENSITY
+) -> tuple[float, float]:
+    """Density, from 0: reference radii around a generated image, over k. Coverage, 0 to 1: share of
+    reference images whose nearest generated image is within their radius.
+
+    Naeem et al. 2020, arXiv:2002.09797, equations 4 and 5, k = 5. Two equal distributions give
+    about 1 and 0.97.
+    """
+    is_within = distances(reference, sample) < radii(reference, neighbors)[:, np.newaxis]
+    return float(is_within.sum(axis=0).mean() / neighbors), float(is_within.any(axis=1).mean())
+
+
+def nearest_distances(images: Array, others: Array, *, are_among: bool = False) -> Array:
+    """Root mean square difference of each image (N, …) to the nearest of the others (M, …), in the
+    unit of a pixel, (N,). `are_among`: the images are among the others; each skips itself.
+    """
+    flat, flat_others = images.reshape(len(images), -1), others.reshape(len(others), -1)
+    rank = int(are_among)
+    parts = np.array_split(flat, max(1, len(flat) // ROWS_AT_A_TIME))
+    nearest = [np.partition(distances(part, flat_others), rank, axis=1)[:, rank] for part in parts]
+    return np.concatenate(nearest) / flat.shape[1] ** 0.5
+
+
+# ---- classes -------------------------------------------------------------------------------------
+
+
+def joint(parts: list[Array]) -> Array:
+    """Probabilities of independent parts, (N, K₁), (N, K₂), … → of classes, (N, K₁ K₂ …); the first
+    part is the most significant one.
+    """
+    whole = parts[0] / parts[0].sum(axis=1, keepdims=True)
+    for part in parts[1:]:
+        shares = part / part.sum(axis=1, keepdims=True)
+        whole = (whole[:, :, np.newaxis] * shares[:, np.newaxis, :]).reshape(len(whole), -1)
+    return whole
+
+
+def classifier_score(probabilities: Array) -> float:
+    """exp of the mean over images of Σ_c p(c | x) ln(p(c | x) / p(c)); 1 to K.
+
+    Salimans et al. 2016, arXiv:1606.03498, section 4; p(c) is the mean of p(c | x).
+    """
+    tiny = np.finfo(np.float64).tiny
+    logarithms = np.log(np.maximum(probabilities, tiny))
+    marginal = np.log(np.maximum(probabilities.mean(axis=0), tiny))
+    return float(np.exp((probabilities * (logarithms - marginal)).sum(axis=1).mean()))
+
+
+def share_of_sure(probabilities: Array, least: float = SURE) -> float:
+    """Share of images with a class of at least this probability; 0 to 1."""
+    return float((probabilities.max(axis=1) >= least).mean())
+
+
+def class_shares(probabilities: Array) -> Array:
+    """Share of images by their most probable class, (K,)."""
+    classes = probabilities.shape[1]
+    return np.bincount(probabilities.argmax(axis=1), minlength=classes) / len(probabilities)
+
+
+def class_distance(first: Array, second: Array) -> float:
+    """½ Σ_c |h₁(c) - h₂(c)| of the shares of the most probable classes: total variation, 0 to 1."""
+    return float(np.abs(class_shares(first) - class_shares(second)).sum() / 2.0)
+
+
+def classes_present(probabilities: Array) -> int:
+    """Number of classes that are the most probable one of an image; 1 to K (Metz et al. 2017,
+    arXiv:1611.02163, section 3.3.1).
+    """
+    return int(np.count_nonzero(class_shares(probabilities)))

@@ -1,0 +1,130 @@
+"""The evaluation of generated images: which runs it takes, how real images are halved, and where
+its scores go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import IMAGES
+from gan_runtime.catalog.pairs import QUALITY_METRICS
+from gan_runtime.data.contract import ArraySet, picture_set
+from gan_runtime.evaluation import jobs, quality, sample_scores
+from gan_runtime.evaluation.catalog import evaluation, report_of_scores
+from gan_runtime.evaluation.sample_scores import ImageSample
+from gan_runtime.records import journal
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store import ingest, queries
+from tests.support.measured_images import answer
+
+NewRun = Callable[..., RunDir]
+DECLARED = evaluation("quality")
+
+
+def images(rows: int, held_out: int = 0) -> ArraySet:
+    """Image i is black but for its number in four pixels, so that each is unique."""
+    numbered = np.zeros((rows + held_out, 8, 8, 1), np.uint8)
+    numbers = np.arange(rows + held_out)
+    numbered[:, 0, 0, 0], numbered[:, 0, 1, 0] = numbers // 250, numbers % 250
+    return picture_set(
+        "numbered",
+        numbered[:rows],
+        "test",
+        kept_back={IMAGES: numbered[rows:]} if held_out else None,
+    )
+
+
+def numbers(values: np.ndarray) -> set[tuple[float, float]]:
+    return set(zip(values[:, 0, 0, 0].tolist(), values[:, 0, 1, 0].tolist(), strict=True))
+
+
+def test_it_applies_to_runs_that_make_images(home: Home, new_run: NewRun) -> None:
+    assert jobs.why_never(home, new_run("quick-0001"), DECLARED) == ""
+    showers = new_run("quick-0002", workload="shower_3dgan", dataset="showers")
+    assert "generates no images" in jobs.why_never(home, showers, DECLARED)
+
+
+def test_a_data_set_without_labels_is_refused_with_what_to_do(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("quick-0001")
+    assert quality.lacking(home, run) == ""
+    monkeypatch.setattr(quality.loading, "fields_of", lambda *_: images(9).fields)
+    with pytest.raises(DatasetError, match="has no labels: prepare it from a folder with one sub"):
+        quality.check(home, run, quality.QualityOptions())
+
+
+def test_held_out_images_are_halved_and_both_halves_are_as_large() -> None:
+    real = quality.real_images(images(500, held_out=300), 1_000, seed=0)
+    assert (len(real.reference), len(real.others), len(real.training)) == (150, 150, 500)
+    halves = numbers(real.reference), numbers(real.others)
+    assert not halves[0] & halves[1]
+    assert not (halves[0] | halves[1]) & numbers(real.training)
+    assert real.noun == "held-out images"
+
+
+def test_without_held_out_images_training_images_are_halved_and_each_is_among_them() -> None:
+    real = quality.real_images(images(500), 120, seed=0)
+    assert (len(real.reference), len(real.others), real.noun) == (120, 120, "training images")
+    assert not numbers(real.reference) & numbers(real.others)
+    assert numbers(real.reference) | numbers(real.others) <= numbers(real.training)
+    other_seed = quality.real_images(images(500), 120, seed=1)
+    assert numbers(real.reference) != numbers(other_seed.reference)
+
+
+def test_too_few_images_are_refused() -> None:
+    with pytest.raises(DatasetError, match="has 199 images, but quality needs 200: prepare more"):
+        quality.real_images(images(199), 1_000, seed=0)
+
+
+def test_a_distance_of_infinitely_many_images_needs_four_images_a_feature() -> None:
+    random = np.random.RandomState(0)
+    few, enough = (
+        quality.measured(*(_sample(random, rows) for _ in range(2)), seed=0)["fcd_infinite"]
+        for rows in (31, 32)
+    )
+    assert math.isnan(few.value)
+    assert math.isfinite(enough.value)
+
+
+def _sample(random: np.random.RandomState, rows: int) -> ImageSample:
+    return ImageSample(random.standard_normal((rows, 8)), np.full((rows, 2), 0.5), np.ones(rows))
+
+
+def test_every_score_is_declared_and_the_best_epoch_is_chosen_by_those_that_should_be_low() -> None:
+    random = np.random.RandomState(0)
+    scores = sample_scores.compared(_sample(random, 40), _sample(random, 40), seed=0, draws=1)
+    declared = {metric.name.removeprefix("quality_"): metric for metric in QUALITY_METRICS}
+    assert set(declared) == {*scores, "modes"}
+    for metric in QUALITY_METRICS:
+        assert (metric.role == "measured_quality") == (metric.better == "lower"), metric.name
+
+
+def test_scores_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    steps = journal.Scalars(epoch=2, first_step=1, wall_s=[0.8], values={"loss_generator": [0.7]})
+    journal.append(run.trainer_journal(), 1, steps, answer(1, fcd=9.0), answer(2, fcd=4.0))
+    store = ingest.store_of(home)
+    [row] = queries.results(store, ["quick-0001"]).to_dict("records")
+    assert (row["quality_fcd_best_epoch"], row["quality_fcd_last"]) == (2.0, 4.0)
+    assert queries.best_epochs(store, "quick-0001", ["quality_fcd"], [1, 2]) == {
+        "quality_fcd": (2, 4.0)
+    }
+    assert store.rows(
+        "SELECT low, value, high, floor, ceiling FROM evaluation_scores"
+        " WHERE score = 'fcd' ORDER BY key"
+    ) == [(8.0, 9.0, 10.0, 1.0, 90.0), (3.0, 4.0, 5.0, 1.0, 90.0)]
+
+
+def test_the_terminal_shows_the_interval_and_both_ends_of_the_scale(new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0))
+    _, table = report_of_scores(DECLARED, run, {}).parts
+    assert table.columns == ("Score", "Value", "Low", "High", "Floor", "Ceiling")
+    assert table.rows[0] == ("FCD", "4", "3", "5", "1", "90")

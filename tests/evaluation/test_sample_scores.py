@@ -1,0 +1,129 @@
+"""The numbers of two samples of features: figures of other packages, known distributions, and
+intervals against how far the numbers move.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from gan_runtime.evaluation import sample_scores
+from gan_runtime.evaluation.sample_scores import ImageSample
+from tests.evaluation.torch_fidelity_reference import FIGURES, features, logits
+
+REFERENCE = json.loads(FIGURES.read_text())
+EQUAL = 1e-9
+
+
+def normal(
+    random: np.random.RandomState, rows: int, columns: int, shift: float = 0.0
+) -> ImageSample:
+    """Normal features and the probabilities of four classes that depend on them."""
+    drawn = random.standard_normal((rows, columns)) + shift
+    weights = np.exp(3.0 * drawn[:, :4])
+    return ImageSample(
+        drawn, weights / weights.sum(axis=1, keepdims=True), 1.0 + np.abs(drawn[:, 0])
+    )
+
+
+def of_reference() -> dict[str, float]:
+    first, second = features()
+    shifted = np.exp(logits() - logits().max(axis=1, keepdims=True))
+    probabilities = shifted / shifted.sum(axis=1, keepdims=True)
+    nearest = np.ones(len(first))
+    samples = (ImageSample(each, probabilities, nearest) for each in (first, second))
+    return sample_scores.compared(*samples, seed=0, draws=1)
+
+
+def test_scores_equal_those_of_torch_fidelity_and_prdc() -> None:
+    own = of_reference()
+    assert {name: own[name] for name in REFERENCE} == pytest.approx(REFERENCE, rel=EQUAL)
+
+
+def test_two_samples_of_one_distribution_have_only_the_bias_of_few_images() -> None:
+    random = np.random.RandomState(0)
+    numbers = sample_scores.compared(normal(random, 1_000, 64), normal(random, 1_000, 64), seed=0)
+    assert 1.5 < numbers["fcd"] < 3.0
+    assert abs(numbers["fcd_infinite"]) < 0.15
+    assert abs(numbers["kcd"]) < 0.005
+    assert numbers["precision"] == pytest.approx(numbers["recall"], abs=0.08)
+    assert numbers["density"] == pytest.approx(1.0, abs=0.2)
+    assert numbers["coverage"] == pytest.approx(0.97, abs=0.02)
+
+
+def test_extrapolation_finds_the_distance_of_two_known_distributions() -> None:
+    """Means that differ by 0.5 in each of 16 features, equal covariances: 16 × 0.25."""
+    random = np.random.RandomState(1)
+    first, second = (normal(random, 1_500, 16, shift).features for shift in (0.0, 0.5))
+    assert sample_scores.extrapolated_frechet(first, second, random) == pytest.approx(4.0, abs=0.25)
+
+
+def test_blocks_of_a_kernel_distance_cover_all_rows_once() -> None:
+    rows = np.arange(5_000.0)[:, np.newaxis]
+    blocks = list(sample_scores.blocks_of(rows, 4, np.random.RandomState(0)))
+    assert [len(block) for block in blocks] == [1_250] * 4
+    assert sorted(np.concatenate(blocks)[:, 0]) == list(range(5_000))
+
+
+def test_errors_are_as_large_as_the_scores_move_from_sample_to_sample() -> None:
+    random, values, errors = np.random.RandomState(2), [], []
+    for seed in range(40):
+        first, second = normal(random, 120, 4), normal(random, 120, 4, 0.3)
+
+        def numbers(
+            rows: np.ndarray,
+            others: np.ndarray,
+            first: ImageSample = first,
+            second: ImageSample = second,
+        ) -> dict[str, float]:
+            return sample_scores.compared(first.rows(rows), second.rows(others), 0, draws=1)
+
+        whole = sample_scores.compared(first, second, 0, draws=1)
+        found = sample_scores.estimates(numbers, whole, (120, 120), seed, repeats=6)
+        values.append([estimate.value for estimate in found.values()])
+        errors.append([estimate.error for estimate in found.values()])
+    ratios = np.mean(errors, axis=0) / np.std(values, axis=0, ddof=1)
+    ratio = {name: float(value) for name, value in zip(whole, ratios, strict=True)}
+    assert 1.0 < ratio.pop("fcd_infinite") < 3.5  # cautious, never too narrow
+    assert {name: round(value, 2) for name, value in ratio.items() if not 0.65 < value < 1.7} == {}
+
+
+def test_an_interval_is_two_standard_deviations_wide_on_each_side() -> None:
+    low, high = sample_scores.ScoreEstimate(1.0, 0.5).interval
+    assert (low, high) == pytest.approx((0.02, 1.98))
+
+
+def test_class_scores_of_images_that_are_sure_or_undecided() -> None:
+    sure, undecided = np.eye(4)[[0, 1, 2, 3]], np.full((4, 4), 0.25)
+    assert sample_scores.classifier_score(sure) == pytest.approx(4.0)
+    assert sample_scores.classifier_score(undecided) == pytest.approx(1.0)
+    assert sample_scores.share_of_sure(np.array([[0.9, 0.1], [0.89, 0.11]])) == 0.5
+    one_class = np.eye(4)[[0, 0, 0, 0]]
+    assert sample_scores.class_distance(sure, one_class) == pytest.approx(0.75)
+    assert sample_scores.class_distance(sure, sure) == 0.0
+    assert [sample_scores.classes_present(each) for each in (sure, one_class)] == [4, 1]
+
+
+def test_a_class_of_several_parts_has_the_product_of_their_probabilities() -> None:
+    hundreds, tens = np.array([[0.25, 0.75]]), np.array([[0.5, 0.5, 0.0]])
+    joint = sample_scores.joint([hundreds, tens])
+    assert joint.tolist() == [[0.125, 0.125, 0.0, 0.375, 0.375, 0.0]]
+
+
+def test_copies_of_training_images_are_near_and_training_images_skip_themselves() -> None:
+    training = np.array([0.0, 1.0, 4.0]).reshape(3, 1, 1, 1) * np.ones((3, 2, 2, 1))
+    copies = sample_scores.nearest_distances(training[:1], training)
+    assert copies.tolist() == [0.0]
+    among = sample_scores.nearest_distances(training, training, are_among=True)
+    assert among.tolist() == pytest.approx([1.0, 1.0, 3.0])
+    numbers = sample_scores.compared(
+        *(
+            ImageSample(*features()[:1], np.full((500, 2), 0.5), np.full(500, far))
+            for far in (2.0, 0.5)
+        ),
+        seed=0,
+        draws=1,
+    )
+    assert numbers["nearest_training"] == 0.25

@@ -1,0 +1,163 @@
+"""The classifier of the embedded digits, what its features notice, and the quality of a short run
+by real processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from gan_runtime.data import loading
+from gan_runtime.evaluation import quality, sample_scores
+from gan_runtime.records.home import Home
+from gan_runtime.store import ingest, queries
+from tests.support.commands_in_processes import Start, starting
+
+if TYPE_CHECKING:
+    from gan_runtime.evaluation.image_classifier import ImageClassifier
+
+Images = NDArray[np.float64]  # (N, 28, 28, 1), -1 is black
+STRENGTHS = (0.0, 0.25, 0.5, 1.0)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home that gets the classifier of the digits."""
+    return Home(tmp_path_factory.mktemp("home")).prepare()
+
+
+@pytest.fixture(scope="module")
+def classifier(home: Home) -> ImageClassifier:
+    """Trained once for all tests of this file."""
+    from gan_runtime.evaluation import image_classifier
+
+    return image_classifier.classifier_of(loading.load("digits"), (10,), home, lambda *_: None)
+
+
+def test_the_classifier_is_accurate_and_stored(home: Home, classifier: ImageClassifier) -> None:
+    from gan_runtime.evaluation import image_classifier
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("it is trained again")
+
+    assert classifier.accuracy >= 0.97
+    assert classifier.warning == ""
+    again = image_classifier.classifier_of(loading.load("digits"), (10,), home, refuse)
+    assert (again.digest, again.accuracy) == (classifier.digest, classifier.accuracy)
+    assert [path.suffix for path in (home.path / "classifiers").iterdir()] == [".npz"]
+
+
+def noise(images: Images, strength: float) -> Images:
+    drawn = np.random.RandomState(0).standard_normal(images.shape)
+    return np.clip(images + 1.2 * strength * drawn, -1.0, 1.0)
+
+
+def blur(images: Images, strength: float) -> Images:
+    width = 3.0 * strength
+    return np.asarray(ndimage.gaussian_filter(images, (0.0, width, width, 0.0)))
+
+
+def black_rectangle(images: Images, strength: float) -> Images:
+    side, hidden = round(20 * strength), images.copy()
+    hidden[:, 4 : 4 + side, 4 : 4 + side] = -1.0
+    return hidden
+
+
+def swirl(images: Images, strength: float) -> Images:
+    rows, columns = np.mgrid[0:28, 0:28] - 13.5
+    angle = np.arctan2(rows, columns) + 3.0 * strength * np.exp(-np.hypot(rows, columns) / 8.0)
+    radius = np.hypot(rows, columns)
+    places = np.stack([radius * np.sin(angle), radius * np.cos(angle)]) + 13.5
+    turned = [
+        ndimage.map_coordinates(image[..., 0], places, order=1, mode="nearest") for image in images
+    ]
+    return np.stack(turned)[..., np.newaxis]
+
+
+def salt_and_pepper(images: Images, strength: float) -> Images:
+    random = np.random.RandomState(0)
+    is_hit = random.uniform(size=images.shape) < 0.3 * strength
+    return np.where(is_hit, random.choice([-1.0, 1.0], size=images.shape), images)
+
+
+def other_images(images: Images, strength: float) -> Images:
+    """A share of the images is replaced by stripes."""
+    mixed = images.copy()
+    count = round(0.8 * strength * len(images))
+    mixed[:count] = np.where(np.arange(28) % 4 < 2, 1.0, -1.0)[:, np.newaxis]
+    return mixed
+
+
+@pytest.mark.parametrize(
+    "corrupt",
+    [noise, blur, black_rectangle, swirl, salt_and_pepper, other_images],
+    ids=lambda corruption: corruption.__name__,
+)
+def test_the_distances_rise_with_every_corruption(
+    classifier: ImageClassifier, corrupt: Callable[[Images, float], Images]
+) -> None:
+    """The six of Heusel et al. 2017, figure 3."""
+    real = quality.real_images(loading.load("digits"), 800, seed=0)
+    reference, _ = classifier.read(real.reference)
+    corrupted = [
+        classifier.read(corrupt(real.others.astype(np.float64), strength))[0]
+        for strength in STRENGTHS
+    ]
+    distances = [sample_scores.frechet_distance(reference, features) for features in corrupted]
+    discrepancies = [
+        sample_scores.squared_discrepancy(reference, features) for features in corrupted
+    ]
+    assert distances == sorted(distances)
+    assert discrepancies == sorted(discrepancies)
+    assert distances[-1] > 3.0 * distances[0]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts commands on a home in a temporary folder."""
+    with starting(tmp_path) as begin:
+        yield begin
+
+
+def output_of(start: Start, *words: str) -> str:
+    """What a command printed that must go well."""
+    process = start(*words)
+    output, notes = process.communicate(timeout=280)
+    assert process.returncode == 0, notes
+    return output
+
+
+def test_a_short_run_gets_its_quality(start: Start, tmp_path: Path) -> None:
+    options = ("workload=mlp_gan", "dataset=digits", "epochs=2", "weight_snapshots=yes")
+    output_of(start, "train", *(part for option in options for part in ("--set", option)))
+    document = json.loads(
+        output_of(
+            start,
+            *("evaluate", "run-0001", "quality", "--json"),
+            *("--set", "samples=600", "--set", "checkpoint=every"),
+        )
+    )
+    scores = {score["name"]: score for score in document["scores"]}
+    assert document["epochs"] == [0, 1, 2]
+    assert document["warnings"] == []
+    for name, score in scores.items():
+        assert score["low"] <= score["value"] <= score["high"], name
+    assert scores["fcd"]["floor"] < scores["fcd"]["value"]
+    assert scores["coverage"]["ceiling"] < 0.1 < 0.9 < scores["coverage"]["floor"]
+    assert scores["sure"]["floor"] > 0.9
+
+    store = ingest.store_of(Home(tmp_path))
+    best = queries.best_epochs(store, "run-0001", ["quality_fcd_infinite"], [0, 1, 2])
+    assert best["quality_fcd_infinite"][1] <= scores["fcd_infinite"]["value"]
+    [(digest, accuracy)] = store.rows(
+        "SELECT DISTINCT facts->>'classifier', CAST(facts->>'accuracy' AS DOUBLE) FROM evaluations"
+    )
+    assert len(digest) == 16
+    assert accuracy >= 0.97
