@@ -99,7 +99,7 @@ def machine(begin: datetime, load_before: float) -> Record:
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),
         "load_before": round(
             load_before, 2
-        ),  # of the minute before: above 0.5 other_rows were at work, and the page says so
+        ),  # of the minute before: above 0.5 other programs ran, and the page says so
         "uncommitted_changes": conditions.changed_since_commit(),
     }
 

@@ -7,16 +7,16 @@ differ, both in the trainer:
 
 * Between two host calls the loop checks whether the file STOP exists. Here that check waits for
   the next turn, so a turn begins and ends where one host call is done and the next not yet handed
-to the device. The recorder's writing about the last call then falls into the next turn, while the
-device computes, as in every run. * The engine counts its steps (counted_engine.py).
+  to the device. The recorder's writing about the last call then falls into the next turn, while
+  the device computes, as in every run.
+* The engine counts its steps (counted_engine.py).
 
 A turn is timed by its wall time: training calls, the time between them, and ends of epochs. A turn
-ends with the first host call that reaches the requested steps. Not timed:
-loading, building, tracing, and the warm-up turn.
+ends with the first host call that reaches the requested steps. Not timed: loading, building,
+tracing, and the warm-up turn.
 
-python -m benchmarks.trainer_side --serve [--data mnist|pictures|streamed] [--precision P] [--batch
-N] [--images N]
-                                  [--set OPTION=VALUE …]
+python -m benchmarks.trainer_side --serve [--data mnist|pictures|streamed] [--precision P]
+    [--batch N] [--images N] [--set OPTION=VALUE …]
 """
 
 from __future__ import annotations

@@ -93,30 +93,6 @@ def smooth_lines(
     )
 
 
-def ratio_bars(frame: pd.DataFrame, title: str, axis: str, height: int = 150) -> alt.LayerChart:
-    """Bars side by side with their value at the end.
-
-    `frame`: label, value, who ("here" or "paper"). Figs. 5, 12, 13.
-    """
-    who = alt.Color(
-        "who:N",
-        title=None,
-        legend=legend(),
-        scale=alt.Scale(domain=["Here", "The paper"], range=[palette.RUNS[0], palette.NEUTRAL]),
-    )
-    base = alt.Chart().encode(
-        x=alt.X("value:Q", title=axis, axis=alt.Axis(grid=False)),
-        y=alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
-    )
-    bars = base.mark_bar(height=16).encode(
-        color=who, tooltip=["label:N", alt.Tooltip("value:Q", title=axis, format=".3~g")]
-    )
-    text = base.mark_text(align="left", dx=5, color=charts.ink()).encode(
-        text=alt.Text("value:Q", format=".2~f")
-    )
-    return layered(frame, bars, text, title=title, height=height)
-
-
 def _variants(colors: dict[str, str]) -> alt.Color:
     scale = alt.Scale(domain=list(colors), range=list(colors.values()))
     return alt.Color("variant:N", title=None, legend=legend(), scale=scale)

@@ -214,3 +214,13 @@ def from_one_pixel(values: Any, kernel: Any, strides: Sizes, padding: str) -> An
 
 def _outcome(size: int, taps: int, stride: int, padding: str) -> int:
     return -(-(size if padding == "same" else size - taps + 1) // stride)
+
+
+def transposed_sizes(values: Any, kernel: Any, strides: Sizes, padding: str) -> Sizes:
+    """Sizes of a transposed convolution's outcome: along each axis the largest one whose
+    convolution has that of `values`.
+    """
+    return tuple(
+        size * stride + (max(taps - stride, 0) if padding == "valid" else 0)
+        for size, taps, stride in zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
+    )

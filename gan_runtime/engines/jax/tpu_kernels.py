@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.engines.convolutions import among_zeros, enlarged_convolution
+from gan_runtime.engines.convolutions import among_zeros, enlarged_convolution, transposed_sizes
 from gan_runtime.engines.jax.kernels import JaxKernels, Sizes, convolution, layout
 from gan_runtime.engines.jax.tpu_volumes import (
     is_few,
@@ -109,7 +109,7 @@ _convolution.defvjp(_convolution_forward, _convolution_backward)
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
 def _transposed(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
     return by_values(
-        values, kernel, strides, padding, _transposed_sizes(values, kernel, strides, padding)
+        values, kernel, strides, padding, transposed_sizes(values, kernel, strides, padding)
     )
 
 
@@ -130,16 +130,6 @@ def _transposed_backward(
 
 
 _transposed.defvjp(_transposed_forward, _transposed_backward)
-
-
-def _transposed_sizes(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> Sizes:
-    """Sizes of a transposed convolution's outcome: along each axis the largest one whose
-    convolution has that of `values`.
-    """
-    return tuple(
-        size * stride + (max(taps - stride, 0) if padding == "valid" else 0)
-        for size, taps, stride in zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
-    )
 
 
 def by_kernel(

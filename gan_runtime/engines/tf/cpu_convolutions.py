@@ -115,16 +115,6 @@ def zeros_around(size: int, size_out: int, kernel: int, stride: int, padding: st
     return [total // 2, total - total // 2]
 
 
-def transposed_sizes(values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str) -> Sizes:
-    """Sizes of a transposed convolution's outcome: along each axis the largest one whose
-    convolution has that of `values`.
-    """
-    return tuple(
-        size * stride + (max(taps - stride, 0) if padding == "valid" else 0)
-        for size, taps, stride in zip(values.shape[1:-1], kernel.shape[:-2], strides, strict=True)
-    )
-
-
 def input_gradient(
     upstream: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: str, sizes: Sizes
 ) -> tf.Tensor:

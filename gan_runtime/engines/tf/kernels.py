@@ -19,7 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from gan_runtime.engines.convolutions import among_zeros, enlarged_convolution
+from gan_runtime.engines.convolutions import among_zeros, enlarged_convolution, transposed_sizes
 from gan_runtime.engines.tf.cpu_convolutions import (
     IMAGE_AXES,
     VOLUME_AXES,
@@ -34,7 +34,6 @@ from gan_runtime.engines.tf.cpu_convolutions import (
     input_gradient,
     input_gradient_by_phases,
     to_one_channel,
-    transposed_sizes,
     volume_convolution,
     zeros_around,
 )
