@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime import __version__
-from gan_runtime.base import disk, zip_directory
+from gan_runtime.base import disk
 from gan_runtime.base.errors import BundleError, HomeError, PictureError, quoted
-from gan_runtime.base.zip_directory import CrowdedZipError
 from gan_runtime.bundles.packing import (
     FORMAT,
     MANIFEST,
@@ -30,7 +29,7 @@ from gan_runtime.bundles.packing import (
     is_whole,
     most_bytes,
 )
-from gan_runtime.records import image_files, journal, run_folder
+from gan_runtime.records import image_files, journal, run_files, run_folder
 from gan_runtime.records.home import Home, keep_count
 from gan_runtime.records.run_folder import RunDir
 
@@ -89,8 +88,8 @@ def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
         raise _not_opened(source, error) from None
     with contextlib.ExitStack() as stack:
         try:
-            bundle = stack.enter_context(zip_directory.open_zip(source, MAX_MEMBERS))
-        except CrowdedZipError:
+            bundle = stack.enter_context(run_files.open_zip(source, MAX_MEMBERS))
+        except run_files.CrowdedZipError:
             raise _too_large(source) from None
         except _NOT_READABLE as error:
             raise _not_opened(source, error) from None

@@ -23,13 +23,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
-from gan_runtime.base import formats, zip_directory
+from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, quoted
-from gan_runtime.base.zip_directory import CrowdedZipError
 from gan_runtime.data import image_files
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.image_files import UNREADABLE, FolderSource, ImageSource, is_hidden
 from gan_runtime.data.summary import ARCHIVE, PACKING, Skip
+from gan_runtime.records import run_files
 
 CodePage = Literal[
     "auto",
@@ -287,8 +287,8 @@ def open_source(path: Path, code_page: str = AUTO) -> Iterator[ImageSource]:
         raise DatasetError(f"{path} is neither a folder nor a plain file: {ADVICE}.")
     with contextlib.ExitStack() as stack:
         try:
-            bundle = stack.enter_context(zip_directory.open_zip(path, image_files.MAX_MEMBERS))
-        except CrowdedZipError:
+            bundle = stack.enter_context(run_files.open_zip(path, image_files.MAX_MEMBERS))
+        except run_files.CrowdedZipError:
             limit = formats.count(image_files.MAX_MEMBERS)
             raise refused(path, f"has more than {limit} files and folders") from None
         except UNREADABLE as error:

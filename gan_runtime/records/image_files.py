@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from gan_runtime.base import disk, zip_directory
+from gan_runtime.base import disk
 from gan_runtime.base.errors import HomeError, PictureError
 from gan_runtime.records import run_files
 from gan_runtime.records.record import MOST_STEPS
@@ -199,7 +199,7 @@ def _npz_arrays(file: int, kinds: Kinds, most_bytes: int) -> dict[str, NDArray[A
     Raises PictureError; its message is the end of a sentence.
     """
     try:
-        with zip_directory.open_zip(file, len(kinds)) as members:
+        with run_files.open_zip(file, len(kinds)) as members:
             _check_members(members, kinds, most_bytes)
             return {name: _array(members.read(f"{name}.npy"), name, kinds[name]) for name in kinds}
     except PictureError:

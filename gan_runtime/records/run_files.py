@@ -1,5 +1,5 @@
-"""Files in the folders of runs and jobs: names of journals, and safe reading, as files may come
-from other users.
+"""Files in the folders of runs and jobs, and zips: names of journals, and safe reading, as files
+may come from other users.
 
 Only regular files are opened, and no reader blocks. Journals are read as whole lines in pieces of a
 few megabytes, so a pipe, a line of gigabytes or a foreign file costs neither memory nor time.
@@ -7,10 +7,13 @@ few megabytes, so a pipe, a line of gigabytes or a foreign file costs neither me
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import os
 import re
 import stat
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -189,3 +192,56 @@ def _plain(path: Path) -> int:
         return plain(path)
     except NotPlainError as error:
         raise JournalError(f"{path.name} is {error.strerror}") from None
+
+
+# ---- zips of strangers ---------------------------------------------------------------------------
+
+
+# A zip ends with a list of its members, at 46 bytes and a name each. Python makes an object of
+# several hundred bytes of each before they can be checked: 2 GB with 40 million unnamed members
+# would fill the memory of most hosts. So the list is refused by its size before it is read, then by
+# its number of members.
+MEMBER_BYTES = 256  # of the list, on average: 46, a name, and extra fields
+_END_BYTES = 70_000  # the end record, with a comment of up to 64 KiB
+_MEMBER = b"PK\x01\x02"  # begins each member of the list
+
+
+class CrowdedZipError(Exception):
+    """A zip lists too many members."""
+
+
+@contextlib.contextmanager
+def open_zip(path: Path | int, most_members: int) -> Iterator[zipfile.ZipFile]:
+    """The zip, with at most `most_members` members, of MEMBER_BYTES each in its list.
+
+    `path`: or the descriptor of an open file, which is then closed.
+
+    Raises:
+        CrowdedZipError: it lists more, or its list is longer. What `zipfile.ZipFile` raises for
+            a damaged one.
+    """
+    with _CountedReader(path, most_members) as file, zipfile.ZipFile(file) as bundle:
+        file.counts = False
+        yield bundle
+
+
+class _CountedReader(io.BufferedReader):
+    """Counts members while the zip is opened: Python reads its last bytes, then its whole list at
+    once.
+    """
+
+    def __init__(self, path: Path | int, most_members: int) -> None:
+        super().__init__(io.FileIO(path))
+        self._most_members = most_members
+        self.counts = True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Raises CrowdedZipError for a list that is too long."""
+        if not self.counts:
+            return super().read(size)
+        if size is not None and size > self._most_members * MEMBER_BYTES + _END_BYTES:
+            raise CrowdedZipError
+        content = super().read(size)
+        if content.count(_MEMBER) > self._most_members:
+            raise CrowdedZipError
+        return content

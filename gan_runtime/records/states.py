@@ -1,13 +1,16 @@
-"""The states of a run, and why it is in one: a code for decisions, details, and the sentence."""
+"""The states of a run: why it is in one, as a code for decisions, details and the sentence, and how
+long a state has lasted.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gan_runtime.records.run_files import source
 
@@ -324,3 +327,25 @@ def _pattern(template: str) -> str:
         )
         for part in parts
     )
+
+
+# ---- duration of a state -------------------------------------------------------------------------
+
+
+class StateTimer:
+    """How long states of several runs have lasted, by a monotonic clock. The times of files and
+    records come from other clocks, which may be an hour off.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since: dict[tuple[str, str], tuple[Any, float]] = {}
+
+    def seconds(self, state: str, run_id: str, value: Any) -> float:
+        """Since the first of the latest calls with this `value`; 0 when the value has changed."""
+        now = self._clock()
+        previous, since = self._since.setdefault((state, run_id), (value, now))
+        if previous != value:
+            self._since[(state, run_id)] = (value, now)
+            return 0.0
+        return now - since

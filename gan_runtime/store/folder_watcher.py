@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import Row
+from gan_runtime.records.states import StateTimer
 from gan_runtime.store import ingest_batch
 from gan_runtime.store.store import Store, is_store_error
 

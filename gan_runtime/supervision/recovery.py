@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 
 from gan_runtime.base.errors import GanRuntimeError, JournalError
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.data import uploads
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import image_files, journal, processes
@@ -25,7 +24,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED, Event, StatusChange
 from gan_runtime.records.processes import SCRATCH_PREFIX
 from gan_runtime.records.run_folder import RunDir, latest_status
-from gan_runtime.records.states import Reason
+from gan_runtime.records.states import Reason, StateTimer
 from gan_runtime.spec.run_options import StallAction
 from gan_runtime.store import queries
 from gan_runtime.store.folder_watcher import Clock

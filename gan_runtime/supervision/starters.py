@@ -17,11 +17,11 @@ import psutil
 from gan_runtime import device_locks
 from gan_runtime.base import cluster
 from gan_runtime.base.errors import DeviceLockError, JournalError, SpecError
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal, processes, run_files
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import StateTimer
 
 
 @dataclass(frozen=True)

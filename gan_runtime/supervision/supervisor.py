@@ -11,14 +11,13 @@ import time
 
 from gan_runtime import device_locks
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.device_locks import Claim
 from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ACTIVE, StatusChange
 from gan_runtime.records.run_folder import RunDir, latest_status
-from gan_runtime.records.states import Cause, Reason, cause
+from gan_runtime.records.states import Cause, Reason, StateTimer, cause
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import JobError
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import StateTimer
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.store import queries

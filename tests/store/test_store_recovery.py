@@ -15,10 +15,10 @@ import duckdb
 import pytest
 
 from gan_runtime.base.errors import UnknownRunError
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.states import StateTimer
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.supervision import store_recovery, supervisor

@@ -13,9 +13,9 @@ import signal
 import sys
 from pathlib import Path
 
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.device_locks import Claim
 from gan_runtime.records.home import Home
+from gan_runtime.records.states import StateTimer
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.starters import Attempt, LocalStarter

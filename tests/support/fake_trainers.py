@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Record, Scalars, Status, StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import StateTimer
 from gan_runtime.supervision.starters import Attempt
 from gan_runtime.training import checkpoints
 

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gan_runtime.base.errors import GanRuntimeError
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home
+from gan_runtime.records.states import StateTimer
 from gan_runtime.store.store import Store, Writer
 from gan_runtime.supervision.starters import LocalStarter
 from tests.support import inject

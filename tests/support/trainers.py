@@ -8,10 +8,10 @@ import contextlib
 
 import psutil
 
-from gan_runtime.base.state_timer import StateTimer
 from gan_runtime.records.home import Home
 from gan_runtime.records.processes import TRAINER
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import StateTimer
 from gan_runtime.supervision.starters import LocalStarter
 from tests.support import idle_trainer, toy_trainer
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.base import zip_directory
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.base.zip_directory import CrowdedZipError
 from gan_runtime.data import image_files, image_sources
+from gan_runtime.records import run_files
+from gan_runtime.records.run_files import CrowdedZipError
 from tests.data.conftest import Pack, encoded
 from tests.support.crafted_zips import crowded
 
@@ -26,7 +26,7 @@ def traced() -> Iterator[None]:
 
 
 def refuse(path: Path, most_members: int = MOST_MEMBERS) -> None:
-    with pytest.raises(CrowdedZipError), zip_directory.open_zip(path, most_members):
+    with pytest.raises(CrowdedZipError), run_files.open_zip(path, most_members):
         pass
 
 
@@ -49,14 +49,14 @@ def test_a_list_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
 
 def test_as_many_members_as_wanted_are_listed(tmp_path: Path) -> None:
     path = crowded(tmp_path / "photos.zip", 10_000)
-    with zip_directory.open_zip(path, 10_000) as bundle:
+    with run_files.open_zip(path, 10_000) as bundle:
         assert len(bundle.infolist()) == 10_000
     refuse(path, 9_999)
 
 
 def test_a_member_may_hold_what_a_list_looks_like(pack: Pack) -> None:
     path = pack({"zips.png": b"PK\x01\x02" * 1_000})
-    with zip_directory.open_zip(path, 10) as bundle:
+    with run_files.open_zip(path, 10) as bundle:
         assert len(bundle.open("zips.png").read()) == 4_000
 
 
