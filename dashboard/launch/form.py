@@ -22,7 +22,7 @@ from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.catalog import declared
 from gan_runtime.data import loading
 from gan_runtime.data.loading import DataSetInfo
-from gan_runtime.engines.rates import rate_curves, rate_plan
+from gan_runtime.engines.task import rate_curves, rate_plan
 from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.records.home import Home

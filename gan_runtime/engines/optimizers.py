@@ -10,7 +10,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from gan_runtime.engines.rates import RatePlan
+from gan_runtime.engines.task import RatePlan
 
 RMSPROP_RHO = 0.9  # as in Keras and in CERN's 3DGAN
 # Micikevicius et al. 2018: the loss scale doubles after so many steps without overflow.

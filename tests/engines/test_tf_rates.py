@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.engines.rates import rate_plan
+from gan_runtime.engines.task import rate_plan
 from tests.support.engines.small_engines import MakeEngine, Numbers, trained
 
 pytestmark = pytest.mark.usefixtures("cores")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gan_runtime.engines.rates import RatePlan, batch_factor, rate_curves, rate_plan
+from gan_runtime.engines.task import RatePlan, batch_factor, rate_curves, rate_plan
 from gan_runtime.spec import RunSpec
 
 COSINE = {"learning_rate_schedule": "cosine_restarts", "restart_epochs": 2}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.engines.optimizers import StepRate
-from gan_runtime.engines.rates import RatePlan
+from gan_runtime.engines.task import RatePlan
 
 pytestmark = pytest.mark.usefixtures("cores")
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from gan_runtime.engines.contract import RATE_FACTOR, Arrays
 from gan_runtime.engines.optimizers import LOSS_SCALE_GROWTH_STEPS, RMSPROP_RHO, RMSprop, StepRate
-from gan_runtime.engines.rates import rate_plan
-from gan_runtime.engines.task import EngineTask, check_networks, refuse_seed_generators
+from gan_runtime.engines.task import EngineTask, check_networks, rate_plan, refuse_seed_generators
 from gan_runtime.spec import RunSpec
 
 

@@ -25,8 +25,7 @@ from gan_runtime.engines.contract import (
     StepNumbers,
 )
 from gan_runtime.engines.optimizers import StepRate
-from gan_runtime.engines.rates import rate_plan
-from gan_runtime.engines.task import check_networks, refuse_seed_generators, task_of
+from gan_runtime.engines.task import check_networks, rate_plan, refuse_seed_generators, task_of
 from gan_runtime.engines.tf.inference import TfProbes, TfSampler
 from gan_runtime.engines.tf.inputs import distributed_batches
 from gan_runtime.engines.tf.loops import CustomLoop, KerasLoop, Loop, WholeStep
