@@ -48,7 +48,7 @@ from gan_runtime.records.journal import Created, JournalWriter, SideJournalWrite
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import resources, starting_point, workers
+from gan_runtime.training import starting_point, watch, workers
 from gan_runtime.training.watch import StartupWatch
 
 if TYPE_CHECKING:
@@ -197,8 +197,10 @@ def _train(
         return stop.is_set() or run.stop_file.exists()
 
     spec = run.spec()
-    with StartupWatch(writer, stop_requested) as watch:
-        outcome = _outcome(spec, run, writer, accelerator, place, stop_requested, watch.first_step)
+    with StartupWatch(writer, stop_requested) as startup:
+        outcome = _outcome(
+            spec, run, writer, accelerator, place, stop_requested, startup.first_step
+        )
     print(place.says(outcome.reason), flush=True)
     writer.write(StatusChange.of(outcome.status, outcome.cause))
     _cluster_of(spec).leave()
@@ -227,7 +229,7 @@ def _outcome(
     if not run.has_checkpoint:
         disk.require(
             run.path,
-            resources.checkpoints_bytes(spec, data.fields),
+            watch.checkpoints_bytes(spec, data.fields),
             "this run with its checkpoints",
         )
     from gan_runtime.training import loop

@@ -22,7 +22,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.admission import TOO_LITTLE_MEMORY, Admission, admit
-from gan_runtime.training import resources
+from gan_runtime.training import watch
 
 PAGE = "launch"
 TITLES = {"run": "Run", "study": "Study", "paper": "Reproduce the paper"}
@@ -155,7 +155,7 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
     columns[1].metric(
         "Time, est.",
         (
-            f"≈ {formats.duration(resources.estimated_seconds(spec, data.images, rate))}"
+            f"≈ {formats.duration(watch.estimated_seconds(spec, data.images, rate))}"
             if rate
             else "unknown"
         ),

@@ -21,7 +21,7 @@ from gan_runtime.store.store import Store
 from gan_runtime.studies.design import StudyDesign
 from gan_runtime.studies.statistics import pooled_spread
 from gan_runtime.supervision.admission import admit
-from gan_runtime.training import resources
+from gan_runtime.training import watch
 
 LOOKED_AT = 3  # so many newest studies of a question are asked
 
@@ -84,4 +84,4 @@ def _seconds(runtime: Runtime, host: Host, spec: RunSpec) -> float | None:
     if admission is None or admission.data is None:
         return None
     rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
-    return resources.estimated_seconds(spec, admission.data.images, rate) if rate else None
+    return watch.estimated_seconds(spec, admission.data.images, rate) if rate else None

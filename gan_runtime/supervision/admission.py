@@ -33,7 +33,7 @@ from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import CUT_SHORT, ENDED, WAITS_FOR_A_RUN, Cause, Reason, cause
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.store import Store
-from gan_runtime.training import resources, starting_point
+from gan_runtime.training import starting_point, watch
 
 Result = TypeVar("Result")
 TOO_LITTLE_MEMORY = (
@@ -87,8 +87,8 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
         raise SpecError(wrong)
     if fields is None:
         return Admission(resolved, accelerator, None, None, 0, _warnings(resolved, host, None))
-    memory = resources.estimated_memory_bytes(spec, home)
-    checkpoints = resources.checkpoints_bytes(spec, fields)
+    memory = watch.estimated_memory_bytes(spec, home)
+    checkpoints = watch.checkpoints_bytes(spec, fields)
     return Admission(
         resolved, accelerator, data, memory, checkpoints, _warnings(resolved, host, memory)
     )

@@ -18,7 +18,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter, Sample
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.training.resources import process_memory
+from gan_runtime.training.watch import process_memory
 from gan_runtime.training.workers import WorkerLog
 
 WARM_STEPS = 10  # steps of an attempt after the first one, before it is profiled

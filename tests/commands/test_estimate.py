@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import resources
+from gan_runtime.training import watch
 
 # Peak resident memory of trainers, 10^6 bytes: AMD EPYC, in float32 Intel Xeon, 2 cores, TensorFlow
 # 2.21; the command is in docs/metrics.md.
@@ -30,7 +30,7 @@ MEASURED_MB = [
 def test_the_memory_estimate_is_within_a_twentieth_of_measured_trainers(
     options: dict[str, object], measured_mb: int
 ) -> None:
-    assert resources.estimated_memory_bytes(RunSpec.parse(options)) / 1e6 == pytest.approx(
+    assert watch.estimated_memory_bytes(RunSpec.parse(options)) / 1e6 == pytest.approx(
         measured_mb, rel=0.05
     )
 
@@ -38,6 +38,4 @@ def test_the_memory_estimate_is_within_a_twentieth_of_measured_trainers(
 def test_the_time_estimate_counts_full_batches_only() -> None:
     spec = RunSpec.parse({"batch_size_global": 64, "epochs": 3})
     # 1,797 images give 28 full batches of 64: 3 · 28 · 64 = 5,376 images.
-    assert resources.estimated_seconds(spec, images=1_797, images_per_s=537.6) == pytest.approx(
-        10.0
-    )
+    assert watch.estimated_seconds(spec, images=1_797, images_per_s=537.6) == pytest.approx(10.0)

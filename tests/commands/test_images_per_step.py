@@ -18,7 +18,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.tpu import plan as planning
-from gan_runtime.training import resources
+from gan_runtime.training import watch
 from tests.tpu import examples
 
 FOUR = {"batch_size_global": 64, "updates": "in_turn", "discriminator_steps": 4}
@@ -49,9 +49,9 @@ def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: 
 def test_the_time_estimate_is_that_of_all_images() -> None:
     spec = RunSpec.parse({**FOUR, "epochs": 10})
     # 39 steps of 256 images, 10 times, at 2,560 images/s.
-    assert resources.estimated_seconds(
-        spec, images=39 * 256, images_per_s=2_560.0
-    ) == pytest.approx(39.0), "not 9.75"
+    assert watch.estimated_seconds(spec, images=39 * 256, images_per_s=2_560.0) == pytest.approx(
+        39.0
+    ), "not 9.75"
 
 
 def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:

@@ -19,7 +19,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
-from gan_runtime.training import checkpoints, resources, watch
+from gan_runtime.training import checkpoints, watch
 from gan_runtime.training.watch import DiskWatch
 from tests.support.asking import ask, ask_of
 from tests.support.counting_engine import CountingEngine, events, train
@@ -151,7 +151,7 @@ def test_a_run_whose_checkpoints_do_not_fit_is_not_queued(
     home: Home, host: Host, free_bytes: list[int]
 ) -> None:
     spec = RunSpec.parse({"keep_checkpoints": 10, "epochs": 100})
-    needed = resources.checkpoints_bytes(spec, loading.check(spec, home))
+    needed = watch.checkpoints_bytes(spec, loading.check(spec, home))
     assert (
         needed == 12 * 16 * spec.entry.size(spec.of_workload, loading.check(spec, home)).parameters
     )

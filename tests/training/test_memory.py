@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.training import resources
+from gan_runtime.training import watch
 
 
 def test_the_peak_includes_memory_that_was_freed() -> None:
-    before = resources.process_memory()
+    before = watch.process_memory()
     block = bytearray(b"x") * (
         before.peak_bytes - before.bytes + 200_000_000
     )  # above what earlier tests of the process held
-    memory = resources.process_memory()
+    memory = watch.process_memory()
     del block
-    after = resources.process_memory()
+    after = watch.process_memory()
     assert memory.bytes - before.bytes > 150_000_000
     assert after.bytes < memory.bytes
     assert after.peak_bytes == pytest.approx(
@@ -27,6 +27,6 @@ def test_the_peak_includes_memory_that_was_freed() -> None:
 def test_without_proc_the_peak_comes_from_getrusage(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    exact = resources.process_memory().peak_bytes
-    monkeypatch.setattr(resources, "STATUS", tmp_path / "absent")
-    assert resources.process_memory().peak_bytes == pytest.approx(exact, rel=0.2)
+    exact = watch.process_memory().peak_bytes
+    monkeypatch.setattr(watch, "STATUS", tmp_path / "absent")
+    assert watch.process_memory().peak_bytes == pytest.approx(exact, rel=0.2)
