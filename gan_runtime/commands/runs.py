@@ -145,8 +145,7 @@ class RunCommands(CommandGroup):
 
         Raises:
             RunStateError: it is training.
-            CheckpointError: it has no checkpoint, or no weights of that epoch, or those of its
-                images are an average.
+            CheckpointError: it has no checkpoint, or no weights of that epoch.
             HomeError: there is no space for it; the best checkpoint stays as it was.
         """
         run = self.home.run_dir(run_id)
@@ -242,6 +241,6 @@ def _no_weights(run: RunDir, epoch: int, epochs: list[int]) -> str:
             f" {checkpoints.epochs_in_words(epochs)}: use one of them."
         )
     return (
-        f"run {run.run_id} stores no weights of its epochs: train with weight_snapshots=yes"
-        " and samples_from=live; bundles hold none."
+        f"run {run.run_id} stores no weights of its epochs: train with weight_snapshots=yes;"
+        " bundles hold none."
     )

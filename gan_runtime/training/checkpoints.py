@@ -11,6 +11,7 @@ import hashlib
 import re
 import shutil
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -35,7 +36,7 @@ Which = Literal["newest", "best"]
 FEWEST_SNAPSHOTS = 3  # a plane needs three points
 MOST_SNAPSHOTS = 60  # that `load_snapshots` reads
 _SNAPSHOT = re.compile(r"epoch-([0-9]{5}|[1-9][0-9]{5,8})\.safetensors")
-_NO_WEIGHTS = ("optimizer_", "average/", "average_")
+_OPTIMIZER, _AVERAGE = "optimizer_", ("average/", "average_")  # beginnings of names
 Weights = dict[str, NDArray[np.float32]]
 
 
@@ -295,14 +296,18 @@ def _newest_first(folder: Path) -> list[Path]:
 # ---- weight snapshots ----------------------------------------------------------------------------
 
 
-def save_snapshot(folder: Path, state: Arrays, epoch: int) -> Path:
-    """Writes `epoch-00003.safetensors` from an engine's state; epoch 0 is before training."""
+def save_snapshot(folder: Path, state: Arrays, epoch: int, averages: bool = False) -> Path:
+    """Writes `epoch-00003.safetensors` from an engine's state; epoch 0 is before training.
+
+    `averages`: with the moving averages, for a run whose images come from them.
+    """
     folder.mkdir(exist_ok=True)
-    path = folder / f"epoch-{epoch:05d}.safetensors"
+    path = _snapshot(folder, epoch)
+    left_out = _OPTIMIZER if averages else (_OPTIMIZER, *_AVERAGE)
     weights = {
         name: array.astype(np.float16)
         for name, array in state.items()
-        if array.ndim and not name.startswith(_NO_WEIGHTS)
+        if array.ndim and not name.startswith(left_out)
     }
     with disk.whole_file(path) as temporary:
         save_file(weights, temporary)
@@ -315,6 +320,20 @@ def snapshot_epochs(folder: Path) -> list[int]:
     return sorted(int(match[1]) for match in matches if match)
 
 
+@lru_cache(100_000)
+def has_averages(folder: Path, epoch: int) -> bool:
+    """Whether the snapshot of an epoch holds moving averages; False for an unreadable one."""
+    try:
+        with safe_open(_snapshot(folder, epoch), framework="numpy") as file:
+            return any(name.startswith(_AVERAGE) for name in file.keys())  # noqa: SIM118
+    except _UNREADABLE:
+        return False
+
+
+def _snapshot(folder: Path, epoch: int) -> Path:
+    return folder / f"epoch-{epoch:05d}.safetensors"
+
+
 def epochs_in_words(epochs: list[int]) -> str:
     """One or more epochs, ascending, such as "epoch 3" or "epochs 0 to 12 and 15"."""
     gaps = [place for place in range(1, len(epochs)) if epochs[place] > epochs[place - 1] + 1]
@@ -325,13 +344,18 @@ def epochs_in_words(epochs: list[int]) -> str:
 
 
 def load_snapshots(folder: Path) -> dict[int, Weights]:
-    """Epoch → named float32 arrays, of at most MOST_SNAPSHOTS evenly spaced epochs with the first
-    and the last.
+    """Epoch → named float32 arrays without moving averages, of at most MOST_SNAPSHOTS evenly spaced
+    epochs with the first and the last.
     """
     epochs = snapshot_epochs(folder)
     count = min(MOST_SNAPSHOTS, len(epochs))
     places = np.linspace(0, max(0, len(epochs) - 1), count).round().astype(int)
-    return {epochs[place]: load_snapshot(folder, epochs[place]) for place in places}
+    snapshots = {epochs[place]: load_snapshot(folder, epochs[place]) for place in places}
+    return {epoch: _without_averages(weights) for epoch, weights in snapshots.items()}
+
+
+def _without_averages(weights: Weights) -> Weights:
+    return {name: array for name, array in weights.items() if not name.startswith(_AVERAGE)}
 
 
 def load_snapshot(folder: Path, epoch: int) -> Weights:
@@ -340,7 +364,7 @@ def load_snapshot(folder: Path, epoch: int) -> Weights:
     Raises:
         CheckpointError: the file is damaged.
     """
-    path = folder / f"epoch-{epoch:05d}.safetensors"
+    path = _snapshot(folder, epoch)
     try:
         return {name: array.astype(np.float32) for name, array in load_file(path).items()}
     except (SafetensorError, OSError) as error:

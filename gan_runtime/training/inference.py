@@ -95,10 +95,15 @@ def states_of(run: RunDir) -> tuple[State, ...]:
 
 
 def stored_epochs(run: RunDir) -> list[int]:
-    """The epochs with stored weights; empty for a run that generates from a moving average."""
-    if not run.has_checkpoint or run.spec().samples_from == "ema":
+    """The epochs with the stored weights that generate: of a run that generates from a moving
+    average those with its average, which earlier versions did not store.
+    """
+    if not run.has_checkpoint:
         return []
-    return checkpoints.snapshot_epochs(run.snapshots)
+    epochs = checkpoints.snapshot_epochs(run.snapshots)
+    if run.spec().samples_from == "ema":
+        return [epoch for epoch in epochs if checkpoints.has_averages(run.snapshots, epoch)]
+    return epochs
 
 
 def check_state(
@@ -136,7 +141,7 @@ def _check_epoch(run: RunDir, state: str, epoch: int, states: str) -> None:
     if not epochs:
         raise CheckpointError(
             f"epoch is {epoch}, but run {run.run_id} has only the {states} checkpoint: leave out"
-            " epoch, or train with weight_snapshots=yes and samples_from=live."
+            " epoch, or train with weight_snapshots=yes."
         )
     if epoch not in epochs:
         raise CheckpointError(

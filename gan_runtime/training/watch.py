@@ -165,7 +165,8 @@ class TrainingWatch:
                 self._run.checkpoints, state, step, wall_s, self._spec.keep_checkpoints, shortfall
             )
             if epoch is not None and self._spec.weight_snapshots == "yes":
-                checkpoints.save_snapshot(self._run.snapshots, state, epoch)
+                averages = self._spec.samples_from == "ema"
+                checkpoints.save_snapshot(self._run.snapshots, state, epoch, averages)
         self._since_save, self._newest = 0, step
 
     def _note(self, alarm: Alarm) -> None:

@@ -27,6 +27,23 @@ def test_only_weights_are_stored_in_half_precision(tmp_path: Path) -> None:
     )
 
 
+def test_averages_are_stored_where_images_come_from_them_and_no_surface_reads_them(
+    tmp_path: Path,
+) -> None:
+    checkpoints.save_snapshot(tmp_path, STATE, 2)
+    checkpoints.save_snapshot(tmp_path, STATE, 3, averages=True)
+    assert [checkpoints.has_averages(tmp_path, epoch) for epoch in (2, 3, 4)] == [
+        False,
+        True,
+        False,
+    ]
+    assert set(checkpoints.load_snapshot(tmp_path, 3)) == {
+        "generator/dense/kernel",
+        "average/dense/kernel",
+    }
+    assert set(checkpoints.load_snapshots(tmp_path)[3]) == {"generator/dense/kernel"}
+
+
 def test_of_many_snapshots_sixty_are_read_with_both_ends(tmp_path: Path) -> None:
     for epoch in range(101):
         checkpoints.save_snapshot(

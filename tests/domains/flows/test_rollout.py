@@ -437,7 +437,10 @@ def test_an_epoch_without_stored_weights_is_refused_with_the_stored_epochs(
     ):
         rollout(run, checkpoint="best", epoch=2)
     with pytest.raises(CheckpointError, match="run ema-0001 has only the"):
-        rollout(averaged, epoch=2)  # what it shows is the average, which snapshots do not hold
+        rollout(averaged, epoch=2)  # what it shows is the average, which these snapshots lack
+    weights = {"a": np.zeros(1, np.float32), "average/a": np.ones(1, np.float32)}
+    checkpoints.save_snapshot(averaged.snapshots, weights, 7, averages=True)
+    assert inference.stored_epochs(averaged) == [7]
     assert not home.jobs.exists()
 
 
