@@ -45,9 +45,9 @@ from gan_runtime import catalog, worker
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import hosts
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import REPOSITORY, Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from tests.support.asking import ask

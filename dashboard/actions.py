@@ -2,7 +2,7 @@
 of them does.
 
 Greying spares a viewer a press in vain, and protects nothing: a forged press is refused at the one
-door (gan_runtime/records/actors.py). Every refusal becomes one sentence next to the button.
+door (gan_runtime/records/record.py). Every refusal becomes one sentence next to the button.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ import psutil
 from gan_runtime.base.errors import RunStateError
 from gan_runtime.device_locks.locks import FOLDER_VARIABLE
 from gan_runtime.records import processes
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ACTIVE, ENDED
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from tests.support import toy_trainer

@@ -10,8 +10,8 @@ import json
 import sys
 from pathlib import Path
 
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import operator
 from gan_runtime.spec import RunSpec
 from tests.support import inject
 from tests.support.asking import ask

@@ -25,8 +25,8 @@ from benchmarks.load import stage
 from benchmarks.load.figures import Figure
 from benchmarks.load.scale import Scale
 from gan_runtime.hardware import hosts, machine
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from tests.support.asking import ask

@@ -24,8 +24,8 @@ from gan_runtime.base.errors import GanRuntimeError, SignInError
 from gan_runtime.base.web_access import PasswordCheck, is_loopback
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import HostProbe
-from gan_runtime.records.actors import DASHBOARD, Actor, Role, operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import DASHBOARD, Actor, Role, operator
 from gan_runtime.supervision import owner
 from gan_runtime.supervision.owner import HomeOwner
 

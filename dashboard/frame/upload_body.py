@@ -18,8 +18,8 @@ from starlette.types import Message, Receive, Scope
 from gan_runtime.base.errors import HomeError
 from gan_runtime.commands import Commands
 from gan_runtime.data import uploads
-from gan_runtime.records.actors import Actor
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import Actor
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
-    from gan_runtime.records.actors import Actor
+    from gan_runtime.records.record import Actor
 
 PLACE = "/_stcore/upload_file/"
 UPLOAD = re.compile(r".*/_stcore/upload_file/([^/]+)/([A-Za-z0-9-]{1,100})")

@@ -14,8 +14,8 @@ from gan_runtime.base.options import Option
 from gan_runtime.cli import output
 from gan_runtime.commands import Commands
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.actors import Actor, operator
 from gan_runtime.records.home import HOME_VARIABLE, Home
+from gan_runtime.records.record import Actor, operator
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.admission import Dependency
 

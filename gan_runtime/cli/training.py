@@ -30,8 +30,8 @@ from gan_runtime.cli.arguments import (
 from gan_runtime.cli.following import RunDisplay, Snapshot, StopSignal, follow, snapshot_of
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware import hosts, machine
-from gan_runtime.records.actors import Actor
 from gan_runtime.records.home import Home, command_line
+from gan_runtime.records.record import Actor
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec, nesting, presets
 from gan_runtime.spec.run_spec import read_values

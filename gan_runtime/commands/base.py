@@ -11,8 +11,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from gan_runtime.base.errors import GanRuntimeError, HomeError, RoleError, UnknownRunError
 from gan_runtime.hardware import hosts
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.actors import Actor
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import Actor
 
 log = logging.getLogger("gan_runtime")
 Arguments = ParamSpec("Arguments")

@@ -11,8 +11,8 @@ import copy
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands import Commands
 from gan_runtime.hardware.hosts import Host, HostProbe
-from gan_runtime.records.actors import DASHBOARD, Actor, operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import DASHBOARD, Actor, operator
 from gan_runtime.supervision.maintenance import Maintenance
 from gan_runtime.supervision.owner_thread import OpenHome, OwnedHome, ViewedHome
 from gan_runtime.supervision.starters import Starter

@@ -6,6 +6,10 @@ say what a bundle leaves out. Reader, tables, ingest, export and bundles follow 
 
 The types of fields come first. Bounds leave room for sums and products in SQL: a count of images
 times a batch stays within BIGINT.
+
+Last the actors, whose names records store. An operator starts, stops and deletes; a viewer only
+reads. The default is a viewer. The name says where a change came from ("dashboard"). The signed-in
+user appears in the process log only, so that no bundle carries it.
 """
 
 from __future__ import annotations
@@ -222,3 +226,35 @@ def agree(*lists: list[float] | list[int]) -> None:
     """Raises ValueError when lists of a record differ in length."""
     if len({len(numbers) for numbers in lists}) > 1:
         raise ValueError("its lists must have the same length")
+
+
+DASHBOARD = "dashboard"  # the actor of a page, as in records
+
+
+class Role(StrEnum):
+    """What an actor may do."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True)
+class Actor:
+    """`name`: as in records. `person`: the signed-in user, if any. `why_not`: why a viewer cannot
+    change anything, and what to do.
+    """
+
+    name: str
+    role: Role = Role.VIEWER
+    person: str = ""
+    why_not: str = "You can view everything here; only operators can start, stop, change or delete."
+
+    @property
+    def may_change(self) -> bool:
+        """Whether the actor is an operator."""
+        return self.role is Role.OPERATOR
+
+
+def operator(name: str, person: str = "") -> Actor:
+    """An actor who may change everything."""
+    return Actor(name, Role.OPERATOR, person, why_not="")

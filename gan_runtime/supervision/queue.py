@@ -20,9 +20,9 @@ from gan_runtime.base.errors import (
 from gan_runtime.data import loading
 from gan_runtime.jobs import core_jobs
 from gan_runtime.records import journal, run_files, run_folder
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home, command_line, is_run_name, next_rank
 from gan_runtime.records.journal import ENDED, Changed, Created, StatusChange, StudyPlace
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, Stamp, latest_status, write_json
 from gan_runtime.records.states import CUT_SHORT, Reason, cause
 from gan_runtime.spec import RunSpec

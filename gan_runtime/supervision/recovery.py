@@ -19,10 +19,10 @@ from gan_runtime.base.errors import GanRuntimeError, JournalError
 from gan_runtime.data import uploads
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import image_files, journal, processes
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED, Event, StatusChange
 from gan_runtime.records.processes import SCRATCH_PREFIX
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import Reason, StateTimer
 from gan_runtime.spec.run_options import StallAction

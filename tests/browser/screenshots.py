@@ -18,8 +18,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime import bundles
 from gan_runtime.hardware.hosts import Host, probe
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.record import operator
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from tests.browser.dashboard_process import Dashboard, chromium, open_page, settled

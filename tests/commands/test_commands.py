@@ -14,9 +14,9 @@ import pytest
 from gan_runtime.base.errors import HomeError, RunStateError, SpecError, UnknownRunError
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home, command_line, is_run_name, next_rank
 from gan_runtime.records.journal import Created, Renamed, StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision import queue, trash

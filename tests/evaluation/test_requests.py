@@ -12,8 +12,8 @@ from gan_runtime.base.errors import JobError, RunStateError, SpecError
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import evaluation
 from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir
 from tests.evaluation.hand_made import ended, keep_three
 from tests.support.asking import ask

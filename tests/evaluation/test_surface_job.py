@@ -12,9 +12,9 @@ import pytest
 from gan_runtime.base.errors import JobError, RunStateError
 from gan_runtime.evaluation import jobs
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from tests.evaluation.hand_made import ended
 from tests.support.asking import ask

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import actions
 from dashboard.frame import access, session
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from tests.support.sources import ROOT, python_files

@@ -20,8 +20,8 @@ import pytest
 from gan_runtime.base.errors import HomeError, RoleError
 from gan_runtime.commands import Commands
 from gan_runtime.commands.base import CommandGroup, change
-from gan_runtime.records.actors import Actor, operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import Actor, operator
 from tests.support.sources import file_of, nodes, python_files, tree
 
 ACCESS = Path("dashboard/frame/access.py")  # the one place that says who is an operator
@@ -189,8 +189,8 @@ def test_pages_ask_as_their_viewer() -> None:
     bound themselves.
     """
     made_up = {
-        "gan_runtime.records.actors.operator",
-        "gan_runtime.records.actors.Role.OPERATOR",
+        "gan_runtime.records.record.operator",
+        "gan_runtime.records.record.Role.OPERATOR",
         "gan_runtime.commands.Commands",
     }
     files = [
@@ -199,7 +199,7 @@ def test_pages_ask_as_their_viewer() -> None:
         if path not in (ACCESS, UPLOAD)
     ]
     assert {str(path): names for path in files if (names := made_up & set(named(path)))} == {}
-    assert "gan_runtime.records.actors.operator" in set(named(ACCESS)), (
+    assert "gan_runtime.records.record.operator" in set(named(ACCESS)), (
         "this rule looks in the wrong place"
     )
 

@@ -16,8 +16,8 @@ from dashboard.runs import columns
 from gan_runtime.base import disk
 from gan_runtime.cli.app import app
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import database_file
 from gan_runtime.store.store import Store

@@ -17,9 +17,9 @@ from gan_runtime import bundles
 from gan_runtime.base.errors import RunStateError, SpecError
 from gan_runtime.cli.app import app
 from gan_runtime.records import journal, run_folder
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Marked, StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import Marks, RunDir
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.ingest import Ingestor

@@ -17,9 +17,9 @@ import pytest
 
 from gan_runtime.base.errors import HomeError, RunStateError, UnknownRunError
 from gan_runtime.records import journal, run_files
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home, next_number
 from gan_runtime.records.journal import Renamed, StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import ingest
 from gan_runtime.store.ingest import Ingestor

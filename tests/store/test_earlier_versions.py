@@ -17,9 +17,9 @@ import pytest
 from gan_runtime import bundles
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import export, ingest, queries
 from gan_runtime.store.database_file import SCHEMA_VERSION

@@ -13,9 +13,9 @@ from gan_runtime.base.errors import RunStateError, UnknownRunError
 from gan_runtime.cli.app import app
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.ingest import Ingestor

@@ -18,9 +18,9 @@ from gan_runtime.device_locks import host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.store import ingest, queries

@@ -20,9 +20,9 @@ import psutil
 import pytest
 
 from gan_runtime.records import journal, processes
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.supervisor import LEAVING_SECONDS

@@ -18,9 +18,9 @@ import pytest
 
 from gan_runtime.base.errors import RunStateError
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor

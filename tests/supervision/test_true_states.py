@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from gan_runtime.records import journal, processes
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import PhaseSeconds, Scalars, StatusChange
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import Reason
 from gan_runtime.store import queries

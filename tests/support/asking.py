@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gan_runtime.commands import Commands
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.records.actors import Actor, operator
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import Actor, operator
 from gan_runtime.records.run_folder import RunDir
 
 SOMEBODY = operator("a test")

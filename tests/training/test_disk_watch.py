@@ -14,9 +14,9 @@ from gan_runtime.data import loading
 from gan_runtime.engines.contract import StepNumbers, WorkerStatus
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
-from gan_runtime.records.actors import operator
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
+from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints, watch

@@ -29,7 +29,7 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": 
 PRESS = """
 import sys
 from pathlib import Path
-from gan_runtime.records.actors import operator
+from gan_runtime.records.record import operator
 from gan_runtime.records.home import Home
 from gan_runtime.commands import Commands
 from gan_runtime.spec import RunSpec
@@ -44,7 +44,7 @@ print(person.submit(spec, "quick").run_id, flush=True)
 MOVE = """
 import sys
 from pathlib import Path
-from gan_runtime.records.actors import operator
+from gan_runtime.records.record import operator
 from gan_runtime.records.home import Home
 from gan_runtime.commands import Commands
 
