@@ -13,7 +13,7 @@ from dashboard.paper import figure as paper_figure
 from dashboard.paper import verdicts, words
 from dashboard.paper.verdicts import Batches
 from dashboard.studies import words as study_words
-from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.catalog.entries import PublishedScaling, PublishedTimes
 from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.store import queries

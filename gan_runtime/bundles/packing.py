@@ -34,7 +34,7 @@ from gan_runtime.base.errors import (
     SpecError,
     quoted,
 )
-from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.records import image_files, journal, run_files
 from gan_runtime.records.home import REPOSITORY, SHARE, SUBMITTED_NAME
 from gan_runtime.records.journal import ENDED

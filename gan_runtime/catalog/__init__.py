@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 
 from gan_runtime.base.fields import IMAGES, LABELS, labels, pictures
 from gan_runtime.catalog import dcgan, pairs
-from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.catalog.entries import DatasetEntry, EngineEntry, Size, WorkloadEntry
 from gan_runtime.catalog.table import Table
 

@@ -1,10 +1,11 @@
-"""What a domain declares, with the preparations of its data sets.
+"""What a domain declares, with the preparations of its data sets, and the domains of the project.
 
 Loads no framework and no NumPy, so every process can read it.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,3 +105,9 @@ class Domain:
     compiled_epoch: CompiledEpoch | None = None
     scaling: PublishedScaling | None = None
     times: PublishedTimes | None = None
+
+
+# The only table of the core that names the domains. Each module has DOMAIN, and imports the classes
+# above from this file, so the table is last.
+MODULES = ("gan_runtime.domains.showers.domain", "gan_runtime.domains.flows.domain")
+DOMAINS: tuple[Domain, ...] = tuple(importlib.import_module(name).DOMAIN for name in MODULES)

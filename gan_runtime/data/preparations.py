@@ -22,8 +22,7 @@ from typing import Any, Protocol, cast
 from gan_runtime.base import disk, options
 from gan_runtime.base.errors import DatasetError, FieldError, HomeError, SpecError, quoted
 from gan_runtime.base.options import Option, OptionRecord
-from gan_runtime.catalog.domain import Preparation
-from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.domain import DOMAINS, Preparation
 from gan_runtime.data import builtin_sets, prepared
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.image_pairs import ImagePairOptions

@@ -25,7 +25,7 @@ from pydantic import Field as Bounds
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, HomeError, quoted
 from gan_runtime.base.fields import IMAGES, SOURCE, TARGET, Field, Fields
-from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.sharded import ShardedSet, row_bytes
 from gan_runtime.data.summary import Summary

@@ -1,5 +1,5 @@
 """Sciences that plug into the core: each folder declares its own in `domain.py`, and
-gan_runtime/catalog/domains.py lists them.
+gan_runtime/catalog/domain.py lists them.
 """
 
 # A module of a domain imports records of the catalog. The catalog reads each DOMAIN, so it must be

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel
 
 from gan_runtime.base.errors import JobError, quoted
-from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.records.home import Home
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from gan_runtime.base.errors import QUOTED_CHARACTERS, FieldError, SpecError, quoted
-from gan_runtime.catalog.domains import DOMAINS
+from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.catalog.entries import Caution, Preset
 
 PRESETS: dict[str, Preset] = {

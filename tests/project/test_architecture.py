@@ -15,7 +15,8 @@ import pytest
 from gan_runtime import catalog
 from gan_runtime.base import options
 from gan_runtime.base.options import GROUPS, OF_WORKLOAD, Option
-from gan_runtime.catalog import declared, domains
+from gan_runtime.catalog import declared
+from gan_runtime.catalog.domain import MODULES
 from gan_runtime.pictures import RENDERERS
 from gan_runtime.records.journal import Sample
 from gan_runtime.spec import RunSpec
@@ -138,7 +139,7 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
     # The catalog lists the renderers of domains; a file is written whole or not at all.
     allowed = (
         "gan_runtime.pictures",
-        "gan_runtime.catalog.domains",
+        "gan_runtime.catalog.domain",
         "gan_runtime.catalog.entries",
         "gan_runtime.catalog.table",
         "gan_runtime.base",
@@ -150,10 +151,7 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
     "path",
     [
         "catalog/__init__.py",
-        *(
-            f"{module.removeprefix('gan_runtime.').replace('.', '/')}.py"
-            for module in domains.MODULES
-        ),
+        *(f"{module.removeprefix('gan_runtime.').replace('.', '/')}.py" for module in MODULES),
         "base/fields.py",
         "base/metrics.py",
         "spec/run_spec.py",
