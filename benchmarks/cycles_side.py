@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from gan_runtime.base.fields import Fields, pair_fields
-from gan_runtime.domains.showers.fields import shower_fields
+from gan_runtime.domains.showers.entry import shower_fields
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 from gan_runtime.studies.references import EPOCH

@@ -7,8 +7,8 @@ from __future__ import annotations
 import numpy as np
 
 from gan_runtime.domains.showers import simulation
+from gan_runtime.domains.showers.entry import shower_fields
 from gan_runtime.domains.showers.features import measured_angle
-from gan_runtime.domains.showers.fields import shower_fields
 from gan_runtime.domains.showers.measurement import ShowerState, answer_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample, sample, with_reading

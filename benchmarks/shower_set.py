@@ -22,7 +22,7 @@ from gan_runtime.data import hdf5_files, preparations, prepared
 from gan_runtime.data.contract import Array, DataSet, Indices
 from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.domains.showers import file_formats
-from gan_runtime.domains.showers.fields import AUTHORS_GRID, CELL_UNITS
+from gan_runtime.domains.showers.entry import AUTHORS_GRID, CELL_UNITS
 from gan_runtime.domains.showers.file_checks import CheckedShowers
 from gan_runtime.domains.showers.preparation_options import AuthorsOptions
 from gan_runtime.domains.showers.simulation import simulate

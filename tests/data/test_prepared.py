@@ -21,7 +21,7 @@ from gan_runtime.data import builtin_sets, loading, prepared
 from gan_runtime.data.prepared import FieldRecord, Manifest
 from gan_runtime.data.sharded import FieldWriter, ShardedSet
 from gan_runtime.domains.flows.fields import flow_fields
-from gan_runtime.domains.showers.fields import shower_fields
+from gan_runtime.domains.showers.entry import shower_fields
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import now
 from gan_runtime.supervision import recovery

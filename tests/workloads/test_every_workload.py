@@ -20,7 +20,7 @@ from gan_runtime.base.fields import IMAGES, LABELS, Fields, labels, pictures
 from gan_runtime.catalog import WorkloadEntry
 from gan_runtime.data import loading
 from gan_runtime.domains.flows.fields import flow_fields
-from gan_runtime.domains.showers.fields import shower_fields
+from gan_runtime.domains.showers.entry import shower_fields
 from gan_runtime.workloads.contract import Batch, Forward, Phase, Workload
 from gan_runtime.workloads.step_context import step_scope
 from tests.support.engines.step_contexts import alone

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from gan_runtime.domains.showers.fields import MEV_PER_GEV
+from gan_runtime.domains.showers.entry import MEV_PER_GEV
 
 Numbers = NDArray[np.float64]
 

@@ -1,5 +1,11 @@
-"""3DGAN on calorimeter showers: options, fields, size, the authors' speeds, and its declaration as
-a workload.
+"""3DGAN on calorimeter showers: fields of a row, options, size, the authors' speeds, and its
+declaration as a workload.
+
+The value of a cell is (energy in GeV · 50)^0.85. The unit and the power are those of the authors'
+files and of their training (github.com/recardoso/ISC_HPC_3DGAN): about 1/50 of the energy is
+visible, so the sum of the cells in this unit is about the incident energy in GeV, and the power
+brings the many faint cells closer to the few bright ones. The conversion is in
+domains/showers/features.py, which needs NumPy; the catalog does not.
 """
 
 from __future__ import annotations
@@ -8,10 +14,9 @@ import math
 from typing import Literal, get_args
 
 from gan_runtime.base.errors import FieldError
-from gan_runtime.base.fields import Fields, needed
+from gan_runtime.base.fields import Field, Fields, needed
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import PublishedSpeeds, Size, Speed, WorkloadEntry
-from gan_runtime.domains.showers.fields import ANGLE, AUTHORS_GRID, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.domains.showers.layer_tables import LayerPlan, plan
 from gan_runtime.domains.showers.score_metrics import (
     JUDGEMENTS,
@@ -21,6 +26,40 @@ from gan_runtime.domains.showers.score_metrics import (
     WORKLOAD_METRICS,
     G,
 )
+
+SHOWERS = "showers"  # (X, Y, Z, 1): two lateral axes, then depth
+ENERGY = "energy"  # of the incident particle; its value is E / 100 GeV
+ANGLE = "angle"  # measured on the shower; missing in a data set without angles
+DEPOSIT = "deposit"  # sum of the cells, before the power
+BELIEF = "belief"  # the discriminator's probability that a shower is simulated; not a field
+
+AUTHORS_GRID = (51, 51, 25)  # cells along x, y, z
+MERGED = {"full": 1, "tiny": 3}  # name of a grid → the authors' cells a side that are summed to one
+CELL_UNITS = 50.0  # of a cell, per GeV
+POWER = 0.85
+MEV_PER_GEV = 1_000.0
+ENERGY_SCALE = 0.01  # of the incident energy, per GeV
+
+
+def cells_along(grid: str) -> tuple[int, int, int]:
+    """x, y, z of a grid: 51, 51, 25 of the full one, 17, 17, 25 of the tiny one."""
+    x, y, z = AUTHORS_GRID
+    return x // MERGED[grid], y // MERGED[grid], z
+
+
+def shower_fields(
+    shape: tuple[int, int, int, int], angle: bool = True, periodic: tuple[int, ...] = ()
+) -> Fields:
+    """The fields of a data set of showers. `shape`: (X, Y, Z, 1); `periodic`: its periodic axes."""
+    fields = {
+        SHOWERS: Field(shape, dtype="float16", unit="(20 MeV)^0.85", periodic=periodic),
+        ENERGY: Field((), dtype="float32", scale=ENERGY_SCALE, unit="100 GeV"),
+        DEPOSIT: Field((), dtype="float32", unit="20 MeV"),
+    }
+    return {**fields, ANGLE: Field((), dtype="float32", unit="rad")} if angle else fields
+
+
+# ---- options ----------------------------------------------------------------------------------
 
 NetworkSize = Literal["full", "tiny"]
 # Grids that the full networks are for: the authors', and data sets 2 and 3 of the CaloChallenge

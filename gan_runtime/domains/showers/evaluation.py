@@ -24,7 +24,7 @@ from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
 from gan_runtime.domains.showers.domain import PUBLISHED_SCORES
-from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS
+from gan_runtime.domains.showers.entry import ANGLE, ENERGY, SHOWERS
 from gan_runtime.domains.showers.score_metrics import METRICS, SCORES, ShowerScore, value_words
 from gan_runtime.evaluation.catalog import EvaluationReport, TextTable
 from gan_runtime.jobs import job_queue

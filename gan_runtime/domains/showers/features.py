@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.domains.showers.fields import (
+from gan_runtime.domains.showers.entry import (
     ANGLE,
     CELL_UNITS,
     DEPOSIT,

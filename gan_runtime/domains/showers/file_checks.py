@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.summary import Quantity, SummaryCurve
 from gan_runtime.domains.showers.detector import Medium, Numbers, mean_profiles
-from gan_runtime.domains.showers.fields import CELL_UNITS, POWER
+from gan_runtime.domains.showers.entry import CELL_UNITS, POWER
 from gan_runtime.domains.showers.preparation_options import UNITS_GEV
 
 Cells = NDArray[np.float32]

@@ -26,8 +26,7 @@ from gan_runtime.data import hdf5_files
 from gan_runtime.data.contract import Arrays, Progress
 from gan_runtime.data.prepared import Stored
 from gan_runtime.domains.showers.detector import CLIC, SILICON, Material, Medium
-from gan_runtime.domains.showers.features import rows_of, rows_without_angle
-from gan_runtime.domains.showers.fields import (
+from gan_runtime.domains.showers.entry import (
     AUTHORS_GRID,
     CELL_UNITS,
     MERGED,
@@ -35,6 +34,7 @@ from gan_runtime.domains.showers.fields import (
     cells_along,
     shower_fields,
 )
+from gan_runtime.domains.showers.features import rows_of, rows_without_angle
 from gan_runtime.domains.showers.file_checks import CheckedShowers, FileRules, Readout
 from gan_runtime.domains.showers.file_conversion import Columns, FileKind, convert
 from gan_runtime.domains.showers.preparation_options import (

@@ -28,6 +28,7 @@ from gan_runtime.domains.showers.curves import (
     stored_curve,
     stored_showers,
 )
+from gan_runtime.domains.showers.entry import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.evaluation import (
     NAME,
     RESULT_FILE,
@@ -37,7 +38,6 @@ from gan_runtime.domains.showers.evaluation import (
     SingleEnergyResult,
 )
 from gan_runtime.domains.showers.features import rows_of, values_of
-from gan_runtime.domains.showers.fields import ANGLE, BELIEF, ENERGY, ENERGY_SCALE, SHOWERS
 from gan_runtime.domains.showers.pictures import cells_in_gev
 from gan_runtime.domains.showers.score_metrics import MEASURED, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample, compared, sample, with_reading

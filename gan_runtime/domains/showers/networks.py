@@ -14,10 +14,9 @@ import keras
 from keras import layers, ops
 
 from gan_runtime.base.fields import Fields
-from gan_runtime.domains.showers.entry import ShowerGanOptions
+from gan_runtime.domains.showers.entry import POWER, SHOWERS, ShowerGanOptions
 from gan_runtime.domains.showers.entry import layers as layers_of
 from gan_runtime.domains.showers.features import EMPTY_ANGLE, LEAST_SQUARE
-from gan_runtime.domains.showers.fields import POWER, SHOWERS
 from gan_runtime.domains.showers.layer_tables import POOL, Around, ConvolutionPlan, LayerPlan
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import Tensor

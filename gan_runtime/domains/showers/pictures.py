@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from gan_runtime.domains.showers.entry import SHOWERS
 from gan_runtime.domains.showers.features import cells_of
-from gan_runtime.domains.showers.fields import SHOWERS
 from gan_runtime.pictures import sheet
 from gan_runtime.pictures.sheet import GAP, LINE, OF_AN_EPOCH, SheetLimits, spaced_frames
 

@@ -36,8 +36,8 @@ from gan_runtime.domains.showers.detector import (
     shower_ages,
     widths,
 )
+from gan_runtime.domains.showers.entry import MERGED, shower_fields
 from gan_runtime.domains.showers.features import measured_angle, rows_of
-from gan_runtime.domains.showers.fields import MERGED, shower_fields
 from gan_runtime.domains.showers.file_checks import ShowerTally
 from gan_runtime.domains.showers.preparation_options import ShowerOptions, held_out
 

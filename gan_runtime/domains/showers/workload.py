@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.fields import Fields
 from gan_runtime.domains.showers import networks as shower_networks
-from gan_runtime.domains.showers.entry import ShowerGanOptions
-from gan_runtime.domains.showers.fields import (
+from gan_runtime.domains.showers.entry import (
     ANGLE,
     BELIEF,
     CELL_UNITS,
@@ -30,6 +29,7 @@ from gan_runtime.domains.showers.fields import (
     ENERGY,
     ENERGY_SCALE,
     SHOWERS,
+    ShowerGanOptions,
 )
 from gan_runtime.workloads import step_context
 from gan_runtime.workloads.contract import (

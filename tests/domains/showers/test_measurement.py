@@ -22,9 +22,9 @@ from gan_runtime.cli.app import app
 from gan_runtime.commands import Commands
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import measurement, scores
+from gan_runtime.domains.showers.entry import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.evaluation import SUBMISSION_FILE, Weights
 from gan_runtime.domains.showers.features import values_of
-from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.score_metrics import SCORES, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample
 from gan_runtime.evaluation import jobs

@@ -15,14 +15,17 @@ from gan_runtime.base.fields import Fields, pictures
 from gan_runtime.domains.showers import networks as shower_networks
 from gan_runtime.domains.showers import workload
 from gan_runtime.domains.showers import workload as shower_3dgan
-from gan_runtime.domains.showers.entry import ENTRY, ShowerGanOptions, layers, reads
-from gan_runtime.domains.showers.fields import (
+from gan_runtime.domains.showers.entry import (
     ANGLE,
     BELIEF,
     CELL_UNITS,
     DEPOSIT,
     ENERGY,
+    ENTRY,
     SHOWERS,
+    ShowerGanOptions,
+    layers,
+    reads,
     shower_fields,
 )
 from gan_runtime.domains.showers.measurement import reading

@@ -13,7 +13,7 @@ import pytest
 
 from gan_runtime.data import prepared
 from gan_runtime.domains.showers import file_checks, file_formats
-from gan_runtime.domains.showers.fields import DEPOSIT, ENERGY, SHOWERS
+from gan_runtime.domains.showers.entry import DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
 from tests.domains.showers.hdf5_showers import authors_columns, challenge_columns
 from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusal, rows

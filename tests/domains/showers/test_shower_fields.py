@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gan_runtime.data.prepared import FieldRecord
+from gan_runtime.domains.showers.entry import ANGLE, SHOWERS, shower_fields
 from gan_runtime.domains.showers.features import cells_of, measured_angle, values_of
-from gan_runtime.domains.showers.fields import ANGLE, SHOWERS, shower_fields
 from gan_runtime.engines.inputs import host_value
 
 

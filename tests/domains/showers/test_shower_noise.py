@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gan_runtime.data import prepared
-from gan_runtime.domains.showers.fields import DEPOSIT, SHOWERS
+from gan_runtime.domains.showers.entry import DEPOSIT, SHOWERS
 from gan_runtime.records.home import Home
 from tests.domains.showers.hdf5_showers import challenge_columns
 from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusal, rows

@@ -17,8 +17,8 @@ from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.contract import DataSet
 from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest
 from gan_runtime.domains.showers import preparation_options
+from gan_runtime.domains.showers.entry import ANGLE, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.domains.showers.features import cells_of, measured_angle
-from gan_runtime.domains.showers.fields import ANGLE, DEPOSIT, ENERGY, SHOWERS
 from gan_runtime.records.home import Home
 
 

@@ -21,13 +21,13 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.domains.showers import evaluation, measurement
+from gan_runtime.domains.showers.entry import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.evaluation import (
     RESULT_FILE,
     SingleEnergyOptions,
     SingleEnergyResult,
 )
 from gan_runtime.domains.showers.features import values_of
-from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import End, JobDir, JobRequest

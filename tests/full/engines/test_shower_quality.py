@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from gan_runtime.data.contract import Arrays, ArraySet
 from gan_runtime.domains.showers import scores, workload
+from gan_runtime.domains.showers.entry import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.features import rows_of
-from gan_runtime.domains.showers.fields import ANGLE, ENERGY, SHOWERS, shower_fields
 from gan_runtime.domains.showers.pictures import cells_in_gev
 from gan_runtime.domains.showers.scores import ShowerSample, sample
 from gan_runtime.engines.inputs import drawn_inputs

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.data.contract import ArraySet
-from gan_runtime.domains.showers.features import measured_angle, values_of
-from gan_runtime.domains.showers.fields import (
+from gan_runtime.domains.showers.entry import (
     ANGLE,
     CELL_UNITS,
     DEPOSIT,
@@ -17,6 +16,7 @@ from gan_runtime.domains.showers.fields import (
     SHOWERS,
     shower_fields,
 )
+from gan_runtime.domains.showers.features import measured_angle, values_of
 from gan_runtime.domains.showers.simulation import simulate
 
 GRID = (5, 6, 4)
