@@ -1,9 +1,8 @@
 """Background jobs next to training: a process and a folder each, with progress, a log, cancel and
 one end.
 
-job          the declaration of a job, and the context that its work runs in
+job          the declaration of a job, the context that its work runs in, and its process
 folder       the files of one job, and its state as read from them
 job_queue    requesting, starting, cancelling and listing jobs; their supervision by the owner
-worker       the process of a job
 core_jobs    prepare a data set, survey its images, generate images of a run
 """

@@ -23,12 +23,12 @@ import psutil
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from gan_runtime.jobs import job
+from gan_runtime.jobs.job import End
 from gan_runtime.records import processes, run_files
 from gan_runtime.records.home import is_run_name
 from gan_runtime.records.record import Count, Document, Label, Name, Text, UtcTime, now
 from gan_runtime.records.run_folder import Pid, Started, TaskFolder, write_whole
 
-EndState = Literal["finished", "failed", "cancelled", "lost"]
 State = Literal["waiting", "running", "finished", "failed", "cancelled", "lost"]
 LIVE: tuple[State, ...] = ("waiting", "running")
 _TAIL_BYTES = 4_096
@@ -71,17 +71,6 @@ class JobProgress(_StoredRecord):
     def share(self) -> float:
         """0 to 1."""
         return min(1.0, self.done / self.total) if self.total else 0.0
-
-
-class End(_StoredRecord):
-    """`reason`: a sentence. `result`: the document that the work returned, empty unless
-    finished.
-    """
-
-    state: EndState
-    reason: Text
-    result: dict[str, Any] = {}
-    at: UtcTime = Field(default_factory=now)
 
 
 class _ProcessIdentity(_StoredRecord):

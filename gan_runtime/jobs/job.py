@@ -1,26 +1,38 @@
-"""What a background job is: its declaration, and the context that its work runs in.
+"""What a background job is: its declaration, the context that its work runs in, and its process:
+
+    python -m gan_runtime.jobs.job JOB_DIR
 
 A declaration has options, the refusals, the work, and where its result goes. The core's jobs are
 declared in the modules of `DECLARING`, those of a domain in the modules that the domain names; each
-offers `JOBS`.
+offers `JOBS`. The output of the process goes to the job's log.txt. A cancel arrives as SIGTERM and
+as the file STOP.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
+import signal
+import sys
+import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, Field
 
-from gan_runtime.base.errors import JobError, quoted
+from gan_runtime.base import disk, framework_settings
+from gan_runtime.base.errors import GanRuntimeError, JobError, quoted
 from gan_runtime.catalog.domain import DOMAINS
+from gan_runtime.records import processes
 from gan_runtime.records.home import Home
+from gan_runtime.records.record import Text, UtcTime, now
 
 if TYPE_CHECKING:
     from gan_runtime.jobs.folder import JobDir
@@ -86,6 +98,21 @@ def job_named(name: str) -> Job:
         names = ", ".join(dict.fromkeys(job.name for job in jobs().values()))
         raise JobError(f"{quoted(name)} is no background job: choose one of {names}.")
     return jobs()[name]
+
+
+EndState = Literal["finished", "failed", "cancelled", "lost"]
+
+
+class End(BaseModel):
+    """`reason`: a sentence. `result`: the document that the work returned, empty unless
+    finished.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    state: EndState
+    reason: Text
+    result: dict[str, Any] = {}
+    at: UtcTime = Field(default_factory=now)
 
 
 def as_document(options: Any) -> dict[str, Any]:
@@ -165,3 +192,71 @@ class Task:
 
 
 Work = Callable[[Task], dict[str, Any]]
+
+
+# ---- the process ---------------------------------------------------------------------------------
+
+
+def main(job: JobDir) -> int:
+    """Runs one job and writes its end; returns the exit code: 0 finished or cancelled, else 1."""
+    try:
+        with FileLock(job.lock).acquire(blocking=False):
+            if job.end() is not None:
+                return 1
+            end = _run(job)
+            # Before the end is written: no reader of an ended job finds half-made files.
+            job.clear(end.state == "finished")
+            job.write_end(end)
+            return 0 if end.state in ("finished", "cancelled") else 1
+    except Timeout:
+        print(f"another process runs {job.job_id} already; this one ends.")
+        return 1
+
+
+def _run(job: JobDir) -> End:
+    job.write_process(os.getpid())
+    request = job.request()
+    if request is None or request.kind not in jobs():
+        return End(
+            state="failed",
+            reason="this version of the program cannot read job.json: start the job again.",
+        )
+    task = Task(Home(job.path.parent.parent), job, request.options)
+    signal.signal(signal.SIGTERM, task.on_sigterm)
+    try:
+        if job.stop_file.exists():
+            return End(state="cancelled", reason=cancelled(request.kind))
+        for folder in (job.work, job.results):
+            folder.mkdir(exist_ok=True)
+        with disk.full_disk_as_home_error(job.work):
+            result = _imported(jobs()[request.kind].work)(task)
+        return End(state="finished", reason="done", result=result)
+    except Cancelled:
+        return End(state="cancelled", reason=cancelled(request.kind))
+    except GanRuntimeError as error:
+        print(error)
+        return End(state="failed", reason=str(error))
+    except Exception as error:  # the page shows the reason
+        traceback.print_exc()
+        first = (str(error).splitlines() or [""])[0][:300]
+        return End(
+            state="failed", reason=f"{type(error).__name__}: {first} (the log has the details)"
+        )
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # its end is being written
+
+
+def _imported(entry: str) -> Work:
+    module, _, name = entry.partition(":")
+    work: Work = getattr(importlib.import_module(module), name)
+    return work
+
+
+if __name__ == "__main__":
+    from gan_runtime.jobs import job as module  # as its users know it: this is a second copy
+    from gan_runtime.jobs.folder import JobDir
+
+    with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
+        framework_settings.use_private_keras_home(Path(scratch))
+        code = module.main(JobDir(Path(sys.argv[1])))
+    sys.exit(code)

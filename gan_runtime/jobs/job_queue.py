@@ -24,13 +24,13 @@ from pydantic_core import PydanticSerializationError
 
 from gan_runtime.base import disk, framework_settings
 from gan_runtime.base.errors import GanRuntimeError, HomeError, JobError, quoted
-from gan_runtime.jobs.folder import End, JobDir, JobRequest, JobSnapshot
-from gan_runtime.jobs.job import Job, as_document, job_named, jobs
+from gan_runtime.jobs.folder import JobDir, JobRequest, JobSnapshot
+from gan_runtime.jobs.job import End, Job, as_document, job_named, jobs
 from gan_runtime.records import processes, run_files
 from gan_runtime.records.home import Home, is_run_name, next_number
 from gan_runtime.records.states import StateTimer
 
-WORKER = "gan_runtime.jobs.worker"
+WORKER = "gan_runtime.jobs.job"
 MOST_ENDED = 100  # folders of ended jobs that stay
 GRACE_SECONDS = 10.0  # from a cancel to a kill
 SETTLED_SECONDS = 2.0  # modification times are coarse: a second change can leave the time unchanged

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.jobs import worker
+from gan_runtime.jobs import job
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.job import Job, Task, jobs
 
@@ -79,4 +79,4 @@ def tell_color(_: Task) -> dict[str, Any]:
 
 if __name__ == "__main__":
     jobs().update(TEST_JOBS)
-    sys.exit(worker.main(JobDir(Path(sys.argv[1]))))
+    sys.exit(job.main(JobDir(Path(sys.argv[1]))))
