@@ -187,9 +187,7 @@ def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
         return {}
     if row.is_live or not epochs:
         return {}
-    return queries.best_epochs(
-        runtime.store, row.run_id, [metric.name for metric in _qualities(row)], epochs
-    )
+    return queries.best_epochs(runtime.store, row.run_id, _qualities(row), epochs)
 
 
 def _qualities(row: RunRow) -> list[Metric]:

@@ -27,7 +27,7 @@ Role = Literal[
     "accuracy_on_generated",
     "spread_of_real",  # variance within a batch, each epoch
     "spread_of_generated",
-    "quality",  # lower is better, each epoch; the best checkpoint is where it is lowest
+    "quality",  # each epoch; the best checkpoint is where it is best
     # quality that a job has measured; the user can choose the best checkpoint by it
     "measured_quality",
     "response",  # size of generated rows / size of real ones, each epoch; 1 is right
@@ -68,6 +68,11 @@ class Metric:
     def legend(self) -> str:
         """The name of its line."""
         return self.label or self.title
+
+    @property
+    def sign(self) -> float:
+        """Times the value: lower is better. A number without a better direction has 1."""
+        return -1.0 if self.better == "higher" else 1.0
 
     @property
     def unit(self) -> str:

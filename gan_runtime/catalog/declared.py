@@ -38,7 +38,7 @@ class Declared:
 
     @property
     def qualities(self) -> tuple[Metric, ...]:
-        """Numbers by which an epoch can be the best: lower is better."""
+        """Numbers by which an epoch can be the best."""
         return tuple(
             metric for metric in self.metrics if metric.role in ("quality", "measured_quality")
         )

@@ -257,8 +257,8 @@ METRICS = (
 
 
 def _quality(score: str, title: str, better: Better, form: str, *, log: bool = False) -> Metric:
-    """The best epoch can be chosen by scores of which lower is better."""
-    role: Role = "measured_quality" if better == "lower" else ""
+    """The best epoch can be chosen by scores with a better direction."""
+    role: Role = "measured_quality" if better else ""
     return Metric(f"{QUALITY}_{score}", title, title, NOT_DRAWN, role, True, log, better, form)
 
 

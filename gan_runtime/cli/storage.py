@@ -223,7 +223,7 @@ def best(
     run_dir = folder.run_dir(run)
     store = ingest.store_of(folder, [run_dir])
     scores = {metric.name: metric for metric in queries.declared_of(store, [run]).qualities}
-    epochs = queries.best_epochs(store, run, list(scores), inference.stored_epochs(run_dir))
+    epochs = queries.best_epochs(store, run, scores.values(), inference.stored_epochs(run_dir))
     if by:
         if by not in epochs:
             raise SpecError([FieldError("by", _unknown_score(by, list(epochs)))])

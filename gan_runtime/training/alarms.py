@@ -55,12 +55,14 @@ def raised(
 
 
 def shortfall(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
-    """The number that the best checkpoint minimizes: that with the role of quality, else the
-    distance between the mean scores of data and generated rows; None without either.
+    """The number that the best checkpoint minimizes: that with the role of quality, negative if
+    higher is better, else the distance between the mean scores of data and generated rows; None
+    without either.
     """
     numbers = declared.of(spec.workload)
-    if numbers.of_role("quality") is not None:
-        return numbers.value("quality", scores)
+    if (quality := numbers.of_role("quality")) is not None:
+        value = scores.get(quality.name)
+        return None if value is None else quality.sign * value
     real = numbers.value("judged_real", scores)
     generated = numbers.value("judged_generated", scores)
     return None if real is None or generated is None else abs(real - generated)

@@ -14,6 +14,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
+from tests.support import measured_images
 from tests.support.asking import ask_of
 from tests.support.measured_showers import measured
 
@@ -119,3 +120,16 @@ def test_the_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: Ne
     refused = CliRunner().invoke(app, ["best", "showers-0001", "--by", "physics_ms_single", *where])
     assert refused.exit_code == 2
     assert "by is 'physics_ms_single', but allowed is" in refused.output
+
+
+def test_the_command_takes_the_highest_of_a_score_that_should_be_high(
+    home: Home, new_run: NewRun
+) -> None:
+    run = ended(new_run("quick-0001"))
+    answers = [measured_images.answer(epoch, coverage=0.1 * epoch) for epoch in (1, 3, 2)]
+    journal.append(run.evaluations_journal, 1, *answers)
+    words = ["best", "quick-0001", "--by", "quality_coverage", "--home", str(home.path)]
+    answer = CliRunner().invoke(app, words)
+    assert answer.exit_code == 0, answer.output
+    assert "The best checkpoint of quick-0001 is now that of epoch 3." in answer.output
+    assert checkpoints.load(run.checkpoints, "best").step == 30

@@ -97,29 +97,33 @@ def _sample(random: np.random.RandomState, rows: int) -> ImageSample:
     return ImageSample(random.standard_normal((rows, 8)), np.full((rows, 2), 0.5), np.ones(rows))
 
 
-def test_every_score_is_declared_and_the_best_epoch_is_chosen_by_those_that_should_be_low() -> None:
+def test_every_score_is_declared_and_those_with_a_direction_choose_the_best_epoch() -> None:
     random = np.random.RandomState(0)
     scores = sample_scores.compared(_sample(random, 40), _sample(random, 40), seed=0, draws=1)
     declared = {metric.name.removeprefix("quality_"): metric for metric in QUALITY_METRICS}
     assert set(declared) == {*scores, "modes"}
     for metric in QUALITY_METRICS:
-        assert (metric.role == "measured_quality") == (metric.better == "lower"), metric.name
+        assert (metric.role == "measured_quality") == bool(metric.better), metric.name
 
 
 def test_scores_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     steps = journal.Scalars(epoch=2, first_step=1, wall_s=[0.8], values={"loss_generator": [0.7]})
-    journal.append(run.trainer_journal(), 1, steps, answer(1, fcd=9.0), answer(2, fcd=4.0))
+    answers = [answer(epoch, 10.0 - epoch, coverage=0.5 - 0.1 * epoch) for epoch in (1, 2, 3)]
+    journal.append(run.trainer_journal(), 1, steps, *answers)
     store = ingest.store_of(home)
     [row] = queries.results(store, ["quick-0001"]).to_dict("records")
-    assert (row["quality_fcd_best_epoch"], row["quality_fcd_last"]) == (2.0, 4.0)
-    assert queries.best_epochs(store, "quick-0001", ["quality_fcd"], [1, 2]) == {
-        "quality_fcd": (2, 4.0)
+    assert (row["quality_fcd_best_epoch"], row["quality_fcd_last"]) == (3.0, 7.0)
+    assert (row["quality_coverage_best_epoch"], row["quality_coverage_best"]) == (1.0, 0.4)
+    assert queries.best_epochs(store, "quick-0001", QUALITY_METRICS, [1, 2]) == {
+        "quality_fcd": (2, 8.0),
+        "quality_kcd": (1, 0.5),  # equal: the earliest
+        "quality_coverage": (1, 0.4),
     }
     assert store.rows(
         "SELECT low, value, high, floor, ceiling FROM evaluation_scores"
         " WHERE score = 'fcd' ORDER BY key"
-    ) == [(8.0, 9.0, 10.0, 1.0, 90.0), (3.0, 4.0, 5.0, 1.0, 90.0)]
+    )[:2] == [(8.0, 9.0, 10.0, 1.0, 90.0), (7.0, 8.0, 9.0, 1.0, 90.0)]
 
 
 def test_the_terminal_shows_the_interval_and_both_ends_of_the_scale(new_run: NewRun) -> None:

@@ -168,5 +168,15 @@ def test_the_best_epoch_is_that_of_the_best_quality_where_a_workload_measures_it
     assert alarms.shortfall(SPEC, HEALTHY) == pytest.approx(0.2)
 
 
+def test_the_best_epoch_has_the_highest_quality_if_higher_is_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sharpness = Metric("sharpness", "Sharpness", "Sharpness", role="quality", better="higher")
+    entry = replace(catalog.WORKLOADS[SPEC.workload], metrics=(sharpness,))
+    monkeypatch.setitem(catalog.WORKLOADS, SPEC.workload, entry)
+    by_epoch = [alarms.shortfall(SPEC, {"sharpness": value}) for value in (0.2, 0.9, 0.4)]
+    assert by_epoch.index(min(by_epoch)) == 1
+
+
 def test_within_an_epoch_there_is_no_score() -> None:
     assert alarms.shortfall(SPEC, {}) is None

@@ -28,7 +28,7 @@ class RolloutScore:
     """`name`: as stored. `unit`: "" for a plain number. `format`: of Python.
 
     `by_step`: whether there is one a step, of which the single number is the mean. `quality`:
-    whether it may select the best epoch; lower is better.
+    whether it may select the best epoch.
     """
 
     name: str

@@ -154,7 +154,7 @@ def _best_and_last(rated: Iterable[Metric]) -> str:
         + columns_of([metric], f"arg_min(epoch, ({far}, epoch))", "_best_epoch")
         + columns_of([metric], "arg_max(value, epoch)", "_last")
         for metric in rated
-        for far in ["value" if metric.better == "lower" else "-value"]
+        for far in [f"{metric.sign} * value"]
     )
 
 

@@ -268,22 +268,29 @@ def not_finite(store: Store, run_id: str) -> pd.DataFrame:
 
 
 def best_epochs(
-    store: Store, run_id: str, metrics: list[str], epochs: list[int]
+    store: Store, run_id: str, metrics: Iterable[Metric], epochs: list[int]
 ) -> dict[str, tuple[int, float]]:
-    """Metric → of these epochs the one in which it is lowest, the earliest of several, and its mean
-    there. A metric that was measured in fewer than two of them is left out.
+    """Name of a metric → of these epochs the one in which it is best, by its declared direction,
+    the earliest of several, and its mean there. A metric that was measured in fewer than two of
+    them, or has no better direction, is left out.
     """
+    signs = {metric.name: metric.sign for metric in metrics if metric.better}
     rows = store.rows(
         """
-        WITH means AS (
-            SELECT metric, epoch, avg(value) AS value FROM numbers
-            WHERE run_id = ? AND list_contains(?, metric) AND list_contains(?, epoch) AND
-                isfinite(value) GROUP BY ALL
+        WITH directions AS (SELECT unnest($names) AS metric, unnest($signs) AS sign), means AS (
+            SELECT metric, epoch, sign, avg(value) AS value FROM numbers JOIN directions
+                USING (metric)
+            WHERE run_id = $run AND list_contains($epochs, epoch) AND isfinite(value) GROUP BY ALL
         )
-        SELECT metric, arg_min(epoch, (value, epoch)), min(value) FROM means GROUP BY metric HAVING
-            count(*) > 1
+        SELECT metric, arg_min(epoch, (sign * value, epoch)), arg_min(value, sign * value)
+            FROM means GROUP BY metric HAVING count(*) > 1
         """,
-        [run_id, metrics, epochs],
+        {
+            "run": run_id,
+            "names": list(signs),
+            "signs": list(signs.values()),
+            "epochs": epochs,
+        },
     )
     return {metric: (epoch, value) for metric, epoch, value in rows}
 

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from gan_runtime.catalog.pairs import QUALITY_METRICS
 from gan_runtime.data import loading
 from gan_runtime.evaluation import quality, sample_scores
 from gan_runtime.records.home import Home
@@ -154,8 +155,9 @@ def test_a_short_run_gets_its_quality(start: Start, tmp_path: Path) -> None:
     assert scores["sure"]["floor"] > 0.9
 
     store = ingest.store_of(Home(tmp_path))
-    best = queries.best_epochs(store, "run-0001", ["quality_fcd_infinite"], [0, 1, 2])
+    best = queries.best_epochs(store, "run-0001", QUALITY_METRICS, [0, 1, 2])
     assert best["quality_fcd_infinite"][1] <= scores["fcd_infinite"]["value"]
+    assert best["quality_sure"][1] >= scores["sure"]["value"]
     [(digest, accuracy)] = store.rows(
         "SELECT DISTINCT facts->>'classifier', CAST(facts->>'accuracy' AS DOUBLE) FROM evaluations"
     )
