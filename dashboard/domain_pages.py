@@ -45,7 +45,7 @@ IMAGES = DomainPage(
         for metric in QUALITY_METRICS
     ),
     headline=("fcd_infinite", "kcd", "precision", "coverage", "sure"),
-    over_epochs=("fcd_infinite", "kcd", "coverage"),
+    over_epochs=("kcd", "fcd_infinite", "coverage"),
     substitutes={"fcd_infinite": "fcd"},
     real="real images",
     subject=_of_images,

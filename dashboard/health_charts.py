@@ -14,10 +14,10 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dashboard import charts
+from dashboard import charts, palette
 from dashboard.chart_panels import Group
-from dashboard.charts import Rows
-from gan_runtime.base.metrics import FAMILIES, LOSS_SCALE
+from dashboard.charts import Rows, heading, layered, log_axis
+from gan_runtime.base.metrics import FAMILIES, LOSS_SCALE, Metric
 
 # Equal values lie on each other: the dashes of a second line let the first one through.
 DASHES = ([1, 0], [6, 4], [2, 3], [8, 3, 2, 3])
@@ -194,3 +194,54 @@ def _dash(colors: dict[str, str], numbers: Iterable[int]) -> alt.StrokeDash:
 def _legend(colors: dict[str, str]) -> alt.Legend | None:
     """One line is named by the chart's title."""
     return charts.fitted_legend(colors, has_dashes=any(_again(colors))) if len(colors) > 1 else None
+
+
+def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> alt.LayerChart:
+    """The measured quality of one run over its epochs, with its 95% interval as a band and its
+    floor dashed. `rows`: epoch, value, low, high, floor; all above 0 with `log`.
+    """
+    scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=8)
+
+    def of(field: str) -> alt.Y:
+        axis = log_axis() if log else alt.Axis(format="~g", tickCount=5)
+        title = f"{metric.axis} (log)" if log else metric.axis
+        return alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
+
+    base = alt.Chart().encode(
+        x=alt.X(
+            "epoch:Q",
+            title="Epoch",
+            axis=alt.Axis(grid=False, format="d", tickMinStep=1),
+            scale=alt.Scale(zero=False, nice=False, padding=8),
+        )
+    )
+    tooltip = [
+        alt.Tooltip("epoch:Q", title="Epoch", format="d"),
+        alt.Tooltip("value:Q", title=metric.axis, format=metric.format),
+        alt.Tooltip("low:Q", title="95% from", format=metric.format),
+        alt.Tooltip("high:Q", title="95% to", format=metric.format),
+        alt.Tooltip("floor:Q", title="Floor", format=metric.format),
+    ]
+    color = palette.SIDES["generated"]
+    band = base.mark_area(opacity=0.2, line=False, color=color).encode(
+        y=of("low"), y2=alt.Y2("high:Q")
+    )
+    # An epoch alone has no area.
+    bars = base.mark_rule(opacity=0.4, strokeWidth=1.5, color=color).encode(
+        y=of("low"), y2=alt.Y2("high:Q")
+    )
+    line = base.mark_line(strokeWidth=2.5, color=color).encode(y=of("value"))
+    points = base.mark_circle(size=50, opacity=1, color=color).encode(
+        y=of("value"), tooltip=tooltip
+    )
+    floor = base.mark_line(strokeDash=[5, 4], color=palette.REAL).encode(y=of("floor"))
+    return layered(
+        rows,
+        *(band, bars, floor, line, points),
+        title=heading(
+            f"How good is what it generates? {metric.title}",
+            "Lower is better. Band: 95% interval. Dashed: the floor, real data.",
+        ),
+        description=f"{metric.title} over the measured epochs, with its 95% interval.",
+        height=height,
+    )

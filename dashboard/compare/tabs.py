@@ -109,7 +109,8 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     results = queries.results(store, run_ids)
     declaration = results_view.recorded(queries.declared_of(store, run_ids), results)
     numbers(store, rows)
-    results_view.best_and_last(results, rows, declaration)
+    qualities = queries.qualities(store, run_ids)
+    results_view.best_and_last(results, qualities, rows, declaration)
     if rendering.is_first_render(PAGE):
         rendering.rest_follows("What differs, and charts of the results,")
         return
@@ -117,6 +118,7 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     by = compare_view.group_by(rows)
     series = compare_view.series(rows, by)
     compare_view.legend(series, by)
+    results_view.quality_against_time(qualities, rows, series, declaration)
     results_view.against_time(results, rows, series, declaration)
     results_view.options_and_results(results, rows, series, declaration)
     compare_view.picked_line(rows, series, compare_view.RESULTS)

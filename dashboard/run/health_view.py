@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from dashboard import chart_panels, charts, health_charts, plots, tables
@@ -67,6 +68,22 @@ def curves(
 def score_histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> Table:
     """As `queries.histogram`."""
     return tables.of(queries.histogram(store, run_id, names, epoch))
+
+
+def quality(store: Store, run_id: str) -> Table:
+    """As `queries.qualities`; what a logarithmic axis cannot show of an interval is cut."""
+    rows = queries.qualities(store, [run_id])
+    if is_log(rows):
+        least = float(rows["value"].min()) / 10.0
+        rows = rows.assign(
+            low=rows["low"].clip(lower=least), floor=rows["floor"].where(rows["floor"] > 0)
+        )
+    return tables.of(rows)
+
+
+def is_log(rows: pd.DataFrame) -> bool:
+    """Whether a score has a logarithmic axis: unbiased distances may be negative."""
+    return bool((rows["value"] > 0).all())
 
 
 def epoch_times(store: Store, run_id: str) -> Table:

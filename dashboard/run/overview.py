@@ -13,11 +13,21 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import chart_panels, charts, plots, rendering, step_charts, widgets, words
+from dashboard import (
+    chart_panels,
+    charts,
+    health_charts,
+    plots,
+    rendering,
+    step_charts,
+    widgets,
+    words,
+)
 from dashboard.chart_panels import Group
 from dashboard.frame import places
 from dashboard.run import health_view, record_view
 from dashboard.samples import sample_images
+from dashboard.tables import Table
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declared
@@ -184,11 +194,17 @@ def _awaited(row: RunRow, sentence: str, height: int) -> None:
 
 
 def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
-    """Scores and how they are spread, where the workload has some, and the time of each
-    epoch; three side by side.
+    """The quality, scores and how they are spread, where the workload has some, and the time of
+    each epoch; two or three side by side.
     """
     declaration = declared.of(row.workload)
-    parts: list[Callable[[], None]] = [
+    quality = shared(
+        store, row, rendering.rest_age_s(row.accelerator), health_view.quality, row.run_id
+    )
+    parts: list[Callable[[], None]] = []
+    if not quality.empty or _will_be_measured(row):
+        parts.append(partial(_quality, row, quality))
+    parts += [
         partial(_scores, store, row, group, place)
         for place, group in enumerate(chart_panels.of_panel(declaration, SCORES))
     ]
@@ -197,11 +213,28 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
         for place, group in enumerate(chart_panels.judged(declaration))
     ]
     parts.append(partial(_epochs, store, row))
-    for begin in range(0, len(parts), ACROSS):
-        row_parts = parts[begin : begin + ACROSS]
+    across = 2 if len(parts) == 4 else ACROSS
+    for begin in range(0, len(parts), across):
+        row_parts = parts[begin : begin + across]
         for column, part in zip(st.columns(len(row_parts), gap="medium"), row_parts, strict=True):
             with column:
                 part()
+
+
+def _will_be_measured(row: RunRow) -> bool:
+    return row.is_live and row.quality_every > 0
+
+
+def _quality(row: RunRow, quality: Table) -> None:
+    if quality.empty:
+        every = "epoch" if row.quality_every == 1 else f"{row.quality_every} epochs"
+        _awaited(row, f"Quality appears here: it is measured every {every}.", SMALL_HEIGHT)
+        return
+    name = str(quality.frame["metric"].iloc[0])
+    metric = declared.of(row.workload).table([name])[name]
+    log = health_view.is_log(quality.frame)
+    key = f"quality.{row.run_id}.{log}"
+    plots.kept_chart(health_charts.quality_curve, quality.arrow, key, metric, log)
 
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:

@@ -11,12 +11,18 @@ import pandas as pd
 import streamlit as st
 
 from gan_runtime.base import formats
+from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declared
 from gan_runtime.catalog.declared import Declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision.maintenance import Space
 
 TOGETHER = "losses"
+QUALITY, RANGE = "quality", "quality_range"
+QUALITY_HELP = (
+    "Best measured epoch. Lower is better. Scores of different data sets, or of different"
+    " classifiers, are not comparable."
+)
 
 
 def loss_columns(declaration: Declared, workloads: int) -> dict[str, Any]:
@@ -47,6 +53,59 @@ def losses_in_words(row: Mapping[Hashable, Any]) -> str:
         " · ".join(f"{name} {formats.loss(value)}" for name, value in values if not pd.isna(value))
         or "–"
     )
+
+
+def quality_columns(table: pd.DataFrame) -> dict[str, Any]:
+    """By name: the best quality as a number and its interval; in words where runs have different
+    scores. `table`: as `with_quality` gives it.
+    """
+    titles = _quality_titles(table)
+    if len(titles) > 1:
+        return {RANGE: st.column_config.TextColumn("Quality", width="medium", help=QUALITY_HELP)}
+    return {
+        QUALITY: st.column_config.NumberColumn(
+            f"Quality ({titles[0]})" if titles else "Quality", help=QUALITY_HELP
+        ),
+        RANGE: st.column_config.TextColumn("Quality, 95%", help="95% interval, and the epoch."),
+    }
+
+
+def with_quality(table: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
+    """The table with the best measured quality, its title, and its interval in words, which begin
+    with the score where runs have different ones.
+
+    `best`: as `queries.best_qualities`.
+    """
+    found = best.reindex(table["run_id"])
+    scores = [
+        None if pd.isna(name) else declared.of(workload).table([name])[name]
+        for workload, name in zip(table["workload"], found["metric"], strict=True)
+    ]
+    named = table.assign(
+        quality=found["value"].to_numpy(float),
+        quality_title=[score.title if score else "" for score in scores],
+    )
+    rows = found.to_dict("records")
+    is_mixed = len(_quality_titles(named)) > 1
+    ranges = [
+        _range(score, row, is_mixed) if score else "–"
+        for score, row in zip(scores, rows, strict=True)
+    ]
+    return named.assign(**{RANGE: ranges})
+
+
+def _quality_titles(table: pd.DataFrame) -> list[str]:
+    return sorted(filter(None, table["quality_title"].unique()))
+
+
+def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
+    """0.012 to 0.016, epoch 9; with the score: KCD 0.014 (0.012 to 0.016), epoch 9."""
+    form = metric.format.replace("~", "")
+    known = not (pd.isna(row["low"]) or pd.isna(row["high"]))
+    between = f"{row['low']:{form}} to {row['high']:{form}}" if known else ""
+    value = f"{metric.title} {row['value']:{form}}"
+    first = f"{value} ({between})" if is_mixed and between else value if is_mixed else between
+    return ", ".join(filter(None, [first, f"epoch {row['epoch']:.0f}"]))
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:

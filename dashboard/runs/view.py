@@ -105,13 +105,18 @@ SEARCHED = [
 ]
 
 
-def columns(declaration: Declared, workloads: int = 1) -> dict[str, Any]:
-    """The columns of the table, with those of the losses that the workloads of the runs declare."""
+def columns(declaration: Declared, workloads: int, rows: pd.DataFrame) -> dict[str, Any]:
+    """The columns of the table, with those of the quality, and of the losses that the workloads of
+    the runs declare.
+    """
     place = list(COLUMNS).index(LAST_BEFORE_LOSSES) + 1
     items = list(COLUMNS.items())
-    return dict(
-        [*items[:place], *runs_columns.loss_columns(declaration, workloads).items(), *items[place:]]
-    )
+    return {
+        **dict(items[:place]),
+        **runs_columns.quality_columns(rows),
+        **runs_columns.loss_columns(declaration, workloads),
+        **dict(items[place:]),
+    }
 
 
 def in_words(table: pd.DataFrame, alarms: Mapping[str, Collection[Alarm]]) -> pd.DataFrame:
@@ -218,19 +223,23 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
     ids = list(rows["run_id"])
     losses = (str(json.loads(spec).get("loss", "")) for spec in rows["spec"])
     declaration = declared.together_with_losses(zip(rows["workload"], losses, strict=True))
-    configuration = columns(declaration, rows["workload"].nunique())
+    configuration = columns(declaration, rows["workload"].nunique(), rows)
     if tables.is_long(rows):
         configuration["space"] = _space("bytes")
     numbers = {
         "images_per_s": formats.count,
         "space": formats.size,
+        runs_columns.QUALITY: "{:.3g}".format,
         **{loss.name: formats.loss for loss in declaration.losses if loss.name in configuration},
     }
     with st.container(
         key="runs_table", height=ROW_PIXELS * (len(ids) + 1) + FRAME_PIXELS, border=False
     ):
         picked = tables.show(
-            tables.with_words(rows[list(configuration)], numbers),
+            tables.with_words(
+                rows[list(configuration)],
+                {name: words_of for name, words_of in numbers.items() if name in configuration},
+            ),
             column_order=[name for name in configuration if _has_something(rows, name)],
             column_config=configuration,
             height="stretch",
@@ -260,6 +269,8 @@ def _has_something(rows: pd.DataFrame, column: str) -> bool:
     """Whether any row says something in a column that is empty for most people."""
     if column == "algorithm":
         return bool((rows["sync_every_steps"] > 1).any())
+    if column in (runs_columns.QUALITY, runs_columns.RANGE):
+        return bool(rows[runs_columns.QUALITY].notna().any())
     return column not in ONLY_WHERE_ANY_HAS_IT or any(map(_is_filled, rows[column]))
 
 

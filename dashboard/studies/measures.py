@@ -127,10 +127,16 @@ def _declared(results: pd.DataFrame) -> Declared:
 
 
 def outcomes(results: pd.DataFrame, question: Question | None = None) -> list[str]:
-    """The measures that a run of this study has, by name, except the time:
-    first the spread of images, or the speed-up where the question is about speed.
+    """The measures that a run of this study has, by name, except the time: first the measured
+    quality, else the spread of images, or the speed-up where the question is about speed.
     """
     about_speed = question is not None and question.is_about_speed
     names = [FASTER, *measures(results)] if about_speed else list(measures(results))
     measured = [name for name in names if name != TIME and results[name].notna().any()]
-    return sorted(measured, key=lambda name: name != (FASTER if about_speed else USUAL_OUTCOME))
+    qualities = [
+        metric.name
+        for metric in _declared(results).qualities
+        if metric.role == "measured_quality" and metric.name in measured
+    ]
+    first = FASTER if about_speed else next(iter(qualities), USUAL_OUTCOME)
+    return sorted(measured, key=lambda name: name != first)

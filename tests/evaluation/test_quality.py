@@ -126,6 +126,30 @@ def test_scores_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
     )[:2] == [(8.0, 9.0, 10.0, 1.0, 90.0), (7.0, 8.0, 9.0, 1.0, 90.0)]
 
 
+def test_the_quality_of_a_run_is_the_first_score_at_the_device_time_of_each_epoch(
+    home: Home, new_run: NewRun
+) -> None:
+    run = new_run("quick-0001", replicas=2)
+    done = [
+        journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=4.0, images=64, images_per_s=16.0)
+        for epoch in (1, 2)
+    ]
+    measured = answer(1, kcd=9.0), answer(2, kcd=5.0), answer(2, kcd=6.0)
+    journal.append(run.trainer_journal(), 1, *done)
+    journal.append(run.evaluations_journal, 1, *measured)
+    new_run("quick-0002", seconds=1)
+    store = ingest.store_of(home)
+    rows = queries.qualities(store, ["quick-0001", "quick-0002"])
+    assert rows["metric"].tolist() == ["quality_kcd"] * 2
+    columns = ["epoch", "value", "low", "high", "wall_s", "device_s"]
+    assert rows[columns].to_numpy().tolist() == [
+        [1.0, 9.0, 8.8, 9.2, 4.0, 8.0],
+        [2.0, 6.0, 5.8, 6.2, 8.0, 16.0],
+    ]
+    best = queries.best_qualities(store)
+    assert best[["epoch", "value"]].to_dict("index") == {"quick-0001": {"epoch": 2, "value": 6.0}}
+
+
 def test_the_terminal_shows_the_interval_and_both_ends_of_the_scale(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0))

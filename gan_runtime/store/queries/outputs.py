@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gan_runtime import catalog
 from gan_runtime.catalog import pairs
-from gan_runtime.store.queries.metrics import among, declared_of
+from gan_runtime.store.queries.metrics import DEVICES, among, declared_of
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
@@ -147,6 +147,29 @@ class ArrayRow:
     facts: dict[str, Any]
 
 
+# Of each run and epoch, by the rule of the view `numbers`: the answer of highest precedence, then
+# the newest. $runs: NULL for all runs.
+_MEASURED_QUALITY = f"""
+    WITH answers AS (
+        SELECT run_id, metric, better, a.epoch, a.step, value, low, high, floor, ceiling
+        FROM ingest.newest_evaluations a JOIN ingest.evaluation_scores s
+            USING (run_id, evaluation, key, place)
+        JOIN (SELECT run_id, metric FROM ingest.roles WHERE role = 'measured_quality') r
+            USING (run_id)
+        JOIN (SELECT DISTINCT metric, better FROM metrics) m USING (metric)
+        WHERE metric = metric_prefix || score AND isfinite(value)
+            AND ($runs IS NULL OR list_contains($runs, run_id))
+        QUALIFY row_number() OVER (PARTITION BY run_id, a.epoch ORDER BY precedence DESC,
+            place DESC) = 1
+    ), times AS (
+        SELECT run_id, step, sum(seconds) OVER (PARTITION BY run_id ORDER BY step) AS wall_s
+        FROM ingest.epochs
+    )
+    SELECT a.run_id, metric, better, epoch, a.step, value, low, high, floor, ceiling,
+        coalesce(wall_s, 0.0) AS wall_s, coalesce(wall_s, 0.0) * devices AS device_s
+    FROM answers a ASOF LEFT JOIN times t ON a.run_id = t.run_id AND a.step >= t.step
+    JOIN (SELECT run_id, {DEVICES} AS devices FROM ingest.created) c ON c.run_id = a.run_id
+"""
 _OF_ANSWER = "run_id = $run AND evaluation = $evaluation AND key = $key"
 _SCORE_COLUMNS = "score, value, error, low, high, floor, floor_error, ceiling, baselines, samples"
 
@@ -217,6 +240,32 @@ def score_history(store: Store, run_id: str, evaluation: str) -> pd.DataFrame:
         """,
         {"run": run_id, "evaluation": evaluation},
     )
+
+
+def qualities(store: Store, run_ids: list[str]) -> pd.DataFrame:
+    """The measured quality of some runs, a row for each measured epoch, the earliest first: the
+    number with the role measured_quality that the run's workload declares first.
+
+    Columns: run_id, metric, better, epoch, step, value, low, high (95%; NaN where unknown), floor,
+    ceiling, wall_s (training seconds until then), device_s (those times devices). Empty before the
+    first.
+    """
+    return store.frame(f"{_MEASURED_QUALITY} ORDER BY run_id, epoch", {"runs": run_ids})
+
+
+def best_qualities(store: Store) -> pd.DataFrame:
+    """The best epoch of each run of which any is measured, indexed by run_id: columns as
+    `qualities`.
+    """
+    frame = store.frame(
+        f"""
+        SELECT * FROM ({_MEASURED_QUALITY})
+        QUALIFY row_number() OVER (PARTITION BY run_id
+            ORDER BY CASE better WHEN 'higher' THEN -value ELSE value END, epoch) = 1
+        """,
+        {"runs": None},
+    )
+    return frame.set_index("run_id")
 
 
 def evaluation_curves(store: Store, row: EvaluationRow) -> list[CurveRow]:

@@ -1,0 +1,87 @@
+"""The measured quality of runs on the pages that do not measure it: the curve of a run, the column
+of Runs, and Compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gan_runtime.records import journal
+from gan_runtime.records.run_folder import RunDir
+from tests.pages.reading import charts, texts, titles
+from tests.support.measured_images import answer
+from tests.support.measured_showers import measured
+
+Show = Callable[..., AppTest]
+Make = Callable[..., RunDir]
+TITLE = "How good is what it generates? KCD"
+
+
+@pytest.fixture
+def two_runs(trained: Make) -> None:
+    """The second one is better, and best in its first epoch."""
+    first, second = trained("quick-0001"), trained("quick-0002", seconds=10)
+    journal.append(first.evaluations_journal, 1, answer(1, kcd=9.0), answer(2, kcd=7.0))
+    journal.append(second.evaluations_journal, 1, answer(1, kcd=0.5), answer(2, kcd=0.6))
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_a_run_shows_its_quality_as_a_curve_with_its_interval(show: Show, trained: Make) -> None:
+    trained("quick-0003", seconds=20)
+    assert TITLE not in titles(show("run", run="quick-0003"))
+    app = show("run", run="quick-0001")
+    assert titles(app).count(TITLE) == 1
+    [chart] = [chart for chart in charts(app) if TITLE in str(chart.get("title"))]
+    encodings = [layer["encoding"]["y"]["field"] for layer in chart["layer"]]  # type: ignore[attr-defined]
+    assert encodings == ["low", "low", "floor", "value", "value"]
+    assert chart["layer"][0]["encoding"]["y2"]["field"] == "high"  # type: ignore[index]
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_the_table_of_runs_has_the_best_quality_with_its_interval(
+    show: Show, trained: Make
+) -> None:
+    trained("quick-0003", seconds=20)
+    table = show("runs").dataframe[0].value.set_index("run_id")
+    assert table["quality"].to_dict() == pytest.approx(
+        {"quick-0001": 7.0, "quick-0002": 0.5, "quick-0003": float("nan")}, nan_ok=True
+    )
+    assert table["quality_range"].to_dict() == {
+        "quick-0001": "6.8 to 7.2, epoch 2",
+        "quick-0002": "0.3 to 0.7, epoch 1",
+        "quick-0003": "–",
+    }
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_scores_of_several_workloads_are_named_in_the_table(show: Show, new_run: Make) -> None:
+    showers = new_run("showers-0001", seconds=20, workload="shower_3dgan", dataset="showers")
+    measured(showers, 1, fault=0.4)
+    table = show("runs").dataframe[0].value.set_index("run_id")
+    assert "quality" not in table
+    assert table["quality_range"]["quick-0002"] == "KCD 0.5 (0.3 to 0.7), epoch 1"
+    assert "KCD" not in table["quality_range"]["showers-0001"]
+    assert table["quality_range"]["showers-0001"].endswith("epoch 1")
+
+
+def test_without_a_measured_run_the_table_has_no_such_column(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    order = show("runs").dataframe[0].proto.column_order
+    assert "quality" not in order
+    assert "status" in order
+
+
+@pytest.mark.usefixtures("two_runs")
+def test_compare_has_the_quality_with_its_interval_and_against_device_time(show: Show) -> None:
+    app = show("compare", runs="quick-0001,quick-0002")
+    tables = [frame.value for frame in app.dataframe if "KCD, best" in frame.value]
+    assert len(tables) == 1
+    assert list(tables[0]["KCD, best"]) == [7.0, 0.5]
+    assert list(tables[0]["KCD, 95%"]) == ["6.8 to 7.2", "0.3 to 0.7"]
+    [chart] = [chart for chart in charts(app) if chart.get("title") == "KCD"]
+    assert '"title": "Device time (s)"' in str(chart).replace("'", '"')
+    assert app.selectbox(key="compare.result").value == "quality_kcd_best"
+    assert "Band: 95% interval." in texts(app)
