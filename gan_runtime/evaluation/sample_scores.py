@@ -65,17 +65,12 @@ def compared(
     """Every number of a sample against a reference. `draws`: for the extrapolation."""
     random = np.random.RandomState(seed)
     features = reference.features, sample.features
-    precision, recall = precision_and_recall(*features)
-    density, coverage = density_and_coverage(*features)
     return {
         "fcd_infinite": extrapolated_frechet(*features, random, draws),
         "fcd": frechet_distance(*features),
         "kcd": kernel_distance(*features, random),
         "classifier_score": classifier_score(sample.probabilities),
-        "precision": precision,
-        "recall": recall,
-        "density": density,
-        "coverage": coverage,
+        **neighbor_scores(*features),
         "sure": share_of_sure(sample.probabilities),
         "class_distance": class_distance(reference.probabilities, sample.probabilities),
         "nearest_training": float(np.median(sample.nearest) / np.median(reference.nearest)),
@@ -190,44 +185,46 @@ def squared_discrepancy(x: Array, y: Array) -> float:
 # ---- neighbors -----------------------------------------------------------------------------------
 
 
-def distances(first: Array, second: Array) -> Array:
-    """Euclidean, (N, M)."""
-    squares = (first**2).sum(axis=1)[:, np.newaxis] + (second**2).sum(axis=1)
-    return np.sqrt(np.maximum(squares - 2.0 * first @ second.T, 0.0))
+def squared_distances(first: Array, second: Array) -> Array:
+    """Squares of the Euclidean distances, (N, M)."""
+    squares = first @ second.T
+    squares *= -2.0
+    squares += (first**2).sum(axis=1)[:, np.newaxis]
+    squares += (second**2).sum(axis=1)
+    return np.maximum(squares, 0.0, out=squares)
 
 
-def radii(sample: Array, neighbors: int) -> Array:
-    """The distance of each row to its k-th nearest other row, (N,); needs more than k rows."""
-    among = distances(sample, sample)
+def squared_radii(sample: Array, *neighbors: int) -> list[Array]:
+    """For each k the squared distance of each row to its k-th nearest other row, (N,); needs more
+    than k rows.
+    """
+    among = squared_distances(sample, sample)
     np.fill_diagonal(among, 0.0)
-    return np.asarray(np.partition(among, neighbors, axis=1)[:, neighbors])
+    among.partition(neighbors, axis=1)
+    return [among[:, rank].copy() for rank in neighbors]
 
 
-def precision_and_recall(
-    reference: Array, sample: Array, neighbors: int = NEIGHBORS_OF_PRECISION
-) -> tuple[float, float]:
-    """Share of generated images within the radius of a reference image, and of reference images
-    within the radius of a generated one; 0 to 1.
+def neighbor_scores(reference: Array, sample: Array) -> dict[str, float]:
+    """Precision, recall, density and coverage of features (N, F), (M, F).
 
-    Kynkäänniemi et al. 2019, arXiv:1904.06991, equation 2, k = 3.
+    Precision: share of generated images within the radius of a reference image, to its 3rd
+    neighbor. Recall: share of reference images within the radius of a generated one. Kynkäänniemi
+    et al. 2019, arXiv:1904.06991, equation 2.
+
+    Density, from 0: reference radii around a generated image, to the 5th neighbor, over 5.
+    Coverage: share of reference images whose nearest generated image is within their radius. Naeem
+    et al. 2020, arXiv:2002.09797, equations 4 and 5. Two equal distributions give about 1 and 0.97.
     """
-    between = distances(reference, sample)
-    precision = (between < radii(reference, neighbors)[:, np.newaxis]).any(axis=0).mean()
-    recall = (between < radii(sample, neighbors)).any(axis=1).mean()
-    return float(precision), float(recall)
-
-
-def density_and_coverage(
-    reference: Array, sample: Array, neighbors: int = NEIGHBORS_OF_DENSITY
-) -> tuple[float, float]:
-    """Density, from 0: reference radii around a generated image, over k. Coverage, 0 to 1: share of
-    reference images whose nearest generated image is within their radius.
-
-    Naeem et al. 2020, arXiv:2002.09797, equations 4 and 5, k = 5. Two equal distributions give
-    about 1 and 0.97.
-    """
-    is_within = distances(reference, sample) < radii(reference, neighbors)[:, np.newaxis]
-    return float(is_within.sum(axis=0).mean() / neighbors), float(is_within.any(axis=1).mean())
+    between = squared_distances(reference, sample)
+    near, far = squared_radii(reference, NEIGHBORS_OF_PRECISION, NEIGHBORS_OF_DENSITY)
+    (of_sample,) = squared_radii(sample, NEIGHBORS_OF_PRECISION)
+    is_within = between < far[:, np.newaxis]
+    return {
+        "precision": float((between < near[:, np.newaxis]).any(axis=0).mean()),
+        "recall": float((between < of_sample).any(axis=1).mean()),
+        "density": float(is_within.sum(axis=0).mean() / NEIGHBORS_OF_DENSITY),
+        "coverage": float(is_within.any(axis=1).mean()),
+    }
 
 
 def nearest_distances(images: Array, others: Array, *, are_among: bool = False) -> Array:
@@ -237,8 +234,10 @@ def nearest_distances(images: Array, others: Array, *, are_among: bool = False) 
     flat, flat_others = images.reshape(len(images), -1), others.reshape(len(others), -1)
     rank = int(are_among)
     parts = np.array_split(flat, max(1, len(flat) // ROWS_AT_A_TIME))
-    nearest = [np.partition(distances(part, flat_others), rank, axis=1)[:, rank] for part in parts]
-    return np.concatenate(nearest) / flat.shape[1] ** 0.5
+    squares = [
+        np.partition(squared_distances(part, flat_others), rank, axis=1)[:, rank] for part in parts
+    ]
+    return np.asarray(np.sqrt(np.concatenate(squares) / flat.shape[1]))
 
 
 # ---- classes -------------------------------------------------------------------------------------
