@@ -6,7 +6,7 @@ is refused, and pauses. Which parts of itself the page is drawn with: else it as
 page's elements have come, and for what that imports after it. They are named once the script itself
 is there, while the server makes the page. Why:
 docs/decisions/24-pages-under-load.md.
-Why a page does not connect: refusal.js.
+Why a page does not connect: refusal.js. Charts as SVG and CSV: chart_menu.js.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import file_util
 
 from dashboard.frame import places
+from gan_runtime.base.formats import FORMULA_BEGINNINGS
 
 # Streamlit's own names of the parts that the first screen of a page is drawn with.
 ALWAYS, CHARTS, TABLES = ("Html", "Button", "PageLink"), ("ArrowVegaLiteChart",), ("DataFrame",)
@@ -44,7 +45,14 @@ SERVER = (
 NAMING = """<script type="module">
 for (const href of %s) document.head.append(Object.assign(document.createElement("link"), {rel: "modulepreload", crossOrigin: "", href}))
 </script>"""  # noqa: E501
-REFUSAL = f"<script>\n{Path(__file__).with_name('refusal.js').read_text(encoding='utf-8')}</script>"
+
+
+def _script(file: str) -> str:
+    return Path(__file__).with_name(file).read_text(encoding="utf-8")
+
+
+REFUSAL = f"<script>\n{_script('refusal.js')}</script>"
+CHART_MENU = f"<script>\n({_script('chart_menu.js')})({json.dumps(FORMULA_BEGINNINGS)})</script>"
 BEFORE, AFTER = '<script type="module"', "</head>"
 
 
@@ -95,7 +103,9 @@ def page(static: Path, name: str) -> str:
         f"./{file}" for file in files(static, (*ALWAYS, *PARTS.get(name, ()))) if file not in html
     ]
     naming = NAMING % json.dumps(named) if named else ""
-    return html.replace(BEFORE, SERVER + BEFORE).replace(AFTER, naming + REFUSAL + AFTER)
+    return html.replace(BEFORE, SERVER + BEFORE).replace(
+        AFTER, naming + REFUSAL + CHART_MENU + AFTER
+    )
 
 
 def files(static: Path, parts: tuple[str, ...]) -> list[str]:

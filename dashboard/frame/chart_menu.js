@@ -1,0 +1,60 @@
+// Two more buttons in the toolbar of every chart, after Streamlit's "Download as PNG": the drawing as SVG, its rows as CSV.
+// Streamlit has neither. Nothing happens before the pointer or the focus is on a chart. front_page.py calls it on every page.
+(formulaBeginnings) => {
+  const ROWS = "rows" // the table of a chart, as plots.py names it; others hold marks such as the ends of an axis
+  const PNG = 'button[aria-label^="Download as PNG"]'
+
+  // The view of Vega behind a chart. No element leads to it, so it is read from React's record of the component, as a part
+  // of which Streamlit has it. Undefined until the chart is drawn, and in a Streamlit that is built otherwise.
+  function viewOf(chart) {
+    const record = chart[Object.keys(chart).find((key) => key.startsWith("__reactFiber$"))]
+    for (let component = record; component; component = component.return)
+      for (let hook = component.memoizedState; hook?.next !== undefined; hook = hook.next)
+        if (typeof hook.memoizedState?.current?.toImageURL === "function") return hook.memoizedState.current
+  }
+
+  // As RFC 4180 has it. A text that a spreadsheet would compute gets an apostrophe, as in the files of `export`.
+  function cell(value) {
+    const text = value == null ? "" : value instanceof Date ? value.toISOString() : String(value)
+    const harmless = typeof value === "string" && text && formulaBeginnings.includes(text[0]) ? `'${text}` : text
+    return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+  }
+
+  function csv(rows) {
+    const names = [...new Set(rows.flatMap(Object.keys))].filter((name) => name !== "(index)")
+    return [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",") + "\r\n").join("")
+  }
+
+  // Called as the drawing is titled.
+  function save(text, type, svg) {
+    const title = new DOMParser().parseFromString(svg, "image/svg+xml").querySelector(".role-title-text text")?.textContent
+    const name = (title ?? "").normalize("NFKD").replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "").toLowerCase() || "chart"
+    const url = URL.createObjectURL(new Blob([text], { type }))
+    Object.assign(document.createElement("a"), { href: url, download: `${name}.${type === "text/csv" ? "csv" : "svg"}` }).click()
+    setTimeout(() => URL.revokeObjectURL(url), 60_000)
+  }
+
+  const KINDS = { SVG: (_, svg) => save(svg, "image/svg+xml", svg), CSV: (view, svg) => save(csv(view.data(ROWS)), "text/csv", svg) }
+
+  function button(kind, png, chart) {
+    const place = png.closest("[data-testid=stElementToolbarButton]").cloneNode(true)
+    const own = place.querySelector("button")
+    own.ariaLabel = own.title = `Download as ${kind}`
+    own.replaceChildren(Object.assign(document.createElement("span"), { textContent: kind, style: "font-size:.6875rem;font-weight:600" }))
+    own.addEventListener("click", async (event) => {
+      event.stopPropagation()
+      const view = viewOf(chart)
+      KINDS[kind](view, await view.toSVG())
+    })
+    return place
+  }
+
+  function complete(event) {
+    const frame = event.target.closest?.("[data-testid=stFullScreenFrame]")
+    const chart = frame?.querySelector("[data-testid=stVegaLiteChart]"), png = frame?.querySelector(PNG)
+    if (!chart || !png || frame.querySelector('button[aria-label="Download as SVG"]') || !viewOf(chart)) return
+    png.closest("[data-testid=stElementToolbarButton]").after(...Object.keys(KINDS).map((kind) => button(kind, png, chart)))
+  }
+
+  for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, complete, { capture: true, passive: true })
+}
