@@ -1,8 +1,12 @@
-"""More images of a trained run: a short form, the job that makes them, and what it made."""
+"""More images of a trained run: a short form, the job that makes them, and what it made.
+
+The job's process stays, so that after the first request a page waits for the images itself.
+"""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,18 +16,26 @@ from PIL import Image
 from dashboard import actions, widgets, words
 from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.jobs import core_jobs
-from gan_runtime.jobs.core_jobs import ARRAYS_FILE, MOST_SEED, PICTURE_FILE, ImageRequest
+from gan_runtime.engines.inputs import MOST_CLASSES, labels_of
+from gan_runtime.jobs import image_job
 from gan_runtime.jobs.folder import JobSnapshot
+from gan_runtime.jobs.image_job import ARRAYS_FILE, PICTURE_FILE, ImageRequest
+from gan_runtime.jobs.job import SECONDS_BETWEEN_LOOKS
 from gan_runtime.store.queries import RunRow
 from gan_runtime.training.checkpoints import Which
 
-COUNTS = (16, 64, 256)
+WAITED_S = 3.0  # by the page for a job, before it shows how far the job is
+SEEDS, SEEDS_OF_EACH_CLASS = "0-63", "0-7"
+MOST_NAMED = 8  # seeds in a sentence
 EVERY_CLASS = ""  # in place of the name of one
 NARROWEST, WIDEST = 480, 960  # pixels of the image on a wide page
 NO_CHECKPOINT = (
     "This run has no checkpoint here. A run saves one after each epoch; bundles contain none."
     " Train the run to generate images with it."
+)
+SEEDS_HELP = (
+    "Each seed is one image, such as 3, 17 or 40-47. The same seed gives the same latent vector, in"
+    " each class and for each checkpoint."
 )
 CHECKPOINT_HELP = (
     "Newest: the networks that made the last images. Best: the epoch whose images D"
@@ -34,11 +46,11 @@ CHECKPOINT_HELP = (
 def show(runtime: Runtime, row: RunRow) -> None:
     """Below the samples of a run: more images of it."""
     st.subheader("More images", anchor=False)
-    if not core_jobs.checkpoints_of(runtime.home, row.run_id):
+    if not image_job.checkpoints_of(runtime.home, row.run_id):
         st.caption(NO_CHECKPOINT)
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        look = core_jobs.newest_images(runtime.home, row.run_id)
+        look = image_job.newest_images(runtime.home, row.run_id)
         request = _form(runtime, row.run_id)
         pressed = actions.button(
             "Generate",
@@ -47,12 +59,8 @@ def show(runtime: Runtime, row: RunRow) -> None:
             icon=":material/add_photo_alternate:",
             disabled=look is not None and look.is_live,
         )
-    if (
-        pressed
-        and actions.attempt(lambda: runtime.commands.request_job(core_jobs.GENERATE, request))
-        is not None
-    ):
-        st.rerun()
+    if pressed and request is not None:
+        _start(runtime, request)
     if look is not None and look.is_live:
         widgets.job_bar(
             runtime, look, _how_far, widgets.EndButton(f"generate.cancel.{look.job.job_id}")
@@ -61,21 +69,35 @@ def show(runtime: Runtime, row: RunRow) -> None:
         _ended(look, row.name)
 
 
-def _form(runtime: Runtime, run_id: str) -> ImageRequest:
-    checkpoint = _checkpoint(core_jobs.checkpoints_of(runtime.home, run_id), run_id)
-    label = _class(runtime, run_id)
-    count = st.selectbox(
-        "Images", COUNTS, COUNTS.index(ImageRequest.count), key="generate.count", width=110
+def _start(runtime: Runtime, request: ImageRequest) -> None:
+    """Requests the images, and waits a moment: a process that has the networks needs less."""
+    with st.spinner("Generating …"):
+        job = actions.attempt(lambda: runtime.commands.request_job(image_job.GENERATE, request))
+        if job is None:
+            return
+        until = time.monotonic() + WAITED_S
+        while job.end() is None and time.monotonic() < until:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+    st.rerun()
+
+
+def _form(runtime: Runtime, run_id: str) -> ImageRequest | None:
+    """None while its text cannot be used; the reason is shown."""
+    checkpoint = _checkpoint(image_job.checkpoints_of(runtime.home, run_id), run_id)
+    classes = actions.attempt(lambda: image_job.classes_of(runtime.home, run_id)) or ()
+    label = _class(classes, run_id)
+    each = len(labels_of(MOST_CLASSES, len(classes))) if classes and not label else 1
+    text = st.text_input(
+        "Seeds",
+        SEEDS_OF_EACH_CLASS if each > 1 else SEEDS,
+        key=f"generate.seeds.{each > 1}",
+        width=180,
+        help=SEEDS_HELP,
     )
-    seed = st.number_input(
-        "Seed",
-        0,
-        MOST_SEED,
-        key="generate.seed",
-        width=130,
-        help="The same seed gives the same images.",
-    )
-    return ImageRequest(run_id, count, int(seed), label, checkpoint)
+    seeds = actions.attempt(lambda: image_job.seeds_of(text))
+    if seeds is None:
+        return None
+    return ImageRequest(run_id, len(seeds) * each, seeds[0], label, checkpoint, seeds=seeds)
 
 
 def _checkpoint(steps: dict[Which, int], run_id: str) -> Which:
@@ -93,9 +115,8 @@ def _checkpoint(steps: dict[Which, int], run_id: str) -> Which:
     return which_checkpoint
 
 
-def _class(runtime: Runtime, run_id: str) -> str:
+def _class(classes: tuple[str, ...], run_id: str) -> str:
     """Nothing is drawn for networks that know no classes."""
-    classes = actions.attempt(lambda: core_jobs.classes_of(runtime.home, run_id))
     if not classes:
         return EVERY_CLASS
     return str(
@@ -137,7 +158,9 @@ def _result(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
     st.caption(words.plain(description))
     for warning in result["warnings"]:
         st.caption(words.plain(warning))
-    stem = re.sub(r"[^A-Za-z0-9]+", "-", f"{request.run_id} {request.label} seed {request.seed}")
+    stem = re.sub(
+        r"[^A-Za-z0-9]+", "-", f"{request.run_id} {request.label} {_seeds_in_words(request)}"
+    )
     with st.container(horizontal=True):
         _download("Image", picture.read_bytes, f"{stem}.png", "image/png")
         _download(
@@ -151,12 +174,24 @@ def _result(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
 
 
 def _in_words(request: ImageRequest, step: int, name: str) -> str:
-    """64 images of quick-0007, class 3, seed 1, by its newest checkpoint (after step 1 050)."""
+    """64 images of quick-0007, class 3, seeds 0 to 63, by its newest checkpoint (after step
+    1,050).
+    """
     of_class = f", class {request.label}" if request.label else ""
     return (
-        f"{formats.quantity(request.count, 'image')} of {name}{of_class}, seed {request.seed}, "
+        f"{formats.quantity(request.count, 'image')} of {name}{of_class},"
+        f" {_seeds_in_words(request)}, "
         f"by its {request.checkpoint} checkpoint (after step {formats.count(step)})."
     )
+
+
+def _seeds_in_words(request: ImageRequest) -> str:
+    """As "seed 3", "seeds 0 to 63" or "seeds 3, 17, 42"."""
+    seeds = request.seeds or [request.seed]
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    more = " …" if len(seeds) > MOST_NAMED else ""
+    return f"seed{'s' if seeds[1:] else ''} {', '.join(map(str, seeds[:MOST_NAMED]))}{more}"
 
 
 def _download(label: str, read: Callable[[], bytes], name: str, kind: str, text: str = "") -> None:

@@ -30,7 +30,7 @@ from gan_runtime.cli.arguments import (
 )
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import EvaluationReport, evaluation, evaluations, report_of
-from gan_runtime.jobs.core_jobs import (
+from gan_runtime.jobs.image_job import (
     ARRAYS_FILE,
     GENERATE,
     MOST_IMAGES,
@@ -264,7 +264,7 @@ def generate_images(
 
     Raises:
         TargetError, ExportError: `out` cannot be written; then no job starts.
-        JobError: the job has ended without images. Others as `core_jobs.check_images`.
+        JobError: the job has ended without images. Others as `image_job.check`.
     """
     if out.suffix.lower() not in FILES:
         raise TargetError(f"{out} does not end in {' or '.join(FILES)}: choose another name.")

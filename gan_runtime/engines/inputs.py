@@ -7,7 +7,7 @@ The formula for values has a copy on the devices (tf/inputs.py); JAX calls this 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gan_runtime.base.fields import LABELS, Field, Fields
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.task import StepPlan
-from gan_runtime.workloads.contract import Options, Workload
+from gan_runtime.workloads.contract import Noise, Options, Workload
 
 
 def host_values(rows: Mapping[str, NDArray[Any]], fields: Fields) -> dict[str, NDArray[Any]]:
@@ -87,8 +87,9 @@ class HostNoise:
     drops nothing out.
     """
 
-    def __init__(self, seed: int) -> None:
-        self._seed, self._streams = seed, 0
+    def __init__(self, seed: int, streams: int = 0) -> None:
+        """`streams`: how many are taken already."""
+        self._seed, self._streams = seed, streams
 
     def normal(self, rows: int, *shape: int) -> NDArray[np.float32]:
         """float32 (rows, *shape), standard normal. More rows begin with the same ones."""
@@ -106,6 +107,26 @@ class HostNoise:
         return np.random.RandomState([self._seed, self._streams])
 
 
+class SeedNoise(HostNoise):
+    """As `HostNoise`, with a seed for each row, which names its latent whatever the other rows."""
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        super().__init__(0)
+        self._seeds = seeds
+
+    def normal(self, rows: int, *shape: int) -> NDArray[np.float32]:  # noqa: ARG002
+        """float32 (rows, *shape), standard normal; the first row of `HostNoise` of each seed."""
+        return np.concatenate([noise.normal(1, *shape) for noise in self._of_rows()])
+
+    def uniform(self, rows: int, *shape: int) -> NDArray[np.float32]:  # noqa: ARG002
+        """float32 (rows, *shape), from 0 to 1; the first row of `HostNoise` of each seed."""
+        return np.concatenate([noise.uniform(1, *shape) for noise in self._of_rows()])
+
+    def _of_rows(self) -> Iterator[HostNoise]:
+        self._streams += 1
+        return (HostNoise(seed, self._streams - 1) for seed in self._seeds)
+
+
 def drawn_inputs(
     workload: Workload,
     options: Options,
@@ -118,19 +139,31 @@ def drawn_inputs(
     repeat where there are fewer. Labels are those of `labels_of`; a seed gives every class the same
     latents.
     """
+    rows = held_out_rows(data, count, label)
+    return inputs_of(workload, options, data.fields, rows, HostNoise(seed))
+
+
+def held_out_rows(data: DataSet, count: int, label: int | None = None) -> dict[str, NDArray[Any]]:
+    """`count` held-out rows, values by field, which repeat where there are fewer; with the labels
+    of `labels_of`.
+    """
     rows = host_values(data.read_held_out(count), data.fields)
     places = np.arange(count) % len(next(iter(rows.values())))
     repeated = {name: values[places] for name, values in rows.items()}
     if LABELS in repeated:
         repeated[LABELS] = labels_of(count, len(data.fields[LABELS].classes), label)
-    return inputs_of(workload, options, data.fields, repeated, seed)
+    return repeated
 
 
 def inputs_of(
-    workload: Workload, options: Options, fields: Fields, rows: dict[str, NDArray[Any]], seed: int
+    workload: Workload,
+    options: Options,
+    fields: Fields,
+    rows: dict[str, NDArray[Any]],
+    noise: Noise,
 ) -> dict[str, NDArray[Any]]:
-    """The workload's inputs for these rows, values by field, and this seed."""
-    inputs = workload.inputs(options, fields, rows, HostNoise(seed))
+    """The workload's inputs for these rows, values by field, and this noise of NumPy."""
+    inputs = workload.inputs(options, fields, rows, noise)
     return {name: np.asarray(values) for name, values in inputs.items()}
 
 

@@ -12,7 +12,9 @@ results/         files of the result; deleted unless the job has finished
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import psutil
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from gan_runtime.jobs import job
@@ -165,6 +168,30 @@ class JobDir(TaskFolder):
             return None
         return processes.alive(identity.pid, identity.started, identity.born)
 
+    def take(self) -> bool:
+        """Makes this process the one of the job; False where another one has begun it."""
+        with contextlib.suppress(Timeout), FileLock(self.start_lock).acquire(blocking=False):
+            if not self.is_started:
+                self.write_process(os.getpid())
+                return True
+        return False
+
+    def waiting(self, kinds: tuple[str, ...], read: set[str]) -> list[tuple[JobDir, JobRequest]]:
+        """The jobs of these kinds in the same home that wait for a process, the oldest first.
+
+        `read`: ids of folders that need not be read again; this call adds to them.
+        """
+        waiting = []
+        for name in sorted({path.name for path in self.path.parent.iterdir()} - read, key=_number):
+            job = JobDir(self.path.parent / name)
+            request = job.request() if is_run_name(name) else None
+            is_over = job.is_started or job.stop_file.exists() or job.end() is not None
+            if request is not None and request.kind in kinds and not is_over:
+                waiting.append((job, request))
+            else:
+                read.add(name)
+        return waiting
+
     def end(self) -> End | None:
         """How it ended; None before that."""
         return _read(self.path / "end.json", End)
@@ -210,6 +237,10 @@ class JobDir(TaskFolder):
 
     def _identity(self) -> _ProcessIdentity | None:
         return _read(self.process_file, _ProcessIdentity)
+
+
+def _number(name: str) -> str:
+    return name.rpartition("-")[2]
 
 
 def _read(path: Path, kind: type[_Record]) -> _Record | None:

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gan_runtime.base import disk, framework_settings
 from gan_runtime.base.errors import GanRuntimeError, JobError, quoted
 from gan_runtime.catalog.domain import DOMAINS
-from gan_runtime.records import processes
+from gan_runtime.records import processes, run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import Text, UtcTime, now
 
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 NOTHING_STORED = "nothing was stored"
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # so that a job takes no memory of a training's GPU
 SECONDS_BETWEEN = 0.3  # two lines of progress
+SECONDS_BETWEEN_LOOKS = 0.03  # of a staying process, for its next job
 DECLARING = (
     "gan_runtime.jobs.core_jobs",
+    "gan_runtime.jobs.image_job",
     "gan_runtime.tpu.check",
     "gan_runtime.evaluation.jobs",
 )
@@ -61,7 +63,10 @@ class Job:
     the turn of its trainings as well; empty: the job starts at once. `environment`: variables of
     its process, for libraries that read them once. `stored`: what is left of a job that did not
     finish. `killed_at_once`: a cancel kills its process, because a library handles no signal; only
-    where nothing can be left half-made.
+    where nothing can be left half-made. `stays_s`: seconds that its process waits for the next job
+    of its name, where the work takes seconds to load; it ends with the process that started it.
+    `loads(home, options)`: what the work has to load; a staying process takes only jobs with the
+    same answer.
     """
 
     name: str
@@ -77,6 +82,8 @@ class Job:
     stored: str = NOTHING_STORED
     killed_at_once: bool = False
     earlier: tuple[str, ...] = ()
+    stays_s: float = 0.0
+    loads: Callable[[Home, Mapping[str, Any]], str] = lambda _home, _options: ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -198,7 +205,55 @@ Work = Callable[[Task], dict[str, Any]]
 
 
 def main(job: JobDir) -> int:
-    """Runs one job and writes its end; returns the exit code: 0 finished or cancelled, else 1."""
+    """Runs one job, and in a process that stays those that follow; returns the exit code of the
+    last one: 0 finished or cancelled, else 1.
+    """
+    parent, request = os.getppid(), job.request()
+    code = _run_to_its_end(job)
+    declared = jobs().get(request.kind) if request is not None else None
+    if request is None or declared is None or not declared.stays_s:
+        return code
+    for following in _following(job, request.options, declared, parent):
+        code = _run_to_its_end(following)
+    return code
+
+
+def _following(
+    first: JobDir, options: Mapping[str, Any], declared: Job, parent: int
+) -> Iterator[JobDir]:
+    """The next jobs of the same name, until none comes for `stays_s` seconds, one needs something
+    else loaded, or `parent` has exited, even by a kill: the system then gives this process another
+    parent.
+    """
+    home, read = Home(first.path.parent.parent), {first.job_id}
+    loaded = declared.loads(home, options)
+    idle_since = time.monotonic()
+    while os.getppid() == parent and time.monotonic() - idle_since < declared.stays_s:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        waiting = first.waiting(declared.names, read)
+        if not waiting:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            continue
+        job, wanted = waiting[0]
+        if declared.loads(home, wanted.options) != loaded:
+            return  # the owner starts another process for it
+        if job.take():
+            _print_into(job.log)
+            yield job
+        idle_since = time.monotonic()
+
+
+def _print_into(log: Path) -> None:
+    """From now on the output of this process goes to `log`."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with os.fdopen(run_files.appending(log), "ab") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+
+
+def _run_to_its_end(job: JobDir) -> int:
+    """Runs a job and writes its end."""
     try:
         with FileLock(job.lock).acquire(blocking=False):
             if job.end() is not None:

@@ -32,6 +32,7 @@ from gan_runtime.records.states import StateTimer
 
 WORKER = "gan_runtime.jobs.job"
 MOST_ENDED = 100  # folders of ended jobs that stay
+MOST_QUICK = 20  # the same of jobs with a staying process: a user may request one each second
 GRACE_SECONDS = 10.0  # from a cancel to a kill
 SETTLED_SECONDS = 2.0  # modification times are coarse: a second change can leave the time unchanged
 log = logging.getLogger("gan_runtime")
@@ -76,12 +77,15 @@ def enqueue(home: Home, kind: str, options: dict[str, Any], actor: str) -> JobDi
 
 def start(job: JobDir) -> None:
     """Starts its process, in its own session: closing the page, the dashboard or the terminal
-    does not end it.
+    does not end it. A job whose kind has a staying process waits for that one to take it.
     """
-    with contextlib.suppress(Timeout), FileLock(job.start_lock).acquire(blocking=False):
-        if job.is_started:
+    declared = _declared(job)
+    staying = _staying(job, declared)
+    with contextlib.suppress(Timeout), contextlib.ExitStack() as locks:
+        for folder in filter(None, (job, staying)):
+            locks.enter_context(FileLock(folder.start_lock).acquire(blocking=False))
+        if job.is_started or (staying is not None and staying.process() is not None):
             return
-        declared = _declared(job)
         with os.fdopen(run_files.appending(job.log), "ab") as output:
             child = subprocess.Popen(
                 [sys.executable, "-m", WORKER, str(job.path)],
@@ -97,6 +101,19 @@ def start(job: JobDir) -> None:
         job.write_process(
             child.pid
         )  # the child does so later; until then the job would seem to wait
+        if staying is not None:
+            staying.write_process(child.pid)
+
+
+def _staying(job: JobDir, declared: Job | None) -> JobDir | None:
+    """The folder of the staying process of a kind, at most one in a home: its process.json and the
+    lock of its start. None where processes do not stay.
+    """
+    if declared is None or not declared.stays_s:
+        return None
+    folder = job.path.parent / f".{declared.name}"
+    folder.mkdir(exist_ok=True)
+    return JobDir(folder)
 
 
 def cancel(job: JobDir, actor: str) -> None:
@@ -205,7 +222,11 @@ def _new(home: Home, request: JobRequest) -> JobDir:
 
 
 def _delete_old(home: Home) -> None:
-    for job in job_dirs(home)[:-MOST_ENDED]:
+    quick = {job.name for job in jobs().values() if job.stays_s}
+    by_speed: dict[bool, list[JobDir]] = {True: [], False: []}
+    for job in job_dirs(home):
+        by_speed[job.job_id.rpartition("-")[0].replace("-", "_") in quick].append(job)
+    for job in [*by_speed[True][:-MOST_QUICK], *by_speed[False][:-MOST_ENDED]]:
         if job.end() is not None:
             shutil.rmtree(job.path, ignore_errors=True)
 

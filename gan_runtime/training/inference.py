@@ -7,9 +7,11 @@ job takes an accelerator from a training; `environment` in jobs/job.py hides GPU
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime import catalog
@@ -19,7 +21,14 @@ from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Engine
-from gan_runtime.engines.inputs import drawn_inputs, inputs_of
+from gan_runtime.engines.inputs import (
+    HostNoise,
+    SeedNoise,
+    drawn_inputs,
+    held_out_rows,
+    inputs_of,
+    labels_of,
+)
 from gan_runtime.engines.task import data_for_workload, workload_of
 from gan_runtime.records import run_folder
 from gan_runtime.records.home import Home
@@ -63,9 +72,46 @@ class TrainedNetworks:
         inputs = drawn_inputs(self.workload, options, self.data, count, seed, number)
         return self.engine.generate(inputs, seed)
 
+    def generated_from(
+        self, count: int, seeds: Sequence[int], label: str = ""
+    ) -> dict[str, NDArray[Any]]:
+        """Generates `count` rows: named arrays (count, …). Each row has the latent of one seed,
+        which is the same in every request; the rows of each class take the seeds in turn.
+
+        `label`: the only class. With samples_from=ema the moving average generates.
+
+        Raises:
+            DatasetError: the networks have no such class.
+        """
+        number = number_of(label, self.classes) if label else None
+        places = np.arange(count)
+        if self.classes:
+            labels = labels_of(count, len(self.classes), number)
+            places = places - np.searchsorted(labels, labels)  # in the rows of its class
+        rows = held_out_rows(self.data, count, number)
+        noise = SeedNoise([seeds[place % len(seeds)] for place in places.tolist()])
+        inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, noise)
+        return self.engine.generate(inputs, seeds[0])
+
+    def with_weights(self, run: RunDir, which: Which, epoch: int | None = None) -> TrainedNetworks:
+        """The same networks with the weights of a checkpoint of their run, or of `epoch`, one of
+        `stored_epochs`. This object must not be used afterwards.
+
+        Raises:
+            CheckpointError: as `of_run`, or the file of the epoch is damaged.
+        """
+        checkpoint = checkpoints.load(run.checkpoints, which)
+        if epoch is not None:
+            arrays = {**checkpoint.arrays, **checkpoints.load_snapshot(run.snapshots, epoch)}
+            step = epoch * self.spec.steps_per_epoch(self.data.rows)
+            checkpoint = replace(checkpoint, arrays=arrays, step=step)
+        self.engine.load(checkpoint.arrays)
+        return replace(self, checkpoint=checkpoint)
+
     def generated_for(self, rows: dict[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
         """As `generated`, conditioned on the values of these rows by field: energies, classes."""
-        inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, seed)
+        noise = HostNoise(seed)
+        inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, noise)
         return self.engine.generate(inputs, seed)
 
 

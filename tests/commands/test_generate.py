@@ -18,9 +18,9 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.data import preparations
 from gan_runtime.data.preparations import PreparationRequest
-from gan_runtime.jobs import core_jobs, job_queue
-from gan_runtime.jobs.core_jobs import ImageRequest
+from gan_runtime.jobs import image_job, job_queue
 from gan_runtime.jobs.folder import JobDir
+from gan_runtime.jobs.image_job import ImageRequest
 from gan_runtime.records import journal, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -47,8 +47,8 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
 ) -> None:
     monkeypatch.setattr(job_queue, "start", lambda _: None)  # the request alone
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7, 14)
-    assert core_jobs.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
-    assert core_jobs.classes_of(home, "run-0001") == tuple("0123456789")
+    assert image_job.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
+    assert image_job.classes_of(home, "run-0001") == tuple("0123456789")
     job = ask(home).request_job("generate", ImageRequest("run-0001", 256, 2**32 - 1, "7", "best"))
     request = job.request()
     assert request is not None
@@ -59,7 +59,35 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
         "seed": 2**32 - 1,
         "label": "7",
         "checkpoint": "best",
+        "epoch": None,
+        "seeds": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("3", [3]), ("3, 17 ,40 - 42", [3, 17, 40, 41, 42]), ("7;7 0–1", [7, 7, 0, 1])],
+)
+def test_seeds_are_read_as_users_type_them(text: str, seeds: list[int]) -> None:
+    assert image_job.seeds_of(text) == seeds
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (" ", "seeds is empty: use numbers such as 3, 17, 40-47."),
+        ("three", "seeds has 'three': use numbers such as 3, 17, 40-47."),
+        ("1-2-3", "seeds has '1-2-3': use numbers"),
+        ("5-3", "seed is 3, but allowed is 5 to 4294967295: use a number in this range."),
+        ("4294967296", "seed is 4294967296, but allowed is"),
+        ("0-256", "the number of seeds is 257, but allowed is 1 to 256: use"),
+        ("0-255, 7", "the number of seeds is 257, but allowed is 1 to 256: use"),
+    ],
+)
+def test_seeds_that_name_no_images_are_refused(text: str, sentence: str) -> None:
+    with pytest.raises(SpecError) as refusal:
+        image_job.seeds_of(text)
+    assert sentence in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +185,10 @@ def test_networks_of_another_form_are_refused_with_what_differs(
         "the checkpoint does not fit this run's networks and optimizers (differs in "
     )
     assert not job.results.exists()
-    look = core_jobs.newest_images(home, "run-0001")
+    look = image_job.newest_images(home, "run-0001")
     assert look is not None
     assert (look.job, look.state) == (job, "failed")
-    assert core_jobs.newest_images(home, "run-0002") is None
+    assert image_job.newest_images(home, "run-0002") is None
 
 
 def reason(job: JobDir) -> str:

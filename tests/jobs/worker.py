@@ -16,6 +16,8 @@ from gan_runtime.jobs import job
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.job import Job, Task, jobs
 
+IDLE_S = 3.0  # that a process of the kind "stay" waits for its next job
+
 _DECLARED = (
     Job("count", "Count", "tests.jobs.worker:count"),
     Job("count_in_turn", "Count", "tests.jobs.worker:count", turn="counter"),
@@ -29,6 +31,13 @@ _DECLARED = (
         "tests.jobs.worker:deaf",
         stored="its answers are stored",
         killed_at_once=True,
+    ),
+    Job(
+        "stay",
+        "Stay",
+        "tests.jobs.worker:stay",
+        stays_s=IDLE_S,
+        loads=lambda _home, options: str(options.get("loads", "")),
     ),
     Job(
         "tell_color", "Tell a color", "tests.jobs.worker:tell_color", environment={"COLOR": "green"}
@@ -56,6 +65,15 @@ def prepare(task: Task) -> dict[str, Any]:
         return refuse(task)
     task.options["until"] = str(task.home.path / "go on")
     return count(task)
+
+
+def stay(task: Task) -> dict[str, Any]:
+    """Waits for the file named in its options, if one is named, and says who has worked."""
+    print(f"works on {task.options.get('name', '')}", flush=True)
+    while "until" in task.options and not Path(task.options["until"]).exists():
+        time.sleep(0.02)
+        task.progress(1, 2, "waits")
+    return {"pid": os.getpid()}
 
 
 def refuse(_: Task) -> dict[str, Any]:

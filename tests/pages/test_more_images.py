@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from gan_runtime import pictures
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.core_jobs import ARRAYS_FILE, PICTURE_FILE, ImageRequest
 from gan_runtime.jobs.folder import JobDir, JobRequest
+from gan_runtime.jobs.image_job import ARRAYS_FILE, PICTURE_FILE, ImageRequest
 from gan_runtime.jobs.job import End
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -88,7 +88,8 @@ def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make
     saved(trained("quick-0002", seconds=10, workload="dcgan"), 700, 1_050)
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
-    assert [box.label for box in app.selectbox] == ["Run", "Images"]
+    assert [box.label for box in app.selectbox] == ["Run"]
+    assert app.text_input(key="generate.seeds.False").value == "0-63"
     app = show("run", tab="samples", run="quick-0002")
     assert not app.exception
     assert offered(app, "generate.class.quick-0002") == ["All classes", *"0123456789"]
@@ -96,6 +97,9 @@ def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make
         "Newest, step 1,050",
         "Best, step 700",
     ]
+    assert app.text_input(key="generate.seeds.True").value == "0-7", "of each class"
+    app.text_input(key="generate.seeds.True").set_value("three").run()
+    assert "seeds has 'three': use numbers such as" in app.error[0].value.replace("\\", "")
 
 
 def test_a_damaged_checkpoint_is_reported_by_the_job_that_the_button_starts(
@@ -106,15 +110,14 @@ def test_a_damaged_checkpoint_is_reported_by_the_job_that_the_button_starts(
     for path in run.checkpoints.iterdir():
         path.write_bytes(b"torn")
     app = show("run", tab="samples", run="quick-0001")
-    app.selectbox(key="generate.class.quick-0001").set_value("7")
-    app.selectbox(key="generate.count").set_value(16)
-    app.number_input(key="generate.seed").set_value(3)
+    app.selectbox(key="generate.class.quick-0001").set_value("7").run()
+    app.text_input(key="generate.seeds.False").set_value("3-18")
     button(app).click().run()
     assert not app.exception
     [look] = job_queue.snapshots(home)
     assert (look.request.asker, look.request.options) == (
         "dashboard",
-        asdict(ImageRequest("quick-0001", 16, 3, "7", "newest")),
+        asdict(ImageRequest("quick-0001", 16, 3, "7", "newest", seeds=list(range(3, 19)))),
     )
     wait_until(look.job.end, "the job ends")
     app.run()
@@ -128,14 +131,15 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
 ) -> None:
     saved(trained("quick-0001", workload="dcgan"), 1_050)
     done(
-        image_job(home, 1, ImageRequest("quick-0001", 16, 3, "7")),
+        image_job(home, 1, ImageRequest("quick-0001", 16, 3, "7", seeds=[*range(3, 19)])),
         "checkpoint step-2 is damaged; taking the one before.",
     )
     image_job(home, 2, ImageRequest("quick-0001")).stop_file.touch()  # cancelled before it began
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     sentence = (
-        "16 images of quick-0001, class 7, seed 3, by its newest checkpoint (after step 1,050)."
+        "16 images of quick-0001, class 7, seeds 3 to 18, by its newest checkpoint (after step"
+        " 1,050)."
     )
     assert [picture.alt for element in app.get("image") for picture in element.proto.imgs][
         -1

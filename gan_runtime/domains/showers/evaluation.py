@@ -28,8 +28,8 @@ from gan_runtime.domains.showers.entry import ANGLE, ENERGY, SHOWERS
 from gan_runtime.domains.showers.score_metrics import METRICS, SCORES, ShowerScore, value_words
 from gan_runtime.evaluation.catalog import EvaluationReport, TextTable
 from gan_runtime.jobs import job_queue
-from gan_runtime.jobs.core_jobs import checkpoints_of
 from gan_runtime.jobs.folder import JobSnapshot
+from gan_runtime.jobs.image_job import checkpoints_of
 from gan_runtime.jobs.job import ON_THE_CPU, Job
 from gan_runtime.records.answer import Answer, ArrayFile, Curve, Score
 from gan_runtime.records.home import Home

@@ -16,7 +16,7 @@ from PIL import Image
 
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
-from gan_runtime.jobs.core_jobs import ARRAYS_FILE, PICTURE_FILE, ImageRequest
+from gan_runtime.jobs.image_job import ARRAYS_FILE, PICTURE_FILE, ImageRequest
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import EpochDone, HostFacts, KernelCounts, Record, Sample, Scalars
@@ -125,9 +125,9 @@ def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_m
     )
     assert (sevens["class_images"].shape, sevens["labels"].tolist()) == ((12, 28, 28, 1), [7] * 12)
     assert every["labels"].tolist() == [0, 0, 1, 1, *range(2, 10)]
-    apart = np.abs(every["class_images"] - sevens["class_images"]).max(axis=(1, 2, 3))
+    apart = np.abs(every["class_images"] - sevens["class_images"][0]).max(axis=(1, 2, 3))
     assert apart[9] < 1e-6, "the same seed and class, the same image"
-    assert apart[:4].min() > 1e-3, "the same latents, another class"
+    assert np.delete(apart, 9).min() > 1e-3, "the same latent, another class"
 
 
 def trainer(run: RunDir, **environ: str) -> subprocess.Popen[bytes]:
