@@ -12,6 +12,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
+from gan_runtime.training.verdict import Verdict
 
 LAST_RUNS = "last_runs"  # style.css gives the pictures in it one height
 ACROSS = 4
@@ -55,7 +56,7 @@ def welcome() -> None:
 
 def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
     """A card for each training run: picture, progress, figures, stop."""
-    alarms = run_selection.alarms(runtime.store)
+    verdicts = run_selection.verdicts(runtime.store, [row.run_id for row in rows])
     for row in rows:
         progress = queries.progress(runtime.store, row.run_id)
         with st.container(border=True):
@@ -67,7 +68,7 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
                     row.status,
                     f"{row.name} · {run_selection.settings(row)} ·"
                     f" {words.age(progress.written_at)}",
-                    run_selection.alarm_words(row.workload, alarms.get(row.run_id, ())),
+                    verdicts.get(row.run_id, widgets.NO_VERDICT),
                 )
                 widgets.progress_bar(progress)
                 widgets.figures(progress, row)
@@ -86,19 +87,18 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
     if not rows:
         return
     st.header("Last runs")
-    alarms = run_selection.alarms(store)
+    verdicts = run_selection.verdicts(store, [row.run_id for row in rows])
     with st.container(key=LAST_RUNS):
         # Row by row: on a phone one card follows the other in this order.
         for begin in range(0, len(rows), ACROSS):
             for column, row in zip(st.columns(ACROSS), rows[begin : begin + ACROSS], strict=False):
                 with column.container(border=True, height="stretch"):
-                    alarm = run_selection.alarm_words(row.workload, alarms.get(row.run_id, ()))
-                    _card(store, row, alarm)
+                    _card(store, row, verdicts.get(row.run_id, widgets.NO_VERDICT))
 
 
-def _card(store: Store, row: RunRow, alarm: str) -> None:
+def _card(store: Store, row: RunRow, verdict: Verdict) -> None:
     sample_images.show(store, row, row.epochs, caption=False)
-    widgets.state(row.status, row.name, alarm)
+    widgets.state(row.status, row.name, verdict)
     st.caption(f"{words.plain(run_selection.settings(row))} · {words.plain(row.note)}")
     st.page_link(
         places.RUN, label=f"Open {words.plain(row.name)}", query_params={"run": row.run_id}

@@ -1,34 +1,21 @@
-"""Runs in lists and legends: which are listed, the name, color and alarms of each.
+"""Runs in lists and legends: which are listed, the name, color and verdict of each.
 
 Hidden runs and studies are left out unless the user shows them, in this session.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import streamlit as st
 
 from dashboard import option_words, palette, words
-from gan_runtime.base.errors import SpecError
-from gan_runtime.base.metrics import Role
-from gan_runtime.catalog import declared
-from gan_runtime.spec import RunSpec
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.store.store import Store
-from gan_runtime.training import alarms as epoch_alarms
-from gan_runtime.training.alarms import Alarm
+from gan_runtime.training.verdict import Verdict
 
 SHOW_HIDDEN = "listed.hidden"
-# Topic of an alarm → whose number raises it, and what is wrong with that network.
-ALARMS: dict[str, tuple[Role, str]] = {
-    "alarm_collapse": ("spread_of_generated", "{} collapsed"),
-    "alarm_d_wins": ("judged_generated", "{} won"),
-    "alarm_response": ("response", "{}: wrong response"),
-    "alarm_empty": ("empty_rows", "{}: empty outputs"),
-}
 
 
 def runs(store: Store, run_ids: Collection[str] = ()) -> list[RunRow]:
@@ -96,51 +83,6 @@ def colors(rows: list[RunRow]) -> dict[str, str]:
     )
 
 
-def alarms(store: Store) -> dict[str, list[Alarm]]:
-    """run_id → the alarms of its newest epoch; without the runs that have none."""
-    return store.lately(_alarms)
-
-
-def _alarms(store: Store) -> dict[str, list[Alarm]]:
-    raised = queries.raised_alarms(store, tuple(ALARMS))
-    if not raised:
-        return {}
-    rows = [row for row in queries.runs(store) if row.run_id in raised]
-    newest = {row.run_id: _of_newest_epoch(store, row, raised[row.run_id]) for row in rows}
-    return {run_id: of_run for run_id, of_run in newest.items() if of_run}
-
-
-def _of_newest_epoch(store: Store, row: RunRow, raised: dict[str, str]) -> list[Alarm]:
-    """An alarm is logged when it begins, not when it ends: the newest scores decide.
-
-    All alarms ever `raised` (topic → message) where this version cannot read the run's options.
-    """
-    try:
-        spec = RunSpec.parse(json.loads(row.spec))
-    except SpecError:
-        return [Alarm(topic, message) for topic, message in raised.items()]
-    numbers = declared.of(row.workload).metrics
-    names = tuple(metric.name for metric in numbers if metric.per_epoch)
-    scores = queries.epoch_scores(store, row.run_id, names, max_points=max(1, row.epochs))
-    by_epoch: dict[int, dict[str, float]] = {}
-    for metric, epoch, value in zip(
-        scores["metric"], scores["epoch"], scores["value"], strict=True
-    ):
-        by_epoch.setdefault(int(epoch), {})[metric] = float(value)
-    if not by_epoch:
-        return []
-    newest = max(by_epoch)
-    return epoch_alarms.raised(spec, by_epoch[newest], newest, by_epoch.get(newest - 1))
-
-
-def alarm_words(workload: str, alarms: Collection[Alarm]) -> str:
-    """Such as "generator collapsed, discriminator won"; "" without an alarm."""
-    declaration, parts = declared.of(workload), []
-    for alarm in alarms:
-        role, text = ALARMS[alarm.topic]
-        metric = declaration.of_role(role)
-        network = (
-            declaration.network(metric.network).noun if metric and metric.network else "training"
-        )
-        parts.append(text.format(network))
-    return ", ".join(parts)
+def verdicts(store: Store, run_ids: Iterable[str]) -> dict[str, Verdict]:
+    """run_id → verdict, the same on every page."""
+    return store.lately(queries.verdicts, tuple(run_ids))

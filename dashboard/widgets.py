@@ -22,10 +22,12 @@ from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.store.queries import PeakMemory, RunProgress, RunRow
 from gan_runtime.store.store import Store
+from gan_runtime.training.verdict import Verdict
 
+NO_VERDICT = Verdict()
 MOST_NAMED, MOST_LETTERS = 5, 80  # of unknown runs in an address
 FIGURE_WIDTH = 138  # two side by side on a phone, five in the card of Home
-ENDED_WELL = ("finished", "stopped")  # no longer green or gray where an alarm holds
+ENDED_WELL = ("finished", "stopped")  # no longer green or gray where the verdict is trouble
 MOST_IN_FIGURE = 2  # losses side by side
 LOCAL_SGD_HELP = (
     "Replicas train alone in between; then their weights are averaged. The curves differ from"
@@ -33,12 +35,13 @@ LOCAL_SGD_HELP = (
 )
 
 
-def state(status: str, text: str = "", alarm: str = "") -> None:
-    """A dot and the word of a run's state, what is wrong with it, and a text."""
-    wrong = f"<div class='run-alarm'>{html.escape(alarm)}</div>" if alarm else ""
+def state(status: str, text: str = "", verdict: Verdict = NO_VERDICT) -> None:
+    """A dot and the word of a run's state, a text, and the verdict."""
+    kind = "run-alarm" if verdict.is_trouble else "run-verdict"
+    below = f"<div class='{kind}'>{html.escape(verdict.sentence)}</div>" if verdict.sentence else ""
     rest = f"<span style='font-weight:400'>{html.escape(text)}</span>" if text else ""
-    dot = "dot-alarm" if alarm and status in ENDED_WELL else words.dot(status)
-    st.html(f"<span class='run-state'><span class='dot {dot}'></span>{status} {rest}</span>{wrong}")
+    dot = "dot-alarm" if verdict.is_trouble and status in ENDED_WELL else words.dot(status)
+    st.html(f"<span class='run-state'><span class='dot {dot}'></span>{status} {rest}</span>{below}")
 
 
 def local_sgd(sync_every_steps: int) -> None:

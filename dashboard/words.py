@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from gan_runtime.base import formats
 from gan_runtime.base.formats import FORMULA_BEGINNINGS
-from gan_runtime.catalog.declared import Declared
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.studies.statistics import Cost, break_even_steps
 from gan_runtime.training import workers
@@ -90,35 +88,6 @@ def local_sgd(sync_every_steps: int) -> str:
     synchronous training.
     """
     return LOCAL_SGD.format(sync_every_steps) if sync_every_steps > 1 else ""
-
-
-def balance(declaration: Declared, newest: Mapping[str, float]) -> str:
-    """How the networks stand, from the mean scores of the one that judges, which are 0.5 each when
-    it can only guess.
-
-    `newest`: metric → last value. Empty for a workload without such scores.
-    """
-    score = declaration.of_role("score_of_real")
-    if score is None or declaration.of_role("score_of_generated") is None:
-        return ""
-    real, generated = (
-        declaration.value("score_of_real", newest),
-        declaration.value("score_of_generated", newest),
-    )
-    if real is None or generated is None:
-        return "No scores yet."
-    judge, maker = declaration.network(score.network), declaration.networks[0]
-    scores = f"{judge.short} scores real {real:.2f}, generated {generated:.2f}"
-    if real > 0.95 and generated < 0.05:
-        return (
-            f"The {judge.noun} is winning: {scores}. The {maker.noun} gets almost no signal: lower"
-            f" the {judge.noun}'s learning rate."
-        )
-    if generated > 0.9:
-        return f"The {judge.noun} is fooled: {scores}. It takes almost everything for real."
-    if abs(real - 0.5) < 0.06 and abs(generated - 0.5) < 0.06:
-        return f"Balanced: {scores}. The {judge.noun} can hardly tell them apart."
-    return f"Healthy: {scores}."
 
 
 def waiting(compute_s: list[float], wait_share: float) -> str:

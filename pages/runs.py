@@ -12,11 +12,10 @@ from gan_runtime.store import queries
 
 st.title("Runs")
 runtime = session.runtime()
-alarms = run_selection.alarms(runtime.store)
 stored = columns.with_quality(
     queries.run_table(runtime.store), queries.best_qualities(runtime.store)
 )
-table = runs_view.in_words(stored, alarms)
+table = runs_view.in_words(stored, run_selection.verdicts(runtime.store, stored["run_id"]))
 runs_view.left_out(runtime.store)
 if table.empty:
     st.info(

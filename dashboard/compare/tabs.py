@@ -25,13 +25,13 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
     st.header("Final numbers")
     declaration = queries.declared_of(store, [row.run_id for row in rows])
     table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
-    raised = run_selection.alarms(store)
-    alarms = [run_selection.alarm_words(row.workload, raised.get(row.run_id, ())) for row in rows]
+    verdicts = run_selection.verdicts(store, [row.run_id for row in rows])
+    titles = [verdicts[row.run_id].title for row in rows]
     columns = pd.DataFrame(
         {
             "Run": list(run_selection.unique_names(rows).values()),
             "State": list(table["status"]),
-            **({"Alarm": [alarm or "–" for alarm in alarms]} if any(alarms) else {}),
+            **({"Verdict": [title or "–" for title in titles]} if any(titles) else {}),
             "Epochs": [
                 f"{done} / {epochs}"
                 for done, epochs in zip(table["epochs_done"], table["epochs"], strict=True)

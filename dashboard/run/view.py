@@ -15,7 +15,6 @@ from dashboard.frame import places
 from dashboard.run import buttons, overview, record_view
 from dashboard.samples import generate_view, players
 from gan_runtime.base.errors import UnknownRunError
-from gan_runtime.catalog import declared
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.states import WAITS_IN_TURN
@@ -224,11 +223,10 @@ def _gone(run_id: str) -> None:
 
 
 def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
-    alarms = run_selection.alarms(store).get(row.run_id, [])
-    sentence = "" if alarms and row.status == "running" else _in_words(row, progress)
-    parts = (sentence, words.age(progress.written_at))
-    evidence = " ".join(alarm.message for alarm in alarms)
-    widgets.state(row.status, " · ".join(filter(None, parts)), evidence)
+    verdict = run_selection.verdicts(store, [row.run_id]).get(row.run_id, widgets.NO_VERDICT)
+    note = "" if row.status == "running" else _note(row)
+    text = " · ".join(filter(None, (note, words.age(progress.written_at))))
+    widgets.state(row.status, text, verdict)
     if stillness := store.lately(queries.stands_still, row.run_id):
         st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
     elif words.is_silent(row.status, progress.written_at):
@@ -238,11 +236,8 @@ def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
         )
 
 
-def _in_words(row: RunRow, progress: RunProgress) -> str:
-    if row.status == "running":
-        return words.balance(declared.of(row.workload), progress.steady)
-    if row.status == "queued":
-        if row.reason_code in WAITS_IN_TURN:
-            return "Waiting: each device trains one run at a time. See the queue on Home."
-        return words.capitalized(row.note)
+def _note(row: RunRow) -> str:
+    """Why it is in its state."""
+    if row.reason_code in WAITS_IN_TURN and row.status == "queued":
+        return "Waiting: each device trains one run at a time. See the queue on Home."
     return words.capitalized(row.note)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, option_words, run_selection, tables, words
+from dashboard import actions, option_words, run_selection, tables, widgets, words
 from dashboard.frame import places
 from dashboard.runs import changes
 from dashboard.runs import columns as runs_columns
@@ -23,7 +23,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import trash
-from gan_runtime.training.alarms import Alarm
+from gan_runtime.training.verdict import Verdict
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
@@ -47,8 +47,10 @@ COLUMNS = {
         "Pinned", help="Pinned: listed first, cannot be deleted."
     ),
     "status": st.column_config.TextColumn("State"),
-    "alarm": st.column_config.TextColumn(
-        "Alarm", width="medium", help="Alarms of the newest epoch."
+    "verdict": st.column_config.TextColumn(
+        "Verdict",
+        width="medium",
+        help="What the last epochs and measured quality show. The run's page has the evidence.",
     ),
     "tags": st.column_config.ListColumn("Tags", width="medium"),
     "remark": st.column_config.TextColumn("Note", width="medium"),
@@ -81,7 +83,7 @@ COLUMNS = {
     "run_id": st.column_config.TextColumn("Id"),
     "note": st.column_config.TextColumn("Reason", help="Why the run is in this state."),
 }
-ONLY_WHERE_ANY_HAS_IT = ("kept_first", "alarm", "tags", "remark")
+ONLY_WHERE_ANY_HAS_IT = ("kept_first", "verdict", "tags", "remark")
 LAST_BEFORE_LOSSES = "images_per_s"
 
 # Options that have a column of their own, or do not change the training.
@@ -94,7 +96,7 @@ SEARCHED = [
     "run_id",
     "name",
     "status",
-    "alarm",
+    "verdict",
     "dataset",
     "workload",
     "precision",
@@ -119,15 +121,12 @@ def columns(declaration: Declared, workloads: int, rows: pd.DataFrame) -> dict[s
     }
 
 
-def in_words(table: pd.DataFrame, alarms: Mapping[str, Collection[Alarm]]) -> pd.DataFrame:
-    """The table with more columns in words: kept_first, alarm (of the run's newest epoch), options
-    (changed, in words), done (percent of the epochs), link (to the run), losses (of its workload).
+def in_words(table: pd.DataFrame, verdicts: Mapping[str, Verdict]) -> pd.DataFrame:
+    """The table with more columns in words: kept_first, verdict (in few words), options (changed),
+    done (percent of the epochs), link (to the run), losses (of its workload).
     """
     return table.assign(
-        alarm=[
-            run_selection.alarm_words(workload, alarms.get(run_id, ()))
-            for run_id, workload in zip(table["run_id"], table["workload"], strict=True)
-        ],
+        verdict=[verdicts.get(run_id, widgets.NO_VERDICT).title for run_id in table["run_id"]],
         kept_first=["pinned" if pinned else "" for pinned in table["pinned"]],
         done=100 * table["epochs_done"] / table["epochs"],
         precision=[option_words.choice(precision) for precision in table["precision"]],

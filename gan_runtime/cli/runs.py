@@ -103,8 +103,9 @@ def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False)
 
 
 def record_of(store: Store, run_id: str) -> dict[str, Any]:
-    """Keys: run, spec, host (None before the first attempt), progress, phases (seconds), profile
-    (largest share first), memory (None before the first epoch) and events, oldest first.
+    """Keys: run with its verdict, spec, host (None before the first attempt), progress, phases
+    (seconds), profile (largest share first), memory (None before the first epoch) and events,
+    oldest first.
 
     Raises:
         UnknownRunError: no such run.
@@ -112,8 +113,9 @@ def record_of(store: Store, run_id: str) -> dict[str, Any]:
     run = asdict(queries.run(store, run_id))
     spec, host = json.loads(run.pop("spec")), json.loads(run.pop("host") or "null")
     memory = queries.peak_memory(store, run_id)
+    verdict = queries.verdicts(store, (run_id,))[run_id]
     return {
-        "run": run,
+        "run": {**run, "finding": verdict.finding.value, "verdict": verdict.sentence},
         "spec": spec,
         "host": host,
         "progress": asdict(queries.progress(store, run_id)),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -30,6 +31,19 @@ MOST_EMPTY = 0.1  # allowed share of empty generated rows
 GROWING, COLLAPSED = 1.5, 0.1
 
 
+class AlarmLimits(Protocol):
+    """The options of a run that alarms read, as RunSpec has them."""
+
+    @property
+    def workload(self) -> str: ...
+
+    @property
+    def collapse_share(self) -> float: ...
+
+    @property
+    def d_wins_score(self) -> float: ...
+
+
 @dataclass(frozen=True)
 class Alarm:
     """`topic`: alarm_collapse, alarm_d_wins, alarm_response, alarm_empty or alarm_not_finite."""
@@ -39,7 +53,7 @@ class Alarm:
 
 
 def raised(
-    spec: RunSpec,
+    spec: AlarmLimits,
     scores: Mapping[str, float],
     epoch: int,
     before: Mapping[str, float] | None = None,
@@ -69,7 +83,7 @@ def shortfall(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
 
 
 def _collapse(
-    spec: RunSpec, scores: Mapping[str, float], epoch: int, before: Mapping[str, float]
+    spec: AlarmLimits, scores: Mapping[str, float], epoch: int, before: Mapping[str, float]
 ) -> Alarm | None:
     numbers = declared.of(spec.workload)
     real = numbers.value("spread_of_real", scores)
@@ -91,7 +105,7 @@ def _collapse(
     )
 
 
-def _d_wins(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:
+def _d_wins(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm | None:
     numbers = declared.of(spec.workload)
     real = numbers.value("judged_real", scores)
     generated = numbers.value("judged_generated", scores)
@@ -106,7 +120,7 @@ def _d_wins(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | N
     )
 
 
-def _response(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:
+def _response(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm | None:
     numbers = declared.of(spec.workload)
     response = numbers.value("response", scores)
     if response is None or abs(response - 1.0) <= RESPONSE_OFF:
@@ -119,7 +133,7 @@ def _response(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm |
     )
 
 
-def _empty(spec: RunSpec, scores: Mapping[str, float], epoch: int) -> Alarm | None:
+def _empty(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm | None:
     numbers = declared.of(spec.workload)
     empty = numbers.value("empty_rows", scores)
     if empty is None or empty <= MOST_EMPTY:

@@ -12,7 +12,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard import chart_panels, charts, health_charts, palette, words
+from dashboard import chart_panels, charts, health_charts, palette
 from gan_runtime import catalog
 from gan_runtime.base.metrics import (
     FURTHER_NUMBERS,
@@ -291,23 +291,6 @@ def test_a_number_of_several_workloads_has_a_unit_only_where_they_agree_in_it() 
         ("Generator loss", ""),
         ("Generator loss", ""),
     ]
-
-
-def test_the_sentence_names_the_networks_and_is_absent_without_scores(stranger: Declared) -> None:
-    assert (
-        words.balance(PAIR, {"d_real": 0.99, "d_fake": 0.01})
-        == "The discriminator is winning: D scores real 0.99, generated 0.01. The generator gets"
-        " almost no signal: lower the discriminator's learning rate."
-    )
-    assert (
-        words.balance(PAIR, {"d_real": 0.7, "d_fake": 0.4})
-        == "Healthy: D scores real 0.70, generated 0.40."
-    )
-    assert words.balance(stranger, {"c_real": 0.5, "c_painted": 0.95}).startswith(
-        "The critic is fooled: C scores"
-    )
-    assert words.balance(PAIR, {}) == "No scores yet."
-    assert words.balance(declared.of("removed_gan"), {"d_real": 0.5}) == ""
 
 
 def test_workloads_that_are_shown_together_keep_their_order(stranger: Declared) -> None:

@@ -14,7 +14,6 @@ from dashboard.run import view as run_view
 from gan_runtime.evaluation import jobs
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import queries
 from tests.pages.reading import charts, texts
 from tests.support.measured_showers import measured
 
@@ -109,21 +108,22 @@ def test_a_waiting_run_opens_with_what_is_known_of_it(show: Show, new_run: Make,
         assert "Learning rate, generator" in set(app.dataframe[0].value["Option"])
 
 
-def test_the_verdict_is_that_of_the_last_steps_and_not_of_the_newest_one(
+def test_the_verdict_does_not_change_with_the_steps_of_an_epoch(
     show: Show, running: RunDir
 ) -> None:
-    real = [0.6] * 49 + [0.99]  # one step alone would be called a win
-    values = {"d_real": real, "d_fake": [0.3] * 49 + [0.01]}
-    wall_s = [float(step) for step in range(1, 51)]
-    journal.append(
-        running.trainer_journal(),
-        1,
-        journal.Scalars(epoch=1, first_step=1, wall_s=wall_s, values=values),
-    )
-    text = texts(show("run", run=running.run_id))
-    assert "Healthy: D scores real 0.61, generated 0.29." in text
-    progress = queries.progress(session.runtime().store, running.run_id)
-    assert (progress.newest["d_real"], round(progress.steady["d_real"], 3)) == (0.99, 0.608)
+    scores = {"probe_score_real": 0.6, "probe_score_fake": 0.4}
+    for epoch in (1, 2, 3, 4):
+        measured = journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=1.0, values=scores)
+        journal.append(running.trainer_journal(), 1, measured)
+    before = html(show("run", run=running.run_id))
+    values = {"d_real": [0.99] * 9, "d_fake": [0.01] * 9}
+    steps = [float(step) for step in range(9)]
+    scalars = journal.Scalars(epoch=5, first_step=41, wall_s=steps, values=values)
+    journal.append(running.trainer_journal(), 1, scalars)
+    session.opened().refresh()
+    after = html(show("run", run=running.run_id))
+    for head in (before, after):
+        assert "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4;" in head
 
 
 def test_the_verdict_has_a_place_of_its_own_whose_height_stays(show: Show, trained: Make) -> None:
@@ -137,20 +137,20 @@ def test_the_verdict_has_a_place_of_its_own_whose_height_stays(show: Show, train
 
 
 def test_a_collapsed_run_says_so_on_each_page(show: Show, trained: Make) -> None:
-    """The newest epoch decides: an alarm is logged when it begins, not when it ends."""
+    """The last epochs decide: an alarm is logged when it begins, not when it ends."""
     collapse = journal.Event(level="warning", topic="alarm_collapse", message="collapsed")
     trained("quick-0001", collapse_share=0.6, after_epoch_1=(collapse,))
     trained("quick-0002", seconds=10, after_epoch_1=(collapse,))
     head = html(show("run", run="quick-0001"))
     assert "dot-alarm" in head
-    assert "The generator collapsed in epoch 2" in head
+    assert "Collapsed: generated images vary 50.0% as much as real images in epoch 2." in head
     assert "dot-alarm" not in html(show("run", run="quick-0002"))
     home = html(show("home"))
-    assert home.count("generator collapsed") == home.count("dot-alarm") == 1
+    assert home.count("Collapsed:") == home.count("dot-alarm") == 1
     [runs] = [element.value for element in show("runs").dataframe]
-    assert sorted(runs["alarm"]) == ["", "generator collapsed"]
+    assert sorted(runs["verdict"]) == ["balanced", "generator collapsed"]
     table = show("compare", runs="quick-0001,quick-0002").dataframe[0].value
-    assert list(table["Alarm"]) == ["generator collapsed", "–"]
+    assert list(table["Verdict"]) == ["generator collapsed", "balanced"]
 
 
 def html(app: AppTest) -> str:

@@ -65,6 +65,7 @@ from gan_runtime.store.queries.run_rows import (
     runs,
     set_aside,
     states,
+    verdicts,
 )
 from gan_runtime.store.queries.speed import (
     STANDS_STILL,
@@ -77,7 +78,6 @@ from gan_runtime.store.queries.speed import (
     phases,
     profile,
     progress,
-    raised_alarms,
     stands_still,
     typical_images_per_s,
     usual_seconds,
@@ -158,7 +158,6 @@ __all__ = [
     "qualities",
     "queue",
     "queue_items",
-    "raised_alarms",
     "rates_by_device",
     "recorded",
     "results",
@@ -185,5 +184,6 @@ __all__ = [
     "variant_kernels",
     "variant_medians",
     "variant_profiles",
+    "verdicts",
     "worker_times",
 ]

@@ -8,10 +8,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gan_runtime.base.errors import UnknownRunError, quoted
-from gan_runtime.records.journal import ACTIVE
+from gan_runtime.catalog import declared
+from gan_runtime.catalog.pairs import QUALITY
+from gan_runtime.records.answer import Score
+from gan_runtime.records.journal import ACTIVE, ENDED
 from gan_runtime.records.states import Status
-from gan_runtime.store.queries.metrics import columns_of, declared_of, names_of
+from gan_runtime.spec import RunSpec
+from gan_runtime.store.queries.metrics import among, columns_of, declared_of, names_of
 from gan_runtime.store.store import Store
+from gan_runtime.training import verdict
+from gan_runtime.training.verdict import AGREEING, EpochNumbers, MeasuredQuality, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,3 +195,86 @@ def run_table(store: Store) -> pd.DataFrame:
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
         ORDER BY r.pinned DESC, r.created_at DESC
         """)
+
+
+@dataclass(frozen=True)
+class StoredLimits:
+    """The options of a stored run that alarms read."""
+
+    workload: str
+    collapse_share: float
+    d_wins_score: float
+
+
+def verdicts(store: Store, run_ids: tuple[str, ...]) -> dict[str, Verdict]:
+    """run_id → verdict, of stored runs."""
+    condition = among(run_ids)
+    rows = store.rows(f"SELECT run_id, status, spec FROM runs WHERE {condition}")
+    specs = {run_id: json.loads(spec) for run_id, _, spec in rows}
+    workloads = {str(spec.get("workload", "")) for spec in specs.values()}
+    epochs = _last_epochs(store, condition, workloads)
+    quality = _last_quality(store, condition)
+    return {
+        run_id: verdict.verdict(
+            _limits(specs[run_id]),
+            epochs.get(run_id, []),
+            quality.get(run_id, []),
+            is_over=status in ENDED,
+        )
+        for run_id, status, _ in rows
+    }
+
+
+def _limits(spec: dict[str, object]) -> StoredLimits:
+    """Options that an old run does not have are at their default."""
+    usual = {name: option.default for name, option in RunSpec.options().items()}
+    share, score = (spec.get(name, usual[name]) for name in ("collapse_share", "d_wins_score"))
+    return StoredLimits(str(spec.get("workload", "")), float(str(share)), float(str(score)))
+
+
+def _last_epochs(
+    store: Store, condition: str, workloads: set[str]
+) -> dict[str, list[EpochNumbers]]:
+    """run_id → the numbers with a role of its last epochs, and of the epoch before them."""
+    numbers = declared.together(sorted(workloads)).metrics
+    names = sorted(metric.name for metric in numbers if metric.role and metric.per_epoch)
+    rows = store.rows(
+        f"""
+        SELECT run_id, epoch, map(list(metric), list(value)) FROM (
+            SELECT run_id, epoch, metric, avg(value) AS value
+            FROM ingest.scalars JOIN (SELECT run_id, max(epoch) AS last FROM ingest.last_scalars
+                WHERE {condition} GROUP BY run_id) USING (run_id)
+            WHERE {condition} AND list_contains($metrics, metric) AND isfinite(value)
+                AND epoch >= last - $epochs GROUP BY run_id, epoch, metric
+        ) GROUP BY run_id, epoch ORDER BY run_id, epoch
+        """,
+        {"metrics": names, "epochs": AGREEING + 1},
+    )
+    epochs: dict[str, list[EpochNumbers]] = {}
+    for run_id, epoch, scores in rows:
+        epochs.setdefault(run_id, []).append(EpochNumbers(epoch, scores))
+    return epochs
+
+
+def _last_quality(store: Store, condition: str) -> dict[str, list[MeasuredQuality]]:
+    """run_id → the answers of its last measured epochs, the earliest first."""
+    rows = store.rows(
+        f"""
+        SELECT run_id, epoch, score, value, low, high, floor
+        FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
+        WHERE {condition} AND evaluation = $quality AND list_contains($scores, score)
+        QUALIFY row_number() OVER (PARTITION BY run_id, epoch, score ORDER BY e.precedence DESC,
+            e.measured_at DESC) = 1
+            AND epoch > max(epoch) OVER (PARTITION BY run_id) - $epochs
+        ORDER BY run_id, epoch
+        """,
+        {"quality": QUALITY, "scores": list(verdict.QUALITY_SCORES), "epochs": AGREEING},
+    )
+    answers: dict[str, dict[int, dict[str, Score]]] = {}
+    for run_id, epoch, name, value, low, high, floor in rows:
+        score = Score(name=name, value=value, low=low, high=high, floor=floor)
+        answers.setdefault(run_id, {}).setdefault(epoch, {})[name] = score
+    return {
+        run_id: [MeasuredQuality(epoch, scores) for epoch, scores in of_run.items()]
+        for run_id, of_run in answers.items()
+    }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from gan_runtime.spec import RunSpec
@@ -21,9 +19,7 @@ if TYPE_CHECKING:
 class RunProgress:
     """How far a run is.
 
-    `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value;
-    `steady`: metric → mean of its finite values over the last steps, which hardly changes from one
-    step to the next.
+    `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value.
     """
 
     step: int
@@ -35,7 +31,6 @@ class RunProgress:
     seconds_left: float | None
     written_at: datetime | None
     newest: dict[str, float]
-    steady: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -129,16 +124,7 @@ def progress(store: Store, run_id: str) -> RunProgress:
         seconds_left=steps_left * rate + epochs_left * overhead if rate else None,
         written_at=written,
         newest={metric: number.value for metric, number in newest.items()},
-        steady=_means(recent),
     )
-
-
-def _means(recent: list[_Number]) -> dict[str, float]:
-    values: dict[str, list[float]] = {}
-    for number in recent:
-        if math.isfinite(number.value):
-            values.setdefault(number.metric, []).append(number.value)
-    return {metric: fmean(finite) for metric, finite in values.items()}
 
 
 class _Number(NamedTuple):
@@ -263,19 +249,6 @@ def events(store: Store, run_id: str) -> pd.DataFrame:
         " logged_at",
         [run_id],
     )
-
-
-def raised_alarms(store: Store, kinds: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """run_id → kind → newest message, of the runs that have raised alarms of these kinds."""
-    rows = store.rows(
-        "SELECT run_id, kind, arg_max(message, logged_at) FROM ingest.events"
-        " WHERE list_contains(?, kind) GROUP BY run_id, kind ORDER BY run_id, kind",
-        [list(kinds)],
-    )
-    alarms: dict[str, dict[str, str]] = {}
-    for run_id, kind, message in rows:
-        alarms.setdefault(run_id, {})[kind] = message
-    return alarms
 
 
 def worker_times(store: Store, run_id: str) -> pd.DataFrame:

@@ -1,0 +1,308 @@
+"""The verdict of a run: a table of cases, and that it does not change with each epoch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+
+import pytest
+
+from gan_runtime.records.answer import Score
+from gan_runtime.spec import RunSpec
+from gan_runtime.training import verdict
+from gan_runtime.training.verdict import (
+    AGREEING,
+    TITLES,
+    TROUBLES,
+    EpochNumbers,
+    Finding,
+    MeasuredQuality,
+    Verdict,
+)
+
+SPEC = RunSpec()
+Scores = Mapping[str, float]
+FINE: Scores = {
+    "probe_score_real": 0.6,
+    "probe_score_fake": 0.4,
+    "spread_real": 0.2,
+    "spread_fake": 0.15,
+}
+COLLAPSED = {**FINE, "spread_fake": 0.01}
+WINS = {**FINE, "probe_score_real": 0.995, "probe_score_fake": 0.002}
+NEARLY_WINS = {**FINE, "probe_score_real": 0.97, "probe_score_fake": 0.04}
+FOOLED = {**FINE, "probe_score_real": 0.98, "probe_score_fake": 0.93}
+NOTHING: Scores = {}
+
+
+def epochs(*scores: Scores, first: int = 2) -> list[EpochNumbers]:
+    """Epochs in a row from `first`."""
+    return [EpochNumbers(first + place, numbers) for place, numbers in enumerate(scores)]
+
+
+def score(name: str, value: float, floor: float, width: float = 0.02) -> Score:
+    return Score(name=name, value=value, low=value - width, high=value + width, floor=floor)
+
+
+def answer(
+    coverage: float, classes: float = 0.05, sure: float = 0.95, epoch: int = 4, width: float = 0.02
+) -> MeasuredQuality:
+    scores = (
+        score("coverage", coverage, 0.97, width),
+        score("class_distance", classes, 0.03, width),
+        score("sure", sure, 0.99, width),
+    )
+    return MeasuredQuality(epoch, {one.name: one for one in scores})
+
+
+LIVE, OVER = False, True
+HARDLY = {**FINE, "spread_fake": 0.005}
+CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = {
+    "nothing is stored": ([], [], LIVE, ""),
+    "the first epoch": (
+        epochs(FINE, first=1),
+        [],
+        LIVE,
+        "Too early for a verdict: it needs epochs 2 to 4.",
+    ),
+    "only a first epoch, ended": (epochs(FINE, first=1), [], OVER, ""),
+    "two epochs that train": (
+        epochs(FINE, FINE),
+        [],
+        LIVE,
+        "Too early for a verdict: it needs epochs 2 to 4.",
+    ),
+    "two epochs, ended": (
+        epochs(FINE, FINE),
+        [],
+        OVER,
+        "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 3; quality is not measured.",
+    ),
+    "no quality": (
+        epochs(FINE, FINE, FINE),
+        [],
+        LIVE,
+        "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4; quality is not measured.",
+    ),
+    "good images": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.7)],
+        LIVE,
+        "Healthy: generated images cover 70% of real ones after epoch 4, other real images 97%; D"
+        " scores real 0.60, generated 0.40 in epochs 2 to 4.",
+    ),
+    "some of the images": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.33)],
+        LIVE,
+        "Partly like the data: generated images cover 33% of real ones after epoch 4, other real"
+        " images 97%.",
+    ),
+    "an interval that reaches below the limit": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.5, width=0.1)],
+        LIVE,
+        "Partly like the data: generated images cover 50% of real ones after epoch 4, other real"
+        " images 97%.",
+    ),
+    "images that are nothing": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.01, classes=0.8, sure=0.1)],
+        LIVE,
+        "Unlike the data: generated images cover 1% of real ones after epoch 4, other real images"
+        " 97%.",
+    ),
+    "images that are alike by their spread": (
+        epochs(COLLAPSED, COLLAPSED, COLLAPSED),
+        [answer(0.9)],
+        LIVE,
+        "Collapsed: generated images vary 5.0% as much as real images in epochs 2 to 4.",
+    ),
+    "images of a few classes though their spread is that of the data": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.6, classes=0.7)],
+        LIVE,
+        "Collapsed: generated images are of few classes after epoch 4 (class distance 70%, other"
+        " real images 3%).",
+    ),
+    "one collapse among three epochs": (
+        epochs(FINE, COLLAPSED, FINE),
+        [answer(0.9)],
+        LIVE,
+        "Not steady: the generator collapsed in 1 of 3 epochs (in epochs 2 to 4).",
+    ),
+    "one collapse in the only judged epoch of a live run": (
+        epochs(COLLAPSED),
+        [],
+        LIVE,
+        "Not steady: the generator collapsed in 1 of 1 epochs (in epoch 2).",
+    ),
+    "a spread that still rises": (
+        epochs({**FINE, "spread_fake": 0.002}, {**FINE, "spread_fake": 0.008}, first=1),
+        [],
+        OVER,
+        "Too early for a verdict: generated images vary little, but more with each epoch.",
+    ),
+    "a spread that rises after a collapse": (
+        epochs({**FINE, "spread_fake": 0.002}, {**FINE, "spread_fake": 0.008}, first=5),
+        [],
+        OVER,
+        "Not steady: the generator collapsed in 1 of 2 epochs (in epochs 5 to 6).",
+    ),
+    "a judge that wins": (
+        epochs(WINS, WINS, WINS),
+        [],
+        LIVE,
+        "The discriminator wins: D scores real 0.99, generated 0.00 in epochs 2 to 4; lower its"
+        " learning rate.",
+    ),
+    "a judge that nearly wins in all epochs": (
+        epochs(NEARLY_WINS, NEARLY_WINS, NEARLY_WINS),
+        [],
+        LIVE,
+        "The discriminator wins: D scores real 0.97, generated 0.04 in epochs 2 to 4; lower its"
+        " learning rate.",
+    ),
+    "a judge that nearly wins now and then": (
+        epochs(FINE, NEARLY_WINS, FINE),
+        [],
+        LIVE,
+        "Balanced: D scores real 0.72, generated 0.28 in epochs 2 to 4; quality is not measured.",
+    ),
+    "a judge that is fooled": (
+        epochs(FOOLED, FOOLED, FOOLED),
+        [],
+        LIVE,
+        "The discriminator is fooled: D scores real 0.98, generated 0.93 in epochs 2 to 4; quality"
+        " is not measured.",
+    ),
+    "good images long ago": (
+        epochs(FINE, FINE, FINE, first=38),
+        [answer(0.7, epoch=10)],
+        LIVE,
+        "Balanced: D scores real 0.60, generated 0.40 in epochs 38 to 40; quality was last measured"
+        " after epoch 10.",
+    ),
+    "good images at the best epoch of an ended run": (
+        epochs(FINE, FINE, FINE, first=38),
+        [answer(0.7, epoch=10)],
+        OVER,
+        "Healthy: generated images cover 70% of real ones after epoch 10, other real images 97%; D"
+        " scores real 0.60, generated 0.40 in epochs 38 to 40.",
+    ),
+    "quality of a run without scores": (
+        [],
+        [answer(0.33, epoch=1)],
+        OVER,
+        "Partly like the data: generated images cover 33% of real ones after epoch 1, other real"
+        " images 97%.",
+    ),
+    "numbers without a role": (epochs(NOTHING, NOTHING, NOTHING), [], LIVE, ""),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_sentence_of_each_case(case: str) -> None:
+    numbers, quality, is_over, sentence = CASES[case]
+    assert verdict.verdict(SPEC, numbers, quality, is_over).sentence == sentence
+    assert len(sentence.split()) <= 30
+
+
+def test_every_finding_has_a_case() -> None:
+    found = {verdict.verdict(SPEC, *arguments[:3]).finding for arguments in CASES.values()}
+    showers = {Finding.EMPTY, Finding.WRONG_RESPONSE}  # of another workload, below
+    assert found | showers == set(Finding)
+    assert set(TITLES) == set(Finding)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        (
+            {"energy_response": 2.3, "empty_showers": 0.0},
+            "Wrong response: generated showers have 2.3 times the true size in epochs 2 to 4.",
+        ),
+        (
+            {"energy_response": 1.0, "empty_showers": 0.3},
+            "Empty outputs: 30% of all in epochs 2 to 4.",
+        ),
+    ],
+)
+def test_other_workloads_have_findings_of_their_own(numbers: Scores, sentence: str) -> None:
+    spec = RunSpec(workload="shower_3dgan", dataset="showers_tiny")
+    assert verdict.verdict(spec, epochs(numbers, numbers, numbers)).sentence == sentence
+
+
+def test_a_workload_that_measures_itself_gives_that_number_as_evidence() -> None:
+    spec = RunSpec(workload="pix2pix", dataset="karman_small")
+    scores = {"probe_score_real": 0.6, "probe_score_fake": 0.5, "tile_error": 0.00512}
+    assert verdict.verdict(spec, epochs(scores, scores, scores)).sentence == (
+        "Balanced: D scores real 0.60, generated 0.50 in epochs 2 to 4; difference to the target"
+        " 0.00512."
+    )
+
+
+def test_a_workload_that_this_version_lacks_has_no_verdict() -> None:
+    class Limits:
+        workload, collapse_share, d_wins_score = "removed_gan", 0.1, 0.01
+
+    assert verdict.verdict(Limits(), epochs(FINE, FINE, FINE)) == Verdict()
+
+
+# ---- steady --------------------------------------------------------------------------------------
+
+ALIKE = (COLLAPSED, HARDLY)
+KINDS: tuple[Scores, ...] = (FINE, COLLAPSED, WINS, NEARLY_WINS, FOOLED)
+
+
+def over_time(scores: Iterable[Scores], *quality: MeasuredQuality) -> list[Verdict]:
+    """The verdict after each epoch, as a page that follows the run shows it."""
+    numbers = epochs(*scores)
+    return [
+        verdict.verdict(SPEC, numbers[: place + 1], list(quality)) for place in range(len(numbers))
+    ]
+
+
+def test_no_finding_about_training_is_made_and_taken_back_within_an_epoch() -> None:
+    """Of all sequences of eight epochs of three kinds: a finding that was made lasts, or gives
+    way to another only after the epochs that it takes to agree.
+    """
+    for scores in itertools.product((FINE, COLLAPSED, WINS), repeat=7):
+        findings = [found.finding for found in over_time(scores)][AGREEING - 1 :]
+        agreed = [place for place, found in enumerate(findings) if found is not Finding.UNSTEADY]
+        for before, after in pairwise(agreed):
+            if findings[before] is not findings[after]:
+                assert after - before >= AGREEING, (findings, scores)
+
+
+def test_a_run_whose_images_are_alike_is_never_healthy() -> None:
+    good = [answer(0.9, epoch=epoch) for epoch in range(2, 8)]
+    for scores in itertools.product(KINDS, repeat=5):
+        for place, found in enumerate(over_time(scores, *good)):
+            last = scores[max(0, place - AGREEING + 1) : place + 1]
+            if any(one in ALIKE for one in last):
+                assert found.finding is not Finding.HEALTHY
+                assert found.is_trouble
+
+
+@pytest.mark.parametrize("classes", [0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("sure", [0.1, 0.9])
+def test_images_of_few_classes_are_never_healthy(classes: float, sure: float) -> None:
+    quality = [answer(0.95, classes=classes, sure=sure)]
+    assert verdict.verdict(SPEC, epochs(FINE, FINE, FINE), quality).finding in (
+        Finding.COLLAPSED,
+        Finding.PARTIAL,
+    )
+
+
+def test_the_worst_of_the_newest_answers_counts() -> None:
+    numbers = epochs(FINE, FINE, FINE, first=10)
+    answers = [answer(0.9, epoch=9), answer(0.3, epoch=10), answer(0.9, epoch=12)]
+    assert verdict.verdict(SPEC, numbers, answers).finding is Finding.PARTIAL
+    assert verdict.verdict(SPEC, numbers, answers[::2]).finding is Finding.HEALTHY
+
+
+def test_trouble_is_what_needs_attention() -> None:
+    assert Finding.HEALTHY not in TROUBLES
+    assert {Finding.COLLAPSED, Finding.UNLIKE, Finding.UNSTEADY} < TROUBLES
