@@ -17,6 +17,13 @@ GeneratorLoss = Literal["non_saturating", "minimax"]
 Loss = Literal["cross_entropy", "hinge", "relativistic"]
 UNITLESS_LOSSES = frozenset({"hinge"})  # the others are in nats
 Updates = Literal["together", "in_turn"]
+Augmentation = Literal[
+    "none",
+    "translation",
+    "color_translation",
+    "translation_cutout",
+    "color_translation_cutout",
+]
 CROSS_ENTROPY = OneOf("loss", ("cross_entropy",), "cross-entropy")
 
 
@@ -34,7 +41,7 @@ def _learning_rate(network: str, letter: str) -> Any:
 
 
 class PairOptions(OptionRecord):
-    """Learning rates, loss, updates and penalties of the two networks."""
+    """Learning rates, loss, updates, penalties and augmentation of the two networks."""
 
     learning_rate_generator: float = _learning_rate("generator", "G")
     learning_rate_discriminator: float = _learning_rate("discriminator", "D")
@@ -140,6 +147,17 @@ class PairOptions(OptionRecord):
         source="Huang et al. 2024, R3GAN: a tenth",
         error="use 1, or about 0.1.",
         needs=Above(("r1_weight", "r2_weight"), 0.0, "a penalty"),
+    )
+    augmentation: Augmentation = option(
+        "none",
+        label="Augmentation",
+        choices=get_args(Augmentation),
+        help=(
+            "Random changes of real and generated images before D sees them, for sets of few"
+            " images: color, shifts by up to an eighth, a gray rectangle."
+        ),
+        source="Zhao et al. 2020, DiffAugment: color_translation_cutout",
+        error="pick one of the listed values.",
     )
 
 

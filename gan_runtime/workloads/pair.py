@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.catalog.pairs import PairOptions
-from gan_runtime.workloads import step_context
+from gan_runtime.workloads import augmentation, step_context
 from gan_runtime.workloads.contract import (
     Arrays,
     Batch,
@@ -156,7 +156,9 @@ class Pair:
         one_pass = loss.one_pass if self.judges_each_alone(options) else None
 
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-            generated = self._generated(options, networks, batch, noise)
+            batch, generated = _seen(
+                options, batch, self._generated(options, networks, batch, noise), noise
+            )
             context, of_discriminator = step_context.current(), loss.discriminator
             if one_pass and not context.loss_scaling:
                 of_discriminator = one_pass.discriminator
@@ -181,6 +183,7 @@ class Pair:
 
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
             generated = ops.stop_gradient(self._generated(options, networks, batch, noise))
+            batch, generated = _seen(options, batch, generated, noise)
             fake, real = (_logits(networks, images, batch) for images in (generated, batch[IMAGES]))
             critic = _critic(
                 networks, batch, generated, options, loss.discriminator(real, fake, options)
@@ -193,7 +196,10 @@ class Pair:
         loss = self.loss_of(options)
 
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-            fake = _logits(networks, self._generated(options, networks, batch, noise), batch)
+            batch, generated = _seen(
+                options, batch, self._generated(options, networks, batch, noise), noise
+            )
+            fake = _logits(networks, generated, batch)
             real = _logits(networks, batch[IMAGES], batch) if loss.reads_real else fake
             return Forward({LOSS_GENERATOR: loss.generator(real, fake, options)})
 
@@ -246,6 +252,16 @@ def _images(networks: Networks, inputs: Batch, training: bool = False) -> Tensor
     )
 
 
+def _seen(
+    options: PairOptions, batch: Batch, generated: Tensor, noise: Noise
+) -> tuple[Batch, Tensor]:
+    """A batch and generated images (B, …) as D sees them: each pair with the same random change."""
+    if options.augmentation == "none":
+        return batch, generated
+    change = augmentation.drawn(options.augmentation, noise, tuple(batch[IMAGES].shape))
+    return {**batch, IMAGES: change(batch[IMAGES])}, change(generated)
+
+
 def _logits(networks: Networks, images: Tensor, batch: Batch) -> Tensor:
     return networks[DISCRIMINATOR](_with_labels(images, batch), training=True)
 
@@ -270,8 +286,8 @@ def _mean_scores(loss: PairLoss, real: Tensor, fake: Tensor) -> dict[str, Tensor
 def _critic(
     networks: Networks, batch: Batch, generated: Tensor, options: PairOptions, loss: Tensor
 ) -> Forward:
-    """D's loss with the penalties of the options; the scalars are the penalties before their
-    weights.
+    """D's loss with the penalties of the options, at the images that D sees; the scalars are the
+    penalties before their weights.
     """
     penalties: dict[str, Tensor] = {}
     weighted = (
