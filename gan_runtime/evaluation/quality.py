@@ -46,6 +46,7 @@ MOST_STATES = 20  # checkpoints of one job
 MOST_TRAINING = 10_000  # images among which the nearest one is searched
 MOST_NUMBERS = 2**26  # pixels of one set of images, times channels: half a gigabyte
 MOST_CLASSES = 40  # in the chart of classes
+CLASS_IMAGES = "class_images"  # instead of images, with their labels
 PROTOCOL = 1  # changes with the definition of any score
 
 
@@ -190,13 +191,18 @@ def measure(subject: Subject) -> EvaluationResult:
     for number, state in enumerate(weights, 1):
         subject.progress(number, len(weights) + 1, f"epoch {state.epoch}: generating images")
         networks.engine.load(state.arrays)
-        images = networks.generated(len(shared.reference), options.seed)[IMAGES]
+        images = _images(networks.generated(len(shared.reference), options.seed))
         subject.progress(number, len(weights) + 1, f"epoch {state.epoch}: comparing images")
         generated = _sample(shared.classifier, shared.real, images)
         answers.append(_answer(state, generated, shared, options.seed))
     warnings = [*networks.checkpoint.warnings, *filter(None, [shared.classifier.warning])]
     epochs = [state.epoch for state in weights]
     return EvaluationResult(answers, {"epochs": epochs, "warnings": warnings})
+
+
+def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Of `Workload.show`: (N, height, width, channels), of a conditional pair too."""
+    return next(arrays[name] for name in (IMAGES, CLASS_IMAGES) if name in arrays)
 
 
 def _weights(run: RunDir, networks: TrainedNetworks, state: State) -> Iterator[MeasuredWeights]:

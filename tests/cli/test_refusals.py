@@ -55,6 +55,7 @@ WRONG = {
     "r1_weight": "-1",
     "r2_weight": "-1",
     "penalty_end": "2",
+    "augmentation": "flips",
     "loss": "wasserstein",
     "start_from": "quick-0001:0",
     "ema_decay": "1",

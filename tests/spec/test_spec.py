@@ -49,7 +49,7 @@ def test_an_unknown_option_lists_all_options() -> None:
     with pytest.raises(
         SpecError,
         match=(
-            r"zzz is not an option of a run: the options are workload, dataset, .*, penalty_end\.$"
+            r"zzz is not an option of a run: the options are workload, dataset, .*, augmentation\.$"
         ),
     ):
         RunSpec.parse({"zzz": 1})
@@ -111,6 +111,7 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
             "r1_weight": 0.0,
             "r2_weight": 0.0,
             "penalty_end": 1.0,
+            "augmentation": "none",
             "learning_rate_generator": 0.0001,
             "learning_rate_discriminator": 0.0001,
         },

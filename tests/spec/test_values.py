@@ -383,6 +383,14 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         ),
     ),
     (
+        "augmentation",
+        "flips",
+        (
+            "augmentation is 'flips', but allowed is none, translation, color_translation,"
+            " translation_cutout, color_translation_cutout: pick one of the listed values."
+        ),
+    ),
+    (
         "loss",
         "least_squares",
         (

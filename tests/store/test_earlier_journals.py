@@ -39,6 +39,7 @@ SINCE = {
     "loss": "cross_entropy",
     "r2_weight": 0.0,
     "penalty_end": 1.0,
+    "augmentation": "none",
 }  # options that came after it
 STORED = REPOSITORY / "tests" / "support" / "fixtures" / "0.2" / "run-0001"
 

@@ -163,3 +163,12 @@ def test_a_short_run_gets_its_quality(start: Start, tmp_path: Path) -> None:
     )
     assert len(digest) == 16
     assert accuracy >= 0.97
+
+
+def test_a_conditional_run_gets_its_quality(start: Start) -> None:
+    options = ("workload=dcgan", "dataset=digits", "base_channels=4", "epochs=1")
+    output_of(start, "train", *(part for option in options for part in ("--set", option)))
+    words = ("evaluate", "run-0001", "quality", "--json", "--set", "samples=200")
+    scores = {score["name"]: score for score in json.loads(output_of(start, *words))["scores"]}
+    assert scores["coverage"]["ceiling"] < scores["coverage"]["floor"]
+    assert scores["fcd"]["floor"] < scores["fcd"]["value"]

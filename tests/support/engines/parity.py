@@ -83,7 +83,7 @@ class Case:
     @property
     def unmoved(self) -> tuple[str, ...]:
         """The weights that no gradient moves."""
-        return THREE[self.workload].unmoved if self.workload in THREE else self.still
+        return self.still or (THREE[self.workload].unmoved if self.workload in THREE else ())
 
 
 # On networks of a few hundred weights, which are compiled in a second.
