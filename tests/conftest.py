@@ -21,6 +21,7 @@ import pytest
 
 from gan_runtime.device_locks.locks import FOLDER_VARIABLE
 from gan_runtime.engines.tf import process as tf_process
+from gan_runtime.evaluation import jobs
 from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
@@ -83,6 +84,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     """Presets start in the precision they are written in, whatever processor the tests run on."""
     monkeypatch.setattr(machine, "has_bfloat16", lambda: True)
+
+
+@pytest.fixture(autouse=True)
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No owner in this process starts a job that would outlive the test and slow down all others.
+    Tests of these jobs ask `quality_requests` for what it does elsewhere.
+    """
+    monkeypatch.setattr(jobs.QualityRequests, "tick", lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

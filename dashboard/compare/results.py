@@ -82,8 +82,7 @@ def rated_result(metric: Metric) -> Result:
 
 GAP_HELP = (
     "D's mean score of real images minus that of generated ones, without sign, after the epoch."
-    " Unless the workload measures quality, the best checkpoint has the smallest gap. It says"
-    " how hard the images are for D, not how good they are."
+    " It says how hard the images are for D, not how good they are."
 )
 ACCURACY_HELP = (
     "Share of real and generated images that D classifies correctly, after the epoch. At 50% it"

@@ -32,7 +32,7 @@ class Evaluation:
     `name`: as stored and on the command line, such as "rollout"; `aliases`: names of older
     commands; `earlier_jobs`: names of its jobs in earlier versions. `title`, `summary`: on its page
     and in `evaluate --help`; `verb`: on its button, such as "Measure"; `busy`: the refusal while
-    run {run_id} is being evaluated.
+    run {run_id} is being evaluated; `stored`: what is left of an evaluation that did not finish.
 
     `options`: the record of its form, command-line options and errors. Requests with an option
     `checkpoint` (newest, best, every) or `epoch` that the run lacks are refused. `usual(home,
@@ -60,6 +60,7 @@ class Evaluation:
     aliases: tuple[str, ...] = ()
     earlier_jobs: tuple[str, ...] = ()
     busy: str = ""
+    stored: str = "nothing was stored"
     usual: Callable[[Any, Any], Mapping[str, Any]] = lambda _home, _run: {}
     lacking: Callable[[Any, Any], str] = lambda _home, _run: ""
     check: Callable[[Any, Any, Any], None] = lambda _home, _run, _options: None

@@ -60,6 +60,7 @@ class Subject:
 
     `options`: its record. `key`: the job's id, for the answers. `results`: a folder for files that
     stay with the job. `progress(done, total, sentence)`: raises when a user has cancelled.
+    `publish(answer)`: stores an answer at once, so that it stays if the job ends early.
     """
 
     home: Home
@@ -68,14 +69,15 @@ class Subject:
     key: str
     results: Path
     progress: Progress
+    publish: Callable[[Answer], None]
 
 
 @dataclass(frozen=True)
 class EvaluationResult:
     """What an evaluation's work returns.
 
-    `answers`: the run's journal gets all of them or none. `result`: a small document, such as
-    warnings. `files`: files of the run's folder that the answers name.
+    `answers`: not published yet; the run's journal gets all of them or none. `result`: a small
+    document, such as warnings. `files`: files of the run's folder that the answers name.
     """
 
     answers: Sequence[Answer]

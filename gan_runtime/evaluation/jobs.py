@@ -1,13 +1,17 @@
 """The jobs of evaluations: which evaluations apply to a run, requesting one, and the work.
 
 The refusals that all evaluations share are here: the run is deleted, the evaluation does not apply,
-the checkpoint is missing, the data set has changed, the same job is running.
+the checkpoint is missing, the data set has changed, the same job is running. The owner of a home
+requests the quality of runs in training.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -18,19 +22,24 @@ from gan_runtime.base.errors import (
     DatasetError,
     FieldError,
     GanRuntimeError,
+    JobError,
     SpecError,
     quoted,
 )
 from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.pairs import QUALITY
 from gan_runtime.data import loading
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject, evaluation, evaluations
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.jobs.job import Job, Task
 from gan_runtime.records import journal
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import inference
+
+log = logging.getLogger("gan_runtime")
 
 
 class EvaluationRequest(BaseModel):
@@ -161,9 +170,15 @@ def evaluate(task: Task) -> dict[str, Any]:
     module, _, name = declared.work.partition(":")
     work: Work = getattr(importlib.import_module(module), name)
     key = task.results.parent.name
-    result = work(Subject(task.home, run, request.options, key, task.results, task.progress))
+
+    def publish(answer: Answer) -> None:
+        store(run, EvaluationResult([answer]))
+
+    subject = Subject(task.home, run, request.options, key, task.results, task.progress, publish)
+    result = work(subject)
     task.past_cancelling()
-    store(run, result)
+    if result.answers:
+        store(run, result)
     return dict(result.result)
 
 
@@ -194,8 +209,69 @@ def job_of(declared: Evaluation) -> Job:
         busy=declared.busy or f"{declared.title} of run {{run_id}} is being computed",
         result="journal",
         environment=declared.environment,
+        stored=declared.stored,
         earlier=declared.earlier_jobs,
     )
 
 
 JOBS = tuple(map(job_of, evaluations().values()))
+
+
+# ---- while training ------------------------------------------------------------------------------
+
+CADENCE = "while_training"  # the option of the evaluation of images
+ACTOR = "training"
+RETRY_SECONDS = 30.0  # after a refusal because the run is being measured
+
+
+class QualityRequests:
+    """Requests the job of each attempt that trains, once it has a checkpoint. For one thread."""
+
+    def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
+        self._home, self._clock = home, clock
+        self._every: dict[tuple[str, int], int] = {}  # attempt → epochs; 0 once nothing is left
+        self._next_s: dict[tuple[str, int], float] = {}
+
+    def tick(self, training: Iterable[tuple[RunDir, int]]) -> None:
+        """`training`: runs with their attempts."""
+        for run, attempt in training:
+            key = run.run_id, attempt
+            if key not in self._every:
+                self._every[key] = _every(run)
+            is_due = self._every[key] > 0 and self._clock() >= self._next_s.get(key, -math.inf)
+            if is_due and run.has_checkpoint:
+                self._request(run, key)
+
+    def _request(self, run: RunDir, key: tuple[str, int]) -> None:
+        every, self._every[key] = self._every[key], 0
+        if self._is_requested(run, every):
+            return
+        try:
+            options = {"checkpoint": "newest", CADENCE: every}
+            request(self._home, run.run_id, QUALITY, options, ACTOR)
+        except JobError:  # a user measures it now
+            self._every[key], self._next_s[key] = every, self._clock() + RETRY_SECONDS
+        except GanRuntimeError as error:  # such as a data set without labels
+            log.info("the quality of run %s is not measured: %s", run.run_id, error)
+
+    def _is_requested(self, run: RunDir, every: int) -> bool:
+        """Whether an earlier owner has requested it since this attempt began."""
+        options: dict[str, Any] = {"run_id": run.run_id, CADENCE: every}
+        newest = job_queue.newest(self._home, QUALITY, **options)
+        process = run.process()
+        return (
+            newest is not None
+            and process is not None
+            and newest.request.at.timestamp() >= process["started"]
+        )
+
+
+def _every(run: RunDir) -> int:
+    """Epochs between two measurements; 0 for a run that is shorter, or whose options cannot be
+    read.
+    """
+    try:
+        spec = run.spec()
+    except SpecError:
+        return 0
+    return spec.quality_every if spec.quality_every <= spec.epochs else 0

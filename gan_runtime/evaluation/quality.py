@@ -26,10 +26,11 @@ from gan_runtime.catalog.pairs import QUALITY, QUALITY_METRICS
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.inputs import host_value
-from gan_runtime.evaluation import sample_scores
+from gan_runtime.evaluation import sample_scores, while_training
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.evaluation.sample_scores import ImageSample, ScoreEstimate
 from gan_runtime.jobs.job import ON_THE_CPU
+from gan_runtime.records import processes
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
@@ -67,6 +68,15 @@ class QualityOptions(OptionRecord):
         le=5_000,
         help="How many are generated and compared with as many real ones; at most half of these.",
         error="use about 2000.",
+    )
+    while_training: int = option(
+        0,
+        label="While training, every",
+        unit="epochs",
+        ge=0,
+        le=1_000,
+        help="Measures a run in training, each time it is so many epochs further. 0: measure now.",
+        error="use 0, or the number of epochs, such as 5.",
     )
     seed: int = option(
         0,
@@ -126,6 +136,7 @@ QUALITY_OF_IMAGES = Evaluation(
     scores=QUALITY_METRICS,
     work="gan_runtime.evaluation.quality:measure",
     busy="the quality of run {run_id} is being measured",
+    stored="what was measured until then is stored",
     # Threads of the linear algebra of 128 × 128 matrices slow each other down.
     environment={**ON_THE_CPU, "OPENBLAS_NUM_THREADS": "1"},
 )
@@ -165,39 +176,44 @@ class Measurement:
 
 @dataclass(frozen=True)
 class MeasuredWeights:
-    """Weights of a run: epoch, step, their name in an answer, and the arrays."""
+    """Weights of a run: epoch, step, training seconds, their name in an answer, and the arrays."""
 
     epoch: int
     step: int
+    wall_s: float
     name: str
     arrays: dict[str, NDArray[Any]]
 
 
 def measure(subject: Subject) -> EvaluationResult:
-    """An answer for each checkpoint; the result has their epochs and a warning about an inaccurate
-    classifier.
+    """Publishes an answer for each checkpoint; the result has their epochs and a warning about an
+    inaccurate classifier. The best epoch becomes the best checkpoint.
 
     Raises:
         CheckpointError, DatasetError, SpecError: as `inference.of_run`.
     """
     options, run = subject.options, subject.run
+    if options.while_training:
+        processes.lower_priority()
     subject.progress(0, 1, "building the networks")
     networks = inference.of_run(
         run, subject.home, "best" if options.checkpoint == "best" else "newest"
     )
-    weights = list(_weights(run, networks, options.checkpoint))
     shared = _measure_real(subject, networks)
-    answers = []
-    for number, state in enumerate(weights, 1):
-        subject.progress(number, len(weights) + 1, f"epoch {state.epoch}: generating images")
+    epochs = []
+    for state in _weights(subject, networks):
+        subject.progress(
+            state.epoch, networks.spec.epochs, f"epoch {state.epoch}: comparing images"
+        )
         networks.engine.load(state.arrays)
         images = _images(networks.generated(len(shared.reference), options.seed))
-        subject.progress(number, len(weights) + 1, f"epoch {state.epoch}: comparing images")
         generated = _sample(shared.classifier, shared.real, images)
-        answers.append(_answer(state, generated, shared, options.seed))
+        answer = _answer(state, generated, shared, options.seed)
+        subject.publish(answer)
+        while_training.keep_if_best(run, answer, state.arrays, state.wall_s)
+        epochs.append(state.epoch)
     warnings = [*networks.checkpoint.warnings, *filter(None, [shared.classifier.warning])]
-    epochs = [state.epoch for state in weights]
-    return EvaluationResult(answers, {"epochs": epochs, "warnings": warnings})
+    return EvaluationResult([], {"epochs": epochs, "warnings": warnings})
 
 
 def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -205,19 +221,43 @@ def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     return next(arrays[name] for name in (IMAGES, CLASS_IMAGES) if name in arrays)
 
 
-def _weights(run: RunDir, networks: TrainedNetworks, state: State) -> Iterator[MeasuredWeights]:
-    """The weights to measure, the earliest first."""
+def _weights(subject: Subject, networks: TrainedNetworks) -> Iterator[MeasuredWeights]:
+    """The weights to measure, the earliest first; of a run in training as it saves them."""
+    if subject.options.while_training:
+        return _weights_while_training(subject, networks)
+    return _stored_weights(subject.run, networks, subject.options.checkpoint)
+
+
+def _weights_while_training(
+    subject: Subject, networks: TrainedNetworks
+) -> Iterator[MeasuredWeights]:
+    per_epoch = networks.spec.steps_per_epoch(networks.data.rows)
+
+    def wait(step: int) -> None:
+        epoch = step // per_epoch
+        subject.progress(epoch, networks.spec.epochs, f"waiting for epoch {epoch}")
+
+    steps = subject.options.while_training * per_epoch
+    for new in while_training.new_checkpoints(subject.run, steps, wait):
+        epoch = round(new.step / per_epoch)
+        yield MeasuredWeights(epoch, new.step, new.wall_s, f"epoch {epoch}", new.arrays)
+
+
+def _stored_weights(
+    run: RunDir, networks: TrainedNetworks, state: State
+) -> Iterator[MeasuredWeights]:
     checkpoint = networks.checkpoint
     per_epoch = networks.spec.steps_per_epoch(networks.data.rows)
     epochs = inference.stored_epochs(run) if state == "every" else []
     places = np.linspace(0, max(0, len(epochs) - 1), min(MOST_STATES, len(epochs))).astype(int)
     for epoch in [epochs[place] for place in np.unique(places)]:
         arrays = {**checkpoint.arrays, **checkpoints.load_snapshot(run.snapshots, epoch)}
-        yield MeasuredWeights(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
+        step = epoch * per_epoch
+        yield MeasuredWeights(epoch, step, checkpoint.wall_s, f"epoch {epoch}", arrays)
     newest = round(checkpoint.step / per_epoch)
     if newest not in epochs:
         name = "newest" if state == "every" else state
-        yield MeasuredWeights(newest, checkpoint.step, name, checkpoint.arrays)
+        yield MeasuredWeights(newest, checkpoint.step, checkpoint.wall_s, name, checkpoint.arrays)
 
 
 def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:

@@ -300,6 +300,20 @@ class MonitoringOptions(BaseModel):
         source="",
         error="use a whole number from 1.",
     )
+    quality_every: int = option(
+        5,
+        label="Measure quality every",
+        group="Monitoring",
+        unit="epochs",
+        ge=0,
+        le=1000,
+        help=(
+            "A background job of the lowest priority scores the newest checkpoint, where the data"
+            " set has labels. 0 disables it."
+        ),
+        source="",
+        error="use 0, or a whole number of epochs, such as 5.",
+    )
 
 
 class MeasuringOptions(BaseModel):

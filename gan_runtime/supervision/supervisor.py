@@ -12,6 +12,7 @@ import time
 from gan_runtime import device_locks
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.device_locks import Claim
+from gan_runtime.evaluation.jobs import QualityRequests
 from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -51,7 +52,7 @@ class Supervisor:
             grace_seconds,
         )
         self._starter: Starter = starter or LocalStarter(StateTimer(clock))
-        self._jobs = JobSupervisor(home, clock)
+        self._jobs, self._quality = JobSupervisor(home, clock), QualityRequests(home, clock)
         self._stalls, self._auto_resume = (
             StallDetection(store, clock),
             AutoResume(home, store, clock),
@@ -97,6 +98,9 @@ class Supervisor:
                 failed = failed or error
         try:
             self._turns_of_jobs = self._jobs.tick(busy)
+            self._quality.tick(
+                (live.run, live.attempt) for live in self._runs if live.status == "running"
+            )
             acted |= self._has_store and self._auto_resume.tick()
         except (GanRuntimeError, OSError) as error:
             failed = failed or error

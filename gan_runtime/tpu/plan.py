@@ -56,6 +56,7 @@ WITHOUT_EFFECT = frozenset(
         "d_wins_score",
         "keep_checkpoints",
         "pictures_every",
+        "quality_every",
         "count_kernels",
         "all_reduce_pack_mb",
         "weight_snapshots",

@@ -70,16 +70,12 @@ def raised(
 
 def shortfall(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
     """The number that the best checkpoint minimizes: that with the role of quality, negative if
-    higher is better, else the distance between the mean scores of data and generated rows; None
-    without either.
+    higher is better; None without it. D's scores are no measure of quality: of other workloads
+    the evaluation of images chooses the best checkpoint.
     """
-    numbers = declared.of(spec.workload)
-    if (quality := numbers.of_role("quality")) is not None:
-        value = scores.get(quality.name)
-        return None if value is None else quality.sign * value
-    real = numbers.value("judged_real", scores)
-    generated = numbers.value("judged_generated", scores)
-    return None if real is None or generated is None else abs(real - generated)
+    quality = declared.of(spec.workload).of_role("quality")
+    value = None if quality is None else scores.get(quality.name)
+    return None if quality is None or value is None else quality.sign * value
 
 
 def _collapse(

@@ -70,8 +70,7 @@ def save(
     """Writes `step-00000042.safetensors`, durably, and deletes all but the newest `retained`.
 
     `shortfall`: the epoch's distance from the best possible (`alarms.shortfall`), if measured. The
-    smallest one becomes `best.safetensors`: the best epoch by the workload's own quality, else the
-    one whose rows were hardest to distinguish from the data, which is no measure of quality.
+    smallest one becomes `best.safetensors`. Without it the best checkpoint stays as it is.
 
     Raises:
         HomeError: the disk is full or nearly full; the older files stay.

@@ -69,6 +69,7 @@ WRONG = {
     "d_wins_score": "0.5",
     "keep_checkpoints": "0",
     "pictures_every": "0",
+    "quality_every": "-1",
     "still_action": "roll_back",
     "resume_lost": "maybe",
 }

@@ -247,7 +247,7 @@ def test_generate_is_refused_where_its_picture_cannot_be(
             " place."
         ),
     }.items():
-        words = ("generate", "run-0001", "--count", "20", "--seed", "5", "--checkpoint", "best")
+        words = ("generate", "run-0001", "--count", "20", "--seed", "5", "--checkpoint", "newest")
         assert refused(command(*words, "--out", str(out), home=trained)) == sentence
     assert not list((trained / "jobs").glob("generate-*")), "what is refused is not asked for"
     assert picture.read_bytes() == b"mine"

@@ -66,7 +66,10 @@ def test_without_a_name_it_lists_what_applies_and_why_not_now(
     record, quality = json.loads(command("evaluate", waiting.run_id, "--json").output)
     assert (record["name"], record["options"]) == ("loss_surface", ["size"])
     assert record["why_not"].startswith("run quick-0002 is queued")
-    assert (quality["name"], quality["options"]) == ("quality", ["checkpoint", "samples", "seed"])
+    assert (quality["name"], quality["options"]) == (
+        "quality",
+        ["checkpoint", "samples", "while_training", "seed"],
+    )
     assert quality["why_not"].startswith("run quick-0002 has no checkpoint to evaluate")
 
 

@@ -128,6 +128,7 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
         "resume_lost": "no",
         "keep_checkpoints": 3,
         "pictures_every": 1,
+        "quality_every": 5,
         "profile_steps": 0,
         "weight_snapshots": "no",
         "count_kernels": "no",

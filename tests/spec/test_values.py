@@ -524,6 +524,14 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
             " 1000: use a whole number from 1."
         ),
     ),
+    (
+        "quality_every",
+        -1,
+        (
+            "Measure quality every (quality_every) is -1, but allowed is a whole number from 0 to"
+            " 1000: use 0, or a whole number of epochs, such as 5."
+        ),
+    ),
 ]
 
 

@@ -35,6 +35,7 @@ SINCE = {
     "still_action": "note",
     "resume_lost": "no",
     "pictures_every": 1,
+    "quality_every": 5,
     "start_from": "",
     "loss": "cross_entropy",
     "r2_weight": 0.0,

@@ -85,7 +85,7 @@ def test_an_alarm_can_be_turned_off(option: str) -> None:
     assert len(alarms.raised(spec, scores, epoch=2)) == 1
 
 
-def test_a_workload_that_gives_no_number_a_role_has_no_alarm_and_no_best_epoch(
+def test_a_workload_that_gives_no_number_a_role_has_no_alarm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hopeless = {
@@ -95,11 +95,9 @@ def test_a_workload_that_gives_no_number_a_role_has_no_alarm_and_no_best_epoch(
         "spread_fake": 0.0,
     }
     assert len(alarms.raised(SPEC, hopeless, epoch=2)) == 2
-    assert alarms.shortfall(SPEC, hopeless) == 1.0
     silent = replace(catalog.WORKLOADS[SPEC.workload], metrics=())
     monkeypatch.setitem(catalog.WORKLOADS, SPEC.workload, silent)
     assert alarms.raised(SPEC, hopeless, epoch=2) == []
-    assert alarms.shortfall(SPEC, hopeless) is None
 
 
 def test_an_alarm_uses_the_workloads_names_of_networks_and_rows(
@@ -165,7 +163,7 @@ def test_many_empty_showers_are_an_alarm() -> None:
 def test_the_best_epoch_is_that_of_the_best_quality_where_a_workload_measures_it() -> None:
     assert alarms.shortfall(OF_SHOWERS, WELL) == 0.05
     assert alarms.shortfall(OF_SHOWERS, {"probe_score_fake": 0.4, "probe_score_real": 0.6}) is None
-    assert alarms.shortfall(SPEC, HEALTHY) == pytest.approx(0.2)
+    assert alarms.shortfall(SPEC, HEALTHY) is None, "D's scores are no measure of quality"
 
 
 def test_the_best_epoch_has_the_highest_quality_if_higher_is_better(

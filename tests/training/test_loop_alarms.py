@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime import catalog
 from gan_runtime.base.errors import AlarmError
+from gan_runtime.base.metrics import Metric
 from gan_runtime.data.contract import picture_set
 from gan_runtime.records import journal
 from gan_runtime.records.journal import JournalWriter
@@ -96,9 +98,21 @@ def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
     assert engine.slowed == 0.5 * 0.25 * 0.5
 
 
-def test_the_best_checkpoint_is_that_of_the_epoch_with_the_smallest_gap(run: RunDir) -> None:
-    hard, easy = HEALTHY | {"probe_score_fake": 0.59}, HEALTHY | {"probe_score_fake": 0.1}
-    train(run, CountingEngine(scores=(easy, hard, easy)), keep_checkpoints=1)
+def test_without_a_measure_of_quality_no_checkpoint_is_called_the_best(run: RunDir) -> None:
+    train(run, CountingEngine(), keep_checkpoints=1)
+    assert [path.name for path in run.checkpoints.iterdir()] == ["step-00000015.safetensors"]
+
+
+def test_the_best_checkpoint_is_that_of_the_epoch_with_the_best_quality(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = catalog.WORKLOADS[SPEC.workload]
+    error = Metric("error", "Error", "Error", role="quality", per_epoch=True, better="lower")
+    monkeypatch.setitem(
+        catalog.WORKLOADS, SPEC.workload, replace(entry, metrics=(*entry.metrics, error))
+    )
+    good, bad = HEALTHY | {"error": 0.1}, HEALTHY | {"error": 0.5}
+    train(run, CountingEngine(scores=(bad, good, bad)), keep_checkpoints=1)
     assert sorted(path.name for path in run.checkpoints.iterdir()) == [
         "best.safetensors",
         "step-00000015.safetensors",

@@ -185,6 +185,7 @@ NOT_OF_SPEED = (
     "d_wins_score",
     "keep_checkpoints",
     "pictures_every",
+    "quality_every",
 )
 IMPORTED = "host IS NOT NULL AND host->>'hostname' IS NULL"  # a bundle leaves out the host's name
 

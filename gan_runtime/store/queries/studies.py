@@ -193,7 +193,15 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
 
 # Options that may differ within a set: repeats differ in their seed, and profiling and counting
 # count in no time. `accelerator` is compared as resolved.
-_FREE = ("name", "seed", "profile_steps", "count_kernels", "weight_snapshots", "accelerator")
+_FREE = (
+    "name",
+    "seed",
+    "profile_steps",
+    "count_kernels",
+    "weight_snapshots",
+    "accelerator",
+    "quality_every",
+)
 
 Variants = Mapping[str, Sequence[str]]  # what a variant is called → its runs
 

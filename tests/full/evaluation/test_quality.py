@@ -5,9 +5,10 @@ by real processes.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from scipy import ndimage
 from gan_runtime.catalog.pairs import QUALITY_METRICS
 from gan_runtime.data import loading
 from gan_runtime.evaluation import quality, sample_scores
+from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
+from gan_runtime.training import checkpoints
 from tests.support.commands_in_processes import Start, starting
 
 if TYPE_CHECKING:
@@ -172,3 +175,40 @@ def test_a_conditional_run_gets_its_quality(start: Start) -> None:
     scores = {score["name"]: score for score in json.loads(output_of(start, *words))["scores"]}
     assert scores["coverage"]["ceiling"] < scores["coverage"]["floor"]
     assert scores["fcd"]["floor"] < scores["fcd"]["value"]
+
+
+def test_a_run_is_measured_while_it_trains_and_its_averages_afterwards(
+    start: Start,
+    tmp_path: Path,
+    home: Home,
+    classifier: ImageClassifier,
+    wait_until: Callable[..., Any],
+) -> None:
+    assert classifier.accuracy > 0.0  # it is stored: the job need not train one
+    shutil.copytree(home.path / "classifiers", tmp_path / "classifiers")
+    options = (
+        *("workload=mlp_gan", "dataset=digits", "epochs=4", "quality_every=1"),
+        *("weight_snapshots=yes", "ema_decay=0.9", "samples_from=ema"),
+    )
+    output_of(start, "train", *(part for option in options for part in ("--set", option)))
+    of_test = Home(tmp_path)
+    [job] = job_queue.snapshots(of_test, "quality", run_id="run-0001")
+    assert (job.request.asker, job.request.options["while_training"]) == ("training", 1)
+    end = wait_until(job.job.end, "the last epoch is measured", 280.0)
+    assert (end.state, end.result["epochs"][-1]) == ("finished", 4), end
+    store = ingest.store_of(of_test)
+    rows = queries.qualities(store, ["run-0001"])
+    assert rows["epoch"].tolist() == end.result["epochs"]
+    assert (rows["low"] <= rows["value"]).all()
+    best = queries.best_qualities(store).loc["run-0001"]
+    run = of_test.run_dir("run-0001")
+    assert checkpoints.load(run.checkpoints, "best").step == best["step"]
+
+    document = json.loads(
+        output_of(
+            start,
+            *("evaluate", "run-0001", "quality", "--json"),
+            *("--set", "samples=200", "--set", "checkpoint=every"),
+        )
+    )
+    assert document["epochs"] == [0, 1, 2, 3, 4], "the snapshots hold the averages"

@@ -1,0 +1,229 @@
+"""Quality in the loop: which runs are measured while they train, which checkpoints, and which of
+them becomes the best.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gan_runtime.evaluation import jobs, while_training
+from gan_runtime.evaluation.jobs import RETRY_SECONDS, QualityRequests
+from gan_runtime.jobs import job_queue
+from gan_runtime.jobs.folder import End
+from gan_runtime.records import journal, processes
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.training import checkpoints
+from tests.support.measured_images import answer
+
+NewRun = Callable[..., RunDir]
+TICK = QualityRequests.tick  # tests/conftest.py replaces it
+
+
+@pytest.fixture(autouse=True)
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The options of the jobs that would have started; as many are in the folder of jobs."""
+    begun: list[dict[str, Any]] = []
+
+    def begin(job: Any) -> None:
+        begun.append(job.request().options)
+
+    monkeypatch.setattr(QualityRequests, "tick", TICK)
+    monkeypatch.setattr(job_queue, "start", begin)
+    return begun
+
+
+@pytest.fixture
+def training(new_run: NewRun) -> Iterator[Callable[..., RunDir]]:
+    """Makes a run whose trainer is a process that sleeps; `end()` of the module ends it."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def make(run_id: str = "quick-0001", **options: Any) -> RunDir:
+        run = new_run(run_id, **options)
+        children.append(subprocess.Popen(["sleep", "60"]))
+        begin(run, children[-1].pid)
+        return run
+
+    yield make
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+def begin(run: RunDir, pid: int) -> None:
+    run.write_process({**processes.identity(pid), "attempt": 1})
+    running = StatusChange(status="running", reason="training")
+    journal.append(run.trainer_journal(), 1, running)
+
+
+def end(run: RunDir) -> None:
+    process = run.process()
+    assert process is not None
+    os.kill(process["pid"], 9)
+    os.waitpid(process["pid"], 0)
+
+
+def saved(run: RunDir, *steps: int, retained: int = 3) -> None:
+    for step in steps:
+        arrays = {"weight": np.full(2, step, np.float32)}
+        checkpoints.save(run.checkpoints, arrays, step, wall_s=0.1 * step, retained=retained)
+
+
+# ---- which runs ----------------------------------------------------------------------------------
+
+
+def test_a_run_that_trains_is_measured_once_it_has_a_checkpoint_once_an_attempt(
+    home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
+) -> None:
+    run = training(quality_every=3)
+    requests = QualityRequests(home)
+    requests.tick([(run, 1)])
+    assert requested == [], "there is nothing to measure yet"
+    saved(run, 10)
+    for _ in range(3):
+        requests.tick([(run, 1)])
+    [options] = requested
+    assert (options["run_id"], options["checkpoint"], options["while_training"]) == (
+        "quick-0001",
+        "newest",
+        3,
+    )
+    QualityRequests(home).tick([(run, 1)])
+    assert len(requested) == 1, "the next owner finds the request of the one before"
+    job_queue.cancel(job_queue.job_dirs(home)[0], "a test")
+    requests.tick([(run, 2)])
+    assert len(requested) == 1, "its trainer is as old as before"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"quality_every": 0},
+        {"quality_every": 6, "epochs": 5},
+        {"workload": "shower_3dgan", "dataset": "showers"},
+    ],
+    ids=["disabled", "shorter than the cadence", "no images"],
+)
+def test_other_runs_are_not_measured(
+    home: Home,
+    training: Callable[..., RunDir],
+    requested: list[dict[str, Any]],
+    options: dict[str, Any],
+) -> None:
+    run = training(**options)
+    saved(run, 10)
+    QualityRequests(home).tick([(run, 1)])
+    assert requested == []
+    assert not home.jobs.exists()
+
+
+def test_while_a_user_measures_the_run_the_request_waits(
+    home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
+) -> None:
+    run, now_s = training(), [0.0]
+    saved(run, 10)
+    of_user = jobs.request(home, run.run_id, "quality", {}, "a test")
+    requests = QualityRequests(home, clock=lambda: now_s[0])
+    requests.tick([(run, 1)])
+    of_user.write_end(End(state="finished", reason="done"))
+    requests.tick([(run, 1)])
+    assert len(requested) == 1, "it is not asked for in each tick"
+    now_s[0] = RETRY_SECONDS
+    requests.tick([(run, 1)])
+    assert [options["while_training"] for options in requested] == [0, 5]
+
+
+# ---- which checkpoints ---------------------------------------------------------------------------
+
+
+def test_checkpoints_are_measured_at_the_cadence_and_the_last_one(
+    training: Callable[..., RunDir],
+) -> None:
+    run, waits = training(), list[int]()
+    # What is in the folder after each pause.
+    pauses = iter([(10,), (20,), (30, 40, 50), (60,), ()])
+
+    def sleep(_: float) -> None:
+        steps = next(pauses)
+        saved(run, *steps)
+        if not steps:
+            end(run)
+
+    steps = [each.step for each in while_training.new_checkpoints(run, 20, waits.append, sleep)]
+    assert steps == [20, 50, 60], "too late for 40, and the last one is measured after the end"
+    assert waits == [20, 20, 40, 70, 70]
+
+
+def test_a_run_that_has_ended_has_one_more_checkpoint_at_most(new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    assert list(while_training.new_checkpoints(run, 20, lambda _: None)) == []
+    saved(run, 10, 15)
+    [last] = while_training.new_checkpoints(run, 20, lambda _: None)
+    assert (last.step, last.wall_s, last.arrays["weight"].tolist()) == (15, 1.5, [15.0, 15.0])
+
+
+def test_a_damaged_checkpoint_is_skipped_for_the_one_before(new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    saved(run, 10, 20)
+    (run.checkpoints / "step-00000020.safetensors").write_bytes(b"torn")
+    [last] = while_training.new_checkpoints(run, 20, lambda _: None)
+    assert last.step == 10
+    (run.checkpoints / "step-00000010.safetensors").write_bytes(b"torn")
+    assert list(while_training.new_checkpoints(run, 20, lambda _: None)) == []
+
+
+# ---- the best checkpoint -------------------------------------------------------------------------
+
+
+def test_the_epoch_with_the_best_quality_is_the_best_checkpoint(new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    saved(run, 50)
+    kept = []
+    for epoch, kcd in ((1, 9.0), (2, 4.0), (3, 5.0), (4, 4.0), (5, float("nan"))):
+        measured = answer(epoch, kcd=kcd)
+        journal.append(run.evaluations_journal, 1, measured)
+        arrays = {"weight": np.full(2, epoch, np.float32)}
+        kept.append(while_training.keep_if_best(run, measured, arrays, wall_s=epoch))
+    assert kept == [True, True, False, False, False]
+    best = checkpoints.load(run.checkpoints, "best")
+    assert (best.step, best.wall_s, best.arrays["weight"].tolist()) == (20, 2.0, [2.0, 2.0])
+    events = [
+        record.message
+        for record in journal.read_all(run.supervisor_journal)
+        if isinstance(record, journal.Event)
+    ]
+    assert events == [
+        "The best checkpoint is now that of epoch 1, by KCD (9, 95% 8.8 to 9.2).",
+        "The best checkpoint is now that of epoch 2, by KCD (4, 95% 3.8 to 4.2).",
+    ]
+
+
+def test_weights_that_are_not_finite_are_never_the_best(new_run: NewRun) -> None:
+    run, measured = new_run("quick-0001"), answer(1)
+    journal.append(run.evaluations_journal, 1, measured)
+    broken = {"weight": np.full(2, np.inf, np.float32)}
+    assert not while_training.keep_if_best(run, measured, broken, wall_s=1.0)
+    assert checkpoints.steps(run.checkpoints) == {}
+
+
+# ---- its process ---------------------------------------------------------------------------------
+
+
+def test_a_process_lets_all_others_go_first() -> None:
+    script = "from gan_runtime.records.processes import lower_priority as low; import os; low()"
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{script}; print(os.getpriority(os.PRIO_PROCESS, 0))"],
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=True,
+    )
+    assert shown.stdout.strip() == "19"
