@@ -210,6 +210,10 @@ class SignInError(GanRuntimeError):
     """The sign-in as operator failed."""
 
 
+class NotifyError(GanRuntimeError):
+    """The settings of notices are wrong, or one was not accepted. The message has no secret."""
+
+
 class RunStateError(GanRuntimeError):
     """The state of the run does not allow the command."""
 

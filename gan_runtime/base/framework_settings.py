@@ -31,6 +31,7 @@ FRAMEWORKS = (
     "LIBTPU_",
 )
 TERRAFORM = ("TF_CLI_", "TF_VAR_", "TF_LOG")  # share TensorFlow's prefix
+NOTIFY_VARIABLE = "GAN_RUNTIME_NOTIFY_"  # begins the settings of notices (channels.py)
 PASS_VARIABLE = "GAN_RUNTIME_PASS"  # further names, such as XLA_FLAGS,LIBTPU_INIT_ARGS
 
 # Paths and log levels change no number, and may name hosts and folders of the user.
@@ -49,11 +50,15 @@ PASSED = (*NOT_RECORDED, *HOST)
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment` for a trainer or a job: without settings of frameworks, and with loopback
-    exempt from its proxies.
+    """`environment` for a trainer or a job: without settings of frameworks and secrets of notices,
+    and with loopback exempt from its proxies.
     """
     blocked = set(ignored(environment))
-    clean = {name: value for name, value in environment.items() if name not in blocked}
+    clean = {
+        name: value
+        for name, value in environment.items()
+        if name not in blocked and not name.startswith(NOTIFY_VARIABLE)
+    }
     cluster.exempt_from_proxies(clean, cluster.LOOPBACK_NAMES)
     return clean
 

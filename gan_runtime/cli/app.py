@@ -22,8 +22,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from gan_runtime.base import formats, web_access
-from gan_runtime.base.errors import PortError
+from gan_runtime.base import channels, formats, web_access
+from gan_runtime.base.errors import NotifyError, PortError
 from gan_runtime.base.web_access import hash_of, is_loopback, is_wildcard
 from gan_runtime.cli import data_sets, evaluating, output, runs, storage, tpu_checks, training
 from gan_runtime.cli.arguments import (
@@ -36,6 +36,7 @@ from gan_runtime.cli.arguments import (
 from gan_runtime.cli.output import OneSentence
 from gan_runtime.hardware import hosts
 from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
+from gan_runtime.supervision import notifications
 
 LOOPBACK = "127.0.0.1"
 
@@ -218,6 +219,40 @@ def operator_password(
         output.say(f'[operators]\npassword = "{hashed}"')
 
 
+def notify(
+    test: Annotated[
+        bool, typer.Option("--test", help="Send a test by each channel, and say what happened.")
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where notices of ended, failed and collapsed runs go, or try it. Shows no secrets."""
+    folder = Home.choose(home)
+    settings = channels.settings(folder.path)
+    rows, failure = [], ""
+    for channel in settings.channels:
+        result = "not tried"
+        if test:
+            try:
+                channel.send(notifications.trial_notice())
+                result = "accepted"
+            except NotifyError as error:
+                result = failure = str(error)
+        rows.append({"channel": channel.name, "to": channel.target, "test": result})
+    if as_json:
+        output.print_json({"events": settings.events, "channels": rows})
+    elif not rows:
+        output.say(f"No notices: write {folder.path / channels.FILE} (docs/notifications.md).")
+    else:
+        table = output.table("channel", "to", "test")
+        for row in rows:
+            table.add_row(*row.values())
+        output.answers().print(table)
+        output.say(f"Events: {', '.join(settings.events)}.")
+    if failure:
+        raise NotifyError(f"the test failed: {failure} Check the settings.")
+
+
 COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Train": {"train": training.train, "study": training.study, "resume": training.resume},
     "Watch": {"runs": runs.runs, "show": runs.show, "stop": runs.stop, "sql": storage.sql},
@@ -243,6 +278,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "tpu-check": tpu_checks.tpu_check,
         "serve": serve,
         "operator-password": operator_password,
+        "notify": notify,
     },
 }
 EPILOGS = {

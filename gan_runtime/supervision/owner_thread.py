@@ -22,6 +22,7 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import owner, recovery
 from gan_runtime.supervision.maintenance import Maintenance
+from gan_runtime.supervision.notifications import Notifier
 from gan_runtime.supervision.owner import Ownership
 from gan_runtime.supervision.starters import Starter
 from gan_runtime.supervision.store_recovery import RecoveredStore, StoreRecovery
@@ -160,6 +161,9 @@ class OwnedHome:
             self.store.close()
             raise
         self.thread, self.maintenance = OwnerThread(self._tick, clock), Maintenance(home)
+        self.notifier = Notifier(
+            home, self.store, lambda: self.thread.has_begun and not self.is_reading, clock
+        )
 
     @classmethod
     def begin(
@@ -177,6 +181,7 @@ class OwnedHome:
             raise
         owned.thread.begin(at_once=not owned.recovered)
         owned.maintenance.begin()
+        owned.notifier.begin()
         return owned
 
     @property
@@ -188,6 +193,7 @@ class OwnedHome:
         """Trainers continue without an owner; the next one finds them."""
         self.maintenance.end()
         self.thread.end()
+        self.notifier.end()
         self.store.close()
         self._ownership.release()
 

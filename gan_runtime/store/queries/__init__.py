@@ -57,7 +57,9 @@ from gan_runtime.store.queries.outputs import (
     surfaces,
 )
 from gan_runtime.store.queries.run_rows import (
+    Ending,
     RunRow,
+    endings,
     queue,
     queue_items,
     run,
@@ -108,6 +110,7 @@ __all__ = [
     "ComparableSet",
     "Conditions",
     "CurveRow",
+    "Ending",
     "EvaluationRow",
     "Parity",
     "PeakMemory",
@@ -129,6 +132,7 @@ __all__ = [
     "curve_points",
     "curves",
     "declared_of",
+    "endings",
     "epoch_scores",
     "epoch_times",
     "evaluated_runs",

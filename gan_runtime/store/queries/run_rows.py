@@ -12,7 +12,7 @@ from gan_runtime.catalog import declared
 from gan_runtime.catalog.pairs import QUALITY
 from gan_runtime.records.answer import Score
 from gan_runtime.records.journal import ACTIVE, ENDED
-from gan_runtime.records.states import Status
+from gan_runtime.records.states import Reason, Status
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries.metrics import among, columns_of, declared_of, names_of
 from gan_runtime.store.store import Store
@@ -195,6 +195,39 @@ def run_table(store: Store) -> pd.DataFrame:
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
         ORDER BY r.pinned DESC, r.created_at DESC
         """)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """An attempt that has ended, or trains. `news`: changes with each epoch and each answer."""
+
+    run_id: str
+    attempt: int
+    status: Status
+    changed_at: datetime
+    news: int
+
+
+def endings(store: Store) -> list[Ending]:
+    """Newest attempts that train or have ended, the latest first; without imported runs, and those
+    that only left the queue.
+    """
+    rows = store.rows(
+        """
+        SELECT run_id, attempt, status, changed_at, coalesce(epochs, 0) + coalesce(answers, 0)
+        FROM ingest.newest
+        LEFT JOIN (SELECT run_id, max(epoch) AS epochs FROM ingest.epochs GROUP BY run_id)
+            USING (run_id)
+        LEFT JOIN (SELECT run_id, count(*) AS answers FROM ingest.evaluations GROUP BY run_id)
+            USING (run_id)
+        ANTI JOIN (SELECT run_id FROM ingest.hosts WHERE facts->>'hostname' IS NULL)
+            USING (run_id)
+        WHERE list_contains(?, status) AND code IS DISTINCT FROM ?
+        ORDER BY changed_at DESC, run_id
+        """,
+        [["running", *ENDED], Reason.TAKEN_FROM_QUEUE.value],
+    )
+    return [Ending(*row) for row in rows]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,437 @@
+"""Notices by real receivers on this machine: each event once, tried again, and no secret shown."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from email.header import decode_header, make_header
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gan_runtime import bundles
+from gan_runtime.base import channels, framework_settings
+from gan_runtime.base.errors import NotifyError
+from gan_runtime.cli.app import app
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.records import journal
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import Reason, cause
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.store import Store
+from gan_runtime.supervision import notifications
+from gan_runtime.supervision.notifications import LEDGER, Notifier
+from tests.support import receivers
+from tests.support.local_server import free_port
+from tests.support.receivers import Received
+
+NewRun = Callable[..., RunDir]
+FINE = {"spread_real": 0.2, "spread_fake": 0.15, "probe_score_real": 0.6, "probe_score_fake": 0.4}
+ALIKE = {**FINE, "spread_fake": 0.001}
+
+
+@pytest.fixture
+def hook() -> Iterator[Received]:
+    with receivers.webhook() as received:
+        yield received
+
+
+class Owner:
+    """What an owner of a home does for its notices, by a clock that a test moves."""
+
+    def __init__(self, home: Home, **environment: str) -> None:
+        self.now_s, self._store = 0.0, Store()
+        self._ingestor = Ingestor(home, self._store)
+        self.notifier = Notifier(home, self._store, lambda: True, lambda: self.now_s, environment)
+
+    def after(self, seconds: float) -> None:
+        self.now_s += seconds
+        self._ingestor.catch_up()
+        self.notifier.run_round(timeout_s=1.0)
+
+
+def write(home: Home, received: Received, rest: str = "") -> None:
+    """Settings with a webhook."""
+    hook = f'[webhook]\nurl = "http://127.0.0.1:{received.port}/T1"\ntoken = "t0ken"\n'
+    (home.path / channels.FILE).write_text(f"{rest}\n{hook}", encoding="utf-8")
+
+
+def trains(run: RunDir, *scores: dict[str, float], first: int = 1) -> None:
+    """The run trains and has measured these epochs."""
+    journal.append(
+        run.trainer_journal(),
+        1,
+        StatusChange(status="running", reason="training"),
+        *(
+            record
+            for epoch, values in enumerate(scores, first)
+            for record in (
+                journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=1.0, values=values),
+                journal.EpochDone(
+                    epoch=epoch, step=10 * epoch, seconds=1.0, images=1, images_per_s=1.0
+                ),
+            )
+        ),
+    )
+
+
+def ends(run: RunDir, status: journal.Status = "finished", attempt: int = 1) -> None:
+    why = cause(Reason.EPOCHS_DONE, epochs=3)
+    journal.append(run.trainer_journal(), attempt, StatusChange.of(status, why))
+
+
+def test_each_event_is_sent_once_even_by_later_owners(
+    home: Home, new_run: NewRun, hook: Received
+) -> None:
+    before, first = new_run("quick-0001"), new_run("quick-0002", seconds=1)
+    ends(before)
+    write(home, hook)
+    owner = Owner(home)
+    owner.after(0.0)
+    assert hook.ids == [], "it ended before anybody wanted to know"
+    trains(first, FINE, FINE)
+    ends(first)
+    for _ in range(3):
+        owner.after(5.0)
+    second = new_run("quick-0003", seconds=2)
+    trains(second)
+    ends(second, "lost")  # while nobody owns the home
+    for _ in range(2):
+        Owner(home).after(0.0)
+    assert hook.ids == ["quick-0002/1/ended", "quick-0003/1/failed"]
+    told = hook.documents[0]
+    assert told["text"] == told["content"]
+    assert told["text"] == (
+        "quick-0002 finished. All 3 epochs done. Balanced: D scores real 0.60, generated 0.40 in"
+        " epoch 2; quality is not measured."
+    )
+    assert (told["status"], told["reason"], told["finding"]) == (
+        "finished",
+        "epochs_done",
+        "balanced",
+    )
+    assert hook.headers[0]["Authorization"] == "Bearer t0ken"
+    assert hook.headers[0]["Idempotency-Key"] == "quick-0002/1/ended"
+
+
+def test_a_run_that_goes_on_tells_its_next_end(home: Home, new_run: NewRun, hook: Received) -> None:
+    run = new_run("quick-0001")
+    write(home, hook)
+    owner = Owner(home)
+    owner.after(0.0)
+    ends(run, "failed")
+    owner.after(5.0)
+    journal.append(run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed"))
+    owner.after(5.0)
+    ends(run, attempt=2)
+    owner.after(5.0)
+    assert hook.ids == ["quick-0001/1/failed", "quick-0001/2/ended"]
+
+
+def test_a_collapse_is_told_while_the_run_trains_and_once(
+    home: Home, new_run: NewRun, hook: Received
+) -> None:
+    run = new_run("quick-0001")
+    write(home, hook, 'url = "https://lab.example/gan/"')
+    owner = Owner(home)
+    trains(run, FINE, FINE, ALIKE, ALIKE)
+    owner.after(0.0)
+    assert hook.ids == [], "two epochs of three are no verdict"
+    trains(run, ALIKE, first=5)
+    owner.after(5.0)
+    trains(run, ALIKE, first=6)
+    owner.after(5.0)
+    assert hook.ids == ["quick-0001/1/collapsed"]
+    assert hook.documents[0]["text"] == (
+        "quick-0001 collapsed. Collapsed: generated images vary 0.5% as much as real images in"
+        " epochs 3 to 5. https://lab.example/gan/run?run=quick-0001"
+    )
+
+
+def test_a_server_that_is_down_gets_the_notice_later_and_each_try_waits_longer(
+    home: Home, new_run: NewRun, hook: Received
+) -> None:
+    run = new_run("quick-0001")
+    write(home, hook)
+    owner = Owner(home)
+    owner.after(0.0)
+    ends(run)
+    hook.answers = [500, 503, 302]
+    tries = []
+    for second in range(200):
+        owner.after(1.0)
+        if len(tries) != 3 - len(hook.answers):
+            tries.append(second)
+        if not hook.answers:
+            break
+    assert [later - sooner for sooner, later in pairwise(tries)] == [5, 30]
+    assert "127.0.0.1 answers 302" in owner.notifier.trouble, "a redirect would get the token"
+    owner.after(119.0)
+    assert hook.ids == []
+    owner.after(1.0)
+    assert hook.ids == ["quick-0001/1/ended"]
+    assert owner.notifier.trouble == ""
+
+
+def test_after_a_day_of_tries_it_is_given_up(home: Home, new_run: NewRun, hook: Received) -> None:
+    run = new_run("quick-0001")
+    write(home, hook)
+    owner = Owner(home)
+    owner.after(0.0)
+    ends(run)
+    hook.answers = [500] * 100
+    for _ in range(2 * notifications.MOST_TRIES):
+        owner.after(notifications.PAUSES_SECONDS[-1])
+    assert len(hook.answers) == 100 - notifications.MOST_TRIES
+    assert '"given_up"' in (home.path / LEDGER).read_text(encoding="utf-8")
+
+
+def test_only_chosen_events_are_sent_and_a_later_choice_sends_no_old_ones(
+    home: Home, new_run: NewRun, hook: Received
+) -> None:
+    runs = [new_run(f"quick-000{number}", seconds=number) for number in (1, 2)]
+    write(home, hook, 'events = ["failed"]')
+    owner = Owner(home)
+    owner.after(0.0)
+    ends(runs[0])
+    ends(runs[1], "failed")
+    owner.after(5.0)
+    write(home, hook)
+    owner.after(5.0)
+    assert hook.ids == ["quick-0002/1/failed"]
+
+
+def test_imported_runs_are_no_news(home: Home, hook: Received) -> None:
+    write(home, hook)
+    owner = Owner(home)
+    owner.after(0.0)
+    example = min(bundles.examples(), key=lambda path: path.stat().st_size)
+    assert bundles.unpack(example, home)
+    owner.after(5.0)
+    assert hook.ids == []
+
+
+def test_an_e_mail_has_one_line_of_subject_whatever_the_run_is_called(
+    home: Home, new_run: NewRun
+) -> None:
+    with receivers.mail_server() as post:
+        owner = Owner(
+            home,
+            GAN_RUNTIME_NOTIFY_EMAIL_TO="anna@lab.example, ben@lab.example",
+            GAN_RUNTIME_NOTIFY_EMAIL_SENDER="gan@lab.example",
+            GAN_RUNTIME_NOTIFY_EMAIL_HOST="127.0.0.1",
+            GAN_RUNTIME_NOTIFY_EMAIL_PORT=str(post.port),
+            GAN_RUNTIME_NOTIFY_EMAIL_SECURITY="none",
+            GAN_RUNTIME_NOTIFY_EMAIL_USER="gan",
+            GAN_RUNTIME_NOTIFY_EMAIL_PASSWORD="s3cret",
+        )
+        owner.after(0.0)
+        run = new_run("quick-0001")
+        name = "größe\r\nBcc: all@lab.example"
+        journal.append(run.supervisor_journal, 1, journal.Renamed(name=name))
+        ends(run)
+        owner.after(5.0)
+        owner.after(5.0)
+    [mail] = post.mails
+    subject = str(make_header(decode_header(mail["Subject"])))
+    assert subject == "größe Bcc: all@lab.example (quick-0001) finished"
+    assert mail["Bcc"] is None
+    assert mail["To"] == "anna@lab.example, ben@lab.example"
+    assert mail["Message-ID"] == "<quick-0001.1.ended@gan-dashboard>"
+    assert any(line.startswith("AUTH PLAIN") for line in post.commands)
+    assert [line for line in post.commands if line.startswith("rcpt")] == [
+        "rcpt TO:<anna@lab.example>",
+        "rcpt TO:<ben@lab.example>",
+    ]
+
+
+def test_a_channel_that_is_down_does_not_hold_up_the_other(
+    home: Home, new_run: NewRun, hook: Received
+) -> None:
+    write(home, hook)
+    with receivers.mail_server() as post:
+        owner = Owner(
+            home,
+            GAN_RUNTIME_NOTIFY_EMAIL_TO="anna@lab.example",
+            GAN_RUNTIME_NOTIFY_EMAIL_SENDER="gan@lab.example",
+            GAN_RUNTIME_NOTIFY_EMAIL_HOST="127.0.0.1",
+            GAN_RUNTIME_NOTIFY_EMAIL_PORT=str(post.port),
+            GAN_RUNTIME_NOTIFY_EMAIL_SECURITY="none",
+        )
+        owner.after(0.0)
+        ends(new_run("quick-0001"))
+        hook.answers = [500]
+        owner.after(5.0)
+        assert (len(post.mails), hook.ids) == (1, [])
+        owner.after(5.0)
+        assert (len(post.mails), hook.ids) == (1, ["quick-0001/1/ended"])
+
+
+def test_a_torn_line_of_the_ledger_costs_no_notice(
+    home: Home, new_run: NewRun, hook: Received
+) -> None:
+    write(home, hook)
+    run = new_run("quick-0001")
+    owner = Owner(home)
+    owner.after(0.0)
+    ends(run)
+    owner.after(5.0)
+    with (home.path / LEDGER).open("a", encoding="utf-8") as file:
+        file.write('{"channel": 3}\n[]\n{"channel": "webhook", "ke')
+    Owner(home).after(0.0)
+    assert hook.ids == ["quick-0001/1/ended"]
+
+
+# ---- the process that owns the home --------------------------------------------------------------
+
+
+def test_an_owner_sends_by_itself_and_its_end_does_not_lose_the_last_event(
+    home: Home, new_run: NewRun, hook: Received, wait_until: Callable[..., Any]
+) -> None:
+    write(home, hook)
+    runtime = Runtime.open(home)
+    try:
+        wait_until((home.path / LEDGER).exists, "the channel is noted")
+        ends(new_run("quick-0001"))
+        runtime.refresh()
+    finally:
+        runtime.close()
+    assert hook.ids == ["quick-0001/1/ended"]
+
+
+def test_a_server_that_never_answers_holds_up_no_run(
+    home: Home, new_run: NewRun, hook: Received, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[float] = []
+
+    def hang(*_: object, **__: object) -> None:
+        held.append(time.monotonic())
+        time.sleep(0.5)
+        raise NotifyError("no answer.")
+
+    monkeypatch.setattr(channels.Webhook, "send", hang)
+    monkeypatch.setattr(notifications, "ROUND_SECONDS", 0.01)
+    write(home, hook)
+    runtime = Runtime.open(home)
+    try:
+        while not (home.path / LEDGER).exists():
+            time.sleep(0.01)
+        run = new_run("quick-0001")
+        ends(run)
+        while not held:
+            runtime.refresh()
+            time.sleep(0.01)
+        begin = time.monotonic()
+        for _ in range(5):
+            runtime.refresh()
+        assert time.monotonic() - begin < 0.4
+    finally:
+        runtime.close()
+
+
+# ---- settings ------------------------------------------------------------------------------------
+
+
+EXAMPLE = """
+url = "https://lab.example/dashboard"  # for links
+events = ["ended", "failed", "collapsed"]
+
+[webhook]  # JSON by POST: Slack, Mattermost, Discord, a script
+url = "https://hooks.example/T1"
+
+[email]
+to = ["anna@lab.example"]
+sender = "gan@lab.example"
+host = "smtp.lab.example"
+user = "gan"
+"""
+
+
+def test_the_example_of_the_documents_is_right(home: Home) -> None:
+    (home.path / channels.FILE).write_text(EXAMPLE, encoding="utf-8")
+    settings = channels.settings(home.path, {})
+    assert [channel.target for channel in settings.channels] == [
+        "hooks.example",
+        "anna@lab.example",
+    ]
+    assert settings.events == channels.EVENTS
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[webhook]\nurl = "ftp://user:s3cret@h/"', "webhook.url: use an address"),
+        ('[webhook]\nurl = "https://h/s3cret"\ntokn = "s3cret"', "webhook.tokn: Extra inputs"),
+        ('[webhook]\nurl = "https://h/s3cret', "is not TOML"),
+        ('[email]\nto = ["a b"]\nsender = "a@b"\nhost = "h"\npassword = "s3cret"', "email.to.0"),
+        ('events = ["s3cret"]', "events.0"),
+    ],
+)
+def test_wrong_settings_are_named_without_a_value(home: Home, text: str, message: str) -> None:
+    (home.path / channels.FILE).write_text(text, encoding="utf-8")
+    with pytest.raises(NotifyError) as refused:
+        channels.settings(home.path, {})
+    assert message in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+    settings = channels.NoticeSettings(
+        webhook=channels.Webhook(url="https://h/s3cret", token="s3cret")  # type: ignore[arg-type]
+    )
+    assert "s3cret" not in repr(settings)
+
+
+def test_a_variable_counts_before_the_file(home: Home, hook: Received) -> None:
+    write(home, hook, 'events = ["failed"]')
+    environment = {
+        "GAN_RUNTIME_NOTIFY_EVENTS": "ended, collapsed",
+        "GAN_RUNTIME_NOTIFY_WEBHOOK_TOKEN": "other",
+    }
+    settings = channels.settings(home.path, environment)
+    assert settings.events == ("ended", "collapsed")
+    assert settings.webhook is not None
+    assert settings.webhook.token is not None
+    assert settings.webhook.token.get_secret_value() == "other"
+
+
+def test_trainers_and_bundles_get_no_secret(
+    home: Home, new_run: NewRun, hook: Received, tmp_path: Path
+) -> None:
+    environment = {"GAN_RUNTIME_NOTIFY_EMAIL_PASSWORD": "s3cret", "PATH": "/bin"}
+    assert "s3cret" not in str(framework_settings.clean_environment(environment))
+    write(home, hook)
+    run = new_run("quick-0001")
+    ends(run)
+    owner = Owner(home)
+    owner.after(0.0)
+    bundle = tmp_path / "runs.zip"
+    bundles.pack([run], bundle)
+    assert b"t0ken" not in bundle.read_bytes()
+    assert "t0ken" not in (home.path / LEDGER).read_text(encoding="utf-8")
+
+
+def test_the_command_tries_each_channel_and_shows_no_secret(home: Home, hook: Received) -> None:
+    write(home, hook)
+    where = ["--home", str(home.path)]
+    shown = CliRunner().invoke(app, ["notify", *where])
+    assert "127.0.0.1" in shown.output
+    assert "T1" not in shown.output
+    assert hook.documents == []
+    tried = CliRunner().invoke(app, ["notify", "--test", "--json", *where])
+    assert json.loads(tried.stdout)["channels"] == [
+        {"channel": "webhook", "to": "127.0.0.1", "test": "accepted"}
+    ]
+    assert [document["event"] for document in hook.documents] == ["test"]
+
+
+def test_a_test_that_fails_says_why(home: Home, hook: Received) -> None:
+    hook.port = free_port()
+    write(home, hook)
+    tried = CliRunner().invoke(app, ["notify", "--test", "--home", str(home.path)])
+    assert tried.exit_code == 2
+    assert "127.0.0.1 cannot be reached (Connection refused)" in tried.output
+    assert "t0ken" not in tried.output
