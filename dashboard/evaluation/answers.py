@@ -5,7 +5,7 @@ adds to the page.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +104,7 @@ class DomainPage:
 
     `tabs`: its views. `scores`: all, by the names of stored scores, in the order of the page;
     `texts`: what each is. `headline`: those of the first row; the sentence is about the first of
-    them. `substitutes`: a score of the first row → its replacement where an answer lacks it.
+    them. `substitutes`: a score of the first row → its replacements where an answer lacks it.
     `over_epochs`: those of the charts over epochs; `best_rule`: what is said before the best epoch
     by the first.
     `real`: what generated rows are compared with, in sentences. `subject`: what an answer is of, in
@@ -133,7 +133,7 @@ class DomainPage:
     usual: Callable[[list[EvaluationRow]], list[EvaluationRow]] = lambda rows: rows[:1]
     texts: Mapping[str, str] = field(default_factory=dict)
     baselines: Mapping[str, str] = field(default_factory=dict)
-    substitutes: Mapping[str, str] = field(default_factory=dict)
+    substitutes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unbiased: frozenset[str] = frozenset()
     floor_title: str = "Floor"
     ceiling_title: str = "Ceiling"
@@ -146,6 +146,12 @@ class DomainPage:
     below: Callable[[Metric, Scores], str] = lambda *_: ""
     choices: Callable[[Home, RunDir], Mapping[str, OptionChoices]] = lambda *_: {}
     literature: Callable[[Runtime, Selection], None] | None = None
+
+    def among(self, names: Iterable[str], scores: Collection[str]) -> list[str]:
+        """Each name, or the first of its substitutes, that is among the scores of an answer."""
+        candidates = ((name, *self.substitutes.get(name, ())) for name in names)
+        firsts = (next((each for each in group if each in scores), "") for group in candidates)
+        return [name for name in firsts if name]
 
 
 def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:

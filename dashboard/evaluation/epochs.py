@@ -87,10 +87,7 @@ def _of_each_run(selection: Selection) -> dict[str, EvaluationRow]:
 
 def _charts(selection: Selection, frame: pd.DataFrame) -> None:
     scores = set(frame["score"])
-    usual = [
-        name if name in scores else selection.page.substitutes.get(name, "")
-        for name in selection.page.over_epochs
-    ]
+    usual = selection.page.among(selection.page.over_epochs, scores)
     metrics = {
         metric.name: metric
         for metric in selection.page.scores
@@ -122,7 +119,10 @@ def best_words(selection: Selection, frame: pd.DataFrame) -> str:
     """The best epoch of each run by the first score that is drawn over epochs, in a sentence;
     "" where it is not stored.
     """
-    metric = selection.metric(selection.page.over_epochs[0])
+    names = selection.page.among(selection.page.over_epochs[:1], set(frame["score"]))
+    if not names:
+        return ""
+    metric = selection.metric(names[0])
     errors = frame[frame["score"] == metric.name].dropna(subset=["value"])
     if errors.empty:
         return ""

@@ -132,19 +132,19 @@ def _wins(selection: Selection, scores: Scores) -> dict[str, list[bool]]:
 
 
 def _against_floors(selection: Selection, scores: Scores) -> str:
-    ratios, reached = [], 0
-    for metric in selection.page.scores:
-        score = scores.get(metric.name)
-        if (
-            score is None
-            or metric.better != "lower"
-            or metric.name in selection.page.unbiased
-            or not score.floor > 0
-            or math.isnan(score.value)
-        ):
-            continue
-        ratios.append(score.value / score.floor)
-        reached += _reaches(score)
+    rated = [
+        (metric.better, scores[metric.name])
+        for metric in selection.page.scores
+        if metric.name in scores
+        and metric.name not in selection.page.unbiased
+        and min(scores[metric.name].floor, scores[metric.name].value) > 0
+    ]
+    # Shares are never many times their floor, so they count where there is nothing else.
+    ratios = [score.value / score.floor for better, score in rated if better == "lower"]
+    reached = sum(_reaches(score) for better, score in rated if better == "lower")
+    if not ratios:
+        ratios = [score.floor / score.value for better, score in rated if better == "higher"]
+        reached = sum(_reaches(score, -1.0) for better, score in rated if better == "higher")
     real = selection.page.real
     if not ratios:
         return "No score has a floor or a baseline to compare it with."
@@ -162,14 +162,15 @@ def _times(ratio: float) -> str:
     return f"{formats.count(ratio)} times" if ratio >= FAR else f"{ratio:.1f} times"
 
 
-def _reaches(score: Score) -> bool:
+def _reaches(score: Score, sign: float = 1.0) -> bool:
     """Whether a score is no more than two standard deviations above its floor; without them,
-    no more than a quarter above.
+    no more than a quarter above. `sign`: -1 if higher is better, for below.
     """
     deviation = math.hypot(
         *(error for error in (score.error, score.floor_error) if not math.isnan(error))
     )
-    return score.value - score.floor <= (2.0 * deviation if deviation else 0.25 * score.floor)
+    excess = sign * (score.value - score.floor)
+    return excess <= (2.0 * deviation if deviation else 0.25 * score.floor)
 
 
 def _baselines(selection: Selection, score: Score) -> dict[str, float]:
@@ -183,11 +184,7 @@ def _baselines(selection: Selection, score: Score) -> dict[str, float]:
 
 def _headline(selection: Selection, scores: Scores) -> list[str]:
     """The scores of the first row that an answer has, each or its substitute."""
-    names = [
-        name if name in scores else selection.page.substitutes.get(name, "")
-        for name in selection.page.headline
-    ]
-    return [name for name in names if name in scores]
+    return selection.page.among(selection.page.headline, scores)
 
 
 def figures(selection: Selection) -> None:

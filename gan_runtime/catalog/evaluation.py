@@ -1,5 +1,5 @@
 """The declaration of an evaluation: a background job that measures a checkpoint and stores its
-result (records/answer.py).
+result (records/answer.py). Also the scores of the quality of images, which runs have as numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gan_runtime.base.fields import Fields
-from gan_runtime.base.metrics import Metric
+from gan_runtime.base.metrics import NOT_DRAWN, Better, Metric, Role
 from gan_runtime.base.options import OptionRecord
 from gan_runtime.catalog.entries import Options, WorkloadEntry
 
@@ -69,3 +69,43 @@ class Evaluation:
     environment: Mapping[str, str] = field(default_factory=dict)
     report: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+
+
+def _quality(score: str, title: str, better: Better, form: str, *, log: bool = False) -> Metric:
+    """The best epoch can be chosen by scores with a better direction."""
+    role: Role = "measured_quality" if better else ""
+    return Metric(f"{QUALITY}_{score}", title, title, NOT_DRAWN, role, True, log, better, form)
+
+
+def _of_features(name: str, network: str) -> tuple[Metric, ...]:
+    """Scores of the features of another network than the classifier of the data set."""
+    return (
+        _quality(f"{name}_precision", f"Precision ({network})", "higher", ".1%"),
+        _quality(f"{name}_recall", f"Recall ({network})", "higher", ".1%"),
+        _quality(f"{name}_density", f"Density ({network})", "higher", ".2f"),
+        _quality(f"{name}_coverage", f"Coverage ({network})", "higher", ".1%"),
+    )
+
+
+# Scores of the evaluation of images (evaluation/quality.py); definitions: docs/metrics.md.
+QUALITY = "quality"
+QUALITY_METRICS = (
+    # The quality of a run is the first one: it has no bias with few images, whatever the features.
+    _quality("kcd", "KCD", "lower", ".3~g", log=True),
+    _quality("fcd_infinite", "FCD∞", "lower", ".3~g", log=True),
+    _quality("fcd", "FCD", "lower", ".3~g", log=True),
+    _quality("classifier_score", "Classifier score", "higher", ".2f"),
+    _quality("precision", "Precision", "higher", ".1%"),
+    _quality("recall", "Recall", "higher", ".1%"),
+    _quality("density", "Density", "higher", ".2f"),
+    _quality("coverage", "Coverage", "higher", ".1%"),
+    _quality("sure", "Sure of a class", "higher", ".1%"),
+    _quality("class_distance", "Class distance", "lower", ".1%"),
+    _quality("modes", "Modes", "higher", ",.0f"),
+    _quality("nearest_training", "Distance to training images", "", ".2f"),
+    _quality("imagenet_kcd", "KCD (ImageNet)", "lower", ".3~g", log=True),
+    *_of_features("imagenet", "ImageNet"),
+    _quality("fid", "FID", "lower", ".3~g", log=True),
+    _quality("kid", "KID", "lower", ".3~g", log=True),
+    *_of_features("inception", "Inception"),
+)

@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import IMAGES, Fields, needed
-from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, SCORES, Better, Metric, Network, Panel, Role
+from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 from gan_runtime.base.options import Above, OneOf, OptionRecord, option
 from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, WorkloadEntry
+from gan_runtime.catalog.evaluation import QUALITY_METRICS
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Loss = Literal["cross_entropy", "hinge", "relativistic"]
@@ -274,29 +275,6 @@ METRICS = (
 )
 
 
-def _quality(score: str, title: str, better: Better, form: str, *, log: bool = False) -> Metric:
-    """The best epoch can be chosen by scores with a better direction."""
-    role: Role = "measured_quality" if better else ""
-    return Metric(f"{QUALITY}_{score}", title, title, NOT_DRAWN, role, True, log, better, form)
-
-
-# Scores of the evaluation of images (evaluation/quality.py); definitions: docs/metrics.md.
-QUALITY = "quality"
-QUALITY_METRICS = (
-    # The quality of a run is the first one: it has no bias with few images, whatever the features.
-    _quality("kcd", "KCD", "lower", ".3~g", log=True),
-    _quality("fcd_infinite", "FCD∞", "lower", ".3~g", log=True),
-    _quality("fcd", "FCD", "lower", ".3~g", log=True),
-    _quality("classifier_score", "Classifier score", "higher", ".2f"),
-    _quality("precision", "Precision", "higher", ".1%"),
-    _quality("recall", "Recall", "higher", ".1%"),
-    _quality("density", "Density", "higher", ".2f"),
-    _quality("coverage", "Coverage", "higher", ".1%"),
-    _quality("sure", "Sure of a class", "higher", ".1%"),
-    _quality("class_distance", "Class distance", "lower", ".1%"),
-    _quality("modes", "Modes", "higher", ",.0f"),
-    _quality("nearest_training", "Distance to training images", "", ".2f"),
-)
 PANELS = (
     Panel(
         LOSSES,

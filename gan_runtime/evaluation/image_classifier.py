@@ -57,6 +57,11 @@ class ImageClassifier:
             f" {self.expected:.1%}: compare scores with care."
         )
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """For answers."""
+        return {"classifier": self.digest, "accuracy": self.accuracy}
+
     def read(self, images: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Values (N, height, width, channels), as networks receive them → features (N, 128) and
         probabilities of the classes (N, K).

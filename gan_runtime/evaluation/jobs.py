@@ -26,8 +26,7 @@ from gan_runtime.base.errors import (
     SpecError,
     quoted,
 )
-from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.catalog.pairs import QUALITY
+from gan_runtime.catalog.evaluation import QUALITY, Evaluation
 from gan_runtime.data import loading
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject, evaluation, evaluations
 from gan_runtime.jobs import job_queue

@@ -1,8 +1,8 @@
-"""The evaluation of generated images: scores against held-out images, by the features of a small
-classifier of the same data set.
+"""The evaluation of generated images: scores against real images, by the features of a small
+classifier of the same data set, of an ImageNet network, or of the Inception network of FID.
 
 Real images are halved: one half is the reference of all scores, the other one is scored as if it
-were generated, which is the floor. The ceiling is uniform noise.
+were generated, which is the floor. The ceiling is uniform noise. FID differs (images_of_fid).
 """
 
 from __future__ import annotations
@@ -10,25 +10,38 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.entries import Options, WorkloadEntry
-from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.catalog.pairs import QUALITY, QUALITY_METRICS
+from gan_runtime.catalog.evaluation import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
-from gan_runtime.engines.inputs import host_value
-from gan_runtime.evaluation import sample_scores, while_training
+from gan_runtime.evaluation import image_features, sample_scores, while_training
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
-from gan_runtime.evaluation.sample_scores import ImageSample, ScoreEstimate
+from gan_runtime.evaluation.real_images import (
+    FEWEST_IMAGES,
+    IMAGES_OF_FID,
+    RealImages,
+    images_of_fid,
+    images_to_generate,
+    label_parts,
+    real_images,
+)
+from gan_runtime.evaluation.sample_scores import (
+    Features,
+    ImageReader,
+    ImageSample,
+    ScoreEstimate,
+    measured,
+    numbers_of,
+)
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records import processes
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
@@ -37,15 +50,8 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.inference import State, TrainedNetworks
 
-if TYPE_CHECKING:
-    from gan_runtime.evaluation.image_classifier import ImageClassifier
-
-FEWEST_IMAGES = 100  # on each side
-FEWEST_A_FEATURE = 4  # images for the extrapolation of FCD
-DRAWS_OF_HALVES = 4  # for the interval of FCD∞; fewer widen it
 MOST_STATES = 20  # checkpoints of one job
-MOST_TRAINING = 10_000  # images among which the nearest one is searched
-MOST_NUMBERS = 2**26  # pixels of one set of images, times channels: half a gigabyte
+MOST_NOISE = 2_000  # images, by a large network
 MOST_CLASSES = 40  # in the chart of classes
 CLASS_IMAGES = "class_images"  # instead of images, with their labels
 PROTOCOL = 1  # changes with the definition of any score
@@ -65,9 +71,22 @@ class QualityOptions(OptionRecord):
         2_000,
         label="Images",
         ge=FEWEST_IMAGES,
-        le=5_000,
-        help="How many are generated and compared with as many real ones; at most half of these.",
+        le=IMAGES_OF_FID,
+        help=(
+            "How many are generated and compared with as many real ones; at most half of these. FID"
+            " needs 50,000."
+        ),
         error="use about 2000.",
+    )
+    features: Features = option(
+        "classifier",
+        label="Features",
+        choices=get_args(Features),
+        help=(
+            "'classifier' of the same data set, which needs labels; 'imagenet': MobileNetV2,"
+            " downloaded once; 'inception': FID and KID, where its weights are on this machine."
+        ),
+        error="use classifier, imagenet or inception.",
     )
     while_training: int = option(
         0,
@@ -99,25 +118,35 @@ def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
 
 
 def lacking(home: Home, run: RunDir) -> str:
-    """Why a run cannot be evaluated now: its data set has no labels, so there is no classifier."""
+    """Why a run has no classifier: its data set has no labels."""
     name = run.spec().dataset
     if LABELS in loading.fields_of(name, home):
         return ""
     return (
-        f"Quality needs a classifier, but data set {name} has no labels: prepare it from a folder"
-        " with one subfolder per class, and train again."
+        f"A classifier needs labels, but data set {name} has none: use features=imagenet, or train"
+        " on a data set prepared from a folder with one subfolder per class."
     )
 
 
-def check(home: Home, run: RunDir, _options: QualityOptions) -> None:
-    """Raises DatasetError for a data set without labels."""
-    if reason := lacking(home, run):
+def check(home: Home, run: RunDir, options: QualityOptions) -> None:
+    """Raises DatasetError for a classifier without labels, JobError for FID without weights."""
+    if options.features == "classifier" and (reason := lacking(home, run)):
         raise DatasetError(reason)
+    if options.features == "inception":
+        image_features.inception_file(folder_of(home))
 
 
-def usual(_home: Home, run: RunDir) -> dict[str, str]:
-    """The best checkpoint, where there is one."""
-    return {"checkpoint": "best" if "best" in checkpoints.steps(run.checkpoints) else "newest"}
+def usual(home: Home, run: RunDir) -> dict[str, str]:
+    """The best checkpoint, where there is one; ImageNet's features for images without labels."""
+    return {
+        "checkpoint": "best" if "best" in checkpoints.steps(run.checkpoints) else "newest",
+        "features": "imagenet" if lacking(home, run) else "classifier",
+    }
+
+
+def folder_of(home: Home) -> Path:
+    """Where a home has its classifiers, and weights of Inception."""
+    return home.path / "classifiers"
 
 
 QUALITY_OF_IMAGES = Evaluation(
@@ -125,12 +154,11 @@ QUALITY_OF_IMAGES = Evaluation(
     title="Quality of images",
     summary=(
         "Scores of generated images against real ones, each with a 95% interval: distances (FCD,"
-        " KCD), precision, recall, coverage, classes, and copies of training images."
+        " KCD, FID), precision, recall, coverage, classes, and copies of training images."
     ),
     verb="Measure quality",
     options=QualityOptions,
     applies=applies,
-    lacking=lacking,
     usual=usual,
     check=check,
     scores=QUALITY_METRICS,
@@ -146,29 +174,11 @@ QUALITY_OF_IMAGES = Evaluation(
 
 
 @dataclass(frozen=True)
-class RealImages:
-    """Two halves of real images, values (N, height, width, channels), and training images (M, …).
-
-    `are_held_out`: else both halves are training images.
-    """
-
-    reference: NDArray[np.float32]
-    others: NDArray[np.float32]
-    training: NDArray[np.float32]
-    are_held_out: bool
-
-    @property
-    def noun(self) -> str:
-        """In sentences."""
-        return "held-out images" if self.are_held_out else "training images"
-
-
-@dataclass(frozen=True)
 class Measurement:
     """What all checkpoints of a job share. `floor`, `ceiling`: by score."""
 
     real: RealImages
-    classifier: ImageClassifier
+    reader: ImageReader
     reference: ImageSample
     floor: Mapping[str, ScoreEstimate]
     ceiling: Mapping[str, float]
@@ -200,19 +210,20 @@ def measure(subject: Subject) -> EvaluationResult:
         run, subject.home, "best" if options.checkpoint == "best" else "newest"
     )
     shared = _measure_real(subject, networks)
+    count = images_to_generate(shared.real, options.samples, options.features == "inception")
     epochs = []
     for state in _weights(subject, networks):
         subject.progress(
             state.epoch, networks.spec.epochs, f"epoch {state.epoch}: comparing images"
         )
         networks.engine.load(state.arrays)
-        images = _images(networks.generated(len(shared.reference), options.seed))
-        generated = _sample(shared.classifier, shared.real, images)
-        answer = _answer(state, generated, shared, options.seed)
+        images = _images(networks.generated(count, options.seed))
+        generated = _sample(shared.reader, shared.real, images)
+        answer = _answer(state, generated, shared, options)
         subject.publish(answer)
         while_training.keep_if_best(run, answer, state.arrays, state.wall_s)
         epochs.append(state.epoch)
-    warnings = [*networks.checkpoint.warnings, *filter(None, [shared.classifier.warning])]
+    warnings = [*networks.checkpoint.warnings, *filter(None, [shared.reader.warning])]
     return EvaluationResult([], {"epochs": epochs, "warnings": warnings})
 
 
@@ -261,107 +272,81 @@ def _stored_weights(
 
 
 def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
-    """The classifier, the reference, and both ends of each scale."""
-    from gan_runtime.evaluation import image_classifier  # loads Keras
-
+    """The network that reads images, the reference, and both ends of each scale."""
     options = subject.options
     data = loading.load(networks.spec.dataset, subject.home)
-    parts = label_parts(networks.spec.dataset, data.fields)
-    classifier = image_classifier.classifier_of(data, parts, subject.home, subject.progress)
+    reader = _reader(subject, data)
     subject.progress(0, 1, "comparing real images")
-    real = real_images(data, options.samples, options.seed)
-    reference = _sample(classifier, real, real.reference, is_real=True)
-    others = _sample(classifier, real, real.others, is_real=True)
+    halve = images_of_fid if options.features == "inception" else real_images
+    real = halve(data, options.samples, options.seed)
+    reference = _sample(reader, real, real.reference, is_real=True)
+    others = _sample(reader, real, real.others, is_real=True)
     low, high = real.reference.min(), real.reference.max()
-    noise = np.random.RandomState(options.seed).uniform(low, high, real.reference.shape)
+    most = len(real.reference) if options.features == "classifier" else MOST_NOISE
+    shape = (min(len(real.reference), most), *real.reference.shape[1:])
+    noise = np.random.RandomState(options.seed).uniform(low, high, shape)
     return Measurement(
         real,
-        classifier,
+        reader,
         reference,
-        measured(reference, others, options.seed),
-        sample_scores.compared(reference, _sample(classifier, real, noise), options.seed),
+        measured(reference, others, options.seed, options.features),
+        numbers_of(options.features)(reference, _sample(reader, real, noise), options.seed),
     )
 
 
-def label_parts(name: str, fields: Fields) -> tuple[int, ...]:
-    """Sizes of the independent parts of a label; one part of K classes for most data sets."""
-    declared = catalog.DATASETS[name].label_parts if name in catalog.DATASETS else ()
-    return declared or (len(fields[LABELS].classes),)
+def _reader(subject: Subject, data: DataSet) -> ImageReader:
+    """Trains or downloads it where this machine lacks it; loads Keras."""
+    home, features = subject.home, subject.options.features
+    if features == "imagenet":
+        return image_features.imagenet_network(subject.progress)
+    if features == "inception":
+        path = image_features.inception_file(folder_of(home))
+        return image_features.inception_network(path, subject.progress)
+    from gan_runtime.evaluation import image_classifier
 
-
-def real_images(data: DataSet, count: int, seed: int) -> RealImages:
-    """Random halves of the held-out images, or of the training images where too few are held out.
-
-    Raises:
-        DatasetError: there are fewer than 200.
-    """
-    random = np.random.RandomState(seed)
-    are_held_out = data.held_out >= 2 * FEWEST_IMAGES
-    available = data.held_out if are_held_out else data.rows
-    most = MOST_NUMBERS // math.prod(data.fields[IMAGES].shape)
-    half = min(count, available // 2, most)
-    if half < FEWEST_IMAGES:
-        raise DatasetError(
-            f"data set {data.name} has {data.rows:,} images, but quality needs"
-            f" {2 * FEWEST_IMAGES}: prepare more."
-        )
-    rows = random.permutation(available)[: 2 * half]
-    if are_held_out:
-        images = data.read_held_out(available)[IMAGES][rows]
-    else:
-        images = data.read(rows)[IMAGES]
-    training = np.sort(random.permutation(data.rows)[: min(MOST_TRAINING, most)])
-    if not are_held_out:  # so that each image finds itself, and skips it
-        training = np.union1d(training, rows)
-    value = partial(host_value, field=data.fields[IMAGES])
-    return RealImages(
-        value(images[:half]),
-        value(images[half:]),
-        value(data.read(training)[IMAGES]),
-        are_held_out,
+    return image_classifier.classifier_of(
+        data, label_parts(data.name, data.fields), home, subject.progress
     )
 
 
 def _sample(
-    classifier: ImageClassifier,
-    real: RealImages,
-    images: NDArray[np.floating],
-    is_real: bool = False,
+    reader: ImageReader, real: RealImages, images: NDArray[np.floating], is_real: bool = False
 ) -> ImageSample:
-    """Images as the classifier sees them, and their nearest training images."""
-    nearest = sample_scores.nearest_distances(
-        images.astype(np.float64),
-        real.training.astype(np.float64),
-        are_among=is_real and not real.are_held_out,
-    )
-    return ImageSample(*classifier.read(images), nearest)
+    """Images as the network sees them, and their nearest training images."""
+    nearest = np.ones(len(images))
+    if len(real.training):
+        nearest = sample_scores.nearest_distances(
+            images.astype(np.float64),
+            real.training.astype(np.float64),
+            are_among=is_real and not real.are_held_out,
+        )
+    return ImageSample(*reader.read(images), nearest)
 
 
-def measured(reference: ImageSample, sample: ImageSample, seed: int) -> dict[str, ScoreEstimate]:
-    """Every score with its error; FCD∞ is NaN for fewer than four images a feature."""
-    scores = sample_scores.estimates(
-        lambda first, second: sample_scores.compared(
-            reference.rows(first), sample.rows(second), seed, draws=DRAWS_OF_HALVES
-        ),
-        sample_scores.compared(reference, sample, seed),
-        (len(reference), len(sample)),
-        seed,
-    )
-    if len(sample) < FEWEST_A_FEATURE * sample.features.shape[1]:
-        scores["fcd_infinite"] = ScoreEstimate(math.nan, math.nan)
-    return scores
+def fid(real: RealImages, reference: ImageSample, sample: ImageSample) -> Score:
+    """The Fréchet distance of Inception's features (Heusel et al. 2017, equation 6), without an
+    interval; NaN below 50,000 generated images, or where the reference is only a part of the
+    training images: then it is mostly bias.
+    """
+    is_one = real.is_whole and len(sample) >= IMAGES_OF_FID
+    value = math.nan
+    if is_one:
+        value = sample_scores.frechet_distance(reference.features, sample.features)
+    return Score(name="fid", value=value, samples=len(sample))
 
 
 def _answer(
-    weights: MeasuredWeights, generated: ImageSample, shared: Measurement, seed: int
+    weights: MeasuredWeights, generated: ImageSample, shared: Measurement, options: QualityOptions
 ) -> Answer:
     """Scores with interval, floor and ceiling, and the shares of the classes."""
-    classifier, reference = shared.classifier, shared.reference
+    reader, reference, features = shared.reader, shared.reference, options.features
     scores = [
         _score(name, estimate, shared, len(generated))
-        for name, estimate in measured(reference, generated, seed).items()
+        for name, estimate in measured(reference, generated, options.seed, features).items()
     ]
-    if len(classifier.parts) > 1:
+    if features == "inception":
+        scores.append(fid(shared.real, reference, generated))
+    if len(reader.parts) > 1:
         modes = [
             float(sample_scores.classes_present(sample.probabilities))
             for sample in (generated, reference)
@@ -369,23 +354,23 @@ def _answer(
         scores.append(Score(name="modes", value=modes[0], floor=modes[1], samples=len(generated)))
     return Answer(
         evaluation=QUALITY,
-        key=f"epoch {weights.epoch}",
+        key=f"epoch {weights.epoch}{'' if features == 'classifier' else f' {features}'}",
         epoch=weights.epoch,
         step=weights.step,
         checkpoint=weights.name,
         facts={
             "samples": len(generated),
+            "references": len(reference),
             "reference": shared.real.noun,
-            "seed": seed,
+            "seed": options.seed,
             "protocol": PROTOCOL,
-            "features": "classifier",
-            "classifier": classifier.digest,
-            "accuracy": classifier.accuracy,
-            "warning": classifier.warning,
+            "features": features,
+            "warning": reader.warning,
+            **reader.facts,
         },
         metric_prefix=f"{QUALITY}_",
         scores=scores,
-        curves=_curves(generated, reference),
+        curves=_curves(generated, reference) if reader.parts else [],
     )
 
 

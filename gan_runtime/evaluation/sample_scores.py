@@ -6,8 +6,10 @@ features of an image, K the classes of a classifier. Features come from image_cl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +17,64 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Numbers = Mapping[str, float]
+Features = Literal["classifier", "imagenet", "inception"]
 
 POINTS, SMALLEST = 5, 0.4  # sample sizes of the extrapolation; the smallest as a share of all
 DRAWS = 6  # of each of these sizes
+DRAWS_OF_HALVES = 4  # for the interval of the extrapolation; fewer widen it
+FEWEST_A_FEATURE = 4  # images for the extrapolation
 BLOCK = 1_024  # rows of a kernel distance (TF-GAN, kernel_classifier_distance)
 NEIGHBORS_OF_PRECISION, NEIGHBORS_OF_DENSITY = 3, 5
+MOST_NEIGHBORS = 5_000  # rows of a sample
 SURE = 0.9  # probability of a class from which the classifier is sure
 REPEATS = 25  # half samples for an interval
 ROWS_AT_A_TIME = 500  # to limit memory
 TWO_SIDED = 1.96  # standard deviations of a 95% interval of a normal distribution
+_NEIGHBORS = ("precision", "recall", "density", "coverage")
+NAMES: dict[str, dict[str, str]] = {  # features → number of two samples → score
+    "imagenet": {
+        **{name: f"imagenet_{name}" for name in ("kcd", *_NEIGHBORS)},
+        "nearest_training": "nearest_training",
+    },
+    "inception": {"kcd": "kid", **{name: f"inception_{name}" for name in _NEIGHBORS}},
+}
+
+
+class ImageReader(Protocol):
+    """A classifier of the data set, or a network that others have trained.
+
+    `parts`: sizes of the independent parts of a label; none without classes. `digest`: of its
+    weights. `facts`: for answers. `warning`: "" for an accurate one.
+    """
+
+    @property
+    def parts(self) -> tuple[int, ...]: ...
+
+    @property
+    def facts(self) -> dict[str, Any]: ...
+
+    @property
+    def warning(self) -> str: ...
+
+    def read(self, images: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values (N, height, width, channels) → features (N, F), probabilities (N, K)."""
+        ...
+
+
+class NumbersOfSamples(Protocol):
+    """Scores by name: of the reference, of the sample, seed, draws for an extrapolation."""
+
+    def __call__(
+        self, reference: ImageSample, sample: ImageSample, seed: int, draws: int = ..., /
+    ) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True)
 class ImageSample:
-    """Images as a classifier sees them.
+    """Images as a network sees them.
 
-    `features`: (N, F). `probabilities`: (N, K), rows sum to 1. `nearest`: distance to the nearest
-    training image, (N,).
+    `features`: (N, F). `probabilities`: (N, K), rows sum to 1; K is 0 without classes. `nearest`:
+    distance to the nearest training image, (N,).
     """
 
     features: Array
@@ -62,7 +105,9 @@ class ScoreEstimate:
 def compared(
     reference: ImageSample, sample: ImageSample, seed: int, draws: int = DRAWS
 ) -> dict[str, float]:
-    """Every number of a sample against a reference. `draws`: for the extrapolation."""
+    """Every number of a sample against a reference, by a classifier. `draws`: for the
+    extrapolation.
+    """
     random = np.random.RandomState(seed)
     features = reference.features, sample.features
     return {
@@ -75,6 +120,31 @@ def compared(
         "class_distance": class_distance(reference.probabilities, sample.probabilities),
         "nearest_training": float(np.median(sample.nearest) / np.median(reference.nearest)),
     }
+
+
+def compared_features(reference: ImageSample, sample: ImageSample, seed: int) -> dict[str, float]:
+    """The numbers that need no classes, and few images for many features."""
+    features = reference.features, sample.features
+    return {
+        "kcd": kernel_distance(*features, np.random.RandomState(seed)),
+        **neighbor_scores(*features),
+        "nearest_training": float(np.median(sample.nearest) / np.median(reference.nearest)),
+    }
+
+
+def numbers_of(features: Features) -> NumbersOfSamples:
+    """What compares two samples, under the names that scores of these features are stored by."""
+    if features == "classifier":
+        return compared
+    names = NAMES[features]
+
+    def renamed(
+        reference: ImageSample, sample: ImageSample, seed: int, _draws: int = 0
+    ) -> dict[str, float]:
+        numbers = compared_features(reference, sample, seed)
+        return {names[name]: value for name, value in numbers.items() if name in names}
+
+    return renamed
 
 
 def estimates(
@@ -100,6 +170,24 @@ def estimates(
         name: ScoreEstimate(value, float(np.std(drawn[name], ddof=1)))
         for name, value in whole.items()
     }
+
+
+def measured(
+    reference: ImageSample, sample: ImageSample, seed: int, features: Features = "classifier"
+) -> dict[str, ScoreEstimate]:
+    """Every score with its error; FCD∞ is NaN for fewer than four images a feature."""
+    numbers = numbers_of(features)
+    scores = estimates(
+        lambda first, second: numbers(
+            reference.rows(first), sample.rows(second), seed, DRAWS_OF_HALVES
+        ),
+        numbers(reference, sample, seed),
+        (len(reference), len(sample)),
+        seed,
+    )
+    if "fcd_infinite" in scores and len(sample) < FEWEST_A_FEATURE * sample.features.shape[1]:
+        scores["fcd_infinite"] = ScoreEstimate(math.nan, math.nan)
+    return scores
 
 
 # ---- distances -----------------------------------------------------------------------------------
@@ -205,7 +293,8 @@ def squared_radii(sample: Array, *neighbors: int) -> list[Array]:
 
 
 def neighbor_scores(reference: Array, sample: Array) -> dict[str, float]:
-    """Precision, recall, density and coverage of features (N, F), (M, F).
+    """Precision, recall, density and coverage of features (N, F), (M, F); of the first 5,000 rows,
+    to limit memory.
 
     Precision: share of generated images within the radius of a reference image, to its 3rd
     neighbor. Recall: share of reference images within the radius of a generated one. Kynkäänniemi
@@ -215,6 +304,7 @@ def neighbor_scores(reference: Array, sample: Array) -> dict[str, float]:
     Coverage: share of reference images whose nearest generated image is within their radius. Naeem
     et al. 2020, arXiv:2002.09797, equations 4 and 5. Two equal distributions give about 1 and 0.97.
     """
+    reference, sample = reference[:MOST_NEIGHBORS], sample[:MOST_NEIGHBORS]
     between = squared_distances(reference, sample)
     near, far = squared_radii(reference, NEIGHBORS_OF_PRECISION, NEIGHBORS_OF_DENSITY)
     (of_sample,) = squared_radii(sample, NEIGHBORS_OF_PRECISION)

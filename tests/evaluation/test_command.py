@@ -68,7 +68,7 @@ def test_without_a_name_it_lists_what_applies_and_why_not_now(
     assert record["why_not"].startswith("run quick-0002 is queued")
     assert (quality["name"], quality["options"]) == (
         "quality",
-        ["checkpoint", "samples", "while_training", "seed"],
+        ["checkpoint", "samples", "features", "while_training", "seed"],
     )
     assert quality["why_not"].startswith("run quick-0002 has no checkpoint to evaluate")
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.errors import DatasetError, JobError
 from gan_runtime.base.fields import IMAGES
-from gan_runtime.catalog.pairs import QUALITY_METRICS
+from gan_runtime.catalog.evaluation import QUALITY_METRICS
 from gan_runtime.data.contract import ArraySet, picture_set
-from gan_runtime.evaluation import jobs, quality, sample_scores
+from gan_runtime.evaluation import image_features, jobs, quality, sample_scores
 from gan_runtime.evaluation.catalog import evaluation, report_of_scores
 from gan_runtime.evaluation.sample_scores import ImageSample
 from gan_runtime.records import journal
@@ -50,14 +51,28 @@ def test_it_applies_to_runs_that_make_images(home: Home, new_run: NewRun) -> Non
     assert "generates no images" in jobs.why_never(home, showers, DECLARED)
 
 
-def test_a_data_set_without_labels_is_refused_with_what_to_do(
+def test_images_without_labels_are_compared_by_an_imagenet_network(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
-    assert quality.lacking(home, run) == ""
+    assert quality.usual(home, run)["features"] == "classifier"
     monkeypatch.setattr(quality.loading, "fields_of", lambda *_: images(9).fields)
-    with pytest.raises(DatasetError, match="has no labels: prepare it from a folder with one sub"):
+    assert quality.usual(home, run)["features"] == "imagenet"
+    quality.check(home, run, quality.QualityOptions(features="imagenet"))
+    with pytest.raises(DatasetError, match=r"needs labels, .* has none: use features=imagenet"):
         quality.check(home, run, quality.QualityOptions())
+
+
+def test_fid_is_refused_without_its_weights(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(home.path))
+    options = quality.QualityOptions(features="inception")
+    with pytest.raises(JobError, match="its weights are not on this machine"):
+        quality.check(home, new_run("quick-0001"), options)
+    quality.folder_of(home).mkdir()
+    (quality.folder_of(home) / image_features.INCEPTION_FILES[0]).touch()
+    quality.check(home, new_run("quick-0002"), options)
 
 
 def test_held_out_images_are_halved_and_both_halves_are_as_large() -> None:
@@ -76,6 +91,42 @@ def test_without_held_out_images_training_images_are_halved_and_each_is_among_th
     assert numbers(real.reference) | numbers(real.others) <= numbers(real.training)
     other_seed = quality.real_images(images(500), 120, seed=1)
     assert numbers(real.reference) != numbers(other_seed.reference)
+
+
+def test_fid_compares_with_training_images() -> None:
+    real = quality.images_of_fid(images(500, held_out=300), 400, seed=0)
+    assert (len(real.reference), len(real.others), len(real.training)) == (400, 300, 0)
+    assert not numbers(real.reference) & numbers(real.others)
+    assert (real.is_whole, real.noun) == (False, "training images")
+    assert quality.images_of_fid(images(500, held_out=300), 900, seed=0).is_whole
+    halves = quality.images_of_fid(images(500), 900, seed=0)
+    assert (len(halves.reference), len(halves.others), halves.is_whole) == (250, 250, False)
+
+
+def test_a_distance_is_called_fid_from_50000_images_and_all_training_images(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.RandomState(0)
+    reference, generated = (_sample(random, rows) for rows in (300, 500))
+    whole = quality.images_of_fid(images(500, held_out=300), 900, seed=0)
+    assert math.isnan(quality.fid(whole, reference, generated).value)
+    monkeypatch.setattr(quality, "IMAGES_OF_FID", 500)
+    distance = sample_scores.frechet_distance(reference.features, generated.features)
+    assert quality.fid(whole, reference, generated).value == distance
+    part = replace(whole, is_whole=False)
+    assert math.isnan(quality.fid(part, reference, generated).value)
+
+
+def test_scores_have_names_of_their_own_for_each_network() -> None:
+    random = np.random.RandomState(0)
+    first, second = _sample(random, 40), _sample(random, 40)
+    classifier = quality.numbers_of("classifier")(first, second, 0)
+    imagenet, inception = (
+        quality.measured(first, second, 0, features) for features in ("imagenet", "inception")
+    )
+    assert imagenet["imagenet_kcd"].value == inception["kid"].value == classifier["kcd"]
+    assert set(classifier) & set(imagenet) == {"nearest_training"}
+    assert not set(inception) & {*classifier, *imagenet}
 
 
 def test_too_few_images_are_refused() -> None:
@@ -101,7 +152,8 @@ def test_every_score_is_declared_and_those_with_a_direction_choose_the_best_epoc
     random = np.random.RandomState(0)
     scores = sample_scores.compared(_sample(random, 40), _sample(random, 40), seed=0, draws=1)
     declared = {metric.name.removeprefix("quality_"): metric for metric in QUALITY_METRICS}
-    assert set(declared) == {*scores, "modes"}
+    others = {name for names in sample_scores.NAMES.values() for name in names.values()}
+    assert set(declared) == {*scores, *others, "modes", "fid"}
     for metric in QUALITY_METRICS:
         assert (metric.role == "measured_quality") == bool(metric.better), metric.name
 

@@ -214,7 +214,8 @@ PAGE = DomainPage(
     scores=METRICS,
     headline=("rmse_period", "horizon_replay", "ssim_period", "strouhal_error", "ms_frame"),
     over_epochs=("rmse_period", "ssim_period", "strouhal_error"),
-    substitutes={"horizon_replay": "horizon"},  # where no replay was measured, as by version 0.2.0
+    # Where no replay was measured, as by version 0.2.0.
+    substitutes={"horizon_replay": ("horizon",)},
     real="the true flow",
     floor_title="True flow",
     floor_help="The same number for the true flow.",

@@ -1,0 +1,313 @@
+"""Features of images by networks that others have trained on ImageNet: MobileNetV2, which Keras
+offers, and the Inception network of FID (inception.py), with the files of their weights.
+
+Loads Keras when a network is built, on the engine of the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, ClassVar
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+from gan_runtime.base import disk
+from gan_runtime.base.errors import JobError
+from gan_runtime.base.framework_settings import keras_cache
+from gan_runtime.data.contract import Progress
+
+if TYPE_CHECKING:
+    import keras
+
+# The weights of the FID paper, as pytorch-fid and torch-fidelity name their equal files.
+INCEPTION_FILES = (
+    "pt_inception-2015-12-05-6726825d.pth",
+    "weights-inception-2015-12-05-6726825d.pth",
+)
+INCEPTION_DIGEST = "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2"  # SHA-256
+INCEPTION_URL = (
+    f"https://github.com/mseitzer/pytorch-fid/releases/download/fid_weights/{INCEPTION_FILES[0]}"
+)
+# Sandler et al. 2018, arXiv:1801.04381: 1,280 features.
+MOBILENET = "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_1.0_224_no_top.h5"
+MOBILENET_URL = (
+    f"https://storage.googleapis.com/tensorflow/keras-applications/mobilenet_v2/{MOBILENET}"
+)
+MOBILENET_SIDE, INCEPTION_SIDE = 224, 299  # pixels
+IMAGES_AT_A_TIME = 50
+SECONDS_WITHOUT_DATA = 30.0
+Values = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class FeatureNetwork:
+    """`name`: "imagenet" or "inception". `digest`: of the file of its weights, 16 digits. `model`:
+    images (N, side, side, 3) → features (N, F). `resize`: images as floats from 0 to 255, (N,
+    height, width, 3), to what the model takes. It has no classes that those of a data set could be
+    compared with.
+    """
+
+    name: str
+    digest: str
+    model: keras.Model
+    resize: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+    progress: Progress
+    parts: tuple[int, ...] = ()
+    warning: str = ""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """For answers."""
+        return {"weights": self.digest}
+
+    def read(self, images: Values) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values from -1 to 1, (N, height, width, 1 or 3) → features (N, F), and no class (N, 0).
+
+        They are rounded to bytes first, as in files of images; gray ones have equal channels.
+        """
+        import keras
+
+        features = []
+        for begin in range(0, len(images), IMAGES_AT_A_TIME):
+            self.progress(begin, len(images), f"features of {len(images):,} images")
+            batch = self.resize(as_bytes(images[begin : begin + IMAGES_AT_A_TIME]))
+            features.append(keras.ops.convert_to_numpy(self.model(batch)))
+        return np.concatenate(features).astype(np.float64), np.empty((len(images), 0))
+
+
+def as_bytes(images: Values) -> NDArray[np.float32]:
+    """Values from -1 to 1 → whole numbers from 0 to 255 in three channels, as float32."""
+    levels = np.clip(np.rint((images + 1.0) * 127.5), 0.0, 255.0).astype(np.float32)
+    return np.repeat(levels, 3, axis=-1) if levels.shape[-1] == 1 else levels
+
+
+def resized(images: NDArray[np.float32], side: int, half_pixels: bool) -> NDArray[np.float32]:
+    """Bilinear, (N, height, width, C) → (N, side, side, C)."""
+    rows, columns = (bilinear(size, side, half_pixels) for size in images.shape[1:3])
+    channels = np.moveaxis(images, -1, 1)  # (N, C, height, width)
+    return np.ascontiguousarray(np.moveaxis(rows @ channels @ columns.T, 1, -1))
+
+
+def bilinear(size: int, side: int, half_pixels: bool) -> NDArray[np.float32]:
+    """Weights (side, size) of the old places in the new ones.
+
+    New place i is old place i · size / side, as in TensorFlow 1, with which FID was published; with
+    `half_pixels` (i + ½) · size / side - ½, as in today's libraries. Between two old places the
+    weights are linear; beyond the border is the border.
+    """
+    shift = 0.5 if half_pixels else 0.0
+    places = np.clip((np.arange(side) + shift) * (size / side) - shift, 0.0, size - 1.0)
+    return np.maximum(0.0, 1.0 - np.abs(places[:, np.newaxis] - np.arange(size))).astype(np.float32)
+
+
+# ---- the two networks ----------------------------------------------------------------------------
+
+
+def inception_network(path: Path, progress: Progress) -> FeatureNetwork:
+    """That of the FID paper, with the weights of a file.
+
+    Raises:
+        JobError: it is another file, so that no distance could be called FID.
+    """
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != INCEPTION_DIGEST:
+        raise JobError(
+            f"{path} has the SHA-256 {digest[:8]}…, but the weights of the FID paper have"
+            f" {INCEPTION_DIGEST[:8]}…: get {INCEPTION_URL}."
+        )
+    from gan_runtime.evaluation import inception  # loads Keras
+
+    model = inception.network()
+    inception.load(model, tensors_of(path))
+    return FeatureNetwork("inception", digest[:16], model, inception_input, progress)
+
+
+def inception_input(levels: NDArray[np.float32]) -> NDArray[np.float32]:
+    """As torch-fidelity, and bit for bit as the first network of FID: (x - 128) / 128."""
+    return (resized(levels, INCEPTION_SIDE, half_pixels=False) - 128.0) / 128.0
+
+
+def imagenet_network(progress: Progress, url: str = MOBILENET_URL) -> FeatureNetwork:
+    """MobileNetV2 without its classes; its weights are downloaded into Keras' cache once.
+
+    Raises:
+        JobError: they cannot be downloaded, or are damaged.
+    """
+    import keras
+
+    path = mobilenet_file(progress, url)
+    try:
+        model = keras.applications.MobileNetV2(
+            input_shape=(MOBILENET_SIDE, MOBILENET_SIDE, 3),
+            include_top=False,
+            weights=str(path),
+            pooling="avg",
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise JobError(f"{path} is damaged ({error}): delete it, and try again.") from None
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return FeatureNetwork("imagenet", digest, model, imagenet_input, progress)
+
+
+def imagenet_input(levels: NDArray[np.float32]) -> NDArray[np.float32]:
+    """From -1 to 1, as Keras prepares images for this network."""
+    return resized(levels, MOBILENET_SIDE, half_pixels=True) / 127.5 - 1.0
+
+
+# ---- files of weights ----------------------------------------------------------------------------
+
+
+def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
+    """Keras' copy of the weights, downloaded where there is none.
+
+    Raises:
+        JobError: there is no network, or no space.
+    """
+    path = keras_cache().with_name("models") / MOBILENET
+    if path.is_file():
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}.part")  # another job may download it too
+        with disk.whole_file(path, partial=partial) as part:
+            _download(url, part, progress)
+    except (OSError, httpx.HTTPError) as error:
+        raise JobError(
+            f"features is imagenet, but MobileNetV2 is not on this machine and cannot be downloaded"
+            f" ({error}): connect to the network, put {url} into {path.parent}, or use"
+            " features=classifier."
+        ) from None
+    return path
+
+
+def _download(url: str, path: Path, progress: Progress) -> None:
+    """A cancel ends it between two parts. Raises httpx.HTTPError or OSError."""
+    with (
+        httpx.stream("GET", url, timeout=SECONDS_WITHOUT_DATA, follow_redirects=True) as answer,
+        path.open("wb") as file,
+    ):
+        answer.raise_for_status()
+        total = int(answer.headers.get("content-length", 0))
+        for part in answer.iter_bytes(2**16):
+            file.write(part)
+            progress(file.tell(), max(total, file.tell()), "downloading MobileNetV2")
+
+
+def inception_places(folder: Path) -> list[Path]:
+    """Where the file is looked for: `folder`, then the cache of torch.hub, to which pytorch-fid and
+    torch-fidelity download it.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    hub = Path(os.environ.get("TORCH_HOME") or f"{cache}/torch") / "hub" / "checkpoints"
+    return [place / name for place in (folder, hub) for name in INCEPTION_FILES]
+
+
+def inception_file(folder: Path) -> Path:
+    """The file of the weights.
+
+    Raises:
+        JobError: it is not on this machine; the message names its source and its place.
+    """
+    for path in inception_places(folder):
+        if path.is_file():
+            return path
+    raise JobError(
+        f"features is inception, but its weights are not on this machine: put {INCEPTION_URL} into"
+        f" {folder}, or use features=classifier."
+    )
+
+
+def tensors_of(path: Path) -> dict[str, NDArray[Any]]:
+    """The tensors of a state dictionary that PyTorch has saved, by name, on the CPU.
+
+    A zip of a pickle and one file per storage; before PyTorch 1.6 a row of pickles, and then the
+    storages one after the other. Nothing but tensors is built.
+
+    Raises:
+        JobError: it is no such file.
+    """
+    try:
+        with path.open("rb") as file:
+            if zipfile.is_zipfile(file):
+                return _of_zip(file)
+            file.seek(0)
+            return _of_pickles(file)
+    except (OSError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
+        raise JobError(f"{path} is no file of PyTorch tensors: {error}.") from None
+
+
+def _of_zip(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    with zipfile.ZipFile(file) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("data.pkl"))
+        root = name.removesuffix("data.pkl")
+        with archive.open(name) as pickled:
+            reader = TensorReader(pickled)
+            tensors = reader.load()
+        for key, storage in reader.storages.items():
+            storage[:] = np.frombuffer(archive.read(f"{root}data/{key}"), storage.dtype)
+    return dict(tensors)
+
+
+def _of_pickles(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    for _ in range(3):  # a magic number, the version, and the system
+        TensorReader(file).load()
+    reader = TensorReader(file)
+    tensors = reader.load()
+    for key in TensorReader(file).load():
+        storage, count = reader.storages[key], int.from_bytes(file.read(8), "little")
+        data = file.read(count * storage.itemsize)
+        storage[:] = np.frombuffer(data, storage.dtype)
+    return dict(tensors)
+
+
+class TensorReader(pickle.Unpickler):
+    """Reads the pickle of a state dictionary. Its arrays are views of `storages`, which the caller
+    fills. Any other class than those of a tensor is refused, so a pickle can run no code.
+    """
+
+    TYPES: ClassVar[Mapping[str, str]] = {
+        "FloatStorage": "<f4",
+        "DoubleStorage": "<f8",
+        "HalfStorage": "<f2",
+        "LongStorage": "<i8",
+        "IntStorage": "<i4",
+    }
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file)
+        self.storages: dict[str, NDArray[Any]] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("collections", "OrderedDict"):
+            return OrderedDict
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return _view
+        if module == "torch" and name in self.TYPES:
+            return np.dtype(self.TYPES[name])
+        raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no tensor")
+
+    def persistent_load(self, pid: Any) -> NDArray[Any]:
+        """A storage: its type, key, device and number of elements."""
+        _, kind, key, _, count, *_ = pid
+        return self.storages.setdefault(str(key), np.zeros(count, kind))
+
+
+def _view(
+    storage: NDArray[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
+) -> NDArray[Any]:
+    """Part of a storage; strides in elements. Raises ValueError for one that ends before."""
+    last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    if min(shape, default=1) > 0 and not 0 <= offset <= last < len(storage):
+        raise ValueError("a tensor is longer than its storage")
+    in_bytes = tuple(stride * storage.itemsize for stride in strides)
+    return np.lib.stride_tricks.as_strided(storage[offset:], shape, in_bytes, writeable=False)
