@@ -139,6 +139,23 @@ class PublishedSpeeds:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """A single number that conditions a generator, which users choose for images on request.
+
+    `field`: its name in a row. `low`, `high`, `usual`: in `unit`; one `unit` is `factor` of the
+    field's value.
+    """
+
+    field: str
+    title: str
+    unit: str
+    low: float
+    high: float
+    usual: float
+    factor: float
+
+
+@dataclass(frozen=True)
 class WorkloadEntry:
     """The declaration of a GAN, readable without a framework.
 
@@ -152,7 +169,8 @@ class WorkloadEntry:
     average; the first one generates images. `rules`: across its options and the shared ones.
     `panels`: the charts that `metrics` name; an undeclared one has its name as title. `defaults`:
     its own defaults of shared options. `published`: speeds that its authors measured, shown in
-    studies of devices.
+    studies of devices. `conditions`: numbers that its generator reads if its data has them.
+    `has_latents`: whether its generator draws from random vectors, or only changes images.
     """
 
     title: str
@@ -175,6 +193,8 @@ class WorkloadEntry:
     rules: tuple[Rule, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     published: PublishedSpeeds | None = None
+    conditions: tuple[Condition, ...] = ()
+    has_latents: bool = True
 
     @property
     def averages(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ The formula for values has a copy on the devices (tf/inputs.py); JAX calls this 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -105,26 +105,6 @@ class HostNoise:
     def _stream(self) -> np.random.RandomState:
         self._streams += 1
         return np.random.RandomState([self._seed, self._streams])
-
-
-class SeedNoise(HostNoise):
-    """As `HostNoise`, with a seed for each row, which names its latent whatever the other rows."""
-
-    def __init__(self, seeds: Sequence[int]) -> None:
-        super().__init__(0)
-        self._seeds = seeds
-
-    def normal(self, rows: int, *shape: int) -> NDArray[np.float32]:  # noqa: ARG002
-        """float32 (rows, *shape), standard normal; the first row of `HostNoise` of each seed."""
-        return np.concatenate([noise.normal(1, *shape) for noise in self._of_rows()])
-
-    def uniform(self, rows: int, *shape: int) -> NDArray[np.float32]:  # noqa: ARG002
-        """float32 (rows, *shape), from 0 to 1; the first row of `HostNoise` of each seed."""
-        return np.concatenate([noise.uniform(1, *shape) for noise in self._of_rows()])
-
-    def _of_rows(self) -> Iterator[HostNoise]:
-        self._streams += 1
-        return (HostNoise(seed, self._streams - 1) for seed in self._seeds)
 
 
 def drawn_inputs(

@@ -12,8 +12,9 @@ import os
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,36 +22,48 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime import pictures
-from gan_runtime.base.errors import FieldError, GanRuntimeError, SpecError, quoted
-from gan_runtime.base.fields import class_names
-from gan_runtime.data import loading
+from gan_runtime.base.errors import DatasetError, FieldError, GanRuntimeError, SpecError, quoted
+from gan_runtime.base.fields import SOURCE, class_names
+from gan_runtime.catalog.entries import Condition, Picture
+from gan_runtime.data import decoding, loading, uploads
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.jobs.job import ON_THE_CPU, Job, Task
+from gan_runtime.pictures import sheet
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import Which
 from gan_runtime.training.inference import TrainedNetworks
+from gan_runtime.training.latents import PLANE_SEEDS, LatentPoints, Layout
 from gan_runtime.training.recorder import SampleWriter
 
 GENERATE = "generate"
 MOST_IMAGES = 256
 MOST_SEED = 2**32 - 1
 MOST_NETWORKS = 2  # in memory: the newest and the best of a run, or of two runs
+MOST_FRAMES = 16
+MOST_REACH_DEG = 180.0
+LEAST_TRUNCATION, MOST_TRUNCATION = 0.05, 5.0
 STAYS_S = 300.0
 NICENESS = 5  # a training on the same cores gets three quarters of them
 PICTURE_FILE = "generated.png"
+FILM_FILE = "generated.gif"  # of a strip or a plane
 ARRAYS_FILE = "generated.npz"  # the arrays that the workload shows, by name
+
+Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class ImageRequest:
     """The options of the job.
 
-    `count`: of images. `label`: the name of one class; empty for all of them, in rows of equally
-    many images. `seeds`: of the images of a class in turn; empty for `seed`, seed + 1, …
-    `epoch`: of stored weights that replace those of the newest checkpoint.
+    `count`: of images in a grid. `label`: the name of one class; empty for all of them, in rows.
+    `seeds`: of the images of a class in turn; empty for `seed`, seed + 1, … `epoch`: of stored
+    weights that replace those of the newest checkpoint. `layout`, `frames`, `reach_deg`,
+    `truncation`: as in `LatentPoints`. `values`: of the workload's conditions, by field and in
+    their units; others have those of held-out rows. `upload`: the file id of an image that the
+    networks change, instead of held-out ones.
     """
 
     run_id: str
@@ -60,6 +73,19 @@ class ImageRequest:
     checkpoint: Which = "newest"
     epoch: int | None = None
     seeds: list[int] = field(default_factory=list)
+    layout: Layout = "grid"
+    frames: int = 8
+    reach_deg: float = 90.0
+    truncation: float = 0.0
+    values: dict[str, float] = field(default_factory=dict)
+    upload: str = ""
+
+    @property
+    def points(self) -> LatentPoints:
+        """Of one class."""
+        following = ((self.seed + place) % (MOST_SEED + 1) for place in range(self.count))
+        seeds = tuple(self.seeds or following)
+        return LatentPoints(seeds, self.layout, self.frames, self.reach_deg, self.truncation)
 
 
 def check(home: Home, request: ImageRequest) -> None:
@@ -67,7 +93,8 @@ def check(home: Home, request: ImageRequest) -> None:
 
     Raises:
         UnknownRunError: there is no such run.
-        SpecError: a number is out of range, or the run's options cannot be read.
+        SpecError: a number is out of range, the networks have no latents or no such condition, or
+            the run's options cannot be read.
         CheckpointError: the run has no such checkpoint, or no weights of that epoch.
         DatasetError: the networks have no such class, or the run's data set is missing or has
             changed.
@@ -78,8 +105,41 @@ def check(home: Home, request: ImageRequest) -> None:
     run = home.run_dir(request.run_id)
     inference.check_state(run, request.checkpoint, "generate from", request.epoch)
     inference.check_data(run, home)
+    classes = classes_of(home, run.run_id)
     if request.label:
-        inference.number_of(request.label, classes_of(home, run.run_id))
+        inference.number_of(request.label, classes)
+    _check_latents(request, classes, run.spec().entry.has_latents)
+    if request.upload and not changes_images(home, run.run_id):
+        raise _refused("upload", "this run's networks change no images: leave out the upload.")
+    conditions = {condition.field: condition for condition in conditions_of(home, run.run_id)}
+    for name, value in request.values.items():
+        if name not in conditions:
+            raise _refused(
+                name,
+                f"{quoted(name)} is no number that this run's networks read:"
+                f" use {' and '.join(conditions) or 'none'}.",
+            )
+        _check_range(name, value, conditions[name].low, conditions[name].high)
+
+
+def _check_latents(request: ImageRequest, classes: tuple[str, ...], has_latents: bool) -> None:
+    """Raises SpecError, as `check`."""
+    if request.truncation:
+        _check_range("truncation", request.truncation, LEAST_TRUNCATION, MOST_TRUNCATION)
+    if request.layout == "grid":
+        return
+    if not has_latents:
+        raise _refused("layout", "this run's networks have no latents: use the layout grid.")
+    _check_range("frames", request.frames, 2, MOST_FRAMES)
+    _check_range("reach_deg", request.reach_deg, 1, MOST_REACH_DEG)
+    if request.layout == "strip":
+        _check_range("the number of seeds", len(request.seeds), 2, MOST_IMAGES)
+    else:
+        _check_range("the number of seeds", len(request.seeds), PLANE_SEEDS, PLANE_SEEDS)
+        if classes and not request.label:
+            raise _refused("label", f"a plane shows one class: use one of {', '.join(classes)}.")
+    images = request.points.count * inference.shown_classes(classes, request.label)
+    _check_range("the number of images", images, 1, MOST_IMAGES)
 
 
 def seeds_of(text: str) -> list[int]:
@@ -106,11 +166,12 @@ def _refused(name: str, sentence: str) -> SpecError:
     return SpecError([FieldError(name, sentence)])
 
 
-def _check_range(name: str, number: int, least: int, most: int) -> None:
+def _check_range(name: str, number: float, least: float, most: float) -> None:
     if not least <= number <= most:
         raise _refused(
             name,
-            f"{name} is {number}, but allowed is {least} to {most}: use a number in this range.",
+            f"{name} is {number:.12g}, but allowed is {least:.12g} to {most:.12g}: use a number in"
+            " this range.",
         )
 
 
@@ -157,6 +218,20 @@ def classes_of(home: Home, run_id: str) -> tuple[str, ...]:
     return class_names(spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home)))
 
 
+def conditions_of(home: Home, run_id: str) -> list[Condition]:
+    """The numbers that a run's generator reads. Raises as `classes_of`."""
+    spec = home.run_dir(run_id).spec()
+    read = spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+    return [condition for condition in spec.entry.conditions if condition.field in read]
+
+
+def changes_images(home: Home, run_id: str) -> bool:
+    """Whether a run's generator makes an image from an image of 8 bits. Raises as `classes_of`."""
+    spec = home.run_dir(run_id).spec()
+    source = spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home)).get(SOURCE)
+    return source is not None and source.dtype == "uint8" and source.shape[-1] in sheet.CHANNELS
+
+
 # ---- the work ------------------------------------------------------------------------------------
 
 
@@ -173,12 +248,9 @@ def generate(task: Task) -> dict[str, Any]:
     task.progress(0, 3, "building the networks")
     networks = _networks_of(task.home, request)
     task.progress(1, 3, "generating")
-    seeds = request.seeds or [
-        (request.seed + place) % (MOST_SEED + 1) for place in range(request.count)
-    ]
-    arrays = networks.generated_from(request.count, seeds, request.label)
+    arrays = _generated(task.home, networks, request)
     task.progress(2, 3, "drawing")
-    pictures.save(_sheet(networks, arrays, request), task.results / PICTURE_FILE)
+    _draw(networks, arrays, request, task.results)
     np.savez(task.results / ARRAYS_FILE, allow_pickle=False, **arrays)
     task.progress(3, 3, "done")
     checkpoint = networks.checkpoint
@@ -187,6 +259,31 @@ def generate(task: Task) -> dict[str, Any]:
         "checkpoint_file": checkpoint.path.name,
         "warnings": list(checkpoint.warnings),
     }
+
+
+def _uploaded(home: Home, file_id: str) -> Image.Image:
+    """Raises DatasetError: the file has expired, or is no image."""
+    path = uploads.place(home, file_id)
+    try:
+        with path.open("rb") as file, decoding.as_not_usable():
+            return decoding.decode(file).image.convert("RGB")
+    except FileNotFoundError:
+        raise DatasetError("the uploaded image has expired: upload it again.") from None
+    except decoding.NotUsableError as error:
+        raise DatasetError(
+            f"the uploaded image cannot be used: {error}. Upload a PNG, JPEG or WebP."
+        ) from None
+
+
+def _generated(
+    home: Home, networks: TrainedNetworks, request: ImageRequest
+) -> dict[str, NDArray[Any]]:
+    if request.upload:
+        return networks.changed_image(_uploaded(home, request.upload), request.seed)
+    factors = {each.field: each.factor for each in networks.spec.entry.conditions}
+    values = {name: value * factors[name] for name, value in request.values.items()}
+    count = request.count if request.layout == "grid" else None
+    return networks.generated_at(request.points, request.label, values, count)
 
 
 @cache
@@ -223,17 +320,66 @@ def _networks_of(home: Home, request: ImageRequest) -> TrainedNetworks:
     return networks
 
 
-def _sheet(
-    networks: TrainedNetworks, generated: Mapping[str, NDArray[Any]], request: ImageRequest
-) -> Image.Image:
-    """The first kind of picture that the workload draws of these arrays."""
-    kind = SampleWriter.of(networks.spec).drawable(generated)[0]
-    takes = pictures.RENDERERS[kind.renderer].takes
-    arrays, classes = [generated[name] for name in kind.arrays], networks.classes
-    if request.label:  # the picture has a single class
-        classes = (request.label,)
-        arrays = [
-            np.zeros_like(array) if name == pictures.LABELS else array
-            for name, array in zip(takes, arrays, strict=True)
+# ---- drawing -------------------------------------------------------------------------------------
+
+
+def _draw(networks: TrainedNetworks, arrays: Arrays, request: ImageRequest, results: Path) -> None:
+    """Writes the sheet, and of a strip or a plane the film through its points in order."""
+    if request.upload:  # input and output next to each other: there is no target
+        shown = [sheet.image(sheet.pixels(array)[0]).convert("RGB") for array in arrays.values()]
+        limits = replace(pictures.whole(1), columns=len(shown))
+        pair = sheet.tiled(np.stack([np.asarray(image) for image in shown]), limits)
+        pictures.save(sheet.image(pair), results / PICTURE_FILE)
+        return
+    kind = SampleWriter.of(networks.spec).drawable(arrays)[0]
+    drawn = ImageSet(kind, {name: arrays[name] for name in kind.arrays}, networks.classes)
+    if request.label:
+        drawn = drawn.of_one_class(request.label)
+    if request.layout == "grid":
+        pictures.save(drawn.sheet(pictures.whole(request.count)), results / PICTURE_FILE)
+        return
+    alone, columns = (replace(pictures.whole(1), columns=count) for count in (1, request.frames))
+    classes = inference.shown_classes(drawn.classes)
+    if classes > 1:  # a row for each class, and a film of all of them
+        pictures.save(drawn.sheet(columns), results / PICTURE_FILE)
+    points = request.points.count
+    frames = [drawn.rows(np.arange(classes) * points + place) for place in range(points)]
+    images = [frame.sheet(alone) for frame in frames]
+    if classes == 1:
+        levels = np.stack([np.asarray(image.convert("RGB")) for image in images])
+        pictures.save(sheet.image(sheet.tiled(levels, columns)), results / PICTURE_FILE)
+    pictures.save_film(images, results / FILM_FILE, request.frames * (request.layout == "plane"))
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Arrays (rows, …) of one kind of image, by name."""
+
+    kind: Picture
+    arrays: Arrays
+    classes: tuple[str, ...]
+
+    def of_one_class(self, label: str) -> ImageSet:
+        """The same images, all of a class of this name."""
+        zeros = {name: np.zeros_like(self.arrays[name]) for name in self._labels}
+        return replace(self, arrays={**self.arrays, **zeros}, classes=(label,))
+
+    def rows(self, places: NDArray[np.integer]) -> ImageSet:
+        """Some of them."""
+        return replace(self, arrays={name: array[places] for name, array in self.arrays.items()})
+
+    def sheet(self, limits: pictures.SheetLimits) -> Image.Image:
+        """Drawn as the images of an epoch; a single image without the name of its class."""
+        arrays = tuple(self.arrays.values())
+        if len(arrays[0]) == 1 and self._labels:
+            return sheet.image(sheet.pixels(arrays[0])[0])
+        return pictures.render(self.kind.renderer, arrays, self.classes, limits)
+
+    @property
+    def _labels(self) -> list[str]:
+        takes = pictures.RENDERERS[self.kind.renderer].takes
+        return [
+            name
+            for name, content in zip(self.arrays, takes, strict=True)
+            if content == pictures.LABELS
         ]
-    return pictures.render(kind.renderer, tuple(arrays), classes, pictures.whole(request.count))

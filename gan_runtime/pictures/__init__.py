@@ -20,8 +20,9 @@ from gan_runtime.catalog.entries import Renderer
 from gan_runtime.catalog.table import Table
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, SheetLimits, whole
 
-__all__ = ["LABELS", "RENDERERS", "SheetLimits", "render", "save", "whole"]
+__all__ = ["LABELS", "RENDERERS", "SheetLimits", "render", "save", "save_film", "whole"]
 
+FILM_PIXELS, FRAME_MS = 256, 120  # about the longer side, at least; between two images
 LABELS = "labels"  # name of the labels among the arrays of a renderer
 
 RENDERERS: MutableMapping[str, Renderer] = {
@@ -68,3 +69,27 @@ def save(picture: Image.Image, path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     with disk.whole_file(path) as temporary:
         picture.save(temporary, format="PNG")  # optimize=True would take twice as long for 1 % less
+
+
+def save_film(images: list[Image.Image], path: Path, columns: int = 0) -> None:
+    """Writes a GIF that repeats: to the last image and back, through rows of `columns` images like
+    a snake. Small images are enlarged.
+    """
+    if columns:
+        rows = [images[begin : begin + columns] for begin in range(0, len(images), columns)]
+        snake = [row[::-1] if place % 2 else row for place, row in enumerate(rows)]
+        images = [image for row in snake for image in row]
+    scale = max(1, FILM_PIXELS // max(images[0].size))
+    size = (images[0].width * scale, images[0].height * scale)
+    first, *others = [
+        image.resize(size, Image.Resampling.NEAREST) for image in images + images[-2:0:-1]
+    ]
+    with disk.whole_file(path) as temporary:
+        first.save(
+            temporary,
+            format="GIF",
+            save_all=True,
+            append_images=others,
+            duration=FRAME_MS,
+            loop=0,
+        )

@@ -7,27 +7,28 @@ job takes an accelerator from a training; `environment` in jobs/job.py hides GPU
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageOps
 
 from gan_runtime import catalog
 from gan_runtime.base.errors import CheckpointError, DatasetError, quoted
-from gan_runtime.base.fields import class_names
+from gan_runtime.base.fields import LABELS, SOURCE, TARGET, class_names
 from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.contract import Engine
 from gan_runtime.engines.inputs import (
+    MOST_CLASSES,
     HostNoise,
-    SeedNoise,
     drawn_inputs,
     held_out_rows,
+    host_value,
     inputs_of,
-    labels_of,
 )
 from gan_runtime.engines.task import data_for_workload, workload_of
 from gan_runtime.records import run_folder
@@ -36,6 +37,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint, Which
+from gan_runtime.training.latents import LatentNoise, LatentPoints
 from gan_runtime.workloads.contract import Workload
 
 ONE_REPLICA = {"replicas": 1, "workers": 1, "sync_every_steps": 1, "xla": "off"}
@@ -72,26 +74,56 @@ class TrainedNetworks:
         inputs = drawn_inputs(self.workload, options, self.data, count, seed, number)
         return self.engine.generate(inputs, seed)
 
-    def generated_from(
-        self, count: int, seeds: Sequence[int], label: str = ""
+    def generated_at(
+        self,
+        points: LatentPoints,
+        label: str = "",
+        values: Mapping[str, float] | None = None,
+        count: int | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """Generates `count` rows: named arrays (count, …). Each row has the latent of one seed,
-        which is the same in every request; the rows of each class take the seeds in turn.
+        """Generates rows with the latents of `points`, for each class in turn: named arrays (rows,
+        …). With samples_from=ema the moving average generates.
 
-        `label`: the only class. With samples_from=ema the moving average generates.
+        `label`: the only class. `values`: of single numbers that condition the networks, by field
+        and in its unit; others have those of held-out rows, the first one's for all points that are
+        no grid. `count`: rows, by default all.
 
         Raises:
             DatasetError: the networks have no such class.
         """
         number = number_of(label, self.classes) if label else None
-        places = np.arange(count)
+        classes = shown_classes(self.classes, label)
+        count = points.count * classes if count is None else count
+        rows, places = held_out_rows(self.data, count, number), np.arange(count)
         if self.classes:
-            labels = labels_of(count, len(self.classes), number)
-            places = places - np.searchsorted(labels, labels)  # in the rows of its class
-        rows = held_out_rows(self.data, count, number)
-        noise = SeedNoise([seeds[place % len(seeds)] for place in places.tolist()])
+            labels = rows[LABELS]
+            places -= np.searchsorted(labels, labels)  # among the rows of their class
+        if points.layout != "grid":
+            rows = {
+                name: array if name == LABELS else np.repeat(array[:1], count, axis=0)
+                for name, array in rows.items()
+            }
+        for name, value in (values or {}).items():
+            rows[name] = np.full_like(rows[name], value)
+        noise = LatentNoise(points, places % points.count)
         inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, noise)
-        return self.engine.generate(inputs, seeds[0])
+        return self.engine.generate(inputs, points.seeds[0])
+
+    def changed_image(self, image: Image.Image, seed: int) -> dict[str, NDArray[Any]]:
+        """What an image-to-image network makes of the middle of an image, scaled to one tile: named
+        arrays (1, tile, tile, channels), the input's with them.
+        """
+        fields, tile = self.data.fields, self.spec.entry.tile
+        sides = fields[SOURCE].shape[:2] if tile is None else (tile(self.spec.of_workload),) * 2
+        rows = {
+            name: np.zeros((1, *sides, *field.shape[2:]), np.float32)
+            for name, field in fields.items()
+        }
+        mode = "L" if fields[SOURCE].shape[-1] == 1 else "RGB"
+        levels = np.asarray(ImageOps.fit(image, (sides[1], sides[0])).convert(mode))
+        rows[SOURCE] = host_value(levels.reshape(rows[SOURCE].shape), fields[SOURCE])
+        arrays = self.generated_for(rows, seed)
+        return {name: array for name, array in arrays.items() if name != TARGET}
 
     def with_weights(self, run: RunDir, which: Which, epoch: int | None = None) -> TrainedNetworks:
         """The same networks with the weights of a checkpoint of their run, or of `epoch`, one of
@@ -113,6 +145,11 @@ class TrainedNetworks:
         noise = HostNoise(seed)
         inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, noise)
         return self.engine.generate(inputs, seed)
+
+
+def shown_classes(classes: tuple[str, ...], label: str = "") -> int:
+    """How many classes a request shows: one named, or at most MOST_CLASSES; 1 without labels."""
+    return 1 if label or not classes else min(len(classes), MOST_CLASSES)
 
 
 def number_of(label: str, classes: tuple[str, ...]) -> int:

@@ -61,6 +61,12 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
         "checkpoint": "best",
         "epoch": None,
         "seeds": [],
+        "layout": "grid",
+        "frames": 8,
+        "reach_deg": 90.0,
+        "truncation": 0.0,
+        "values": {},
+        "upload": "",
     }
 
 
@@ -127,6 +133,46 @@ def test_seeds_that_name_no_images_are_refused(text: str, sentence: str) -> None
             ImageRequest("run-0002", checkpoint="best"),
             CheckpointError,
             "checkpoint is 'best', but run run-0002 has newest: use one of them.",
+        ),
+        (
+            ImageRequest("run-0002", layout="strip", seeds=[1]),
+            SpecError,
+            "the number of seeds is 1, but allowed is 2 to 256: use",
+        ),
+        (
+            ImageRequest("run-0002", layout="strip", seeds=[1, 2], frames=17),
+            SpecError,
+            "frames is 17, but allowed is 2 to 16: use",
+        ),
+        (
+            ImageRequest("run-0001", layout="strip", seeds=[*range(4)], frames=10),
+            SpecError,
+            "the number of images is 300, but allowed is 1 to 256: use",
+        ),
+        (
+            ImageRequest("run-0002", layout="plane", seeds=[1, 2], frames=5),
+            SpecError,
+            "the number of seeds is 2, but allowed is 3 to 3: use",
+        ),
+        (
+            ImageRequest("run-0001", layout="plane", seeds=[1, 2, 3], frames=5),
+            SpecError,
+            "a plane shows one class: use one of 0, 1, 2, ",
+        ),
+        (
+            ImageRequest("run-0002", truncation=0.01),
+            SpecError,
+            "truncation is 0.01, but allowed is 0.05 to 5: use",
+        ),
+        (
+            ImageRequest("run-0002", values={"energy": 100.0}),
+            SpecError,
+            "'energy' is no number that this run's networks read: use none.",
+        ),
+        (
+            ImageRequest("run-0002", upload="0123"),
+            SpecError,
+            "this run's networks change no images: leave out the upload.",
         ),
         (ImageRequest("run-0004"), SpecError, "workload is 'of-tomorrow', but allowed is "),
         (ImageRequest("run-0005"), DatasetError, "there is no data set 'gone', only digits, "),

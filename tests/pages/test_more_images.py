@@ -88,17 +88,17 @@ def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make
     saved(trained("quick-0002", seconds=10, workload="dcgan"), 700, 1_050)
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
-    assert [box.label for box in app.selectbox] == ["Run"]
-    assert app.text_input(key="generate.seeds.False").value == "0-63"
+    assert [box.label for box in app.selectbox] == ["Run", "Truncation"]
+    assert app.text_input(key="generate.seeds.grid.False").value == "0-63"
     app = show("run", tab="samples", run="quick-0002")
     assert not app.exception
-    assert offered(app, "generate.class.quick-0002") == ["All classes", *"0123456789"]
+    assert offered(app, "generate.class.True.quick-0002") == ["All classes", *"0123456789"]
     assert offered(app, "generate.checkpoint.quick-0002") == [
         "Newest, step 1,050",
         "Best, step 700",
     ]
-    assert app.text_input(key="generate.seeds.True").value == "0-7", "of each class"
-    app.text_input(key="generate.seeds.True").set_value("three").run()
+    assert app.text_input(key="generate.seeds.grid.True").value == "0-7", "of each class"
+    app.text_input(key="generate.seeds.grid.True").set_value("three").run()
     assert "seeds has 'three': use numbers such as" in app.error[0].value.replace("\\", "")
 
 
@@ -110,8 +110,8 @@ def test_a_damaged_checkpoint_is_reported_by_the_job_that_the_button_starts(
     for path in run.checkpoints.iterdir():
         path.write_bytes(b"torn")
     app = show("run", tab="samples", run="quick-0001")
-    app.selectbox(key="generate.class.quick-0001").set_value("7").run()
-    app.text_input(key="generate.seeds.False").set_value("3-18")
+    app.selectbox(key="generate.class.True.quick-0001").set_value("7").run()
+    app.text_input(key="generate.seeds.grid.False").set_value("3-18")
     button(app).click().run()
     assert not app.exception
     [look] = job_queue.snapshots(home)
@@ -165,7 +165,7 @@ def test_a_job_under_way_shows_how_far_it_is_and_can_be_cancelled(
     [bar] = app.get("progress")
     assert (bar.proto.value, bar.proto.text) == (
         33,
-        "64 images: generating. It continues when the page is closed.",
+        "Generating images: generating. It continues when the page is closed.",
     )
     assert button(app).disabled
     app.button(key="generate.cancel.generate-0001").click().run()

@@ -22,9 +22,8 @@ from dashboard.evaluation.answers import Selection
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers import evaluation
+from gan_runtime.domains.showers.entry import ANGLES_DEG, ENERGIES_GEV
 from gan_runtime.domains.showers.evaluation import (
-    ANGLES_DEG,
-    ENERGIES_GEV,
     RESULT_FILE,
     SingleEnergyOptions,
     SingleEnergyResult,

@@ -313,4 +313,5 @@ ENTRY = WorkloadEntry(
     panels=PANELS,
     rules=(tile_halves_down_to_one_pixel,),
     defaults={"adam_beta_1": 0.5},
+    has_latents=False,
 )

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import Field, Fields, needed
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.catalog.entries import PublishedSpeeds, Size, Speed, WorkloadEntry
+from gan_runtime.catalog.entries import Condition, PublishedSpeeds, Size, Speed, WorkloadEntry
 from gan_runtime.domains.showers.layer_tables import LayerPlan, plan
 from gan_runtime.domains.showers.score_metrics import (
     JUDGEMENTS,
@@ -39,6 +39,7 @@ CELL_UNITS = 50.0  # of a cell, per GeV
 POWER = 0.85
 MEV_PER_GEV = 1_000.0
 ENERGY_SCALE = 0.01  # of the incident energy, per GeV
+ENERGIES_GEV, ANGLES_DEG = (1.0, 1_000.0), (45.0, 135.0)  # that users can request
 
 
 def cells_along(grid: str) -> tuple[int, int, int]:
@@ -330,5 +331,9 @@ ENTRY = WorkloadEntry(
     panels=PANELS,
     defaults={"optimizer": "rmsprop"},
     published=PUBLISHED,
+    conditions=(
+        Condition(ENERGY, "Energy", "GeV", *ENERGIES_GEV, 100.0, ENERGY_SCALE),
+        Condition(ANGLE, "Angle", "°", *ANGLES_DEG, 90.0, math.pi / 180),
+    ),
     rules=(a_cpu_pools_no_float16_volumes, clusters_take_whole_batches),
 )

@@ -24,7 +24,7 @@ from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
 from gan_runtime.domains.showers.domain import PUBLISHED_SCORES
-from gan_runtime.domains.showers.entry import ANGLE, ENERGY, SHOWERS
+from gan_runtime.domains.showers.entry import ANGLE, ANGLES_DEG, ENERGIES_GEV, ENERGY, SHOWERS
 from gan_runtime.domains.showers.score_metrics import METRICS, SCORES, ShowerScore, value_words
 from gan_runtime.evaluation.catalog import EvaluationReport, TextTable
 from gan_runtime.jobs import job_queue
@@ -174,7 +174,7 @@ def _row(score: ShowerScore, value: Score, answer: Answer) -> tuple[str, str, st
 
 MAKE = "make_showers"
 RESULT_FILE = "showers.json"  # among the results of its job
-ENERGIES_GEV, ANGLES_DEG, COUNTS = (1.0, 1_000.0), (45.0, 135.0), (2, 1_000)  # that are allowed
+COUNTS = (2, 1_000)  # that are allowed
 MOST_CELLS = 10_000_000  # of a grid, to limit the memory of a page
 
 
