@@ -43,12 +43,20 @@ def chart(altair_chart: alt.Chart | alt.LayerChart, key: str, **selection: Any) 
 
     `selection`: `on_select` and `selection_mode` of Streamlit.
     """
-    tables: dict[str, pd.DataFrame] = {}
+    spec, frames = taken_apart(altair_chart)
+    _put(spec, frames, key, **selection)
+
+
+def taken_apart(
+    altair_chart: alt.Chart | alt.LayerChart,
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """The specification of a chart, and its tables by the names that they have there."""
+    frames: dict[str, pd.DataFrame] = {}
     for part in (altair_chart, *getattr(altair_chart, "layer", ())):
         if isinstance(part.data, pd.DataFrame):
-            name = f"{ROWS}{len(tables) or ''}"
-            tables[name], part.data = part.data, alt.NamedData(name=name)
-    _put(specification(altair_chart), tables, key, **selection)
+            name = f"{ROWS}{len(frames) or ''}"
+            frames[name], part.data = part.data, alt.NamedData(name=name)
+    return specification(altair_chart), frames
 
 
 def specification(altair_chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:

@@ -6,7 +6,7 @@ The address keeps runs and tab.
 import streamlit as st
 
 from dashboard import actions, widgets
-from dashboard.compare import tabs
+from dashboard.compare import report, tabs
 from dashboard.compare import view as compare_view
 from dashboard.frame import places, session
 from gan_runtime.store import queries
@@ -20,6 +20,7 @@ if len(rows) < 2:
     st.stop()
 
 st.session_state[compare_view.COMPARED] = [row.run_id for row in rows]
+report.button(runtime.store, rows)
 tab, place = places.open_tab(tabs.PAGE, tabs.TITLES)
 with place:
     tabs.show(runtime.store, rows, tab)

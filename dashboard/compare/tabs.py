@@ -23,11 +23,16 @@ PHASES = {"trace": "Trace", "compile": "Compile", "steady_step": "Steady step"}
 def numbers(store: Store, rows: list[RunRow]) -> None:
     """Final numbers side by side."""
     st.header("Final numbers")
+    tables.show(number_table(store, rows), hide_index=True, key="compare.numbers")
+
+
+def number_table(store: Store, rows: list[RunRow]) -> pd.DataFrame:
+    """A row a run: state, epochs, losses, speed and times, in words."""
     declaration = queries.declared_of(store, [row.run_id for row in rows])
     table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
     verdicts = run_selection.verdicts(store, [row.run_id for row in rows])
     titles = [verdicts[row.run_id].title for row in rows]
-    columns = pd.DataFrame(
+    return pd.DataFrame(
         {
             "Run": list(run_selection.unique_names(rows).values()),
             "State": list(table["status"]),
@@ -54,26 +59,28 @@ def numbers(store: Store, rows: list[RunRow]) -> None:
             },
         }
     )
-    tables.show(columns, hide_index=True, key="compare.numbers")
 
 
 def differences(rows: list[RunRow]) -> None:
     """The options in which the runs differ, one column a run."""
     st.header("What differs")
-    differing = grouping.differing(rows)
-    if not differing:
+    table = difference_table(rows)
+    if table.empty:
         st.caption("These runs have the same options.")
         return
+    tables.show(table, hide_index=True, key="compare.differences")
+
+
+def difference_table(rows: list[RunRow]) -> pd.DataFrame:
+    """A row for each option in which the runs differ, a column a run, in words."""
+    differing = grouping.differing(rows)
     names = run_selection.unique_names(rows)
     specs = {names[row.run_id]: grouping.full_spec(row) for row in rows}
     columns = {
         name: [option_words.value(option, spec[option.name]) for option in differing]
         for name, spec in specs.items()
     }
-    table = pd.DataFrame(
-        {"Option": [option_words.label(option) for option in differing], **columns}
-    )
-    tables.show(table, hide_index=True, key="compare.differences")
+    return pd.DataFrame({"Option": [option_words.label(option) for option in differing], **columns})
 
 
 def _finite_or_none(value: float) -> float | None:

@@ -162,6 +162,12 @@ def whole_target(path: Path, overwrite: bool) -> Iterator[Path]:
         check_targets([path], overwrite)  # writing may have taken minutes
 
 
+def write_target(path: Path, content: bytes, overwrite: bool) -> None:
+    """A whole file of the user's choice. Raises OSError, and as `check_targets`."""
+    with whole_target(path, overwrite) as temporary:
+        temporary.write_bytes(content)
+
+
 def _file_type(path: Path) -> int | None:
     """None when the path does not exist."""
     try:

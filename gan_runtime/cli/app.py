@@ -14,6 +14,7 @@ import os
 import platform
 import socket
 import ssl
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from gan_runtime.base import channels, formats, web_access
-from gan_runtime.base.errors import NotifyError, PortError
+from gan_runtime.base import channels, disk, formats, web_access
+from gan_runtime.base.errors import ExportError, NotifyError, PortError
 from gan_runtime.base.web_access import hash_of, is_loopback, is_wildcard
 from gan_runtime.cli import data_sets, evaluating, output, runs, storage, tpu_checks, training
 from gan_runtime.cli.arguments import (
@@ -31,10 +32,13 @@ from gan_runtime.cli.arguments import (
     SETTABLE,
     HomeOption,
     JsonOption,
+    OverwriteOption,
+    RunsArgument,
     VersionOption,
 )
 from gan_runtime.cli.output import OneSentence
 from gan_runtime.hardware import hosts
+from gan_runtime.records import processes
 from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.supervision import notifications
 
@@ -201,6 +205,50 @@ def become_dashboard(home: Home, server: ServerAddress, stdout_to_stderr: bool) 
     os.execve(sys.executable, command, {**os.environ, HOME_VARIABLE: str(home.path)})
 
 
+def report(
+    run: RunsArgument,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")],
+    overwrite: OverwriteOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write runs into one HTML file that needs no network: numbers, curves, samples, options.
+
+    Also scores with their intervals, and the statistics of a study.
+    """
+    folder = Home.choose(home)
+    run_ids = [folder.run_dir(run_id).run_id for run_id in dict.fromkeys(run)]
+    disk.check_targets([out], overwrite)
+    content = _page_about(folder, run_ids)
+    try:
+        disk.write_target(out, content, overwrite)
+    except OSError as error:
+        raise ExportError(
+            f"{out} cannot be written ({error.strerror}): choose another file with --out."
+        ) from None
+    if as_json:
+        return output.print_json({"file": out, "bytes": len(content)})
+    return output.say(
+        f"{out} holds {formats.quantity(len(run_ids), 'run')}, {formats.size(len(content))}."
+    )
+
+
+def _page_about(home: Home, run_ids: list[str]) -> bytes:
+    """The report, which the dashboard's charts and words are in. Raises ExportError."""
+    words = {HOME_VARIABLE: str(home.path), "STREAMLIT_LOGGER_LEVEL": "error"}
+    made = subprocess.run(
+        [sys.executable, "-m", "dashboard.compare.report", *run_ids],
+        env=processes.environment({**os.environ, **words}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode:
+        lines = made.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+        raise ExportError(lines[-1].partition("Error: ")[2] or lines[-1])
+    return made.stdout
+
+
 def operator_password(
     home: HomeOption = None,  # noqa: ARG001 (every command takes it; this one touches no home)
     as_json: JsonOption = False,
@@ -265,6 +313,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Store and share": {
         "mark": storage.mark,
         "export": storage.export,
+        "report": report,
         "bundle": storage.bundle,
         "import": storage.import_,
         "delete": storage.delete,

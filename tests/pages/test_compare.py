@@ -300,7 +300,8 @@ def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, tra
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="samples", runs="quick-0001,quick-0002")
-    assert [button.proto.label for button in app.get("download_button")] == ["Time-lapse"]
+    buttons = [button.proto.label for button in app.get("download_button")]
+    assert buttons == ["Download report", "Time-lapse"]
     store = session.runtime().store
     rows = queries.runs(store)
     epochs = queries.sample_epochs(store, ["quick-0001", "quick-0002"])
