@@ -60,6 +60,7 @@ notices.show_asker()
 was_reading = notices.is_reading()
 notices.show_store()
 notices.show_disk()
+notices.offer_browser_notices()
 try:
     page.run()
 finally:  # a page may stop early

@@ -6,7 +6,8 @@ is refused, and pauses. Which parts of itself the page is drawn with: else it as
 page's elements have come, and for what that imports after it. They are named once the script itself
 is there, while the server makes the page. Why:
 docs/decisions/24-pages-under-load.md.
-Why a page does not connect: refusal.js. Charts as SVG and CSV: chart_menu.js.
+Why a page does not connect: refusal.js. Charts as SVG and CSV: chart_menu.js. Notices of the
+browser: browser_notices.js, which asks for NOTICES.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import file_util
 
 from dashboard.frame import places
+from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.formats import FORMULA_BEGINNINGS
 
 # Streamlit's own names of the parts that the first screen of a page is drawn with.
@@ -53,6 +56,9 @@ def _script(file: str) -> str:
 
 REFUSAL = f"<script>\n{_script('refusal.js')}</script>"
 CHART_MENU = f"<script>\n({_script('chart_menu.js')})({json.dumps(FORMULA_BEGINNINGS)})</script>"
+BROWSER_NOTICES = f"<script>\n{_script('browser_notices.js')}</script>"
+NOTICES = "/notices.json"  # what has happened lately, as browser_notices.js shows it
+NOTICES_AGE_S = 5.0
 BEFORE, AFTER = '<script type="module"', "</head>"
 
 
@@ -69,6 +75,8 @@ class FrontPage:
         await self._answer(scope)(scope, receive, send)
 
     def _answer(self, scope: Scope) -> ASGIApp:
+        if scope["type"] == "http" and (scope["method"], scope["path"]) == ("GET", NOTICES):
+            return _answer_notices
         if not _is_opened(scope):
             return self._app
         name = scope["path"].removeprefix("/")
@@ -79,6 +87,28 @@ class FrontPage:
         part = f"{name}/{tab}" if f"{name}/{tab}" in PARTS else name
         html = page(Path(file_util.get_static_dir()), part) if name in NAMES else ""
         return HTMLResponse(html, headers={"Cache-Control": "no-cache"}) if html else self._app
+
+
+async def _answer_notices(scope: Scope, receive: Receive, send: Send) -> None:
+    """In a thread, as it asks the database."""
+    events = await run_in_threadpool(_recent_events)
+    answer = JSONResponse(events, headers={"Cache-Control": "no-store"})
+    await answer(scope, receive, send)
+
+
+def _recent_events() -> list[dict[str, str]]:
+    """The newest events, the latest first; none where the home cannot be opened."""
+    from dashboard.frame import session  # loaded after the start of the server
+    from gan_runtime.supervision import notifications
+
+    try:
+        notices = session.opened().store.lately(notifications.recent, age_s=NOTICES_AGE_S)
+    except GanRuntimeError:
+        return []
+    return [
+        {"id": each.key, "title": each.title, "text": each.text, "run": each.document["run_id"]}
+        for each in notices
+    ]
 
 
 def _is_opened(scope: Scope) -> bool:
@@ -104,7 +134,7 @@ def page(static: Path, name: str) -> str:
     ]
     naming = NAMING % json.dumps(named) if named else ""
     return html.replace(BEFORE, SERVER + BEFORE).replace(
-        AFTER, naming + REFUSAL + CHART_MENU + AFTER
+        AFTER, naming + REFUSAL + CHART_MENU + BROWSER_NOTICES + AFTER
     )
 
 

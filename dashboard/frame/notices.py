@@ -1,5 +1,5 @@
 """Above every page: who is a viewer, why the stored runs cannot be opened or changed, and a disk
-that is low.
+that is low; in the sidebar the offer of notices by the browser.
 
 Signing in and out are there too, where that is set up. A user on this machine sees nothing of it.
 """
@@ -87,6 +87,21 @@ def _password() -> None:
         if not refusal:
             st.rerun()
         st.error(refusal)
+
+
+BELL = """
+<button type="button" class="browser-notices" title="When a run ends, fails or collapses, while a
+page of the dashboard is open. E-mail and webhook: docs/notifications.md.">
+<span class="off">Notify me when a run ends</span>
+<span class="on">Notices are on: turn off</span>
+<span class="denied">This browser blocks notices</span>
+<span class="impossible">Notices need https or localhost</span>
+</button>"""
+
+
+def offer_browser_notices() -> None:
+    """Below the navigation of every page; browser_notices.js acts on it."""
+    st.sidebar.html(BELL)
 
 
 LOOK_AGAIN_S = 3.0

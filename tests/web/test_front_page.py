@@ -63,7 +63,12 @@ def ask(
 
 def without_ours(html: str) -> str:
     """The page without the scripts that every page gets."""
-    for script in (front_page.SERVER, front_page.REFUSAL, front_page.CHART_MENU):
+    for script in (
+        front_page.SERVER,
+        front_page.REFUSAL,
+        front_page.CHART_MENU,
+        front_page.BROWSER_NOTICES,
+    ):
         assert html.count(script) == 1
         html = html.replace(script, "")
     return html

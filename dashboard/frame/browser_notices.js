@@ -1,0 +1,40 @@
+// A notice of the browser when a run ends, fails or collapses, once the user has asked by a click (notices.py draws the button). It asks
+// this server only. Several tabs share what they have shown; the tag keeps the browser from showing an event twice.
+(() => {
+  const EVERY_MS = 5000, SHOWN = "gan-notices-shown", MOST_SHOWN = 200
+  const state = () => {
+    if (!("Notification" in window) || !window.isSecureContext) return "impossible"
+    if (Notification.permission !== "granted") return Notification.permission === "denied" ? "denied" : "off"
+    return localStorage.getItem(SHOWN) ? "on" : "off"
+  }
+  const mark = () => { document.documentElement.dataset.notices = state() }
+  const events = async () => {
+    const answer = await fetch(new URL("notices.json", window.__streamlit.BACKEND_BASE_URL)).catch(() => null)
+    return answer?.ok ? answer.json() : []
+  }
+  const store = (ids) => localStorage.setItem(SHOWN, JSON.stringify(ids.slice(-MOST_SHOWN)))
+  const show = ({ id, title, text, run }) => {
+    const notice = new Notification(title, { body: text, tag: id })
+    notice.onclick = () => {
+      window.focus()
+      location.assign(new URL(`run?run=${encodeURIComponent(run)}`, window.__streamlit.BACKEND_BASE_URL))
+    }
+  }
+  const look = async () => {
+    if (state() !== "on") return
+    for (const event of (await events()).reverse()) {
+      const shown = JSON.parse(localStorage.getItem(SHOWN) ?? "[]")
+      if (shown.includes(event.id)) continue
+      store([...shown, event.id])
+      show(event)
+    }
+  }
+  document.addEventListener("click", async (click) => {
+    if (!click.target.closest?.(".browser-notices")) return
+    if (state() === "on") localStorage.removeItem(SHOWN)
+    else if (await Notification.requestPermission() === "granted") store((await events()).map((event) => event.id))
+    mark()
+  })
+  mark()
+  setInterval(() => { mark(); look() }, EVERY_MS)
+})()
