@@ -1,0 +1,232 @@
+"""Measures this host's NVIDIA GPU; benchmarks/gpu.sh calls it.
+
+The matrix rate of the card, then each workload at each batch size and precision: the JAX engine
+and compiled PyTorch in turns, and one epoch of CERN's 3DGAN.
+
+python -m benchmarks.gpu [--seconds 420] [--accelerator cpu] [--only WORKLOAD …] [--batches N …]
+                          writes benchmarks/results/gpu.jsonl
+python -m benchmarks.gpu --table        prints the table of docs/gpu.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from itertools import chain
+from typing import IO, Any
+
+from benchmarks.gpu.cases import BATCHES, PRECISIONS, Case
+from benchmarks.gpu.table import epoch, markdown
+from benchmarks.results import FOLDER
+from gan_runtime.records.home import REPOSITORY
+
+RESULTS = FOLDER / "gpu.jsonl"
+SIDES = {"jax": "benchmarks.gpu.jax_side", "torch": "benchmarks.gpu.torch_side"}
+ROUNDS, TURN_SECONDS = 3, 0.5
+EPOCH_SECONDS = 90.0
+ENDING_SECONDS = 20.0
+NO_ANSWER = "ended without an answer"
+# The sides of a wave compile at the same time, and each holds its largest activations until it is
+# measured. The epoch follows EPOCH_AFTER.
+WAVES = (
+    ("dcgan_mnist", (64, 256, 1_024, 4_096)),
+    ("pix2pix", (64, 1_024)),
+    ("shower_3dgan", (64,)),
+    ("shower_3dgan", (256,)),
+    ("pix2pix", (256, 4_096)),
+    ("shower_3dgan", (1_024,)),
+    ("shower_3dgan", (4_096,)),
+)
+EPOCH_AFTER = ("shower_3dgan", (64,))
+Answer = dict[str, Any]
+
+
+@dataclass
+class Side:
+    """A child that serves one case, or the reason why it cannot."""
+
+    name: str
+    case: Case
+    process: subprocess.Popen[str]
+    failure: str = ""
+    turns: list[Answer] = field(default_factory=list)
+    facts: Answer = field(default_factory=dict)
+
+    @classmethod
+    def started(cls, name: str, case: Case) -> Side:
+        """Not prepared yet."""
+        arguments = [case.workload, str(case.batch), case.precision]
+        return cls(name, case, _child([SIDES[name], *arguments], stdin=subprocess.PIPE))
+
+    def prepare(self) -> None:
+        """Compiles and runs the first call."""
+        self.facts |= self._ask({"request": "prepare"})
+
+    def measure(self) -> None:
+        """One more turn."""
+        answer = self._ask({"request": "measure", "seconds": TURN_SECONDS})
+        if not self.failure:
+            self.turns.append(answer)
+
+    def close(self) -> None:
+        """Frees the card's memory."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.close()
+            self.process.wait(ENDING_SECONDS)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.process.kill()
+
+    def _ask(self, request: Answer) -> Answer:
+        streams = self.process.stdin, self.process.stdout
+        assert all(streams)
+        try:
+            answer = _answer(*streams, request)  # type: ignore[arg-type]
+        except (BrokenPipeError, json.JSONDecodeError):
+            answer = {"failure": NO_ANSWER}
+        self.failure = answer.get("failure", "")
+        return answer
+
+
+def _answer(requests: IO[str], answers: IO[str], request: Answer) -> Answer:
+    print(json.dumps(request), file=requests, flush=True)
+    while (line := answers.readline()) and not line.startswith("{"):
+        pass
+    answer: Answer = json.loads(line)
+    return answer
+
+
+def _child(arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", *arguments],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        **options,
+    )
+
+
+def _one_line(arguments: Sequence[str]) -> Answer:
+    """What a child prints last."""
+    child = _child(arguments)
+    lines = child.communicate()[0].splitlines()
+    return json.loads(lines[-1]) if lines and not child.returncode else {"failure": NO_ANSWER}
+
+
+@contextmanager
+def sides_of(cases: Sequence[Case]) -> Iterator[list[Side]]:
+    """Prepared at the same time."""
+    sides = [Side.started(name, case) for case in cases for name in SIDES]
+    try:
+        with ThreadPoolExecutor(len(sides)) as pool:
+            list(pool.map(Side.prepare, sides))
+        yield sides
+    finally:
+        for side in sides:
+            side.close()
+
+
+def measured(cases: Sequence[Case]) -> Iterator[Answer]:
+    """A record for each side of each case."""
+    with sides_of(cases) as sides:
+        for case in cases:
+            pair = [side for side in sides if side.case == case]
+            for _ in range(ROUNDS):
+                for side in pair:
+                    if not side.failure:
+                        side.measure()
+            for side in pair:
+                side.close()
+                yield record(side)
+
+
+def record(side: Side) -> Answer:
+    """Images per second of each turn, and the facts."""
+    images_per_s = [
+        round(turn["steps"] * side.case.batch / turn["seconds"], 1) for turn in side.turns
+    ]
+    facts = {**side.facts, **(side.turns[-1] if side.turns else {})}
+    further = {name: facts.get(name) for name in ("prepare_s", "peak_bytes", "mode")}
+    return {
+        "kind": "case",
+        "side": side.name,
+        **asdict(side.case),
+        "images_per_s": images_per_s,
+        "failure": side.failure,
+        **further,
+    }
+
+
+def records(options: argparse.Namespace) -> Iterator[Answer]:
+    """All of them, until time is over."""
+    deadline = time.monotonic() + options.seconds
+    yield {"kind": "card", **_one_line([SIDES["jax"], "rate"]), **_host()}
+    for workload, wave in WAVES:
+        if workload not in options.only:
+            continue
+        batches = [batch for batch in wave if batch in options.batches]
+        if time.monotonic() > deadline:
+            yield {"kind": "left_out", "workload": workload, "batches": batches}
+            continue
+        cases = [Case(workload, batch, half) for batch in batches for half in PRECISIONS]
+        yield from measured(cases) if cases else ()
+        if (workload, wave) == EPOCH_AFTER:
+            most = str(min(EPOCH_SECONDS, max(1.0, deadline - time.monotonic())))
+            yield {"kind": "epoch", **_one_line([SIDES["jax"], "epoch", most])}
+
+
+def operations(workloads: Sequence[str]) -> Iterator[Answer]:
+    """Of each workload; no GPU is used."""
+    os.environ["GPU_BENCH_ACCELERATOR"] = "cpu"
+    for workload in workloads:
+        yield {"kind": "operations", **_one_line([SIDES["jax"], "operations", workload])}
+
+
+def _host() -> Answer:
+    commit = subprocess.run(
+        ["git", "-C", str(REPOSITORY), "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit.stdout.strip(),
+        "cores": os.cpu_count(),
+        "python": sys.version.split()[0],
+    }
+
+
+def main() -> None:
+    """Measures, or prints the table."""
+    parser = argparse.ArgumentParser(description="Measures training on this host's GPU.")
+    parser.add_argument("--seconds", type=float, default=420.0, help="begin nothing later")
+    parser.add_argument("--accelerator", choices=("gpu", "cpu"), default="gpu")
+    parser.add_argument("--only", nargs="*", choices=tuple(BATCHES), default=list(BATCHES))
+    parser.add_argument("--batches", nargs="*", type=int, default=list(BATCHES["dcgan_mnist"]))
+    parser.add_argument("--table", action="store_true", help="print the table of the last results")
+    options = parser.parse_args()
+    if options.table:
+        stored = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+        print(markdown(stored), epoch(stored), sep="\n\n")
+        return
+    os.environ["GPU_BENCH_ACCELERATOR"] = options.accelerator
+    with RESULTS.open("w", encoding="utf-8") as file:
+        for each in chain(records(options), operations(options.only)):
+            line = json.dumps(each)
+            print(line, flush=True)
+            print(line, file=file, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The JAX engine as a side: `engine.run` with nothing of a run around it.
+
+`epoch` instead of a batch size and a precision: one epoch of CERN's 3DGAN, streamed.
+
+python -m benchmarks.gpu.jax_side dcgan_mnist 256 mixed_bfloat16        serves (side.py)
+python -m benchmarks.gpu.jax_side epoch 120                             prints one JSON line
+python -m benchmarks.gpu.jax_side rate                                  prints one JSON line
+python -m benchmarks.gpu.jax_side operations pix2pix                    prints one JSON line
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+from unittest import mock
+
+from benchmarks.gpu.cases import PRECISIONS, Case, EpochOfShowers, random_rows
+from benchmarks.gpu.side import Facts, serve
+from gan_runtime.data.contract import DataSet
+from gan_runtime.engines.jax import devices as jax_devices
+from gan_runtime.engines.task import data_for_workload, workload_of
+
+ACCELERATOR = os.environ.get("GPU_BENCH_ACCELERATOR", "gpu")  # cpu: to try the script
+EPOCH_CASE = Case("shower_3dgan", 64, "mixed_bfloat16")
+OPERATIONS_BATCH = 64
+MATRIX, MATRIX_REPEATS = (8_192 if ACCELERATOR == "gpu" else 512), 20
+
+
+class EngineStep:
+    """As `side.CompiledStep`."""
+
+    def __init__(self, case: Case, data: DataSet) -> None:
+        self._engine, self._steps = engine(case, data), case.steps_per_call
+
+    def call(self) -> int:
+        """Steps of one call of a run."""
+        self._engine.run(self._steps)
+        return self._steps
+
+    def wait(self) -> None:
+        """`run` has waited."""
+
+    def facts(self) -> Facts:
+        """Bytes at the most."""
+        memory = self._engine.device_memory()
+        return {"peak_bytes": memory and memory.peak_bytes}
+
+
+def engine(case: Case, data: DataSet) -> Any:
+    """Built and traced as a trainer does it."""
+    from gan_runtime.engines.jax.engine import JaxEngine
+
+    spec = case.spec
+    built = JaxEngine(spec, workload_of(spec), data_for_workload(spec, data), ACCELERATOR)
+    built.trace()
+    return built
+
+
+def epoch(most_seconds: float) -> Facts:
+    """Seconds of one epoch, or of the share that was done within `most_seconds`."""
+    data = EpochOfShowers()
+    trained = engine(EPOCH_CASE, data)
+    trained.run(1)  # compiles
+    steps, begin, done = data.rows // EPOCH_CASE.batch, time.perf_counter(), 0
+    while done < steps and time.perf_counter() - begin < most_seconds:
+        call = min(EPOCH_CASE.steps_per_call, steps - done)
+        trained.run(call)
+        done += call
+    return {
+        "batch": EPOCH_CASE.batch,
+        "precision": EPOCH_CASE.precision,
+        "showers": done * EPOCH_CASE.batch,
+        "of_showers": data.rows,
+        "seconds": time.perf_counter() - begin,
+    }
+
+
+def operations(workload: str) -> Facts:
+    """Floating-point operations of a step per image, as XLA counts them in the traced step of a
+    GPU: positions outside the image count as none. Traced on the CPU.
+    """
+    from gan_runtime.engines.jax import kernels, step
+
+    with mock.patch.object(step, "JaxCpuKernels", kernels.JaxKernels):
+        case = Case(workload, OPERATIONS_BATCH, PRECISIONS[0])
+        cost = engine(case, random_rows(workload, case.batch)).lowered.cost_analysis()
+    return {"workload": workload, "flop_per_image": cost["flops"] / case.batch}
+
+
+def rate() -> Facts:
+    """FLOP/s of a square matrix product by precision, and the device's name and versions."""
+    import jax
+    import jax.numpy as jnp
+    import keras
+
+    def flop_per_s(dtype: str) -> float:
+        left, right = jax.random.normal(jax.random.key(1), (2, MATRIX, MATRIX), dtype)
+        product = jax.jit(jnp.matmul)
+        product(left, right).block_until_ready()
+        begin = time.perf_counter()
+        for _ in range(MATRIX_REPEATS):
+            last = product(left, right)
+        last.block_until_ready()
+        return 2.0 * MATRIX**3 * MATRIX_REPEATS / (time.perf_counter() - begin)
+
+    device = jax.devices()[0]
+    return {
+        "device": device.device_kind,
+        "jax": jax.__version__,
+        "keras": keras.__version__,
+        "side": MATRIX,
+        "flop_per_s": dict(zip(PRECISIONS, map(flop_per_s, ("float32", "bfloat16")), strict=True)),
+    }
+
+
+def main() -> None:
+    """By the first argument."""
+    jax_devices.set_flags(Case("dcgan_mnist", 64, PRECISIONS[0]).spec, ACCELERATOR)
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    if sys.argv[1] == "epoch":
+        print(json.dumps(epoch(float(sys.argv[2]))))
+    elif sys.argv[1] == "operations":
+        print(json.dumps(operations(sys.argv[2])))
+    elif sys.argv[1] == "rate":
+        print(json.dumps(rate()))
+    else:
+        serve(lambda case: EngineStep(case, random_rows(case.workload, case.batch)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""The measurement of a GPU: its table, and a side that answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmarks.gpu.__main__ import RESULTS
+from benchmarks.gpu.side import measured
+from benchmarks.gpu.table import epoch, markdown
+from gan_runtime.records.home import REPOSITORY
+
+CASE = {"kind": "case", "workload": "pix2pix", "batch": 1_024, "precision": "mixed_bfloat16"}
+CARD = {"kind": "card", "flop_per_s": {"mixed_bfloat16": 2e12}}
+OPERATIONS = {"kind": "operations", "workload": "pix2pix", "flop_per_image": 1e9}
+
+
+def test_a_row_has_both_speeds_their_ratio_and_the_share_of_the_cards_rate() -> None:
+    ours = {**CASE, "side": "jax", "images_per_s": [90.0, 100.0, 500.0], "peak_bytes": 2.5e9}
+    peer = {**CASE, "side": "torch", "images_per_s": [200.0, 200.0, 200.0]}
+
+    row = markdown([CARD, ours, peer, OPERATIONS]).splitlines()[-1]
+
+    assert row == "| `pix2pix` | 1,024 | bfloat16 | 100 | 200 | 0.50 | 5.0% | 2.5 GB |"
+
+
+def test_a_side_that_does_not_fit_says_so_in_its_cell() -> None:
+    ours = {**CASE, "side": "jax", "images_per_s": [], "failure": "does not fit into memory"}
+    peer = {**CASE, "side": "torch", "images_per_s": [200.0]}
+
+    row = markdown([CARD, ours, peer, OPERATIONS]).splitlines()[-1]
+
+    assert row == "| `pix2pix` | 1,024 | bfloat16 | does not fit into memory | 200 |  |  |  |"
+
+
+def test_a_part_of_an_epoch_is_an_estimate() -> None:
+    part = {"kind": "epoch", "batch": 64, "showers": 1_000, "of_showers": 10_000, "seconds": 5.0}
+
+    assert "50 s (estimated from 1,000 showers)." in epoch([part])
+    assert "estimated" not in epoch([{**part, "showers": 9_984}])
+
+
+def test_the_page_shows_the_stored_results() -> None:
+    stored = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+
+    assert markdown(stored) in Path(REPOSITORY / "docs" / "gpu.md").read_text(encoding="utf-8")
+
+
+class _Step:
+    """Five steps a call."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def call(self) -> int:
+        self.calls += 1
+        return 5
+
+    def wait(self) -> None:
+        """At once."""
+
+    def facts(self) -> dict[str, object]:
+        """None."""
+        return {}
+
+
+def test_a_turn_counts_the_steps_of_whole_calls() -> None:
+    step = _Step()
+
+    turn = measured(step, 0.01)
+
+    assert turn["steps"] == 5 * step.calls
+    assert turn["seconds"] >= 0.01
