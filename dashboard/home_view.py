@@ -21,7 +21,7 @@ ACROSS = 4
 def welcome() -> None:
     """What a first visitor sees: the three things to do here."""
     st.write(
-        "Nothing has been trained here yet. **Start a quick run** trains the paper's DCGAN on"
+        "Nothing has been trained here yet. **Start a quick run** trains a small DCGAN on"
         " handwritten digits, on this machine, in about a minute."
     )
     steps = (

@@ -307,10 +307,8 @@ def _suggestions(preset: str, option: Option) -> None:
 
 def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
     """What was seen to go wrong with the preset at this value of the option, and the way out."""
-    caution = PRESETS[preset].caution
-    if caution is None or spec is None or option.name != caution.option:
-        return
-    if caution.concerns(spec.flat(), RunSpec.parse(machine.preset_values(preset)).flat()):
+    caution = machine.preset_caution(preset, spec) if spec else None
+    if caution and option.name == caution.option:
         st.warning(caution.text, icon=":material/warning:")
         st.button(
             "Use the repaired setting",

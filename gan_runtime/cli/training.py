@@ -69,8 +69,7 @@ def train(
         values = nesting.overlaid(values, read_values(spec_file))
     values = nesting.overlaid(values, presets.parse_assignments(assignments or []))
     spec = RunSpec.parse({**values, "start_from": start_from} if start_from else values)
-    if caution := machine.precision_warning(spec):
-        typer.echo(f"{caution} Add --set precision=float32 to use that.", err=True)
+    _warn(preset, spec)
     waits_for = dependency(after, only_if_finished)
     with following.display(as_json) as display:
         if detach:
@@ -79,6 +78,19 @@ def train(
         else:
             end = train_run(folder, spec, preset, display, waits_for)
     conclude(folder, end, as_json)
+
+
+def _warn(preset: str, *specs: RunSpec) -> None:
+    """Prints what is known to go wrong with these options, before anything starts."""
+    cautions = {}
+    for spec in specs:
+        if text := machine.precision_warning(spec):
+            cautions[f"{text} Add --set precision=float32 to use that."] = None
+        if preset and (caution := machine.preset_caution(preset, spec)):
+            repair = " ".join(f"--set {name}={value}" for name, value in caution.repair.items())
+            cautions[f"{caution.text} Add {repair} to repair it."] = None
+    for text in cautions:
+        typer.echo(text, err=True)
 
 
 def study(
@@ -117,6 +129,7 @@ def study(
     design = StudyDesign.parse(
         question, base, None if values is None else values.split(","), repeats, title
     )
+    _warn(preset, *(planned.spec for planned in design.runs))
     with following.display(as_json) as display:
         if detach:
             ends = [snapshot_of(folder, run) for run in commands(folder).submit_study(design)]

@@ -22,6 +22,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gan_runtime.base import framework_settings
+from gan_runtime.catalog.entries import Caution
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 
@@ -113,6 +114,13 @@ def preset_values(name: str) -> dict[str, Any]:
 def is_preset_changed(name: str) -> bool:
     """Whether the preset starts in float32 here and in another precision elsewhere."""
     return "precision" not in preset(name).values and is_slow_in_bfloat16()
+
+
+def preset_caution(name: str, spec: RunSpec) -> Caution | None:
+    """What is known to go wrong with these options of the preset, and its repair."""
+    caution = preset(name).caution
+    usual = RunSpec.parse(preset_values(name)).flat()
+    return caution if caution and caution.concerns(spec.flat(), usual) else None
 
 
 def precision_warning(spec: RunSpec) -> str:

@@ -65,6 +65,17 @@ QUESTIONS: dict[str, Question] = {
         label="batch {}",
         source="paper, Figs. 5 to 10",
     ),
+    "batch_updates": Question(
+        title="Batch size, equal updates",
+        asks=(
+            "How does the global batch size change images after equally many updates?"
+            " (batch:epochs)"
+        ),
+        options=("batch_size_global", "epochs"),
+        values=("64:8", "128:16", "256:32", "512:64"),
+        label="batch {}, {} epochs",
+        parts=True,
+    ),
     "xla": Question(
         title="XLA",
         asks="How much does compiling speed up training, and after how many steps does it pay off?",

@@ -122,6 +122,52 @@ class Difference:
         return "clear" if self.is_clear else "may be noise"
 
 
+@dataclass(frozen=True)
+class Equivalence:
+    """Paired differences d of a variant and the reference, against a margin that was fixed before:
+    two one-sided t tests, TOST (Schuirmann 1987, doi:10.1007/BF01068419).
+
+    `margin`: above 0, in the unit of the differences. `level`: of each one-sided test.
+    """
+
+    differences: tuple[float, ...]
+    margin: float
+    level: float = LEVEL
+
+    @functools.cached_property
+    def mean(self) -> Interval:
+        """Of d, with the two-sided interval at 1 - 2 (1 - level), 90% for tests at 95%."""
+        return _interval(np.asarray(self.differences), 2.0 * self.level - 1.0)
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether the interval is within ±margin, so that both tests reject."""
+        return self.is_not_lower and self.mean.high < self.margin
+
+    @property
+    def is_not_lower(self) -> bool:
+        """Non-inferiority of what should be high: the interval is above -margin."""
+        return self.mean.is_known and self.mean.low > -self.margin
+
+    @property
+    def p_value(self) -> float:
+        """Of TOST: the larger one of both tests; NaN without two differences."""
+        numbers = np.asarray(self.differences)
+        if len(numbers) < 2:
+            return math.nan
+        error = float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
+        distance = self.margin - abs(float(numbers.mean()))
+        if error == 0.0:
+            return 0.0 if distance > 0.0 else 1.0
+        return _share_above(distance / error, len(numbers) - 1)
+
+
+def _share_above(t: float, freedom: int) -> float:
+    """P(T > t) of Student's distribution."""
+    half = _share_within(math.atan(abs(t) / math.sqrt(freedom)), freedom) / 2.0
+    return 0.5 - math.copysign(half, t)
+
+
 def student_interval(
     numbers: NDArray[np.float64], level: float = LEVEL
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -92,7 +92,10 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
     [
         (
             ["--preset", "quik"],
-            "preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick?",
+            (
+                "preset is 'quik', but allowed is quick, paper, modern, showers, karman: did you"
+                " mean quick?"
+            ),
         ),
         (["--set", "epoch=3"], "epoch is not an option of a run: did you mean epochs?"),
         (
@@ -228,3 +231,20 @@ def test_an_unreadable_idx_file_is_refused(
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
     assert "has no IDX header" in refused(command("train", "--preset", "paper"))
     assert not place.exists()
+
+
+@pytest.mark.usefixtures("known_host")
+@pytest.mark.parametrize("words", [("train",), ("study", "batch_size")])
+def test_what_is_known_to_show_no_digits_is_said_before_it_starts(
+    command: Callable[..., Result], words: tuple[str, ...]
+) -> None:
+    def said(*options: str) -> str:
+        return command(*words, "--preset", "paper", *options, "--detach").stderr
+
+    caution = "gave strokes, not digits"
+    repair = "Add --set learning_rate_scaling=linear --set adam_beta_1=0.5 to repair it."
+    assert caution in said("--set", "batch_size_global=512")
+    assert " ".join(said("--set", "batch_size_global=512").split()).count(repair) == 1
+    if words == ("train",):
+        assert caution not in said()
+    assert caution not in said("--set", "batch_size_global=512", "--set", "adam_beta_1=0.5")

@@ -27,8 +27,9 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
         (
             ["study", "speed"],
             (
-                "question is 'speed', but allowed is batch_size, xla, precision, replicas, workers,"
-                " loop, learning_rate, schedule, devices, seed: pick one of them."
+                "question is 'speed', but allowed is batch_size, batch_updates, xla, precision,"
+                " replicas, workers, loop, learning_rate, schedule, devices, seed: pick one of"
+                " them."
             ),
         ),
         (

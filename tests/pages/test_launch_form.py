@@ -165,7 +165,7 @@ def test_only_what_a_beginner_needs_is_open(show: Show) -> None:
     app = show("launch")
     assert not any(expanders(app).values())
     assert [label.partition("**")[2].partition("**")[0] for label in expanders(app)] == [
-        option_words.group_title(group, "dcgan_mnist")
+        option_words.group_title(group, "dcgan")
         for group in GROUPS
         if group not in ("Model and data", "Accelerator", "Schedule")
     ]
@@ -261,10 +261,10 @@ def test_the_options_of_the_chosen_workload_are_shown_and_no_others(
     show: Show, painter: str
 ) -> None:
     app = opened(show("launch"))
-    assert {"r1_weight", "label_smoothing"} <= field_names(app)
+    assert {"r1_weight", "base_channels"} <= field_names(app)
     assert "strokes" not in field_names(app)
     text_field(app, "r1_weight").set_value("much").run()
-    assert expanders(app)["**DCGAN (paper, Table 1)** · :red[1 value to correct]"]
+    assert expanders(app)["**DCGAN for any images** · :red[1 value to correct]"]
     choice_field(app, "workload").set_value(painter).run()
     assert not app.exception
     assert {"strokes", "label_smoothing"} <= field_names(app)
@@ -280,6 +280,7 @@ def test_what_was_typed_stays_where_the_other_workload_has_that_option(
     show: Show, painter: str
 ) -> None:
     app = opened(show("launch"))
+    choice_field(app, "workload").set_value("dcgan_mnist").run()
     text_field(app, "label_smoothing").set_value("0.1").run()
     choice_field(app, "workload").set_value(painter).run()
     assert text_field(app, "label_smoothing").value == "0.1"
@@ -309,8 +310,8 @@ def test_a_preset_does_not_override_the_defaults_of_a_workload_that_it_is_not_fo
     assert text_field(app, "batch_size_global").value == "32", (
         "of this it has no default of its own"
     )
-    choice_field(app, "workload").set_value("dcgan_mnist").run()
-    assert text_field(app, "learning_rate_generator").value == "5e-4", "the preset is for this one"
+    choice_field(app, "workload").set_value("dcgan").run()
+    assert text_field(app, "learning_rate_generator").value == "1e-3", "the preset is for this one"
     assert text_field(app, "learning_rate_discriminator").value == "3e-4"
 
 
@@ -382,10 +383,10 @@ def test_what_is_typed_while_the_page_is_on_its_way_stays(show: Show) -> None:
 
 def test_the_values_of_own_options_survive_a_visit_to_another_page(show: Show) -> None:
     app = opened(show("launch"))
-    text_field(app, "label_smoothing").set_value("0.1").run()
+    text_field(app, "r1_weight").set_value("0.1").run()
     app.switch_page(str(places.RUNS)).run()
     app.switch_page(str(places.LAUNCH)).run()
-    assert text_field(opened(app), "label_smoothing").value == "0.1"
+    assert text_field(opened(app), "r1_weight").value == "0.1"
 
 
 def test_what_is_typed_in_the_moment_of_going_to_another_page_survives(show: Show) -> None:
@@ -399,12 +400,12 @@ def test_what_is_typed_in_the_moment_of_going_to_another_page_survives(show: Sho
 def test_a_data_set_that_does_not_fit_is_said_next_to_its_field(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large = replace(catalog.DATASETS["digits"], fields={IMAGES: pictures(64, 64, 3)})
+    large = replace(catalog.DATASETS["digits"], fields={IMAGES: pictures(30, 30, 3)})
     monkeypatch.setitem(catalog.DATASETS, "digits", large)
     app = show("launch")
     assert not app.exception
     assert (
-        "data set digits does not fit workload dcgan_mnist: its images are 64 × 64 × 3"
+        "data set digits does not fit workload dcgan: its images are 30 × 30 × 3"
         in app.error[0].value
     )
     assert next(button for button in app.button if button.label == "Start run").disabled

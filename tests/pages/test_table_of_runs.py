@@ -61,13 +61,13 @@ def test_runs_shows_what_each_run_has_changed_from_its_preset_and_finds_it_by_th
         if name not in ("epochs", "batch_size_global")
     }
     trained("quick-0001", **quick)
-    trained("quick-0002", seconds=10, **{**quick, "ema_decay": 0.99, "label_smoothing": 0.1})
+    trained("quick-0002", seconds=10, **{**quick, "ema_decay": 0.99, "r1_weight": 0.1})
     app = show("runs")
     assert list(app.dataframe[0].value["options"]) == [
-        "label smoothing 0.1 · moving average 0.99",
+        "R1 penalty 0.1 · moving average 0.99",
         "",
     ]
-    app.text_input[0].set_value("Smoothing").run()
+    app.text_input[0].set_value("penalty").run()
     assert list(app.dataframe[0].value["run_id"]) == ["quick-0002"]
 
 

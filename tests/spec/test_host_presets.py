@@ -121,6 +121,23 @@ def test_only_what_would_be_slow_here_is_cautioned_against(cpu_info: Says) -> No
     assert not machine.precision_warning(RunSpec.parse(slow))
 
 
+def test_a_preset_cautions_against_batches_at_which_it_shows_no_digits() -> None:
+    values = preset("paper").values
+    cautioned = {
+        batch: machine.preset_caution(
+            "paper", RunSpec.parse({**values, "batch_size_global": batch})
+        )
+        for batch in preset("paper").suggestions["batch_size_global"]
+    }
+    assert [batch for batch, caution in cautioned.items() if caution] == [256, 512]
+    caution = cautioned[512]
+    assert caution
+    assert "gave strokes, not digits" in caution.text
+    repaired = RunSpec.parse({**values, "batch_size_global": 512, **caution.repair})
+    assert machine.preset_caution("paper", repaired) is None
+    assert machine.preset_caution("quick", RunSpec.parse(preset("quick").values)) is None
+
+
 def test_a_preset_that_does_not_exist_is_refused() -> None:
     with pytest.raises(SpecError, match="did you mean quick"):
         machine.preset_values("quik")

@@ -170,7 +170,7 @@ def test_shared_options_return_to_the_default_of_the_new_workload() -> None:
 def test_an_unknown_preset_lists_all_presets() -> None:
     with pytest.raises(
         SpecError,
-        match="preset is 'quik', but allowed is quick, paper, showers, karman: did you mean quick",
+        match="but allowed is quick, paper, modern, showers, karman: did you mean quick",
     ):
         presets.preset("quik")
 

@@ -73,8 +73,9 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
             1,
             "question",
             (
-                "question is 'batch', but allowed is batch_size, xla, precision, replicas, workers,"
-                " loop, learning_rate, schedule, devices, seed: pick one of them."
+                "question is 'batch', but allowed is batch_size, batch_updates, xla, precision,"
+                " replicas, workers, loop, learning_rate, schedule, devices, seed: pick one of"
+                " them."
             ),
         ),
         (

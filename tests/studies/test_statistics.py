@@ -15,6 +15,7 @@ import pytest
 
 from gan_runtime.studies.statistics import (
     CLEAR_AT_SOME_LOOK,
+    Equivalence,
     Interval,
     difference,
     geometric_interval,
@@ -209,3 +210,38 @@ def test_the_spread_is_that_within_each_difference() -> None:
     assert lonely is not None
     assert pooled_spread([halved, doubled, lonely]) == pytest.approx(math.sqrt(0.5 / 3))
     assert pooled_spread([lonely]) is None
+
+
+# ---- equivalence ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("repeats", [3, 8])
+def test_what_differs_by_the_margin_is_called_equivalent_in_at_most_5_of_100_studies(
+    repeats: int,
+) -> None:
+    random = np.random.default_rng(repeats)
+    studies = random.normal(1.0, 0.2, (2_000, repeats))
+    share = np.mean([Equivalence(tuple(study), margin=1.0).is_equivalent for study in studies])
+    assert share == pytest.approx(0.05, abs=0.02)
+
+
+def test_equal_variants_are_equivalent_once_the_noise_is_far_below_the_margin() -> None:
+    differences = (0.1, -0.1, 0.05, -0.02)
+    assert Equivalence(differences, margin=0.5).is_equivalent
+    assert not Equivalence(differences, margin=0.05).is_equivalent
+    assert not Equivalence((0.0,), margin=0.5).is_equivalent
+
+
+def test_the_p_value_is_that_of_scipys_t_tests() -> None:
+    """max of ttest_1samp(d, -0.5, alternative="greater"), (d, 0.5, alternative="less")."""
+    assert Equivalence((0.3, 0.1, 0.4, -0.2), 0.5).p_value == pytest.approx(0.0386371, abs=1e-6)
+    assert Equivalence((0.9, 0.7, 0.8), 0.5).p_value == pytest.approx(0.9824506, abs=1e-6)
+    assert Equivalence((0.2, 0.2, 0.2), 0.5).p_value == 0.0
+    assert math.isnan(Equivalence((0.2,), 0.5).p_value)
+
+
+def test_non_inferiority_allows_any_gain() -> None:
+    gain = Equivalence((0.9, 1.1, 1.0), margin=0.3)
+    assert gain.is_not_lower
+    assert not gain.is_equivalent
+    assert not Equivalence((-0.4, -0.2, -0.3), margin=0.3).is_not_lower
