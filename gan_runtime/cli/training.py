@@ -82,7 +82,7 @@ def train(
 
 def _warn(preset: str, *specs: RunSpec) -> None:
     """Prints what is known to go wrong with these options, before anything starts."""
-    cautions = {}
+    cautions: dict[str, None] = {}
     for spec in specs:
         if text := machine.precision_warning(spec):
             cautions[f"{text} Add --set precision=float32 to use that."] = None

@@ -1,0 +1,158 @@
+"""The equivalence study of docs/quality.md: is a large batch as good as a batch of 64?
+
+python -m benchmarks.batch_study list              the parts, each at most two hours on 2 cores
+python -m benchmarks.batch_study run PART HOME     trains a part and measures its runs
+python -m benchmarks.batch_study tables HOME       the tables, computed from the runs
+
+Ctrl-C saves and stops; the same command continues. A part is a study of the product in the home
+folder HOME, with the 10,000 test images of MNIST: GAN_DATA_DIR names a folder with these alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from benchmarks import batch_tables
+from gan_runtime import api
+from gan_runtime.cli import following, training
+from gan_runtime.cli.arguments import commands
+from gan_runtime.records.home import Home
+from gan_runtime.spec.presets import preset
+from gan_runtime.studies.design import StudyDesign
+
+TABLE_1 = {"workload": "dcgan_mnist", "precision": "mixed_bfloat16"}
+SCALED = {**TABLE_1, "learning_rate_scaling": "sqrt"}
+AVERAGED = {**SCALED, "adam_beta_1": 0.5, "ema_decay": 0.98, "samples_from": "ema"}
+CHANGED = ("dataset", "batch_size_global", "epochs")  # options of the preset that the study sets
+MODERN = {name: value for name, value in preset("modern").values.items() if name not in CHANGED}
+RECIPES: dict[str, dict[str, Any]] = {
+    "table-1": TABLE_1,
+    "scaled": SCALED,
+    "averaged": AVERAGED,
+    "modern": MODERN,
+}
+WITH_MORE_SEEDS = ("averaged", "modern")  # those that could be equivalent
+BUDGETS = ("images", "updates")
+BASE = {"accelerator": "cpu", "replicas": 1, "weight_snapshots": "yes", "pictures_every": 4}
+
+
+@dataclass(frozen=True)
+class Size:
+    """`epochs`: of the smallest batch. `seeds`: of all batches; `more`: of the smallest and the
+    largest batch, where there are more. `samples`: images that are compared.
+    """
+
+    batches: tuple[int, ...]
+    epochs: int
+    seeds: int
+    more: int
+    samples: int
+    options: dict[str, Any]
+
+
+FULL = Size((64, 128, 256, 512), 8, 3, 5, 2_000, {"dataset": "mnist"})
+# Proves the script from end to end in a minute; says nothing about batches.
+SMOKE = Size((64, 128), 1, 2, 0, 200, {"dataset": "digits"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """One study: a recipe, a budget, and which seeds."""
+
+    recipe: str
+    budget: str
+    is_more: bool
+
+    @property
+    def name(self) -> str:
+        """On the command line."""
+        return f"{self.recipe}-{self.budget}{'-more' if self.is_more else ''}"
+
+    def design(self, size: Size) -> StudyDesign:
+        """Its runs; each repeat has one seed for all batches."""
+        batches = (size.batches[0], size.batches[-1]) if self.is_more else size.batches
+        base = {**BASE, **RECIPES[self.recipe], **size.options, "epochs": size.epochs}
+        title = f"{batch_tables.TITLE}{self.recipe} {self.budget}{' more' if self.is_more else ''}"
+        first = {"seed": 1 + size.seeds if self.is_more else 1}
+        repeats = size.more if self.is_more else size.seeds
+        if self.budget == "images":
+            return StudyDesign.parse("batch_size", {**base, **first}, list(batches), repeats, title)
+        epochs = [f"{batch}:{size.epochs * batch // size.batches[0]}" for batch in batches]
+        return StudyDesign.parse("batch_updates", {**base, **first}, epochs, repeats, title)
+
+
+def parts() -> Iterator[Part]:
+    """In the order of their importance."""
+    for recipe in reversed(RECIPES):
+        for is_more in (False, True)[: 1 + (recipe in WITH_MORE_SEEDS)]:
+            for budget in BUDGETS:
+                yield Part(recipe, budget, is_more)
+
+
+def train(part: Part, home: Home, size: Size) -> bool:
+    """Trains what is not finished; whether all is. A run that waits is stopped first, so that the
+    runs continue one by one, in their order.
+    """
+    design = part.design(size)
+    display = following.Lines(lambda snapshot: print(following.in_words(snapshot)))
+    runs = _runs(home, design.title)
+    if runs.empty:
+        ends = training.train_study(home, design, display)
+        return len(ends) == len(design.runs) and {end.row.status for end in ends} == {"finished"}
+    for run_id in runs.run_id[runs.status == "queued"]:
+        commands(home).stop(run_id)
+    for run_id in runs.run_id[runs.status != "finished"]:
+        if training.resume_run(home, run_id, {}, display).row.status != "finished":
+            return False
+    return True
+
+
+def measure(part: Part, home: Home, size: Size) -> None:
+    """The quality of every stored epoch, at most 20, of the runs that have none."""
+    measured = set(
+        api.sql(home, "SELECT run_id FROM evaluations WHERE evaluation = 'quality'").run_id
+    )
+    for run_id in _runs(home, part.design(size).title).run_id:
+        if run_id not in measured:
+            print(f"{run_id}: measuring its quality")
+            api.evaluate(home, run_id, "quality", checkpoint="every", samples=size.samples)
+
+
+def _runs(home: Home, title: str) -> pd.DataFrame:
+    """Runs of the study of this title, the earliest first: run_id, status."""
+    return api.sql(
+        home,
+        "SELECT run_id, status FROM runs JOIN studies USING (study_id)"
+        f" WHERE studies.title = '{title}' ORDER BY run_id",
+    )
+
+
+def main(words: list[str]) -> int:
+    """Exit code 1 when runs are missing, 2 for a wrong command."""
+    size = SMOKE if "--smoke" in words else FULL
+    known = {part.name: part for part in parts()}
+    match [word for word in words if word != "--smoke"]:
+        case ["list"]:
+            for name, part in known.items():
+                print(f"{name}: {len(part.design(size).runs)} runs")
+        case ["tables", folder]:
+            print(batch_tables.text(batch_tables.measured(api.open_home(folder)), size.batches))
+        case ["run", name, folder] if name in known:
+            home = api.open_home(folder)
+            if not train(known[name], home, size):
+                print("not all runs are finished: the same command continues.", file=sys.stderr)
+                return 1
+            measure(known[name], home, size)
+        case _:
+            print(f"{__doc__}\nPART is one of {', '.join(known)}.", file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

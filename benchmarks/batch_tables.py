@@ -1,0 +1,182 @@
+"""The tables of the equivalence study (benchmarks/batch_study.py), computed from its stored runs.
+
+The definitions are those of docs/quality.md, which were written before any run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import markdown
+from gan_runtime import api
+from gan_runtime.records.home import Home
+from gan_runtime.studies.statistics import Equivalence, mean_interval
+
+TITLE = "Equivalence "  # of its studies, before recipe and budget
+SPREADS = 1.96  # standard deviations between seeds: the margin
+SCORES = ("fcd_infinite", "kcd", "coverage")
+QUERY = f"""
+SELECT studies.title, run_id, batch_size_global AS batch, seed, runs.status, epoch, e.step,
+       e.step * images_per_step AS images, replicas * workers AS devices, score, value, floor,
+       (SELECT sum(seconds) FROM epochs WHERE epochs.run_id = e.run_id AND epochs.step <= e.step) AS wall_s
+FROM evaluation_scores e JOIN runs USING (run_id) JOIN studies USING (study_id)
+WHERE e.evaluation = 'quality' AND score IN {SCORES} AND studies.title LIKE '{TITLE}%'
+  AND runs.status = 'finished'
+"""  # noqa: E501
+Seeds = dict[int, float]  # seed → number
+
+
+def measured(home: Home) -> pd.DataFrame:
+    """A row for each measured epoch of a finished run: recipe, budget, batch, seed, epoch, images,
+    device_s, and the transformed scores as columns. Empty without runs.
+
+    log_fcd: ln of FCD∞, of which values below that of real images count as that one.
+    """
+    frame = api.sql(home, QUERY)
+    words = frame.title.str.removeprefix(TITLE).str.split(" ")
+    frame = frame.assign(
+        recipe=words.str[0],
+        budget=words.str[1],
+        device_s=frame.wall_s.fillna(0.0) * frame.devices,
+    )
+    keys = ["recipe", "budget", "batch", "seed", "epoch", "images", "device_s"]
+    values = frame.pivot_table(index=keys, columns="score", values="value").reset_index()
+    floors = frame[frame.score == "fcd_infinite"].set_index(keys).floor
+    if values.empty:
+        return pd.DataFrame(columns=[*keys, *SCORES, "log_fcd"])
+    floor = floors.groupby(level=keys).first().reindex(values.set_index(keys).index)
+    least = np.maximum(floor.to_numpy(), 1e-3)
+    return values.assign(log_fcd=np.log(np.maximum(values.fcd_infinite.to_numpy(), least)))
+
+
+def text(frame: pd.DataFrame, batches: Sequence[int]) -> str:
+    """All tables as Markdown."""
+    if frame.empty:
+        return f"{markdown.NOT_MEASURED.capitalize()} yet."
+    titles = ("Recipe", "Budget", "Batch", "Seeds", "FCD∞", "KCD", "Coverage", "Device seconds")
+    decisions = ("Recipe", "Budget", "ln FCD∞", "KCD", "Coverage", "Equivalent")
+    targets = ("Recipe", "Budget", "Batch", "Reached by", "Images", "Device seconds")
+    return "\n".join(
+        [
+            f"### Scores at the end\n\n{markdown.table(titles, _end_lines(frame))}",
+            f"### Batch {batches[-1]} against {batches[0]}\n",
+            markdown.table(decisions, _decision_lines(frame, batches)),
+            f"### To the quality of batch {batches[0]}\n",
+            markdown.table(targets, _target_lines(frame, batches[0])),
+        ]
+    )
+
+
+def ends(frame: pd.DataFrame) -> pd.DataFrame:
+    """The last measured epoch of each run."""
+    keys = ["recipe", "budget", "batch", "seed"]
+    return frame.sort_values("epoch").groupby(keys, as_index=False).last()
+
+
+def _end_lines(frame: pd.DataFrame) -> list[list[str]]:
+    return [
+        [
+            *map(str, key),
+            str(len(runs)),
+            _mean(np.exp(runs.log_fcd)),
+            _mean(runs.kcd),
+            _mean(100.0 * runs.coverage, "%"),
+            _mean(runs.device_s),
+        ]
+        for key, runs in ends(frame).groupby(["recipe", "budget", "batch"])
+    ]
+
+
+def _mean(numbers: pd.Series, unit: str = "") -> str:
+    interval = mean_interval(numbers)
+    if interval is None:
+        return markdown.NOT_MEASURED
+    mean = f"{interval.mean:.3g}{unit}"
+    return f"{mean} ({interval.low:.3g} to {interval.high:.3g})" if interval.is_known else mean
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The largest batch against the smallest one, of one recipe and budget."""
+
+    log_fcd: Equivalence
+    kcd: Equivalence
+    coverage: Equivalence
+
+    @property
+    def is_equivalent(self) -> bool:
+        """All three tests hold, each at 95%; then together they do (Berger 1982)."""
+        return self.log_fcd.is_equivalent and self.kcd.is_equivalent and self.coverage.is_not_lower
+
+
+def decision(last: pd.DataFrame, batches: Sequence[int]) -> Decision | None:
+    """`last`: of one recipe and budget. None where a margin or a pair is missing.
+
+    Margin: SPREADS standard deviations between the seeds at the smallest batch.
+    """
+    sides = {
+        batch: last[last.batch == batch].set_index("seed").sort_index()
+        for batch in (batches[0], batches[-1])
+    }
+    usual, large = sides[batches[0]], sides[batches[-1]]
+    seeds = usual.index.intersection(large.index)
+    if len(seeds) < 2:
+        return None
+
+    def of(score: str) -> Equivalence:
+        differences = large.loc[seeds, score] - usual.loc[seeds, score]
+        return Equivalence(tuple(differences), SPREADS * float(usual[score].std(ddof=1)))
+
+    return Decision(of("log_fcd"), of("kcd"), of("coverage"))
+
+
+def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
+    lines = []
+    for key, runs in ends(frame).groupby(["recipe", "budget"]):
+        if (result := decision(runs, batches)) is None:
+            lines.append([*map(str, key), *["too few seeds"] * 3, markdown.NOT_MEASURED])
+            continue
+        tests = (result.log_fcd, result.kcd, result.coverage)
+        answer = "yes" if result.is_equivalent else "not shown"
+        lines.append([*map(str, key), *map(_test, tests), answer])
+    return lines
+
+
+def _test(test: Equivalence) -> str:
+    mean = test.mean
+    return (
+        f"{mean.mean:+.3g} ({mean.low:+.3g} to {mean.high:+.3g}), margin {test.margin:.3g},"
+        f" p = {test.p_value:.2g}"
+    )
+
+
+def reached(frame: pd.DataFrame, target: float) -> dict[str, Seeds]:
+    """Images and device seconds of each run of one batch until ln FCD∞ is first at most `target`;
+    seeds that do not get there are missing.
+    """
+    hits = frame[frame.log_fcd <= target].sort_values("epoch")
+    first = hits.groupby("seed", as_index=False).first()
+    return {
+        name: dict(zip(first.seed, first[name], strict=True)) for name in ("images", "device_s")
+    }
+
+
+def _target_lines(frame: pd.DataFrame, smallest: int) -> list[list[str]]:
+    """Target: the mean ln FCD∞ at the end of the smallest batch with the same recipe and budget."""
+    lines = []
+    last = ends(frame)
+    means = last[last.batch == smallest].groupby(["recipe", "budget"]).log_fcd.mean().to_dict()
+    for key, runs in frame.groupby(["recipe", "budget", "batch"]):
+        target = means.get(tuple(key)[:2], math.nan)
+        if math.isnan(target):
+            continue
+        first, seeds = reached(runs, target), runs.seed.nunique()
+        numbers = [_mean(pd.Series(first[name], dtype=float)) for name in ("images", "device_s")]
+        by = f"{len(first['images'])} of {seeds}"
+        lines.append([*map(str, key), by, *numbers])
+    return lines

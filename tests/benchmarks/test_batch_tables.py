@@ -1,0 +1,111 @@
+"""The decisions of the equivalence study, from numbers of which the answer is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import batch_study, batch_tables
+from gan_runtime.records.home import Home
+
+BATCHES = (64, 512)
+
+
+def frame(shift: float = 0.0, covered: float = 0.8, seeds: int = 8) -> pd.DataFrame:
+    """Two epochs of each run. A seed moves all batches alike, and each run a little. Batch 512
+    has a ln FCD∞ that is larger by `shift`, and this coverage.
+    """
+    random = np.random.RandomState(1)
+    of_seeds = random.standard_normal(seeds)
+    rows = []
+    for batch in BATCHES:
+        for seed in range(1, seeds + 1):
+            noise = of_seeds[seed - 1] + 0.2 * random.standard_normal()
+            for epoch in (1, 2):
+                log_fcd = 2.0 + 0.2 * noise + shift * (batch == 512) + (2 - epoch)
+                rows.append(
+                    {
+                        **{"recipe": "modern", "budget": "images", "batch": batch, "seed": seed},
+                        **{"epoch": epoch, "images": 100 * epoch, "device_s": 0.5 * epoch},
+                        **{"log_fcd": log_fcd, "fcd_infinite": math.exp(log_fcd)},
+                        **{"kcd": 1.0 + 0.1 * noise},
+                        **{"coverage": (covered if batch == 512 else 0.8) + 0.01 * noise},
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def decided(measured: pd.DataFrame) -> batch_tables.Decision:
+    result = batch_tables.decision(batch_tables.ends(measured), BATCHES)
+    assert result
+    return result
+
+
+def test_equal_batches_are_equivalent_and_the_margin_is_the_spread_of_the_smallest() -> None:
+    result = decided(frame())
+    usual = frame().query("batch == 64 and epoch == 2").log_fcd
+    assert result.log_fcd.margin == pytest.approx(1.96 * usual.std())
+    assert len(result.log_fcd.differences) == 8
+    assert result.is_equivalent
+
+
+@pytest.mark.parametrize(("shift", "covered"), [(1.0, 0.8), (-1.0, 0.8), (0.0, 0.7)])
+def test_a_large_batch_that_differs_is_not_called_equivalent(shift: float, covered: float) -> None:
+    assert not decided(frame(shift, covered)).is_equivalent
+
+
+def test_a_higher_coverage_is_no_objection() -> None:
+    assert decided(frame(covered=0.9)).is_equivalent
+
+
+def test_a_single_seed_decides_nothing() -> None:
+    assert batch_tables.decision(batch_tables.ends(frame(seeds=1)), BATCHES) is None
+    assert "too few seeds" in batch_tables.text(frame(seeds=1), BATCHES)
+
+
+def test_the_target_is_first_reached_by_the_runs_that_get_there() -> None:
+    measured = frame(shift=-2.0).query("batch == 512")
+    target = 1.0  # about what they have after epoch 1; after epoch 2 it is 0
+    hits = batch_tables.reached(measured, target)
+    first = measured.query("epoch == 1")
+    late = set(first.seed[first.log_fcd > target])
+    assert late
+    assert {seed for seed, images in hits["images"].items() if images == 200} == late
+    assert batch_tables.reached(measured, -9.0) == {"images": {}, "device_s": {}}
+
+
+def test_the_tables_say_what_was_measured() -> None:
+    text = batch_tables.text(frame(), BATCHES)
+    assert "| modern | images | 512 | 8 | " in text
+    assert "| modern | images | +" in text or "| modern | images | -" in text
+    assert text.count("| yes |") == 1
+    assert "of 8 | " in text
+
+
+def test_a_home_without_the_study_says_so(home: Home) -> None:
+    empty = batch_tables.measured(home)
+    assert batch_tables.text(empty, BATCHES) == "Not measured yet."
+
+
+def test_parts_cover_all_recipes_and_budgets_with_paired_seeds() -> None:
+    parts = list(batch_study.parts())
+    assert len({part.name for part in parts}) == len(parts) == 12
+    for part in parts:
+        runs = part.design(batch_study.FULL).runs
+        by_repeat = {(run.repeat, run.spec.seed) for run in runs}
+        assert len(by_repeat) == (5 if part.is_more else 3), "one seed for all batches"
+        updates = {10_000 // run.spec.batch_size_global * run.spec.epochs for run in runs}
+        images = {run.spec.epochs for run in runs}
+        assert (len(images) == 1) == (part.budget == "images")
+        if part.budget == "updates":
+            assert max(updates) / min(updates) < 1.03  # incomplete batches are dropped
+    seeds = {
+        run.spec.seed
+        for part in parts
+        if part.recipe == "modern" and part.budget == "images"
+        for run in part.design(batch_study.FULL).runs
+    }
+    assert seeds == set(range(1, 9))

@@ -1,0 +1,48 @@
+"""A part of the equivalence study from end to end, in its smallest size: stopped, continued,
+measured, and in the tables.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from gan_runtime.records.home import REPOSITORY
+
+
+def started(*words: str, home: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.batch_study", *words, str(home), "--smoke"],
+        cwd=REPOSITORY,
+        env={**os.environ, "GAN_RUNTIME_LOCKS": f"{home}.locks"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_part_is_stopped_continued_measured_and_in_the_tables(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (tmp_path / "home.locks").mkdir()
+    first = started("run", "modern-images", home=home)
+    deadline = time.monotonic() + 120.0
+    while not list(home.glob("runs/*/process.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    first.send_signal(signal.SIGINT)
+    _, notes = first.communicate(timeout=120)
+    assert first.returncode == 1
+    assert "the same command continues" in notes
+
+    second = started("run", "modern-images", home=home)
+    said, notes = second.communicate(timeout=500)
+    assert second.returncode == 0, notes
+    assert said.count("measuring its quality") == 4
+    tables, _ = started("tables", home=home).communicate(timeout=120)
+    for batch in (64, 128):
+        assert f"| modern | images | {batch} | 2 | " in tables
+    assert "| modern | images | " in tables.partition("### Batch 128 against 64")[2]
