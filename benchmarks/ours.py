@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.run_options import add_data_argument, random_rows, spec_of, trainer_arguments
 from benchmarks.step_timer import WARM_UP_STEPS
 from benchmarks.trial import trial_home
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -50,7 +50,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             run_id = runtime.commands.submit(spec).run_id
             wait_until_finished(runtime, run_id)
             elapsed_s = time.perf_counter() - begin
-            step_s = median_step_s(runtime.store, run_id, declared.of(spec.workload).losses[0].name)
+            step_s = median_step_s(
+                runtime.store, run_id, declarations.of(spec.workload).losses[0].name
+            )
             memory = queries.peak_memory(runtime.store, run_id)
             phases = queries.phases(runtime.store, run_id)
         finally:

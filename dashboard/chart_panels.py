@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from dashboard import palette
 from gan_runtime.base import metrics
 from gan_runtime.base.metrics import Metric, Panel
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.catalog.entries import Judgement
 
 UNDECLARED_SCORE = "Score"  # the axis of undeclared scores
@@ -57,7 +57,7 @@ class Group:
         return {line.label: line.color for line in self.lines}
 
 
-def network_color(declaration: Declared, network: str) -> str:
+def network_color(declaration: Declarations, network: str) -> str:
     """The color of a network on every page; a neutral one for a network that is not declared."""
     order = [declared_network.name for declared_network in declaration.networks]
     return (
@@ -67,12 +67,12 @@ def network_color(declaration: Declared, network: str) -> str:
     )
 
 
-def color(declaration: Declared, metric: Metric) -> str:
+def color(declaration: Declarations, metric: Metric) -> str:
     """The color of a number."""
     return palette.SIDES.get(metric.side) or network_color(declaration, metric.network)
 
 
-def groups(declaration: Declared, table: Iterable[Metric]) -> list[Group]:
+def groups(declaration: Declarations, table: Iterable[Metric]) -> list[Group]:
     """The charts of these numbers, in their order: those of one panel and axis together, each
     of `FURTHER_NUMBERS` by itself.
     """
@@ -89,14 +89,14 @@ def groups(declaration: Declared, table: Iterable[Metric]) -> list[Group]:
     ]
 
 
-def of_panel(declaration: Declared, name: str) -> list[Group]:
+def of_panel(declaration: Declarations, name: str) -> list[Group]:
     """The charts of one panel, of the numbers that are declared for it."""
     return groups(
         declaration, [metric for metric in declaration.table().values() if metric.panel == name]
     )
 
 
-def judged(declaration: Declared, stored: Iterable[str] = ()) -> list[Group]:
+def judged(declaration: Declarations, stored: Iterable[str] = ()) -> list[Group]:
     """The histograms of what the workloads judge, and others of that kind among `stored`: a chart
     for each axis.
 
@@ -128,7 +128,7 @@ def _judged_along(axis: str, panel: Panel, judgements: dict[str, Judgement]) -> 
     return Group(replace(panel, domain=domain), tuple(lines), axis, ".3f", per_epoch=True)
 
 
-def _group(declaration: Declared, together: list[Metric]) -> Group:
+def _group(declaration: Declarations, together: list[Metric]) -> Group:
     first = together[0]
     panel = (
         declaration.panel(first.panel)

@@ -18,8 +18,8 @@ import streamlit as st
 
 from dashboard import chart_panels, histogram_charts, plots, run_selection, widgets, words
 from gan_runtime.base.metrics import GRADIENT, OF_PHASE, WEIGHT, histogram
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.catalog.entries import Judgement
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
@@ -52,7 +52,7 @@ class Choice:
     panels: tuple[Panel, ...]
 
 
-def choices(histograms: list[str], metrics: list[str], declaration: Declared) -> list[Choice]:
+def choices(histograms: list[str], metrics: list[str], declaration: Declarations) -> list[Choice]:
     """Everything that can be shown of runs that have stored these histograms and metrics:
     scores, losses, then layer by layer.
     """
@@ -75,7 +75,7 @@ def choices(histograms: list[str], metrics: list[str], declaration: Declared) ->
     return [choice for choice in found_choices if choice.panels]
 
 
-def panel_names(histograms: list[str], metrics: list[str], declaration: Declared) -> set[str]:
+def panel_names(histograms: list[str], metrics: list[str], declaration: Declarations) -> set[str]:
     """Those of the series that the page shows."""
     return {
         panel.series
@@ -84,7 +84,7 @@ def panel_names(histograms: list[str], metrics: list[str], declaration: Declared
     }
 
 
-def whole_networks(declaration: Declared, histograms: list[str]) -> list[Panel]:
+def whole_networks(declaration: Declarations, histograms: list[str]) -> list[Panel]:
     """Weights and gradients of each network, all its layers together: those that are stored,
     or are to be expected.
     """
@@ -103,14 +103,14 @@ def whole_networks(declaration: Declared, histograms: list[str]) -> list[Panel]:
     ]
 
 
-def part_name(part: str, declaration: Declared) -> str:
+def part_name(part: str, declaration: Declarations) -> str:
     """ "generator" → "Generator, all layers"; "generator/up_1" → "Generator, layer up 1"."""
     network, _, layer = part.partition("/")
     which = f"layer {layer.replace('_', ' ')}" if layer else "all layers"
     return f"{declaration.network(network).title}, {which}"
 
 
-def _scores(histograms: list[str], declaration: Declared) -> tuple[Panel, ...]:
+def _scores(histograms: list[str], declaration: Declarations) -> tuple[Panel, ...]:
     lines = [line for group in chart_panels.judged(declaration, histograms) for line in group.lines]
     return tuple(
         _score_panel(line, declaration.histograms.get(line.name))
@@ -125,7 +125,7 @@ def _score_panel(line: chart_panels.Line, judged: Judgement | None) -> Panel:
     return Panel(line.name, judged.title, judged.axis, line.color, domain=judged.bounds)
 
 
-def _of_whom(declaration: Declared) -> str:
+def _of_whom(declaration: Declarations) -> str:
     """ "Scores of the discriminator", where the workload says who judges."""
     score = declaration.of_role("judged_real")
     return (
@@ -135,7 +135,7 @@ def _of_whom(declaration: Declared) -> str:
     )
 
 
-def _values(part: str, histograms: list[str], declaration: Declared) -> tuple[Panel, ...]:
+def _values(part: str, histograms: list[str], declaration: Declarations) -> tuple[Panel, ...]:
     names = [name for name in histograms if _part(name) == part and _kind(name)[0] in KINDS]
     part_title = _begin_small(part_name(part, declaration))
     return tuple(
@@ -144,7 +144,7 @@ def _values(part: str, histograms: list[str], declaration: Declared) -> tuple[Pa
     )
 
 
-def _value_panel(name: str, title: str, declaration: Declared) -> Panel:
+def _value_panel(name: str, title: str, declaration: Declarations) -> Panel:
     network = _part(name).partition("/")[0]
     return Panel(
         name, title, KINDS[_kind(name)[0]][1], chart_panels.network_color(declaration, network)
@@ -173,7 +173,7 @@ def _part(name: str) -> str:
     return name.partition("/")[2]
 
 
-def _order(part: str, declaration: Declared) -> tuple[int, str]:
+def _order(part: str, declaration: Declarations) -> tuple[int, str]:
     """Networks in their order, and each before its layers."""
     networks = [network.name for network in declaration.networks]
     network = part.partition("/")[0]
@@ -242,7 +242,9 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
     slider of their own.
     """
     newest = _newest(store, [row.run_id])
-    panels = whole_networks(declared.of(row.workload), queries.histogram_names(store, [row.run_id]))
+    panels = whole_networks(
+        declarations.of(row.workload), queries.histogram_names(store, [row.run_id])
+    )
     frames = {
         panel: queries.histogram(store, row.run_id, (panel.series,), newest) for panel in panels
     }

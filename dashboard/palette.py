@@ -29,8 +29,7 @@ WORK = {
 # life.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
 SIMILAR = {"#009E73", "#44AA99"}  # two greens that look the same in thin lines
-# Networks in the order of `Declared.networks`: the one that pictures come from, the one that judges
-# it, and further ones.
+# Networks in the order of `Declarations.networks`: the generator, its discriminator, further ones.
 NETWORKS = (GENERATOR, DISCRIMINATOR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 LINES = RUNS  # of one chart, where its numbers are of no network: classes
 SIDES = {"real": REAL, "generated": GENERATOR}  # of what a number is about

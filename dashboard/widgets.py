@@ -15,8 +15,8 @@ from dashboard import actions, run_selection, words
 from gan_runtime.base import formats
 from gan_runtime.base.errors import JobError
 from gan_runtime.base.metrics import LOSSES, Metric
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
@@ -136,7 +136,7 @@ def _losses(progress: RunProgress, row: RunRow) -> list[tuple[str, str, str]]:
     """The newest losses: one figure where there are at most two, else one of each network;
     none where the workload names no loss.
     """
-    declaration = declared.of(row.workload)
+    declaration = declarations.of(row.workload)
     together: dict[str, list[Metric]] = {}
     for loss in declaration.losses:
         place = "" if len(declaration.losses) <= MOST_IN_FIGURE else loss.network or loss.name
@@ -145,7 +145,7 @@ def _losses(progress: RunProgress, row: RunRow) -> list[tuple[str, str, str]]:
 
 
 def _loss_figure(
-    declaration: Declared, losses: list[Metric], progress: RunProgress
+    declaration: Declarations, losses: list[Metric], progress: RunProgress
 ) -> tuple[str, str, str]:
     """Label, value and help. The help says which is which where a network has several."""
     names = dict.fromkeys(

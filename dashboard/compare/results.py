@@ -10,7 +10,7 @@ import pandas as pd
 
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric, Role
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog.declarations import Declarations
 
 Best = Literal["lowest", "highest", "none"]
 
@@ -48,7 +48,7 @@ NEEDS: dict[str, Role] = {
 }
 
 
-def has(declaration: Declared, name: str) -> bool:
+def has(declaration: Declarations, name: str) -> bool:
     """Whether the workloads have the numbers that a result is made from.
 
     `name`: of the result, with or without "_last".
@@ -57,7 +57,7 @@ def has(declaration: Declared, name: str) -> bool:
     return role is None or declaration.of_role(role) is not None
 
 
-def results(declaration: Declared) -> dict[str, Result]:
+def results(declaration: Declarations) -> dict[str, Result]:
     """The results that runs of these workloads can have, by the column of `queries.results`."""
     losses = {
         loss.name: Result(f"{loss.title}, last step", loss.axis, loss.format)
@@ -99,7 +99,7 @@ NO_BEST = (
 NO_QUALITY = "Nothing here measures how good the images are: compare the samples."
 
 
-def best_caption(declaration: Declared) -> str:
+def best_caption(declaration: Declarations) -> str:
     """Below the numbers of the epochs: what none of them says."""
     return NO_BEST if declaration.qualities else f"{NO_BEST} {NO_QUALITY}"
 

@@ -21,7 +21,7 @@ from dashboard.compare.grouping import Series
 from dashboard.compare.results import Axis, Result
 from gan_runtime.base.metrics import Metric
 from gan_runtime.base.options import Option
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.store.queries import RunRow
 
 PERCENT = "%.1f%%"
@@ -33,7 +33,7 @@ JUDGED = {
 MOST_USUAL_OPTIONS, MOST_USUAL_RESULTS = 4, 2
 
 
-def recorded(declaration: Declared, results: pd.DataFrame) -> Declared:
+def recorded(declaration: Declarations, results: pd.DataFrame) -> Declarations:
     """Without the rated numbers that none of these runs has, such as those of a measurement
     that was never requested.
     """
@@ -46,7 +46,7 @@ def recorded(declaration: Declared, results: pd.DataFrame) -> Declared:
 
 
 def best_and_last(
-    results: pd.DataFrame, qualities: pd.DataFrame, rows: list[RunRow], declaration: Declared
+    results: pd.DataFrame, qualities: pd.DataFrame, rows: list[RunRow], declaration: Declarations
 ) -> None:
     """What each run reached at best, in which epoch, of the numbers that have a best value,
     and where it ended; of the measured quality also the interval.
@@ -89,7 +89,7 @@ def _intervals(qualities: pd.DataFrame, rows: list[RunRow], metric: Metric) -> l
 
 
 def quality_against_time(
-    qualities: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declared
+    qualities: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declarations
 ) -> None:
     """The measured quality of each run over its device seconds, with its interval as a band; a
     chart for each score.
@@ -121,7 +121,7 @@ def quality_against_time(
 
 
 def against_time(
-    results: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declared
+    results: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declarations
 ) -> None:
     """A result of each run against its training seconds."""
     st.header("Numbers against time")
@@ -156,7 +156,7 @@ def against_time(
 
 
 def options_and_results(
-    results: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declared
+    results: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declarations
 ) -> None:
     """Parallel coordinates over the options that differ and the results."""
     options = {option.name: option for option in grouping.differing(rows)}

@@ -15,7 +15,7 @@ from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation.answers import Selection, identity, number
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
@@ -192,7 +192,9 @@ def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
 
 def _qualities(row: RunRow) -> list[Metric]:
     """Scores of checkpoints first: they use more rows than those of the training."""
-    return sorted(declared.of(row.workload).qualities, key=lambda metric: metric.role == "quality")
+    return sorted(
+        declarations.of(row.workload).qualities, key=lambda metric: metric.role == "quality"
+    )
 
 
 def _title(metric: Metric) -> str:

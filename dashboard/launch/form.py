@@ -19,7 +19,7 @@ from dashboard.option_words import has_effect, needed
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import GROUPS, Option
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.data import loading
 from gan_runtime.data.loading import DataSetInfo
 from gan_runtime.engines.task import rate_curves, rate_plan
@@ -337,7 +337,7 @@ def _learning_rates(spec: RunSpec, rows: int) -> None:
     Nothing for constant rates, and none can be drawn for a run without a step.
     """
     steps_per_epoch = spec.steps_per_epoch(rows)
-    declaration = declared.of(spec.workload)
+    declaration = declarations.of(spec.workload)
     # Warm-up and schedule are the same for all networks.
     if (
         not steps_per_epoch

@@ -16,7 +16,7 @@ from dashboard import actions, chart_panels, plots, run_selection, widgets, word
 from dashboard.paper import charts, verdicts
 from dashboard.paper import figure as paper_figure
 from dashboard.paper import words as paper_words
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import jobs
 from gan_runtime.jobs.folder import JobSnapshot
@@ -59,7 +59,7 @@ def descent(runtime: Runtime) -> None:
     _job(runtime, run_id, bool(surfaces))
 
 
-def _maps(surfaces: list[SurfaceRow], run_id: str, declaration: Declared) -> None:
+def _maps(surfaces: list[SurfaceRow], run_id: str, declaration: Declarations) -> None:
     for column, surface in zip(st.columns(len(surfaces), gap="medium"), surfaces, strict=True):
         with column:
             plots.steady_chart(
@@ -77,7 +77,7 @@ def _maps(surfaces: list[SurfaceRow], run_id: str, declaration: Declared) -> Non
     )
 
 
-def _map(surface: SurfaceRow, declaration: Declared, path: pd.DataFrame) -> alt.LayerChart:
+def _map(surface: SurfaceRow, declaration: Declarations, path: pd.DataFrame) -> alt.LayerChart:
     return charts.descent(
         charts.surface_cells(surface.x, surface.y, surface.loss),
         charts.contour_lines(surface.x, surface.y, surface.loss),

@@ -30,7 +30,7 @@ from gan_runtime.base.metrics import (
     PANELS,
     SCORES,
 )
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, Window
 from gan_runtime.store.store import Store
@@ -103,7 +103,7 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
         if metric.panel not in (LOSSES, SCORES)
     ]
     groups = sorted(
-        chart_panels.groups(declared.of(workload), table),
+        chart_panels.groups(declarations.of(workload), table),
         key=lambda group: (
             not group.per_epoch,
             not group.per_epoch and group.panel.name not in usual,

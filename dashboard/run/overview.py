@@ -30,7 +30,7 @@ from dashboard.samples import sample_images
 from dashboard.tables import Table
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
@@ -149,7 +149,7 @@ def _zoomed(run_id: str) -> str:
 def _losses(store: Store, row: RunRow, is_first_screen: bool) -> None:
     points = rendering.POINTS if is_first_screen else LOSS_POINTS
     zoomed = _zoomed(row.run_id)
-    groups = tuple(chart_panels.of_panel(declared.of(row.workload, row.loss), LOSSES))
+    groups = tuple(chart_panels.of_panel(declarations.of(row.workload, row.loss), LOSSES))
     arguments = (row.run_id, groups, points, plots.zoom_window(zoomed))
     curves = shared(store, row, rendering.age_s(row.accelerator), health_view.curves, *arguments)
     if not groups:
@@ -173,7 +173,7 @@ def _broken(store: Store, row: RunRow) -> None:
     broken = ask(queries.not_finite, row.run_id)
     if not broken.empty:
         first = broken.iloc[0]
-        title = declared.of(row.workload).table([first["metric"]])[first["metric"]].title
+        title = declarations.of(row.workload).table([first["metric"]])[first["metric"]].title
         st.error(
             f"{words.plain(title)} became {first['value']} at step {first['step']}: the curve ends"
             " there."
@@ -197,7 +197,7 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
     """The quality, scores and how they are spread, where the workload has some, and the time of
     each epoch; two or three side by side.
     """
-    declaration = declared.of(row.workload)
+    declaration = declarations.of(row.workload)
     quality = shared(
         store, row, rendering.rest_age_s(row.accelerator), health_view.quality, row.run_id
     )
@@ -231,7 +231,7 @@ def _quality(row: RunRow, quality: Table) -> None:
         _awaited(row, f"Quality appears here: it is measured every {every}.", SMALL_HEIGHT)
         return
     name = str(quality.frame["metric"].iloc[0])
-    metric = declared.of(row.workload).table([name])[name]
+    metric = declarations.of(row.workload).table([name])[name]
     log = health_view.is_log(quality.frame)
     key = f"quality.{row.run_id}.{log}"
     plots.kept_chart(health_charts.quality_curve, quality.arrow, key, metric, log)
@@ -324,7 +324,7 @@ def _step_profile(store: Store, row: RunRow) -> None:
     if profile.empty:
         st.caption("Set 'Profile steps' on Launch to see where a step's time goes.")
         return
-    declaration = declared.of(row.workload)
+    declaration = declarations.of(row.workload)
     names = [*(network.name for network in declaration.networks), *filter(None, profile["network"])]
     titles = {name: declaration.network(name).title for name in names}
     phases = sorted(filter(None, profile["phase"].unique()))

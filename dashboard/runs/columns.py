@@ -12,8 +12,8 @@ import streamlit as st
 
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision.maintenance import Space
 
@@ -25,7 +25,7 @@ QUALITY_HELP = (
 )
 
 
-def loss_columns(declaration: Declared, workloads: int) -> dict[str, Any]:
+def loss_columns(declaration: Declarations, workloads: int) -> dict[str, Any]:
     """By the name of the number.
 
     Losses of several workloads take one column: separate columns would be mostly empty.
@@ -47,7 +47,7 @@ def loss_columns(declaration: Declared, workloads: int) -> dict[str, Any]:
 
 def losses_in_words(row: Mapping[Hashable, Any]) -> str:
     """G 0.942 · D 1.082; "–" before the first step. `row`: of the table of runs."""
-    declaration = declared.of(row["workload"])
+    declaration = declarations.of(row["workload"])
     values = [(declaration.loss_name(loss), row[loss.name]) for loss in declaration.losses]
     return (
         " · ".join(f"{name} {formats.loss(value)}" for name, value in values if not pd.isna(value))
@@ -78,7 +78,7 @@ def with_quality(table: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
     """
     found = best.reindex(table["run_id"])
     scores = [
-        None if pd.isna(name) else declared.of(workload).table([name])[name]
+        None if pd.isna(name) else declarations.of(workload).table([name])[name]
         for workload, name in zip(table["workload"], found["metric"], strict=True)
     ]
     named = table.assign(

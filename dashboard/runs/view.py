@@ -17,8 +17,8 @@ from dashboard.frame import places
 from dashboard.runs import changes
 from dashboard.runs import columns as runs_columns
 from gan_runtime.base import formats
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
@@ -107,7 +107,7 @@ SEARCHED = [
 ]
 
 
-def columns(declaration: Declared, workloads: int, rows: pd.DataFrame) -> dict[str, Any]:
+def columns(declaration: Declarations, workloads: int, rows: pd.DataFrame) -> dict[str, Any]:
     """The columns of the table, with those of the quality, and of the losses that the workloads of
     the runs declare.
     """
@@ -221,7 +221,7 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
         return rows
     ids = list(rows["run_id"])
     losses = (str(json.loads(spec).get("loss", "")) for spec in rows["spec"])
-    declaration = declared.together_with_losses(zip(rows["workload"], losses, strict=True))
+    declaration = declarations.together_with_losses(zip(rows["workload"], losses, strict=True))
     configuration = columns(declaration, rows["workload"].nunique(), rows)
     if tables.is_long(rows):
         configuration["space"] = _space("bytes")

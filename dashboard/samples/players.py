@@ -15,7 +15,7 @@ from dashboard import chart_panels, charts, plots, run_selection, widgets, words
 from dashboard.chart_panels import Group
 from dashboard.samples import sample_images, timelapse
 from dashboard.samples.timelapse import Strip
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -186,7 +186,7 @@ def _one_run(
     sample_images.show(store, row, epoch, kind)
     points = bars[bars["run_id"] == row.run_id] if len(bars) else bars
     judged = (
-        chart_panels.judged(declared.of(row.workload), points["name"].unique())
+        chart_panels.judged(declarations.of(row.workload), points["name"].unique())
         if len(points)
         else []
     )

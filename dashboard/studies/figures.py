@@ -18,7 +18,7 @@ from dashboard.studies import measures as study_measures
 from dashboard.studies import words as study_words
 from gan_runtime import catalog
 from gan_runtime.base import formats
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.catalog.entries import PublishedSpeeds
 from gan_runtime.store.queries import RunRow
 
@@ -211,7 +211,7 @@ def published_table(
 
 def _judging(runs: Sequence[RunRow]) -> list[str]:
     """The names of what may choose the best epoch, and of the losses."""
-    declaration = declared.of(runs[0].workload)
+    declaration = declarations.of(runs[0].workload)
     return [metric.name for metric in (*declaration.qualities, *declaration.losses)]
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.studies.design import Question
 
 THREE_DIGITS = ".3g"
@@ -121,9 +121,9 @@ def measures(results: pd.DataFrame) -> dict[str, Measure]:
     }
 
 
-def _declared(results: pd.DataFrame) -> Declared:
+def _declared(results: pd.DataFrame) -> Declarations:
     losses = results["loss_option"] if "loss_option" in results else [""] * len(results)
-    return declared.together_with_losses(zip(results["workload"], losses, strict=True))
+    return declarations.together_with_losses(zip(results["workload"], losses, strict=True))
 
 
 def outcomes(results: pd.DataFrame, question: Question | None = None) -> list[str]:

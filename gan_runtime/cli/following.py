@@ -23,7 +23,7 @@ from rich.progress import Progress as ProgressBar
 
 from gan_runtime.base import formats
 from gan_runtime.base.errors import JobError
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import commands
 from gan_runtime.data import contract
@@ -286,7 +286,7 @@ def numbers(snapshot: Snapshot) -> str:
     progress = snapshot.progress
     if not progress.step:
         return ""
-    workload = declared.of(snapshot.row.workload)
+    workload = declarations.of(snapshot.row.workload)
     losses = [
         f"{workload.loss_name(loss)} {progress.newest.get(loss.name, nan):.3f}"
         for loss in workload.losses

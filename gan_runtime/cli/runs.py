@@ -13,7 +13,7 @@ from rich.table import Table
 
 from gan_runtime import device_locks
 from gan_runtime.base import disk, formats
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import (
     HomeOption,
@@ -66,7 +66,7 @@ def _run_table(frame: pd.DataFrame) -> Table:
     """One row a run of `queries.run_table` and its `bytes`, with a column for each loss that
     its workloads declare.
     """
-    names = declared.together(frame["workload"])
+    names = declarations.together(frame["workload"])
     losses = [names.loss_title(loss) for loss in names.losses]
     table = output.table(
         *("run", "name", "status", "workload", "dataset", "on", "batch", "epochs", "images/s"),

@@ -16,7 +16,7 @@ from typing import Any
 
 from gan_runtime.base.errors import CheckpointError
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records import journal, processes, run_folder
 from gan_runtime.records.answer import Answer, Score
@@ -74,7 +74,7 @@ def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> 
     Raises:
         HomeError: the disk has too little space; the best checkpoint stays.
     """
-    metric = declared.of(run.spec().workload).of_role("measured_quality")
+    metric = declarations.of(run.spec().workload).of_role("measured_quality")
     score = _score(answer, metric)
     if metric is None or score is None or checkpoints.first_not_finite(arrays):
         return False

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from pydantic import BaseModel
 
 from gan_runtime import catalog
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.records.kinds import RECORDS
 from gan_runtime.records.record import Column, Origin, Part, Record, Row, RowTable
 
@@ -224,7 +224,7 @@ def metrics_view() -> str:
     rows = ",\n".join(
         f"({', '.join(map(_quoted, texts))}, {metric.per_epoch}, {place})"
         for workload in catalog.WORKLOADS
-        for place, metric in enumerate(declared.of(workload).table().values())
+        for place, metric in enumerate(declarations.of(workload).table().values())
         for texts in [
             (
                 workload,

@@ -18,8 +18,8 @@ import numpy as np
 
 from gan_runtime.base.errors import NonFiniteError
 from gan_runtime.base.metrics import Role
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.checkpoints import first_not_finite
@@ -73,7 +73,7 @@ def shortfall(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
     higher is better; None without it. D's scores are no measure of quality: of other workloads
     the evaluation of images chooses the best checkpoint.
     """
-    quality = declared.of(spec.workload).of_role("quality")
+    quality = declarations.of(spec.workload).of_role("quality")
     value = None if quality is None else scores.get(quality.name)
     return None if quality is None or value is None else quality.sign * value
 
@@ -81,7 +81,7 @@ def shortfall(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
 def _collapse(
     spec: AlarmLimits, scores: Mapping[str, float], epoch: int, before: Mapping[str, float]
 ) -> Alarm | None:
-    numbers = declared.of(spec.workload)
+    numbers = declarations.of(spec.workload)
     real = numbers.value("spread_of_real", scores)
     generated = numbers.value("spread_of_generated", scores)
     if real is None or generated is None or not generated < spec.collapse_share * real:
@@ -102,7 +102,7 @@ def _collapse(
 
 
 def _d_wins(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm | None:
-    numbers = declared.of(spec.workload)
+    numbers = declarations.of(spec.workload)
     real = numbers.value("judged_real", scores)
     generated = numbers.value("judged_generated", scores)
     low, high = spec.d_wins_score, 1.0 - spec.d_wins_score
@@ -117,7 +117,7 @@ def _d_wins(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm
 
 
 def _response(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm | None:
-    numbers = declared.of(spec.workload)
+    numbers = declarations.of(spec.workload)
     response = numbers.value("response", scores)
     if response is None or abs(response - 1.0) <= RESPONSE_OFF:
         return None
@@ -130,7 +130,7 @@ def _response(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Ala
 
 
 def _empty(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm | None:
-    numbers = declared.of(spec.workload)
+    numbers = declarations.of(spec.workload)
     empty = numbers.value("empty_rows", scores)
     if empty is None or empty <= MOST_EMPTY:
         return None
@@ -141,13 +141,13 @@ def _empty(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm 
     )
 
 
-def _network(numbers: Declared, role: Role) -> str:
+def _network(numbers: Declarations, role: Role) -> str:
     """The noun of the network that a number is of."""
     metric = numbers.of_role(role)
     return numbers.network(metric.network).noun if metric and metric.network else "training"
 
 
-def _rows(numbers: Declared, role: Role) -> str:
+def _rows(numbers: Declarations, role: Role) -> str:
     """The noun of the rows that a number is about, such as "generated images"."""
     metric = numbers.of_role(role)
     return metric.legend[:1].lower() + metric.legend[1:] if metric else "rows"

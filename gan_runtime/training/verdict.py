@@ -20,8 +20,8 @@ from functools import cache
 from statistics import fmean
 
 from gan_runtime.base.metrics import Role
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.records.answer import Score
 from gan_runtime.training import alarms
 from gan_runtime.training.alarms import FIRST_EPOCH, AlarmLimits
@@ -137,8 +137,8 @@ def verdict(
 
 
 @cache
-def _numbers(workload: str) -> Declared:
-    return declared.of(workload)
+def _numbers(workload: str) -> Declarations:
+    return declarations.of(workload)
 
 
 def _counting(quality: Sequence[MeasuredQuality], first: int) -> list[MeasuredQuality]:
@@ -166,7 +166,7 @@ class _Evidence:
     `measured_epoch`: of the newest answer, 0 without one.
     """
 
-    numbers: Declared
+    numbers: Declarations
     epochs: list[_JudgedEpoch]
     answers: dict[Finding, MeasuredQuality]
     measured_epoch: int
@@ -211,7 +211,7 @@ class _Evidence:
 
 
 def _judged(
-    limits: AlarmLimits, numbers: Declared, epochs: Sequence[EpochNumbers]
+    limits: AlarmLimits, numbers: Declarations, epochs: Sequence[EpochNumbers]
 ) -> list[_JudgedEpoch]:
     """The last epochs without the first one, at most AGREEING."""
     befores = [{}, *(epoch.scores for epoch in epochs)]
@@ -226,7 +226,9 @@ def _judged(
     return judged
 
 
-def _without_alarm(limits: AlarmLimits, numbers: Declared, scores: Mapping[str, float]) -> Finding:
+def _without_alarm(
+    limits: AlarmLimits, numbers: Declarations, scores: Mapping[str, float]
+) -> Finding:
     """What one epoch shows alone. A spread that is low and still rises is too early to judge."""
     spread = numbers.value("spread_of_generated", scores)
     spread_of_real = numbers.value("spread_of_real", scores) or 0.0

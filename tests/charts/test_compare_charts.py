@@ -14,11 +14,11 @@ from dashboard import palette, plots
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import Look
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
 
-METRICS = declared.of("dcgan_mnist").table()
+METRICS = declarations.of("dcgan_mnist").table()
 LOSS, NORM = METRICS["loss_generator"], METRICS["gradient_norm_generator"]
 COLORS = {"first": "#009E73", "second": "#E69F00"}
 

@@ -9,7 +9,7 @@ import pytest
 
 from dashboard import histogram_charts, palette
 from dashboard.histogram_view import choices, panel_names, part_name, whole_networks
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 
 COLUMNS = ["run_id", "epoch", "left", "right", "share"]
 LAYERS = [
@@ -18,7 +18,7 @@ LAYERS = [
     for part in ("generator", "generator/up_1", "discriminator")
 ]
 
-PAIR = declared.of("dcgan_mnist")
+PAIR = declarations.of("dcgan_mnist")
 
 
 @pytest.fixture
@@ -175,7 +175,9 @@ def test_gradients_of_several_phases_are_next_to_each_other() -> None:
 
 
 def test_what_no_workload_declares_is_shown_in_a_neutral_color() -> None:
-    options = choices(["score/edge", "weight/critic"], ["loss_critic"], declared.of("removed_gan"))
+    options = choices(
+        ["score/edge", "weight/critic"], ["loss_critic"], declarations.of("removed_gan")
+    )
     assert [
         (choice.label, choice.panels[0].title, choice.panels[0].color) for choice in options
     ] == [

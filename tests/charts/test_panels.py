@@ -23,11 +23,11 @@ from gan_runtime.base.metrics import (
     Network,
     Panel,
 )
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.catalog.entries import Judgement
 
-PAIR = declared.of("dcgan_mnist")
+PAIR = declarations.of("dcgan_mnist")
 CRITIC_LOSS = Metric(
     "loss_critic", "Critic loss", "Loss", LOSSES, "loss", network="critic", label="Critic"
 )
@@ -37,7 +37,7 @@ SCORE_OF_REAL = Metric(
 
 
 @pytest.fixture
-def stranger(monkeypatch: pytest.MonkeyPatch) -> Declared:
+def stranger(monkeypatch: pytest.MonkeyPatch) -> Declarations:
     """A workload whose pictures come from its second network, and whose critic gives no
     probability.
     """
@@ -60,11 +60,11 @@ def stranger(monkeypatch: pytest.MonkeyPatch) -> Declared:
         averaged="painter",
     )
     monkeypatch.setitem(catalog.WORKLOADS, "stranger", entry)
-    return declared.of("stranger")
+    return declarations.of("stranger")
 
 
 def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(
-    stranger: Declared,
+    stranger: Declarations,
 ) -> None:
     names = ("painter", "critic", "encoder", "unheard_of")
     colors = [chart_panels.network_color(stranger, name) for name in names]
@@ -80,7 +80,7 @@ def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(
 
 
 def test_losses_of_one_network_have_names_of_their_own() -> None:
-    metrics = declared.of("shower_3dgan")
+    metrics = declarations.of("shower_3dgan")
     (losses,) = chart_panels.of_panel(metrics, LOSSES)
     assert list(losses.colors) == ["G, first", "G, second", "D, simulated", "D, generated"]
     assert [metrics.loss_title(loss) for loss in metrics.losses] == [
@@ -91,7 +91,7 @@ def test_losses_of_one_network_have_names_of_their_own() -> None:
 
 
 def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their_own(
-    stranger: Declared,
+    stranger: Declarations,
 ) -> None:
     groups = chart_panels.groups(stranger, stranger.table(["slope", "cell_energy"]).values())
     names_by_panel = {group.panel.heading: group.names for group in groups}
@@ -107,7 +107,7 @@ def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their
     assert "hidden" not in [name for names in names_by_panel.values() for name in names]
 
 
-def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Declared) -> None:
+def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Declarations) -> None:
     table = stranger.table(["cell_energy"])
     colors = [
         chart_panels.color(stranger, table[name])
@@ -116,7 +116,9 @@ def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Dec
     assert colors == [palette.REAL, palette.GENERATOR, palette.DISCRIMINATOR, palette.NEUTRAL]
 
 
-def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(stranger: Declared) -> None:
+def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(
+    stranger: Declarations,
+) -> None:
     [judged] = chart_panels.judged(stranger)
     frame = pd.DataFrame({"name": ["score/real"], "left": [-3.0], "right": [4.0], "share": [1.0]})
     x = charts.score_histogram(frame, judged).to_dict()["encoding"]["x"]
@@ -132,14 +134,14 @@ def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
         Judgement(name, name.capitalize(), "Length (mm)") for name in ("width", "height")
     )
     groups = chart_panels.judged(
-        Declared(judgements=(energy, width, height)), ["score/width", "score/edge"]
+        Declarations(judgements=(energy, width, height)), ["score/width", "score/edge"]
     )
     assert [(group.axis, group.names, group.panel.domain) for group in groups] == [
         ("Energy (GeV)", ("score/energy",), (0.0, 500.0)),
         ("Length (mm)", ("score/width", "score/height"), None),
         ("Score", ("score/edge",), None),
     ]
-    assert chart_panels.judged(Declared()) == []
+    assert chart_panels.judged(Declarations()) == []
 
 
 def test_equal_colors_are_distinguished_by_dashes() -> None:
@@ -176,8 +178,8 @@ def test_judged_classes_are_drawn_together_under_their_names() -> None:
 
 
 def test_a_number_of_an_undeclared_class_is_called_by_its_parts() -> None:
-    table = declared.of("removed_gan").table(["score/margin/cat", "score/margin/dog"])
-    [group] = chart_panels.groups(declared.of("removed_gan"), table.values())
+    table = declarations.of("removed_gan").table(["score/margin/cat", "score/margin/dog"])
+    [group] = chart_panels.groups(declarations.of("removed_gan"), table.values())
     assert (group.panel.heading, list(group.colors)) == ("Margin, by class", ["cat", "dog"])
 
 
@@ -208,7 +210,7 @@ def legends(spec: dict[str, Any]) -> list[dict[str, Any]]:
     "draw", [health_charts.over_epochs, health_charts.over_steps, charts.step_curves]
 )
 def test_no_name_of_a_legend_is_cut(
-    stranger: Declared, draw: Callable[..., alt.LayerChart]
+    stranger: Declarations, draw: Callable[..., alt.LayerChart]
 ) -> None:
     """Long names are in columns that are as wide as they are, on the narrowest chart too."""
     names = [f"update_ratio_critic@phase_with_a_long_name_{number}" for number in range(5)]
@@ -227,7 +229,9 @@ def test_few_short_names_are_in_one_row() -> None:
     assert charts.legend_rows(dict.fromkeys("0123456789", "")) == 2
 
 
-def test_a_number_that_is_stored_phase_by_phase_has_no_line_of_its_own(stranger: Declared) -> None:
+def test_a_number_that_is_stored_phase_by_phase_has_no_line_of_its_own(
+    stranger: Declarations,
+) -> None:
     names = ["gradient_norm_critic@judge", "gradient_norm_critic@punish", "gradient_norm_painter"]
     table = stranger.table(names)
     assert "gradient_norm_critic" not in table
@@ -242,7 +246,7 @@ def test_what_is_usual_of_a_panel_is_drawn_behind_its_numbers(
     per_epoch: bool, usual: tuple[float, float]
 ) -> None:
     metrics = (Metric("slope", "Slope", "Slope", "Slopes", per_epoch=per_epoch),)
-    declaration = Declared(metrics=metrics, panels=(Panel("Slopes", usual=usual),))
+    declaration = Declarations(metrics=metrics, panels=(Panel("Slopes", usual=usual),))
     [group] = chart_panels.groups(declaration, declaration.table().values())
     draws = (
         [health_charts.over_epochs] if per_epoch else [health_charts.over_steps, charts.step_curves]
@@ -265,7 +269,7 @@ def values(layer: dict[str, Any], spec: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("workload", ["shower_3dgan", "pix2pix"])
 def test_weighted_losses_which_fall_by_decades_have_a_logarithmic_axis(workload: str) -> None:
-    [group] = chart_panels.of_panel(declared.of(workload), LOSSES)
+    [group] = chart_panels.of_panel(declarations.of(workload), LOSSES)
     layers = charts.step_curves(alt.NamedData("rows"), group).to_dict()["layer"]
     [y, *_] = [
         layer["encoding"]["y"]
@@ -283,7 +287,7 @@ def test_a_number_of_several_workloads_has_a_unit_only_where_they_agree_in_it() 
         ["dcgan_mnist", "pix2pix"],
         ["pix2pix", "dcgan_mnist", "mlp_gan"],
     ):
-        declaration = declared.together(names)
+        declaration = declarations.together(names)
         loss = next(metric for metric in declaration.losses if metric.name == "loss_generator")
         units[tuple(names)] = (loss.axis, loss.unit)
     assert list(units.values()) == [
@@ -293,8 +297,8 @@ def test_a_number_of_several_workloads_has_a_unit_only_where_they_agree_in_it() 
     ]
 
 
-def test_workloads_that_are_shown_together_keep_their_order(stranger: Declared) -> None:
-    both = declared.together(["dcgan_mnist", "stranger", "mlp_gan", "removed_gan"])
+def test_workloads_that_are_shown_together_keep_their_order(stranger: Declarations) -> None:
+    both = declarations.together(["dcgan_mnist", "stranger", "mlp_gan", "removed_gan"])
     assert [network.name for network in both.networks] == [
         "generator",
         "discriminator",
@@ -307,7 +311,7 @@ def test_workloads_that_are_shown_together_keep_their_order(stranger: Declared) 
 
 
 def test_a_second_loss_of_a_network_is_dashed_and_the_legend_shows_it() -> None:
-    losses = chart_panels.of_panel(declared.of("shower_3dgan"), LOSSES)[0]
+    losses = chart_panels.of_panel(declarations.of("shower_3dgan"), LOSSES)[0]
     layers = charts.step_curves(alt.NamedData("rows"), losses).to_dict()["layer"]
     dashes = [
         layer["encoding"]["strokeDash"]

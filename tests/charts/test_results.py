@@ -9,7 +9,7 @@ import pytest
 
 from dashboard.compare import charts, results
 from dashboard.compare.results import Axis, Result
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 
 
 def measured(name: str, *pairs: tuple[float, float]) -> pd.DataFrame:
@@ -37,7 +37,7 @@ def test_on_the_front_no_run_is_both_faster_and_better() -> None:
 @pytest.mark.parametrize("name", [*results.RESULTS, "loss_generator"])
 def test_what_does_not_measure_images_has_no_front(name: str) -> None:
     """A small score gap, an accuracy of one half and many images a second are no better images."""
-    offered = results.results(declared.of("dcgan_mnist"))
+    offered = results.results(declarations.of("dcgan_mnist"))
     frame = (
         measured(name, (1.0, 0.6), (2.0, 0.5), (3.0, 0.9))
         if name != "seconds"

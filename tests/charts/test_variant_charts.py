@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from dashboard.studies import variant_charts
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.studies.statistics import Cost
 
 COLORS = {"XLA off": "#009E73", "XLA jit": "#CC79A7"}
@@ -53,7 +53,7 @@ def test_without_a_meeting_there_is_no_dot() -> None:
 def test_equal_curves_are_distinguished_by_dashes() -> None:
     frame = pd.DataFrame({"variant": ["XLA off", "XLA jit"], "step": [1, 1], "mean": [0.5, 0.5]})
     spec = variant_charts.loss_curves(
-        frame, COLORS, declared.of("dcgan_mnist").table()["loss_generator"]
+        frame, COLORS, declarations.of("dcgan_mnist").table()["loss_generator"]
     ).to_dict()
     assert spec["layer"][1]["encoding"]["strokeDash"]["scale"] == {
         "domain": list(COLORS),

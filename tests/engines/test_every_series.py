@@ -5,7 +5,7 @@ would be seen by nobody.
 from __future__ import annotations
 
 from dashboard import histogram_view
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from tests.support.engines.small_engines import MakeEngine, trained
 
 
@@ -13,7 +13,7 @@ def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
     """Histograms that the Histograms page does not show, and numbers that the workload and
     the engine do not declare.
     """
-    declaration = declared.of("mlp_gan")
+    declaration = declarations.of("mlp_gan")
     return {*histograms} - histogram_view.panel_names(histograms, metrics, declaration) | {
         *metrics
     } - {*declaration.table()}

@@ -15,7 +15,7 @@ import pytest
 from gan_runtime import catalog
 from gan_runtime.base import options
 from gan_runtime.base.options import GROUPS, OF_WORKLOAD, Option
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.catalog.domain import MODULES
 from gan_runtime.pictures import RENDERERS
 from gan_runtime.records.journal import Sample
@@ -180,7 +180,7 @@ def names_of_the_catalog() -> set[str]:
     """Every network, number and histogram of scores that a workload declares, by its stored
     name.
     """
-    declaration = declared.together(catalog.WORKLOADS)
+    declaration = declarations.together(catalog.WORKLOADS)
     return {
         *(network.name for network in declaration.networks),
         *declaration.table(),

@@ -13,7 +13,7 @@ import pytest
 from dashboard.compare import results
 from gan_runtime import catalog
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
@@ -81,7 +81,7 @@ def test_results_follow_the_roles_of_the_workload(stored: Store) -> None:
 
 
 def test_runs_of_unknown_workloads_have_no_columns_for_losses(stored: Store) -> None:
-    assert queries.declared_of(stored, ["other-0001"]) == declared.Declared()
+    assert queries.declared_of(stored, ["other-0001"]) == declarations.Declarations()
     assert "loss_generator" not in queries.results(stored, ["other-0001"])
     assert {"loss_generator", "loss_discriminator"} < set(queries.run_table(stored))
 

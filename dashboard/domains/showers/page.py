@@ -18,7 +18,7 @@ from dashboard.domains.showers import words as shower_words
 from dashboard.evaluation.answers import DomainPage, DomainTab, Selection, number
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import NOT_DRAWN, Metric
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.domains.showers.domain import CONVERGENCE, SUBMISSIONS
 from gan_runtime.domains.showers.entry import PUBLISHED
@@ -94,7 +94,7 @@ def _losses(store: Store, row: RunRow, epoch: int) -> str:
     """What the workload calls its losses, and their means over an epoch: "G 7.801, D 3.129";
     a dash where nothing is stored.
     """
-    losses = declared.of(row.workload).losses
+    losses = declarations.of(row.workload).losses
     means = queries.means_of_epoch(store, row.run_id, epoch, [loss.name for loss in losses])
     values = [(loss.legend, means.get(loss.name)) for loss in losses]
     return (

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog import declared
-from gan_runtime.catalog.declared import Declared
+from gan_runtime.catalog import declarations
+from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def best_epochs(
     return {metric: (epoch, value) for metric, epoch, value in rows}
 
 
-def declared_of(store: Store, run_ids: list[str] | None = None) -> Declared:
+def declared_of(store: Store, run_ids: list[str] | None = None) -> Declarations:
     """What the workloads of these runs declare together; without `run_ids`, those of all
     stored runs.
     """
@@ -305,7 +305,9 @@ def declared_of(store: Store, run_ids: list[str] | None = None) -> Declared:
         f" ingest.created {condition} GROUP BY ALL ORDER BY min(created_at)",
         [] if run_ids is None else [run_ids],
     )
-    return declared.together_with_losses((workload, loss) for workload, loss in rows if workload)
+    return declarations.together_with_losses(
+        (workload, loss) for workload, loss in rows if workload
+    )
 
 
 def metric_table(store: Store, run_ids: list[str]) -> dict[str, Metric]:

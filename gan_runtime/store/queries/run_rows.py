@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gan_runtime.base.errors import UnknownRunError, quoted
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.catalog.evaluation import QUALITY
 from gan_runtime.records.answer import Score
 from gan_runtime.records.journal import ACTIVE, ENDED
@@ -178,17 +178,17 @@ def run_table(store: Store) -> pd.DataFrame:
     created_at, note, color, preset (may be empty), spec (JSON text), tags (list of text), remark,
     pinned, hidden, sync_every_steps (1 for runs from before this option).
     """
-    declared = declared_of(store)
+    numbers = declared_of(store)
     return store.frame(f"""
         WITH ends AS (
-            SELECT run_id, max(wall_s) AS seconds{columns_of(declared.losses, "max(value)")} FROM
+            SELECT run_id, max(wall_s) AS seconds{columns_of(numbers.losses, "max(value)")} FROM
                 ingest.last_scalars GROUP BY run_id
         ), rates AS (SELECT run_id, max(epoch) AS epochs_done, median(images_per_s) AS images_per_s
             FROM epochs GROUP BY run_id)
         SELECT r.run_id, r.name, r.status, r.workload, r.dataset, r.accelerator, r.replicas,
             r.workers, r.precision, r.xla,
                r.batch_size_global, r.epochs, coalesce(rates.epochs_done, 0) AS epochs_done,
-                   rates.images_per_s{names_of(declared.losses, "ends")},
+                   rates.images_per_s{names_of(numbers.losses, "ends")},
                ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec, r.tags, r.remark,
                    r.pinned, r.hidden,
                CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps
@@ -269,7 +269,7 @@ def _last_epochs(
     store: Store, condition: str, workloads: set[str]
 ) -> dict[str, list[EpochNumbers]]:
     """run_id → the numbers with a role of its last epochs, and of the epoch before them."""
-    numbers = declared.together(sorted(workloads)).metrics
+    numbers = declarations.together(sorted(workloads)).metrics
     names = sorted(metric.name for metric in numbers if metric.role and metric.per_epoch)
     rows = store.rows(
         f"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard import histogram_view
-from gan_runtime.catalog import declared
+from gan_runtime.catalog import declarations
 from gan_runtime.workloads import dcgan_mnist
 from tests.support.engines.small_engines import MakeEngine, trained
 
@@ -12,7 +12,7 @@ def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
     """Histograms that the Histograms page does not show, and numbers that the workload and
     the engine do not declare.
     """
-    declaration = declared.of("dcgan_mnist")
+    declaration = declarations.of("dcgan_mnist")
     return {*histograms} - histogram_view.panel_names(histograms, metrics, declaration) | {
         *metrics
     } - {*declaration.table()}

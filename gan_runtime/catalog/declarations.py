@@ -18,7 +18,7 @@ from gan_runtime.catalog.pairs import UNITLESS_LOSSES
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declarations:
     """`networks`: the one that generates first, then in the order of the workload's entry."""
 
     networks: tuple[Network, ...] = ()
@@ -104,14 +104,14 @@ class Declared:
         return f"Loss {self.loss_name(loss)}" if loss.network else loss.title
 
 
-def of(workload: str, loss: str = "") -> Declared:
+def of(workload: str, loss: str = "") -> Declarations:
     """What one workload declares; empty for an unknown workload.
 
     `loss`: the option `loss` of a run. A hinge loss has no unit.
     """
     entry = catalog.WORKLOADS.get(workload)
     if entry is None:
-        return Declared()
+        return Declarations()
     networks = sorted(entry.networks, key=lambda network: network.name != entry.averages[0])
     numbers = entry.metrics
     if loss in UNITLESS_LOSSES:
@@ -121,22 +121,22 @@ def of(workload: str, loss: str = "") -> Declared:
             else metric
             for metric in numbers
         )
-    return Declared(tuple(networks), numbers, entry.judgements, entry.panels)
+    return Declarations(tuple(networks), numbers, entry.judgements, entry.panels)
 
 
-def together(workloads: Iterable[str]) -> Declared:
+def together(workloads: Iterable[str]) -> Declarations:
     """As `together_with_losses`, where the losses of the runs do not matter."""
     return together_with_losses((workload, "") for workload in workloads)
 
 
-def together_with_losses(workloads_and_losses: Iterable[tuple[str, str]]) -> Declared:
+def together_with_losses(workloads_and_losses: Iterable[tuple[str, str]]) -> Declarations:
     """What the workloads of several runs declare together: (workload, option `loss`) of each run.
 
     Of equal names the first counts. A number that they measure on different axes, such as a loss in
     nats and a hinge loss, has no unit there.
     """
     declarations = [of(workload, loss) for workload, loss in dict.fromkeys(workloads_and_losses)]
-    merged = Declared()
+    merged = Declarations()
     for part in ("networks", "metrics", "judgements", "panels"):
         rows: dict[str, Any] = {}
         for declaration in declarations:
