@@ -48,8 +48,8 @@ CHECKPOINT_HELP = (
     " with the option weight_snapshots."
 )
 TRUNCATION_HELP = (
-    "The largest number in a latent vector. Lower values give typical images with less variety. Not"
-    " every run has trained on such latents: images may fade."
+    "The largest number in a latent vector. Lower values give typical images with less variety; the"
+    " lowest ones may give empty images."
 )
 OF_HELD_OUT = "As held out"
 
