@@ -69,6 +69,7 @@ def spec_of(options: argparse.Namespace, epochs: int, data: str = MNIST) -> RunS
         "accelerator": "cpu",
         "precision": options.precision,
         "batch_size_global": options.batch,
+        "quality_every": 0,  # a job next to the run would also run in the turns of other sides
     }
     return RunSpec.parse({**OPTIONS[data], **usual, "epochs": epochs, **further})
 

@@ -119,10 +119,11 @@ def _overlaid(
         color=color_of("run", colors),
     )
     y_title = _y_title(metric.axis.removesuffix(" (log)"), log)
-    y_scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
+    y_scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
+    axis = charts.log_axis() if log else alt.Axis()
 
     def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", title=y_title, scale=y_scale)
+        return alt.Y(f"{field}:Q", title=y_title, scale=y_scale, axis=axis)
 
     def opacity(full: float) -> alt.OpacityValue:
         return unless_picked(pick, full, full * FADED)

@@ -94,6 +94,9 @@ def quality_against_time(
     """The measured quality of each run over its device seconds, with its interval as a band; a
     chart for each score.
     """
+    if qualities.empty:
+        return
+    st.header("Quality against device time")
     names, colors = run_selection.unique_names(rows), _colors(series)
     series_by_run = _series_by_run(rows, series)
     for name in dict.fromkeys(qualities["metric"]):
@@ -116,8 +119,7 @@ def quality_against_time(
             compare_charts.run_curves(frame, by_run, "device_s", metric, look),
             f"compare.quality.{name}",
         )
-    if len(qualities):
-        st.caption("Band: 95% interval. Lower is better.")
+    st.caption("Band: 95% interval. Lower is better.")
 
 
 def against_time(

@@ -1,15 +1,16 @@
-"""Quality in the loop: a job of the lowest priority measures a run that trains.
+"""Quality in the loop: a job of low priority measures a run that trains.
 
 The owner of the home requests the job once for each attempt (evaluation/jobs.py). The job scores
 the newest checkpoint whenever it is `quality_every` epochs further, and the last one. Training
-never waits for it: where it is slower than training, it skips epochs. It retains the best
-checkpoint.
+never waits for it: where measurements would take more than MOST_SHARE of the host, or are slower
+than training, epochs are skipped. It retains the best checkpoint.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,34 +26,73 @@ from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
 
 POLL_SECONDS = 1.0  # between two looks for a new checkpoint
+MOST_SHARE = 0.03  # of the processor time of this host, for measurements while a run trains
 # ---- the job -------------------------------------------------------------------------------------
+
+
+class Pace:
+    """Keeps measurements to MOST_SHARE of the host's processor time. `cpu_s`: of this process."""
+
+    def __init__(
+        self,
+        cores: int = os.cpu_count() or 1,
+        clock: Callable[[], float] = time.monotonic,
+        cpu_s: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._cores, self._clock, self._cpu_s = cores, clock, cpu_s
+        self._begin_s, self._begin_cpu_s, self._next_s = 0.0, 0.0, -math.inf
+
+    def begin(self) -> None:
+        """A measurement begins."""
+        self._begin_s, self._begin_cpu_s = self._clock(), self._cpu_s()
+
+    def end(self) -> None:
+        """It has ended."""
+        used_s = self._cpu_s() - self._begin_cpu_s
+        self._next_s = self._begin_s + used_s / (MOST_SHARE * self._cores)
+
+    @property
+    def allows(self) -> bool:
+        """Whether the next one may begin."""
+        return self._clock() >= self._next_s
 
 
 def new_checkpoints(
     run: RunDir,
     steps: int,
     wait: Callable[[int], None],
+    pace: Pace | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Checkpoint]:
     """Checkpoints of a run in training, each at least so many steps after the one before, and the
     last one once training has ended. `wait(step)`: called before each pause, with the step of the
     next one.
     """
-    measured = 0
+    measured, pace = 0, pace or Pace()
     while True:
         is_over = not is_training(run)  # before the folder is read, so that none is missed
         newest = checkpoints.newest_step(run.checkpoints)
-        if newest is not None and (newest >= measured + steps or (is_over and newest != measured)):
-            # A damaged one, or one that was deleted meanwhile, is skipped for the next.
-            with contextlib.suppress(CheckpointError):
-                if checkpoint := checkpoints.load_newest(run.checkpoints):
-                    measured = checkpoint.step
-                    yield checkpoint
-        if is_over and checkpoints.newest_step(run.checkpoints) in (measured, newest, None):
+        is_due = newest is not None and (
+            (is_over and newest != measured) or (newest >= measured + steps and pace.allows)
+        )
+        checkpoint = _readable(run) if is_due else None
+        if checkpoint is not None and checkpoint.step != measured:  # the newest may be damaged
+            measured = checkpoint.step
+            pace.begin()
+            yield checkpoint
+            pace.end()
+        elif is_over:
             return
-        if not is_over:
+        else:
             wait(measured + steps)
             sleep(POLL_SECONDS)
+
+
+def _readable(run: RunDir) -> Checkpoint | None:
+    """The newest usable checkpoint; None where all are damaged, or were just deleted."""
+    with contextlib.suppress(CheckpointError):
+        return checkpoints.load_newest(run.checkpoints)
+    return None
 
 
 def is_training(run: RunDir) -> bool:

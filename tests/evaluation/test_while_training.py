@@ -15,6 +15,7 @@ import pytest
 
 from gan_runtime.evaluation import jobs, while_training
 from gan_runtime.evaluation.jobs import RETRY_SECONDS, QualityRequests
+from gan_runtime.evaluation.while_training import Pace
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import End
 from gan_runtime.records import journal, processes
@@ -147,7 +148,7 @@ def test_while_a_user_measures_the_run_the_request_waits(
 def test_checkpoints_are_measured_at_the_cadence_and_the_last_one(
     training: Callable[..., RunDir],
 ) -> None:
-    run, waits = training(), list[int]()
+    run, waits, pace = training(), list[int](), Pace(cpu_s=lambda: 0.0)
     # What is in the folder after each pause.
     pauses = iter([(10,), (20,), (30, 40, 50), (60,), ()])
 
@@ -157,9 +158,31 @@ def test_checkpoints_are_measured_at_the_cadence_and_the_last_one(
         if not steps:
             end(run)
 
-    steps = [each.step for each in while_training.new_checkpoints(run, 20, waits.append, sleep)]
+    steps = [
+        each.step for each in while_training.new_checkpoints(run, 20, waits.append, pace, sleep)
+    ]
     assert steps == [20, 50, 60], "too late for 40, and the last one is measured after the end"
     assert waits == [20, 20, 40, 70, 70]
+
+
+def test_measurements_take_three_percent_of_the_processor_time(
+    training: Callable[..., RunDir],
+) -> None:
+    run, now_s, cpu_s = training(), [0.0], [0.0]
+    saved(run, 10)
+    pace = Pace(cores=2, clock=lambda: now_s[0], cpu_s=lambda: cpu_s[0])
+
+    def sleep(_: float) -> None:  # an epoch a second
+        now_s[0] += 1.0
+        saved(run, 10 * round(now_s[0] + 1))
+        if now_s[0] == 120.0:
+            end(run)
+
+    begun_s = []
+    for _ in while_training.new_checkpoints(run, 10, lambda _: None, pace, sleep):
+        begun_s.append(now_s[0])
+        cpu_s[0] += 3.0
+    assert begun_s == [0.0, 50.0, 100.0, 120.0], "3 s of 2 cores every 50 s are 3%"
 
 
 def test_a_run_that_has_ended_has_one_more_checkpoint_at_most(new_run: NewRun) -> None:
@@ -226,4 +249,4 @@ def test_a_process_lets_all_others_go_first() -> None:
         check=True,
         start_new_session=True,
     )
-    assert shown.stdout.strip() == "19"
+    assert shown.stdout.strip() == "10"
