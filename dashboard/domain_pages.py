@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dashboard.domains.flows.page import PAGE as FLOWS
 from dashboard.domains.showers.page import PAGE as SHOWERS
-from dashboard.evaluation.answers import DomainPage
-from dashboard.evaluation.image_quality import PAGE as IMAGES
+from dashboard.evaluation.answers import IMAGES, DomainPage
 from gan_runtime.catalog.evaluation import QUALITY
 
 PAGES: dict[str, DomainPage] = {QUALITY: IMAGES, "physics": SHOWERS, "rollout": FLOWS}

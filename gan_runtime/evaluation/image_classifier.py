@@ -1,26 +1,33 @@
-"""A small convolutional classifier of a labeled data set: its 128 features and class probabilities
-are what generated images are compared by. Loads Keras, on the engine of the process.
+"""What a data set gives to the quality of images: the real images that generated ones are compared
+with, and the classifier whose 128 features and class probabilities they are compared by.
 
-It is trained once per data set and home, with fixed seeds, and stored in `classifiers/`.
+The classifier is small and convolutional. It is trained once per data set and home, with fixed
+seeds, and stored in `classifiers/`. Loads Keras with it, on the engine of the process.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.base.fields import IMAGES, LABELS, Field
+from gan_runtime import catalog
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import IMAGES, LABELS, Field, Fields
 from gan_runtime.data.contract import Array, Arrays, DataSet, Progress
 from gan_runtime.engines.inputs import host_value
-from gan_runtime.evaluation.sample_scores import joint
+from gan_runtime.evaluation.sample_scores import IMAGES_OF_FID, joint
 from gan_runtime.records.home import Home
+
+if TYPE_CHECKING:
+    import keras
 
 VERSION = 1  # of networks and training: other numbers are not comparable
 FEATURES, WIDTHS, KERNEL = 128, (32, 64), 5  # LeCun et al. 1998, wider
@@ -32,6 +39,117 @@ RATE, DROPOUT, SEED = 2e-3, 0.4, 0
 # Held-out accuracy from which scores mean something, by data set; MNIST in full, or 10,000 of it.
 EXPECTED_ACCURACY = {"digits": 0.97, "stacked_digits": 0.9, "mnist": 0.993}
 EXPECTED_OF_FEW, FEW, EXPECTED_OF_OTHERS = 0.985, 30_000, 0.9
+FEWEST_IMAGES = 100  # on each side
+MOST_TRAINING = 10_000  # images among which the nearest one is searched
+MOST_NUMBERS = 2**26  # pixels of one set of images, times channels: half a gigabyte
+MOST_NUMBERS_OF_FID = 2**28  # a gigabyte of single precision; 50,000 images of 42 × 42 × 3 pixels
+IMAGES_OF_MODES = 25_600  # Metz et al. 2017, section 3.3.1
+
+
+@dataclass(frozen=True)
+class RealImages:
+    """Two halves of real images, values (N, height, width, channels), and training images (M, …).
+
+    `are_held_out`: else the reference is of training images. `is_whole`: it is all of them, or as
+    many as an FID needs.
+    """
+
+    reference: NDArray[np.float32]
+    others: NDArray[np.float32]
+    training: NDArray[np.float32]
+    are_held_out: bool
+    is_whole: bool = False
+
+    @property
+    def noun(self) -> str:
+        """In sentences."""
+        return "held-out images" if self.are_held_out else "training images"
+
+
+def real_images(data: DataSet, count: int, seed: int) -> RealImages:
+    """Random halves of the held-out images, or of the training images where too few are held out.
+
+    Raises:
+        DatasetError: there are fewer than 200.
+    """
+    random = np.random.RandomState(seed)
+    are_held_out = data.held_out >= 2 * FEWEST_IMAGES
+    available = data.held_out if are_held_out else data.rows
+    most = MOST_NUMBERS // math.prod(data.fields[IMAGES].shape)
+    half = min(count, available // 2, most)
+    if half < FEWEST_IMAGES:
+        raise DatasetError(
+            f"data set {data.name} has {data.rows:,} images, but quality needs"
+            f" {2 * FEWEST_IMAGES}: prepare more."
+        )
+    rows = random.permutation(available)[: 2 * half]
+    if are_held_out:
+        images = data.read_held_out(available)[IMAGES][rows]
+    else:
+        images = data.read(rows)[IMAGES]
+    training = np.sort(random.permutation(data.rows)[: min(MOST_TRAINING, most)])
+    if not are_held_out:  # so that each image finds itself, and skips it
+        training = np.union1d(training, rows)
+    value = partial(host_value, field=data.fields[IMAGES])
+    return RealImages(
+        value(images[:half]),
+        value(images[half:]),
+        value(data.read(training)[IMAGES]),
+        are_held_out,
+    )
+
+
+def images_of_fid(data: DataSet, count: int, seed: int) -> RealImages:
+    """As published FIDs: the reference is training images; the others are held out, if there are
+    enough. No training images, so that no copies are searched for.
+    """
+    if min(data.rows, data.held_out) < FEWEST_IMAGES:
+        return replace(real_images(data, count, seed), training=_nothing(data))
+    random = np.random.RandomState(seed)
+    most = min(count, most_images_of_fid(data.fields[IMAGES].shape))
+    rows = np.sort(random.permutation(data.rows)[:most])
+    other_rows = np.sort(random.permutation(data.held_out)[:most])
+    value = partial(host_value, field=data.fields[IMAGES])
+    return RealImages(
+        value(data.read(rows)[IMAGES]),
+        value(data.read_held_out(data.held_out)[IMAGES][other_rows]),
+        _nothing(data),
+        are_held_out=False,
+        is_whole=len(rows) >= min(data.rows, IMAGES_OF_FID),
+    )
+
+
+def images_to_generate(real: RealImages, count: int, is_fid: bool) -> int:
+    """As many as the reference has; of an FID `count`, even if the data set is smaller."""
+    if not is_fid:
+        return len(real.reference)
+    return min(count, most_images_of_fid(real.reference.shape[1:]))
+
+
+def most_images_of_fid(shape: tuple[int, ...]) -> int:
+    """To limit memory."""
+    return MOST_NUMBERS_OF_FID // math.prod(shape)
+
+
+def _nothing(data: DataSet) -> NDArray[np.float32]:
+    return np.empty((0, *data.fields[IMAGES].shape), np.float32)
+
+
+def label_parts(name: str, fields: Fields) -> tuple[int, ...]:
+    """Sizes of the independent parts of a label; one part of K classes for most data sets."""
+    declared = catalog.DATASETS[name].label_parts if name in catalog.DATASETS else ()
+    return declared or (len(fields[LABELS].classes),)
+
+
+def images_of_modes(data: DataSet) -> NDArray[np.float32]:
+    """Training images in which the classes are counted, as many as are generated for it."""
+    rows = np.random.RandomState(SEED).permutation(data.rows)
+    field = data.fields[IMAGES]
+    most = min(IMAGES_OF_MODES, MOST_NUMBERS // math.prod(field.shape))
+    return host_value(data.read(np.sort(rows[:most]))[IMAGES], field)
+
+
+# ---- classifier ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -101,6 +219,8 @@ def classifier_of(
 
 def network(shape: tuple[int, ...], parts: tuple[int, ...]) -> keras.Model:
     """Values (N, height, width, channels) → 128 features, then the probabilities of each part."""
+    import keras
+
     seeds = iter(range(SEED, SEED + 100))
 
     def drawn() -> Any:
@@ -151,6 +271,8 @@ def _split(data: DataSet) -> tuple[Arrays, Arrays]:
 def _train(
     model: keras.Model, rows: Arrays, parts: tuple[int, ...], field: Field, progress: Progress
 ) -> None:
+    import keras
+
     count = len(rows[LABELS])
     epochs = max(1, round(max(FEWEST_SEEN, min(EPOCHS * count, MOST_SEEN)) / count))
     steps = max(1, count // BATCH)
@@ -183,6 +305,8 @@ def _accuracy(model: keras.Model, rows: Arrays, parts: tuple[int, ...], field: F
 
 
 def _on_host(outputs: Any) -> list[Any]:
+    import keras
+
     return [keras.ops.convert_to_numpy(output) for output in outputs]
 
 

@@ -2,7 +2,7 @@
 classifier of the same data set, of an ImageNet network, or of the Inception network of FID.
 
 Real images are halved: one half is the reference of all scores, the other one is scored as if it
-were generated, which is the floor. The ceiling is uniform noise. FID differs (images_of_fid).
+were generated, which is the floor. The ceiling is uniform noise. For FID see images_of_fid.
 """
 
 from __future__ import annotations
@@ -23,25 +23,10 @@ from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.catalog.evaluation import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
-from gan_runtime.evaluation import image_features, sample_scores, while_training
+from gan_runtime.evaluation import image_classifier, image_features, sample_scores, while_training
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
-from gan_runtime.evaluation.real_images import (
-    FEWEST_IMAGES,
-    IMAGES_OF_FID,
-    RealImages,
-    images_of_fid,
-    images_to_generate,
-    label_parts,
-    real_images,
-)
-from gan_runtime.evaluation.sample_scores import (
-    Features,
-    ImageReader,
-    ImageSample,
-    ScoreEstimate,
-    measured,
-    numbers_of,
-)
+from gan_runtime.evaluation.image_classifier import FEWEST_IMAGES, RealImages, real_images
+from gan_runtime.evaluation.sample_scores import Features, ImageReader, ImageSample, ScoreEstimate
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records import processes
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
@@ -54,7 +39,7 @@ MOST_STATES = 20  # checkpoints of one job
 MOST_NOISE = 2_000  # images, by a large network
 MOST_CLASSES = 40  # in the chart of classes
 CLASS_IMAGES = "class_images"  # instead of images, with their labels
-PROTOCOL = 1  # changes with the definition of any score
+PROTOCOL = 2  # changes with the definition of any score
 
 
 class QualityOptions(OptionRecord):
@@ -71,7 +56,7 @@ class QualityOptions(OptionRecord):
         2_000,
         label="Images",
         ge=FEWEST_IMAGES,
-        le=IMAGES_OF_FID,
+        le=sample_scores.IMAGES_OF_FID,
         help=(
             "How many are generated and compared with as many real ones; at most half of these. FID"
             " needs 50,000."
@@ -175,13 +160,16 @@ QUALITY_OF_IMAGES = Evaluation(
 
 @dataclass(frozen=True)
 class Measurement:
-    """What all checkpoints of a job share. `floor`, `ceiling`: by score."""
+    """What all checkpoints of a job share. `floor`, `ceiling`: by score. `modes`: without a value;
+    None if the label of an image is one class.
+    """
 
     real: RealImages
     reader: ImageReader
     reference: ImageSample
     floor: Mapping[str, ScoreEstimate]
     ceiling: Mapping[str, float]
+    modes: Score | None
 
 
 @dataclass(frozen=True)
@@ -210,7 +198,9 @@ def measure(subject: Subject) -> EvaluationResult:
         run, subject.home, "best" if options.checkpoint == "best" else "newest"
     )
     shared = _measure_real(subject, networks)
-    count = images_to_generate(shared.real, options.samples, options.features == "inception")
+    count = image_classifier.images_to_generate(
+        shared.real, options.samples, options.features == "inception"
+    )
     epochs = []
     for state in _weights(subject, networks):
         subject.progress(
@@ -219,12 +209,24 @@ def measure(subject: Subject) -> EvaluationResult:
         networks.engine.load(state.arrays)
         images = _images(networks.generated(count, options.seed))
         generated = _sample(shared.reader, shared.real, images)
-        answer = _answer(state, generated, shared, options)
+        modes = _modes(shared, networks, options.seed)
+        answer = _answer(state, generated, shared, options, modes)
         subject.publish(answer)
         while_training.keep_if_best(run, answer, state.arrays, state.wall_s)
         epochs.append(state.epoch)
     warnings = [*networks.checkpoint.warnings, *filter(None, [shared.reader.warning])]
     return EvaluationResult([], {"epochs": epochs, "warnings": warnings})
+
+
+def _modes(shared: Measurement, networks: TrainedNetworks, seed: int) -> Score | None:
+    if shared.modes is None or shared.modes.samples is None:
+        return None
+    images = _images(networks.generated(shared.modes.samples, seed))
+    return shared.modes.model_copy(update={"value": _classes(shared.reader, images)})
+
+
+def _classes(reader: ImageReader, images: NDArray[Any]) -> float:
+    return float(sample_scores.classes_present(reader.read(images)[1]))
 
 
 def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -277,7 +279,7 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
     data = loading.load(networks.spec.dataset, subject.home)
     reader = _reader(subject, data)
     subject.progress(0, 1, "comparing real images")
-    halve = images_of_fid if options.features == "inception" else real_images
+    halve = image_classifier.images_of_fid if options.features == "inception" else real_images
     real = halve(data, options.samples, options.seed)
     reference = _sample(reader, real, real.reference, is_real=True)
     others = _sample(reader, real, real.others, is_real=True)
@@ -289,9 +291,17 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
         real,
         reader,
         reference,
-        measured(reference, others, options.seed, options.features),
-        numbers_of(options.features)(reference, _sample(reader, real, noise), options.seed),
+        sample_scores.measured(reference, others, options.seed, options.features),
+        sample_scores.numbers_of(options.features)(
+            reference, _sample(reader, real, noise), options.seed
+        ),
+        _real_modes(reader, data) if len(reader.parts) > 1 else None,
     )
+
+
+def _real_modes(reader: ImageReader, data: DataSet) -> Score:
+    images = image_classifier.images_of_modes(data)
+    return Score(name="modes", value=math.nan, floor=_classes(reader, images), samples=len(images))
 
 
 def _reader(subject: Subject, data: DataSet) -> ImageReader:
@@ -302,10 +312,8 @@ def _reader(subject: Subject, data: DataSet) -> ImageReader:
     if features == "inception":
         path = image_features.inception_file(folder_of(home))
         return image_features.inception_network(path, subject.progress)
-    from gan_runtime.evaluation import image_classifier
-
     return image_classifier.classifier_of(
-        data, label_parts(data.name, data.fields), home, subject.progress
+        data, image_classifier.label_parts(data.name, data.fields), home, subject.progress
     )
 
 
@@ -323,35 +331,26 @@ def _sample(
     return ImageSample(*reader.read(images), nearest)
 
 
-def fid(real: RealImages, reference: ImageSample, sample: ImageSample) -> Score:
-    """The Fréchet distance of Inception's features (Heusel et al. 2017, equation 6), without an
-    interval; NaN below 50,000 generated images, or where the reference is only a part of the
-    training images: then it is mostly bias.
-    """
-    is_one = real.is_whole and len(sample) >= IMAGES_OF_FID
-    value = math.nan
-    if is_one:
-        value = sample_scores.frechet_distance(reference.features, sample.features)
-    return Score(name="fid", value=value, samples=len(sample))
-
-
 def _answer(
-    weights: MeasuredWeights, generated: ImageSample, shared: Measurement, options: QualityOptions
+    weights: MeasuredWeights,
+    generated: ImageSample,
+    shared: Measurement,
+    options: QualityOptions,
+    modes: Score | None = None,
 ) -> Answer:
     """Scores with interval, floor and ceiling, and the shares of the classes."""
     reader, reference, features = shared.reader, shared.reference, options.features
     scores = [
         _score(name, estimate, shared, len(generated))
-        for name, estimate in measured(reference, generated, options.seed, features).items()
+        for name, estimate in sample_scores.measured(
+            reference, generated, options.seed, features
+        ).items()
     ]
     if features == "inception":
-        scores.append(fid(shared.real, reference, generated))
-    if len(reader.parts) > 1:
-        modes = [
-            float(sample_scores.classes_present(sample.probabilities))
-            for sample in (generated, reference)
-        ]
-        scores.append(Score(name="modes", value=modes[0], floor=modes[1], samples=len(generated)))
+        value = sample_scores.fid(reference, generated, shared.real.is_whole)
+        scores.append(Score(name="fid", value=value, samples=len(generated)))
+    if modes is not None:
+        scores.append(modes)
     return Answer(
         evaluation=QUALITY,
         key=f"epoch {weights.epoch}{'' if features == 'classifier' else f' {features}'}",

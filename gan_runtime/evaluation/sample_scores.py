@@ -23,6 +23,7 @@ POINTS, SMALLEST = 5, 0.4  # sample sizes of the extrapolation; the smallest as 
 DRAWS = 6  # of each of these sizes
 DRAWS_OF_HALVES = 4  # for the interval of the extrapolation; fewer widen it
 FEWEST_A_FEATURE = 4  # images for the extrapolation
+IMAGES_OF_FID = 50_000  # from which a Fréchet distance of 2,048 features means something
 BLOCK = 1_024  # rows of a kernel distance (TF-GAN, kernel_classifier_distance)
 NEIGHBORS_OF_PRECISION, NEIGHBORS_OF_DENSITY = 3, 5
 MOST_NEIGHBORS = 5_000  # rows of a sample
@@ -188,6 +189,17 @@ def measured(
     if "fcd_infinite" in scores and len(sample) < FEWEST_A_FEATURE * sample.features.shape[1]:
         scores["fcd_infinite"] = ScoreEstimate(math.nan, math.nan)
     return scores
+
+
+def fid(reference: ImageSample, sample: ImageSample, is_whole: bool) -> float:
+    """The Fréchet distance of Inception's features (Heusel et al. 2017, equation 6).
+
+    NaN below 50,000 generated images, or if the reference is not all training images or as many:
+    then it is mostly bias.
+    """
+    if len(sample) < IMAGES_OF_FID or not is_whole:
+        return math.nan
+    return frechet_distance(reference.features, sample.features)
 
 
 # ---- distances -----------------------------------------------------------------------------------

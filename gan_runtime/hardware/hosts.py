@@ -19,9 +19,8 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gan_runtime.base import framework_settings
-from gan_runtime.base.errors import AcceleratorError
+from gan_runtime.base.errors import AcceleratorError, advice
 from gan_runtime.base.framework_settings import block_scikit_learn
-from gan_runtime.base.tpu_advice import advice
 from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.hardware import machine
 from gan_runtime.spec import RunSpec

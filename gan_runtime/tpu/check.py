@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gan_runtime.base.errors import AcceleratorError
-from gan_runtime.base.tpu_advice import advice
+from gan_runtime.base.errors import AcceleratorError, advice
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.jobs.job import Job, Task

@@ -40,7 +40,7 @@ def estimate(
     A refusal is an answer too.
 
     Raises:
-        RuntimeError: the compiler does not start; tpu_advice.py has the usual messages.
+        RuntimeError: the compiler does not start; base/errors.py has the usual messages.
     """
     begin, devices = time.monotonic(), described(point)
     try:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,13 @@ from gan_runtime.base.errors import DatasetError, JobError
 from gan_runtime.base.fields import IMAGES
 from gan_runtime.catalog.evaluation import QUALITY_METRICS
 from gan_runtime.data.contract import ArraySet, picture_set
-from gan_runtime.evaluation import image_features, jobs, quality, sample_scores
+from gan_runtime.evaluation import (
+    image_classifier,
+    image_features,
+    jobs,
+    quality,
+    sample_scores,
+)
 from gan_runtime.evaluation.catalog import evaluation, report_of_scores
 from gan_runtime.evaluation.sample_scores import ImageSample
 from gan_runtime.records import journal
@@ -94,12 +99,12 @@ def test_without_held_out_images_training_images_are_halved_and_each_is_among_th
 
 
 def test_fid_compares_with_training_images() -> None:
-    real = quality.images_of_fid(images(500, held_out=300), 400, seed=0)
+    real = image_classifier.images_of_fid(images(500, held_out=300), 400, seed=0)
     assert (len(real.reference), len(real.others), len(real.training)) == (400, 300, 0)
     assert not numbers(real.reference) & numbers(real.others)
     assert (real.is_whole, real.noun) == (False, "training images")
-    assert quality.images_of_fid(images(500, held_out=300), 900, seed=0).is_whole
-    halves = quality.images_of_fid(images(500), 900, seed=0)
+    assert image_classifier.images_of_fid(images(500, held_out=300), 900, seed=0).is_whole
+    halves = image_classifier.images_of_fid(images(500), 900, seed=0)
     assert (len(halves.reference), len(halves.others), halves.is_whole) == (250, 250, False)
 
 
@@ -108,21 +113,19 @@ def test_a_distance_is_called_fid_from_50000_images_and_all_training_images(
 ) -> None:
     random = np.random.RandomState(0)
     reference, generated = (_sample(random, rows) for rows in (300, 500))
-    whole = quality.images_of_fid(images(500, held_out=300), 900, seed=0)
-    assert math.isnan(quality.fid(whole, reference, generated).value)
-    monkeypatch.setattr(quality, "IMAGES_OF_FID", 500)
+    assert math.isnan(sample_scores.fid(reference, generated, is_whole=True))
+    monkeypatch.setattr(sample_scores, "IMAGES_OF_FID", 500)
     distance = sample_scores.frechet_distance(reference.features, generated.features)
-    assert quality.fid(whole, reference, generated).value == distance
-    part = replace(whole, is_whole=False)
-    assert math.isnan(quality.fid(part, reference, generated).value)
+    assert sample_scores.fid(reference, generated, is_whole=True) == distance
+    assert math.isnan(sample_scores.fid(reference, generated, is_whole=False))
 
 
 def test_scores_have_names_of_their_own_for_each_network() -> None:
     random = np.random.RandomState(0)
     first, second = _sample(random, 40), _sample(random, 40)
-    classifier = quality.numbers_of("classifier")(first, second, 0)
+    classifier = sample_scores.numbers_of("classifier")(first, second, 0)
     imagenet, inception = (
-        quality.measured(first, second, 0, features) for features in ("imagenet", "inception")
+        sample_scores.measured(first, second, 0, features) for features in ("imagenet", "inception")
     )
     assert imagenet["imagenet_kcd"].value == inception["kid"].value == classifier["kcd"]
     assert set(classifier) & set(imagenet) == {"nearest_training"}
@@ -137,7 +140,7 @@ def test_too_few_images_are_refused() -> None:
 def test_a_distance_of_infinitely_many_images_needs_four_images_a_feature() -> None:
     random = np.random.RandomState(0)
     few, enough = (
-        quality.measured(*(_sample(random, rows) for _ in range(2)), seed=0)["fcd_infinite"]
+        sample_scores.measured(*(_sample(random, rows) for _ in range(2)), seed=0)["fcd_infinite"]
         for rows in (31, 32)
     )
     assert math.isnan(few.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gan_runtime.base.tpu_advice import advice, cause
+from gan_runtime.base.errors import advice, cause
 
 BUSY = (
     "RuntimeError: Unable to initialize backend 'tpu': ABORTED: The TPU is already in use by"

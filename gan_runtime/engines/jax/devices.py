@@ -16,8 +16,7 @@ import numpy as np
 
 from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Members, WorkerRank
-from gan_runtime.base.errors import AcceleratorError
-from gan_runtime.base.tpu_advice import cause
+from gan_runtime.base.errors import AcceleratorError, cause
 from gan_runtime.engines.contract import DeviceMemory
 from gan_runtime.spec import RunSpec
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Members
-from gan_runtime.base.errors import AcceleratorError
-from gan_runtime.base.tpu_advice import cause
+from gan_runtime.base.errors import AcceleratorError, cause
 from gan_runtime.engines.contract import DeviceMemory, WorkerSeconds, WorkerStatus
 from gan_runtime.spec import RunSpec
 

@@ -17,7 +17,7 @@ from scipy import ndimage
 
 from gan_runtime.catalog.evaluation import QUALITY_METRICS
 from gan_runtime.data import loading
-from gan_runtime.evaluation import quality, sample_scores
+from gan_runtime.evaluation import image_features, quality, sample_scores
 from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
@@ -212,3 +212,58 @@ def test_a_run_is_measured_while_it_trains_and_its_averages_afterwards(
         )
     )
     assert document["epochs"] == [0, 1, 2, 3, 4], "the snapshots hold the averages"
+
+
+def test_modes_of_stacked_digits_are_counted(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a classifier that is trained for a moment, so that there is a warning."""
+    from gan_runtime.evaluation import image_classifier
+
+    monkeypatch.setattr(image_classifier, "FEWEST_SEEN", 20_000)
+    monkeypatch.setattr(image_classifier, "EPOCHS", 1)
+    digits = loading.load("stacked_digits")
+    home = Home(tmp_path).prepare()
+    short = image_classifier.classifier_of(digits, (10, 10, 10), home, lambda *_: None)
+    options = ("workload=dcgan", "dcgan.labels=ignored", "dataset=stacked_digits", "epochs=1")
+    options += ("batch_size_global=64", "replicas=1", "quality_every=0")
+    output_of(start, "train", *(part for option in options for part in ("--set", option)))
+    words = ("evaluate", "run-0001", "quality", "--json", "--set", "samples=200")
+    document = json.loads(output_of(start, *words))
+    [modes] = [score for score in document["scores"] if score["name"] == "modes"]
+    assert 1 <= modes["value"] < modes["floor"] <= 1_000
+    assert (modes["floor"] > 900, modes["samples"]) == (True, 20_000)
+    assert document["warnings"] == ([short.warning] if short.accuracy < 0.9 else [])
+
+
+def test_an_imagenet_network_in_keras_cache_compares_images(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MobileNetV2 with random weights, in the file that Keras would download."""
+    models = tmp_path / "keras" / "models"
+    models.mkdir(parents=True)
+    write_mobilenet(models / image_features.MOBILENET)
+    monkeypatch.setenv("KERAS_HOME", str(models.parent))
+    options = ("workload=mlp_gan", "dataset=digits", "epochs=1", "quality_every=0")
+    output_of(start, "train", *(part for option in options for part in ("--set", option)))
+    words = ("evaluate", "run-0001", "quality", "--json", "--set", "features=imagenet")
+    document = json.loads(output_of(start, *words, "--set", "samples=100"))
+    scores = {score["name"]: score for score in document["scores"]}
+    assert set(scores) == set(sample_scores.NAMES["imagenet"].values())
+    assert scores["imagenet_coverage"]["value"] < 0.3 < 0.8 < scores["imagenet_coverage"]["floor"]
+    store = ingest.store_of(Home(tmp_path))
+    assert store.rows(
+        "SELECT DISTINCT metric FROM numbers WHERE metric LIKE 'quality_imagenet_%' ORDER BY 1"
+    ) == [(f"quality_{name}",) for name in sorted(set(scores) - {"nearest_training"})]
+
+
+def write_mobilenet(path: Path) -> None:
+    import h5py
+    import keras
+    from keras.src.legacy.saving import legacy_h5_format
+
+    keras.utils.set_random_seed(1)
+    side = image_features.MOBILENET_SIDE
+    network = keras.applications.MobileNetV2((side, side, 3), include_top=False, weights=None)
+    with h5py.File(path, "w") as file:
+        legacy_h5_format.save_weights_to_hdf5_group(file, network)
