@@ -68,8 +68,8 @@ def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
 
 
 def in_words(machine: dict[str, Any]) -> str:
-    """How far a row can be trusted, from its machine record: "idle", or what disturbed it."""
+    """What disturbed a row, from its machine record; empty for an idle machine."""
     troubles = [f"load {machine['load_before']:.2f}"] if machine["load_before"] > IDLE_LOAD else []
     if machine.get("uncommitted_changes"):
         troubles.append("files changed since the commit")
-    return ", ".join(troubles) or "idle"
+    return ", ".join(troubles)

@@ -17,7 +17,6 @@ HEADER = [
     "Turns",
     "Of totals",
     "Target",
-    "Met",
     "Machine",
 ]
 
@@ -39,16 +38,13 @@ def _line(target: Target, records: Sequence[Record]) -> list[str]:
             "",
             limit,
             "–",
-            "–",
         ]
     of_totals = number(figure["of_totals"], target.unit) if "of_totals" in figure else ""
-    met = "yes" if target.is_met_by(figure) else "**no**"
     return [
         target.title,
         *spread_of(figure, target.unit),
         of_totals,
-        limit,
-        met,
+        limit if target.is_met_by(figure) else f"**{limit}, missed**",
         _machine(records, target.row),
     ]
 
@@ -62,7 +58,7 @@ def _reason(target: Target, records: Sequence[Record]) -> str:
 
 
 def _machine(records: Sequence[Record], row: str) -> str:
-    """Whether the machine was idle; a dash for rows without a machine record."""
+    """Empty for an idle machine; a dash for rows without a machine record."""
     machines = of(records, row, "machine")
     return conditions.in_words(machines[0]) if machines else "–"
 

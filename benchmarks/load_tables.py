@@ -29,15 +29,14 @@ def under_load(path: Path = STORED) -> str:
         if record["kind"] == "figure"
     ]
     commits = ", ".join(dict.fromkeys(machine["commit"] for machine in machines.values()))
-    return f"{WHAT}Commits: {commits}.\n\n" + table(
-        ["Figure", "Value", "Target", "Met", "Machine"], lines
-    )
+    return f"{WHAT}Commits: {commits}.\n\n" + table(["Figure", "Value", "Target", "Machine"], lines)
 
 
 def _line(record: Record, machine: Record) -> list[str]:
     limit, unit = record["limit"], record["unit"]
     target = "stated" if limit is None else f"{SIGNS[record['direction']]} {_number(limit, unit)}"
-    met = {True: "yes", False: "**no**", None: "–"}[record["met"]]
+    if record["met"] is False:
+        target = f"**{target}, missed**"
     reason = f": {record['reason']}" if record["reason"] else ""
     value = (
         NOT_MEASURED
@@ -49,8 +48,7 @@ def _line(record: Record, machine: Record) -> list[str]:
     return [
         record["title"],
         value + (reason if record["value"] is None else ""),
-        target,
-        met + (reason if record["value"] is not None else ""),
+        target + (reason if record["value"] is not None else ""),
         conditions.in_words(machine),
     ]
 

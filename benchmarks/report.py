@@ -5,7 +5,6 @@ python -m benchmarks.report        writes the page
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,18 +16,18 @@ from benchmarks.results import Record
 from gan_runtime.records.home import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
-SLOWEST = 6  # pages of the table
+RATES = ("training", "conditional", "showers", "pix2pix")  # rows whose rates readers compare with
 INTRODUCTION = """# Benchmarks
 
 Written by `python -m benchmarks.report` from `benchmarks/results/latest.jsonl`; do not edit.
 
 `make bench` measures everything, `make bench ONLY=training` a part, and writes this page. Each row waits up to 10 minutes for an idle machine (load at most
-0.5); "Machine" shows the load if that never came, and whether files differed from the commit. PyTorch rows need
+0.5). "Machine" is empty where it was idle; otherwise it shows the load, or that files differed from the commit. PyTorch rows need
 `.venv/bin/python -m pip install -r requirements-bench.txt`.
 
 The sides of a comparison take turns, since the speed of a machine drifts. A figure is the median of the ratios of neighboring turns. "Of totals" is the ratio of all steps
-and all seconds; where it exists, it decides whether a target is met. Ours is a whole run, with journal, probes and checkpoints. What comes once,
-such as compiling, is timed on no side.
+and all seconds; where it exists, it decides whether a target is met. Ours is a whole run, with journal, probes and checkpoints. No side includes
+compiling.
 """  # noqa: E501
 WHAT_IS_COMPARED = """
 Ours, plain Keras (benchmarks/keras_loop.py) and PyTorch (benchmarks/torch_loop.py) train the networks of Table 1 with Adam(1e-4) on the same global batch. The other rows
@@ -76,10 +75,6 @@ def text(records: Sequence[Record]) -> str:
         cycle_tables.pairs(records),
         "## Epochs of 3DGAN on a TPU\n",
         cycle_tables.epochs(records),
-        "## Dashboard\n",
-        dashboard(records),
-        "## Pages on a large store\n",
-        pages(records),
         "## Under load\n",
         load_tables.under_load(),
         "## Machine\n\n`python -m benchmarks.bench --only ROW` repeats a row.\n",
@@ -93,14 +88,16 @@ def text(records: Sequence[Record]) -> str:
 
 
 def rates(records: Sequence[Record]) -> str:
-    """The rate of each side: a line for each row and unit."""
-    lines: dict[tuple[str, str], list[str]] = {}
+    """Images per second of each side, for the rows of RATES."""
+    lines: dict[str, list[str]] = {}
     for record in records:
-        if record["kind"] == "rate" and record["unit"] != "% of a step":
+        if record["kind"] == "rate" and record["unit"] == "images/s" and record["row"] in RATES:
             side = f"{record['name']}: {record['value']:,.0f}"
-            lines.setdefault((record["row"], record["unit"]), []).append(side)
-    rows = [[row, "; ".join(sides), unit] for (row, unit), sides in lines.items()]
-    return table(["Row", "Medians", "Unit"], rows)
+            lines.setdefault(record["row"], []).append(side)
+    return table(
+        ["Row", "Images per second, median"],
+        [[row, "; ".join(sides)] for row, sides in lines.items()],
+    )
 
 
 def overhead(records: Sequence[Record]) -> str:
@@ -184,60 +181,15 @@ def _yardstick_line(records: Sequence[Record], name: str) -> list[str]:
     ]
 
 
-def dashboard(records: Sequence[Record]) -> str:
-    """As benchmarks/dashboard.py measured it."""
-    facts = of(records, "dashboard", "facts")
-    if not facts:
-        return f"{NOT_MEASURED.capitalize()}.\n"
-    named = {
-        "first_point_s": ('click on "Start a quick run" until the first point', ".1f", " s"),
-        "import_s": ("import of everything the dashboard loads", ".1f", " s"),
-    }
-    lines = []
-    for name, (words, digits, unit) in named.items():
-        values = sorted(visit[name] for visit in facts)
-        middle, least, most = statistics.median(values), values[0], values[-1]
-        lines.append(
-            [words, f"{middle:{digits}}{unit}", f"{least:{digits}} to {most:{digits}}{unit}"]
-        )
-    frameworks = sorted({name for visit in facts for name in visit["frameworks_loaded"]})
-    lines.append(["frameworks among it", ", ".join(frameworks) or "none", ""])
-    return table(["Figure", f"Median of {len(facts)}", "Lowest to highest"], lines)
-
-
-def pages(records: Sequence[Record]) -> str:
-    """As benchmarks/pages.py measured it."""
-    facts = of(records, "pages", "facts")
-    if not facts:
-        return f"{NOT_MEASURED.capitalize()}.\n"
-    page_facts = facts[0]
-    slowest = sorted(page_facts["pages"], key=lambda page: -page_facts["cold"][page])[:SLOWEST]
-    lines = [
-        [page, f"{page_facts['pages'][page]:.2f} s", f"{page_facts['cold'][page]:.2f} s"]
-        for page in slowest
-    ]
-    return (
-        f"{page_facts['runs']} runs, {page_facts['rows']:,} step numbers,"
-        f" {page_facts['megabytes']:.0f} MB; read from their journals in"
-        f" {page_facts['take_in_s']:.0f} s. Time of the script of the"
-        " six slowest pages; the first visit also loads libraries.\n\n"
-        + table(["Page", "Second visit", "First visit"], lines)
-    )
-
-
 def machines(records: Sequence[Record]) -> str:
-    """The circumstances of each row, and the machines that rows share."""
-    measured = [record for record in records if record["kind"] == "machine"]
+    """The machines, each with its rows; a row has its date, its commit, and what was not idle."""
     rows_of: dict[str, list[str]] = {}
-    for record in measured:
-        rows_of.setdefault(_machine(record), []).append(record["row"])
-    lines = [
-        [record["row"], record["date"][:10], record["commit"], conditions.in_words(record)]
-        for record in measured
-    ]
-    return table(["Row", "Date", "Commit", "Conditions"], lines) + "".join(
-        f"\n{', '.join(rows)}: {machine}.\n" for machine, rows in rows_of.items()
-    )
+    for record in (record for record in records if record["kind"] == "machine"):
+        facts = (record["date"][:10], record["commit"], conditions.in_words(record))
+        row = f"{record['row']} ({', '.join(filter(None, facts))})"
+        rows_of.setdefault(_machine(record), []).append(row)
+    lines = [f"- {machine}: {', '.join(rows)}\n" for machine, rows in rows_of.items()]
+    return "".join(lines) or f"{NOT_MEASURED.capitalize()}.\n"
 
 
 def _machine(record: Record) -> str:

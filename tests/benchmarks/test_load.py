@@ -95,5 +95,5 @@ def test_a_figure_says_its_target_and_whether_it_is_met(
         "figure",
     ], "an answer replaces the older one"
     page = load_tables.under_load(stored)
-    assert "| **25.0%** | ≤ 15.0% | **no**: too many |" in page
+    assert "| **25.0%** | **≤ 15.0%, missed**: too many |" in page
     assert BY_NAME["pixel_p95_s"].title in page
