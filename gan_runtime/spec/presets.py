@@ -83,7 +83,7 @@ PRESETS: dict[str, Preset] = {
             **MODERN,
             "dataset": "mnist",
             "batch_size_global": 64,
-            "epochs": 12,
+            "epochs": 30,
             "learning_rate_scaling": "sqrt",
             "ema_decay": 0.98,
         },

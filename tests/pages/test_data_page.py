@@ -86,7 +86,7 @@ def test_train_on_it_goes_to_launch_with_the_set_chosen(show: Show) -> None:
     assert not app.exception
     assert app.title[0].value == "Launch"
     assert filled_in(app, "dataset") == "fashion_mnist"
-    assert filled_in(app, "workload") == "dcgan_mnist"
+    assert filled_in(app, "workload") == "dcgan"
 
 
 def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
@@ -97,7 +97,7 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
         filled_in(app, "workload")
         == loading.workloads_for(catalog.DATASETS["stacked_digits"].fields)[0]
     )
-    assert filled_in(app, "learning_rate_generator") == "5e-4", (
+    assert filled_in(app, "learning_rate_generator") == "1e-3", (
         "what the preset says of any workload"
     )
     assert not app.error

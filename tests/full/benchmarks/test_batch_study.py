@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from gan_runtime.records.home import REPOSITORY
 
 
@@ -25,6 +27,7 @@ def started(*words: str, home: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.timeout(900)
 def test_a_part_is_stopped_continued_measured_and_in_the_tables(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (tmp_path / "home.locks").mkdir()
