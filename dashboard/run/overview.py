@@ -31,6 +31,7 @@ from dashboard.tables import Table
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declarations
+from gan_runtime.catalog.evaluation import QUALITY
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
@@ -45,6 +46,7 @@ NO_LOSSES = (
     "This version does not know which numbers of this run are losses. All recorded numbers are"
     " below."
 )
+QUALITY_AWAITED = "The measured quality appears here."
 WAITING = "Curves, images and speed appear here when training starts. This page updates by itself."
 
 
@@ -202,7 +204,7 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
         store, row, rendering.rest_age_s(row.accelerator), health_view.quality, row.run_id
     )
     parts: list[Callable[[], None]] = []
-    if not quality.empty or _will_be_measured(row):
+    if not quality.empty or queries.is_being_evaluated(store, row.run_id, QUALITY):
         parts.append(partial(_quality, row, quality))
     parts += [
         partial(_scores, store, row, group, place)
@@ -221,14 +223,12 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
                 part()
 
 
-def _will_be_measured(row: RunRow) -> bool:
-    return row.is_live and row.quality_every > 0
-
-
 def _quality(row: RunRow, quality: Table) -> None:
     if quality.empty:
-        every = "epoch" if row.quality_every == 1 else f"{row.quality_every} epochs"
-        _awaited(row, f"Quality appears here: it is measured every {every}.", SMALL_HEIGHT)
+        if row.is_live:
+            _awaited(row, QUALITY_AWAITED, SMALL_HEIGHT)
+        else:  # the last epoch is being measured
+            st.caption(QUALITY_AWAITED)
         return
     name = str(quality.frame["metric"].iloc[0])
     metric = declarations.of(row.workload).table([name])[name]

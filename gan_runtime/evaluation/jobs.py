@@ -246,7 +246,8 @@ class QualityRequests:
         if self._is_requested(run, every):
             return
         try:
-            options = {"checkpoint": "newest", CADENCE: every}
+            # Other features would be downloaded unasked.
+            options = {"checkpoint": "newest", "features": "classifier", CADENCE: every}
             request(self._home, run.run_id, QUALITY, options, ACTOR)
         except JobError:  # a user measures it now
             self._every[key], self._next_s[key] = every, self._clock() + RETRY_SECONDS

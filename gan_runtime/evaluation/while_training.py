@@ -12,7 +12,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from gan_runtime.base.errors import CheckpointError
@@ -27,6 +27,8 @@ from gan_runtime.training.checkpoints import Checkpoint
 
 POLL_SECONDS = 1.0  # between two looks for a new checkpoint
 MOST_SHARE = 0.03  # of the processor time of this host, for measurements while a run trains
+
+
 # ---- the job -------------------------------------------------------------------------------------
 
 
@@ -114,11 +116,11 @@ def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> 
     Raises:
         HomeError: the disk has too little space; the best checkpoint stays.
     """
-    metric = declarations.of(run.spec().workload).of_role("measured_quality")
+    answers = {each.key: each for each in run_folder.answers_of(run, answer.evaluation)}
+    metric = _quality_of(run, answers.values())
     score = _score(answer, metric)
     if metric is None or score is None or checkpoints.first_not_finite(arrays):
         return False
-    answers = {each.key: each for each in run_folder.answers_of(run, answer.evaluation)}
     others = [_score(each, metric) for key, each in answers.items() if key != answer.key]
     if any(metric.sign * (other.value - score.value) <= 0.0 for other in others if other):
         return False
@@ -131,6 +133,14 @@ def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> 
     journal.append(run.supervisor_journal, run_folder.latest_status(run).attempt, event)
     run.announce()
     return True
+
+
+def _quality_of(run: RunDir, answers: Collection[Answer]) -> Metric | None:
+    """As on pages: of the measures of quality that a run has the one that is declared first."""
+    declared = declarations.of(run.spec().workload).metrics
+    qualities = (metric for metric in declared if metric.role == "measured_quality")
+    measured = (metric for metric in qualities if any(_score(each, metric) for each in answers))
+    return next(measured, None)
 
 
 def _score(answer: Answer, metric: Metric | None) -> Score | None:

@@ -19,6 +19,7 @@ from gan_runtime.evaluation.while_training import Pace
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import End
 from gan_runtime.records import journal, processes
+from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
@@ -92,9 +93,9 @@ def test_a_run_that_trains_is_measured_once_it_has_a_checkpoint_once_an_attempt(
     for _ in range(3):
         requests.tick([(run, 1)])
     [options] = requested
-    assert (options["run_id"], options["checkpoint"], options["while_training"]) == (
+    assert (options["run_id"], options["features"], options["while_training"]) == (
         "quick-0001",
-        "newest",
+        "classifier",
         3,
     )
     QualityRequests(home).tick([(run, 1)])
@@ -227,6 +228,24 @@ def test_the_epoch_with_the_best_quality_is_the_best_checkpoint(new_run: NewRun)
         "The best checkpoint is now that of epoch 1, by KCD (9, 95% 8.8 to 9.2).",
         "The best checkpoint is now that of epoch 2, by KCD (4, 95% 3.8 to 4.2).",
     ]
+
+
+def test_scores_of_other_features_choose_the_best_only_where_there_are_no_others(
+    new_run: NewRun,
+) -> None:
+    def of_imagenet(epoch: int, value: float) -> Answer:
+        score = Score(name="imagenet_kcd", value=value, low=value, high=value)
+        return answer(epoch).model_copy(update={"key": f"{epoch} imagenet", "scores": [score]})
+
+    run = new_run("quick-0001")
+    saved(run, 50)
+    kept = []
+    measurements = (of_imagenet(1, 3.0), of_imagenet(2, 2.0), answer(3), of_imagenet(4, 1.0))
+    for measured in measurements:
+        journal.append(run.evaluations_journal, 1, measured)
+        arrays = {"weight": np.full(2, measured.epoch, np.float32)}
+        kept.append(while_training.keep_if_best(run, measured, arrays, wall_s=1.0))
+    assert kept == [True, True, True, False]
 
 
 def test_weights_that_are_not_finite_are_never_the_best(new_run: NewRun) -> None:

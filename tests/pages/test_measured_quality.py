@@ -6,17 +6,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.frame import session
+from gan_runtime.evaluation import jobs
+from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.training import checkpoints
 from tests.pages.reading import charts, texts, titles
 from tests.support.measured_images import answer
 from tests.support.measured_showers import measured
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
+AWAITED = "The measured quality appears here."
 TITLE = "How good is what it generates? KCD"
 
 
@@ -38,6 +45,18 @@ def test_a_run_shows_its_quality_as_a_curve_with_its_interval(show: Show, traine
     encodings = [layer["encoding"]["y"]["field"] for layer in chart["layer"]]  # type: ignore[attr-defined]
     assert encodings == ["low", "low", "floor", "value", "value"]
     assert chart["layer"][0]["encoding"]["y2"]["field"] == "high"  # type: ignore[index]
+
+
+def test_a_run_in_training_keeps_the_place_of_its_curve(
+    show: Show, home: Home, running: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert AWAITED not in texts(show("run", run="quick-0001"))
+    saved = {"weight": np.zeros(1, np.float32)}
+    checkpoints.save(running.checkpoints, saved, 10, wall_s=1.0, retained=1)
+    monkeypatch.setattr(job_queue, "start", lambda _: None)
+    jobs.request(home, running.run_id, "quality", {"while_training": 5}, "a test")
+    session.runtime().refresh()
+    assert AWAITED in texts(show("run", run="quick-0001"))
 
 
 @pytest.mark.usefixtures("two_runs")

@@ -147,19 +147,22 @@ class ArrayRow:
     facts: dict[str, Any]
 
 
-# Of each run and epoch, by the rule of the view `numbers`: the answer of highest precedence, then
-# the newest. $runs: NULL for all runs.
+# Of each run the first declared number that is measured; of each epoch, by the rule of the view
+# `numbers`, the answer of highest precedence, then the newest. $runs: NULL for all runs.
 _MEASURED_QUALITY = f"""
-    WITH answers AS (
-        SELECT run_id, metric, better, a.epoch, a.step, value, low, high, floor, ceiling
+    WITH scores AS (
+        SELECT a.run_id, m.metric, better, a.epoch, a.step, value, low, high, floor, ceiling,
+            precedence, a.place
         FROM ingest.newest_evaluations a JOIN ingest.evaluation_scores s
             USING (run_id, evaluation, key, place)
-        JOIN (SELECT run_id, metric FROM ingest.roles WHERE role = 'measured_quality') r
-            USING (run_id)
-        JOIN (SELECT DISTINCT metric, better FROM metrics) m USING (metric)
-        WHERE metric = metric_prefix || score AND isfinite(value)
-            AND ($runs IS NULL OR list_contains($runs, run_id))
-        QUALIFY row_number() OVER (PARTITION BY run_id, a.epoch ORDER BY precedence DESC,
+        JOIN (SELECT run_id, spec->>'workload' AS workload FROM ingest.created) c USING (run_id)
+        JOIN metrics m ON m.workload = c.workload AND m.role = 'measured_quality'
+            AND m.metric = metric_prefix || score
+        WHERE isfinite(value) AND ($runs IS NULL OR list_contains($runs, a.run_id))
+        QUALIFY dense_rank() OVER (PARTITION BY a.run_id ORDER BY m.place) = 1
+    ), answers AS (
+        SELECT * FROM scores
+        QUALIFY row_number() OVER (PARTITION BY run_id, epoch ORDER BY precedence DESC,
             place DESC) = 1
     ), times AS (
         SELECT run_id, step, sum(seconds) OVER (PARTITION BY run_id ORDER BY step) AS wall_s
@@ -243,8 +246,8 @@ def score_history(store: Store, run_id: str, evaluation: str) -> pd.DataFrame:
 
 
 def qualities(store: Store, run_ids: list[str]) -> pd.DataFrame:
-    """The measured quality of some runs, a row for each measured epoch, the earliest first: the
-    number with the role measured_quality that the run's workload declares first.
+    """The measured quality of some runs, a row for each measured epoch, the earliest first: of the
+    numbers with the role measured_quality that a run has the one that its workload declares first.
 
     Columns: run_id, metric, better, epoch, step, value, low, high (95%; NaN where unknown), floor,
     ceiling, wall_s (training seconds until then), device_s (those times devices). Empty before the
@@ -266,6 +269,15 @@ def best_qualities(store: Store) -> pd.DataFrame:
         {"runs": None},
     )
     return frame.set_index("run_id")
+
+
+def is_being_evaluated(store: Store, run_id: str, evaluation: str) -> bool:
+    """Whether a job that evaluates this run waits or runs."""
+    rows = store.rows(
+        "SELECT count(*) FROM jobs WHERE run_id = ? AND kind = ? AND ended_at IS NULL",
+        [run_id, evaluation],
+    )
+    return bool(rows[0][0])
 
 
 def evaluation_curves(store: Store, row: EvaluationRow) -> list[CurveRow]:

@@ -77,14 +77,6 @@ class RunRow:
         return int(json.loads(self.spec).get("sync_every_steps", 1))
 
     @property
-    def quality_every(self) -> int:
-        """Epochs between two measurements of the quality while it trains; 0 without.
-
-        Runs from before this option have none.
-        """
-        return int(json.loads(self.spec).get("quality_every", 0))
-
-    @property
     def loss(self) -> str:
         """The option of a pair of networks: cross_entropy, hinge, …; "" without it."""
         return str(json.loads(self.spec).get("loss", ""))
