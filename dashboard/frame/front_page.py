@@ -33,8 +33,12 @@ ALWAYS, CHARTS, TABLES = ("Html", "Button", "PageLink"), ("ArrowVegaLiteChart",)
 PARTS = {
     "": ("ImageList",),
     "run": ("Selectbox", "Progress", "Metric", "ImageList"),
+    "run/histograms": ("Selectbox", "ButtonGroup", "Slider", *CHARTS),
+    "run/evaluation": ("Selectbox", "Metric", *CHARTS, *TABLES),
+    "run/log": ("Selectbox", *TABLES),
+    "run/options": ("Selectbox", *TABLES),
     "runs": ("TextInput", "ButtonGroup", *TABLES),
-    "compare": ("Multiselect", *TABLES),
+    "compare": ("Multiselect", "DownloadButton", *TABLES),
     "compare/curves": ("Multiselect", "Selectbox", *CHARTS),
     "studies": ("Selectbox", "Progress"),
     "launch": ("ButtonGroup", "Selectbox", "TextInput", "Metric"),

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
-import httpx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -181,7 +180,7 @@ def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
         partial = path.with_suffix(f".{os.getpid()}.part")  # another job may download it too
         with disk.whole_file(path, partial=partial) as part:
             _download(url, part, progress)
-    except (OSError, httpx.HTTPError) as error:
+    except OSError as error:
         raise JobError(
             f"features is imagenet, but MobileNetV2 is not on this machine and cannot be downloaded"
             f" ({error}): connect to the network, put {url} into {path.parent}, or use"
@@ -191,16 +190,21 @@ def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
 
 
 def _download(url: str, path: Path, progress: Progress) -> None:
-    """A cancel ends it between two parts. Raises httpx.HTTPError or OSError."""
-    with (
-        httpx.stream("GET", url, timeout=SECONDS_WITHOUT_DATA, follow_redirects=True) as answer,
-        path.open("wb") as file,
-    ):
-        answer.raise_for_status()
-        total = int(answer.headers.get("content-length", 0))
-        for part in answer.iter_bytes(2**16):
-            file.write(part)
-            progress(file.tell(), max(total, file.tell()), "downloading MobileNetV2")
+    """A cancel ends it between two parts. Raises OSError."""
+    import httpx  # 8 MB that the dashboard, which has the declarations of this file, does not need
+
+    try:
+        with (
+            httpx.stream("GET", url, timeout=SECONDS_WITHOUT_DATA, follow_redirects=True) as answer,
+            path.open("wb") as file,
+        ):
+            answer.raise_for_status()
+            total = int(answer.headers.get("content-length", 0))
+            for part in answer.iter_bytes(2**16):
+                file.write(part)
+                progress(file.tell(), max(total, file.tell()), "downloading MobileNetV2")
+    except httpx.HTTPError as error:
+        raise OSError(str(error)) from error
 
 
 def inception_places(folder: Path) -> list[Path]:
