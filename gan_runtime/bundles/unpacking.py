@@ -76,7 +76,7 @@ def unpack(source: Path, home: Home) -> list[str]:
                 _without_pins(run)
             _check_films([RunDir(folder) for folder in folders], source)
             existing = {run.run_id for run in home.run_dirs()}
-            return _place([folder for folder in folders if folder.name not in existing], home)
+            return place([folder for folder in folders if folder.name not in existing], home)
 
 
 @contextlib.contextmanager
@@ -265,8 +265,8 @@ def _extract(
         raise HomeError.not_written(home.runs, error) from None
 
 
-def _place(folders: list[Path], home: Home) -> list[str]:
-    """Moves all runs into the home, or none."""
+def place(folders: list[Path], home: Home) -> list[str]:
+    """Moves all runs into the home, or none; returns their ids."""
     placed: list[Path] = []
     try:
         keep_count(home.runs)

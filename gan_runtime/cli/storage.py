@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -14,6 +14,7 @@ from rich.table import Table
 from gan_runtime import bundles
 from gan_runtime.base import formats
 from gan_runtime.base.errors import BundleError, FieldError, SpecError, quoted
+from gan_runtime.bundles import tensorboard
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import (
     HomeOption,
@@ -32,6 +33,8 @@ from gan_runtime.supervision import trash
 from gan_runtime.supervision.maintenance import DiskUsage
 from gan_runtime.supervision.trash import DeletedRun
 from gan_runtime.training import inference
+
+Format = Literal["csv", "parquet", "tensorboard"]
 
 
 def sql(
@@ -94,7 +97,8 @@ def export(
         Path, typer.Option(metavar="DIR", help="The folder for the files; created if missing.")
     ],
     form: Annotated[
-        exporting.Format, typer.Option("--format", help="Of the tables; images are always PNG.")
+        Format,
+        typer.Option("--format", help="Of the tables; tensorboard: its event files."),
     ] = "parquet",
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
@@ -104,7 +108,11 @@ def export(
     folder = Home.choose(home)
     run_dirs = [folder.run_dir(run_id) for run_id in dict.fromkeys(run)]
     store = ingest.store_of(folder, run_dirs)
-    paths = exporting.export(store, [run_dir.run_id for run_dir in run_dirs], to, form, overwrite)
+    run_ids = [run_dir.run_id for run_dir in run_dirs]
+    if form == "tensorboard":
+        paths = tensorboard.export(store, run_ids, to, overwrite)
+    else:
+        paths = exporting.export(store, run_ids, to, form, overwrite)
     if as_json:
         return output.print_json({"folder": to, "files": [path.relative_to(to) for path in paths]})
     return output.say(f"{formats.quantity(len(paths), 'file')} written to {to}.")
@@ -138,24 +146,32 @@ def bundle(
 def import_(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="A file from `bundle`. Default: the example runs."),
+        typer.Argument(
+            metavar="FILE",
+            help="A file from `bundle`, or TensorBoard's log folder. Default: the example runs.",
+        ),
     ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import the runs of a bundle. An open dashboard shows them at once."""
+    """Import the runs of a bundle or of event files. An open dashboard shows them at once."""
     files = bundles.examples() if file is None else [file]
     if not files:
         raise BundleError(
             "this copy of the project has no example runs: name a FILE made by `bundle`."
         )
-    run_ids = [run for each in files for run in commands(Home.choose(home)).import_bundle(each)]
+    door = commands(Home.choose(home))
+    imported = [
+        door.import_event_files(each) if each.is_dir() else door.import_bundle(each)
+        for each in files
+    ]
+    run_ids = [run_id for of_file in imported for run_id in of_file]
     if as_json:
         return output.print_json({"runs": run_ids})
     return output.say(
         f"{formats.quantity(len(run_ids), 'new run')}: {', '.join(run_ids)}."
         if run_ids
-        else "all runs of the bundle are imported already."
+        else "all of these runs are imported already."
     )
 
 

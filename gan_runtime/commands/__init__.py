@@ -19,6 +19,7 @@ import logging
 from pathlib import Path
 
 from gan_runtime import bundles
+from gan_runtime.bundles import tensorboard
 from gan_runtime.commands.base import change
 from gan_runtime.commands.jobs import DataCommands, JobCommands
 from gan_runtime.commands.queue import QueueCommands
@@ -37,6 +38,16 @@ class Commands(QueueCommands, RunCommands, JobCommands, DataCommands):
         """Loads the runs of a bundle; returns the new ids. Raises as `bundles.unpack`."""
         run_ids = bundles.unpack(bundle, self.home)
         log.info("%s imports %d runs of %s", self.actor.name, len(run_ids), bundle)
+        return run_ids
+
+    @change
+    def import_event_files(self, folder: Path) -> list[str]:
+        """Loads TensorBoard's event files as runs; returns the new ids.
+
+        Raises as `tensorboard.import_folder`.
+        """
+        run_ids = tensorboard.import_folder(folder, self.home)
+        log.info("%s imports %d runs of %s", self.actor.name, len(run_ids), folder)
         return run_ids
 
     @change

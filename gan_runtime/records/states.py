@@ -69,6 +69,7 @@ class Reason(StrEnum):
     EPOCH_DONE = "epoch_done"
     EPOCHS_DONE = "epochs_done"
     EPOCHS_DONE_BEFORE = "epochs_done_before"
+    IMPORTED = "imported"
     # stopped
     TAKEN_FROM_QUEUE = "taken_from_queue"
     RESTORED_FROM_BIN = "restored_from_bin"
@@ -149,6 +150,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.EPOCH_DONE: "the only epoch is done",
     Reason.EPOCHS_DONE: "all {epochs} epochs done",
     Reason.EPOCHS_DONE_BEFORE: "all {epochs} epochs were already done",
+    Reason.IMPORTED: "imported from event files of TensorBoard",
     Reason.TAKEN_FROM_QUEUE: "removed from the queue before it started",
     Reason.RESTORED_FROM_BIN: "removed from the queue by its deletion; restored since",
     Reason.STOP_BEFORE_FIRST_STEP: "stopped on request before the first step of this attempt",

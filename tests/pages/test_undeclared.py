@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gan_runtime.bundles import event_files, tensorboard
+from gan_runtime.bundles.event_files import StepEvent
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import charts, texts, titles
 
@@ -124,3 +128,25 @@ def test_choices_and_kinds_of_work_of_a_newer_version_are_shown_as_they_are(
     assert "Precision" in axes.options
     axes.set_value(["precision", axes.value[-1]]).run()
     assert not compare.exception
+
+
+def test_runs_of_event_files_have_pages_and_are_compared(
+    show: Show, home: Home, trained: Make, tmp_path: Path
+) -> None:
+    trained("quick-0001")
+    path = tmp_path / "logs" / "sweep" / "events.out.tfevents.1.host"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        events = (StepEvent(1.7e9 + step, step, {"Loss/g": step / 8}) for step in range(1, 20))
+        event_files.write(file, events)
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    app = show("run", run=run_id)
+    assert not app.exception
+    assert "Loss/g" in titles(app)
+    for tab in ("log", "options"):
+        assert not show(f"run/{tab}", run=run_id).exception
+    assert not show("runs").exception
+    for tab in ("results", "curves"):
+        compare = show("compare", tab=tab, runs=f"{run_id},quick-0001")
+        assert not compare.exception
+    assert "Loss/g" in compare.multiselect(key="compare.metrics").options

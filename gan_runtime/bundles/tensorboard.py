@@ -1,0 +1,289 @@
+"""Runs as TensorBoard's event files, and folders of event files as runs.
+
+Out: FOLDER/RUN/events.out.tfevents.… with every number by step, the sample images by kind, the
+epoch, and the options as text. TensorBoard and others read them.
+
+In: every folder that holds event files is one run, as TensorBoard has it: its scalars and images,
+and the options if this program wrote the files. Other options are unknown; so such a run has the
+workload `tensorboard`, no checkpoints, and cannot be resumed. All runs are imported, or none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import itertools
+import json
+import math
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from pydantic import ValidationError
+
+from gan_runtime.base import disk, formats
+from gan_runtime.base.errors import BundleError, ExportError, PictureError
+from gan_runtime.bundles import event_files, event_logs, unpacking
+from gan_runtime.bundles.event_files import EventImage, StepEvent
+from gan_runtime.bundles.event_logs import EPOCH, GIVE, OPTIONS, EventLog
+from gan_runtime.records import image_files, journal
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import Created, EpochScores, Renamed, StatusChange
+from gan_runtime.records.record import MAX_NAME, Record
+from gan_runtime.records.run_folder import RunDir, write_json
+from gan_runtime.records.states import Reason, cause
+from gan_runtime.store import queries
+from gan_runtime.store.store import Store
+
+WORKLOAD = "tensorboard"  # of a run whose options are unknown; the catalog has none of that name
+UNKNOWN: dict[str, Any] = {
+    **{"workload": WORKLOAD, "dataset": "unknown", "precision": "unknown", "replicas": 1},
+    **{"batch_size_global": 1, "epochs": 1, "seed": 0},
+}
+MAX_NUMBERS = 5_000_000  # of an import
+MAX_IMAGES, MAX_TILES = 2_000, 64  # steps with images of a run; images of a step
+_KIND = re.compile(r"[^a-z0-9]+")
+_PIECE = 10_000  # records that are written at once
+
+
+# ---- out -----------------------------------------------------------------------------------------
+
+
+def export(store: Store, run_ids: list[str], folder: Path, overwrite: bool = False) -> list[Path]:
+    """Writes an event file for each run and returns their paths.
+
+    Raises:
+        UnknownRunError: a run is not stored; nothing is written.
+        TargetError: a file exists and `overwrite` is False; nothing is written.
+        ExportError: the folder cannot be written.
+    """
+    begins = {run_id: queries.run(store, run_id).created_at.timestamp() for run_id in run_ids}
+    paths = {
+        run_id: folder / run_id / f"events.out.tfevents.{int(begin)}.gan-dashboard"
+        for run_id, begin in begins.items()
+    }
+    try:
+        disk.check_targets(paths.values(), overwrite)
+        for run_id, path in paths.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with disk.whole_target(path, overwrite) as temporary, temporary.open("wb") as file:
+                event_files.write(file, _events(store, run_id, begins[run_id]))
+    except OSError as error:
+        raise ExportError(
+            f"{folder} cannot be written ({error.strerror}): choose another folder with --to DIR."
+        ) from None
+    return list(paths.values())
+
+
+def _events(store: Store, run_id: str, begin: float) -> Iterator[StepEvent]:
+    """The options, then the numbers and images of each step. `begin`: seconds since 1970."""
+    options = json.dumps(json.loads(queries.run(store, run_id).spec), indent=2)
+    # Four spaces: TensorBoard shows it as code.
+    yield StepEvent(begin, texts={OPTIONS: re.sub("^", "    ", options, flags=re.MULTILINE)})
+    rows = store.rows(
+        "SELECT step, epoch, metric, value, wall_s FROM numbers WHERE run_id = ? ORDER BY step",
+        [run_id],
+    )
+    grids = [
+        (grid.step, kind, grid)
+        for kind in queries.sample_kinds(store, [run_id])
+        for epoch in queries.sample_epochs(store, [run_id], kind)
+        if (grid := queries.sample(store, run_id, epoch, kind)) and grid.epoch == epoch
+    ]
+    numbers = {step: list(of_step) for step, of_step in itertools.groupby(rows, lambda row: row[0])}
+    wall_s = 0.0
+    for step in sorted({*numbers, *(grid_step for grid_step, *_ in grids)}):
+        of_step = numbers.get(step, [])
+        pictures = {kind: grid for grid_step, kind, grid in grids if grid_step == step}
+        wall_s = max([wall_s, *(row[4] for row in of_step if math.isfinite(row[4]))])
+        epoch = max([*(row[1] for row in of_step), *(grid.epoch for grid in pictures.values())])
+        yield StepEvent(
+            begin + wall_s,
+            step,
+            {EPOCH: float(epoch), **{row[2]: row[3] for row in of_step}},
+            {kind: [EventImage(grid.png, *_size(grid.png))] for kind, grid in pictures.items()},
+        )
+
+
+def _size(png: bytes) -> tuple[int, int]:
+    with Image.open(io.BytesIO(png), formats=("PNG",)) as image:
+        return image.size
+
+
+# ---- in ------------------------------------------------------------------------------------------
+
+
+def import_folder(folder: Path, home: Home) -> list[str]:
+    """Imports a folder of event files, except runs that were imported before; returns the new ids.
+
+    Raises:
+        BundleError: it holds no event files, damaged ones, or too much; nothing is imported.
+        HomeError: the home cannot be written, or its disk has too little space; nothing is
+            imported.
+    """
+    files = event_logs.event_files_in(folder)
+    home.prepare()
+    size = sum(path.stat().st_size for paths in files.values() for path in paths)
+    disk.require(home.runs, 3 * size, f"the import of {folder}")
+    existing = {run.run_id for run in home.run_dirs()}
+    with tempfile.TemporaryDirectory(dir=home.runs, prefix=".import-") as temporary:
+        runs, numbers = [], 0
+        for name, paths in files.items():
+            log = event_logs.read_log(name, paths)
+            numbers += sum(map(len, log.scalars.values()))
+            if numbers > MAX_NUMBERS:
+                raise BundleError(
+                    f"{folder} holds more than {MAX_NUMBERS:,} numbers: import its subfolders one"
+                    " by one."
+                )
+            run = RunDir(Path(temporary) / _run_id(log))
+            if log.scalars and run.run_id not in existing:
+                _write(run, log)
+                runs.append(run.path)
+        if not any((runs, existing)):
+            raise BundleError(f"the event files in {folder} hold no scalars and images: {GIVE}.")
+        return unpacking.place(runs, home)
+
+
+def _run_id(log: EventLog) -> str:
+    """The same for the same log, which may have grown since."""
+    digest = hashlib.sha256(f"{log.name} {log.begin!r}".encode()).digest()
+    return f"tensorboard-{10_000_000 + int.from_bytes(digest[:8]) % 90_000_000}"
+
+
+def _write(run: RunDir, log: EventLog) -> None:
+    run.samples.mkdir(parents=True)
+    created = _created(log)
+    write_json(run.spec_path, created.spec)
+    steps, epochs = sorted(log.scalars), log.epochs()
+    begin, end = (_moment(log.times[step]) for step in (steps[0], steps[-1]))
+    note = f"Imported from event files of TensorBoard: {log.name}"
+    journal.append(
+        run.supervisor_journal,
+        1,
+        created,
+        Renamed(name=log.name[:MAX_NAME], asker="import"),
+        journal.Marked(tags=["TensorBoard"], remark=note[:1_000], asker="import"),
+    )
+    samples = list(_samples(run, log, epochs))
+    last = max(epochs.values(), default=1)
+    records: Iterator[Record] = itertools.chain(
+        [
+            StatusChange.of("running", cause(Reason.TRAINING, steps=steps[-1]), at=begin),
+            journal.AttemptStart(resume_step=0, at=begin),
+            journal.AttemptPlan(
+                images=0, steps_per_epoch=max(1, steps[-1] // max(1, last)), epochs=last, at=begin
+            ),
+        ],
+        (_scores(log, step, epochs[step]) for step in steps if log.scalars[step]),
+        samples,
+        _events_about(log, samples),
+        [StatusChange.of("finished", cause(Reason.IMPORTED), at=end)],
+    )
+    while piece := list(itertools.islice(records, _PIECE)):
+        journal.append(run.trainer_journal(), 1, *piece)
+
+
+def _scores(log: EventLog, step: int, epoch: int) -> EpochScores:
+    values = {tag: value for tag, value in log.scalars[step].items() if tag != EPOCH}
+    seconds = log.times[step] - log.begin
+    wall_s = seconds if 0 <= seconds < math.inf else 0.0
+    return EpochScores(epoch=epoch, step=step, wall_s=wall_s, values=values)
+
+
+def _created(log: EventLog) -> Created:
+    """With the options of the log where they are those of a run, else with none."""
+    at = _moment(log.begin)
+    with contextlib.suppress(ValueError, RecursionError):  # pydantic's error is a ValueError
+        spec = json.loads(log.options)
+        return Created(spec=spec, accelerator=_accelerator(spec), color=_color(log), at=at)
+    return Created(spec=UNKNOWN, accelerator="cpu", color=_color(log), at=at)
+
+
+def _accelerator(spec: Any) -> str:
+    kind = spec.get("accelerator", "") if isinstance(spec, dict) else ""
+    return kind if kind in ("gpu", "tpu") else "cpu"
+
+
+def _color(log: EventLog) -> int:
+    return int(_run_id(log)[-2:])
+
+
+def _moment(seconds: float) -> datetime:
+    """A time of a journal; now, where the event has none that a journal may have."""
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+        return Record(at=moment).at
+    except (ValidationError, ValueError, OverflowError, OSError):
+        return journal.now()
+
+
+def _samples(run: RunDir, log: EventLog, epochs: dict[int, int]) -> Iterator[journal.Sample]:
+    """Writes the images that can be read, the last of each tag and epoch, and names them."""
+    kinds: dict[str, str] = {}
+    newest: dict[tuple[str, int], tuple[int, str, Sequence[EventImage]]] = {}
+    for step in sorted(log.images)[-MAX_IMAGES:]:
+        for tag, images in log.images[step].items():
+            kind = kinds.setdefault(tag, _kind(tag, kinds))
+            newest[kind, epochs[step]] = (step, tag, images)
+    for (kind, epoch), (step, tag, images) in newest.items():
+        path = run.sample_file(kind, epoch)
+        with contextlib.suppress(PictureError):
+            path.write_bytes(_png(images))
+            file, meta = f"{run.samples.name}/{path.name}", {"tag": tag[:MAX_NAME]}
+            yield journal.Sample(epoch=epoch, step=step, sample_kind=kind, file=file, meta=meta)
+
+
+def _kind(tag: str, kinds: dict[str, str]) -> str:
+    """A name of a file for a tag, which no other tag has."""
+    words = _KIND.sub("_", tag.lower()).strip("_")
+    name = (words if words[:1].isalpha() else f"image_{words}")[:36].strip("_")
+    numbered = (f"{name}{number}" for number in itertools.count(2))
+    return next(free for free in itertools.chain([name], numbered) if free not in kinds.values())
+
+
+def _png(images: Sequence[EventImage]) -> bytes:
+    """The images side by side, nearly in a square. Raises PictureError where none can be read."""
+    try:
+        pictures = [_opened(image.content) for image in images[:MAX_TILES]]
+        width, height = pictures[0].size
+        across = math.ceil(math.sqrt(len(pictures)))
+        down = math.ceil(len(pictures) / across)
+        if max(across * width, down * height) > image_files.MAX_SIDE:
+            pictures, across, down = pictures[:1], 1, 1
+        grid = Image.new("RGB", (across * width, down * height))
+        for place, picture in enumerate(pictures):
+            grid.paste(picture.convert("RGB"), (place % across * width, place // across * height))
+        content = io.BytesIO()
+        grid.save(content, "PNG")
+    except Exception:
+        # A broken file makes Pillow raise OSError, SyntaxError, zlib.error, …
+        raise PictureError("no image of the event can be read") from None
+    image_files.check_grid(content.getvalue())
+    return content.getvalue()
+
+
+def _opened(content: bytes) -> Image.Image:
+    image = Image.open(io.BytesIO(content), formats=("PNG", "JPEG"))
+    if max(image.size) > image_files.MAX_SIDE:  # before Pillow allocates the pixels
+        raise PictureError("it is too large")
+    return image
+
+
+def _events_about(log: EventLog, samples: list[journal.Sample]) -> Iterator[journal.Event]:
+    """What was left out, and why."""
+    images = sum(map(len, log.images.values())) - len(samples)
+    because = f"damaged, too large, not the last of its epoch, or beyond {MAX_IMAGES:,}"
+    tags = ", ".join(sorted(log.left_out)[:10])
+    for what, reason in (
+        (formats.quantity(images, "image"), because),
+        (formats.quantity(len(log.left_out), "tag"), f"neither numbers nor images: {tags}"),
+    ):
+        if not what.startswith("0 "):
+            message = f"{what} left out on import ({reason})."
+            yield journal.Event(level="warning", topic="import", message=message)

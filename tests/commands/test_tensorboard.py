@@ -1,0 +1,253 @@
+"""Runs as TensorBoard's event files and back, without TensorFlow. Damage is refused as a whole."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from gan_runtime.base.errors import BundleError, RoleError, TargetError
+from gan_runtime.bundles import event_files, tensorboard
+from gan_runtime.bundles.event_files import EventImage, StepEvent
+from gan_runtime.records import image_files, journal, run_folder
+from gan_runtime.records.home import Home
+from gan_runtime.records.record import Actor
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store import ingest, queries
+from gan_runtime.store.store import Store
+from tests.support.asking import ask
+from tests.support.small_pictures import png
+
+NewRun = Callable[..., RunDir]
+BEGIN = 1_700_000_000.0  # 14 November 2023
+
+
+def event_file(folder: Path, *events: StepEvent, name: str = "events.out.tfevents.1.host") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    with path.open("wb") as file:
+        event_files.write(file, events)
+    return path
+
+
+def numbers(store: Store, run_id: str) -> list[tuple[object, ...]]:
+    return store.rows(
+        "SELECT metric, step, epoch, value, wall_s FROM scalars WHERE run_id = ? ORDER BY ALL",
+        [run_id],
+    )
+
+
+def jpeg(width: int, height: int) -> bytes:
+    content = io.BytesIO()
+    Image.new("RGB", (width, height), "red").save(content, "JPEG")
+    return content.getvalue()
+
+
+@pytest.fixture
+def stored(new_run: NewRun) -> RunDir:
+    """A finished run of two epochs with two steps each, and an image of each epoch."""
+    run = new_run("quick-0001", batch_size_global=32)
+    run.samples.mkdir()
+    for epoch in (1, 2):
+        run.sample_file("samples", epoch).write_bytes(png(10 + epoch))
+    journal.append(
+        run.trainer_journal(),
+        1,
+        journal.AttemptPlan(images=64, steps_per_epoch=2, epochs=2),
+        *(
+            record
+            for epoch in (1, 2)
+            for record in (
+                journal.Scalars(
+                    epoch=epoch,
+                    first_step=2 * epoch - 1,
+                    wall_s=[2.0 * epoch - 1, 2.0 * epoch],
+                    values={"loss_generator": [0.5, math.nan], "loss_discriminator": [1.5, 1e300]},
+                ),
+                journal.Sample(
+                    epoch=epoch,
+                    step=2 * epoch,
+                    sample_kind="samples",
+                    file=f"samples/samples-{epoch:05d}.png",
+                    meta={},
+                ),
+            )
+        ),
+        journal.StatusChange(status="finished", reason="all 2 epochs done"),
+    )
+    return run
+
+
+def test_a_run_goes_through_event_files_with_numbers_images_and_options(
+    home: Home, stored: RunDir, tmp_path: Path
+) -> None:
+    (path,) = tensorboard.export(ingest.store_of(home), ["quick-0001"], tmp_path / "out")
+    assert path.parent == tmp_path / "out" / "quick-0001"
+    assert path.name == "events.out.tfevents.1767268800.gan-dashboard"
+    other = Home(tmp_path / "other").prepare()
+    (run_id,) = tensorboard.import_folder(tmp_path / "out", other)
+    store = ingest.store_of(other)
+    single = math.inf  # 1e300, in single precision
+    expected = [
+        (name, step, (step + 1) // 2, value, float(step))
+        for name, first, second in (
+            ("loss_discriminator", 1.5, single),
+            ("loss_generator", 0.5, math.nan),
+        )
+        for step, value in ((1, first), (2, second), (3, first), (4, second))
+    ]
+    assert str(numbers(store, run_id)) == str(expected)
+    row = queries.run(store, run_id)
+    assert (row.name, row.status, row.workload) == ("quick-0001", "finished", "dcgan_mnist")
+    assert (row.batch_size_global, row.epochs) == (32, 30)
+    assert row.tags == ["TensorBoard"]
+    assert row.created_at == queries.run(ingest.store_of(home), "quick-0001").created_at
+    grids = [queries.sample(store, run_id, epoch) for epoch in (1, 2)]
+    assert [grid and (grid.epoch, grid.step, grid.kind) for grid in grids] == [
+        (1, 2, "samples"),
+        (2, 4, "samples"),
+    ]
+    widths = [Image.open(io.BytesIO(grid.png)).size[0] for grid in grids if grid]
+    assert widths == [11, 12]
+    assert stored.samples.exists()
+
+
+def test_folders_of_another_program_become_runs_that_can_be_compared(
+    home: Home, tmp_path: Path
+) -> None:
+    for number, name in enumerate(("train", "nested/eval")):
+        event_file(
+            tmp_path / "logs" / name,
+            *(
+                StepEvent(BEGIN + step, step, {"Loss/g": number + step / 8, "acc": 0.5})
+                for step in range(0, 500, 100)
+            ),
+            StepEvent(BEGIN + 500, 500, images={"Fake images!": [EventImage(jpeg(8, 6))] * 3}),
+            StepEvent(BEGIN + 600, 600, {"Loss/g": 9.0}),
+        )
+    run_ids = tensorboard.import_folder(tmp_path / "logs", home)
+    store = ingest.store_of(home)
+    rows = [queries.run(store, run_id) for run_id in run_ids]
+    assert {row.name for row in rows} == {"train", "nested/eval"}
+    assert {(row.workload, row.status, row.note) for row in rows} == {
+        ("tensorboard", "finished", "imported from event files of TensorBoard")
+    }
+    curves = queries.curves(store, run_ids, ("Loss/g",))
+    assert sorted(curves["step"].unique()) == [0, 100, 200, 300, 400, 600]
+    assert list(curves[curves["step"] == 100]["mean"]) in ([12.5, 13.5], [13.5, 12.5])
+    assert store.rows("SELECT DISTINCT epoch FROM scalars WHERE step = 600") == [(2,)]
+    grid = queries.sample(store, run_ids[0], 1)
+    assert grid is not None
+    assert (grid.kind, Image.open(io.BytesIO(grid.png)).size) == ("fake_images", (16, 12))
+
+
+def test_a_second_import_of_a_log_changes_nothing(home: Home, tmp_path: Path) -> None:
+    path = event_file(tmp_path / "logs", StepEvent(BEGIN, 1, {"loss": 1.0}))
+    (run_id,) = ask(home).import_event_files(tmp_path / "logs")
+    assert run_folder.marks_of(home.run_dir(run_id)).remark.endswith(": logs")
+    event_file(tmp_path / "logs", StepEvent(BEGIN + 9, 2, {"loss": 2.0}), name=f"{path.name}.v2")
+    assert ask(home).import_event_files(tmp_path / "logs") == []
+    assert [run.run_id for run in home.run_dirs()] == [run_id]
+
+
+def test_a_viewer_imports_nothing(home: Home, tmp_path: Path) -> None:
+    event_file(tmp_path / "logs", StepEvent(BEGIN, 1, {"loss": 1.0}))
+    with pytest.raises(RoleError):
+        ask(home, actor=Actor("dashboard")).import_event_files(tmp_path / "logs")
+    assert home.run_dirs() == []
+
+
+def test_a_restarted_writer_voids_its_later_steps(home: Home, tmp_path: Path) -> None:
+    event_file(
+        tmp_path / "logs",
+        *(StepEvent(BEGIN + step, step, {"loss": 1.0}) for step in (1, 2, 3)),
+        name="events.out.tfevents.1.host",
+    )
+    event_file(
+        tmp_path / "logs",
+        StepEvent(BEGIN + 10, 2, is_restart=True),
+        StepEvent(BEGIN + 11, 2, {"loss": 5.0}),
+        name="events.out.tfevents.2.host",
+    )
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    stored = numbers(ingest.store_of(home), run_id)
+    assert [(step, value) for _, step, _, value, _ in stored] == [(1, 1.0), (2, 5.0)]
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda content: b"PK" + content, "no event begins at byte 0"),
+        (lambda content: content[:-20] + b"X" + content[-19:], "the event at byte .* is damaged"),
+        (lambda content: struct.pack("<Q", 2**60) + content[8:], "no event begins at byte 0"),
+    ],
+    ids=["another format", "a changed byte", "a huge length"],
+)
+def test_a_damaged_file_is_named_and_nothing_of_its_folder_is_imported(
+    home: Home, tmp_path: Path, damage: Callable[[bytes], bytes], sentence: str
+) -> None:
+    event_file(tmp_path / "logs" / "whole", StepEvent(BEGIN, 1, {"loss": 1.0}))
+    path = event_file(tmp_path / "logs" / "zdamaged", StepEvent(BEGIN, 1, {"loss": 1.0}))
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(BundleError, match=f"{path} cannot be read .{sentence}.: copy it again"):
+        tensorboard.import_folder(tmp_path / "logs", home)
+    assert [entry.name for entry in home.runs.iterdir()] == []
+
+
+def test_an_event_that_a_writer_has_not_finished_is_left_out(home: Home, tmp_path: Path) -> None:
+    events = [StepEvent(BEGIN + step, step, {"loss": 1.0}) for step in (1, 2)]
+    path = event_file(tmp_path / "logs", *events)
+    path.write_bytes(path.read_bytes()[:-3])
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    assert [row[1] for row in numbers(ingest.store_of(home), run_id)] == [1]
+
+
+def test_a_folder_without_event_files_is_refused_with_what_to_give(
+    home: Home, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("hello", encoding="utf-8")
+    with pytest.raises(BundleError, match=r"no event files .* the log folder that TensorBoard"):
+        tensorboard.import_folder(tmp_path, home)
+
+
+def test_hostile_events_end_no_more_than_themselves(home: Home, tmp_path: Path) -> None:
+    """Impossible steps and times, images that are none or too large, options that are none, and
+    a tag of a path.
+    """
+    wide = png(image_files.MAX_SIDE + 1)
+    event_file(
+        tmp_path / "logs",
+        StepEvent(math.nan, 2**63 - 1, {"../../loss": 1.0}, texts={"options": "[" * 100_000}),
+        StepEvent(1e300, 1, {"loss": math.inf}),
+        StepEvent(BEGIN, 2, images={"../a": [EventImage(b"no image")], "a": [EventImage(wide)]}),
+    )
+    with pytest.raises(BundleError, match="step 9,223,372,036,854,775,807"):
+        tensorboard.import_folder(tmp_path / "logs", home)
+    event_file(
+        tmp_path / "logs",
+        StepEvent(math.nan, 7, {"../../loss": 1.0}, texts={"options": "[" * 100_000}),
+        StepEvent(1e300, 1, {"loss": math.inf}),
+        StepEvent(BEGIN, 2, images={"../a": [EventImage(b"no image")], "a": [EventImage(wide)]}),
+    )
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    store = ingest.store_of(home)
+    assert [row[:2] for row in numbers(store, run_id)] == [("../../loss", 7), ("loss", 1)]
+    assert list(home.run_dir(run_id).samples.iterdir()) == []
+    messages = [row[0] for row in store.rows("SELECT message FROM events WHERE kind = 'import'")]
+    assert [message.partition(" (")[0] for message in messages] == ["2 images left out on import"]
+
+
+def test_no_file_is_replaced_unasked(home: Home, stored: RunDir, tmp_path: Path) -> None:
+    store = ingest.store_of(home)
+    (path,) = tensorboard.export(store, [stored.run_id], tmp_path)
+    path.write_bytes(b"mine")
+    with pytest.raises(TargetError):
+        tensorboard.export(store, [stored.run_id], tmp_path)
+    assert path.read_bytes() == b"mine"
+    tensorboard.export(store, [stored.run_id], tmp_path, overwrite=True)
+    assert len(list(event_files.read(path))) == 6  # the version, the options, four steps
