@@ -135,26 +135,32 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
     rated = [
         (metric.better, scores[metric.name])
         for metric in selection.page.scores
-        if metric.name in scores
-        and metric.name not in selection.page.unbiased
-        and min(scores[metric.name].floor, scores[metric.name].value) > 0
+        if metric.name in scores and metric.name not in selection.page.unbiased
     ]
-    # Shares are never many times their floor, so they count where there is nothing else.
-    ratios = [score.value / score.floor for better, score in rated if better == "lower"]
-    reached = sum(_reaches(score) for better, score in rated if better == "lower")
-    if not ratios:
-        ratios = [score.floor / score.value for better, score in rated if better == "higher"]
-        reached = sum(_reaches(score, -1.0) for better, score in rated if better == "higher")
-    real = selection.page.real
-    if not ratios:
-        return "No score has a floor or a baseline to compare it with."
-    middle = statistics.median(ratios)
-    if reached == len(ratios):
-        return f"**As good as {real}**: all {len(ratios)} scores reach the floor."
-    grade = "Close to" if middle <= CLOSE else "Off" if middle <= FAR else "Far from"
+    # Shares never are far above their floor, so they count where there is nothing else.
+    for better, sign in (("lower", 1.0), ("higher", -1.0)):
+        chosen = [
+            score
+            for way, score in rated
+            if way == better and score.floor > 0 and not math.isnan(score.value)
+        ]
+        if chosen:
+            return _against(selection.page.real, chosen, sign)
+    return "No score has a floor or a baseline to compare it with."
+
+
+def _against(real: str, scores: list[Score], sign: float) -> str:
+    """`sign`: -1 if higher is better."""
+    middle = statistics.median(score.value / score.floor for score in scores)
+    reached = sum(_reaches(score, sign) for score in scores)
+    if reached == len(scores):
+        return f"**As good as {real}**: all {len(scores)} scores reach the floor."
+    times = middle if sign > 0.0 else 1.0 / max(middle, 1.0 / FAR**2)
+    grade = "Close to" if times <= CLOSE else "Off" if times <= FAR else "Far from"
+    distance = f"{_times(middle)} its" if sign > 0.0 else f"{formats.percent(middle)} of its"
     return (
-        f"**{grade} {real}**: the median score is {_times(middle)} its floor; {reached} of"
-        f" {formats.quantity(len(ratios), 'score')} {'reaches' if reached == 1 else 'reach'} it."
+        f"**{grade} {real}**: the median score is {distance} floor; {reached} of"
+        f" {formats.quantity(len(scores), 'score')} {'reaches' if reached == 1 else 'reach'} it."
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.evaluation import summary
-from dashboard.evaluation.answers import DomainPage, Selection, plain
+from dashboard.evaluation.answers import IMAGES, DomainPage, Selection, plain
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.evaluation import PublishedScore
 from gan_runtime.evaluation import jobs
@@ -74,6 +74,46 @@ def test_scores_are_held_against_their_floors(values: tuple[float, float], sente
         Score(name=name, value=value, floor=1.0) for name, value in zip("ab", values, strict=True)
     ]
     assert summary.verdict(selection_of(*scores), "r") == sentence
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "rest"),
+    [
+        ((0.9, 0.95), "As good as", "all 2 scores reach the floor."),
+        (
+            (0.61, 0.7),
+            "Close to",
+            "the median score is 70% of its floor; 1 of 2 scores reaches it.",
+        ),
+        ((0.0, 0.0), "Far from", "the median score is 0% of its floor; 0 of 2 scores reach it."),
+    ],
+)
+def test_an_answer_with_shares_alone_is_held_against_their_floors(
+    values: tuple[float, float], start: str, rest: str
+) -> None:
+    floors = (0.8, 1.1)
+    scores = [
+        Score(name=f"imagenet_{name}", value=value, floor=floor, error=0.1)
+        for name, value, floor in zip(("precision", "coverage"), values, floors, strict=True)
+    ]
+    sentence = summary.verdict(replace(selection_of(*scores), page=IMAGES), "r")
+    assert sentence.startswith(f"**{start} real images**: {rest}"), sentence
+
+
+def test_the_first_row_has_the_scores_of_the_network_that_read_the_images() -> None:
+    for prefix, kernel in (("imagenet", "imagenet_kcd"), ("inception", "kid")):
+        scores = {kernel, "fid", *(f"{prefix}_{name}" for name in ("precision", "coverage"))}
+        fid = ["fid"] if prefix == "inception" else []
+        assert IMAGES.among(IMAGES.headline, scores - ({"fid"} - set(fid))) == [
+            *fid,
+            kernel,
+            f"{prefix}_precision",
+            f"{prefix}_coverage",
+        ]
+    assert IMAGES.among(IMAGES.headline, {"fcd_infinite", "fcd", "sure"}) == [
+        "fcd_infinite",
+        "sure",
+    ]
 
 
 def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
