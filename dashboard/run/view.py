@@ -135,6 +135,7 @@ def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
     elif tab == "samples":
         players.sample_player(runtime.store, [row], key=f"samples.{row.run_id}")
         generate_view.show(runtime, row)
+        generate_view.show_export(runtime, row)
     elif tab == "histograms":
         histogram_view.show(runtime.store, [row])
     elif tab == EVALUATION:

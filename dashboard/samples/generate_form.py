@@ -70,7 +70,7 @@ def form(runtime: Runtime, run_id: str) -> ImageRequest | None:
             key=f"generate.layout.{run_id}",
             required=True,
         )
-        which, epoch = _checkpoint(runtime, run_id)
+        which, epoch = checkpoint(runtime, run_id)
         classes = actions.attempt(lambda: image_job.classes_of(runtime.home, run_id)) or ()
         label = _class(classes, run_id, can_be_all=layout != "plane")
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -154,7 +154,7 @@ def _of_latents(runtime: Runtime, run_id: str) -> dict[str, Any]:
 
 def _of_changed_images(runtime: Runtime, run_id: str) -> ImageRequest | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        which, epoch = _checkpoint(runtime, run_id)
+        which, epoch = checkpoint(runtime, run_id)
         count = st.selectbox("Images", COUNTS, key="generate.count", width=110)
         seed = st.number_input(
             "Seed", 0, MOST_SEED, key="generate.seed", width=130, help="Chooses the tiles."
@@ -182,7 +182,7 @@ def _upload(runtime: Runtime, run_id: str) -> str:
     return file.file_id
 
 
-def _checkpoint(runtime: Runtime, run_id: str) -> tuple[Which, int | None]:
+def checkpoint(runtime: Runtime, run_id: str, place: str = "generate") -> tuple[Which, int | None]:
     """A checkpoint, or the newest with the weights of an epoch. Nothing is drawn where there is no
     choice.
     """
@@ -203,7 +203,7 @@ def _checkpoint(runtime: Runtime, run_id: str) -> tuple[Which, int | None]:
         "Checkpoint",
         choices,
         format_func=title,
-        key=f"generate.checkpoint.{run_id}",
+        key=f"{place}.checkpoint.{run_id}",
         width=200,
         help=CHECKPOINT_HELP,
     )

@@ -17,6 +17,8 @@ from PIL import Image
 from dashboard import actions, widgets, words
 from dashboard.samples import generate_form
 from gan_runtime.base import formats
+from gan_runtime.bundles import generator_export
+from gan_runtime.bundles.generator_export import EXPORT_FILE, ExportRequest
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs import image_job
 from gan_runtime.jobs.folder import JobSnapshot
@@ -34,6 +36,11 @@ NO_CHECKPOINT = (
 ARRAYS_HELP = (
     "A NumPy .npz file: each image as the network made it, and what it was conditioned on. Values"
     " of images are from -1 to 1."
+)
+
+EXPORT_HELP = (
+    "A zip with a Keras file, a SavedModel and an ONNX file, which open without this program; a"
+    " README that loads them, and a model card with data, quality and hardware."
 )
 
 
@@ -60,6 +67,59 @@ def show(runtime: Runtime, row: RunRow) -> None:
         )
     elif look is not None:
         _ended(look, row.name)
+
+
+def show_export(runtime: Runtime, row: RunRow) -> None:
+    """Below that: the trained model as files for other programs."""
+    if not image_job.checkpoints_of(runtime.home, row.run_id):
+        return
+    st.subheader("Take the model away", anchor=False)
+    st.caption(EXPORT_HELP)
+    look = generator_export.newest_export(runtime.home, row.run_id)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        which, epoch = generate_form.checkpoint(runtime, row.run_id, "export")
+        pressed = actions.button(
+            "Export",
+            key="export.start",
+            icon=":material/deployed_code:",
+            disabled=look is not None and look.is_live,
+        )
+    request = ExportRequest(row.run_id, which, epoch)
+    if pressed and actions.succeeded(
+        lambda: runtime.commands.request_job(generator_export.EXPORT, request)
+    ):
+        st.rerun()
+    if look is not None and look.is_live:
+        end_button = widgets.EndButton(f"export.cancel.{look.job.job_id}")
+        widgets.job_bar(runtime, look, _how_far_exported, end_button)
+    elif look is not None:
+        _exported(look)
+
+
+def _how_far_exported(look: JobSnapshot) -> str:
+    return f"Exporting: {widgets.job_sentence(look)}"
+
+
+def _exported(look: JobSnapshot) -> None:
+    """The file of the newest export, or why there is none."""
+    if look.end is None:
+        return
+    if look.state != "finished":
+        st.error(words.plain(look.end.reason), icon=":material/error:")
+        return
+    file, result = look.job.results / EXPORT_FILE, look.end.result
+    if not file.exists():
+        st.caption("The last export was deleted. Press Export again.")
+        return
+    request = ExportRequest(**look.request.options)
+    st.caption(
+        words.plain(
+            f"{request.weights.capitalize()}, after step {formats.count(int(result['step']))}:"
+            f" {formats.size(result['bytes'])}."
+        )
+    )
+    name = f"{request.run_id}-model.zip"
+    _download("Model", file.read_bytes, name, "application/zip", "A zip with a README.")
 
 
 def _start(runtime: Runtime, request: ImageRequest) -> None:

@@ -92,6 +92,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
         rows=1_797,
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(DIGITS)},
         load="gan_runtime.data.builtin_sets:load_digits",
+        license="CC BY 4.0",
     ),
     "stacked_digits": DatasetEntry(
         title="Stacked digits (embedded)",
@@ -104,6 +105,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
         fields={IMAGES: pictures(28, 28, 3), LABELS: labels(THREE_DIGITS)},
         load="gan_runtime.data.builtin_sets:load_stacked_digits",
         label_parts=(10, 10, 10),
+        license="CC BY 4.0, as the digits",
     ),
     "mnist": DatasetEntry(
         title="MNIST",
@@ -111,6 +113,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
         source="LeCun, Cortes and Burges 1998",
         rows=60_000,
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(DIGITS)},
+        license="CC BY-SA 3.0",
     ),
     "fashion_mnist": DatasetEntry(
         title="Fashion-MNIST",
@@ -118,6 +121,7 @@ DATASETS: MutableMapping[str, DatasetEntry] = {
         source="Xiao, Rasul and Vollgraf 2017, arXiv:1708.07747",
         rows=60_000,
         fields={IMAGES: pictures(28, 28, 1), LABELS: labels(CLOTHES)},
+        license="MIT",
     ),
 }
 

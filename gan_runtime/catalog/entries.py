@@ -213,7 +213,8 @@ class DatasetEntry:
 
     `load`: "module:function" that returns its `DataSet` (data/contract.py) without a network; "":
     it is downloaded. `label_parts`: sizes of the independent parts of a label, the most significant
-    first, such as (10, 10, 10) for three digits; (): labels have no parts.
+    first, such as (10, 10, 10) for three digits; (): labels have no parts. `license`: of the rows;
+    "": unknown.
     """
 
     title: str
@@ -223,6 +224,7 @@ class DatasetEntry:
     fields: Fields
     load: str = ""
     label_parts: tuple[int, ...] = ()
+    license: str = ""
 
 
 @dataclass(frozen=True)

@@ -309,6 +309,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
         "evaluate": evaluating.evaluate,
         **evaluating.aliases(),
         "best": storage.best,
+        "export-model": evaluating.export_model,
     },
     "Store and share": {
         "mark": storage.mark,

@@ -1,4 +1,5 @@
-"""`evaluate RUN [NAME]`, a command for each older name of an evaluation, and `generate`.
+"""`evaluate RUN [NAME]`, a command for each older name of an evaluation, `generate`, and
+`export-model`.
 
 The options of an evaluation come from its declaration.
 """
@@ -14,9 +15,10 @@ from typing import Annotated, Any, Literal, get_origin
 
 import typer
 
-from gan_runtime.base import disk, options
+from gan_runtime.base import disk, formats, options
 from gan_runtime.base.errors import ExportError, TargetError
 from gan_runtime.base.options import Option
+from gan_runtime.bundles.generator_export import EXPORT, EXPORT_FILE, ExportRequest
 from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.cli import following, output
 from gan_runtime.cli.arguments import (
@@ -277,3 +279,42 @@ def generate_images(
         with disk.whole_target(out, overwrite) as scratch:
             shutil.copyfile(job.results / FILES[out.suffix.lower()], scratch)
     return result
+
+
+def export_model(
+    run: RunArgument,
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The zip file to write.")],
+    checkpoint: Annotated[
+        Which,
+        typer.Option(help="The newest checkpoint, or that of the epoch with the best quality."),
+    ] = "newest",
+    epoch: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="An epoch with stored weights instead."),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Export the generator of a run as Keras file, SavedModel and ONNX.
+
+    The zip has a README that loads each format without this program, example inputs and outputs,
+    and a model card. A background job does it. Ctrl-C cancels it and leaves no files.
+    """
+    folder, request = Home.choose(home), ExportRequest(run, checkpoint, epoch)
+    with _export_errors(to):
+        disk.check_targets([to], overwrite)
+        if not to.parent.is_dir():
+            raise FileNotFoundError(2, "No such file or directory")
+        job = commands(folder).request_job(EXPORT, request)
+        result = following.to_its_end(folder, job)
+        with disk.whole_target(to, overwrite) as scratch:
+            shutil.copyfile(job.results / EXPORT_FILE, scratch)
+    if as_json:
+        return output.print_json({**vars(request), **result, "file": to})
+    for warning in result["warnings"]:
+        output.note(warning)
+    return output.say(
+        f"{to} holds the model of {run} after step {result['step']:,} as Keras file, SavedModel and"
+        f" ONNX, {formats.size(result['bytes'])}."
+    )

@@ -131,7 +131,7 @@ def report_of_scores(
         columns = ["value", "low", "high", "floor", "ceiling"]
     rows = [
         (
-            _title(declared, score.name),
+            score_title(declared, score.name),
             *(f"{getattr(score, column):.4g}" for column in columns),
         )
         for score in newest.scores
@@ -147,7 +147,7 @@ def report_of_scores(
     return EvaluationReport(document, [sentence, table])
 
 
-def _title(declared: Evaluation, score: str) -> str:
+def score_title(declared: Evaluation, score: str) -> str:
     """A score is declared under its name, or with the name of its evaluation before it."""
     titles = (
         metric.title

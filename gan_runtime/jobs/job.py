@@ -44,6 +44,7 @@ SECONDS_BETWEEN_LOOKS = 0.03  # of a staying process, for its next job
 DECLARING = (
     "gan_runtime.jobs.core_jobs",
     "gan_runtime.jobs.image_job",
+    "gan_runtime.bundles.generator_export",
     "gan_runtime.tpu.check",
     "gan_runtime.evaluation.jobs",
 )

@@ -9,6 +9,7 @@ refused: channels first, and regularizers, since a step follows only the losses 
 from __future__ import annotations
 
 from operator import add
+from typing import Any
 
 import keras
 from keras import ops
@@ -51,6 +52,24 @@ def refuse_ignored_settings(layer: keras.layers.Layer) -> None:
             raise ValueError(
                 f"{layer.name}: {name} is {text}, but allowed is {allowed!r}: {advice}."
             )
+
+
+def plain_layer(layer: keras.layers.Layer, inputs: Tensor, *own: str, **changes: Any) -> Tensor:
+    """The outputs of Keras' own layer that `layer` is derived from, with its weights.
+
+    `own`: settings that only `layer` has; `changes`: others, such as a name.
+    """
+    kind: Any = next(kind for kind in type(layer).__mro__ if kind.__module__.startswith("keras."))
+    config = {name: value for name, value in layer.get_config().items() if name not in own}
+    twin = kind.from_config({**config, **changes})
+    outputs = twin(inputs)
+    twin.set_weights(layer.get_weights())
+    return outputs
+
+
+def _of_rank(name: str, rank: int) -> type[keras.layers.Layer]:
+    kind: type[keras.layers.Layer] = getattr(keras.layers, f"{name}{rank}D")
+    return kind
 
 
 class _EngineConvolution(keras.layers.Layer):
@@ -112,6 +131,13 @@ class _Convolution(_EngineConvolution):
         kernel, padding = ops.convert_to_tensor(self.kernel), self.zeros or self.padding
         return self._finished(kernels.convolution(inputs, kernel, self.strides, padding), kernels)
 
+    def standard(self, inputs: Tensor) -> Tensor:
+        """By Keras' padding and convolution."""
+        if self.zeros:
+            around = self.zeros[0] if self.rank == 1 else self.zeros
+            inputs = _of_rank("ZeroPadding", self.rank)(around, name=f"{self.name}_zeros")(inputs)
+        return plain_layer(self, inputs, "zeros", "factors")
+
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """Of the padded values."""
         batch, *sizes, channels = input_shape
@@ -133,6 +159,10 @@ class _TransposedConvolution(_EngineConvolution):
         return self._finished(
             kernels.transposed_convolution(inputs, kernel, self.strides, self.padding), kernels
         )
+
+    def standard(self, inputs: Tensor) -> Tensor:
+        """By Keras' layer."""
+        return plain_layer(self, inputs)
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
@@ -201,6 +231,12 @@ class _Enlarged(keras.layers.Layer):
             return super().call(inputs)
         kernel = ops.convert_to_tensor(self.kernel)
         return self._finished(kernels.enlarged_convolution(inputs, kernel, self.factors), kernels)
+
+    def standard(self, inputs: Tensor) -> Tensor:
+        """By Keras' enlargement and convolution."""
+        factors = self.factors[0] if self.rank == 1 else self.factors
+        name = f"{self.name}_enlarged"
+        return super().standard(_of_rank("UpSampling", self.rank)(factors, name=name)(inputs))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """Of the convolution of the enlarged values."""

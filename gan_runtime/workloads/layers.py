@@ -23,6 +23,7 @@ from gan_runtime.workloads.convolutions import (
     TransposedConvolution,
     TransposedConvolution1D,
     TransposedConvolution3D,
+    plain_layer,
     refuse_ignored_settings,
 )
 
@@ -42,6 +43,8 @@ __all__ = [
     "TransposedConvolution",
     "TransposedConvolution1D",
     "TransposedConvolution3D",
+    "plain_layer",
+    "standard_network",
 ]
 
 
@@ -86,6 +89,10 @@ class BatchNorm(keras.layers.BatchNormalization):
         for stored, fresh in ((self.moving_mean, mean), (self.moving_variance, variance)):
             stored.assign(stored * self.momentum + fresh * (1.0 - self.momentum))
         return outputs
+
+    def standard(self, inputs: Tensor) -> Tensor:
+        """By Keras' layer."""
+        return plain_layer(self, inputs)
 
 
 def _scaled(values: Tensor, scale: Tensor, offset: Tensor) -> Tensor:
@@ -155,6 +162,21 @@ class ConditionalBatchNorm(keras.layers.Layer):
         )
         return self.norm(values, training=training) * gamma + beta
 
+    def standard(self, inputs: tuple[Tensor, Tensor]) -> Tensor:
+        """By Keras' batch norm, and an embedding of the labels for each table."""
+        values, labels = inputs
+        by_row = (*(1,) * (len(values.shape) - 2), values.shape[-1])
+        values = plain_layer(self.norm, values, name=f"{self.name}_norm")
+        for name, table, joined in (
+            ("gamma", self.gamma, keras.layers.Multiply),
+            ("beta", self.beta, keras.layers.Add),
+        ):
+            rows = keras.layers.Embedding(*table.shape, name=f"{self.name}_{name}")
+            of_labels = keras.layers.Reshape(by_row, name=f"{self.name}_{name}_rows")(rows(labels))
+            rows.set_weights([table])
+            values = joined(name=f"{self.name}_with_{name}")([values, of_labels])
+        return values
+
     def compute_output_shape(self, input_shape: tuple[Shape, Shape]) -> Shape:
         """That of the values."""
         return input_shape[0]
@@ -215,16 +237,27 @@ class SpectralNorm(keras.layers.Layer):
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """(B, …, filters), as of the layer."""
+        spread, inward = self._largest_singular_value()
+        if training:
+            self.direction.assign(inward)
+        outputs = self.layer(inputs) / ops.cast(spread, self.compute_dtype)
+        return outputs if self.bias is None else outputs + self.bias
+
+    def _largest_singular_value(self) -> tuple[Tensor, Tensor]:
+        """σ, a scalar, and u (filters,) after one iteration."""
         kernel = ops.cast(ops.convert_to_tensor(self.layer.kernel), "float32")
         matrix = ops.reshape(kernel, (-1, kernel.shape[-1]))
         fixed = ops.stop_gradient(matrix)
         outward = _unit(ops.matmul(fixed, ops.convert_to_tensor(self.direction)))  # v
         inward = _unit(ops.matmul(outward, fixed))  # u
-        if training:
-            self.direction.assign(inward)
-        spread = ops.sum(outward * ops.matmul(matrix, inward))  # σ
-        outputs = self.layer(inputs) / ops.cast(spread, self.compute_dtype)
-        return outputs if self.bias is None else outputs + self.bias
+        return ops.sum(outward * ops.matmul(matrix, inward)), inward
+
+    def standard(self, inputs: Tensor) -> Tensor:
+        """By the plain layer, divided by σ, plus the bias."""
+        spread, _ = self._largest_singular_value()
+        bias = 0.0 if self.bias is None else ops.convert_to_numpy(self.bias).tolist()
+        scaled = keras.layers.Rescaling(1.0 / float(spread), bias, name=f"{self.name}_by_norm")
+        return scaled(_standard_outputs(self.layer, inputs))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """That of the layer."""
@@ -271,9 +304,45 @@ class ReplicaDropout(keras.layers.Layer):
         """Same shape and dtype as `inputs`."""
         return step_context.current().noise.dropout(inputs, self.rate) if training else inputs
 
+    def standard(self, inputs: Tensor) -> Tensor:
+        """Unchanged."""
+        return inputs
+
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """The same shape."""
         return input_shape
 
     def get_config(self) -> dict[str, object]:
         return {**super().get_config(), "rate": self.rate}
+
+
+# ---- the same without this project ---------------------------------------------------------------
+
+
+def standard_network(network: keras.Model) -> keras.Model:
+    """A copy with the weights and Keras' own layers only, so that it opens without this project.
+
+    It gives the same outputs in inference. Each layer of a project offers `standard(inputs)`, which
+    builds them from symbolic inputs.
+
+    Raises:
+        ValueError: a layer is not Keras' own and offers no `standard`.
+    """
+    if isinstance(network, keras.Sequential):
+        network = keras.Model(network.inputs[0], network.outputs[0], name=network.name)
+    return keras.models.clone_model(
+        network, clone_function=lambda layer: layer, call_function=_standard_outputs
+    )
+
+
+def _standard_outputs(layer: keras.layers.Layer, *inputs: Tensor, **settings: Any) -> Tensor:
+    if hasattr(layer, "standard"):
+        return layer.standard(*inputs)
+    if not isinstance(layer, keras.layers.Layer):  # an operation, such as a sum of tensors
+        return layer(*inputs, **settings)
+    if not type(layer).__module__.startswith("keras."):
+        raise ValueError(
+            f"{layer.name}: {type(layer).__name__} is no layer of Keras: give it a method"
+            " standard(inputs) that builds the same from Keras' layers."
+        )
+    return plain_layer(layer, *inputs)

@@ -26,6 +26,7 @@ from gan_runtime.workloads.layers import (
     EnlargedConvolution3D,
     ReplicaDropout,
     Shape,
+    plain_layer,
 )
 
 LEAK = 0.3  # default slope of Keras' LeakyReLU
@@ -136,6 +137,10 @@ class LeakyReLU(layers.LeakyReLU):  # type: ignore[misc]
             super().call(inputs) if kernels is None else kernels.elementwise(super().call, inputs)
         )
 
+    def standard(self, inputs: Tensor) -> Tensor:
+        """By Keras' layer."""
+        return plain_layer(self, inputs)
+
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class PeriodicPadding(keras.layers.Layer):
@@ -157,6 +162,10 @@ class PeriodicPadding(keras.layers.Layer):
             order = [index % size for index in range(-before, size + after)]
             inputs, zeros[axis] = ops.take(inputs, order, axis=axis), (0, 0)
         return ops.pad(inputs, zeros) if any(map(any, zeros)) else inputs
+
+    def standard(self, inputs: Tensor) -> Tensor:
+        """By Keras' operations."""
+        return self.call(inputs)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
         """Larger by `around`."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from gan_runtime.spec import RunSpec
-from gan_runtime.store.queries.metrics import StepRange, step_ranges
+from gan_runtime.store.queries.metrics import DEVICES, StepRange, step_ranges
 from gan_runtime.store.queries.run_rows import run
 from gan_runtime.store.store import Store
 
@@ -125,6 +125,19 @@ def progress(store: Store, run_id: str) -> RunProgress:
         written_at=written,
         newest={metric: number.value for metric, number in newest.items()},
     )
+
+
+def device_seconds(store: Store, run_id: str, step: int) -> float | None:
+    """Training seconds up to a step times the devices; None without any."""
+    rows = store.rows(
+        f"""
+        SELECT max(wall_s) * any_value({DEVICES}) FROM ingest.scalars JOIN ingest.created USING
+            (run_id)
+        WHERE run_id = ? AND step <= ?
+        """,
+        [run_id, step],
+    )
+    return rows[0][0]
 
 
 class _Number(NamedTuple):
