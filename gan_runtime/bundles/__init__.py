@@ -1,4 +1,6 @@
-"""Bundles: ended runs in one zip file, for import into another home."""
+"""Runs that leave a home and come into one: bundles (ended runs in one zip file), tables, and event
+files of TensorBoard.
+"""
 
 from gan_runtime.bundles.packing import examples, pack
 from gan_runtime.bundles.unpacking import unpack

@@ -1,11 +1,9 @@
-"""Runs as TensorBoard's event files, and folders of event files as runs.
+"""Folders of TensorBoard's event files as runs.
 
-Out: FOLDER/RUN/events.out.tfevents.… with every number by step, the sample images by kind, the
-epoch, and the options as text. TensorBoard and others read them.
-
-In: every folder that holds event files is one run, as TensorBoard has it: its scalars and images,
-and the options if this program wrote the files. Other options are unknown; so such a run has the
-workload `tensorboard`, no checkpoints, and cannot be resumed. All runs are imported, or none.
+Every folder that holds event files is one run, as TensorBoard has it: its scalars and images, and
+the options if this program wrote the files (export.py). Other options are unknown; so such a run
+has the workload `tensorboard`, no checkpoints, and cannot be resumed. All runs are imported, or
+none.
 """
 
 from __future__ import annotations
@@ -16,9 +14,12 @@ import io
 import itertools
 import json
 import math
+import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,95 +28,130 @@ from PIL import Image
 from pydantic import ValidationError
 
 from gan_runtime.base import disk, formats
-from gan_runtime.base.errors import BundleError, ExportError, PictureError
-from gan_runtime.bundles import event_files, event_logs, unpacking
-from gan_runtime.bundles.event_files import EventImage, StepEvent
-from gan_runtime.bundles.event_logs import EPOCH, GIVE, OPTIONS, EventLog
+from gan_runtime.base.errors import BundleError, PictureError
+from gan_runtime.bundles import event_files, unpacking
+from gan_runtime.bundles.event_files import EventFileError, EventImage, StepEvent
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, EpochScores, Renamed, StatusChange
-from gan_runtime.records.record import MAX_NAME, Record
+from gan_runtime.records.record import MAX_METRICS, MAX_NAME, Record
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.states import Reason, cause
-from gan_runtime.store import queries
-from gan_runtime.store.store import Store
 
 WORKLOAD = "tensorboard"  # of a run whose options are unknown; the catalog has none of that name
 UNKNOWN: dict[str, Any] = {
     **{"workload": WORKLOAD, "dataset": "unknown", "precision": "unknown", "replicas": 1},
     **{"batch_size_global": 1, "epochs": 1, "seed": 0},
 }
-MAX_NUMBERS = 5_000_000  # of an import
+EPOCH, OPTIONS = "epoch", "options"  # tags in addition to the numbers
+EVENT_FILE = "tfevents"  # in the name of every event file
+MAX_FILES, MAX_RUNS, MAX_NUMBERS = 10_000, 1_000, 5_000_000  # of an import
+MOST_STEPS = 10**12
+_GIVE = "give the log folder that TensorBoard opens"
 MAX_IMAGES, MAX_TILES = 2_000, 64  # steps with images of a run; images of a step
 _KIND = re.compile(r"[^a-z0-9]+")
 _PIECE = 10_000  # records that are written at once
 
 
-# ---- out -----------------------------------------------------------------------------------------
+@dataclass
+class EventLog:
+    """What the event files of one folder hold, by step."""
+
+    name: str
+    scalars: dict[int, dict[str, float]] = field(default_factory=dict)
+    images: dict[int, dict[str, Sequence[EventImage]]] = field(default_factory=dict)
+    times: dict[int, float] = field(default_factory=dict)  # seconds since 1970
+    options: str = ""
+    left_out: set[str] = field(default_factory=set)  # tags of other kinds
+    begin: float = math.inf
+
+    def add(self, event: StepEvent) -> None:
+        """The newest value of a step counts; a restarted writer voids later steps."""
+        step = max(0, event.step)
+        if event.is_restart:
+            for values in (self.scalars, self.images, self.times):
+                for later in [at for at in values if at >= step]:
+                    del values[later]  # type: ignore[attr-defined]
+        self.begin = min(self.begin, event.wall_time)
+        self.options = event.texts.get(OPTIONS, self.options)
+        self.left_out |= event.others | (event.texts.keys() - {OPTIONS})
+        if event.scalars or event.images:
+            self.times[step] = event.wall_time
+            self.scalars.setdefault(step, {}).update(event.scalars)
+            if event.images:
+                self.images.setdefault(step, {}).update(event.images)
+
+    def epochs(self) -> dict[int, int]:
+        """Step → epoch: as the tag `epoch` says, else counted by the steps with images."""
+        known, counted = 0, 1
+        epochs = {}
+        for step in sorted(self.scalars):
+            value = self.scalars[step].get(EPOCH, math.nan)
+            known = int(value) if 0 <= value < 1e12 else known
+            epochs[step] = known or counted
+            counted += step in self.images
+        return epochs
 
 
-def export(store: Store, run_ids: list[str], folder: Path, overwrite: bool = False) -> list[Path]:
-    """Writes an event file for each run and returns their paths.
-
-    Raises:
-        UnknownRunError: a run is not stored; nothing is written.
-        TargetError: a file exists and `overwrite` is False; nothing is written.
-        ExportError: the folder cannot be written.
-    """
-    begins = {run_id: queries.run(store, run_id).created_at.timestamp() for run_id in run_ids}
-    paths = {
-        run_id: folder / run_id / f"events.out.tfevents.{int(begin)}.gan-dashboard"
-        for run_id, begin in begins.items()
-    }
-    try:
-        disk.check_targets(paths.values(), overwrite)
-        for run_id, path in paths.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with disk.whole_target(path, overwrite) as temporary, temporary.open("wb") as file:
-                event_files.write(file, _events(store, run_id, begins[run_id]))
-    except OSError as error:
-        raise ExportError(
-            f"{folder} cannot be written ({error.strerror}): choose another folder with --to DIR."
-        ) from None
-    return list(paths.values())
-
-
-def _events(store: Store, run_id: str, begin: float) -> Iterator[StepEvent]:
-    """The options, then the numbers and images of each step. `begin`: seconds since 1970."""
-    options = json.dumps(json.loads(queries.run(store, run_id).spec), indent=2)
-    # Four spaces: TensorBoard shows it as code.
-    yield StepEvent(begin, texts={OPTIONS: re.sub("^", "    ", options, flags=re.MULTILINE)})
-    rows = store.rows(
-        "SELECT step, epoch, metric, value, wall_s FROM numbers WHERE run_id = ? ORDER BY step",
-        [run_id],
-    )
-    grids = [
-        (grid.step, kind, grid)
-        for kind in queries.sample_kinds(store, [run_id])
-        for epoch in queries.sample_epochs(store, [run_id], kind)
-        if (grid := queries.sample(store, run_id, epoch, kind)) and grid.epoch == epoch
-    ]
-    numbers = {step: list(of_step) for step, of_step in itertools.groupby(rows, lambda row: row[0])}
-    wall_s = 0.0
-    for step in sorted({*numbers, *(grid_step for grid_step, *_ in grids)}):
-        of_step = numbers.get(step, [])
-        pictures = {kind: grid for grid_step, kind, grid in grids if grid_step == step}
-        wall_s = max([wall_s, *(row[4] for row in of_step if math.isfinite(row[4]))])
-        epoch = max([*(row[1] for row in of_step), *(grid.epoch for grid in pictures.values())])
-        yield StepEvent(
-            begin + wall_s,
-            step,
-            {EPOCH: float(epoch), **{row[2]: row[3] for row in of_step}},
-            {kind: [EventImage(grid.png, *_size(grid.png))] for kind, grid in pictures.items()},
+def event_files_in(folder: Path) -> dict[str, list[Path]]:
+    """Name of a run → its event files, the oldest first. A run is a folder."""
+    files: dict[str, list[Path]] = {}
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        paths = [Path(place) / name for name in sorted(names) if EVENT_FILE in name]
+        regular = [path for path in paths if _is_regular(path)]
+        if regular:
+            relative = Path(place).relative_to(folder).as_posix()
+            files[folder.resolve().name if relative == "." else relative] = regular
+    count = sum(map(len, files.values()))
+    if not files:
+        raise BundleError(
+            f"{folder} holds no event files (names with {EVENT_FILE}, such as"
+            f" events.out.tfevents.1700000000.host): {_GIVE}."
         )
+    if len(files) > MAX_RUNS or count > MAX_FILES:
+        raise BundleError(
+            f"{folder} holds {count:,} event files in {len(files):,} folders, but at most"
+            f" {MAX_FILES:,} in {MAX_RUNS:,} are allowed: import its subfolders one by one."
+        )
+    return files
 
 
-def _size(png: bytes) -> tuple[int, int]:
-    with Image.open(io.BytesIO(png), formats=("PNG",)) as image:
-        return image.size
+def _is_regular(path: Path) -> bool:
+    """A pipe would block."""
+    with contextlib.suppress(OSError):
+        return stat.S_ISREG(path.stat().st_mode)
+    return False
 
 
-# ---- in ------------------------------------------------------------------------------------------
+def read_log(name: str, paths: list[Path]) -> EventLog:
+    """Raises BundleError for a file that cannot be read, and for what no journal can hold."""
+    log = EventLog(name)
+    for path in paths:
+        try:
+            for event in event_files.read(path):
+                log.add(event)
+        except (EventFileError, OSError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BundleError(
+                f"{path} cannot be read ({reason}): copy it again, or move it out of the folder."
+            ) from None
+    if reason := _excess(log):
+        raise BundleError(f"run {name} has {reason}: write fewer, shorter or smaller ones.")
+    return log
+
+
+def _excess(log: EventLog) -> str:
+    """What of a log exceeds the limits of a journal; empty where nothing does."""
+    most = max((len(values) for values in log.scalars.values()), default=0)
+    tags = {tag for values in log.scalars.values() for tag in values}
+    long = next((tag for tag in tags if len(tag) > MAX_NAME), "")
+    last = max(log.scalars, default=0)
+    if most > MAX_METRICS:
+        return f"{most:,} tags at one step, but at most {MAX_METRICS:,} are allowed"
+    if long:
+        return f"the tag {long[:40]}…, but at most {MAX_NAME} characters are allowed"
+    return f"step {last:,}, but at most {MOST_STEPS:,} is allowed" if last > MOST_STEPS else ""
 
 
 def import_folder(folder: Path, home: Home) -> list[str]:
@@ -126,7 +162,7 @@ def import_folder(folder: Path, home: Home) -> list[str]:
         HomeError: the home cannot be written, or its disk has too little space; nothing is
             imported.
     """
-    files = event_logs.event_files_in(folder)
+    files = event_files_in(folder)
     home.prepare()
     size = sum(path.stat().st_size for paths in files.values() for path in paths)
     disk.require(home.runs, 3 * size, f"the import of {folder}")
@@ -134,7 +170,7 @@ def import_folder(folder: Path, home: Home) -> list[str]:
     with tempfile.TemporaryDirectory(dir=home.runs, prefix=".import-") as temporary:
         runs, numbers = [], 0
         for name, paths in files.items():
-            log = event_logs.read_log(name, paths)
+            log = read_log(name, paths)
             numbers += sum(map(len, log.scalars.values()))
             if numbers > MAX_NUMBERS:
                 raise BundleError(
@@ -146,7 +182,7 @@ def import_folder(folder: Path, home: Home) -> list[str]:
                 _write(run, log)
                 runs.append(run.path)
         if not any((runs, existing)):
-            raise BundleError(f"the event files in {folder} hold no scalars and images: {GIVE}.")
+            raise BundleError(f"the event files in {folder} hold no scalars and images: {_GIVE}.")
         return unpacking.place(runs, home)
 
 

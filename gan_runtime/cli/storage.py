@@ -14,7 +14,7 @@ from rich.table import Table
 from gan_runtime import bundles
 from gan_runtime.base import formats
 from gan_runtime.base.errors import BundleError, FieldError, SpecError, quoted
-from gan_runtime.bundles import tensorboard
+from gan_runtime.bundles import export as exporting
 from gan_runtime.cli import output
 from gan_runtime.cli.arguments import (
     HomeOption,
@@ -26,7 +26,6 @@ from gan_runtime.cli.arguments import (
 )
 from gan_runtime.records import run_folder
 from gan_runtime.records.home import Home, command_line
-from gan_runtime.store import export as exporting
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.user_sql import Limits
 from gan_runtime.supervision import trash
@@ -110,7 +109,7 @@ def export(
     store = ingest.store_of(folder, run_dirs)
     run_ids = [run_dir.run_id for run_dir in run_dirs]
     if form == "tensorboard":
-        paths = tensorboard.export(store, run_ids, to, overwrite)
+        paths = exporting.export_event_files(store, run_ids, to, overwrite)
     else:
         paths = exporting.export(store, run_ids, to, form, overwrite)
     if as_json:

@@ -178,11 +178,18 @@ class Store:
         """Writes the rows of some runs of a view to a .parquet or .csv file.
 
         In CSV, a text that a spreadsheet would compute (= + - @ or a tab first) gets an apostrophe.
+        Raises OSError where the file cannot be written.
         """
         if target.suffix == ".csv" and view == "samples":
             raise QueryError(
                 "samples contain images, which CSV cannot hold: export them as Parquet."
             )
+        try:
+            self._copy(view, run_ids, target)
+        except duckdb.IOException as error:
+            raise OSError(str(error)) from error
+
+    def _copy(self, view: str, run_ids: list[str], target: Path) -> None:
         marks = ", ".join("?" for _ in run_ids)
         with self._cursor() as cursor:
             columns = "*" if target.suffix == ".parquet" else _harmless_columns(cursor, view)

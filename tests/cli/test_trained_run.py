@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 from typer.testing import Result
 
+from gan_runtime.bundles import export
 from gan_runtime.cli.following import Follower
 from gan_runtime.records.home import HOME_VARIABLE, Home
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import export
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import owner
 from tests.support.command_line import answer, refused, run

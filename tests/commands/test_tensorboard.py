@@ -14,6 +14,7 @@ from PIL import Image
 from gan_runtime.base.errors import BundleError, RoleError, TargetError
 from gan_runtime.bundles import event_files, tensorboard
 from gan_runtime.bundles.event_files import EventImage, StepEvent
+from gan_runtime.bundles.export import export_event_files
 from gan_runtime.records import image_files, journal, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import Actor
@@ -86,7 +87,7 @@ def stored(new_run: NewRun) -> RunDir:
 def test_a_run_goes_through_event_files_with_numbers_images_and_options(
     home: Home, stored: RunDir, tmp_path: Path
 ) -> None:
-    (path,) = tensorboard.export(ingest.store_of(home), ["quick-0001"], tmp_path / "out")
+    (path,) = export_event_files(ingest.store_of(home), ["quick-0001"], tmp_path / "out")
     assert path.parent == tmp_path / "out" / "quick-0001"
     assert path.name == "events.out.tfevents.1767268800.gan-dashboard"
     other = Home(tmp_path / "other").prepare()
@@ -244,10 +245,10 @@ def test_hostile_events_end_no_more_than_themselves(home: Home, tmp_path: Path) 
 
 def test_no_file_is_replaced_unasked(home: Home, stored: RunDir, tmp_path: Path) -> None:
     store = ingest.store_of(home)
-    (path,) = tensorboard.export(store, [stored.run_id], tmp_path)
+    (path,) = export_event_files(store, [stored.run_id], tmp_path)
     path.write_bytes(b"mine")
     with pytest.raises(TargetError):
-        tensorboard.export(store, [stored.run_id], tmp_path)
+        export_event_files(store, [stored.run_id], tmp_path)
     assert path.read_bytes() == b"mine"
-    tensorboard.export(store, [stored.run_id], tmp_path, overwrite=True)
+    export_event_files(store, [stored.run_id], tmp_path, overwrite=True)
     assert len(list(event_files.read(path))) == 6  # the version, the options, four steps

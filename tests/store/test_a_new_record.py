@@ -13,6 +13,7 @@ import duckdb
 import pytest
 from pydantic import BaseModel, Field
 
+from gan_runtime.bundles.export import export
 from gan_runtime.bundles.packing import Privacy, records_of
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
@@ -36,7 +37,6 @@ from gan_runtime.records.record import (
     Text,
 )
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store.export import export
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.record_tables import RecordTables, sql_type
 from gan_runtime.store.store import Store

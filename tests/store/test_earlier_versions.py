@@ -15,13 +15,14 @@ import duckdb
 import pytest
 
 from gan_runtime import bundles
+from gan_runtime.bundles import export
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.record import operator
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import export, ingest, queries
+from gan_runtime.store import ingest, queries
 from gan_runtime.store.database_file import SCHEMA_VERSION
 from gan_runtime.store.store import Store
 from tests.support import earlier_homes

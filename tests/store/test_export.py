@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from gan_runtime.bundles import export
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.store import export
 from gan_runtime.store.store import Store
 from tests.support.small_pictures import png
 

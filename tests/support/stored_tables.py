@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gan_runtime.bundles import export
 from gan_runtime.records.home import Home
-from gan_runtime.store import export
 from gan_runtime.store.store import Store
 
 

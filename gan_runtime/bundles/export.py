@@ -1,22 +1,31 @@
-"""Export of runs as files for other programs.
+"""Export of runs as files for other programs: tables, or event files of TensorBoard.
 
 FOLDER/runs.parquet, scalars, epochs, …   the public views without samples, or .csv
 FOLDER/samples/RUN/samples-00001.png      the images, named as in the run's folder
 FOLDER/specs/RUN/spec.json                the options; `train --spec` takes this file
+
+FOLDER/RUN/events.out.tfevents.…          every number by step, the epoch, the images, the options
 """
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-import duckdb
+from PIL import Image
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import ExportError
+from gan_runtime.bundles import event_files
+from gan_runtime.bundles.event_files import EventImage, StepEvent
+from gan_runtime.bundles.tensorboard import EPOCH, OPTIONS
 from gan_runtime.store import database_file, queries
 from gan_runtime.store.queries.outputs import OLD_KIND
 from gan_runtime.store.record_tables import TABLES
@@ -54,8 +63,8 @@ def export(
             with disk.whole_target(path, overwrite) as temporary:
                 write(temporary)
         return list(writers)
-    except (OSError, duckdb.IOException) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
+    except OSError as error:
+        reason = (error.strerror or str(error)).splitlines()[0]
         raise ExportError(
             f"{folder} cannot be written ({reason}): choose another folder with --to DIR."
         ) from None
@@ -107,3 +116,69 @@ def _specs(store: Store, run_ids: list[str], folder: Path) -> dict[Path, FileWri
 
 def _write_spec(spec: str, path: Path) -> None:
     path.write_text(json.dumps(json.loads(spec), indent=2) + "\n", encoding="utf-8")
+
+
+# ---- event files ---------------------------------------------------------------------------------
+
+
+def export_event_files(
+    store: Store, run_ids: list[str], folder: Path, overwrite: bool = False
+) -> list[Path]:
+    """Writes an event file for each run and returns their paths.
+
+    Raises:
+        UnknownRunError: a run is not stored; nothing is written.
+        TargetError: a file exists and `overwrite` is False; nothing is written.
+        ExportError: the folder cannot be written.
+    """
+    begins = {run_id: queries.run(store, run_id).created_at.timestamp() for run_id in run_ids}
+    paths = {
+        run_id: folder / run_id / f"events.out.tfevents.{int(begin)}.gan-dashboard"
+        for run_id, begin in begins.items()
+    }
+    try:
+        disk.check_targets(paths.values(), overwrite)
+        for run_id, path in paths.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with disk.whole_target(path, overwrite) as temporary, temporary.open("wb") as file:
+                event_files.write(file, _events(store, run_id, begins[run_id]))
+    except OSError as error:
+        raise ExportError(
+            f"{folder} cannot be written ({error.strerror}): choose another folder with --to DIR."
+        ) from None
+    return list(paths.values())
+
+
+def _events(store: Store, run_id: str, begin: float) -> Iterator[StepEvent]:
+    """The options, then the numbers and images of each step. `begin`: seconds since 1970."""
+    options = json.dumps(json.loads(queries.run(store, run_id).spec), indent=2)
+    # Four spaces: TensorBoard shows it as code.
+    yield StepEvent(begin, texts={OPTIONS: re.sub("^", "    ", options, flags=re.MULTILINE)})
+    rows = store.rows(
+        "SELECT step, epoch, metric, value, wall_s FROM numbers WHERE run_id = ? ORDER BY step",
+        [run_id],
+    )
+    grids = [
+        (grid.step, kind, grid)
+        for kind in queries.sample_kinds(store, [run_id])
+        for epoch in queries.sample_epochs(store, [run_id], kind)
+        if (grid := queries.sample(store, run_id, epoch, kind)) and grid.epoch == epoch
+    ]
+    numbers = {step: list(of_step) for step, of_step in itertools.groupby(rows, lambda row: row[0])}
+    wall_s = 0.0
+    for step in sorted({*numbers, *(grid_step for grid_step, *_ in grids)}):
+        of_step = numbers.get(step, [])
+        pictures = {kind: grid for grid_step, kind, grid in grids if grid_step == step}
+        wall_s = max([wall_s, *(row[4] for row in of_step if math.isfinite(row[4]))])
+        epoch = max([*(row[1] for row in of_step), *(grid.epoch for grid in pictures.values())])
+        yield StepEvent(
+            begin + wall_s,
+            step,
+            {EPOCH: float(epoch), **{row[2]: row[3] for row in of_step}},
+            {kind: [EventImage(grid.png, *_size(grid.png))] for kind, grid in pictures.items()},
+        )
+
+
+def _size(png: bytes) -> tuple[int, int]:
+    with Image.open(io.BytesIO(png), formats=("PNG",)) as image:
+        return image.size
