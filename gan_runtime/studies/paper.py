@@ -25,6 +25,7 @@ UNSAID = {
     "batch_size_global",
     "restart_epochs",
     "weight_snapshots",
+    "quality_every",
     "accelerator",
     "dataset",
     "engine",

@@ -24,6 +24,7 @@ from gan_runtime.evaluation import (
 from gan_runtime.evaluation.catalog import evaluation, report_of_scores
 from gan_runtime.evaluation.sample_scores import ImageSample
 from gan_runtime.records import journal
+from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
@@ -189,7 +190,10 @@ def test_the_quality_of_a_run_is_the_first_score_at_the_device_time_of_each_epoc
         journal.EpochDone(epoch=epoch, step=10 * epoch, seconds=4.0, images=64, images_per_s=16.0)
         for epoch in (1, 2)
     ]
-    measured = answer(1, kcd=9.0), answer(2, kcd=5.0), answer(2, kcd=6.0)
+    of_imagenet = answer(3).model_copy(
+        update={"key": "epoch 3 imagenet", "scores": [Score(name="imagenet_kcd", value=1.0)]}
+    )
+    measured = answer(1, kcd=9.0), answer(2, kcd=5.0), answer(2, kcd=6.0), of_imagenet
     journal.append(run.trainer_journal(), 1, *done)
     journal.append(run.evaluations_journal, 1, *measured)
     new_run("quick-0002", seconds=1)
@@ -200,6 +204,11 @@ def test_the_quality_of_a_run_is_the_first_score_at_the_device_time_of_each_epoc
     assert rows[columns].to_numpy().tolist() == [
         [1.0, 9.0, 8.8, 9.2, 4.0, 8.0],
         [2.0, 6.0, 5.8, 6.2, 8.0, 16.0],
+    ]
+    unlabeled = new_run("quick-0003", seconds=2)
+    journal.append(unlabeled.evaluations_journal, 1, of_imagenet)
+    assert queries.qualities(ingest.store_of(home), ["quick-0003"])["metric"].tolist() == [
+        "quality_imagenet_kcd"
     ]
     best = queries.best_qualities(store)
     assert best[["epoch", "value"]].to_dict("index") == {"quick-0001": {"epoch": 2, "value": 6.0}}
