@@ -118,8 +118,7 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
     layers = (ground(), *usual(group), band, raw, bold, reader.add_params(drag()))
     description = (
-        f"{panel.heading} Lines over the training steps, as measured and smoothed:"
-        f" {', '.join(group.colors)}."
+        f"Lines over the training steps: faint as measured, bold smoothed. {panel.reading}"
     )
     svg = {"embedOptions": {"renderer": "svg"}}
     title = panel.heading
@@ -128,10 +127,9 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
 
 def one_curve(rows: Rows, title: str, x_label: str, y_label: str, height: int = 240) -> alt.Chart:
     """One line over columns x and y, a point at each value."""
+    description = f"{y_label} over {x_label}. It is of the data set, before any training."
     return (
-        alt.Chart(
-            rows, title=title, height=height, description=f"{title}: {y_label} over {x_label}."
-        )
+        alt.Chart(rows, title=title, height=height, description=description)
         .mark_line(color=palette.REAL, point={"color": palette.REAL, "size": 16})
         .encode(x=alt.X("x:Q", title=x_label), y=alt.Y("y:Q", title=y_label))
     )
@@ -196,7 +194,10 @@ def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
         )
         .properties(
             title="Where do the scores lie?",
-            description=f"Histograms of scores after one epoch: {', '.join(group.colors)}.",
+            description=(
+                "Shares of the rows measured after one epoch, by their value. Where the histograms"
+                " overlap, generated rows look like real ones."
+            ),
             height=height,
         )
     )

@@ -38,7 +38,8 @@ def over_epochs(rows: Rows, group: Group) -> alt.LayerChart:
     """What is measured once an epoch, a line each, with what it is to be compared with behind
     the lines.
     """
-    return _small(rows, group, *charts.usual(group), *_epoch_lines(group))
+    drawn = "Lines over the epochs, a point for each measurement."
+    return _small(rows, group, drawn, *charts.usual(group), *_epoch_lines(group))
 
 
 def over_steps(rows: Rows, group: Group) -> alt.LayerChart:
@@ -46,7 +47,9 @@ def over_steps(rows: Rows, group: Group) -> alt.LayerChart:
     y = alt.Y("mean:Q", title=group.axis, **_step_axis(group))
     tooltip = alt.Tooltip("step:Q", title="Step", format=",d")
     lines = _dashed(group.colors, _x("step"), y, tooltip, "mean", ".4~g")
-    return _small(rows, group, *charts.usual(group), lines)
+    return _small(
+        rows, group, "Lines over the training steps, unsmoothed.", *charts.usual(group), lines
+    )
 
 
 def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
@@ -57,20 +60,37 @@ def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart
     y = alt.Y("rate:Q", title="Learning rate", axis=alt.Axis(format="~g", tickCount=4))
     tooltip = alt.Tooltip("epoch:Q", title="Epoch", format=".1f")
     lines = _dashed(colors, _x("epoch"), y, tooltip, "rate", ".3~g")
-    return _titled(_in_order(frame, colors), lines, title="Learning rates over the epochs")
+    description = (
+        "The learning rates that these options give, over the epochs. Alarms can lower them in the"
+        " run."
+    )
+    title = "Learning rates over the epochs"
+    return _titled(_in_order(frame, colors), lines, title=title, description=description)
 
 
-def _small(rows: Rows, group: Group, *layers: alt.Chart) -> alt.LayerChart:
-    """As high as all small charts, and by the further rows of its legend higher."""
+def _small(rows: Rows, group: Group, drawn: str, *layers: alt.Chart) -> alt.LayerChart:
+    """As high as all small charts, and by the further rows of its legend higher. `drawn`: what it
+    shows, one sentence.
+    """
     panel, height = group.panel, HEIGHT + ROW_HEIGHT * (charts.legend_rows(group.colors) - 1)
-    return _titled(rows, *layers, title=panel.heading, subtitle=panel.subtitle, height=height)
+    return _titled(
+        rows,
+        *layers,
+        title=panel.heading,
+        description=f"{drawn} {panel.reading}",
+        subtitle=panel.subtitle,
+        height=height,
+    )
 
 
 def _titled(
-    rows: Rows, *layers: alt.Chart, title: str, subtitle: str = "", height: int = HEIGHT
+    rows: Rows,
+    *layers: alt.Chart,
+    title: str,
+    description: str,
+    subtitle: str = "",
+    height: int = HEIGHT,
 ) -> alt.LayerChart:
-    """Described by what its title asks."""
-    description = f"{title} Lines over the training. {subtitle}".strip()
     title_with_subtitle = charts.heading(title, subtitle)
     return charts.layered(
         rows, *layers, title=title_with_subtitle, description=description, height=height
@@ -242,6 +262,9 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
             f"How good is what it generates? {metric.title}",
             "Lower is better. Band: 95% interval. Dashed: the floor, real data.",
         ),
-        description=f"{metric.title} over the measured epochs, with its 95% interval.",
+        description=(
+            "Measured quality of what the network generates, with its 95% interval. The dashed"
+            " floor is the score of real data, the best that a network can reach."
+        ),
         height=height,
     )

@@ -22,6 +22,9 @@ CANVAS = {
 }  # one renderer however many points, so that nothing is embedded again
 
 
+DRIFT = "A shape that drifts, widens or narrows shows what training changes."
+
+
 def ridgelines(
     frame: pd.DataFrame,
     title: str,
@@ -62,7 +65,8 @@ def ridgelines(
     ).encode(y2=alt.Y2("epoch:Q"))
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=_tooltip(axis))
     subtitle = "The newest epoch is in front. All have the same height."
-    return layered(rows, ridges, reader, **_titled(title, subtitle, height))
+    description = f"A distribution for each epoch, the newest in front. {DRIFT}"
+    return layered(rows, ridges, reader, **_titled(title, subtitle, description, height))
 
 
 def heatmap(
@@ -102,7 +106,8 @@ def heatmap(
         )
     )
     subtitle = "Stronger color: more values."
-    return cast(alt.Chart, chart.properties(**_titled(title, subtitle, height)))
+    description = f"A column for each epoch, in a stronger color for more values. {DRIFT}"
+    return cast(alt.Chart, chart.properties(**_titled(title, subtitle, description, height)))
 
 
 def run_overlay(
@@ -131,7 +136,12 @@ def run_overlay(
         tooltip=[alt.Tooltip("run:N", title="Run"), *_tooltip(axis)]
     )
     rows = frame.assign(value=(frame["left"] + frame["right"]) / 2)
-    return layered(rows, area, line, reader, **_titled(title, "One line a run.", height))
+    description = (
+        "The same distribution of several runs at one epoch. Lines that lie on each other are equal"
+        " distributions."
+    )
+    titled = _titled(title, "One line a run.", description, height)
+    return layered(rows, area, line, reader, **titled)
 
 
 def _filled(frame: pd.DataFrame) -> pd.Series[bool]:
@@ -186,9 +196,8 @@ def _tight() -> alt.Scale:
     return alt.Scale(zero=False, nice=False)
 
 
-def _titled(title: str, subtitle: str, height: int) -> dict[str, Any]:
+def _titled(title: str, subtitle: str, description: str, height: int) -> dict[str, Any]:
     """Properties of a chart."""
-    description = f"{title}. {subtitle}".strip()
     return {
         "title": heading(title, subtitle),
         "description": description,
@@ -220,7 +229,10 @@ def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int =
         )
         .properties(
             title=title,
-            description=f"Histogram after one epoch, counts on a log scale: {title}.",
+            description=(
+                "How many weights or gradients have which value, after one epoch, counts"
+                " logarithmic. Long tails are few but large values."
+            ),
             height=height,
         )
     )

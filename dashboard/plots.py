@@ -33,6 +33,10 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import Window
 
 ROWS = "rows"  # of a chart, under this name in its specification
+EXPLANATION = (
+    "<button type='button' class='chart-help' aria-label='What is this chart?'>?"
+    "<span role='tooltip'>{}</span></button>"
+)
 MOST_KEPT = 500  # specifications, some kilobytes each
 # a chart is checked when it is sent; to check each part of it as well is what tests are for
 schemapi.disable_debug_mode()
@@ -96,8 +100,10 @@ def _put(
 ) -> None:
     """Every chart of the dashboard is put on the page here.
 
-    Its place has its height before it is drawn: what is below does not move.
+    Its place has its height before it is drawn: what is below does not move. Its description, what
+    it shows and how to read it, is behind the "?" in its corner.
     """
+    st.html(EXPLANATION.format(html.escape(str(chart_spec["description"]))))
     spec = {**chart_spec, "datasets": {**chart_spec.get("datasets", {}), **tables}}
     st.vega_lite_chart(spec=spec, key=key, **{"height": chart_spec["height"], **arguments})
 

@@ -105,7 +105,8 @@ def _bars(
     ).properties(
         title="Where does a step's time go?",
         description=(
-            f"A bar for each {bar_title.lower()}: the shares of a step's time by kind of operation."
+            f"A bar for each {bar_title.lower()}: a step's time by kind of operation. The widest"
+            " parts are where time can be saved."
         ),
         height=height,
     )
@@ -143,7 +144,12 @@ def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
             alt.Tooltip("speed_up:Q", title="Times as fast", format=".2f"),
         ]
     )
-    return layered(frame, lines, points, title="How does it scale?", height=height)
+    description = (
+        "How many times faster training is on more devices, both axes logarithmic. On a diagonal"
+        " line twice the devices are twice as fast."
+    )
+    title = "How does it scale?"
+    return layered(frame, lines, points, title=title, description=description, height=height)
 
 
 def epoch_bars(rows: Rows, height: int = 260) -> alt.Chart:
@@ -170,7 +176,10 @@ def epoch_bars(rows: Rows, height: int = 260) -> alt.Chart:
         )
         .properties(
             title="How long does an epoch take?",
-            description="Bars: training seconds of each epoch.",
+            description=(
+                "Training seconds of each epoch, without images and checkpoints. The first bar of"
+                " an attempt includes compiling."
+            ),
             height=height,
         )
     )
@@ -209,8 +218,8 @@ def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
         .properties(
             title="How long do workers wait?",
             description=(
-                "A bar for each worker: milliseconds of a step that it computes, and that it waits"
-                " for others."
+                "Milliseconds of a step in which each worker computes, and waits for others. The"
+                " one that waits least is the slowest."
             ),
             height=height,
         )

@@ -136,7 +136,10 @@ def _overlaid(
     )
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
-    description = f"{metric.title} of several runs as lines along {X_TITLES[x]}."
+    description = (
+        f"{metric.title} of each run: faint as measured, bold smoothed. Compare where the bold"
+        " lines go, as single steps scatter."
+    )
     layers = (charts.ground(), band, raw, bold, reader)
     rows = drawable(frame, metric, look.y)
     rows = charts.with_smoothed(rows, charts.smoothed_points(share, _longest(rows)), "run")
@@ -211,7 +214,10 @@ def scatter(
     points = _runs(colors, result)
     layers = (dashed.encode(x=x, y=y), points.encode(x=x, y=y))
     title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
-    description = f"{result.title} of each run as a point over its training time."
+    description = (
+        f"{result.title} of each run as a point over its training time. No run is both faster and"
+        " better than one on a dashed line."
+    )
     rows = _named(frame, front, colors)
     return finished(rows, *layers, title=title, description=description, height=HEIGHT)
 
@@ -295,7 +301,8 @@ def parallel(
     )
     layers = (rules, lines, points, names.encode(x=x, y=y, text=alt.Text("axis:N")), *values)
     description = (
-        "Parallel coordinates: a line for each run down the options and results that were picked."
+        "A line for each run down its options and results, each with its own scale. Lines that part"
+        " at an option show what it may have changed."
     )
     height = HEADING + ROW * len(order)
     return finished(crossings, *layers, title=title, description=description, height=height)

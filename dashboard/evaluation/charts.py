@@ -71,7 +71,10 @@ def against(
     title = heading(
         f"How far is each score from {reference}?", "Left of the dashed line is better."
     )
-    description = f"Scores of {', '.join(colors)}, each divided by {reference}."
+    description = (
+        f"Each score divided by {reference}, with one standard deviation. Left of the dashed line"
+        " is better."
+    )
     return layered(rows, *layers, title=title, description=description, height=height)
 
 
@@ -164,7 +167,10 @@ def over_epochs(
         y=alt.Y("floor:Q", scale=scale), color=color, detail="series:N"
     )
     layers = (bars, line, floor) if frame["floor"].notna().any() else (bars, line)
-    description = f"{metric.title} over the epochs of {', '.join(colors)}; dashed: the floor."
+    description = (
+        f"{metric.title} over the measured epochs, with one standard deviation. The dashed floor is"
+        " the score of real data."
+    )
     return layered(
         rows, *layers, title=heading(metric.title), description=description, height=height
     )
@@ -222,7 +228,10 @@ def lines(rows: pd.DataFrame, title: str, height: int = 280) -> alt.LayerChart:
     )
     band = base.mark_area(opacity=0.25, line=False).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"))
     layers = [line] if is_path else [band, line]
-    description = f"{title}: {', '.join(names)}."
+    description = (
+        f"{title[:1].upper()}{title[1:]}, a line for each series. Bands are one standard deviation,"
+        " where that is known."
+    )
     return layered(frame, *layers, title=heading(title), description=description, height=height)
 
 
@@ -258,5 +267,9 @@ def heat_map(rows: pd.DataFrame, title: str, height: int = 320) -> alt.Chart:
     return cells.encode(
         x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"), color=color, tooltip=tooltip
     ).properties(
-        title=heading(title), description=f"{title}, a color for each place.", height=height
+        title=heading(title),
+        description=(
+            f"{title[:1].upper()}{title[1:]} as a map. The scale says which color is which value."
+        ),
+        height=height,
     )

@@ -41,7 +41,12 @@ def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 360) 
             ],
         )
     )
-    return cast(alt.Chart, chart.properties(title="Training time of each epoch", height=height))
+    description = (
+        "Training seconds of each epoch, a line for each run in the color of its variant. Flat"
+        " lines are a steady speed; their heights compare variants."
+    )
+    title = "Training time of each epoch"
+    return cast(alt.Chart, chart.properties(title=title, description=description, height=height))
 
 
 def smooth_lines(
@@ -88,8 +93,17 @@ def smooth_lines(
     )
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     canvas = {"embedOptions": {"renderer": "canvas"}}
+    description = (
+        "Each variant over the epochs: faint as measured, bold smoothed. Compare where the bold"
+        " lines go and how much the faint ones swing."
+    )
     return layered(
-        frame, raw, bold, reader.add_params(zoom), title=title, height=height, usermeta=canvas
+        frame,
+        *(raw, bold, reader.add_params(zoom)),
+        title=title,
+        description=description,
+        height=height,
+        usermeta=canvas,
     )
 
 
@@ -175,8 +189,8 @@ def descent(
     `path`: see `named_path`.
     """
     description = (
-        f"{title}: the path of its weights over a map of its loss, on the plane in which they moved"
-        f" most. {subtitle}."
+        "The path of the weights over a map of the loss, on the plane of largest movement. A path"
+        " into lighter places descends."
     )
     layers = (*_map(lines), *_walk(path, color))
     return layered(

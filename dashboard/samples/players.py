@@ -64,7 +64,10 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
         tooltip=tooltip,
     )
     top = base.mark_point(opacity=0).encode(y=alt.Y("top:Q"))
-    description = f"Histograms of scores at one epoch: {', '.join(judged.colors)}."
+    description = (
+        "Shares of the rows of this epoch by their value, on a root scale. Where the histograms"
+        " overlap, generated rows look like real ones."
+    )
     rows = frame.assign(series=frame["name"].map(judged.labels))
     return charts.layered(rows, bars, top, height=height, description=description)
 

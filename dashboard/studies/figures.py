@@ -43,7 +43,12 @@ def variant_points(
         scale=alt.Scale(type="point", padding=0.5),
     )
     layers = (*_means(x, f"{mean_word}, {unit}" if unit else mean_word), _runs(x, unit))
-    return layered(frame, *layers, title=f"{title} ({unit})" if unit else title, height=height)
+    description = (
+        "A dot for each run; the tick is the variant's mean, the bar its 95% interval. Bars that do"
+        " not overlap suggest a difference."
+    )
+    heading = f"{title} ({unit})" if unit else title
+    return layered(frame, *layers, title=heading, description=description, height=height)
 
 
 def _runs(x: alt.X, unit: str) -> alt.Chart:

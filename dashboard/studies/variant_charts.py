@@ -61,7 +61,10 @@ def pay_back(
         "When is compiling paid back?",
         f"A dot marks the step at which a variant has caught up with {first}.",
     )
-    description = "Seconds of compiling and training over the steps, a line for each variant."
+    description = (
+        "Seconds of compiling and training over the steps, a line for each variant. A dot marks"
+        " where a variant has paid back its longer start."
+    )
     return layered(lines, curves, dot, title=title, description=description, height=height)
 
 
@@ -104,7 +107,10 @@ def loss_curves(
     line = base.mark_line(strokeWidth=2).encode(strokeDash=dash)
     reader = base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip)
     layers = (ground(), line, reader.add_params(drag()))
-    description = f"{metric.title} over the training steps, a line for each variant."
+    description = (
+        f"{metric.title} of one run of each variant over the steps. Equal lines lie on each other,"
+        " so that the dashes of all show."
+    )
     title = metric.title
     return layered(
         frame, *layers, title=title, description=description, height=height, usermeta=CANVAS

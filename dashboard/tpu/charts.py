@@ -206,7 +206,12 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     )
     room = base.transform_calculate(relative=f"datum.relative * {ROOM}").mark_point(opacity=0)
     title = "Time of an epoch by batch size, as predicted and as published"
-    return layered(frame, lines, points, below, above, room, title=title, height=height)
+    description = (
+        "Time of an epoch by batch size, the smallest batch at 100%. A falling line means that"
+        " larger batches train faster."
+    )
+    layers = (lines, points, below, above, room)
+    return layered(frame, *layers, title=title, description=description, height=height)
 
 
 def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
@@ -256,4 +261,8 @@ def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
         .encode(x=alt.X("devices:O"), y=alt.Y("top:Q"))
     )
     title = "Predicted seconds per epoch by number of cores"
-    return layered(frame, bars, text, room, title=title, height=height)
+    description = (
+        "Predicted seconds of an epoch by number of cores, divided by what takes them. The part"
+        " that does not shrink limits how many cores help."
+    )
+    return layered(frame, bars, text, room, title=title, description=description, height=height)

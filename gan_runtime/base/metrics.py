@@ -119,6 +119,7 @@ class Panel:
 
     `name`: as in `Metric.panel`. `title`: the question that it answers; "" for its name.
     `subtitle`: how to read it. `awaits`: what it will show, "how large the gradients are".
+    `meaning`: what its values say, one sentence; "" where the subtitle says it.
     `series`: the title of its lines in a tooltip. `domain`: the range of its values, if known.
     `usual`: a band for comparison, or one level where both ends are equal. `help`: of the figure
     with its newest values.
@@ -132,11 +133,20 @@ class Panel:
     domain: tuple[float, float] | None = None
     usual: tuple[float, float] | None = None
     help: str = ""
+    meaning: str = ""
 
     @property
     def heading(self) -> str:
         """Above the chart."""
         return self.title or self.name
+
+    @property
+    def reading(self) -> str:
+        """One sentence on how to read its values."""
+        return self.meaning or self.subtitle or UNDECLARED_MEANING
+
+
+UNDECLARED_MEANING = "Its definition is in the reference of metrics, if a workload declares it."
 
 
 # Families: the name of the family, "_", and the name of the network.
@@ -188,7 +198,11 @@ PANELS = (
         "how large an update is",
         usual=(3e-4, 3e-3),  # around 1e-3 (A. Karpathy, CS231n notes, "Ratio of weights:updates")
     ),
-    Panel("Learning rates", "How large are the learning rates?"),
+    Panel(
+        "Learning rates",
+        "How large are the learning rates?",
+        meaning="They follow the schedule, and are halved after an alarm that rolls back.",
+    ),
     Panel(
         "Loss scales",
         "How far are float16 gradients scaled up?",

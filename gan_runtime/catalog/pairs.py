@@ -281,6 +281,7 @@ PANELS = (
         "Generator and discriminator loss",
         series="Network",
         help="Losses of the newest step: generator, discriminator. Cross-entropies are in nats.",
+        meaning="No level is good: watch for a network that runs away from the other.",
     ),
     Panel(
         SCORES,
@@ -288,6 +289,7 @@ PANELS = (
         awaits="D's mean scores of real and generated images",
         series="Images",
         domain=(0.0, 1.0),
+        meaning="Near 0.5 on both the discriminator guesses; far apart it wins.",
     ),
     Panel(
         "Accuracy",
@@ -296,6 +298,7 @@ PANELS = (
         "how often D is right",
         domain=(0.0, 1.0),
         usual=(0.5, 0.5),
+        meaning="100% on both means that it wins, 50% (dotted) that it guesses.",
     ),
     Panel(
         "Spread",

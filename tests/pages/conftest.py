@@ -30,6 +30,7 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import owner_thread
+from tests.support import explanations
 from tests.support.small_pictures import write_grid
 
 SCRIPT = REPOSITORY / "dashboard" / "navigation.py"
@@ -75,9 +76,13 @@ def older_objects_are_left_alone() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked() -> Iterator[None]:
     """Each chart of each page is compared with the schema of Vega-Lite, which the pages leave
-    to these tests.
+    to these tests, and says in two sentences what one sees.
     """
-    specification = plots.specification
+    specification, put = plots.specification, plots._put
+
+    def explained(spec: dict[str, Any], *arguments: Any, **named: Any) -> None:
+        explanations.check(spec)
+        put(spec, *arguments, **named)
 
     @functools.wraps(specification)
     def checked(chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
@@ -86,6 +91,7 @@ def charts_are_checked() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plots, "specification", checked)
+        patch.setattr(plots, "_put", explained)
         yield
 
 

@@ -92,7 +92,7 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
     ]
     assert "What does the judging network see?" in [header.value for header in app.header]
     angles = json.loads(app.get("vega_lite_chart")[-1].proto.spec)  # type: ignore[union-attr]
-    assert "Measured angle (°) over requested angle (°), quick-0001" in angles["description"]
+    assert "Measured angle (°) over requested angle (°) of quick-0001" in angles["description"]
     app.session_state["showers.more"] = True
     assert charts(app.run())[: len(plain)] == plain, "the rest when it is asked for"
     assert charts(open_tab(app, "Showers")) == ["From the front", "From the side", "From above"] * 2

@@ -5,6 +5,7 @@ verdict does not move.
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -151,6 +152,23 @@ def test_a_collapsed_run_says_so_on_each_page(show: Show, trained: Make) -> None
     assert sorted(runs["verdict"]) == ["balanced", "generator collapsed"]
     table = show("compare", runs="quick-0001,quick-0002").dataframe[0].value
     assert list(table["Verdict"]) == ["generator collapsed", "balanced"]
+
+
+@pytest.mark.parametrize("tab", ["overview", "histograms"])
+def test_each_chart_says_behind_its_question_mark_what_one_sees(
+    show: Show, trained: Make, tab: str
+) -> None:
+    trained("quick-0001")
+    app = show("run", run="quick-0001", tab=tab)
+    helps = [
+        element.proto.body
+        for element in app.get("html")
+        if element.proto.body.startswith("<button type='button' class='chart-help'")
+    ]
+    described = [escape(str(chart["description"])) for chart in charts(app)]
+    assert described
+    for body, description in zip(helps, described, strict=True):
+        assert description in body
 
 
 def html(app: AppTest) -> str:

@@ -68,7 +68,10 @@ def by_step(
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
     middle = rows["step"].max() / 2.0
     layers = (*_horizons(horizons or {}, middle, color), lines, reader)
-    description = f"{title} over the steps of an iteration: {', '.join(colors)}."
+    description = (
+        f"{title.rstrip('?')} over the steps of a rollout, a line for each series. A vertical line"
+        " marks where a prediction gets worse than its baseline."
+    )
     return layered(rows, *layers, title=heading(title), description=description, height=height)
 
 
@@ -136,7 +139,10 @@ def spectrum(
     lines = base.mark_line(strokeWidth=2)
     reader = base.mark_circle(size=70, opacity=0).encode(tooltip=tooltip)
     title = "Spectrum at the probe"
-    description = f"{title}: amplitude over {axis.lower()}: {', '.join(colors)}."
+    description = (
+        "Amplitude of each frequency at the probe, as a share of the highest. Peaks at equal places"
+        " mean that vortices shed equally often."
+    )
     return layered(
         rows, lines, reader, title=heading(title), description=description, height=height
     )
@@ -179,7 +185,10 @@ def stages(
     layers: list[alt.Chart] = [bars, names.encode(x=left, y=y, text=alt.Text("bar:N"))]
     if solver is not None:
         layers += _solver(solver, axis)
-    description = f"{title} {axis}, a bar for each way: {', '.join(places)}."
+    description = (
+        "A bar for each way to predict, divided into its stages. A dashed line is what the solver"
+        " needs."
+    )
     height = AROUND + BAR * len(order)
     return layered(rows, *layers, title=heading(title), description=description, height=height)
 
@@ -232,7 +241,10 @@ def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     lines = base.mark_line(strokeWidth=2, strokeDash=[5, 4])
     points = base.mark_circle(size=60, opacity=1).encode(tooltip=tooltip)
     title = "Training time by batch, as published"
-    description = f"{title}. Seconds over the batch size: {', '.join(devices)}."
+    description = (
+        "Published training times over the batch size, a line for each device. They are of other"
+        " machines: compare shapes, not seconds."
+    )
     return layered(
         rows, lines, points, title=heading(title), description=description, height=height
     )

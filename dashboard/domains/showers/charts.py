@@ -104,12 +104,11 @@ def curve(
         ],
     )
     description = (
-        f"{curve_words.title} {curve_words.values} over {curve_words.axis.lower()}:"
-        f" {', '.join(colors)}."
+        f"{curve_words.values} over {curve_words.axis.lower()}, with one standard deviation. The"
+        " closer to the simulated showers, the better."
     )
     outside = _outside(rows) if curve_words.kind == "shares" else []
     title = heading(curve_words.title, outside)
-    description = " ".join([description, *outside])
     height += SUBTITLE * len(outside)
     return layered(
         points, band, middle, reader, title=title, description=description, height=height
@@ -172,7 +171,10 @@ def projection(
         alt.Tooltip("below:Q", title=PLACES[view.upwards]),
         alt.Tooltip("gev:Q", title="Energy (GeV)", format=".3~g"),
     ]
-    description = f"{view.title.capitalize()}: energy along {view.across} and {view.upwards}."
+    description = (
+        f"Energy along {view.across} and {view.upwards}, summed over the third axis, in logarithmic"
+        " colors. Generated showers should be as long and as wide as simulated ones."
+    )
     return (
         alt.Chart(rows, view=alt.ViewBackground(fill=DARK))
         .mark_rect(
@@ -218,6 +220,12 @@ def matrix_rows(points: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**edges)
 
 
+LAYERS_READING = (
+    "Correlation of the energies in each two layers, over showers of all energies and angles. The"
+    " pattern of generated showers should equal that of simulated ones."
+)
+
+
 def matrix(rows: Rows, size: int, curve_words: CurveWords, height: int = 300) -> alt.Chart:
     """(size, size) numbers from -1 to 1, layer by layer. The caller draws the title."""
     x, y = (
@@ -243,7 +251,7 @@ def matrix(rows: Rows, size: int, curve_words: CurveWords, height: int = 300) ->
     cells = alt.Chart(rows).mark_rect(clip=True)
     return cells.encode(
         x=x, x2=alt.X2("x_high:Q"), y=y, y2=alt.Y2("y_high:Q"), color=color, tooltip=tooltip
-    ).properties(title=heading(""), description=curve_words.title, height=height)
+    ).properties(title=heading(""), description=LAYERS_READING, height=height)
 
 
 def angle_rows(points: pd.DataFrame) -> pd.DataFrame:
@@ -289,7 +297,10 @@ def angle_map(
         .mark_line(color=palette.REAL, strokeDash=[4, 4], clip=True)
         .encode(x=x, y=y)
     )
-    description = f"{curve_words.title} {curve_words.values} over {curve_words.axis.lower()}"
+    description = (
+        f"{curve_words.values} over {curve_words.axis.lower()}, in a color for the share of"
+        " showers. On the dashed diagonal both are equal."
+    )
     return layered(rows, places, line, title=heading(""), description=description, height=height)
 
 

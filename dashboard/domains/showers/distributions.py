@@ -163,7 +163,7 @@ def _map(words: CurveWords, points: pd.DataFrame, series: str) -> None:
         rows = shower_charts.angle_rows(points)
     described = {
         "title": {**spec["title"], "text": series},
-        "description": f"{spec['description']}, {series}.",
+        "description": spec["description"].replace(",", f" of {series},", 1),
     }
     plots.with_rows({**spec, **described}, rows, f"showers.{words.name}.{series}")
 

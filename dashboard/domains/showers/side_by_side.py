@@ -153,7 +153,7 @@ def from_three_sides(sides: dict[str, Shower]) -> None:
         )
         for column, view in zip(st.columns(len(VIEWS)), VIEWS, strict=True):
             spec = plots.cached_specification(shower_charts.projection, row.cells_gev.shape, view)
-            described = {**spec, "description": f"{title}. {spec['description']}"}
+            described = {**spec, "description": f"{title}: {spec['description']}"}
             with column:
                 frame = shower_charts.projected(row.cells_gev, view)
                 plots.with_rows(

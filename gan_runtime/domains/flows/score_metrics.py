@@ -240,6 +240,7 @@ PANELS = (
         "The generator's includes the weighted difference.",
         series="Network",
         help="Weighted losses of the newest step: generator, then discriminator.",
+        meaning="No level is good: watch for a network that runs away from the other.",
     ),
     Panel(
         SCORES_PANEL,
@@ -247,6 +248,7 @@ PANELS = (
         awaits="D's mean scores of target and generated images",
         series="Images",
         domain=(0.0, 1.0),
+        meaning="Near 0.5 on both the discriminator guesses; far apart it wins.",
     ),
     Panel("Cross-entropy", "Does the generator deceive D?", "At 0.69 D guesses."),
     Panel(
@@ -261,6 +263,7 @@ PANELS = (
         "how often D is right",
         domain=(0.0, 1.0),
         usual=(0.5, 0.5),
+        meaning="100% on both means that it wins, 50% (dotted) that it guesses.",
     ),
     Panel(
         "Spread",

@@ -159,6 +159,7 @@ _LOSS, _NATS, _PERCENT = "Weighted loss", "Cross-entropy (nats)", "Error (%)"
 _RAD, _VARIANCE, _PROFILE = "Error (rad)", "Variance of a cell", "Error of the profile"
 _FRACTION = "Error of the sampling fraction"
 _DEPOSIT, _SAMPLED = "Deposited energy", "Deposited / incident energy (%)"
+_ANGLE_AFTER_EPOCH = "Angle, after each epoch"
 
 _error = partial(Metric, better="lower", network=G)
 _share = partial(_error, format=".1%")
@@ -283,7 +284,7 @@ _EPOCH = (
         "probe_angle_error",
         "Error of the measured angle, after each epoch",
         _RAD,
-        "Angle, after each epoch",
+        _ANGLE_AFTER_EPOCH,
     ),
 )
 WORKLOAD_METRICS = (
@@ -301,6 +302,7 @@ PANELS = (
             "Weighted losses of the newest step: both updates of the generator, then the"
             " discriminator on simulated and on generated showers."
         ),
+        meaning="No level is good: watch for a network that runs away from the other.",
     ),
     Panel(
         SCORES_PANEL,
@@ -308,6 +310,7 @@ PANELS = (
         awaits="D's mean scores of simulated and generated showers",
         series="Showers",
         domain=(0.0, 1.0),
+        meaning="Near 0.5 on both the discriminator guesses; far apart it wins.",
     ),
     Panel("Cross-entropy", "How sure is the discriminator?", "At 0.69 it guesses."),
     Panel("Energy", "How well does D read the energy?", "The generator learns from it too."),
@@ -315,6 +318,11 @@ PANELS = (
         "Angle",
         "How far off is the angle?",
         "Measured on the generated shower, against the requested one.",
+    ),
+    Panel(
+        _ANGLE_AFTER_EPOCH,
+        "How far off is the angle after each epoch?",
+        "Of the measured showers, against the requested angle.",
     ),
     Panel(_DEPOSIT, "How far off is the sum over the cells?", "100%: empty showers."),
     Panel(
@@ -324,6 +332,7 @@ PANELS = (
         "how often D is right",
         domain=(0.0, 1.0),
         usual=(0.5, 0.5),
+        meaning="100% on both means that it wins, 50% (dotted) that it guesses.",
     ),
     Panel(
         "Spread",
