@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,19 +46,41 @@ def in_torch(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (shape[3], shape[2], shape[0], shape[1]) if len(shape) == 4 else shape
 
 
+def features_of(model: keras.Model, height: int, width: int) -> Any:
+    network = image_features.FeatureNetwork(
+        "inception", "", model, image_features.inception_input, lambda *_: None
+    )
+    return network.read(images(height, width) / 127.5 - 1.0)[0]
+
+
+def reference(height: int, width: int) -> Any:
+    with np.load(FIGURES) as stored:
+        return stored[f"{height}x{width}"]
+
+
 @pytest.mark.parametrize(("height", "width"), SIDES)
 def test_features_equal_those_of_the_reference_implementation(
     model: keras.Model, height: int, width: int
 ) -> None:
-    values = images(height, width) / 127.5 - 1.0
-    network = image_features.FeatureNetwork(
-        "inception", "", model, image_features.inception_input, lambda *_: None
-    )
-    with np.load(FIGURES) as stored:
-        reference = stored[f"{height}x{width}"]
-    features, _ = network.read(values)
-    assert np.abs(features - reference).max() < CLOSE
+    features = features_of(model, height, width)
+    assert np.abs(features - reference(height, width)).max() < CLOSE
     assert np.abs(features).max() > 1.0
+
+
+def test_features_are_the_same_with_jax(tmp_path: Path) -> None:
+    """In a child, because Keras has one backend in a process."""
+    path = tmp_path / "features.npy"
+    code = (
+        "import sys, numpy as np; from tests.full.evaluation import test_inception as own;"
+        " from gan_runtime.evaluation import inception; network = inception.network();"
+        " inception.load(network, own.random_tensors(own.shapes(network)));"
+        " np.save(sys.argv[1], own.features_of(network, *own.SIDES[0]))"
+    )
+    environment = {**os.environ, "KERAS_BACKEND": "jax"}
+    words = [sys.executable, "-c", code, str(path)]
+    child = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    assert np.abs(np.load(path) - reference(*SIDES[0])).max() < CLOSE
 
 
 def test_a_weight_that_does_not_fit_is_named(model: keras.Model) -> None:
