@@ -26,8 +26,8 @@ PRESETS: dict[str, Preset] = {
     "quick": Preset(
         title="Quick: digits in about a minute",
         summary=(
-            "A small conditional DCGAN on the embedded digits, with relativistic pairs, the R1"
-            " penalty and a moving average."
+            "A small conditional DCGAN on the embedded digits, with relativistic pairs and the R1"
+            " penalty. A classifier is sure of 9 in 10 of its digits."
         ),
         values={
             **MODERN,

@@ -267,3 +267,14 @@ def write_mobilenet(path: Path) -> None:
     network = keras.applications.MobileNetV2((side, side, 3), include_top=False, weights=None)
     with h5py.File(path, "w") as file:
         legacy_h5_format.save_weights_to_hdf5_group(file, network)
+
+
+@pytest.mark.timeout(900)
+def test_the_quick_preset_ends_with_digits_of_every_class(start: Start) -> None:
+    output_of(start, "train", "--preset", "quick", "--set", "quality_every=0")
+    words = ("evaluate", "quick-0001", "quality", "--json", "--set", "checkpoint=newest")
+    scores = {score["name"]: score for score in json.loads(output_of(start, *words))["scores"]}
+    assert scores["sure"]["value"] > 0.85, "the preset says 9 in 10"
+    assert scores["coverage"]["value"] > 0.6
+    assert scores["class_distance"]["value"] < 0.1
+    assert scores["fcd_infinite"]["value"] < 30.0, "it was 90 with the networks of the paper"
