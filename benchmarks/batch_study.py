@@ -62,7 +62,7 @@ class Size:
 
 FULL = Size((64, 128, 256, 512), 8, 3, 5, 2_000, {"dataset": "mnist"})
 # Proves the script from end to end in a minute; says nothing about batches.
-SMOKE = Size((64, 128), 1, 2, 0, 200, {"dataset": "digits"})
+SMOKE = Size((64, 128), 1, 2, 0, 600, {"dataset": "digits"})
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ def measured(home: Home) -> pd.DataFrame:
     )
     keys = ["recipe", "budget", "batch", "seed", "epoch", "images", "device_s"]
     values = frame.pivot_table(index=keys, columns="score", values="value").reset_index()
+    # a score that is NaN everywhere, as FCD∞ of few images, has no column
+    values = values.reindex(columns=[*keys, *SCORES])
     floors = frame[frame.score == "fcd_infinite"].set_index(keys).floor
     if values.empty:
         return pd.DataFrame(columns=[*keys, *SCORES, "log_fcd"])
