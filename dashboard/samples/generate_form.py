@@ -54,13 +54,16 @@ TRUNCATION_HELP = (
 OF_HELD_OUT = "As held out"
 
 
-def form(runtime: Runtime, run_id: str) -> ImageRequest | None:
-    """None while it cannot be requested; the reason is shown."""
+def form(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
+    """The request of a press; None before it, and while it cannot be made, with the reason.
+
+    `is_busy`: whether the last request of this run is being worked on.
+    """
     spec = actions.attempt(lambda: runtime.home.run_dir(run_id).spec())
     if spec is None:
         return None
     if not spec.entry.has_latents:
-        return _of_changed_images(runtime, run_id)
+        return _of_changed_images(runtime, run_id, is_busy)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layout: Layout = st.segmented_control(
             "Show",
@@ -77,7 +80,8 @@ def form(runtime: Runtime, run_id: str) -> ImageRequest | None:
         each = inference.shown_classes(classes, label)
         seeds = _seeds(layout, each)
         more = _of_layout(layout) | _of_latents(runtime, run_id)
-    if seeds is None:
+        pressed = _button(is_busy or seeds is None)
+    if not pressed or seeds is None:
         return None
     return ImageRequest(
         run_id,
@@ -152,16 +156,29 @@ def _of_latents(runtime: Runtime, run_id: str) -> dict[str, Any]:
     return {"truncation": truncation, "values": values}
 
 
-def _of_changed_images(runtime: Runtime, run_id: str) -> ImageRequest | None:
+def _button(disabled: bool) -> bool:
+    return actions.button(
+        "Generate",
+        key="generate.start",
+        type="primary",
+        icon=":material/add_photo_alternate:",
+        disabled=disabled,
+    )
+
+
+def _of_changed_images(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         which, epoch = checkpoint(runtime, run_id)
         count = st.selectbox("Images", COUNTS, key="generate.count", width=110)
         seed = st.number_input(
             "Seed", 0, MOST_SEED, key="generate.seed", width=130, help="Chooses the tiles."
         )
+        pressed = _button(is_busy)
     upload = ""
     if actions.attempt(lambda: image_job.changes_images(runtime.home, run_id)):
         upload = _upload(runtime, run_id)
+    if not pressed:
+        return None
     return ImageRequest(run_id, count, int(seed), "", which, epoch, upload=upload)
 
 

@@ -51,15 +51,8 @@ def show(runtime: Runtime, row: RunRow) -> None:
         st.caption(NO_CHECKPOINT)
         return
     look = image_job.newest_images(runtime.home, row.run_id)
-    request = generate_form.form(runtime, row.run_id)
-    pressed = actions.button(
-        "Generate",
-        key="generate.start",
-        type="primary",
-        icon=":material/add_photo_alternate:",
-        disabled=request is None or (look is not None and look.is_live),
-    )
-    if pressed and request is not None:
+    request = generate_form.form(runtime, row.run_id, look is not None and look.is_live)
+    if request is not None:
         _start(runtime, request)
     if look is not None and look.is_live:
         widgets.job_bar(

@@ -46,6 +46,7 @@ MOST_FRAMES = 16
 MOST_REACH_DEG = 180.0
 LEAST_TRUNCATION, MOST_TRUNCATION = 0.05, 5.0
 STAYS_S = 300.0
+SHEET_PIXELS = 960  # of a line of a strip: a page shows no wider image
 NICENESS = 5  # a training on the same cores gets three quarters of them
 PICTURE_FILE = "generated.png"
 FILM_FILE = "generated.gif"  # of a strip or a plane
@@ -347,8 +348,17 @@ def _draw(networks: TrainedNetworks, arrays: Arrays, request: ImageRequest, resu
     images = [frame.sheet(alone) for frame in frames]
     if classes == 1:
         levels = np.stack([np.asarray(image.convert("RGB")) for image in images])
+        if request.layout == "strip":
+            columns = replace(columns, columns=_that_fit(request.frames, images[0].width))
         pictures.save(sheet.image(sheet.tiled(levels, columns)), results / PICTURE_FILE)
     pictures.save_film(images, results / FILM_FILE, request.frames * (request.layout == "plane"))
+
+
+def _that_fit(count: int, width: int) -> int:
+    """`count` images, halved until the images of a line fit into SHEET_PIXELS."""
+    while count % 2 == 0 and count * width > SHEET_PIXELS:
+        count //= 2
+    return count
 
 
 @dataclass(frozen=True)
