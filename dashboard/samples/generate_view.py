@@ -66,7 +66,7 @@ def show_export(runtime: Runtime, row: RunRow) -> None:
     """Below that: the trained model as files for other programs."""
     if not image_job.checkpoints_of(runtime.home, row.run_id):
         return
-    st.subheader("Take the model away", anchor=False)
+    st.subheader("Export the model", anchor=False)
     st.caption(EXPORT_HELP)
     look = generator_export.newest_export(runtime.home, row.run_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -112,7 +112,7 @@ def _exported(look: JobSnapshot) -> None:
         )
     )
     name = f"{request.run_id}-model.zip"
-    _download("Model", file.read_bytes, name, "application/zip", "A zip with a README.")
+    _download("Download model", file.read_bytes, name, "application/zip", "A zip with a README.")
 
 
 def _start(runtime: Runtime, request: ImageRequest) -> None:

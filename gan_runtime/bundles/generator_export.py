@@ -316,9 +316,12 @@ def _quality(run: RunDir, step: int) -> str:
             )
             for score in answers[-1].scores
         ]
-        warning = str(answers[-1].facts.get("warning") or "")
+        facts = {**answers[-1].facts}
+        warning = str(facts.pop("warning", ""))
+        settings = ", ".join(f"{name} {_shown(fact)}" for name, fact in facts.items())
         columns = ("Score", "Value", "95% from", "to", "Real or simulated", "Noise")
-        parts += [f"{declared.title}:", _table(columns, rows), *filter(None, [warning])]
+        heading = f"{declared.title} ({settings}):" if settings else f"{declared.title}:"
+        parts += [heading, _table(columns, rows), *filter(None, [warning])]
     if parts:
         return "\n\n".join(parts)
     return (

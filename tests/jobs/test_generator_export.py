@@ -153,10 +153,11 @@ def test_earlier_weights_took_less_time(home: Home, run: RunDir) -> None:
 
 def test_the_card_has_quality_with_intervals_of_these_weights_only(home: Home, run: RunDir) -> None:
     assert "Not measured: no evaluation" in generator_export.card(generator(run), run, home)
-    journal.append(run.evaluations_journal, 1, answer(1, fcd=8.0), answer(2, warning="Beware."))
+    journal.append(run.evaluations_journal, 1, answer(2, warning="Beware."), answer(1, fcd=8.0))
     card = generator_export.card(generator(run), run, home)
     assert "| 4 | 3 | 5 | 1 | 90 |" in card
     assert "| 8 | 7 | 9 |" not in card
+    assert "Quality of images (samples 898, reference training images, seed 0," in card
     assert "Beware." in card
     assert "Not measured" not in card
 

@@ -69,10 +69,10 @@ def test_the_file_can_be_downloaded_until_it_is_deleted(
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     assert "Newest checkpoint, after step 1,050: 1 MB." in texts(app)
-    assert "Model" in downloads(app)
+    assert "Download model" in downloads(app)
     (job.results / EXPORT_FILE).unlink()
     assert "The last export was deleted" in texts(app.run())
-    assert "Model" not in downloads(app)
+    assert "Download model" not in downloads(app)
 
 
 def test_the_reason_of_a_failed_export_is_shown(show: Show, home: Home, run: RunDir) -> None:

@@ -158,6 +158,7 @@ numpy.savez({str(target)!r}, **networks.engine.generate(inputs))
     return dict(np.load(target))
 
 
+@pytest.mark.timeout(900)  # a training, a job and four processes that load a framework each
 def test_a_stranger_gets_what_the_engine_of_the_run_generates(
     exported: Path, name: str, place: Path, tmp_path: Path
 ) -> None:
