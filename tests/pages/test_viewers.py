@@ -117,6 +117,7 @@ LOOKING = {
     "dashboard/samples/players.py": ["'Pause' if playing else 'Play'"],
     "dashboard/widgets.py": ["Follow the newest epoch"],
     "dashboard/plots.py": ["Show everything"],
+    "pages/compare.py": ["runtime.store"],  # the report about the runs, a download
 }
 
 
