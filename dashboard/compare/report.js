@@ -6,7 +6,7 @@ const style = getComputedStyle(document.documentElement), color = (name) => styl
 const theme = () => ({
   background: color("--page"),
   font: "system-ui, sans-serif",
-  title: { anchor: "start", color: color("--text"), fontSize: 15, fontWeight: 600, offset: 12 },
+  title: { anchor: "start", color: color("--text"), fontSize: innerWidth < 600 ? 13 : 15, fontWeight: 600, offset: 12 },
   axis: { gridColor: color("--line"), domainColor: color("--line"), tickColor: color("--line"), labelFontSize: 12, titleFontSize: 12, titleFontWeight: 400 },
   view: { stroke: null },
 })

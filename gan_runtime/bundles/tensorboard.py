@@ -37,6 +37,7 @@ from gan_runtime.records.journal import Created, EpochScores, Renamed, StatusCha
 from gan_runtime.records.record import MAX_METRICS, MAX_NAME, Record
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.states import Reason, cause
+from gan_runtime.spec import nesting
 
 WORKLOAD = "tensorboard"  # of a run whose options are unknown; the catalog has none of that name
 UNKNOWN: dict[str, Any] = {
@@ -46,7 +47,7 @@ UNKNOWN: dict[str, Any] = {
 EPOCH, OPTIONS = "epoch", "options"  # tags in addition to the numbers
 EVENT_FILE = "tfevents"  # in the name of every event file
 MAX_FILES, MAX_RUNS, MAX_NUMBERS = 10_000, 1_000, 5_000_000  # of an import
-MOST_STEPS = 10**12
+MOST_STEPS, MOST_IMAGES = 10**12, 10**15
 _GIVE = "give the log folder that TensorBoard opens"
 MAX_IMAGES, MAX_TILES = 2_000, 64  # steps with images of a run; images of a step
 _KIND = re.compile(r"[^a-z0-9]+")
@@ -217,6 +218,7 @@ def _write(run: RunDir, log: EventLog) -> None:
             ),
         ],
         (_scores(log, step, epochs[step]) for step in steps if log.scalars[step]),
+        _epochs_done(log, epochs, nesting.images_per_step(created.spec)),
         samples,
         _events_about(log, samples),
         [StatusChange.of("finished", cause(Reason.IMPORTED), at=end)],
@@ -227,9 +229,32 @@ def _write(run: RunDir, log: EventLog) -> None:
 
 def _scores(log: EventLog, step: int, epoch: int) -> EpochScores:
     values = {tag: value for tag, value in log.scalars[step].items() if tag != EPOCH}
+    return EpochScores(epoch=epoch, step=step, wall_s=_wall_s(log, step), values=values)
+
+
+def _wall_s(log: EventLog, step: int) -> float:
+    """Seconds since the first event."""
     seconds = log.times[step] - log.begin
-    wall_s = seconds if 0 <= seconds < math.inf else 0.0
-    return EpochScores(epoch=epoch, step=step, wall_s=wall_s, values=values)
+    return seconds if 0 <= seconds < math.inf else 0.0
+
+
+def _epochs_done(
+    log: EventLog, epochs: dict[int, int], images_per_step: int
+) -> Iterator[journal.EpochDone]:
+    """Each epoch ends with its last step."""
+    ends = {epoch: step for step, epoch in epochs.items()}
+    before, before_s = 0, 0.0
+    for epoch, step in sorted(ends.items(), key=lambda end: end[1]):
+        seconds = _wall_s(log, step) - before_s
+        images = min((step - before) * images_per_step, MOST_IMAGES)
+        yield journal.EpochDone(
+            epoch=epoch,
+            step=step,
+            seconds=max(0.0, seconds),
+            images=images,
+            images_per_s=images / seconds if seconds > 0 else 0.0,
+        )
+        before, before_s = step, _wall_s(log, step)
 
 
 def _created(log: EventLog) -> Created:

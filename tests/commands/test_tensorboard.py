@@ -108,6 +108,8 @@ def test_a_run_goes_through_event_files_with_numbers_images_and_options(
     assert (row.batch_size_global, row.epochs) == (32, 30)
     assert row.tags == ["TensorBoard"]
     assert row.created_at == queries.run(ingest.store_of(home), "quick-0001").created_at
+    times = store.rows("SELECT epoch, step, seconds, images, images_per_s FROM epochs")
+    assert times == [(1, 2, 2.0, 64, 32.0), (2, 4, 2.0, 64, 32.0)]
     grids = [queries.sample(store, run_id, epoch) for epoch in (1, 2)]
     assert [grid and (grid.epoch, grid.step, grid.kind) for grid in grids] == [
         (1, 2, "samples"),
@@ -232,7 +234,8 @@ def test_hostile_events_end_no_more_than_themselves(home: Home, tmp_path: Path) 
     event_file(
         tmp_path / "logs",
         StepEvent(math.nan, 7, {"../../loss": 1.0}, texts={"options": "[" * 100_000}),
-        StepEvent(1e300, 1, {"loss": math.inf}),
+        StepEvent(1e300, 1, {"loss": math.inf, "epoch": 9.0}),
+        StepEvent(BEGIN, 10**12, {"epoch": 3.0}),
         StepEvent(BEGIN, 2, images={"../a": [EventImage(b"no image")], "a": [EventImage(wide)]}),
     )
     (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
