@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -12,8 +13,12 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import JobError
-from gan_runtime.evaluation import image_features
+from gan_runtime.evaluation import image_features, quality, sample_scores
+from gan_runtime.evaluation.catalog import Subject
+from gan_runtime.records.answer import Answer
+from gan_runtime.records.home import Home
 from tests.full.evaluation.inception_reference import FIGURES, SIDES, images, random_tensors
+from tests.support.commands_in_processes import starting
 
 if TYPE_CHECKING:
     import keras
@@ -98,3 +103,50 @@ def test_a_file_with_other_weights_is_refused(tmp_path: Path) -> None:
     assert image_features.inception_file(tmp_path) == path
     with pytest.raises(JobError, match=r"has the SHA-256 .*, but the weights of the FID paper"):
         image_features.inception_network(path, lambda *_: None)
+
+
+def test_a_run_gets_its_distances_by_inception(tmp_path: Path) -> None:
+    """With random weights, in a process of its own, because TensorFlow sets its devices once."""
+    options = ("workload=mlp_gan", "dataset=digits", "epochs=1", "quality_every=0")
+    with starting(tmp_path) as start:
+        training = start("train", *(part for option in options for part in ("--set", option)))
+        _, notes = training.communicate(timeout=200)
+        assert training.returncode == 0, notes
+    code = (
+        "import sys; from tests.full.evaluation import test_inception as own;"
+        " own.measure_with_random_weights(sys.argv[1])"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert child.returncode == 0, child.stderr
+    answer = Answer.model_validate_json(child.stdout.splitlines()[-1])
+    scores = {score.name: score for score in answer.scores}
+    assert set(scores) == {*sample_scores.NAMES["inception"].values(), "fid"}
+    assert math.isnan(scores["fid"].value), "100 images are too few"
+    assert scores["kid"].floor < scores["kid"].value
+    assert scores["inception_coverage"].value < scores["inception_coverage"].floor
+    assert (answer.key, answer.facts["weights"]) == ("epoch 1 inception", "0" * 16)
+
+
+def measure_with_random_weights(home_path: str) -> None:
+    """Prints the answer about run-0001."""
+    home = Home(Path(home_path))
+    path = quality.folder_of(home) / image_features.INCEPTION_FILES[0]
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+
+    def network(file: Path, progress: Any) -> image_features.FeatureNetwork:
+        from gan_runtime.evaluation import inception
+
+        assert file == path
+        model = inception.network()
+        inception.load(model, random_tensors(shapes(model)))
+        resize = image_features.inception_input
+        return image_features.FeatureNetwork("inception", "0" * 16, model, resize, progress)
+
+    image_features.inception_network = network
+    options = quality.QualityOptions(features="inception", samples=100)
+    run, answers = home.run_dir("run-0001"), []
+    quality.measure(Subject(home, run, options, "key", home.path, lambda *_: None, answers.append))
+    print(answers[0].model_dump_json())
