@@ -86,7 +86,8 @@ def offer_examples(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> N
         type="tertiary" if rows else "secondary",
         help=(
             "Trained runs that come with the project: MNIST at batch 64 to 512, both precisions,"
-            " XLA on and off; and both simulations. They join your runs and can be deleted."
+            " XLA on and off. Both simulations are there too. They join your runs and can be"
+            " deleted."
         ),
     ):
         with st.spinner("Loading the example runs …"):

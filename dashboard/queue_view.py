@@ -108,12 +108,12 @@ def _study_line(study: StudyRow, waiting: list[RunRow]) -> str:
 IN_ITS_TURN = ""
 AFTER_AT_LAUNCH = "launch"  # the key of the choice there
 AFTER_HELP = (
-    "The run keeps its place in the queue and starts once the other run has ended: finished,"
-    " stopped, failed, lost or deleted. A lost run that resumes automatically has not ended."
+    "The run keeps its place in the queue and starts once the other run has ended in any way. A"
+    " lost run that resumes automatically has not ended."
 )
 ONLY_HELP = (
-    "If the other run is stopped, failed, lost or deleted, this one waits until you resume that run"
-    " or remove the condition."
+    "If the other run is stopped, failed, lost or deleted, this one waits. Resume that run, or"
+    " remove the condition."
 )
 
 

@@ -29,16 +29,16 @@ AXES: dict[XAxis, str] = {
     "device_s": "Device time",
 }
 AXIS_HELP = (
-    "With different batches the usual axis is Epoch, or Images where the data differ too: a step"
-    " is another part of each training. Images: real images, counted each time a step uses them."
+    "With different batches the usual axis is Epoch, or Images where the data differ too."
+    " Images: real images, counted each time a step uses them."
     " Time: seconds in training steps over all attempts, without loading, samples and"
     " checkpoints. Device time: that time × replicas × workers; simulated CPU cores count as"
     " devices."
 )
 SMOOTHINGS: tuple[Smoothing, ...] = ("none", "light", "strong")
 SMOOTHING_HELP = (
-    "Bold line: the mean of the last 2% (light) or 10% (strong) of a curve's points, with the"
-    " raw curve behind it. Numbers of an epoch are never smoothed."
+    "Bold line: the mean of the last 2% (light) or 10% (strong) of a curve's points. Faint"
+    " line: the values. Numbers of an epoch are never smoothed."
 )
 SCALES: dict[YScale, str] = {"auto": "Auto", "linear": "Linear", "log": "Log"}
 SCALE_HELP = (

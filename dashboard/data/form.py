@@ -39,8 +39,7 @@ LONGEST_NAME = 40
 DROPPED = "Files go straight to the disk of this host."
 OF_PICTURES = "JPEG, PNG or WebP of any size."
 BEFORE_A_PREVIEW = (
-    "Drop or pick files to see a preview: the images as stored, how many of each label, and what is"
-    " skipped."
+    "Drop or pick files to see a preview: images as stored, number per label, what is skipped."
 )
 BEFORE_A_FILE = "Drop or pick a file to choose how its rows are converted."
 

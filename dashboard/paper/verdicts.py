@@ -66,8 +66,8 @@ NO_DEVICES = Verdict(
 )
 NO_SCHEDULE = Verdict(
     None,
-    f"the paper's rate has cycles, at batch {references.PAPER_RESTARTS_BATCH}, and no study of the"
-    " question Rate schedule has a finished run here; “Reproduce the paper” on Launch queues one.",
+    "no study of the question Rate schedule has finished a run with cycles, as in the paper"
+    f" at batch {references.PAPER_RESTARTS_BATCH}; “Reproduce the paper” on Launch queues one.",
 )
 NO_XLA = Verdict(
     None,

@@ -43,9 +43,9 @@ class Picked:
 
 
 WHAT = (
-    "Ravikumar and Sriraman 2023: a DCGAN on MNIST, trained data-parallel on the"
-    f" {references.PAPER_REPLICAS} cores of a {references.PAPER_MACHINE} with bfloat16 and XLA,"
-    f" {references.PAPER_EPOCHS} epochs, batch {references.PAPER_BATCHES[0]} to"
+    "Ravikumar and Sriraman 2023 trained a DCGAN on MNIST, data-parallel on the"
+    f" {references.PAPER_REPLICAS} cores of a {references.PAPER_MACHINE}. They used bfloat16, XLA,"
+    f" {references.PAPER_EPOCHS} epochs, and batches of {references.PAPER_BATCHES[0]} to"
     f" {references.PAPER_BATCHES[-1]}. Each sentence of the paper about a figure is quoted and"
     " compared with stored runs. Only runs with the paper's data and at least as many epochs and"
     " repeats get a verdict. Intervals in brackets are of ratios, those of a study together at"

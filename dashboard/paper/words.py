@@ -305,8 +305,7 @@ def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
     ):
         why = (
             "On a CPU without XLA this program uses hand-laid kernels (docs/training.md) that the"
-            " compiler cannot use, so there is less to gain, and XLA's own convolutions are slower"
-            " there."
+            " compiler cannot use. There is less to gain, and XLA's own convolutions are slower."
         )
         return Verdict(False, f"{verdict.why} {why}")
     return verdict

@@ -334,7 +334,7 @@ def _step_profile(store: Store, row: RunRow) -> None:
     plots.steady_chart(draw, profile, f"profile.{row.run_id}")
     st.caption(
         f"{step_charts.totals(profile)}. Measured once, over {profile['steps'].iloc[0]} training"
-        " steps that count in no other time: the bar of their epoch is shorter by them.",
+        " steps that count in no other time. The bar of their epoch is shorter by them.",
         help=(
             "Each moment is divided among the operations that compute then. Exchange and input"
             " count only when nothing computes. A network's row holds its own layers. Where the"

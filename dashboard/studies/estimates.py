@@ -47,13 +47,13 @@ def repeats_suggestion(store: Store, question: str, size: float, comparisons: in
     if stored is None:
         return (
             f"How many repeats make a difference of {formats.percent(size)} clear depends on their"
-            " scatter, which no stored study of this question shows. Start with three repeats."
+            " scatter. No stored study of this question shows it: start with three repeats."
         )
     study_id, spread = stored
     return (
-        f"A true difference of {formats.percent(size)} in the time per epoch is clear in 8 of 10"
-        f" such studies with {study_words.repeats_in_words(spread, size, comparisons)} repeats, if"
-        f" they scatter as in {words.plain(study_id)} ({formats.percent(spread, 1)})."
+        f"With {study_words.repeats_in_words(spread, size, comparisons)} repeats, 8 of 10 studies"
+        f" find a true difference of {formats.percent(size)} in the time per epoch. This assumes"
+        f" the scatter of {words.plain(study_id)} ({formats.percent(spread, 1)})."
     )
 
 

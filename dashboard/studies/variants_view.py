@@ -108,7 +108,7 @@ def how_to_start(runtime: Runtime, option: str) -> None:
     first, second, *_ = (value_name(option, value) for value in RunSpec.options()[option].choices)
     st.info(
         f"No two stored runs differ only in {LABELS[option]}. Start the same run twice with the"
-        f" same seed, once with {first} and once with {second}: times and curves appear here"
+        f" same seed, once with {first} and once with {second}. Times and curves appear here"
         " after both end. A study queues them for you."
     )
     with st.container(horizontal=True):

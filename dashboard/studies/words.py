@@ -39,8 +39,8 @@ UNCORRECTED = (
 SIZES = (0.02, 0.05, 0.10)  # differences for which the report says how many repeats they need
 FULLY_SHOWN = 0.75  # of the range of the points: how far beyond them an interval is drawn
 NO_LATER_EPOCH = (
-    "its runs have one epoch, and the time of an epoch is that of the epochs after the first, which"
-    " holds the compiling"
+    "its runs have one epoch, which includes compiling; the time of an epoch is measured from the"
+    " second on"
 )
 
 
@@ -149,9 +149,9 @@ def early_looks() -> str:
     """For an unfinished study: the error rate when every repeat is checked."""
     return (
         "This study is not done. Fix the number of repeats in advance and read “clear” at the"
-        " end. Checking after each repeat from the 3rd to the 10th and stopping at the first"
-        f" “clear” finds one in {round(100 * CLEAR_AT_SOME_LOOK)} of 100 studies without any"
-        f" effect, not in {round(100 * (1.0 - LEVEL))}."
+        " end. Suppose you check after each repeat from the 3rd to the 10th, until one is “clear”:"
+        f" {round(100 * CLEAR_AT_SOME_LOOK)} of 100 studies without any effect have one. With a"
+        f" fixed number, {round(100 * (1.0 - LEVEL))} have."
     )
 
 
@@ -180,7 +180,7 @@ def scatter(results: pd.DataFrame) -> str:
     of_ratios = math.sqrt(2.0) * spread
     return (
         f"Runs that differ in the seed alone scatter by {formats.percent(spread, 1)} in their time"
-        f" per epoch (standard deviation of {len(times)} runs), and ratios of two such runs by"
+        f" per epoch (standard deviation of {len(times)} runs). Ratios of two such runs scatter by"
         f" {formats.percent(of_ratios, 1)}. {_needed(of_ratios, 1, 'studies of two variants')}"
     )
 

@@ -16,7 +16,7 @@ FIELDS = {
 }
 WHAT_IS_COMPILED = (
     "Compiles the training step of a run as the JAX engine makes it (`engine=jax`) with the TPU's"
-    " own compiler; TensorFlow's step is another program and is not compiled here. Every number is"
+    " own compiler. TensorFlow's step is another program and is not compiled here. Every number is"
     " the compiler's estimate, not a measurement."
 )
 HOW_GOOD = (
@@ -93,7 +93,7 @@ def arithmetic(answer: StepEstimate) -> str:
         )
     return (
         f"**Arithmetic**: {answer.flops / 1e9:.3g} billion operations a step and core take at least"
-        f" {formats.timing(answer.floor_s)} at the documented peak rate; the estimate is"
+        f" {formats.timing(answer.floor_s)} at the documented peak rate. The estimate is"
         f" {formats.timing(answer.step_s)}, so the matrix units work"
         f" {formats.percent(answer.share_of_peak)} of the time."
     )
@@ -119,7 +119,7 @@ def precision(first: StepEstimate, other: StepEstimate) -> str:
     time, memory = half.step_s / full.step_s, half.memory.total / full.memory.total
     return (
         f"A step takes {formats.timing(half.step_s)} in mixed bfloat16 and"
-        f" {formats.timing(full.step_s)} in float32 ({_change(time)}); a core holds"
+        f" {formats.timing(full.step_s)} in float32 ({_change(time)}). A core holds"
         f" {formats.size(half.memory.total)} against {formats.size(full.memory.total)}"
         f" ({_change(memory)}), and moves {formats.size(half.bytes_accessed)} against"
         f" {formats.size(full.bytes_accessed)} a step. A TPU's matrix units multiply in bfloat16 in"

@@ -203,7 +203,7 @@ def _check_size(bundle: zipfile.ZipFile, film_bytes: int) -> None:
     if size > MAX_BYTES or film_bytes > MAX_FILM_BYTES or len(members) > MAX_MEMBERS:
         raise BundleError(
             f"these runs hold {size / 1e9:.1f} GB in {len(members):,} files and"
-            f" {film_bytes / 1e9:.1f} GB of films, but a bundle has at most {MAX_BYTES / 1e9:.0f}"
+            f" {film_bytes / 1e9:.1f} GB of films. A bundle has at most {MAX_BYTES / 1e9:.0f}"
             f" GB, {MAX_MEMBERS:,} files and {MAX_FILM_BYTES / 1e9:.0f} GB of films: bundle fewer"
             " runs, or give --no-films."
         )

@@ -155,7 +155,7 @@ class PairOptions(OptionRecord):
         choices=get_args(Augmentation),
         help=(
             "Random changes of real and generated images before D sees them, for sets of few"
-            " images: color, shifts by up to an eighth, a gray rectangle."
+            " images. Color, shifts by up to an eighth, a gray rectangle."
         ),
         source="Zhao et al. 2020, DiffAugment: color_translation_cutout",
         error="pick one of the listed values.",

@@ -184,8 +184,8 @@ def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
     if missing := missing_filter(numbers):
         raise DatasetError(
             f"{name}: its {key} needs the filter {missing}, which is not installed here. Repack the"
-            " file on its machine with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to the folder"
-            " of the filter, such as hdf5plugin.PLUGIN_PATH."
+            " file on its machine with h5repack -f GZIP=4, or set HDF5_PLUGIN_PATH to the"
+            " filter's folder, such as hdf5plugin.PLUGIN_PATH."
         )
     block = math.prod(numbers.chunks or ()) * numbers.dtype.itemsize
     if block > CACHE_BYTES:  # each read would decompress all of it into memory

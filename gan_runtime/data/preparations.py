@@ -69,7 +69,7 @@ PREPARATIONS: dict[str, Preparation] = {
     ),
     "picture_pairs": Preparation(
         "Your own image pairs",
-        "A folder or a .zip of pairs, such as outlines and photos: side by side in one image, or in"
+        "A folder or a .zip of pairs, such as outlines and photos. Side by side in one image, or in"
         " two folders by equal names.",
         ImagePairOptions,
         maker="gan_runtime.data.image_pairs",

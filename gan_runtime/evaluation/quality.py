@@ -68,8 +68,8 @@ class QualityOptions(OptionRecord):
         label="Features",
         choices=get_args(Features),
         help=(
-            "'classifier' of the same data set, which needs labels; 'imagenet': MobileNetV2,"
-            " downloaded once; 'inception': FID and KID, where its weights are on this machine."
+            "'classifier' of the same data set, which needs labels. 'imagenet': MobileNetV2,"
+            " downloaded once. 'inception': FID and KID, where its weights are on this machine."
         ),
         error="use classifier, imagenet or inception.",
     )
@@ -138,7 +138,7 @@ QUALITY_OF_IMAGES = Evaluation(
     name=QUALITY,
     title="Quality of images",
     summary=(
-        "Scores of generated images against real ones, each with a 95% interval: distances (FCD,"
+        "Scores of generated images against real ones, each with a 95% interval. Distances (FCD,"
         " KCD, FID), precision, recall, coverage, classes, and copies of training images."
     ),
     verb="Measure quality",

@@ -65,8 +65,8 @@ PRESETS: dict[str, Preset] = {
                 "ema_decay",
             ),
             text=(
-                "With the rates of Table 1, batches of 256 and 512 gave strokes, not digits, after"
-                " 30 epochs on 10,000 images. Rates scaled with the batch and"
+                "With the rates of Table 1, batches of 256 and 512 gave strokes instead of digits"
+                " (30 epochs, 10,000 images). Rates scaled with the batch and"
                 " Adam's beta 1 = 0.5 gave digits. All 60,000 images were not tried."
             ),
             # Goyal et al. 2017; Radford et al. 2016
@@ -76,8 +76,8 @@ PRESETS: dict[str, Preset] = {
     "modern": Preset(
         title="Modern: R3GAN's objective on MNIST, at any batch",
         summary=(
-            "A conditional DCGAN on MNIST with relativistic pairs, both penalties, a moving average"
-            " and rates that grow with the root of the batch."
+            "A conditional DCGAN on MNIST with relativistic pairs, both penalties and a moving"
+            " average. Its rates grow with the root of the batch."
         ),
         values={
             **MODERN,

@@ -167,7 +167,7 @@ def _devices(
     if len(kinds) > 1:
         missing.append(
             "Fig. 13: each accelerator has its own queue. Runs on the CPU and on the accelerator"
-            " train at the same time, and slow each other down where they share the processor."
+            " train at the same time. They slow each other down where they share the processor."
         )
     if len(values) < 2:
         return None, missing

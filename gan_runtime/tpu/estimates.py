@@ -23,8 +23,8 @@ FROM_PEAK = "derived: peak rate / (4 matrix units of 128² × 2 operations a cyc
 # a product of 8192² matrices: more than two units of 256² can do, so four are assumed.
 FOUR_UNITS = "assumed: peak rate / (4 matrix units of 256² × 2 operations a cycle and core)"
 ASSUMED_LINKS = (
-    "assumed: a 2 × 2 slice uses two links of a chip, each one way at half of its share of the"
-    " documented two-way rate"
+    "assumed: a 2 × 2 slice uses two links of a chip; each has half of its share of the documented"
+    " two-way rate"
 )
 
 

@@ -118,8 +118,8 @@ class _Convolution(_EngineConvolution):
         ):
             raise ValueError(
                 f"{self.name}: zeros are {self.zeros} and padding is {self.padding!r}, but allowed"
-                f" are pairs of whole numbers from 0, one for each of {self.rank} axes, and"
-                " 'valid': use either zeros or another padding."
+                f" are 'valid' and {self.rank} pairs of whole numbers from 0: use either zeros or"
+                " another padding."
             )
 
     def call(self, inputs: Tensor) -> Tensor:

@@ -73,7 +73,7 @@ def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: S
     text = texts(app)
     assert "No batch-size study is stored yet" in text
     assert "**Not enough runs yet:** no study of the question XLA has a finished run here" in text
-    assert "**Not enough runs yet:** the paper's rate has cycles, at batch 512" in text
+    assert "no study of the question Rate schedule has finished a run with cycles" in text
     assert "**Not enough runs yet:** no study of the question Devices" in text
     assert (
         "The paper, section 5.3: “After enabling XLA, the models run around 1.15 times quicker than"

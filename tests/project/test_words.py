@@ -31,6 +31,13 @@ CODE = re.compile(
 )
 SQL = re.compile(r"\b(?:SELECT|FROM|WHERE|CREATE|INSERT|UPDATE|DELETE|VALUES|ORDER BY)\b")
 PERCENT = r"(?<=\d) %"
+MOST_WORDS = 20  # of a sentence, or of a part of one up to a colon or semicolon
+ENDS = re.compile(r"(?<=[.!?:;])[\"')*”]*\s+|\n\s*\n|\n[-*|] ?|\n(?=\s*\|)")
+ABBREVIATIONS = re.compile(r"\b(et al|Fig|Figs|Nos?)\.")
+OF_OTHERS = {  # long sentences that are not ours to shorten
+    "gan_runtime/studies/references.py": 4,  # quotes of the paper
+    "gan_runtime/records/states.py": 1,  # a sentence that an earlier version wrote
+}
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 KINDS = (*DEFINITIONS, ast.Constant, ast.JoinedStr)
 PROSE = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z0]{2,}")
@@ -78,6 +85,12 @@ def of_module(path: Path) -> Iterator[str]:
             yield re.sub(r"`[^`\n]*`", " ", texts)
 
 
+def long_parts(words: str) -> list[str]:
+    """The sentences, or parts of sentences, with more than MOST_WORDS words."""
+    parts = ENDS.split(ABBREVIATIONS.sub(r"\1", words))
+    return [part for part in parts if len(re.findall(r"\S*\w\S*", part)) > MOST_WORDS]
+
+
 def docstrings(node: ast.AST, path: Path) -> Iterator[ast.AST]:
     """The docstring of a node, unless it is the help of a command."""
     if isinstance(node, DEFINITIONS):
@@ -103,6 +116,23 @@ def counts() -> dict[str, list[str]]:
 def test_no_text_has_a_forbidden_word() -> None:
     more = {path: words for path, words in counts().items() if len(words) > STILL.get(path, 0)}
     assert more == {}, "docs/glossary.md says what to write"
+
+
+def test_no_sentence_is_longer_than_twenty_words() -> None:
+    places = python_files("app.py", "pages", "dashboard", "gan_runtime")
+    parts = {
+        path.as_posix(): [part for words in of_module(path) for part in long_parts(words)]
+        for path in places
+    }
+    more = {path: long for path, long in parts.items() if len(long) > OF_OTHERS.get(path, 0)}
+    assert more == {}
+
+
+def test_a_long_sentence_is_found_and_two_short_ones_are_not() -> None:
+    short = "One two three four five six seven eight nine ten eleven"
+    assert len(long_parts(f"{short} and {short}")) == 1
+    assert long_parts(f"{short}. {short}; {short}: {short}") == []
+    assert long_parts(f"{short}, Krizhevsky et al. 2014, {short}") != []
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,8 @@ def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 NOTHING_YET = (
-    "This run has no rollout yet. Press Run rollout: flow and prediction side by side, errors by"
-    " step, the wake's frequency and the time of each stage appear here after about a minute."
+    "This run has no rollout yet. Press Run rollout. About a minute later flow and prediction,"
+    " errors by step, the wake's frequency and the times are here."
 )
 NO_FRAMES = (
     "The film of this rollout is missing or damaged, or the run was imported without films. Run"
@@ -180,7 +180,7 @@ PROBE = (
 HORIZON = (
     "Dashed: the first frame, copied; it is right again after each shedding period. Dotted: the"
     " film that follows the nearest training frame (replay). Up to the horizon the prediction is"
-    " better at every step than the replay, or than the copy without a replay."
+    " better at every step than the replay; without a replay, than the copy."
 )
 HORIZON_HELP = (
     "A replay starts with the distance between both flows; a prediction starts without an error,"

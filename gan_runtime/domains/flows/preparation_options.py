@@ -24,8 +24,8 @@ GROUP = "Model and data"
 _CASE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)(?:\s+width\s+(\d{1,2}))?(?:\s+shift\s+(-?\d{1,2}))?")
 _LIST = (
     f"different flows separated by commas: a number from {LOWEST:g} to {HIGHEST:g}, optionally the"
-    f" obstacle's width (even, {NARROWEST} to {WIDEST} cells) and shift (up to {MOST_SHIFT} cells"
-    " down, or up with a minus), such as 140 width 14 shift -5"
+    f" obstacle's width and shift, such as 140 width 14 shift -5; widths are even, {NARROWEST} to"
+    f" {WIDEST} cells; shifts are up to {MOST_SHIFT} cells down, or up with a minus"
 )
 
 

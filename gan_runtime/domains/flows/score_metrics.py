@@ -93,9 +93,9 @@ TEXTS = {
     " incompressible fluid.",
     "probe": "In the wake of the obstacle; it oscillates once while a pair of vortices is shed.",
     "horizon": "Steps until the root mean square error first exceeds that of the copied start"
-    " frame; all steps where it never does.",
+    " frame. All steps where it never does.",
     "horizon_replay": "Steps until the root mean square error first exceeds that of the replayed"
-    " training film; all steps where it never does.",
+    " training film. All steps where it never does.",
     "rmse_period": "Mean over the first shedding period of the true flow. After one period a copied"
     " frame is right again.",
     "ssim_period": "Mean structural similarity over the same period.",

@@ -184,7 +184,7 @@ SCALING = PublishedScaling(
 COMPILED_EPOCH = CompiledEpoch(
     what=(
         "CERN's 3DGAN at full size: 51 × 51 × 25 cells, four updates a step with RMSprop, mixed"
-        " bfloat16, batch 128 a core on 8 cores, 122 steps an epoch of 124,987 showers."
+        " bfloat16. Batch 128 a core on 8 cores, 122 steps an epoch of 124,987 showers."
     ),
     published=entry.PUBLISHED,
     batch_per_core=128,

@@ -312,7 +312,7 @@ class FileChecks:
             raise DatasetError(
                 f"{part.rows}: the cells of {odd.sum():,} showers, from row"
                 f" {part.begin + int(odd.argmax()):,} on, sum to {np.median(shares[odd]):.2g} of"
-                f" the incident energy, but those of the first rows to {usual:.2g}. Check for"
+                f" the incident energy; the first rows sum to {usual:.2g}. Check for"
                 " another unit or a filler, then convert them or remove them from the file."
             )
         return odd
@@ -348,10 +348,10 @@ class FileChecks:
         sum_above = (_sums(np.where(cells < above, np.float32(0.0), cells)) / energies).mean()
         return DatasetError(
             f"{rows}: negative cells, such as noise, lower the sums. Emptied, they raise them from"
-            f" {before:.3g} to {stored:.3g} of the incident energy, and by over {rise:.1%} in one"
-            f" shower of {1.0 / RISEN_SHARE:.0f}. Set negative_cells=rescale to preserve the sums,"
-            f" threshold={above / self.rules.threshold_gev:.3g} to remove the noise (leaves"
-            f" {sum_above:.3g}), or negative_cells=clip to accept the higher sums."
+            f" {before:.3g} to {stored:.3g} of the incident energy; in one shower of"
+            f" {1.0 / RISEN_SHARE:.0f} by over {rise:.1%}. Set negative_cells=rescale to"
+            f" preserve the sums, threshold={above / self.rules.threshold_gev:.3g} to remove the"
+            f" noise (leaves {sum_above:.3g}), or negative_cells=clip to accept the higher sums."
         )
 
     def _check_order(self, rows: str, showers: CheckedShowers) -> None:

@@ -212,7 +212,7 @@ def units(sample: FileSample, options: ShowerFileOptions, readout: Readout) -> F
     if len(pairs) != 1:
         raise DatasetError(
             f"{sample.name}: its incident energies, from {sample.lowest:,.6g} to"
-            f" {sample.highest:,.6g}, fit the range of {readout.name} in MeV and in GeV, and the"
+            f" {sample.highest:,.6g}, fit the range of {readout.name} in MeV and in GeV; the"
             " depth of the showers does not decide: set energy_unit."
         )
     energy, cell = pairs[0]
@@ -267,7 +267,7 @@ def _fits_depth(sample: FileSample, energy: str, readout: Readout) -> bool:
 def _no_share(sample: FileSample, energy: str, readout: Readout) -> DatasetError:
     shares = ", ".join(f"{sample.share(energy, unit):.2g} in {unit}" for unit in UNITS_GEV)
     return DatasetError(
-        f"{sample.name}: the cells of a shower sum to {shares} of the incident energy in {energy},"
-        f" but to about {readout.sampling_fraction:g} in the data sets of {readout.name}: convert"
+        f"{sample.name}: the cells of a shower sum to {shares} of the incident energy in {energy};"
+        f" data sets of {readout.name} have about {readout.sampling_fraction:g}: convert"
         " them, or set cell_unit."
     )

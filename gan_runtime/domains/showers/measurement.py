@@ -141,7 +141,7 @@ def _simulated_samples(data: DataSet, count: int) -> tuple[ShowerSample, ShowerS
     if rows < FEWEST_SHOWERS:
         raise DatasetError(
             f"data set {data.name} has {data.rows:,} training and {data.held_out:,} held-out"
-            f" showers, but scores need {FEWEST_SHOWERS} of each, or {2 * FEWEST_SHOWERS} with none"
+            f" showers; scores need {FEWEST_SHOWERS} of each, or {2 * FEWEST_SHOWERS} with none"
             " held out: prepare more."
         )
     held_out = data.read_held_out(rows)

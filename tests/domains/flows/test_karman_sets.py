@@ -210,11 +210,11 @@ def places(flows: DataSet) -> list[int]:
             {"held_out_reynolds": "100 shift 0, 120"},
             "but reynolds has 100 shift 0 too: remove it from one of them.",
         ),
-        ({"held_out_reynolds": "120 width 13"}, "the obstacle's width (even, 6 to 20 cells)"),
-        ({"held_out_reynolds": "120 width 22"}, "the obstacle's width (even, 6 to 20 cells)"),
+        ({"held_out_reynolds": "120 width 13"}, "widths are even, 6 to 20 cells"),
+        ({"held_out_reynolds": "120 width 22"}, "widths are even, 6 to 20 cells"),
         (
             {"reynolds": "80 shift 21"},
-            "shift (up to 20 cells down, or up with a minus), such as 140 width 14 shift -5",
+            "shifts are up to 20 cells down, or up with a minus",
         ),
         (
             {"reynolds": "80 wide 12"},

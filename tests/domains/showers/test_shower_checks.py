@@ -196,7 +196,7 @@ def test_cells_of_no_known_share_are_refused_with_what_each_unit_would_give(
         (lambda cells: cells / 1_000.0, "sum to 0.0009 of the incident energy"),
         (
             lambda cells: np.full_like(cells, -1.0),
-            "of the incident energy, but those of the first rows to 0.9",
+            "of the incident energy; the first rows sum to 0.9",
         ),
         (lambda cells: np.full_like(cells, 9_999.0), "or a filler"),
     ],
