@@ -74,17 +74,18 @@ PRESETS: dict[str, Preset] = {
         ),
     ),
     "modern": Preset(
-        title="Modern: R3GAN's objective on MNIST, at any batch",
+        title="Modern: R3GAN's objective on MNIST",
         summary=(
-            "A conditional DCGAN on MNIST with relativistic pairs, both penalties and a moving"
-            " average. Its rates grow with the root of the batch."
+            "A conditional DCGAN with relativistic pairs, both penalties and a moving average. Its"
+            " rates grow with the batch. On 10,000 images a classifier is sure of 95% of its digits"
+            " at batch 64, 84% at 512."
         ),
         values={
             **MODERN,
             "dataset": "mnist",
             "batch_size_global": 64,
             "epochs": 30,
-            "learning_rate_scaling": "sqrt",
+            "learning_rate_scaling": "linear",
             "ema_decay": 0.98,
         },
         suggestions={"batch_size_global": (64, 128, 256, 512)},
