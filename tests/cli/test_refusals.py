@@ -241,7 +241,7 @@ def test_what_is_known_to_show_no_digits_is_said_before_it_starts(
     def said(*options: str) -> str:
         return command(*words, "--preset", "paper", *options, "--detach").stderr
 
-    caution = "gave strokes, not digits"
+    caution = "gave strokes instead of digits"
     repair = "Add --set learning_rate_scaling=linear --set adam_beta_1=0.5 to repair it."
     assert caution in said("--set", "batch_size_global=512")
     assert " ".join(said("--set", "batch_size_global=512").split()).count(repair) == 1

@@ -132,7 +132,7 @@ def test_a_preset_cautions_against_batches_at_which_it_shows_no_digits() -> None
     assert [batch for batch, caution in cautioned.items() if caution] == [256, 512]
     caution = cautioned[512]
     assert caution
-    assert "gave strokes, not digits" in caution.text
+    assert "gave strokes instead of digits" in caution.text
     repaired = RunSpec.parse({**values, "batch_size_global": 512, **caution.repair})
     assert machine.preset_caution("paper", repaired) is None
     assert machine.preset_caution("quick", RunSpec.parse(preset("quick").values)) is None
