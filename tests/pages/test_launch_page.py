@@ -87,7 +87,7 @@ def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_t
     presets(app).set_value("paper").run()
     assert [warning.value for warning in app.warning] == []
     app.button(key="suggest.batch_size_global.512").click().run()
-    assert "gave strokes, not digits" in app.warning[0].value
+    assert "gave strokes instead of digits" in app.warning[0].value
     next(
         button for button in app.button if button.label == "Use the repaired setting"
     ).click().run()
