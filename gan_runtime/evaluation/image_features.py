@@ -7,14 +7,14 @@ Loads Keras when a network is built, on the engine of the process.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-import pickle
+import pickletools
 import zipfile
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,23 @@ MOBILENET_SIDE, INCEPTION_SIDE = 224, 299  # pixels
 IMAGES_AT_A_TIME = 50
 SECONDS_WITHOUT_DATA = 30.0
 Values = NDArray[np.floating[Any]]
+STORAGES = {  # PyTorch's → NumPy's type
+    "FloatStorage": "<f4",
+    "DoubleStorage": "<f8",
+    "HalfStorage": "<f2",
+    "LongStorage": "<i8",
+    "IntStorage": "<i4",
+}
+_MARK = object()
+CONSTANTS: dict[str, Callable[[], Any]] = {  # by the name of an opcode of pickle
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "MARK": lambda: _MARK,
+}
 
 
 @dataclass(frozen=True)
@@ -246,64 +263,95 @@ def tensors_of(path: Path) -> dict[str, NDArray[Any]]:
                 return _of_zip(file)
             file.seek(0)
             return _of_pickles(file)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise JobError(f"{path} is no file of PyTorch tensors: {error}.") from None
 
 
 def _of_zip(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    storages: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(file) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith("data.pkl"))
         root = name.removesuffix("data.pkl")
-        with archive.open(name) as pickled:
-            reader = TensorReader(pickled)
-            tensors = reader.load()
-        for key, storage in reader.storages.items():
+        tensors = _built(io.BytesIO(archive.read(name)), storages)
+        for key, storage in storages.items():
             storage[:] = np.frombuffer(archive.read(f"{root}data/{key}"), storage.dtype)
     return dict(tensors)
 
 
 def _of_pickles(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    storages: dict[str, NDArray[Any]] = {}
     for _ in range(3):  # a magic number, the version, and the system
-        TensorReader(file).load()
-    reader = TensorReader(file)
-    tensors = reader.load()
-    for key in TensorReader(file).load():
-        storage, count = reader.storages[key], int.from_bytes(file.read(8), "little")
+        _built(file, {})
+    tensors = _built(file, storages)
+    for key in _built(file, {}):
+        storage, count = storages[key], int.from_bytes(file.read(8), "little")
         data = file.read(count * storage.itemsize)
         storage[:] = np.frombuffer(data, storage.dtype)
     return dict(tensors)
 
 
-class TensorReader(pickle.Unpickler):
-    """Reads the pickle of a state dictionary. Its arrays are views of `storages`, which the caller
-    fills. Any other class than those of a tensor is refused, so a pickle can run no code.
+def _built(file: IO[bytes], storages: dict[str, NDArray[Any]]) -> Any:
+    """The value of a pickle of tensors, without unpickling, so that nothing in it can run. Its
+    arrays are views of `storages`, which the caller fills. Raises ValueError for anything else.
     """
+    stack: list[Any] = []
+    memo: dict[Any, Any] = {}
+    for opcode, argument, _ in pickletools.genops(file):
+        name = opcode.name
+        if name in CONSTANTS:
+            stack.append(CONSTANTS[name]())
+        elif name in ("BINPUT", "LONG_BINPUT"):
+            memo[argument] = stack[-1]
+        elif name in ("BINGET", "LONG_BINGET"):
+            stack.append(memo[argument])
+        elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
+            count = int(name[-1])
+            stack[-count:] = [tuple(stack[-count:])]
+        elif name in ("TUPLE", "SETITEMS", "APPENDS"):
+            _add(stack, name)
+        elif name in ("SETITEM", "APPEND"):
+            stack.insert(-2 if name == "SETITEM" else -1, _MARK)
+            _add(stack, f"{name}S")
+        elif name == "GLOBAL":
+            stack.append(_part_of_tensors(str(argument)))
+        elif name == "REDUCE":
+            arguments = stack.pop()
+            stack.append(stack.pop()(*arguments))
+        elif name == "BINPERSID":
+            _, kind, key, _, count, *_ = stack.pop()
+            stack.append(storages.setdefault(str(key), np.zeros(count, kind)))
+        elif name == "BUILD":
+            stack.pop()  # attributes of the dictionary
+        elif argument is not None and name not in ("PROTO", "FRAME"):
+            stack.append(argument)  # a number or text
+        elif name not in ("PROTO", "FRAME", "STOP"):
+            raise ValueError(f"{name} builds no tensor")
+    return stack.pop()
 
-    TYPES: ClassVar[Mapping[str, str]] = {
-        "FloatStorage": "<f4",
-        "DoubleStorage": "<f8",
-        "HalfStorage": "<f2",
-        "LongStorage": "<i8",
-        "IntStorage": "<i4",
-    }
 
-    def __init__(self, file: IO[bytes]) -> None:
-        super().__init__(file)
-        self.storages: dict[str, NDArray[Any]] = {}
+def _add(stack: list[Any], name: str) -> None:
+    """Puts all above the mark into one tuple, or into the collection below the mark."""
+    mark = max(place for place, value in enumerate(stack) if value is _MARK)
+    items = stack[mark + 1 :]
+    del stack[mark:]
+    if name == "TUPLE":
+        stack.append(tuple(items))
+    elif name == "APPENDS":
+        stack[-1].extend(items)
+    else:
+        stack[-1].update(zip(items[::2], items[1::2], strict=True))
 
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("collections", "OrderedDict"):
-            return OrderedDict
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return _view
-        if module == "torch" and name in self.TYPES:
-            return np.dtype(self.TYPES[name])
-        raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no tensor")
 
-    def persistent_load(self, pid: Any) -> NDArray[Any]:
-        """A storage: its type, key, device and number of elements."""
-        _, kind, key, _, count, *_ = pid
-        return self.storages.setdefault(str(key), np.zeros(count, kind))
+def _part_of_tensors(place: str) -> Any:
+    """`place`: module and name of a class or function of PyTorch."""
+    module, _, name = place.partition(" ")
+    if (module, name) == ("collections", "OrderedDict"):
+        return dict
+    if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+        return _view
+    if module == "torch" and name in STORAGES:
+        return np.dtype(STORAGES[name])
+    raise ValueError(f"it holds {module}.{name}, which is no tensor")
 
 
 def _view(

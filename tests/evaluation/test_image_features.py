@@ -38,7 +38,7 @@ class Malicious:
 
 def test_a_file_that_holds_more_than_tensors_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "weights.pth"
-    path.write_bytes(pickle.dumps(Malicious()))
+    path.write_bytes(pickle.dumps(Malicious(), protocol=2))
     with pytest.raises(JobError, match=r"system, which is no tensor"):
         image_features.tensors_of(path)
 
