@@ -213,10 +213,10 @@ def test_the_form_says_how_many_repeats_a_difference_takes(show: Show) -> None:
     app = show("launch/study")
     assert "With about 10 repeats" not in texts(app)
     app.selectbox(key="study.difference").select(0.02).run()
-    assert "find a true difference of 2% in the time per epoch" in texts(app)
+    assert "8 of 10 studies find a true difference of 2% in the time per epoch." in texts(app)
     assert "assumes the scatter of study-0001 (1.9%)" in texts(app)
     app.segmented_control(key="study.question").set_value("xla").run()
-    assert "no stored study of this question shows" in texts(app)
+    assert "No stored study of this question shows it" in texts(app)
 
 
 def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
