@@ -1,5 +1,5 @@
 """The command of a module that reads what example runs reached out of their bundle: prints a
-table, draws a picture.
+table, draws an image.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def run(
     table: Callable[[list[RunDir]], str],
     picture: Callable[[RunDir], Image.Image],
 ) -> None:
-    """Prints the table of all runs; draws the picture of the first on request.
+    """Prints the table of all runs; draws the image of the first on request.
 
     Runs are ordered by their seed.
     """

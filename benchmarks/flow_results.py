@@ -1,5 +1,5 @@
 """What the example runs of the Kármán street reached, out of their bundle: the table and the
-picture of docs/pix2pix.md.
+image of docs/pix2pix.md.
 
 python -m benchmarks.flow_results                                     prints the table
 python -m benchmarks.flow_results --picture docs/screenshots/karman-example.png
@@ -38,7 +38,7 @@ PIXELS, RIM = 3, 4  # of the docs' picture for one of a frame; around each frame
 
 
 def main() -> None:
-    """Prints the table; draws the picture on request."""
+    """Prints the table; draws the image on request."""
     bundle_command.run(__doc__, example("karman"), table, _picture)
 
 

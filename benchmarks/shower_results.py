@@ -1,4 +1,4 @@
-"""What the example runs of showers reached, out of their bundle: the table and the picture of
+"""What the example runs of showers reached, out of their bundle: the table and the image of
 docs/3dgan.md.
 
 python -m benchmarks.shower_results                                     prints the table, in about a
@@ -41,7 +41,7 @@ Scores = Mapping[str, Estimate]
 
 
 def main() -> None:
-    """Prints the table; draws the picture on request."""
+    """Prints the table; draws the image on request."""
     bundle_command.run(
         __doc__, example("showers"), table, lambda run: image_of(measurements(run)[-1])
     )

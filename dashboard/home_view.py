@@ -55,7 +55,7 @@ def welcome() -> None:
 
 
 def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
-    """A card for each training run: picture, progress, figures, stop."""
+    """A card for each training run: image, progress, figures, stop."""
     verdicts = run_selection.verdicts(runtime.store, [row.run_id for row in rows])
     for row in rows:
         progress = queries.progress(runtime.store, row.run_id)
@@ -83,7 +83,7 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
 
 
 def last_runs(store: Store, rows: list[RunRow]) -> None:
-    """The newest ended runs, with their last picture."""
+    """The newest ended runs, with their last image."""
     if not rows:
         return
     st.header("Last runs")

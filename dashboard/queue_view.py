@@ -218,7 +218,7 @@ def _since(since: datetime | None, moment: datetime | None) -> str:
 
 
 def _time_left(runtime: Runtime, look: Occupancy) -> str:
-    """How long a run of this home goes on, as far as that is known."""
+    """How long a run of this home continues, as far as that is known."""
     if look.holder is None or not look.is_of(runtime.home.path.resolve()):
         return ""
     try:

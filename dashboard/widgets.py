@@ -56,7 +56,7 @@ def local_sgd(sync_every_steps: int) -> None:
 
 
 def title(row: RunRow) -> str:
-    """The run's name for lists; the id follows when a person has renamed it."""
+    """The run's name for lists; the id follows when a user has renamed it."""
     return row.name if row.name == row.run_id else f"{row.name} ({row.run_id})"
 
 
@@ -168,7 +168,7 @@ def progress_bar(progress: RunProgress) -> None:
 def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
     """An epoch from 1 to `last_epoch`; the range never changes under the hand.
 
-    While a run is live it follows the newest epoch until a person moves it. Following takes a new
+    While a run is live it follows the newest epoch until a user moves it. Following takes a new
     widget for each epoch: setting the value of an existing one comes back from the browser as if a
     person had moved it.
     """
@@ -185,7 +185,7 @@ def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
 
 
 def follow_button(key: str, live: bool) -> None:
-    """Lets the slider follow the newest epoch again, once a person has moved it."""
+    """Lets the slider follow the newest epoch again, once a user has moved it."""
     if live and not _is_following(key):
         st.button(
             "Follow the newest epoch",

@@ -29,7 +29,7 @@ LOCAL_SGD = "local SGD, weights averaged every {} steps"
 
 
 def plain(text: str) -> str:
-    """Text of a run, a study or a person, for any place that shows Markdown: one line of exactly
+    """Text of a run, a study or a user, for any place that shows Markdown: one line of exactly
     these characters.
 
     Not for `st.code`, tables, charts and the options of a selectbox, which show text as it is, nor
@@ -41,7 +41,7 @@ def plain(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text of a run or a person, for a table or a chart: a spreadsheet that gets it, copied
+    """Text of a run or a user, for a table or a chart: a spreadsheet that gets it, copied
     or as a CSV file, takes it for no formula.
     """
     is_formula = bool(text) and text[0] in FORMULA_BEGINNINGS and not NUMBER.fullmatch(text)
@@ -49,7 +49,7 @@ def cell(text: str) -> str:
 
 
 def capitalized(text: str) -> str:
-    """The reason of a state as a sentence of its own."""
+    """The reason of a state as its own sentence."""
     return text[:1].upper() + text[1:]
 
 

@@ -114,7 +114,7 @@ def own_devices(lock_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A home of its own, ready to be written."""
+    """Its own home, ready to be written."""
     return Home(tmp_path / "home").prepare()
 
 

@@ -182,7 +182,7 @@ GRID_WIDTH = 420
 
 
 def show_preview(runtime: Runtime, form: DataForm) -> None:
-    """The button that prepares the set; of pictures only after a look: a button, then how far
+    """The button that prepares the set; of images only after a look: a button, then how far
     the look is, then its answer.
     """
     if form.source is None or not PREPARATIONS[form.preparation].has_preview:

@@ -182,7 +182,7 @@ def _availability(home: Path, name: str, is_prepared: bool) -> Availability | st
 
 
 def embedded_rows(name: str) -> Path | None:
-    """The picture of a set that is inside scikit-learn, which the dashboard does not load;
+    """The image of a set that is inside scikit-learn, which the dashboard does not load;
     None for other sets.
     """
     path = Path(__file__).parent / f"{name}.png"

@@ -1,7 +1,7 @@
 """Memory that the libraries have freed goes back to the system, instead of waiting in the process
 for the next large array.
 
-Pictures and frames are made of blocks of some megabytes that live for a moment. With the defaults
+Images and frames are made of blocks of some megabytes that live for a moment. With the defaults
 of glibc and Arrow about 15 MB of them stay with the process
 (docs/decisions/24-pages-under-load.md). DuckDB has an allocator of its own
 (store/database_file.py).

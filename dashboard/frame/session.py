@@ -66,5 +66,5 @@ def _prepare() -> None:
 
 
 def close() -> None:
-    """At the end of the process: trainers go on, the next start finds them."""
+    """At the end of the process: trainers continue, the next start finds them."""
     access.post().close()

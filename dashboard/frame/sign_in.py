@@ -108,7 +108,7 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _subjects(subjects: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
-    """(provider, its number of a person): the same number is another person at another
+    """(provider, its number of a user): the same number is another person at another
     provider.
     """
     if not isinstance(subjects, dict):
@@ -172,7 +172,7 @@ OF_ALL_APPS = Path.home() / ".streamlit" / "secrets.toml"  # may hold what other
 class Ways:
     """`providers`: their names, empty for the one of [auth] itself.
 
-    `subjects`: (provider, its number of a person). `trouble`: what is wrong with the file; then
+    `subjects`: (provider, its number of a user). `trouble`: what is wrong with the file; then
     nobody is an operator.
     """
 

@@ -37,7 +37,7 @@ def losses(results: pd.DataFrame) -> str:
 def concentration(quartiles: pd.DataFrame) -> str:
     """Fig.
 
-    8: whether D's losses gather as training goes on. `quartiles`: variant, epoch, width (of the
+    8: whether D's losses gather as training continues. `quartiles`: variant, epoch, width (of the
     middle half, nats).
     """
     parts = []

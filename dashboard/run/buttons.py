@@ -115,7 +115,7 @@ def _form(runtime: Runtime, row: RunRow) -> None:
 
 
 def next_steps(runtime: Runtime, row: RunRow) -> None:
-    """Ways to go on. A workload that this version does not have cannot be trained again."""
+    """Ways to continue. A workload that this version does not have cannot be trained again."""
     if row.workload in catalog.WORKLOADS and st.button(
         "Run again with changes",
         icon=":material/replay:",

@@ -107,7 +107,7 @@ def show_newest(
 
 
 def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
-    """Pictures; below the first screen scores, what is measured of the run, and where its
+    """Images; below the first screen scores, what is measured of the run, and where its
     time goes.
     """
     with parts.samples:

@@ -1,4 +1,4 @@
-"""What a person makes of runs: tags and a note, pinned or hidden; and the bin of deleted
+"""What a user makes of runs: tags and a note, pinned or hidden; and the bin of deleted
 ones, how long they stay and what can be done with them.
 """
 

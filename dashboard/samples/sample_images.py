@@ -60,8 +60,8 @@ BLANK_COLOR = (128, 136, 148, 48)  # a veil on light and on dark ground
 
 
 def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = True) -> None:
-    """The newest images up to `epoch` of a kind, or of the run's first kind; before the first image
-    of a run that goes on its empty place, and a sentence.
+    """The newest images up to `epoch` of a kind, or of the run's first kind; before the first
+    image of a live run, an empty place and a sentence.
     """
     grid = queries.sample(store, row.run_id, epoch, kind)
     if grid is None:

@@ -107,7 +107,7 @@ def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Imag
 def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
     """With 256 colors, as GIF has: these exactly, and grays for the rest.
 
-    Coloured grids get what Pillow chooses.
+    Colored grids get what Pillow chooses.
 
     Left to choose by itself, Pillow spends nearly all colors on the grays of the grids and dulls
     those of the runs.

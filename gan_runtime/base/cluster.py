@@ -239,9 +239,9 @@ def meet(
 
 
 def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int]:
-    """Of the first worker: waits for all others, then lets them go on.
+    """Of the first worker: waits for all others, then lets them continue.
 
-    Returns the missing ranks; if there are any, no worker goes on.
+    Returns the missing ranks; if there are any, no worker continues.
     """
     dual = not address[0] and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dual else socket.AF_INET
@@ -265,7 +265,7 @@ def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int
 
 
 def _join(address: tuple[str, int], rank: int, deadline: float) -> str:
-    """Of another worker: connects to the first one and waits until it may go on.
+    """Of another worker: connects to the first one and waits until it may continue.
 
     Returns why it must not; empty when it may.
     """

@@ -39,7 +39,7 @@ class Runtime:
         starter: Starter | None = None,
         url: str = "",
     ) -> Runtime:
-        """Becomes the owner of the home and goes on with its runs.
+        """Becomes the owner of the home and continues with its runs.
 
         `host_look`: a probe that has started already; `starter`: of trainers, by default processes
         on this host; `url`: where its pages are, for the message to other processes.

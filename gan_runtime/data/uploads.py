@@ -2,7 +2,7 @@
 
 <file id>/content      the uploaded file
 <file id>/<name>       a hard link to it, by the name that jobs and messages use
-pictures-<hash>/       several images as one folder
+images-<hash>/       several images as one folder
 
 Of the files of this host, a browser can use those below GAN_DATA_DIR only, since the user of a page
 may not own the host. The command line takes any path.

@@ -118,12 +118,12 @@ def fitted(words: str, width: int, size: int = FONT_SIZE) -> str:
 
 
 def write(picture: Image.Image, left: int, middle: int, words: str, size: int = FONT_SIZE) -> None:
-    """Writes on the picture; `middle`: of the words' height."""
+    """Writes on the image; `middle`: of the words' height."""
     ImageDraw.Draw(picture).text((left, middle), words, fill=INK, font=font(size), anchor="lm")
 
 
 def captioned(picture: Image.Image, words: str) -> Image.Image:
-    """The picture with a line of text below it."""
+    """The image with a line of text below it."""
     wider = Image.new(
         picture.mode, (max(picture.width, INSET + length(words)), picture.height + LINE)
     )

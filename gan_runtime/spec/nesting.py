@@ -64,7 +64,7 @@ def overlaid(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     """`base` with `changes` on top, flat.
 
     If they change the workload, options of the earlier one stay where the new one has the same
-    names; shared options of which either has a default of its own return to the default.
+    names; shared options of which either has its own default return to the default.
     """
     before = flat(base)
     workload = workload_of({**before, **changes})

@@ -1,4 +1,4 @@
-"""Notices when a run ends, fails or collapses, sent by the owner of a home in a thread of its own.
+"""Notices when a run ends, fails or collapses, sent by the owner of a home in its own thread.
 
 What happened is read from the database. notified.jsonl in the home says what was sent, line by
 line, so a new owner sends the rest and nothing twice. Only a crash between the answer of a server

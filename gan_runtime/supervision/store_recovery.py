@@ -159,7 +159,7 @@ class StoreRecovery:
         self._quarantined_s: list[float] = []
 
     def open(self) -> Store:
-        """The store of the home, new if need be.
+        """The database of the home, new if need be.
 
         Raises:
             StoreLockedError, StoreNewerError: another process has the file open, or it is newer.

@@ -79,7 +79,7 @@ def test_all_kinds_come_in_turn_and_a_seed_always_means_the_same() -> None:
 
 @pytest.fixture
 def resumed(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run that went on from step 2: what its first attempt measured beyond it is void."""
+    """A run that continued from step 2: what its first attempt measured beyond it is void."""
     run = new_run("quick-0001")
     journal.append(
         run.trainer_journal(),

@@ -1,4 +1,4 @@
-"""The random pictures of a benchmark, as a data set in memory and as one that is streamed."""
+"""The random images of a benchmark, as a data set in memory and as one that is streamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table and the picture of the example showers, out of what a job has measured."""
+"""The table and the image of the example showers, out of what a job has measured."""
 
 from __future__ import annotations
 

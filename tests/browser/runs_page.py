@@ -1,4 +1,4 @@
-"""The table of the Runs page, which a browser draws as a picture."""
+"""The table of the Runs page, which a browser draws as an image."""
 
 from __future__ import annotations
 

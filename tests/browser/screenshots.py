@@ -1,4 +1,4 @@
-"""Pictures of every page with real runs, light and dark, wide and narrow, for looking at and for
+"""Images of every page with real runs, light and dark, wide and narrow, for looking at and for
 the README.
 
 make screenshots            trains three short runs, one on pictures with labels, one on simulated
@@ -231,7 +231,7 @@ def photograph(
 
 
 def complete(page: Page) -> None:
-    """Waits for charts and pictures: Vega draws after Streamlit has settled."""
+    """Waits for charts and images: Vega draws after Streamlit has settled."""
     settled(page)
     page.wait_for_function("() => [...document.images].every(image => image.complete)")
     page.wait_for_timeout(1_500)  # Vega's fade-in has no event to wait for

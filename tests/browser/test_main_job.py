@@ -24,7 +24,7 @@ REFUSAL = "Global batch (batch_size_global) is 32, but 3 replicas need"
 
 
 def earlier_run(home: Home) -> RunDir:
-    """A finished run of one epoch, with its picture."""
+    """A finished run of one epoch, with its image."""
     run = queued(home)
     stored(run, 1.0)
     write_grid(run.samples / "epoch-00001.png")
@@ -51,7 +51,7 @@ def filled_in(page: Page) -> None:
 
 
 def watched(page: Page, wait_until: Callable[..., Any]) -> None:
-    """Curves, epochs, health and pictures appear and move, without a new chart."""
+    """Curves, epochs, health and images appear and move, without a new chart."""
     expect(page.get_by_text("running", exact=False).first).to_be_visible()
     expect(losses(page)).to_be_visible()
     drawing = losses(page).locator("svg").first.element_handle()

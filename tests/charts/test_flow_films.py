@@ -38,7 +38,7 @@ def films(quantity: panels.FlowQuantity = VORTICITY) -> tuple[panels.FilmPanel, 
 
 
 def rgb(data_address: str) -> np.ndarray:
-    """The pixels of a picture in an address."""
+    """The pixels of an image in an address."""
     head, _, body = data_address.partition(",")
     assert head == "data:image/png;base64"
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(body))).convert("RGB"))

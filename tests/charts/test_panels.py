@@ -38,7 +38,7 @@ SCORE_OF_REAL = Metric(
 
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> Declarations:
-    """A workload whose pictures come from its second network, and whose critic gives no
+    """A workload whose images come from its second network, and whose critic gives no
     probability.
     """
     entry = replace(

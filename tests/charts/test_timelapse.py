@@ -14,14 +14,14 @@ WIDTH = HEIGHT = 238  # eight images of 28 pixels and seven gaps of two
 
 
 def grid(level: int) -> bytes:
-    """A grid that is all one grey."""
+    """A grid that is all one gray."""
     file = io.BytesIO()
     Image.new("L", (WIDTH, HEIGHT), level).save(file, format="PNG")
     return file.getvalue()
 
 
 def frames(film: bytes) -> list[tuple[int, Image.Image]]:
-    """Milliseconds and picture of every frame."""
+    """Milliseconds and image of every frame."""
     pictures = []
     with Image.open(io.BytesIO(film)) as opened:
         assert opened.format == "GIF"

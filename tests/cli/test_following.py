@@ -1,5 +1,5 @@
 """`train`, `resume` and `study` follow runs to their end: Ctrl-C, other owners, failures.
-Trainers are toys in processes of their own.
+Trainers are toys in their own processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`make setup` in a folder of its own, with an environment that counts as made: nothing is
+"""`make setup` in its own folder, with an environment that counts as made: nothing is
 installed.
 """
 

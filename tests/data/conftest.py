@@ -1,4 +1,4 @@
-"""Pictures of a few pixels, in folders and in zip files."""
+"""Images of a few pixels, in folders and in zip files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 def encoded(
     color: Color = RED, size: tuple[int, int] = (40, 40), form: str = "PNG", **options: object
 ) -> bytes:
-    """A picture of one color."""
+    """An image of one color."""
     buffer = io.BytesIO()
     mode = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}[len(color)]
     Image.new(mode, size, color if len(color) > 1 else color[0]).save(buffer, form, **options)

@@ -13,7 +13,7 @@ TRAIN_LABELS, TEST_LABELS = "train-labels-idx1-ubyte", "t10k-labels-idx1-ubyte"
 
 
 def pictures(count: int, side: int = 28) -> np.ndarray:
-    """uint8 (count, side, side); picture i holds i·10 everywhere, and 255 in its first pixel."""
+    """uint8 (count, side, side); image i holds i·10 everywhere, and 255 in its first pixel."""
     images = np.repeat(np.arange(count, dtype=np.uint8) * 10, side * side).reshape(
         count, side, side
     )

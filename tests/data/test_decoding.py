@@ -196,7 +196,7 @@ def test_a_profile_that_does_not_fit_is_ignored_and_counted(profile: bytes) -> N
 
 
 def deep(level: int, first: int | None = None) -> bytes:
-    """40 × 40 in 16 bits of grey; its first row may be brighter."""
+    """40 × 40 in 16 bits of gray; its first row may be brighter."""
     levels = np.full((40, 40), level, np.uint16)
     levels[0] = level if first is None else first
     buffer = io.BytesIO()
@@ -220,7 +220,7 @@ def deep_colors(level: int) -> bytes:
 
 @pytest.fixture
 def surveyed(spread: Pack) -> Callable[..., Survey]:
-    """Looks through files as grey pictures of 28 × 28."""
+    """Looks through files as gray images of 28 × 28."""
 
     def look(files: dict[str, bytes], color: str = "grey") -> Survey:
         request = PreparationRequest(

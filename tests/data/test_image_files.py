@@ -245,7 +245,7 @@ def test_a_source_that_is_unreadable_says_so(
 
 @pytest.fixture
 def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with a picture 1,500 folders below it, which neither Path.mkdir nor
+    """A folder with an image 1,500 folders below it, which neither Path.mkdir nor
     shutil.rmtree reaches: both call themselves.
     """
     root, levels = tmp_path / "photos", range(1_500)

@@ -31,7 +31,7 @@ TWO_FOLDERS = {"edges/1.png": encoded(RED), "photos/1.jpg": encoded(BLUE, form="
 def two_halves(
     left_color: tuple[int, ...], right_color: tuple[int, ...], width: int = 80, form: str = "PNG"
 ) -> bytes:
-    """A picture of two halves, 40 pixels high."""
+    """An image of two halves, 40 pixels high."""
     picture = Image.new("RGB", (width, 40), left_color)
     picture.paste(right_color, (width // 2, 0, width, 40))
     buffer = io.BytesIO()

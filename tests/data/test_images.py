@@ -1,4 +1,4 @@
-"""Pictures become a data set: labels from folders, a preview before anything is stored."""
+"""Images become a data set: labels from folders, a preview before anything is stored."""
 
 from __future__ import annotations
 

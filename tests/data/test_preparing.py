@@ -1,4 +1,4 @@
-"""Pictures are prepared as a whole or not at all, and only as what was asked for can be."""
+"""Images are prepared as a whole or not at all, and only as what was asked for can be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of two classes, and what is asked of their preparation."""
+"""Images of two classes, and what is asked of their preparation."""
 
 from __future__ import annotations
 

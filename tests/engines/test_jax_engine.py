@@ -1,4 +1,4 @@
-"""The JAX engine by itself, in a process of its own: replicas, resuming, noise, precision,
+"""The JAX engine by itself, in its own process: replicas, resuming, noise, precision,
 kernels.
 """
 

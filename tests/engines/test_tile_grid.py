@@ -125,7 +125,7 @@ def test_borders_lie_where_tiles_begin_and_end() -> None:
 
 def test_the_seam_ratio_of_a_slope_is_one_and_of_a_step_at_a_border_above() -> None:
     """A slope of 1 a column and 1 a row; then the right half is lifted by 3: a border of 8 pairs
-    with 4 instead of 1, beside 8 pairs of the border between rows.
+    with 4 instead of 1, next to 8 pairs of the border between rows.
     """
     rows, columns = np.mgrid[:8, :8]
     even = (rows + columns).astype(np.float32)[np.newaxis, ..., np.newaxis]

@@ -1,4 +1,4 @@
-"""Pictures in tiles on both engines: one program over several cores gives what one core gives
+"""Images in tiles on both engines: one program over several cores gives what one core gives
 tile by tile, to the last bit.
 """
 
@@ -20,7 +20,7 @@ def test_both_engines_paint_the_same_tiles_and_two_cores_what_one_paints(
     jax: JaxProcess,
     cores: int,  # noqa: ARG001
 ) -> None:
-    """tests/full/engines/test_tiles.py: more cores, bfloat16, overlaps, and the whole picture
+    """tests/full/engines/test_tiles.py: more cores, bfloat16, overlaps, and the whole image
     at once.
     """
     ways = [("naive",), ("map_reduce", 2)]

@@ -1,4 +1,4 @@
-"""From weight snapshots to loss surfaces in the store, in this process."""
+"""From weight snapshots to loss surfaces in the database, in this process."""
 
 from __future__ import annotations
 

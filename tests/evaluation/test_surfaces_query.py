@@ -1,4 +1,4 @@
-"""What the store knows of loss surfaces."""
+"""What the database knows of loss surfaces."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def spec_files() -> Named:
 
 
 def idx_files() -> Named:
-    """Bytes of an IDX file of pictures: whole ones cut, headers of other sizes and types, and
+    """Bytes of an IDX file of images: whole ones cut, headers of other sizes and types, and
     what else bears the name.
     """
     good = idx((3, 28, 28)) + bytes(3 * 28 * 28)
@@ -246,7 +246,7 @@ def command_lines() -> Named:
 
 
 def kinds() -> Iterator[tuple[str, Named]]:
-    """Every kind that is a table of its own; those made of real files are made by their tests
+    """Every kind that is its own table; those made of real files are made by their tests
     from `mutations`.
     """
     yield "options of a run", spec_values()

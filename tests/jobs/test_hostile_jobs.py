@@ -1,5 +1,5 @@
 """One bad job folder never takes the home down: a file that says nothing usable is as if it
-were missing, and all others go on.
+were missing, and all others continue.
 """
 
 from __future__ import annotations

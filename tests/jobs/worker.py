@@ -1,5 +1,5 @@
 """The process of a job that knows jobs for tests in addition to the real ones: they wait until a
-file lets them go on.
+file lets them continue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Data page: which sets there are, and from one's own pictures to a data set, by real jobs."""
+"""The Data page: which sets there are, and from one's own images to a data set, by real jobs."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
 def test_train_on_it_begins_with_options_that_read_the_set(
     dataset: str, offered: Fields, preset: str, options: tuple[object, ...]
 ) -> None:
-    """Pairs of pictures have no frames after their targets, which the preset of the flows
+    """Pairs of images have no frames after their targets, which the preset of the flows
     asks for.
     """
     name, spec = sets_view.starting_point(dataset, offered)
@@ -353,7 +353,7 @@ def test_a_job_that_draws_what_it_makes_is_seen_at_work(show: Show) -> None:
 
 
 def alternatives(app: AppTest) -> list[str]:
-    """The alternative text of each picture."""
+    """The alternative text of each image."""
     return [picture.alt for element in app.get("image") for picture in element.proto.imgs]
 
 

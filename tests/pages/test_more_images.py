@@ -54,7 +54,7 @@ def image_job(home: Home, number: int, request: ImageRequest) -> JobDir:
 
 
 def done(job: JobDir, *warnings: str) -> None:
-    """What a job leaves that has made sixteen grey images."""
+    """What a job leaves that has made sixteen gray images."""
     images = np.zeros((16, 28, 28, 1), np.float32)
     pictures.save(pictures.render("grey_grid", (images,)), job.results / PICTURE_FILE)
     np.savez(job.results / ARRAYS_FILE, images=images)

@@ -1,4 +1,4 @@
-"""Pictures of several kinds under one slider: on the page of a run, Compare and Home."""
+"""Images of several kinds under one slider: on the page of a run, Compare and Home."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def with_two_kinds(trained: Make, run_id: str, **options: float) -> None:
 
 
 def image_texts(app: AppTest) -> list[str]:
-    """The pictures on the page, in words."""
+    """The images on the page, in words."""
     return [picture.alt for element in app.get("image") for picture in element.proto.imgs]
 
 

@@ -19,7 +19,7 @@ def pixels(picture: Image.Image) -> list[list[object]]:
 
 
 def of(*values: float) -> NDArray[np.float32]:
-    """Grey images of one pixel."""
+    """Gray images of one pixel."""
     return np.asarray(values, np.float32).reshape(-1, 1, 1, 1)
 
 

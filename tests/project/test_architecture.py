@@ -296,7 +296,7 @@ def test_every_group_of_the_form_holds_an_option() -> None:
 def test_the_own_options_of_a_workload_differ_from_shared_ones_by_their_names(
     workload: str,
 ) -> None:
-    """A flat form, as in the store, says the same as a nested one only so."""
+    """A flat form, as in the database, says the same as a nested one only so."""
     own_options = set(options.of(catalog.WORKLOADS[workload].options))
     assert own_options.isdisjoint({*RunSpec.options(), *catalog.WORKLOADS, "of_workload"})
     assert {RunSpec.options(workload)[name].group for name in own_options} == {OF_WORKLOAD}

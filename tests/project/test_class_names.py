@@ -1,4 +1,4 @@
-"""A class has a name of its own: who reads it, or looks for it, finds one class."""
+"""A class has its own name: who reads it, or looks for it, finds one class."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What the dashboard's processes have loaded: no framework, and nothing heavy before the
-first page; in processes of their own.
+first page; in their own processes.
 """
 
 from __future__ import annotations

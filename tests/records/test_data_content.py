@@ -1,4 +1,4 @@
-"""A run goes on with the data that it was trained on, or begins from scratch."""
+"""A run continues with the data that it was trained on, or begins from scratch."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ NewRun = Callable[..., RunDir]
 
 @pytest.fixture
 def run(new_run: NewRun) -> RunDir:
-    """A finished run with numbers, a picture, a checkpoint and a name of its own."""
+    """A finished run with numbers, an image, a checkpoint and its own name."""
     run_dir = new_run("quick-0001")
     numbers = journal.Scalars(
         epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.4]}
@@ -62,7 +62,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def rows(home: Home) -> dict[str, list[Any]]:
-    """What the store says, rebuilt from the journals."""
+    """What the database says, rebuilt from the journals."""
     store = ingest.store_of(home)
     return {
         view: store.rows(f"SELECT * FROM {view} ORDER BY ALL")

@@ -25,7 +25,7 @@ Stored = Callable[[], Store]
 
 @pytest.fixture
 def stored(home: Home) -> Stored:
-    """A store with everything that the journals hold by now."""
+    """A database with everything that the journals hold by now."""
 
     def call() -> Store:
         store = Store()

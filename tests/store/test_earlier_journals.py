@@ -3,7 +3,7 @@ resume, bundles.
 
 tests/support/fixtures/0.2 holds one that version 0.2 trained: two epochs of mlp_gan, two updates of
 D in each step. It was given away as a bundle, which leaves out hosts and folders; its histograms
-and pictures are left out too.
+and images are left out too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the store keeps of answers of evaluations, and what pages ask of it.
+"""What the database keeps of answers of evaluations, and what pages ask of it.
 
 Old kinds of records arrive as answers too.
 """

@@ -1,4 +1,4 @@
-"""Exported pictures are called as in the run's folder, whatever their kind."""
+"""Exported images are called as in the run's folder, whatever their kind."""
 
 from __future__ import annotations
 

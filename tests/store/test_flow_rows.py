@@ -1,4 +1,4 @@
-"""What the store keeps of models that were fed with their own pictures, and the files of
+"""What the database keeps of models that were fed with their own images, and the files of
 their frames.
 """
 

@@ -1,5 +1,5 @@
 """One bad run folder never takes the home down: bad lines are skipped, unreadable runs are
-quarantined by name, all others go on.
+quarantined by name, all others continue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Background jobs in the store: a row for each that has a folder, and its end as an event."""
+"""Background jobs in the database: a row for each that has a folder, and its end as an event."""
 
 from __future__ import annotations
 

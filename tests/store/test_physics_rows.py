@@ -1,4 +1,4 @@
-"""What the store keeps of measured showers, and what pages ask of it."""
+"""What the database keeps of measured showers, and what pages ask of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures in results.duckdb: found one by one, without unpacking those next to them."""
+"""Images in results.duckdb: found one by one, without unpacking those next to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages ask of the store, answered from a journal written by hand.
+"""What the pages ask of the database, answered from a journal written by hand.
 
 The run "quick-0001": 8 images in batches of 2, so 4 steps an epoch; the first step takes 10 s (it
 compiles), every other 1 s; loss of G at step n: n/10, of D: n/100. It is at step 6, in its second

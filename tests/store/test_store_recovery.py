@@ -276,7 +276,7 @@ def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing
 def test_a_home_that_is_moved_while_it_is_open_is_said_to_be_gone_and_its_runs_stay(
     home: Home, opened: Callable[[], Runtime], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not an empty list of runs; back in its place it goes on."""
+    """Not an empty list of runs; back in its place it continues."""
     runtime = opened()
     runs = queries.runs(runtime.store)
     elsewhere = home.path.rename(home.path.with_name("elsewhere"))

@@ -24,7 +24,7 @@ OPTIONS = {"batch_size_global": 32, "precision": "float32"}
 
 @pytest.fixture
 def stored(home: Home) -> Stored:
-    """A store with everything that the journals hold by now."""
+    """A database with everything that the journals hold by now."""
 
     def call() -> Store:
         store = Store()

@@ -34,7 +34,7 @@ Case = tuple[dict[str, str], int]
 
 
 def of_jax(cases: list[Case]) -> list[Any]:
-    """In a process of its own, which must not load a framework for it."""
+    """In its own process, which must not load a framework for it."""
     environment = {**without_cluster(dict(os.environ)), "PYTHONPATH": str(REPOSITORY)}
     child = subprocess.run(
         [sys.executable, "-c", FIND],

@@ -1,4 +1,4 @@
-"""The queue is a queue: two presses give two runs, its order is a person's, and neither a
+"""The queue is a queue: two presses give two runs, its order is a user's, and neither a
 restart nor a second person loses a run.
 """
 

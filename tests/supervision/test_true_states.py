@@ -1,4 +1,4 @@
-"""States are true: a run that lives and does not train is reported, and a lost one may go on
+"""States are true: a run that lives and does not train is reported, and a lost one may continue
 by itself.
 """
 
@@ -112,7 +112,7 @@ def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
 def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
     home: Home, new_run: NewRun, option: str, end: str
 ) -> None:
-    """Restarted, it goes on by itself from its checkpoint."""
+    """Restarted, it continues by itself from its checkpoint."""
     run, trainers = new_run("quick-0001", **TOY, still_action=option), FakeTrainers()
     owner = Owner(home, trainers.starter)
     owner.at(0.0)

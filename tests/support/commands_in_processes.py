@@ -1,4 +1,4 @@
-"""Commands of the command line in processes of their own, and none of them left afterwards."""
+"""Commands of the command line in their own processes, and none of them left afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of pictures that are drawn: real files, and the data set that is made of them."""
+"""Pairs of images that are drawn: real files, and the data set that is made of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRAINED_ON = 8  # a fifth is held out
 
 
 def draw_pair(number: int) -> tuple[Image.Image, Image.Image]:
-    """A grey disk on black, and the same in red on blue."""
+    """A gray disk on black, and the same in red on blue."""
     down, across = np.mgrid[:PIXELS, :PIXELS]
     center_x, center_y, radius = np.random.default_rng(number).uniform([8, 8, 4], [24, 24, 9])
     inside = ((across - center_x) ** 2 + (down - center_y) ** 2 < radius**2)[..., np.newaxis]

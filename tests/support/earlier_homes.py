@@ -50,7 +50,7 @@ def unpacked(version: int, home: Home, with_database: bool = True) -> RunDir:
 
 def store(run: RunDir) -> Path:
     """Makes the fixture of this version from a run, without details of the machine and
-    with small pictures.
+    with small images.
     """
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).prepare()

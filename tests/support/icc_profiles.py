@@ -1,4 +1,4 @@
-"""ICC profiles of three primaries and a power law, or of a grey and a power law, as screens
+"""ICC profiles of three primaries and a power law, or of a gray and a power law, as screens
 and cameras have them.
 """
 
@@ -43,7 +43,7 @@ def _curve(gamma: float) -> bytes:
 
 
 def of_primaries(primaries: np.ndarray, gamma: float) -> bytes:
-    """For pictures of red, green and blue."""
+    """For images of red, green and blue."""
     columns = zip((b"rXYZ", b"gXYZ", b"bXYZ"), primaries, strict=True)
     tags = {name: b"XYZ \0\0\0\0" + _fixed(*column) for name, column in columns}
     curves = dict.fromkeys((b"rTRC", b"gTRC", b"bTRC"), _curve(gamma))
@@ -51,7 +51,7 @@ def of_primaries(primaries: np.ndarray, gamma: float) -> bytes:
 
 
 def of_grey(gamma: float) -> bytes:
-    """For grey pictures."""
+    """For gray images."""
     return _tagged(b"GRAY", {b"kTRC": _curve(gamma), b"wtpt": b"XYZ \0\0\0\0" + _fixed(*WHITE)})
 
 

@@ -57,7 +57,7 @@ def measured(run: RunDir, *epochs: int, fault: float = 0.3) -> None:
 
 
 def earlier(answer: Answer) -> Physics:
-    """The same measurement as a record of its own kind, which journals hold from before there
+    """The same measurement as its own record kind, which journals hold from before there
     were answers.
     """
     facts = {name: answer.facts[name] for name in ("showers", "grid", "periodic")}

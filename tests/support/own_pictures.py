@@ -1,4 +1,4 @@
-"""A zip of labelled pictures, made for tests: real files of real formats."""
+"""A zip of labelled images, made for tests: real files of real formats."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def picture(seed: int, red: bool, side: int = SIDE) -> Image.Image:
 
 
 def encoded(image: Image.Image, form: str) -> bytes:
-    """The file of a picture."""
+    """The file of an image."""
     file = io.BytesIO()
     image.save(file, form)
     return file.getvalue()
 
 
 def noise(count: int, side: int = 28) -> bytes:
-    """A zip of so many grey pictures, no two of which are equal."""
+    """A zip of so many gray images, no two of which are equal."""
     random = np.random.RandomState(count)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as bundle:

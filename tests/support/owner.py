@@ -26,7 +26,7 @@ from tests.support.inject import Watcher
 
 
 def _report_commits(watcher: Watcher) -> None:
-    """The watcher hears of each transaction of the store right before it is committed."""
+    """The watcher hears of each transaction of the database right before it is committed."""
     real = Store.transaction
 
     @contextmanager

@@ -68,7 +68,7 @@ def stored_flows(home: Home, name: str = "street") -> None:
 
 
 def stored_pairs(home: Home, name: str = "edges", target_channels: int = 1, pairs: int = 6) -> None:
-    """Of a grey picture and one of so many equal channels, two pairs held out: the target is
+    """Of a gray image and one of so many equal channels, two pairs held out: the target is
     the source, turned over.
     """
     source = np.random.default_rng(0).integers(0, 256, (pairs, 16, 16, 1), dtype=np.uint8)

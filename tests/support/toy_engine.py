@@ -143,7 +143,7 @@ class ToyEngine:
         )
 
     def sample(self) -> dict[str, NDArray[Any]]:
-        """Grey images."""
+        """Gray images."""
         shade = float(np.tanh(self._weights.mean()))
         return {"images": np.full((64, 28, 28, 1), shade, np.float32)}
 

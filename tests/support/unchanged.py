@@ -86,7 +86,7 @@ def answer(home: Path, statement: str) -> list[dict[str, Any]]:
 
 
 def prepare_data(home: Path) -> None:
-    """The data sets of `DATA`; pictures are noise of four classes."""
+    """The data sets of `DATA`; images are noise of four classes."""
     random, pictures = np.random.default_rng(1), Path(f"{home}.pictures")
     for label, number in itertools.product("abcd", range(20)):
         (pictures / label).mkdir(parents=True, exist_ok=True)
@@ -188,7 +188,7 @@ def ask_file(home: Path, statement: str) -> list[dict[str, Any]]:
 
 def record_home(ask: Ask, folder: Path) -> None:
     """Each view as a file: a line of its columns, then a line for each row, values as exact
-    text and pictures as their hash.
+    text and images as their hash.
     """
     folder.mkdir(parents=True)
     names, of_columns = "table_name, column_name, data_type", "information_schema.columns"

@@ -1,4 +1,4 @@
-"""A home with a results.duckdb of several blocks, and what of a store must be the same
+"""A home with a results.duckdb of several blocks, and what of a database must be the same
 however it came about.
 """
 

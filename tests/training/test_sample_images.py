@@ -1,4 +1,4 @@
-"""The pictures of a run: which files an engine's arrays become, and what the journal says of
+"""The images of a run: which files an engine's arrays become, and what the journal says of
 them.
 """
 

@@ -135,7 +135,7 @@ def tensors_of(batch: Batch) -> Batch:
 
 
 def batch_of(fields: Fields) -> dict[str, np.ndarray]:
-    """Values of ROWS rows: pictures in [-1, 1], numbers above 0, classes."""
+    """Values of ROWS rows: images in [-1, 1], numbers above 0, classes."""
     random, batch = np.random.default_rng(2), {}
     for name, field in fields.items():
         shape = (ROWS, *field.shape)

@@ -1,4 +1,4 @@
-"""Every pair of a generator and a discriminator of pictures: shapes, value ranges and losses;
+"""Every pair of a generator and a discriminator of images: shapes, value ranges and losses;
 Table 1 of the paper.
 """
 

@@ -167,7 +167,7 @@ def made_film(
     """What the browser needs.
 
     `steps`: what is said of each frame; `first`: the frame it opens with; `name`: the same for the
-    same film, so that it goes on when the page is redrawn.
+    same film, so that it continues when the page is redrawn.
     """
     _, height, width = panels[0].places.shape
     return {

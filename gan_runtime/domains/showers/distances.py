@@ -201,7 +201,7 @@ def challenge_fpd(reference: Array, other: Array) -> Estimate:
 def challenge_kpd(reference: Array, other: Array) -> Estimate:
     """MMD² of 5,000 rows of each set, median of ten draws.
 
-    Error: half of the range that holds 68 % of ten draws of no more rows than there are (jetnet: of
+    Error: half of the range that holds 68% of ten draws of no more rows than there are (jetnet: of
     5,000).
     """
     first, second = scaled(reference, other)

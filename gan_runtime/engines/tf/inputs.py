@@ -1,7 +1,7 @@
 """What a step reads on the devices: rows of a data set, their values, and noise.
 
 Rows have a new order in every epoch, are sharded per replica, and incomplete batches are dropped.
-The order depends on (seed, epoch) alone, so a resumed run goes on with exactly the rows it would
+The order depends on (seed, epoch) alone, so a resumed run continues with exactly the rows it would
 have seen, on any number of replicas: replica r of R takes rows r·B/R to (r+1)·B/R of each global
 batch. Rows of a resident set are gathered on the device's side; those of a streamed set are read
 on the host while the device computes.

@@ -31,7 +31,7 @@ class RunRow:
     the same as a code (records/states.py), None where its journal gives none that this version
     has.
 
-    `study_id`, `variant` (in words) and `repeat` (from 1) are None for a run of its own. `tags`,
+    `study_id`, `variant` (in words) and `repeat` (from 1) are None outside a study. `tags`,
     `remark` (a note), `pinned` and `hidden` are set by users.
     """
 

@@ -1,4 +1,4 @@
-"""Simulated flows as a data set: frames in the order of time, whole flows held out, a picture
+"""Simulated flows as a data set: frames in the order of time, whole flows held out, an image
 while they are made, all or nothing.
 """
 

@@ -42,8 +42,8 @@ def test_eddies_are_shed_as_often_as_another_program_found(
 
 
 def test_below_the_critical_reynolds_number_a_small_kick_dies_away_and_above_it_grows() -> None:
-    """At Re 40 by more than a tenth in each 1,000 steps (by 18 and 16 %); at Re 60 it grows
-    by more than a fifth (100 and 48 %).
+    """At Re 40 by more than a tenth in each 1,000 steps (by 18 and 16%); at Re 60 it grows
+    by more than a fifth (100 and 48%).
     """
     dying, growing = (
         abs(swing("square", "periodic", reynolds, 0, 3_000, kick=0.05)).reshape(3, -1).max(axis=1)

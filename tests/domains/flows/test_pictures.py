@@ -1,4 +1,4 @@
-"""Frames of a flow as pictures: fixed colors on both sides of white, a grey obstacle, and
+"""Frames of a flow as images: fixed colors on both sides of white, a gray obstacle, and
 black where something is no number.
 """
 

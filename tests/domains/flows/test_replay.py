@@ -19,7 +19,7 @@ def level(reynolds: float, step: int) -> float:
 
 
 def street() -> ArraySet:
-    """Films of grey frames that become brighter, as version 0.2.0 stored them: without a
+    """Films of gray frames that become brighter, as version 0.2.0 stored them: without a
     width and a shift of the obstacle.
     """
     rows = [(reynolds, step) for reynolds, count in LENGTHS.items() for step in range(count)]

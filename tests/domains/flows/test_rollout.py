@@ -1,4 +1,4 @@
-"""The job that feeds a model with its own pictures: what it asks, what it writes down, and
+"""The job that feeds a model with its own images: what it asks, what it writes down, and
 what is refused at the door.
 """
 

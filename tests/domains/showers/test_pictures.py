@@ -1,4 +1,4 @@
-"""Pictures of showers: which cell becomes which pixel, fixed colors, and as many showers as
+"""Images of showers: which cell becomes which pixel, fixed colors, and as many showers as
 there is room for.
 """
 

@@ -49,7 +49,7 @@ def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_ke
 
 
 def test_noise_that_raises_only_faint_showers_is_refused_too(home: Home, tmp_path: Path) -> None:
-    """About 50 MeV more in each shower are 6 % of the sum at 1 GeV, and under 1 % of the mean
+    """About 50 MeV more in each shower are 6% of the sum at 1 GeV, and under 1% of the mean
     from 1 GeV to 1 TeV.
     """
     columns = challenge_columns(6_480, 60)

@@ -1,7 +1,7 @@
 """The simulated showers against numbers from elsewhere: the paper's parameterisation of this stack,
 and what CERN says of its files.
 
-A tolerance is given beside how far the number moves from 10 to 500 GeV, so that it is seen what a
+A tolerance is given next to how far the number moves from 10 to 500 GeV, so that it is seen what a
 test can notice.
 """
 
@@ -97,7 +97,7 @@ def test_the_brightest_layer_moves_deeper_with_the_energy(energy_gev: float, exp
 def test_the_sampling_fraction_is_that_of_cern(energy_gev: float, expected: float) -> None:
     """Their fit to their files, 0.01 · polyval([0.0018, -0.023, 0.11, -0.28, 2.21], E / 100 GeV).
 
-    Moves by 19 %, tolerance 3.5 %.
+    Moves by 19%, tolerance 3.5 %.
     """
     assert showers(energy_gev).sum(axis=(1, 2, 3)).mean() / energy_gev == pytest.approx(
         expected, rel=0.035
@@ -109,7 +109,7 @@ def test_so_many_cells_are_hit(energy_gev: float, expected: float) -> None:
     """Grows eightfold.
 
     The expected numbers are of a simulation in which all spots are equal, and so each above 0.2
-    MeV: as many cells are hit at all, to 12 %. Of those, energies drawn for each spot leave some
+    MeV: as many cells are hit at all, to 12%. Of those, energies drawn for each spot leave some
     below.
     """
     cells = showers(energy_gev)

@@ -131,7 +131,7 @@ def wheel_scrolls(page: Page, wait_until: Callable[..., Any]) -> None:
 
 
 def slider_stays(page: Page, wait_until: Callable[..., Any]) -> None:
-    """Where a person put it, while the run goes on."""
+    """Where a user put it, while the run continues."""
     wait_until(
         lambda: slider_is_put_to_the_first_epoch(page), "the slider stays where it was put", 90
     )

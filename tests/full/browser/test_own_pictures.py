@@ -1,4 +1,4 @@
-"""One's own pictures in a real browser: dropped, looked at, prepared, trained on class by
+"""One's own images in a real browser: dropped, looked at, prepared, trained on class by
 class, watched, compared, resumed.
 """
 
@@ -100,10 +100,10 @@ def launched(page: Page) -> str:
 
 
 def frozen_trainer(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
-    """The trainer, which stands still once the first epochs are done: a fast machine would be at
+    """The trainer, which stalls once the first epochs are done: a fast machine would be at
     the end before the kill.
 
-    An epoch's pictures are the last that it writes, some steps after its scores.
+    An epoch's images are the last that it writes, some steps after its scores.
     """
 
     def count() -> int:
@@ -121,7 +121,7 @@ def frozen_trainer(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Proces
 
 
 def watched(page: Page, run_id: str) -> None:
-    """A row of pictures for each class, and each class's scores by its name."""
+    """A row of images for each class, and each class's scores by its name."""
     expect(page.get_by_text(re.compile(rf"After epoch [{WATCHED}-{EPOCHS}],"))).to_be_visible()
     title = f"Generated images, a row for each class of {run_id} after epoch"
     expect(page.get_by_role("img", name=re.compile(title))).to_be_visible()

@@ -149,7 +149,7 @@ def test_a_page_whose_websocket_is_refused_says_why(browser: Browser, dashboard:
 
 
 def check_secrets(shared: Dashboard, *more: str) -> None:
-    """None is in the home, in a bundle of its run or in the log, nor any name of a person in
+    """None is in the home, in a bundle of its run or in the log, nor any name of a user in
     home and bundle.
     """
     shared.stop()

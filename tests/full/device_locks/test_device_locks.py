@@ -36,7 +36,7 @@ def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
 def test_a_device_is_occupied_until_the_last_process_of_its_training_has_ended(
     home: Home, two: RunDir, wait_until: Wait
 ) -> None:
-    """Owner, launcher and one of the workers are killed; the other worker stands still, and
+    """Owner, launcher and one of the workers are killed; the other worker stalls, and
     has the device.
     """
     command = [

@@ -41,7 +41,7 @@ def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequenc
     home: Home,
 ) -> None:
     """Seen with seeds 1 to 4: 0.32 to 0.40 of the copied frame's error over the first shedding
-    period, and a Strouhal number off by 2 to 10 %; untrained networks have none. Both bounds lie
+    period, and a Strouhal number off by 2 to 10%; untrained networks have none. Both bounds lie
     three standard deviations of the seeds from their mean, or more.
     """
     manifest = preparations.prepare(

@@ -82,7 +82,7 @@ def test_the_phases_of_a_step_add_up(make: MakeEngine) -> None:
 def test_autocluster_makes_clusters_of_the_training_step_and_the_same_numbers(
     make: MakeEngine, new_run: Callable[..., RunDir], tmp_path: Path
 ) -> None:
-    """A trainer of its own, since TensorFlow reads the flags once.
+    """Its own trainer, since TensorFlow reads the flags once.
 
     XLA writes down what it compiles.
     """

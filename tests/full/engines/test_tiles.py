@@ -1,5 +1,5 @@
-"""Pictures in tiles on both engines: any number of cores, bfloat16, overlaps, and the whole
-picture at once.
+"""Images in tiles on both engines: any number of cores, bfloat16, overlaps, and the whole
+image at once.
 """
 
 from __future__ import annotations

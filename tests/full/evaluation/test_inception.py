@@ -106,7 +106,7 @@ def test_a_file_with_other_weights_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_gets_its_distances_by_inception(tmp_path: Path) -> None:
-    """With random weights, in a process of its own, because TensorFlow sets its devices once."""
+    """With random weights, in its own process, because TensorFlow sets its devices once."""
     options = ("workload=mlp_gan", "dataset=digits", "epochs=1", "quality_every=0")
     with starting(tmp_path) as start:
         training = start("train", *(part for option in options for part in ("--set", option)))

@@ -1,5 +1,5 @@
 """docs/adding-an-evaluation.md keeps its word: its evaluation passes mypy, is offered,
-measures a run, and its numbers are in the store.
+measures a run, and its numbers are in the database.
 """
 
 from __future__ import annotations

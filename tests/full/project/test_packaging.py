@@ -63,7 +63,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def program(environment: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
-    """`gan-dashboard` of the environment, started in another folder, by a person whose home
+    """`gan-dashboard` of the environment, started in another folder, by a user whose home
     is there.
     """
     variables = {**os.environ, "HOME": str(folder)}

@@ -1,5 +1,5 @@
 """docs/python.md keeps its word: its program runs, its package is offered and trains, and the
-notebook beside it runs.
+notebook next to it runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support import python_page
 
 
 def python(folder: Path, *words: str, packages: Path | None = None) -> str:
-    """What a Python in a folder of its own says, which finds the project as if it was installed."""
+    """What a Python in its own folder says, which finds the project as if it was installed."""
     path = os.pathsep.join(str(place) for place in (REPOSITORY, packages) if place)
     environment = {**os.environ, "PYTHONPATH": path, HOME_VARIABLE: str(folder / "home")}
     child = subprocess.run(

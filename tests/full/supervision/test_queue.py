@@ -1,4 +1,4 @@
-"""People and owners in processes of their own who act at the same moment: each gets what was
+"""People and owners in their own processes who act at the same moment: each gets what was
 asked, and no device has two trainings.
 """
 

@@ -158,7 +158,7 @@ def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_r
 
 @contextmanager
 def slowed(pid: int) -> Iterator[None]:
-    """The process stands still for three quarters of the time, in pulses, as on a host that
+    """The process stalls for three quarters of the time, in pulses, as on a host that
     others use.
     """
     over = threading.Event()

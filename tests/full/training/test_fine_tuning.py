@@ -121,7 +121,7 @@ def turned_digits(home: Home, folder: Path) -> None:
 
 
 def grid(run: RunDir, epoch: int) -> np.ndarray:
-    """Its samples after an epoch, grey from 0 to 255; the same latents in all runs."""
+    """Its samples after an epoch, gray from 0 to 255; the same latents in all runs."""
     return np.asarray(Image.open(run.sample_file("samples", epoch)), np.float64)
 
 

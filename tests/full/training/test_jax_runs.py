@@ -1,4 +1,4 @@
-"""Runs of the JAX engine from the queue to their end, in trainers of their own."""
+"""Runs of the JAX engine from the queue to their end, in their own trainers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
 
 
 def generated(runtime: Runtime, request: ImageRequest, wait_until: Wait) -> dict[str, np.ndarray]:
-    """The arrays that a job makes; its picture holds all of them."""
+    """The arrays that a job makes; its image holds all of them."""
     job = runtime.commands.request_job("generate", request)
     end = wait_until(job.end, "the job ends")
     assert end.state == "finished", f"{end.reason}\n{job.log_tail()}"

@@ -1,4 +1,4 @@
-"""Pairs of pictures that were drawn here, from their files to a trained model and what it
+"""Pairs of images that were drawn here, from their files to a trained model and what it
 paints: real trainers and a real job.
 """
 

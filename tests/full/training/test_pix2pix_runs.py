@@ -1,4 +1,4 @@
-"""Runs of Pix2Pix on drawn pairs, in trainers of their own: killed and resumed; on JAX, and
+"""Runs of Pix2Pix on drawn pairs, in their own trainers: killed and resumed; on JAX, and
 into a bundle.
 """
 

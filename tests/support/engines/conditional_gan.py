@@ -40,7 +40,7 @@ class ConditionalGan:
     """A `contract.Workload`."""
 
     def networks(self, options: Options, fields: Fields) -> dict[str, Any]:  # noqa: ARG002
-        """generator [latents, label, energy] → pictures; discriminator [pictures, label,
+        """generator [latents, label, energy] → images; discriminator [images, label,
         energy] → (B, 1), any number.
         """
         shape = fields[IMAGES].shape
@@ -92,7 +92,7 @@ class ConditionalGan:
         inputs: Batch,
         noise: Noise,
     ) -> Mapping[str, Tensor]:
-        """Pictures with grain of its own on each, and the labels that were asked for."""
+        """Images with grain of its own on each, and the labels that were asked for."""
         images = _generated(networks, inputs, training=False)
         return {IMAGES: images + 0.1 * noise.normal(*images.shape), LABELS: inputs[LABELS]}
 

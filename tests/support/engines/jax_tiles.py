@@ -1,4 +1,4 @@
-"""Pictures in tiles, by the JAX engine. Only the process with JAX imports this."""
+"""Images in tiles, by the JAX engine. Only the process with JAX imports this."""
 
 from __future__ import annotations
 

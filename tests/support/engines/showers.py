@@ -16,7 +16,7 @@ FIELDS: Fields = {
 
 
 def random_showers(rows: int) -> ArraySet:
-    """Pictures, labels and energies of 0 to 200 GeV, every row another."""
+    """Images, labels and energies of 0 to 200 GeV, every row another."""
     random = np.random.default_rng(2)
     arrays = {
         IMAGES: random.integers(0, 255, (rows, 8, 8, 1), dtype=np.uint8),

@@ -1,4 +1,4 @@
-"""Frames of a few pixels in the fields of a flow and of picture pairs. No framework."""
+"""Frames of a few pixels in the fields of a flow and of image pairs. No framework."""
 
 from __future__ import annotations
 

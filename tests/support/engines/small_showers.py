@@ -25,7 +25,7 @@ GRID = (5, 6, 4)
 def small_showers(
     rows: int, grid: tuple[int, int, int] = GRID, first_is_empty: bool = True
 ) -> ArraySet:
-    """Random showers of 10 to 500 GeV that deposit 2 % of it, every second with an empty last
+    """Random showers of 10 to 500 GeV that deposit 2% of it, every second with an empty last
     layer; the first one may hold nothing.
     """
     random = np.random.default_rng(5)

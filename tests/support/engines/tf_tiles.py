@@ -1,4 +1,4 @@
-"""Pictures in tiles, by the TensorFlow engine."""
+"""Images in tiles, by the TensorFlow engine."""
 
 from __future__ import annotations
 

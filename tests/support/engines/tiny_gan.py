@@ -119,7 +119,7 @@ class Scheduled(UnconditionalPair):
     def show(
         self, options: PairOptions, networks: Networks, inputs: Batch, noise: Noise
     ) -> Mapping[str, Tensor]:
-        """Pictures, and the share of the training that is done, for each."""
+        """Images, and the share of the training that is done, for each."""
         outputs = super().show(options, networks, inputs, noise)
         share = step_context.current().progress.share
         return {**outputs, "share": ops.broadcast_to(share, outputs["images"].shape[:1])}

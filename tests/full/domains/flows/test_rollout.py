@@ -1,4 +1,4 @@
-"""The job that feeds a model with its own pictures, with networks of TensorFlow; with a toy:
+"""The job that feeds a model with its own images, with networks of TensorFlow; with a toy:
 tests/domains/flows/test_rollout.py.
 """
 
