@@ -118,7 +118,7 @@ def _numbers(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Itera
 
 
 def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterator[Section]:
-    """A table for each evaluation of the runs: of each run the scores of the newest epoch."""
+    """A table per evaluation, with each run's scores of its newest epoch."""
     run_ids, names = [row.run_id for row in rows], run_selection.unique_names(rows)
     for name in dict.fromkeys(row.evaluation for row in queries.evaluations(store, run_ids)):
         declared = evaluations.evaluations().get(name)
@@ -137,7 +137,7 @@ def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterat
 
 
 def _score_table(declared: Evaluation, scores: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row a score in the order of its declaration, a column a run.
+    """A row per score in the order of its declaration, a column per run.
 
     `scores`: run → rows of `queries.score_history`.
     """
@@ -211,7 +211,7 @@ def _curves(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) ->
 
 
 def _samples(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterator[Section]:
-    """Of each run the images of some epochs, the last among them; a slider shows one epoch."""
+    """Images of some epochs of each run, with the last; a slider shows one epoch."""
     run_ids, names = [row.run_id for row in rows], run_selection.unique_names(rows)
     stored = queries.sample_epochs(store, run_ids)
     places = range(min(MOST_EPOCHS, len(stored)))
@@ -300,7 +300,7 @@ def _note(text: str) -> str:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    """Numbers at the right; a spreadsheet that gets a copy takes no text for a formula."""
+    """Numbers are right-aligned; a spreadsheet takes no copied text for a formula."""
     harmless = tables.harmless(frame)
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in harmless)
     body = "".join(

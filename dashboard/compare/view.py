@@ -173,9 +173,7 @@ def _line(line: Series, dashed: bool) -> str:
 
 
 def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
-    """All numbers that the runs have recorded, by name: the losses first, then those that a
-    the user may add.
-    """
+    """All recorded numbers of the runs, by name: losses first, then those that a user may add."""
     run_ids = [row.run_id for row in rows]
     losses = {loss.name: loss for loss in queries.declared_of(store, run_ids).losses}
     present = set(queries.recorded(store, run_ids))
@@ -188,7 +186,7 @@ def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
 
 
 def losses(metrics: dict[str, Metric]) -> list[Metric]:
-    """What is drawn first."""
+    """The losses, which are drawn first."""
     return [metric for metric in metrics.values() if metric.role == "loss"]
 
 
@@ -260,7 +258,7 @@ def _curves(
 
 
 def zoom_key(choices: Choices) -> str:
-    """All curves of the page show the same part; along another axis it would be another one."""
+    """All curves of the page share one zoom; each axis has its own."""
     return f"compare.{choices.x}"
 
 

@@ -169,8 +169,8 @@ def _times(ratio: float) -> str:
 
 
 def _reaches(score: Score, sign: float = 1.0) -> bool:
-    """Whether a score is no more than two standard deviations above its floor; without them,
-    no more than a quarter above. `sign`: -1 if higher is better, for below.
+    """Whether a score is at most two standard deviations above its floor; without an error,
+    a quarter. `sign`: -1 if higher is better, for below.
     """
     deviation = math.hypot(
         *(error for error in (score.error, score.floor_error) if not math.isnan(error))
@@ -292,7 +292,7 @@ def _have(selection: Selection, baseline: str) -> bool:
 
 
 def table(selection: Selection) -> pd.DataFrame:
-    """One row a score, one column an answer; floor, baselines and what others have published,
+    """One row per score, one column per answer; floor, baselines and what others have published,
     where there are some.
     """
     first = selection.scores_of(selection.first[0])

@@ -116,7 +116,7 @@ def _recent_events() -> list[dict[str, str]]:
 
 
 def _is_opened(scope: Scope) -> bool:
-    """Whether a user opens an address, and no script asks for a file."""
+    """Whether a user opens a page, rather than a script a file."""
     if scope["type"] != "http" or scope["method"] != "GET":
         return False
     return "text/html" in Headers(scope=scope).get("accept", "")

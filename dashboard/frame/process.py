@@ -18,7 +18,7 @@ SETTINGS = SHARE / ".streamlit"
 
 
 def main(words: list[str]) -> int:
-    """Runs Streamlit with these words until a signal ends it; the exit code."""
+    """Runs Streamlit with these arguments until a signal ends it. Returns the exit code."""
     # To judge a foreign origin Streamlit asks a server outside for this machine's address.
     # web_guard judges before it does.
     net_util.get_external_ip = lambda: None

@@ -225,7 +225,7 @@ class Seats:
             self._taken.pop(session_id, None)
 
     def person(self, session_id: str, ways: Ways) -> str:
-        """Who has signed in under these very settings; empty without one."""
+        """Who has signed in under the current settings; empty if nobody has."""
         with self._lock:
             seat_ways, person, until = self._taken.get(session_id, (None, "", 0.0))
         return person if seat_ways == ways and time.monotonic() < until else ""

@@ -20,7 +20,7 @@ from dashboard.domains.flows import panels as flow_panels
 from dashboard.domains.flows.panels import FRAMES_PER_S, Bytes, FilmPanel
 from gan_runtime.base.errors import PictureError
 
-LAST_SECONDS = 1.5  # of the last frame, so that the end can be looked at
+LAST_SECONDS = 1.5  # that the last frame is shown
 WIDE = 400  # pixels that a panel has at least, as a whole multiple of its width
 MARGIN, LINE, LETTER = 12, 24, 14  # pixels: round everything, a line of text, its letters
 BAR = 8  # of the colors below a panel
@@ -60,7 +60,7 @@ def mp4(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
 
     Raises PictureError: it cannot be made here.
     """
-    import imageio_ffmpeg  # for those who ask for a film
+    import imageio_ffmpeg  # loaded only for a film
 
     if missing_encoder():
         raise PictureError(missing_encoder())
@@ -121,7 +121,7 @@ def _frames(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> Itera
 
 
 def _corner(number: int, width: int) -> tuple[int, int]:
-    """Top and left of a panel."""
+    """The top and left pixel of a panel."""
     return MARGIN + 2 * LINE, MARGIN + number * (width + MARGIN)
 
 

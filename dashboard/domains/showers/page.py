@@ -91,7 +91,7 @@ def speed(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def _losses(store: Store, row: RunRow, epoch: int) -> str:
-    """What the workload calls its losses, and their means over an epoch: "G 7.801, D 3.129";
+    """The labels of the losses, and their means over an epoch: "G 7.801, D 3.129";
     a dash where nothing is stored.
     """
     losses = declarations.of(row.workload).losses
@@ -191,7 +191,7 @@ def _subject(row: EvaluationRow) -> str:
 
 
 def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:
-    """Of a score that needs more showers than were compared, how many."""
+    """The value of a score; where too few showers were compared, how many it needs."""
     fewest = fewest_showers(layer_features(row.facts["grid"][2]))
     if metric.name == "fpd" and math.isnan(score.value) and (score.samples or 0) < fewest:
         return f"needs at least {formats.count(fewest)} showers"
