@@ -19,8 +19,7 @@ import pandas as pd
 
 from benchmarks import batch_tables
 from gan_runtime import api
-from gan_runtime.cli import following, training
-from gan_runtime.cli.arguments import commands
+from gan_runtime.cli import commands, following, training
 from gan_runtime.records.home import Home
 from gan_runtime.spec.presets import preset
 from gan_runtime.studies.design import StudyDesign

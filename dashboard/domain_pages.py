@@ -5,6 +5,6 @@ from __future__ import annotations
 from dashboard.domains.flows.page import PAGE as FLOWS
 from dashboard.domains.showers.page import PAGE as SHOWERS
 from dashboard.evaluation.answers import IMAGES, DomainPage
-from gan_runtime.catalog.evaluation import QUALITY
+from gan_runtime.catalog.domain import QUALITY
 
 PAGES: dict[str, DomainPage] = {QUALITY: IMAGES, "physics": SHOWERS, "rollout": FLOWS}

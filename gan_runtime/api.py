@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gan_runtime import catalog
 from gan_runtime.base.errors import JobError, PictureError, QueryError, RunStateError, quoted
-from gan_runtime.catalog.table import Table
+from gan_runtime.catalog import Table
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import operator
 from gan_runtime.spec import RunSpec

@@ -40,7 +40,7 @@ from gan_runtime import __version__
 from gan_runtime.base import formats
 from gan_runtime.base.errors import ExportError
 from gan_runtime.base.metrics import Better, Metric
-from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.evaluation import catalog as evaluations
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries

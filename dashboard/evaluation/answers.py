@@ -12,7 +12,7 @@ from typing import Any
 from dashboard import palette, run_selection
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog.evaluation import QUALITY, QUALITY_METRICS, Evaluation
+from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation.sample_scores import NEIGHBORS_OF_DENSITY, NEIGHBORS_OF_PRECISION, SURE
 from gan_runtime.records.answer import Score

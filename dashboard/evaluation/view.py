@@ -28,7 +28,7 @@ from dashboard.evaluation.answers import (
     stored_scores,
 )
 from dashboard.frame import places
-from gan_runtime.catalog.evaluation import Evaluation
+from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import evaluations

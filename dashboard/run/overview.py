@@ -31,7 +31,7 @@ from dashboard.tables import Table
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declarations
-from gan_runtime.catalog.evaluation import QUALITY
+from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store

@@ -1,4 +1,6 @@
-"""What a domain declares, with the preparations of its data sets, and the domains of the project.
+"""What a domain declares: evaluations, which are background jobs that measure a checkpoint and
+store the result (records/answer.py), and the preparations of its data sets. Then the scores of the
+quality of images, which runs have as numbers, and the domains of the project.
 
 Loads no framework and no NumPy, so every process can read it.
 """
@@ -12,15 +14,115 @@ from typing import Any
 
 from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import Fields
+from gan_runtime.base.metrics import NOT_DRAWN, Better, Metric, Role
 from gan_runtime.base.options import OptionRecord
 from gan_runtime.catalog.entries import (
     CompiledEpoch,
+    Options,
     Preset,
     PublishedScaling,
     PublishedTimes,
     Renderer,
     WorkloadEntry,
 )
+
+
+@dataclass(frozen=True)
+class PublishedScore:
+    """A published score, for comparison. `source`: paper and table; `what`: data and model."""
+
+    score: str
+    value: float
+    error: float | None
+    what: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation of trained networks, declared without a framework.
+
+    `name`: as stored and on the command line, such as "rollout"; `aliases`: names of older
+    commands; `earlier_jobs`: names of its jobs in earlier versions. `title`, `summary`: on its page
+    and in `evaluate --help`; `verb`: on its button, such as "Measure"; `busy`: the refusal while
+    run {run_id} is being evaluated; `stored`: what is left of an evaluation that did not finish.
+
+    `options`: the record of its form, command-line options and errors. Requests with an option
+    `checkpoint` (newest, best, every) or `epoch` that the run lacks are refused. `usual(home,
+    run)`: defaults of options that depend on the run. `applies(entry, options, fields)`: "" if runs
+    of that workload, options and data set can be evaluated, else the reason, for the disabled
+    button. `lacking(home, run)`: "" if the run can be evaluated in its current state, else the
+    reason. `check(home, run, options)`: raises other errors of a request. `needs_checkpoint`: if
+    false, it reads the run's folder in any state.
+
+    `scores`: the numbers that it may give, `published`: values of others. `work`: "module:function"
+    that the job calls with a `Subject` and that returns an `EvaluationResult` (evaluation/jobs.py).
+    `environment`: variables of its process. `report`: "module:function" that prints the result in a
+    terminal (evaluation/catalog.py); default: the scores. `files`: yes-or-no options whose result
+    file has this name; the command line copies it to a path.
+    """
+
+    name: str
+    title: str
+    summary: str
+    verb: str
+    options: type[OptionRecord]
+    applies: Callable[[WorkloadEntry, Options, Fields], str]
+    scores: tuple[Metric, ...]
+    work: str
+    aliases: tuple[str, ...] = ()
+    earlier_jobs: tuple[str, ...] = ()
+    busy: str = ""
+    stored: str = "nothing was stored"
+    usual: Callable[[Any, Any], Mapping[str, Any]] = lambda _home, _run: {}
+    lacking: Callable[[Any, Any], str] = lambda _home, _run: ""
+    check: Callable[[Any, Any, Any], None] = lambda _home, _run, _options: None
+    needs_checkpoint: bool = True
+    published: tuple[PublishedScore, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    report: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def _quality(score: str, title: str, better: Better, form: str, *, log: bool = False) -> Metric:
+    """The best epoch can be chosen by scores with a better direction."""
+    role: Role = "measured_quality" if better else ""
+    return Metric(f"{QUALITY}_{score}", title, title, NOT_DRAWN, role, True, log, better, form)
+
+
+def _of_features(name: str, network: str) -> tuple[Metric, ...]:
+    """Scores of the features of another network than the classifier of the data set."""
+    return (
+        _quality(f"{name}_precision", f"Precision ({network})", "higher", ".1%"),
+        _quality(f"{name}_recall", f"Recall ({network})", "higher", ".1%"),
+        _quality(f"{name}_density", f"Density ({network})", "higher", ".2f"),
+        _quality(f"{name}_coverage", f"Coverage ({network})", "higher", ".1%"),
+    )
+
+
+# Scores of the evaluation of images (evaluation/quality.py); definitions: docs/metrics.md.
+QUALITY = "quality"
+QUALITY_METRICS = (
+    # The quality of a run is the first one: it has no bias with few images, whatever the features.
+    _quality("kcd", "KCD", "lower", ".3~g", log=True),
+    _quality("fcd_infinite", "FCD∞", "lower", ".3~g", log=True),
+    _quality("fcd", "FCD", "lower", ".3~g", log=True),
+    _quality("classifier_score", "Classifier score", "higher", ".2f"),
+    _quality("precision", "Precision", "higher", ".1%"),
+    _quality("recall", "Recall", "higher", ".1%"),
+    _quality("density", "Density", "higher", ".2f"),
+    _quality("coverage", "Coverage", "higher", ".1%"),
+    _quality("sure", "Sure of a class", "higher", ".1%"),
+    _quality("class_distance", "Class distance", "lower", ".1%"),
+    _quality("modes", "Modes", "higher", ",.0f"),
+    _quality("nearest_training", "Distance to training images", "", ".2f"),
+    _quality("imagenet_kcd", "KCD (ImageNet)", "lower", ".3~g", log=True),
+    *_of_features("imagenet", "ImageNet"),
+    _quality("fid", "FID", "lower", ".3~g", log=True),
+    _quality("kid", "KID", "lower", ".3~g", log=True),
+    *_of_features("inception", "Inception"),
+)
+
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
 Rule = Callable[[Any], FieldError | None]  # gets a record of options

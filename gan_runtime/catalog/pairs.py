@@ -11,8 +11,8 @@ from gan_runtime.base.errors import FieldError
 from gan_runtime.base.fields import IMAGES, Fields, needed
 from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, SCORES, Metric, Network, Panel
 from gan_runtime.base.options import Above, OneOf, OptionRecord, option
+from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, WorkloadEntry
-from gan_runtime.catalog.evaluation import QUALITY_METRICS
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Loss = Literal["cross_entropy", "hinge", "relativistic"]

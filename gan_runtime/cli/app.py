@@ -26,8 +26,7 @@ import typer
 from gan_runtime.base import channels, disk, formats, web_access
 from gan_runtime.base.errors import ExportError, NotifyError, PortError
 from gan_runtime.base.web_access import hash_of, is_loopback, is_wildcard
-from gan_runtime.cli import data_sets, evaluating, output, runs, storage, tpu_checks, training
-from gan_runtime.cli.arguments import (
+from gan_runtime.cli import (
     CHANGEABLE,
     SETTABLE,
     HomeOption,
@@ -35,6 +34,13 @@ from gan_runtime.cli.arguments import (
     OverwriteOption,
     RunsArgument,
     VersionOption,
+    data_sets,
+    evaluating,
+    output,
+    runs,
+    storage,
+    tpu_checks,
+    training,
 )
 from gan_runtime.cli.output import OneSentence
 from gan_runtime.hardware import hosts

@@ -14,8 +14,7 @@ from rich.table import Table
 
 from gan_runtime.base import formats
 from gan_runtime.base.fields import Fields
-from gan_runtime.cli import following, output
-from gan_runtime.cli.arguments import HomeOption, JsonOption, allowed_values, commands
+from gan_runtime.cli import HomeOption, JsonOption, allowed_values, commands, following, output
 from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.preparations import PREPARATIONS, PreparationRequest
 from gan_runtime.data.prepared import Manifest

@@ -19,9 +19,8 @@ from gan_runtime.base import disk, formats, options
 from gan_runtime.base.errors import ExportError, TargetError
 from gan_runtime.base.options import Option
 from gan_runtime.bundles.generator_export import EXPORT, EXPORT_FILE, ExportRequest
-from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.cli import following, output
-from gan_runtime.cli.arguments import (
+from gan_runtime.catalog.domain import Evaluation
+from gan_runtime.cli import (
     AssignmentsOption,
     HomeOption,
     JsonOption,
@@ -29,6 +28,8 @@ from gan_runtime.cli.arguments import (
     RunArgument,
     allowed_values,
     commands,
+    following,
+    output,
 )
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import EvaluationReport, evaluation, evaluations, report_of
@@ -122,12 +123,24 @@ def evaluate_run(
     for path in files.values():
         with _export_errors(path):
             disk.check_targets([path], overwrite)
+    _wait_for_the_last_epochs(home, home.run_dir(run_id), declared)
     job = commands(home).evaluate(run_id, declared.name, {**values, **dict.fromkeys(files, "yes")})
     result = following.to_its_end(home, job)
     for name, path in files.items():
         with _export_errors(path), disk.whole_target(path, overwrite) as scratch:
             shutil.copyfile(job.results / declared.files[name], scratch)
     _print(report_of(declared, home, home.run_dir(run_id), result), result, as_json)
+
+
+def _wait_for_the_last_epochs(home: Home, run: RunDir, declared: Evaluation) -> None:
+    """Of a run that has just ended: the job that measures while it trains may still be busy."""
+    newest = jobs.newest_request(home, run.run_id, declared.name)
+    if newest is None or not newest.is_live or not jobs.is_while_training(newest):
+        return
+    if not following.snapshot_of(home, run).row.is_live:
+        output.note(f"job {newest.job.job_id} measures the last epochs: waiting for its end.")
+        with following.one_line() as progress:
+            following.followed(home, newest.job, progress)
 
 
 def _print(report: EvaluationReport, result: Mapping[str, Any], as_json: bool) -> None:

@@ -24,8 +24,7 @@ from rich.progress import Progress as ProgressBar
 from gan_runtime.base import formats
 from gan_runtime.base.errors import JobError
 from gan_runtime.catalog import declarations
-from gan_runtime.cli import output
-from gan_runtime.cli.arguments import commands
+from gan_runtime.cli import commands, output
 from gan_runtime.data import contract
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.records.home import Home

@@ -14,14 +14,14 @@ from rich.table import Table
 from gan_runtime import device_locks
 from gan_runtime.base import disk, formats
 from gan_runtime.catalog import declarations
-from gan_runtime.cli import output
-from gan_runtime.cli.arguments import (
+from gan_runtime.cli import (
     HomeOption,
     JsonOption,
     OnlyIfFinishedOption,
     RunArgument,
     commands,
     dependency,
+    output,
 )
 from gan_runtime.commands.queue import Direction
 from gan_runtime.device_locks import Occupancy

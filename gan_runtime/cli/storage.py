@@ -15,14 +15,14 @@ from gan_runtime import bundles
 from gan_runtime.base import formats
 from gan_runtime.base.errors import BundleError, FieldError, SpecError, quoted
 from gan_runtime.bundles import export as exporting
-from gan_runtime.cli import output
-from gan_runtime.cli.arguments import (
+from gan_runtime.cli import (
     HomeOption,
     JsonOption,
     OverwriteOption,
     RunArgument,
     RunsArgument,
     commands,
+    output,
 )
 from gan_runtime.records import run_folder
 from gan_runtime.records.home import Home, command_line

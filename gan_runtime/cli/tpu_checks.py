@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gan_runtime.cli import following, output
-from gan_runtime.cli.arguments import AssignmentsOption, HomeOption, JsonOption, commands
+from gan_runtime.cli import AssignmentsOption, HomeOption, JsonOption, commands, following, output
 from gan_runtime.hardware import machine
 from gan_runtime.records.home import Home
 from gan_runtime.spec import nesting, presets

@@ -13,8 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from gan_runtime.base.errors import HomeError, HomeInUseError, RunStateError
-from gan_runtime.cli import following, output
-from gan_runtime.cli.arguments import (
+from gan_runtime.cli import (
     COMMAND_LINE,
     AfterOption,
     AssignmentsOption,
@@ -26,6 +25,8 @@ from gan_runtime.cli.arguments import (
     StartFromOption,
     commands,
     dependency,
+    following,
+    output,
 )
 from gan_runtime.cli.following import RunDisplay, Snapshot, StopSignal, follow, snapshot_of
 from gan_runtime.commands.runtime import Runtime

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gan_runtime.base.errors import JobError, quoted
-from gan_runtime.catalog.domain import DOMAINS
-from gan_runtime.catalog.evaluation import Evaluation
-from gan_runtime.catalog.table import Table
+from gan_runtime.catalog import Table
+from gan_runtime.catalog.domain import DOMAINS, Evaluation
 from gan_runtime.data.contract import Progress
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home

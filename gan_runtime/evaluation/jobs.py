@@ -26,7 +26,7 @@ from gan_runtime.base.errors import (
     SpecError,
     quoted,
 )
-from gan_runtime.catalog.evaluation import QUALITY, Evaluation
+from gan_runtime.catalog.domain import QUALITY, Evaluation
 from gan_runtime.data import loading
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject, evaluation, evaluations
 from gan_runtime.jobs import job_queue
@@ -221,6 +221,11 @@ JOBS = tuple(map(job_of, evaluations().values()))
 CADENCE = "while_training"  # the option of the evaluation of images
 ACTOR = "training"
 RETRY_SECONDS = 30.0  # after a refusal because the run is being measured
+
+
+def is_while_training(job: JobSnapshot) -> bool:
+    """Whether the owner of the home requested this job for a run that trains."""
+    return bool(job.request.options.get(CADENCE))
 
 
 class QualityRequests:

@@ -22,8 +22,8 @@ from gan_runtime.base.errors import RunStateError, SurfaceError
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.base.options import OptionRecord, option
+from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
-from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
 from gan_runtime.evaluation.catalog import EvaluationReport, EvaluationResult, Subject
 from gan_runtime.jobs.job import ON_THE_CPU

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.base.options import OptionRecord, option
+from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
-from gan_runtime.catalog.evaluation import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.evaluation import image_classifier, image_features, sample_scores, while_training

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gan_runtime.base import disk
+from gan_runtime.catalog import Table
 from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.catalog.entries import Renderer
-from gan_runtime.catalog.table import Table
 from gan_runtime.pictures.sheet import OF_AN_EPOCH, SheetLimits, whole
 
 __all__ = ["LABELS", "RENDERERS", "SheetLimits", "render", "save", "save_film", "whole"]

@@ -12,7 +12,7 @@ import pytest
 
 from gan_runtime.base.errors import DatasetError, JobError
 from gan_runtime.base.fields import IMAGES
-from gan_runtime.catalog.evaluation import QUALITY_METRICS
+from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.data.contract import ArraySet, picture_set
 from gan_runtime.evaluation import (
     image_classifier,

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.evaluation import summary
 from dashboard.evaluation.answers import IMAGES, DomainPage, Selection, plain
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog.evaluation import PublishedScore
+from gan_runtime.catalog.domain import PublishedScore
 from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records import journal

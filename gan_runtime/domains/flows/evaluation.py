@@ -11,8 +11,8 @@ from pydantic import field_validator
 from gan_runtime.base.errors import FieldError, GanRuntimeError, JobError, SpecError
 from gan_runtime.base.fields import SOURCE, TARGET, Fields
 from gan_runtime.base.options import OptionRecord, option
+from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
-from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import prepared
 from gan_runtime.domains.flows import films
 from gan_runtime.domains.flows.films import Film

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gan_runtime.catalog.domain import HDF5_SUFFIXES, Domain, Preparation
+from gan_runtime.catalog.domain import HDF5_SUFFIXES, Domain, Preparation, PublishedScore
 from gan_runtime.catalog.entries import (
     CompiledEpoch,
     CompiledMachine,
@@ -14,7 +14,6 @@ from gan_runtime.catalog.entries import (
     PublishedScaling,
     Renderer,
 )
-from gan_runtime.catalog.evaluation import PublishedScore
 from gan_runtime.domains.showers import entry
 from gan_runtime.domains.showers.preparation_options import (
     AuthorsOptions,

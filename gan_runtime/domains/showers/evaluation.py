@@ -20,8 +20,8 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.base.fields import Fields
 from gan_runtime.base.options import OptionRecord, option
+from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
-from gan_runtime.catalog.evaluation import Evaluation
 from gan_runtime.data import loading
 from gan_runtime.domains.showers.domain import PUBLISHED_SCORES
 from gan_runtime.domains.showers.entry import ANGLE, ANGLES_DEG, ENERGIES_GEV, ENERGY, SHOWERS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gan_runtime.base.errors import UnknownRunError, quoted
 from gan_runtime.catalog import declarations
-from gan_runtime.catalog.evaluation import QUALITY
+from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.records.answer import Score
 from gan_runtime.records.journal import ACTIVE, ENDED
 from gan_runtime.records.states import Reason, Status

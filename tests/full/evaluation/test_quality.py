@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from gan_runtime.catalog.evaluation import QUALITY_METRICS
+from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.data import loading
 from gan_runtime.evaluation import image_features, quality, sample_scores
 from gan_runtime.jobs import job_queue
