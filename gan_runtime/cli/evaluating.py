@@ -123,7 +123,7 @@ def evaluate_run(
     for path in files.values():
         with _export_errors(path):
             disk.check_targets([path], overwrite)
-    _wait_for_the_last_epochs(home, home.run_dir(run_id), declared)
+    wait_for_the_last_epochs(home, home.run_dir(run_id), declared)
     job = commands(home).evaluate(run_id, declared.name, {**values, **dict.fromkeys(files, "yes")})
     result = following.to_its_end(home, job)
     for name, path in files.items():
@@ -132,7 +132,7 @@ def evaluate_run(
     _print(report_of(declared, home, home.run_dir(run_id), result), result, as_json)
 
 
-def _wait_for_the_last_epochs(home: Home, run: RunDir, declared: Evaluation) -> None:
+def wait_for_the_last_epochs(home: Home, run: RunDir, declared: Evaluation) -> None:
     """Of a run that has just ended: the job that measures while it trains may still be busy."""
     newest = jobs.newest_request(home, run.run_id, declared.name)
     if newest is None or not newest.is_live or not jobs.is_while_training(newest):

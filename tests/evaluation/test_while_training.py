@@ -7,13 +7,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gan_runtime.cli.evaluating import wait_for_the_last_epochs
 from gan_runtime.evaluation import jobs, while_training
+from gan_runtime.evaluation.catalog import evaluation
 from gan_runtime.evaluation.jobs import RETRY_SECONDS, QualityRequests
 from gan_runtime.evaluation.while_training import Pace
 from gan_runtime.jobs import job_queue
@@ -77,6 +80,25 @@ def saved(run: RunDir, *steps: int, retained: int = 3) -> None:
     for step in steps:
         arrays = {"weight": np.full(2, step, np.float32)}
         checkpoints.save(run.checkpoints, arrays, step, wall_s=0.1 * step, retained=retained)
+
+
+# ---- a user's own evaluation -------------------------------------------------------------------
+
+
+def test_evaluate_waits_for_the_job_of_a_run_that_has_ended(
+    home: Home, training: Callable[..., RunDir]
+) -> None:
+    run = training()
+    saved(run, 10)
+    QualityRequests(home).tick([(run, 1)])
+    [job] = job_queue.job_dirs(home)
+    wait_for_the_last_epochs(home, run, evaluation("quality"))
+    assert jobs.newest_request(home, run.run_id, "quality").is_live, "the run trains: no waiting"
+
+    journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all_epochs"))
+    threading.Timer(0.3, job.write_end, [End(state="finished", reason="done")]).start()
+    wait_for_the_last_epochs(home, run, evaluation("quality"))
+    assert not jobs.newest_request(home, run.run_id, "quality").is_live
 
 
 # ---- which runs ----------------------------------------------------------------------------------
