@@ -148,9 +148,6 @@ class WebGuard:
         # Streamlit compares letter by letter, and a proxy may have added the port that https has
         # anyway.
         headers["host"] = urlsplit(headers["origin"]).netloc
-        # Loaded once the first page is there: the start of the server does not wait for it.
-        pass
-
         browser = (scope.get("client") or ("an unknown address",))[0]
         await self._app(scope, guarded(receive, browser), send)
 
