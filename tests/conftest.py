@@ -21,7 +21,7 @@ import pytest
 
 from gan_runtime.device_locks.locks import FOLDER_VARIABLE
 from gan_runtime.engines.tf import process as tf_process
-from gan_runtime.evaluation import jobs
+from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
 from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
@@ -86,12 +86,14 @@ def bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "has_bfloat16", lambda: True)
 
 
-@pytest.fixture(autouse=True)
-def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No owner in this process starts a job that would outlive the test and slow down all others.
-    Tests of these jobs ask `quality_requests` for what it does elsewhere.
+@pytest.fixture(scope="session", autouse=True)
+def unmeasured() -> Iterator[None]:
+    """No owner, in this process or one that a test starts, begins a job that would outlive the test
+    and slow down all others.
     """
-    monkeypatch.setattr(jobs.QualityRequests, "tick", lambda *_: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MEASURE_VARIABLE, "off")
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,7 @@ import pytest
 from gan_runtime.cli.evaluating import wait_for_the_last_epochs
 from gan_runtime.evaluation import jobs, while_training
 from gan_runtime.evaluation.catalog import evaluation
-from gan_runtime.evaluation.jobs import RETRY_SECONDS, QualityRequests
+from gan_runtime.evaluation.jobs import MEASURE_VARIABLE, RETRY_SECONDS, QualityRequests
 from gan_runtime.evaluation.while_training import Pace
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import End
@@ -30,7 +30,6 @@ from gan_runtime.training import checkpoints
 from tests.support.measured_images import answer
 
 NewRun = Callable[..., RunDir]
-TICK = QualityRequests.tick  # tests/conftest.py replaces it
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +40,7 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     def begin(job: Any) -> None:
         begun.append(job.request().options)
 
-    monkeypatch.setattr(QualityRequests, "tick", TICK)
+    monkeypatch.delenv(MEASURE_VARIABLE)  # tests/conftest.py sets it
     monkeypatch.setattr(job_queue, "start", begin)
     return begun
 
@@ -80,6 +79,19 @@ def saved(run: RunDir, *steps: int, retained: int = 3) -> None:
     for step in steps:
         arrays = {"weight": np.full(2, step, np.float32)}
         checkpoints.save(run.checkpoints, arrays, step, wall_s=0.1 * step, retained=retained)
+
+
+def test_the_variable_switches_all_of_it_off(
+    home: Home,
+    training: Callable[..., RunDir],
+    requested: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = training()
+    saved(run, 10)
+    monkeypatch.setenv(MEASURE_VARIABLE, "off")
+    QualityRequests(home).tick([(run, 1)])
+    assert requested == []
 
 
 # ---- a user's own evaluation -------------------------------------------------------------------
