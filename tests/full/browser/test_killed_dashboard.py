@@ -24,10 +24,9 @@ def more_images_are_made(page: Page, address: str, run_id: str) -> None:
     """The networks of a run that has ended make more images, and the page shows them by itself."""
     page.goto(f"{address}/run?run={run_id}&tab=samples")
     settled(page)
-    fill(page, "spinbutton", "Seed", "5")
+    fill(page, "textbox", "Seeds", "5")
     page.get_by_role("button", name="Generate", exact=True).click()
-    expect(page.get_by_text("It continues when the page is closed.")).to_be_visible()
-    sentence = f"64 images of {run_id}, seed 5, by its newest checkpoint"
+    sentence = f"1 image of {run_id}, seed 5, by its newest checkpoint"
     expect(page.get_by_text(sentence)).to_be_visible(timeout=120_000)
     expect(page.get_by_test_id("stImage")).to_have_count(2)
 

@@ -91,9 +91,9 @@ def launched(page: Page) -> str:
     fill(page, "textbox", "Replicas (devices)", "2")
     fill(page, "textbox", "Global batch (images per step)", str(BATCH))
     fill(page, "textbox", "Epochs (passes over the data)", str(EPOCHS))
-    page.get_by_text("rates 5e-4 / 5e-4").click()
+    page.get_by_text("rates 1e-3 / 1e-3").click()
     fill(page, "textbox", "Width (channels)", "4")
-    expect(page.get_by_text("--set workload=dcgan --set dataset=shapes")).to_be_visible()
+    expect(page.get_by_text("--set dataset=shapes")).to_be_visible()
     page.get_by_role("button", name="Start run").click()
     expect(page).to_have_url(re.compile(r"/run\?run=quick-\d{4}"))
     return page.url.rpartition("run=")[2]
