@@ -18,6 +18,7 @@ from scipy import ndimage
 from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.data import loading
 from gan_runtime.evaluation import image_features, quality, sample_scores
+from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
 from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
@@ -183,7 +184,9 @@ def test_a_run_is_measured_while_it_trains_and_its_averages_afterwards(
     home: Home,
     classifier: ImageClassifier,
     wait_until: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv(MEASURE_VARIABLE)  # tests/conftest.py sets it
     assert classifier.accuracy > 0.0  # it is stored: the job need not train one
     shutil.copytree(home.path / "classifiers", tmp_path / "classifiers")
     options = (
