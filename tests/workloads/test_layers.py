@@ -24,18 +24,16 @@ LAST = "values are (B, …, channels); use data_format='channels_last'."
             "Convolution",
             {"zeros": ((1, 1), (0, 2)), "padding": "same"},
             (
-                "zeros are ((1, 1), (0, 2)) and padding is 'same', but allowed are pairs of whole"
-                " numbers from 0, one for each of 2 axes, and 'valid': use either zeros or another"
-                " padding."
+                "zeros are ((1, 1), (0, 2)) and padding is 'same', but allowed are 'valid' and"
+                " 2 pairs of whole numbers from 0: use either zeros or another padding."
             ),
         ),
         (
             "Convolution3D",
             {"zeros": ((1, 1),)},
             (
-                "zeros are ((1, 1),) and padding is 'valid', but allowed are pairs of whole numbers"
-                " from 0, one for each of 3 axes, and 'valid': use either zeros or another"
-                " padding."
+                "zeros are ((1, 1),) and padding is 'valid', but allowed are 'valid' and 3 pairs of"
+                " whole numbers from 0: use either zeros or another padding."
             ),
         ),
         (
