@@ -28,7 +28,7 @@ NOT_RUN = {  # how a command begins, after the program's name → why it is not 
     "echo '{": "a cluster",
     "srun ": "a cluster",
     "python -m pytest": "the suites run it",
-    "python -m benchmarks.batch_study": "hours: tests/full/benchmarks/test_batch_study.py checks the study",
+    "python -m benchmarks.batch_study": "hours: tests/full/benchmarks/test_batch_study.py",
     "serve": "serves until it is ended: tests/full/cli/test_processes.py",
     "operator-password": "asks at a terminal: tests/cli",
     "resume ": "needs a stopped run: tests/full/cli and tests/full/supervision",
