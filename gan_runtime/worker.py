@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from filelock import FileLock, Timeout
 
 from gan_runtime import catalog, device_locks
-from gan_runtime.base import cluster, disk, fields, framework_settings
+from gan_runtime.base import cluster, disk, fields, formats, framework_settings
 from gan_runtime.base.cluster import WorkerRank
 from gan_runtime.base.errors import (
     AlarmError,
@@ -280,7 +280,7 @@ def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, d
     spec.check_set(data.rows)
     if data.note:
         writer.write(journal.Event(level="info", topic="data", message=data.note))
-    print(f"{data.name}: {data.rows} rows from {data.origin}", flush=True)
+    print(f"{data.name}: {formats.count(data.rows)} rows from {data.origin}", flush=True)
     return data, {run_folder.DATA_FACT: content} if content else {}
 
 
