@@ -283,14 +283,26 @@ def generate_images(
     """
     if out.suffix.lower() not in FILES:
         raise TargetError(f"{out} does not end in {' or '.join(FILES)}: choose another name.")
+    return _file_of_job(home, GENERATE, request, FILES[out.suffix.lower()], out, overwrite)
+
+
+def _file_of_job(
+    home: Home, kind: str, request: object, file: str, out: Path, overwrite: bool
+) -> dict[str, Any]:
+    """Runs a job and writes one file of its results to `out`; returns the result of the job.
+
+    Raises:
+        TargetError, ExportError: `out` cannot be written; then no job starts.
+        JobError: the job has failed. Others as the job's own check.
+    """
     with _export_errors(out):
         disk.check_targets([out], overwrite)
         if not out.parent.is_dir():
             raise FileNotFoundError(2, "No such file or directory")
-        job = commands(home).request_job(GENERATE, request)
+        job = commands(home).request_job(kind, request)
         result = following.to_its_end(home, job)
         with disk.whole_target(out, overwrite) as scratch:
-            shutil.copyfile(job.results / FILES[out.suffix.lower()], scratch)
+            shutil.copyfile(job.results / file, scratch)
     return result
 
 
@@ -315,14 +327,7 @@ def export_model(
     and a model card. A background job does it. Ctrl-C cancels it and leaves no files.
     """
     folder, request = Home.choose(home), ExportRequest(run, checkpoint, epoch)
-    with _export_errors(to):
-        disk.check_targets([to], overwrite)
-        if not to.parent.is_dir():
-            raise FileNotFoundError(2, "No such file or directory")
-        job = commands(folder).request_job(EXPORT, request)
-        result = following.to_its_end(folder, job)
-        with disk.whole_target(to, overwrite) as scratch:
-            shutil.copyfile(job.results / EXPORT_FILE, scratch)
+    result = _file_of_job(folder, EXPORT, request, EXPORT_FILE, to, overwrite)
     if as_json:
         return output.print_json({**vars(request), **result, "file": to})
     for warning in result["warnings"]:

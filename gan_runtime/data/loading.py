@@ -46,6 +46,11 @@ def check(spec: RunSpec, home: Home | None = None) -> Fields:
         ) from None
 
 
+def fields_read(spec: RunSpec, home: Home | None = None) -> Fields:
+    """The same of a run that exists. Raises DatasetError with the workload's own reason."""
+    return spec.entry.reads(spec.of_workload, fields_of(spec.dataset, home))
+
+
 def workloads_for(offered: Fields) -> list[str]:
     """The workloads that read these fields with default or fitted options, in the order of the
     catalog.

@@ -73,7 +73,7 @@ def why_never(home: Home, run: RunDir, declared: Evaluation) -> str:
     """
     try:
         spec = run.spec()
-        fields = spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+        fields = loading.fields_read(spec, home)
     except GanRuntimeError as error:
         return str(error)
     return declared.applies(spec.entry, spec.of_workload, fields)

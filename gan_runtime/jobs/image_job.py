@@ -215,20 +215,20 @@ def classes_of(home: Home, run_id: str) -> tuple[str, ...]:
         or its data set is missing.
     """
     spec = home.run_dir(run_id).spec()
-    return class_names(spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home)))
+    return class_names(loading.fields_read(spec, home))
 
 
 def conditions_of(home: Home, run_id: str) -> list[Condition]:
     """The numbers that a run's generator reads. Raises as `classes_of`."""
     spec = home.run_dir(run_id).spec()
-    read = spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+    read = loading.fields_read(spec, home)
     return [condition for condition in spec.entry.conditions if condition.field in read]
 
 
 def changes_images(home: Home, run_id: str) -> bool:
     """Whether a run's generator makes an image from an image of 8 bits. Raises as `classes_of`."""
     spec = home.run_dir(run_id).spec()
-    source = spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home)).get(SOURCE)
+    source = loading.fields_read(spec, home).get(SOURCE)
     return source is not None and source.dtype == "uint8" and source.shape[-1] in sheet.CHANNELS
 
 

@@ -117,7 +117,7 @@ def read_fields(home: Home, run: RunDir) -> Fields:
     Raises SpecError, DatasetError where they are unknown.
     """
     spec = run.spec()
-    return spec.entry.reads(spec.of_workload, loading.fields_of(spec.dataset, home))
+    return loading.fields_read(spec, home)
 
 
 PHYSICS = Evaluation(
