@@ -51,8 +51,12 @@ def type_seeds(page: Page, text: str) -> None:
     settled(page)
 
 
-def show(page: Page, layout: str) -> None:
+def show(page: Page, layout: str, field: str) -> None:
+    """Chooses a layout and waits for a field that it alone has: until then, "Seeds" is the box of
+    the layout before.
+    """
     page.get_by_test_id("stButtonGroup").get_by_text(layout, exact=True).click()
+    expect(page.get_by_text(field, exact=True)).to_be_visible()
     settled(page)
 
 
@@ -78,7 +82,7 @@ def test_images_of_a_run_are_made_by_a_process_that_stays_and_ends_with_the_dash
         with np.load(downloaded(page, "Arrays")) as arrays:
             seventeenth = arrays["images"][1]
 
-        show(page, "Between seeds")
+        show(page, "Between seeds", "Images per pair")
         type_seeds(page, "3, 17")
         generated(page, "8 images from each seed to the next, of run-0001, seeds 3, 17", NEXT_MS)
         with np.load(downloaded(page, "Arrays")) as arrays:
@@ -89,7 +93,7 @@ def test_images_of_a_run_are_made_by_a_process_that_stays_and_ends_with_the_dash
         with Image.open(downloaded(page, "Image")) as image:
             assert image.format == "PNG"
 
-        show(page, "Plane")
+        show(page, "Plane", "Images per side")
         type_seeds(page, "3, 17, 40")
         generated(page, "A plane of 9 × 9 images, 90° to each side, of run-0001", NEXT_MS)
         with np.load(downloaded(page, "Arrays")) as arrays:
