@@ -50,7 +50,7 @@ LONGEST = (
     *("test_jax_runs.py", "test_every_page.py"),
     *("test_processes.py", "test_pix2pix_on_engines.py"),
     *("test_pix2pix_runs.py", "test_tf_compiled.py"),
-    *("test_main_job.py", "test_keras_pix2pix_on_jax.py"),
+    *("test_document_commands.py", "test_main_job.py", "test_keras_pix2pix_on_jax.py"),
     *("test_strangers.py", "test_tf_objectives.py"),
     *("test_studies.py", "test_tf_distribution.py"),
 )

@@ -1,6 +1,6 @@
 """README.md and docs/: links lead somewhere, commands and SQL are valid, code is that of a test.
 
-tests/full/project/test_documents.py runs the commands.
+test_document_commands.py runs the commands.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ REASONS: dict[str, str] = {
     "tests/browser/test_main_job.py::test_a_run_is_launched_watched_stopped_resumed_and_compared": (
         "a browser, a dashboard and two trainers, 25 s"
     ),
+    "tests/project/test_document_commands.py::test_a_command_of_the_documents_runs": (
+        "programs as a reader starts them; the whole file takes 100 s of the processor"
+    ),
     f"{SPMD}::test_eight_devices_compute_what_one_computes": COMPILES,
     f"{SPMD}::test_streamed_rows_train_as_resident_ones_do": COMPILES,
     f"{SPMD}::test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused": COMPILES,
