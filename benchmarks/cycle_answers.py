@@ -1,8 +1,8 @@
 """What the TPU's compiler answers about one program of the rows of cycles, and answers of programs
 added up to a step.
 
-An answer that took the compiler minutes is stored in benchmarks/kept/ (not part of the repository)
-at once. Its name holds a digest of everything that the program depends on: its arguments, the
+An answer can take the compiler minutes, so each is stored at once in `benchmarks/kept/`, which git
+ignores. Its name holds a digest of everything that the program depends on: its arguments, the
 versions of the compiler and of what feeds it, and the code behind it. An interrupted row continues
 where it stopped. Cycles do not depend on the machine, so a stored answer is as good as a new one.
 """

@@ -6,9 +6,8 @@ each step are there. Calls are `steps_per_loop` steps long, as in a run. Without
 one JSON line, as the other loops do, of the median call; with --profile N, the shares of N profiled
 steps.
 
-python -m benchmarks.engine_side --precision mixed_bfloat16 --batch 256 --steps 20 [--data
-mnist|pictures|streamed]
-                                 [--set OPTION=VALUE …] [--profile N]
+python -m benchmarks.engine_side --precision mixed_bfloat16 --batch 256 --steps 20
+    [--data mnist|pictures|streamed] [--set OPTION=VALUE …] [--profile N]
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ HEADS = (
     "Error of the Strouhal number (replay)",
     "Frame (ms), solver's",
 )
-STEPS = (0, 12, 24, 50, 100)  # of the picture: half a period, one, two, four
-PIXELS, RIM = 3, 4  # of the docs' picture for one of a frame; around each frame
+STEPS = (0, 12, 24, 50, 100)  # shown in the image: half a period, one, two, four
+PIXELS, RIM = 3, 4  # image pixels per cell of a frame; margin around each frame
 
 
 def main() -> None:

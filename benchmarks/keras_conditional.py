@@ -86,7 +86,7 @@ def _discriminator() -> Any:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` images, waits for it, and gives the
+    """A call that trains one step on `batch` images, waits until it is done, and returns the
     generator's loss.
     """
     import tensorflow as tf

@@ -26,8 +26,8 @@ RATE = 1e-4
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` images, waits for it, and gives the generator's
-    loss.
+    """A call that trains one step on `batch` images, waits until it is done, and returns the
+    generator's loss.
     """
     import keras
     import tensorflow as tf

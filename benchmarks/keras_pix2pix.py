@@ -88,8 +88,8 @@ def adam() -> Any:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` tiles, waits for it, and gives the generator's
-    loss.
+    """A call that trains one step on `batch` tiles, waits until it is done, and returns the
+    generator's loss.
     """
     keras.config.set_dtype_policy(precision)
     options = Pix2pixOptions()

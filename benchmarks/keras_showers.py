@@ -127,7 +127,9 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
         discriminator_optimizer.build(self.discriminator.trainable_variables)
 
     def train_step(self, rows: Rows) -> dict[str, tf.Tensor]:
-        """D on real showers, D on generated ones, G twice; the loss of each."""
+        """Trains D on simulated showers, D on generated ones, then G twice; returns the four
+        losses.
+        """
         count = rows["energy"].shape[0]
         conditions = tf.stack([rows["energy"], rows["angle"]], axis=1)
         losses = {
@@ -201,8 +203,8 @@ def _divided(above: tf.Tensor, below: tf.Tensor) -> tf.Tensor:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` showers, waits for it, and gives the generator's
-    last loss.
+    """A call that trains one step on `batch` showers, waits until it is done, and returns the
+    generator's last loss.
     """
     keras.config.set_dtype_policy(precision)
     model = Keras3dgan(*networks(plan(SIZE, GRID), GRID))

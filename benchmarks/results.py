@@ -9,8 +9,8 @@ rate           images per second of one side, with its spread
 cell           one measurement of a table (growth)
 cycles, pair_cycles   the TPU compiler's estimate for one program
 epoch          its estimate for an epoch of CERN's 3DGAN on one machine
-epoch_operation  one of the dearest operations of our step of it
-operation      one of the dearest operations of such a program
+epoch_operation  one of the most expensive operations of our step of 3DGAN
+operation      one of the most expensive operations of that program
 facts          numbers that belong to no comparison (dashboard, operations per image)
 not_measured   a figure that is missing here, and the `reason`
 machine        the last record of a row: machine, versions, commit, date, command, seconds

@@ -76,7 +76,7 @@ def spec_of(options: argparse.Namespace, epochs: int, data: str = MNIST) -> RunS
 
 @contextmanager
 def random_rows(home: Home, images: int, data: str = MNIST) -> Iterator[None]:
-    """The data set of such a run has so many rows, for this process and its children."""
+    """Replaces the data set with `images` random rows, for this process and its children."""
     if data == MNIST:
         with random_mnist(images):
             yield

@@ -36,7 +36,7 @@ REAL, NOISE_SEED = 1_000, 7
 ENERGIES_GEV, ANGLES = (100.0, 200.0), (60.0, 120.0)  # the data set's
 AT_ONCE = 50
 PAIRS = 9  # of the lower three of five bins of energy, and three of angle
-PIXELS = 2  # of the docs' picture for one of the program's
+PIXELS = 2  # of the documents' image for one pixel of the program's image
 Scores = Mapping[str, Estimate]
 
 

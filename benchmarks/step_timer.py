@@ -37,7 +37,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 
 def run_alone_or_serve(options: argparse.Namespace, step: Callable[[], object]) -> None:
-    """Times `step`, a call that trains one step and waits for it."""
+    """Times `step`, a call that trains one step and waits until it is done."""
     if options.serve:
         serve(lambda steps: timed(step, steps))
     else:

@@ -65,8 +65,8 @@ def networks() -> tuple[nn.Module, nn.Module]:
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
-    """A call that trains one step on `batch` images, waits for it, and gives the generator's
-    loss.
+    """A call that trains one step on `batch` images, waits until it is done, and returns the
+    generator's loss.
     """
     torch.set_num_threads(os.cpu_count() or 1)
     generator, discriminator = networks()

@@ -13,9 +13,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Event, StatusChange
 from tests.support.toy_engine import PACE_VARIABLE
 
-MOST_SECONDS = (
-    5.0  # that a disk stays full or a folder read-only, unless the trainer is gone before
-)
+MOST_SECONDS = 5.0  # of a full disk or read-only folder, unless the trainer exits earlier
 
 
 def cut_journal(stage: Stage) -> Harm:
@@ -59,8 +57,8 @@ def flip_bit(stage: Stage) -> Harm:
 
 
 def damage_database(stage: Stage) -> Harm:
-    """The database is cut, empty, no database, has other bytes in a block, or a log that is
-    none: it is quarantined, or read as far as it is intact.
+    """The database is cut, empty, no database, has other bytes in a block, or a write-ahead log
+    without records: it is quarantined, or read up to the damage.
     """
     run = reset_machine(stage)
     database = stage.home.database

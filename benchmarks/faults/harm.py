@@ -45,5 +45,5 @@ def reset_machine(stage: Stage, environment: dict[str, str] | None = None) -> Ru
     run = running_run(stage, environment)
     kill(stage.trainers(run))
     stage.kill_owner()
-    stage.end_trainers(run)  # whom the owner has started meanwhile
+    stage.end_trainers(run)  # those that the owner has started meanwhile
     return run

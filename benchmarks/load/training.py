@@ -35,7 +35,7 @@ IMAGES, BATCH, EPOCHS = (
     400_000,
     64,
     1_000,
-)  # no epoch ends while it is looked at: its probes would be taken for slowness
+)  # no epoch ends during the measurement: its probes would look like slow steps
 STARTING_SECONDS, SETTLING_SECONDS = 180.0, 3.0
 LINE_BYTES = 200_000
 

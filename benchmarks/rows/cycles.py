@@ -49,8 +49,8 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def epochs(report: Report, answers: Answers) -> None:
-    """Both sides on each machine, each as soon as it is known, and the dearest operations of
-    ours.
+    """Reports both sides on each machine, each once it is compiled, and our most expensive
+    operations.
     """
     estimates = {}
     for topology in references.MACHINES:

@@ -14,7 +14,7 @@ from gan_runtime.tpu import plan as planning
 
 BATCH, OF_KERAS, PER_REPLICA = 64, "pair_cycles_of_keras", "ours_per_replica"
 # Program and side of cycles_side.py. Batch norm goes over all cores in the first two; in the last
-# each core normalises its own share.
+# each core normalizes its own share.
 SIDES = {
     "ours": ("pairs", "ours"),
     "keras": ("pairs", "keras"),

@@ -20,7 +20,7 @@ class Field:
     of a label, the names of its numbers 0, 1, 2, …; empty for other fields. `periodic`: axes of a
     row that are circular, such as an azimuth: the last index is next to the first. `odd_channels`:
     indexes along the last axis whose sign changes when the image is flipped upside down, such as an
-    upward velocity; such a field has a direction from left to right, and no other flip is valid.
+    upward velocity; this field then has a direction from left to right, and no other flip is valid.
     """
 
     shape: tuple[int, ...]

@@ -102,7 +102,7 @@ def export(task: Task) -> dict[str, Any]:
 
 
 def load(run: RunDir, home: Home, request: ExportRequest) -> LoadedRun:
-    """The networks of a run, built anew in float32, with the weights of the checkpoint.
+    """The networks of a run, rebuilt in float32, with the weights of the checkpoint.
 
     Raises as `inference.of_run`.
     """

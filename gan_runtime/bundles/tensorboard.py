@@ -1,9 +1,9 @@
 """Folders of TensorBoard's event files as runs.
 
-Every folder that holds event files is one run, as TensorBoard has it: its scalars and images, and
-the options if this program wrote the files (export.py). Other options are unknown; so such a run
-has the workload `tensorboard`, no checkpoints, and cannot be resumed. All runs are imported, or
-none.
+As in TensorBoard, every folder with event files is one run. Its scalars and images are imported,
+and its options if this program wrote the files (export.py). Without options the run has the
+workload `tensorboard`; no imported run has checkpoints, so none can be resumed. Either all runs are
+imported or none.
 """
 
 from __future__ import annotations

@@ -148,8 +148,8 @@ class Preparation:
     downloads it into its cache. `source`: what --from names, in words; empty if not needed.
     `suffixes`: of a source that is a file. `name`: default name of the set. `version`: raised when
     the same source and options give other rows. `has_preview`: a page can preview the source.
-    `promises(options)`: fields and rows in advance. A run may use such a set, with default options
-    and the preparation's name, before it is made, and waits for it.
+    `promises(options)`: fields and rows, known before the set is made. With default options and the
+    preparation's name, a run can be submitted before its set exists, and waits until it does.
     """
 
     title: str

@@ -89,7 +89,7 @@ class Judgement:
 class Picture:
     """One kind of sample image per epoch.
 
-    `renderer`: its name in gan_runtime/pictures. `arrays`: the arrays of `Workload.show` that it
+    `renderer`: its name in `gan_runtime/pictures`. `arrays`: the arrays of `Workload.show` that it
     draws, in the renderer's order. `title`: above the player.
     """
 
@@ -159,18 +159,18 @@ class Condition:
 class WorkloadEntry:
     """The declaration of a GAN, readable without a framework.
 
-    `options`: the record of its own options, nested in a run's options under the workload's name.
-    `reads(options, offered)`: the fields that it reads of those that a data set offers; raises
-    DatasetError if they do not fit. `fitted(offered)`: values of its own options that follow the
-    shapes of a data set. `tile(options)`: side in pixels of the square tiles that its network sees;
-    None: it sees whole images. `batches(options)`: batches of training rows per step, equal to
-    `Program.batches`. `small_layers(options)`: whether its operations are too small to split over
-    cores, so that several at once are faster. `averaged`: the networks that may have a moving
-    average; the first one generates images. `rules`: across its options and the shared ones.
-    `panels`: the charts that `metrics` name; an undeclared one has its name as title. `defaults`:
-    its own defaults of shared options. `published`: speeds that its authors measured, shown in
-    studies of devices. `conditions`: numbers that its generator reads if its data has them.
-    `has_latents`: whether its generator draws from random vectors, or only changes images.
+    `options`: the record of the workload's options, nested in a run's options under its name.
+    `reads(options, offered)`: which of a data set's fields it reads; raises DatasetError if they do
+    not fit. `fitted(offered)`: workload options that follow from the shapes of a data set.
+    `tile(options)`: side in pixels of the square tiles that its network sees; None: it sees whole
+    images. `batches(options)`: batches of training rows per step, equal to `Program.batches`.
+    `small_layers(options)`: whether its operations are too small to split over cores, so that
+    several at once are faster. `averaged`: the networks that may have a moving average; the first
+    one generates images. `rules`: across its options and the shared ones. `panels`: the charts that
+    `metrics` name; an undeclared one has its name as title. `defaults`: its own defaults of shared
+    options. `published`: speeds that its authors measured, shown in studies of devices.
+    `conditions`: numbers that its generator reads if its data has them. `has_latents`: whether its
+    generator draws from random vectors, or only changes images.
     """
 
     title: str

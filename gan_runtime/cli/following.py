@@ -83,7 +83,7 @@ class Follower:
         self._ingestor = Ingestor(home, self._store)
 
     def now(self) -> Snapshot:
-        """The run as it is.
+        """The current state of the run.
 
         Raises:
             UnknownRunError: the run was deleted.
@@ -96,8 +96,8 @@ class Follower:
         )
 
     def since(self, before: Snapshot | None) -> list[Snapshot]:
-        """Each state that the run reached after `before` (None: in its newest attempt), in order;
-        the last one is the run as it is now.
+        """The states that the run reached after `before` (None: in its newest attempt), in order;
+        the last one is the current state.
 
         A state that lasted less than one poll has the progress of the poll before. Raises as `now`.
         """
@@ -113,7 +113,7 @@ class Follower:
 
 
 def snapshot_of(home: Home, run: RunDir) -> Snapshot:
-    """The run as it is now. Raises as `Follower.now`."""
+    """The current state of a run. Raises as `Follower.now`."""
     return Follower(home, run).now()
 
 

@@ -10,7 +10,7 @@ base      the home, the actor, and the refusal of viewers
 queue     submit runs and studies; their order and dependencies
 runs      stop, resume, rename, mark, choose the best checkpoint, delete, restore
 jobs      background jobs, data sets, files from a browser
-runtime   the commands together with the store and the supervisor of a home
+runtime   the commands together with the database and the supervisor of a home
 """
 
 from __future__ import annotations

@@ -123,9 +123,9 @@ class QueueCommands(CommandGroup):
 
         `order`: ids of the waiting runs as the actor sees them; those of a study are one entry.
 
-        The move is relative to the order as it is now: when two users move at the same time, both
-        moves count. Runs that have started in the meantime are skipped. At the end of the queue
-        nothing happens.
+        The move is relative to the current order: when two users move at the same time, both moves
+        count. Runs that have started in the meantime are skipped. At the end of the queue nothing
+        happens.
 
         Raises:
             RunStateError: the run does not wait.

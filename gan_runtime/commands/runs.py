@@ -146,7 +146,7 @@ class RunCommands(CommandGroup):
         Raises:
             RunStateError: it is training.
             CheckpointError: it has no checkpoint, or no weights of that epoch.
-            HomeError: there is no space for it; the best checkpoint stays as it was.
+            HomeError: the disk has too little space; the best checkpoint is unchanged.
         """
         run = self.home.run_dir(run_id)
         state = latest_status(run)

@@ -199,7 +199,7 @@ def _kind_advice(its_kind: str) -> str:
 
 
 def _wrong_length(path: Path, kind: Kind, expected: int, follow: int) -> DatasetError:
-    is_long = follow > expected  # such a file is not read to its end
+    is_long = follow > expected  # a longer file is not read to its end
     reason = (
         f"its header declares {expected} bytes of {kind.bytes_of}, but"
         f" {'more' if is_long else follow} follow"

@@ -1,5 +1,5 @@
-"""Image files: what a file is by its first bytes, the limits of a source of images, and a folder as
-such a source.
+"""Image files: the kind of a file by its first bytes, the limits of a source of images, and a
+folder as a source.
 
 The kind of a file is read from its contents (`kind_of`), since users and browsers change names and
 suffixes. Hidden files, which systems add, are counted and skipped.

@@ -1,8 +1,8 @@
 """Opens a folder or a zip file of images, and says which of its files are images. A zip is read
 member by member; nothing is unpacked.
 
-A zip from a stranger may name files outside of its folder, consist of links, or expand without end:
-such a file is refused as a whole.
+A zip from a stranger may name files outside of its folder, consist of links, or expand without end.
+Any of these refuses the whole file.
 
 Names in a zip are bytes: UTF-8 where the zip says so, else in the code page of the system that
 packed it. Many programs (macOS, Info-ZIP) write UTF-8 without saying so; Windows uses the code page

@@ -132,7 +132,7 @@ def check_name(name: str) -> None:
 
 
 def folder(home: Home, name: str) -> Path:
-    """The folder of a set, which may not exist."""
+    """The folder of a set, whether or not it exists."""
     return home.data / name
 
 

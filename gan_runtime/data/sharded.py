@@ -220,7 +220,7 @@ class FieldWriter:
         return np.dtype(self._field.dtype)
 
     def close(self) -> None:
-        """Writes the number of rows into the header; NumPy reserves space for it."""
+        """Writes the number of rows into the header, where NumPy has reserved space."""
         if self._file is not None:
             self._file.seek(0)
             self._write_header(self.shards[-1])

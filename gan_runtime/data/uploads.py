@@ -4,8 +4,8 @@
 <file id>/<name>       a hard link to it, by the name that jobs and messages use
 images-<hash>/       several images as one folder
 
-Of the files of this host, a browser can use those below GAN_DATA_DIR only, since the user of a page
-may not own the host. The command line takes any path.
+Of the files on this host, a browser can use only those below GAN_DATA_DIR, since its user need not
+own the host. The command line takes any path.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Upload:
 
 
 def place(home: Home, file_id: str) -> Path:
-    """The path of an upload's content, which may not exist. Raises ValueError for a wrong id."""
+    """The path of an upload's content, which need not exist. Raises ValueError for a wrong id."""
     if _FILE_ID.fullmatch(file_id) is None:
         raise ValueError(f"{file_id!r} is no id of a file")
     return home.jobs / FOLDER / file_id / CONTENT

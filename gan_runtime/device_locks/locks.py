@@ -175,7 +175,7 @@ def _lock_unusable(path: Path, error: OSError) -> DeviceLockError:
 # ---- the holder of a device ----------------------------------------------------------------------
 
 
-HOLDER_BYTES = 10_000  # bytes of such a file
+HOLDER_BYTES = 10_000  # most bytes of a holder's file
 
 
 class Holder(BaseModel):

@@ -142,7 +142,7 @@ def label_parts(name: str, fields: Fields) -> tuple[int, ...]:
 
 
 def images_of_modes(data: DataSet) -> NDArray[np.float32]:
-    """Training images in which the classes are counted, as many as are generated for it."""
+    """The training images whose classes are counted, as many as are generated."""
     rows = np.random.RandomState(SEED).permutation(data.rows)
     field = data.fields[IMAGES]
     most = min(IMAGES_OF_MODES, MOST_NUMBERS // math.prod(field.shape))

@@ -2,8 +2,8 @@
 
 The owner of the home requests the job once for each attempt (evaluation/jobs.py). The job scores
 the newest checkpoint whenever it is `quality_every` epochs further, and the last one. Training
-never waits for it: where measurements would take more than MOST_SHARE of the host, or are slower
-than training, epochs are skipped. It retains the best checkpoint.
+never waits: epochs are skipped where measurements would take more than MOST_SHARE of the host, or
+are slower than training. The job retains the best checkpoint.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def name_of(request: JobRequest) -> str:
 
 
 def prepare(task: Task) -> dict[str, Any]:
-    """The work: prepares one data set, then deletes the files that were uploaded for it.
+    """The work: prepares one data set, then deletes its uploaded files.
 
     Raises DatasetError, SpecError, HomeError.
     """

@@ -217,7 +217,7 @@ class JobDir(TaskFolder):
             return JobProgress()
 
     def snapshot(self) -> JobSnapshot | None:
-        """The job as it is now; None for a folder that is no job."""
+        """The current state of the job; None for a folder that is no job."""
         request = self.request()
         if request is None:
             return None

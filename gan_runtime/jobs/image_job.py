@@ -2,7 +2,7 @@
 
 Loading a framework and building the networks takes seconds, so the process stays for the next
 request. It holds the networks of MOST_NETWORKS checkpoints at most, uses the CPU alone, and takes
-no device lock: a training never waits for it.
+no device lock, so it never delays a training.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ def _following(
             continue
         job, wanted = waiting[0]
         if declared.loads(home, wanted.options) != loaded:
-            return  # the owner starts another process for it
+            return  # the owner starts another process
         if job.take():
             _print_into(job.log)
             yield job

@@ -256,7 +256,7 @@ class JobSupervisor:
         for job, snapshot in live:
             try:
                 claimed |= self._act_on(job, snapshot, busy | claimed)
-            except (GanRuntimeError, OSError) as error:  # the other jobs go on
+            except (GanRuntimeError, OSError) as error:  # the other jobs continue
                 self._complain(job, error)
         self._open = [job for job in self._open if job.path.is_dir() and job.end() is None]
         return claimed

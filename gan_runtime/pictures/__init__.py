@@ -1,6 +1,6 @@
 """Renderers: arrays to images, by name. NumPy and Pillow alone: no framework, run or database.
 
-A workload's catalog entry names the renderer of each array (catalog.entries.Picture). Values of
+A workload's catalog entry names the renderer of each array (`catalog.entries.Picture`). Values of
 images are from -1 to 1; a domain's renderers define their own. NaN is black.
 """
 
@@ -68,7 +68,7 @@ def save(picture: Image.Image, path: Path) -> None:
     """Writes a PNG, whole or not at all."""
     path.parent.mkdir(exist_ok=True)
     with disk.whole_file(path) as temporary:
-        picture.save(temporary, format="PNG")  # optimize=True would take twice as long for 1 % less
+        picture.save(temporary, format="PNG")  # optimize=True would take twice as long for 1% less
 
 
 def save_film(images: list[Image.Image], path: Path, columns: int = 0) -> None:

@@ -59,8 +59,8 @@ class CurveSeries(BaseModel):
 
 
 class Curve(BaseModel):
-    """Numbers over `x`; on a map `y` is their second coordinate, else empty. `facts`: the bin or
-    part that the curve is about.
+    """Numbers over `x`; on a map `y` is their second coordinate, else empty. `facts`: which bin or
+    part the curve describes.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")

@@ -192,7 +192,7 @@ class Home:
 
         Raises UnknownRunError; its message lists the newest runs that exist.
         """
-        # Each refresh of a page asks for it, so a thousand other folders are not listed.
+        # Each refresh of a page calls this, so a thousand other folders are not listed.
         if is_run_name(run_id) and (self.runs / run_id).is_dir():
             return RunDir(self.runs / run_id)
         if is_run_name(run_id) and (self.bin / run_id).is_dir():

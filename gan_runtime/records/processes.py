@@ -2,9 +2,9 @@
 lock.
 
 The start lock in a run's folder shows whether a trainer was spawned. The owner locks the file
-before the journal says "starting", and the trainer and its workers inherit it. The system frees
-the lock when the last process that has the file open is gone, even one between fork and exec. So
-a free lock and an unchanged folder prove that no trainer of this attempt exists or will.
+before the journal says "starting", and the trainer and its workers inherit it. The system frees the
+lock when the last process that has the file open ends, even one between fork and exec. So a free
+lock and an unchanged folder prove that no trainer of this attempt exists or will.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _sequences(words: list[str], length: int) -> list[tuple[str, ...]]:
 
 
 def kill(doomed: Iterable[psutil.Process]) -> None:
-    """Kills the processes and waits up to ENDING_SECONDS until they are gone.
+    """Kills the processes and waits up to ENDING_SECONDS until they have ended.
 
     All are suspended before the first is killed. Otherwise a worker could see that another one
     disappeared and record a failure before its own turn.
@@ -121,7 +121,7 @@ def kill(doomed: Iterable[psutil.Process]) -> None:
 
 
 def _signaled(signal: Callable[[], None]) -> bool:
-    """False for a process that is gone or belongs to another user."""
+    """False for a process that has ended or belongs to another user."""
     try:
         signal()
     except psutil.Error:
@@ -147,7 +147,7 @@ def _lives(process: psutil.Process) -> bool:
 
 
 def _born(pid: int) -> str:
-    """Boot id and ticks since boot; empty without Linux's /proc or when the process is gone."""
+    """Boot id and ticks since boot; empty without Linux's /proc or when the process has ended."""
     try:
         after_name = (
             Path(f"/proc/{pid}/stat")

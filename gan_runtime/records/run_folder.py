@@ -103,7 +103,7 @@ class RunDir(TaskFolder):
 
     @property
     def start_lock(self) -> Path:
-        """Locked from before the newest start until its last process is gone."""
+        """Locked from before the newest start until the last process of that attempt ends."""
         return self.path / ".start.lock"
 
     @property

@@ -3,8 +3,8 @@ results.duckdb.
 
 The dashboard owns its home while it runs, the command line while it trains or rebuilds. An entry
 next to the lock names the owner, which increments a counter in it every few seconds. Locks on a
-shared file system may not reach other hosts, so an entry of another host whose counter advances is
-an owner too. No clocks are compared.
+shared file system can be invisible to other hosts, so an entry of another host whose counter
+advances also means an owner. No clocks are compared.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gan_runtime.records.run_folder import Pid
 
 PATIENCE_SECONDS = 0.5  # `is_owned` of another process takes a free lock for a moment
 BEAT_SECONDS = 5.0
-SILENCE_SECONDS = 4 * BEAT_SECONDS  # until an owner on another host counts as gone
+SILENCE_SECONDS = 4 * BEAT_SECONDS  # until an owner on another host counts as ended
 _MOST_BYTES = 4_096
 log = logging.getLogger("gan_runtime")
 

@@ -84,7 +84,7 @@ def clean_home(home: Home) -> None:
 
 
 def _clean_scratch() -> None:
-    """Removes temporary folders of trainers that are gone."""
+    """Removes temporary folders of trainers that have ended."""
     for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
         owner = _SCRATCH.fullmatch(path.name)
         if owner and not processes.is_there(int(owner[1])):

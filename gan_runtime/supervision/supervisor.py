@@ -33,7 +33,7 @@ GRACE_SECONDS = 60.0  # for a stop, which waits for the end of a call on the dev
 
 
 class Supervisor:
-    """Acts once per `tick`; called by one thread at a time, in the process that owns the store."""
+    """Acts once per `tick`; called by one thread at a time, in the process that owns the home."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Supervisor:
         self._runs = queue.of_store(home, store)
         self._auto_resume.look()
         self._before.look(self._waiting())
-        self._failed = False  # the last tick, whose news may not have been acted on
+        self._failed = False  # whether the last tick failed, so its news may be unprocessed
 
     def tick(self, trouble: Exception | None = None) -> None:
         """Ingests the journals, then acts on them.

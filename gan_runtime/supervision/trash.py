@@ -1,6 +1,6 @@
 """The trash of a home: deleted runs that can be restored for 30 days.
 
-runs/.bin/quick-0007/   the folder of the run, and in it deleted.json: when, by whom, how large
+runs/.bin/quick-0007/   the folder of the run, and in it deleted.json: time, user, size
 
 One rename moves a run there and back. The note is written before the move and is harmless in a run
 that was not moved.

@@ -70,7 +70,7 @@ def save(
     """Writes `step-00000042.safetensors`, durably, and deletes all but the newest `retained`.
 
     `shortfall`: the epoch's distance from the best possible (`alarms.shortfall`), if measured. The
-    smallest one becomes `best.safetensors`. Without it the best checkpoint stays as it is.
+    smallest one becomes `best.safetensors`. Without it the best checkpoint is unchanged.
 
     Raises:
         HomeError: the disk is full or nearly full; the older files stay.

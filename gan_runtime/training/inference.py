@@ -135,8 +135,8 @@ def plane(ends: Latents, side: int, reach_deg: float) -> Latents:
         z(α, β) = |z₀| (cos θ · e₀ + sin θ / θ · (α e₁ + β e₂)),    θ = √(α² + β²),
 
     the exponential map of the sphere. α goes from -reach to reach from left to right, β from top to
-    bottom. At 90° the middle of an edge has the latent of a direction, as far as it is at a right
-    angle to the center: nearly, in many dimensions.
+    bottom. At 90° the middle of an edge is the part of a direction's latent orthogonal to the
+    center; in many dimensions that is nearly all of it.
     """
     center, first, second = _at_right_angles(ends)
     angles = np.radians(np.linspace(-reach_deg, reach_deg, side))

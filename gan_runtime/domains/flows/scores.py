@@ -215,7 +215,7 @@ class FrameNumbers:
 
     @property
     def curve(self) -> Curve:
-        """As it is in an answer."""
+        """The form in which an answer stores it."""
         lines = (
             ("prediction", self.values),
             ("persistence", self.persistence),

@@ -19,7 +19,7 @@ from gan_runtime.records.answer import ArrayFile, Curve, CurveSeries
 
 HISTOGRAM_BINS, MAP_BINS = 24, 20
 RANGE = (0.5, 99.5)  # percentiles of the simulated numbers, with a margin on both sides
-EVERY = -1  # the number of the bin of all showers
+EVERY = -1  # bin number that means all showers
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ def challenge_fpd(reference: Array, other: Array) -> Estimate:
         np.mean([_distance(first, second, int(size), random) for _ in range(CHALLENGE_BATCHES)])
         for size in sizes
     ]
-    # The same search as jetnet's, which stops up to 0.2 % before the least squares.
+    # The same search as jetnet's, which stops up to 0.2% before the least squares.
     (intercept, _), _ = curve_fit(_line, 1.0 / sizes, means, bounds=(0.0, np.inf))
     count = min(len(first), len(second))
     return Estimate(

@@ -172,7 +172,7 @@ class ShowerTally:
         )
 
     def profile(self) -> SummaryCurve:
-        """For the summary: the mean share of each layer, in per cent."""
+        """For the summary: the mean share of each layer, in %."""
         shares = 100.0 * self.layers / self.showers
         return SummaryCurve(
             title="Longitudinal profile",

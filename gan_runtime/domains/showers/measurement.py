@@ -168,7 +168,7 @@ def _gev(energy: NDArray[Any]) -> NDArray[np.float64]:
 def _generated(
     networks: TrainedNetworks, options: PhysicsOptions, held_out: ShowerSample
 ) -> ShowerSample:
-    """As many as held-out showers, each for the energy and angle of the one in its place."""
+    """One generated shower for each held-out shower, of the same energy and angle."""
     outputs = networks.generated(len(held_out), options.seed)
     angle = None if np.isnan(held_out.requested_angle).any() else held_out.requested_angle
     periodic = networks.data.fields[SHOWERS].periodic

@@ -48,7 +48,7 @@ SAMPLING_FRACTION = 0.0250
 # fluctuations of each layer.
 SAMPLING_RESOLUTION = 0.17
 PARTICLES_A_SPOT = 2
-# Simulated together, with random numbers of their own: the first showers are the same, however many
+# Each batch of showers has a separate random stream, so the first showers do not depend on how many
 # are simulated.
 AT_ONCE = 32
 EQUAL_AT_ONCE = 25  # of one energy and angle

@@ -149,7 +149,7 @@ class Poll:
 
     def __call__(self, number: int) -> tuple[int, int]:
         """`number`: below 2^31."""
-        # Each process fills the part of its own devices.
+        # Each process fills the shards of its local devices.
         numbers = np.full(self._size, number, np.int32)
         lowest, highest = self._extremes(
             jax.make_array_from_callback(numbers.shape, self._sharding, lambda part: numbers[part])

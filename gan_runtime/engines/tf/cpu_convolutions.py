@@ -10,7 +10,7 @@ Images are (B, height, width, C), volumes (B, x, y, z, C); kernels (…, C in, C
 * With a few pixels on the smaller side, as in the innermost layers of a U-Net, weights are most of
   what is read. oneDNN copies them into another layout for each pass, and multiplies all taps, also
   those that fall on zeros everywhere: of 4 × 4 taps from 2 × 2 pixels to one all but four. Here the
-  pixels of a window are side by side and meet the kernel as it is stored:
+  pixels of a window are contiguous and multiply the kernel in its stored layout:
   y = windows(x) · K,  dx = windows*(dy · Kᵀ),  dK = windows(x)ᵀ · dy,
   where windows* adds each tap's share to the pixel that it was read from.
 * To one channel, such as a logit for each patch, oneDNN computes sixteen. Here all taps are

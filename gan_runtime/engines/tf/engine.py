@@ -199,7 +199,8 @@ class TfEngine:
                 self.strategy, self.spec, self.task.plan, self._data, self._steps_done
             )
             if self._is_on_cpu:
-                # Again: such an iterator makes TensorFlow return freed memory from 128 kB on.
+                # Repeated, since creating the iterator makes TensorFlow return freed blocks above
+                # 128 kB.
                 keep_freed_memory()
         return self._iterator
 

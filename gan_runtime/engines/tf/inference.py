@@ -356,7 +356,7 @@ class TfSampler:
             )
         if self._task.spec.workers == 1:
             return outputs
-        # A worker has only the rows of its own replicas, and the first worker writes the grid.
+        # A worker has only its local replicas' rows, and the first worker writes the grid.
         return {name: _gathered(value) for name, value in outputs.items()}
 
 

@@ -52,8 +52,8 @@ class TfReplicaStep:
         self._networks, self._optimizers, self._replicas = networks, optimizers, replicas
         self._parts = task.spec.accumulation_steps
         self._kernels = _kernels(task.spec, replicas, accelerator)
-        # Replicas that train alone use the mean of their own share; otherwise the exchange sums to
-        # the global mean.
+        # Without an exchange each replica uses the mean over its share of the batch; with one, the
+        # sum over replicas is the global mean.
         self._share = 1.0 if task.spec.sync_every_steps > 1 else 1.0 / replicas
         self.gradient_functions = [
             self._compiled(place) for place in range(len(task.program.phases))

@@ -125,7 +125,7 @@ class EvaluationRow:
 class CurveRow:
     """A curve of an answer.
 
-    `number`: its place in the answer, from 0; `facts`: the bin or part that it is about.
+    `number`: its position in the answer, from 0; `facts`: which bin or part it describes.
     """
 
     number: int

@@ -118,8 +118,8 @@ def queue(store: Store) -> list[RunRow]:
 
 
 def queue_items(store: Store) -> list[list[RunRow]]:
-    """What waits, in its order: runs of their own, and for each study all of its waiting runs
-    as one item.
+    """The waiting items in queue order: each single run, and all waiting runs of a study as one
+    item.
     """
     items: dict[str, list[RunRow]] = {}
     for row in queue(store):

@@ -278,7 +278,7 @@ def variant_medians(store: Store, variants: Variants) -> pd.DataFrame:
 
     Columns: variant, runs (how many count), trace, first_call, compile, steady_step (float64, s),
     images_per_s (images of a step / steady step), process_peak_bytes, device_peak_bytes (float64;
-    NaN where unknown). In the order of `variants`; variants without such a run are left out.
+    NaN where unknown). In the order of `variants`, without those that have no steady step.
     """
     frame = store.frame(
         """
@@ -341,7 +341,7 @@ def variant_kernels(store: Store, variants: Variants) -> pd.DataFrame:
     (docs/metrics.md).
 
     Columns: variant, operations, kernels_before, kernels_after, fusions (float64; NaN where XLA
-    compiles nothing). In the order of `variants`; variants without such a run are left out.
+    compiles nothing). In the order of `variants`, without those that have no counts.
     """
     frame = store.frame(
         """
