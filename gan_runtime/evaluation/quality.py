@@ -374,7 +374,7 @@ def _answer(
 
 
 def _score(name: str, estimate: ScoreEstimate, shared: Measurement, samples: int) -> Score:
-    low, high = estimate.interval
+    low, high = estimate.interval(name)
     return Score(
         name=name,
         value=estimate.value,

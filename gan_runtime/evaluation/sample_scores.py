@@ -39,6 +39,20 @@ NAMES: dict[str, dict[str, str]] = {  # features → number of two samples → s
     },
     "inception": {"kcd": "kid", **{name: f"inception_{name}" for name in _NEIGHBORS}},
 }
+_LIMITED = {
+    **dict.fromkeys(("precision", "recall", "coverage", "sure", "class_distance"), (0.0, 1.0)),
+    **dict.fromkeys(("fcd", "density", "nearest_training"), (0.0, math.inf)),
+    "classifier_score": (1.0, math.inf),
+}
+RANGES: dict[str, tuple[float, float]] = {  # of the scores that cannot take every value
+    **_LIMITED,
+    **{
+        names[name]: _LIMITED[name]
+        for names in NAMES.values()
+        for name in names
+        if name in _LIMITED
+    },
+}
 
 
 class ImageReader(Protocol):
@@ -97,10 +111,11 @@ class ScoreEstimate:
     value: float
     error: float
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95%, from a normal distribution."""
-        return self.value - TWO_SIDED * self.error, self.value + TWO_SIDED * self.error
+    def interval(self, name: str) -> tuple[float, float]:
+        """95%, from a normal distribution, within the range of the score `name`."""
+        least, most = RANGES.get(name, (-math.inf, math.inf))
+        half = TWO_SIDED * self.error
+        return max(least, self.value - half), min(most, self.value + half)
 
 
 def compared(

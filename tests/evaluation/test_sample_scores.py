@@ -91,8 +91,24 @@ def test_errors_are_as_large_as_the_scores_move_from_sample_to_sample() -> None:
 
 
 def test_an_interval_is_two_standard_deviations_wide_on_each_side() -> None:
-    low, high = sample_scores.ScoreEstimate(1.0, 0.5).interval
-    assert (low, high) == pytest.approx((0.02, 1.98))
+    assert sample_scores.ScoreEstimate(1.0, 0.5).interval("kcd") == pytest.approx((0.02, 1.98))
+
+
+@pytest.mark.parametrize(
+    ("score", "value", "interval"),
+    [
+        ("precision", 0.9, (0.704, 1.0)),
+        ("imagenet_recall", 0.1, (0.0, 0.296)),
+        ("fcd", 0.1, (0.0, 0.296)),
+        ("fcd_infinite", 0.1, (-0.096, 0.296)),
+        ("classifier_score", 1.1, (1.0, 1.296)),
+        ("inception_density", 0.1, (0.0, 0.296)),
+    ],
+)
+def test_an_interval_ends_where_its_score_does(
+    score: str, value: float, interval: tuple[float, float]
+) -> None:
+    assert sample_scores.ScoreEstimate(value, 0.1).interval(score) == pytest.approx(interval)
 
 
 def test_class_scores_of_images_that_are_sure_or_undecided() -> None:
