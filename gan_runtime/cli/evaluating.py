@@ -35,21 +35,25 @@ from gan_runtime.evaluation import jobs
 from gan_runtime.evaluation.catalog import EvaluationReport, evaluation, evaluations, report_of
 from gan_runtime.jobs.image_job import (
     ARRAYS_FILE,
+    FILM_FILE,
     GENERATE,
     MOST_IMAGES,
     PICTURE_FILE,
+    USUAL_FRAMES,
     ImageRequest,
+    seeds_of,
 )
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import presets
 from gan_runtime.training.checkpoints import Which
+from gan_runtime.training.inference import Layout
 
 SETTABLE = "\n\n".join(
     f"Options for --set of {declared.name}: {allowed_values(options.of(declared.options))}"
     for declared in evaluations().values()
 )
-FILES = {".png": PICTURE_FILE, ".npz": ARRAYS_FILE}
+FILES = {".png": PICTURE_FILE, ".gif": FILM_FILE, ".npz": ARRAYS_FILE}
 
 
 def evaluate(
@@ -236,7 +240,10 @@ def generate(
     run: RunArgument,
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="A .png with all images, or a .npz with NumPy arrays."),
+        typer.Option(
+            metavar="FILE",
+            help="A .png with all images, a .gif of a strip or a plane, or a .npz of NumPy arrays.",
+        ),
     ],
     count: Annotated[
         int, typer.Option(metavar="N", help=f"The number of images: 1 to {MOST_IMAGES}.")
@@ -248,10 +255,36 @@ def generate(
     seed: Annotated[
         int, typer.Option(metavar="N", help="The same seed generates the same images.")
     ] = 0,
+    seeds: Annotated[
+        str,
+        typer.Option(
+            metavar="SEEDS",
+            help="A seed for each image instead of --count and --seed, such as 3,17,40-47.",
+        ),
+    ] = "",
+    layout: Annotated[
+        Layout,
+        typer.Option(
+            help="The images of the seeds; a strip from one seed to the next; or a plane through"
+            " three seeds."
+        ),
+    ] = "grid",
+    frames: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Images per pair of a strip (8), or side of a plane (9)."),
+    ] = None,
+    truncation: Annotated[
+        float,
+        typer.Option(metavar="X", help="The largest number of a latent; 0: none."),
+    ] = 0.0,
     checkpoint: Annotated[
         Which,
         typer.Option(help="The newest checkpoint, or that of the epoch with the best quality."),
     ] = "newest",
+    epoch: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="An epoch with stored weights instead."),
+    ] = None,
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -260,15 +293,28 @@ def generate(
 
     A background job does it. Ctrl-C cancels it and leaves no files.
     """
-    request = ImageRequest(run, count, seed, label, checkpoint)
+    named = seeds_of(seeds) if seeds else []
+    request = ImageRequest(
+        run,
+        len(named) or count,
+        named[0] if named else seed,
+        label,
+        checkpoint,
+        epoch,
+        named,
+        layout,
+        frames or USUAL_FRAMES[layout],
+        truncation=truncation,
+    )
     result = generate_images(Home.choose(home), request, out, overwrite)
     if as_json:
         return output.print_json({**vars(request), **result, "file": out})
     for warning in result["warnings"]:
         output.note(warning)
+    images = formats.quantity(request.points.count, "image")
+    weights = f"its {checkpoint} checkpoint" if epoch is None else f"the weights of epoch {epoch}"
     return output.say(
-        f"{out} holds {count} images of {run}, from its {checkpoint} checkpoint (after step"
-        f" {result['step']:,})."
+        f"{out} holds {images} of {run}, from {weights} (after step {result['step']:,})."
     )
 
 
@@ -283,6 +329,8 @@ def generate_images(
     """
     if out.suffix.lower() not in FILES:
         raise TargetError(f"{out} does not end in {' or '.join(FILES)}: choose another name.")
+    if out.suffix.lower() == ".gif" and request.layout == "grid":
+        raise TargetError(f"{out} needs a strip or a plane: add --layout strip, or write a .png.")
     return _file_of_job(home, GENERATE, request, FILES[out.suffix.lower()], out, overwrite)
 
 

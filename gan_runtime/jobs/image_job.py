@@ -48,6 +48,7 @@ STAYS_S = 300.0
 SHEET_PIXELS = 960  # of a line of a strip: a page shows no wider image
 NICENESS = 5  # a training on the same cores gets three quarters of them
 PICTURE_FILE = "generated.png"
+USUAL_FRAMES: dict[Layout, int] = {"grid": 8, "strip": 8, "plane": 9}
 FILM_FILE = "generated.gif"  # of a strip or a plane
 ARRAYS_FILE = "generated.npz"  # the arrays that the workload shows, by name
 

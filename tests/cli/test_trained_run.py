@@ -239,8 +239,11 @@ def test_generate_is_refused_where_its_picture_cannot_be(
     picture.write_bytes(b"mine")
     for out, sentence in {
         picture: f"{picture} exists already: choose another path, or add --overwrite.",
+        tmp_path / "grid.jpg": (
+            f"{tmp_path}/grid.jpg does not end in .png or .gif or .npz: choose another name."
+        ),
         tmp_path / "grid.gif": (
-            f"{tmp_path}/grid.gif does not end in .png or .npz: choose another name."
+            f"{tmp_path}/grid.gif needs a strip or a plane: add --layout strip, or write a .png."
         ),
         tmp_path / "no" / "grid.npz": (
             f"{tmp_path}/no/grid.npz cannot be written (No such file or directory): choose another"

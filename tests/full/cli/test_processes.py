@@ -152,6 +152,29 @@ def test_generate_writes_a_picture_and_a_rebuild_finds_its_job_again(
     assert contents(home) == before, "what a job has made is there again, too"
 
 
+def test_generate_writes_a_strip_between_two_seeds_as_a_film(
+    command: Callable[..., Result], trained_copy: Path, tmp_path: Path
+) -> None:
+    strip = ["generate", "run-0001", "--layout", "strip", "--frames", "4"]
+    seeds = ["--seeds", "3,17,5", "--truncation", "1.5"]
+    film = tmp_path / "strip.gif"
+    said = command(*strip, *seeds, "--out", str(film), home=trained_copy)
+    assert said.exit_code == 0, said.output
+    assert said.stdout == (
+        f"{film} holds 8 images of run-0001, from its newest checkpoint (after step 14).\n"
+    )
+    with Image.open(film) as opened:
+        assert (opened.format, opened.n_frames) == ("GIF", 12), "there and back; 17 twice in one"
+
+    ends = tmp_path / "ends.npz"
+    grid = ["generate", "run-0001", "--out", str(ends), "--json"]
+    assert answer(command(*grid, *seeds, home=trained_copy))["count"] == 3
+    whole = tmp_path / "strip.npz"
+    assert command(*strip, *seeds, "--out", str(whole), home=trained_copy).exit_code == 0
+    with np.load(ends) as alone, np.load(whole) as between:
+        np.testing.assert_allclose(between["images"][[0, 3, 7]], alone["images"], atol=1e-5)
+
+
 def _take_in_jobs_without_an_owner(home: Home) -> None:
     """`generate` works while the home has no owner; the next owner takes its jobs in."""
     store = Store(home.database)
