@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -52,6 +53,13 @@ def runs(
         output.notes().print(f"{name} cannot be read and is skipped: {reason}.")
     frame = queries.run_table(store)
     frame["bytes"] = [disk.used_bytes(folder.runs / run_id) for run_id in frame["run_id"]]
+    best = queries.best_qualities(store).reindex(frame["run_id"])
+    frame = frame.assign(
+        **{
+            name: best[column].to_numpy()
+            for name, column in {"quality": "value", "quality_metric": "metric"}.items()
+        }
+    )
     if as_json:
         frame = frame.drop(columns="spec")  # `show --json` has the options, not as text within JSON
         return output.print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
@@ -63,14 +71,15 @@ def runs(
 
 
 def _run_table(frame: pd.DataFrame) -> Table:
-    """One row a run of `queries.run_table` and its `bytes`, with a column for each loss that
-    its workloads declare.
+    """One row a run of `queries.run_table`, its `bytes` and its best `quality`, with a column for
+    each loss that its workloads declare.
     """
     names = declarations.together(frame["workload"])
     losses = [names.loss_title(loss) for loss in names.losses]
     table = output.table(
         *("run", "name", "status", "workload", "dataset", "on", "batch", "epochs", "images/s"),
         *(title[:1].lower() + title[1:] for title in losses),
+        *(["best quality"] if frame["quality"].notna().any() else []),
         *("created (UTC)", "MB", "marks"),
     )
     for row in frame.to_dict("records"):
@@ -86,11 +95,20 @@ def _run_table(frame: pd.DataFrame) -> Table:
             str(row["batch_size_global"]),
             f"{row['epochs_done']}/{row['epochs']}",
             *("" if pd.isna(value) else output.number(value) for value in rates),
+            *([_quality(row)] if frame["quality"].notna().any() else []),
             output.cell(row["created_at"]),
             output.megabytes(row["bytes"]),
             ", ".join([*marks, *(f"#{tag}" for tag in row["tags"])]),
         )
     return table
+
+
+def _quality(row: Mapping[Any, Any]) -> str:
+    """As "KCD 1.13"; empty for a run without one."""
+    if pd.isna(row["quality"]):
+        return ""
+    metric = declarations.of(row["workload"]).table([row["quality_metric"]])[row["quality_metric"]]
+    return f"{metric.title} {row['quality']:{metric.format.replace('~', '')}}"
 
 
 def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:

@@ -4,15 +4,19 @@ its scores go.
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from gan_runtime.base.errors import DatasetError, JobError
 from gan_runtime.base.fields import IMAGES
 from gan_runtime.catalog.domain import QUALITY_METRICS
+from gan_runtime.cli.app import app
 from gan_runtime.data.contract import ArraySet, picture_set
 from gan_runtime.evaluation import (
     image_classifier,
@@ -220,3 +224,17 @@ def test_the_terminal_shows_the_interval_and_both_ends_of_the_scale(new_run: New
     _, table = report_of_scores(DECLARED, run, {}).parts
     assert table.columns == ("Score", "Value", "Low", "High", "Floor", "Ceiling")
     assert table.rows[0] == ("FCD", "4", "3", "5", "1", "90")
+
+
+def test_the_list_of_runs_shows_the_best_quality(home: Home, new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    new_run("quick-0002", seconds=1)
+    journal.append(run.evaluations_journal, 1, answer(1, kcd=9.0), answer(2, kcd=5.0))
+    command = functools.partial(CliRunner().invoke, app)
+    lines = command(["runs", "--home", str(home.path)]).stdout.splitlines()
+    assert ["KCD 5" in line for line in lines if "quick-" in line] == [False, True]
+    rows = json.loads(command(["runs", "--json", "--home", str(home.path)]).stdout)
+    assert [(row["quality"], row["quality_metric"]) for row in rows] == [
+        (None, None),
+        (5.0, "quality_kcd"),
+    ]
