@@ -1,7 +1,7 @@
 """Runtime for distributed GAN training: specs, engines, trainer processes, journals and results.
 
-The names below are the Python API (docs/python.md). Each is loaded when it is first used: `import
-gan_runtime` loads nothing else, and no name loads a framework into this process.
+The names below are the Python API (docs/python.md). Each loads on first use: `import gan_runtime`
+alone loads nothing else, and no name loads a framework into this process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The Python API, for notebooks and programs: the functions of `gan_runtime` (docs/python.md).
 
 All of them work next to an open dashboard on the same home. Trainings and evaluations run in
-separate processes. What the user has to correct is a `GanRuntimeError` (base/errors.py), whose
-sentence says what is wrong and what is allowed.
+separate processes. Errors that the user can correct are `GanRuntimeError`s (base/errors.py); the
+message says what is wrong and what is allowed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PYTHON = operator("Python")
 SECONDS = 60.0  # time limit of an SQL statement
-MOST_ROWS = 1_000_000  # of its answer
+MOST_ROWS = 1_000_000  # of an SQL answer
 POLL_SECONDS = 0.2
 SCORES = (
     "SELECT * FROM evaluation_scores JOIN evaluations USING (run_id, evaluation, key, epoch, step)"
@@ -50,17 +50,18 @@ def open_home(path: str | Path | None = None) -> Home:
 def train(
     home: Home, spec: RunSpec | Mapping[str, Any], tell: Callable[[str], None] | None = None
 ) -> str:
-    """Trains a run to its end and returns its id, such as run-0007. Ctrl-C saves and stops it.
+    """Trains a run to its end and returns its id, such as "run-0007". Ctrl-C saves and stops the
+    run.
 
     `spec`: the options of the run, or their values by name, as numbers or text. `tell`: called with
-    a line for each new state and each epoch, such as `print`. The run waits in the queue while
-    another one trains on the device.
+    one line for each new state and each epoch, for example `print`. The run waits in the queue
+    while another run trains on the device.
 
     Raises:
-        SpecError, DatasetError, AcceleratorError: an option is wrong, or this host cannot train
-            that; no run is queued.
+        SpecError, DatasetError, AcceleratorError: an option is wrong, or this host cannot train the
+            run; nothing is queued.
         StoreError, HomeError: the home cannot be used.
-        RunStateError: the run has failed or was lost; the message has the reason.
+        RunStateError: the run failed or was lost; the message has the reason.
     """
     from gan_runtime.cli import following, training
 
@@ -86,10 +87,10 @@ def runs(home: Home) -> pd.DataFrame:
 
 
 def sql(home: Home, statement: str) -> pd.DataFrame:
-    """The answer to one SQL statement that reads, over the views of docs/schema.md.
+    """The answer to one read-only SQL statement over the views of docs/schema.md.
 
-    Reads the journals and changes nothing. Columns with equal names become a, a_2, …; NULL in a
-    column of numbers is NaN.
+    Reads new journal lines first, and changes nothing in the home. Columns with equal names become
+    a, a_2, …; NULL in a column of numbers becomes NaN.
 
     Raises:
         QueryError: the statement is wrong or writes, takes more than 60 s, or has more than
@@ -107,14 +108,14 @@ def sql(home: Home, statement: str) -> pd.DataFrame:
 
 
 def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") -> NDArray[np.uint8]:
-    """Samples of a run in one image, uint8 (height, width, 3), red, green and blue from 0 to 255.
+    """Sample images of a run as one image: uint8 (height, width, 3), RGB from 0 to 255.
 
-    `epoch`: the newest image at or before it; None for the last one. `kind`: the kind of image of
-    the run's workload, such as "samples" or "by_class"; "" for its first.
+    `epoch`: the newest image at or before it; None for the newest. `kind`: a kind of image of the
+    run's workload, such as "samples" or "by_class"; "" for the first kind.
 
     Raises:
         UnknownRunError: there is no such run.
-        PictureError: it has no such image.
+        PictureError: the run has no such image.
     """
     import numpy as np
     from PIL import Image
@@ -137,19 +138,19 @@ def images(home: Home, run_id: str, epoch: int | None = None, kind: str = "") ->
 
 
 def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame:
-    """Evaluates a run and waits for the result: a row for each score.
+    """Evaluates a run, waits for the result, and returns one row per score.
 
-    `name`: of the evaluation, such as "loss_surface"; `options`: of this evaluation, by name.
-    Columns: evaluation, epoch, score, value; error (one standard deviation), low and high (95%),
-    floor (held-out rows against training rows), ceiling (noise against held-out rows); NaN where
-    missing. Curves and arrays: the views `evaluation_curves`, `evaluation_arrays`.
+    `name`: the evaluation, such as "loss_surface". `options`: its options by name. Columns:
+    evaluation, epoch, score, value; error (one standard deviation), low and high (95%), floor
+    (held-out rows against training rows), ceiling (noise against held-out rows); NaN where missing.
+    Curves and arrays are in the views `evaluation_curves` and `evaluation_arrays`.
 
     Raises:
-        UnknownRunError, CheckpointError, RunStateError: there is no such run, or it has no such
+        UnknownRunError, CheckpointError, RunStateError: there is no such run, or it lacks the
             checkpoint.
         SpecError, DatasetError: an option is wrong, or the evaluation does not apply to this run.
-        JobError: there is no such evaluation, the same is running, or it has failed; the message
-            has the reason.
+        JobError: there is no such evaluation, it is already running for this run, or it failed; the
+            message has the reason.
     """
     from gan_runtime.commands import Commands
     from gan_runtime.evaluation.catalog import evaluation
@@ -173,11 +174,11 @@ def evaluate(home: Home, run_id: str, name: str, **options: Any) -> pd.DataFrame
 
 
 def register_workload(name: str, place: str) -> None:
-    """Registers your GAN as a workload, for this process and the trainings that it starts.
+    """Registers a GAN as a workload, for this process and the trainings that it starts.
 
     `name`: up to 40 small letters, digits and '_'. `place`: "module:NAME" of its `WorkloadEntry`,
-    in a module that loads no framework. For dashboard and command line, an installed package
-    declares it by an entry point of the group gan_runtime.workloads.
+    in a module that loads no framework. The dashboard and the command line find workloads of
+    installed packages through the entry-point group `gan_runtime.workloads`.
 
     Raises:
         PackageError: the name is taken or invalid, or there is no such entry.
@@ -186,10 +187,10 @@ def register_workload(name: str, place: str) -> None:
 
 
 def register_data_set(name: str, place: str) -> None:
-    """Registers your data set, for this process and the trainings that it starts.
+    """Registers a data set, for this process and the trainings that it starts.
 
-    `place`: "module:NAME" of its `DatasetEntry`, whose `load` returns the rows. As
-    `register_workload`; the group of entry points is gan_runtime.data_sets.
+    `place`: "module:NAME" of its `DatasetEntry`, whose `load` returns the rows. Otherwise as
+    `register_workload`; the entry-point group is `gan_runtime.data_sets`.
 
     Raises:
         PackageError: the name is taken or invalid, or there is no such entry.

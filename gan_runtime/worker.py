@@ -4,8 +4,8 @@
 
 Its output goes to the run's log.txt. SIGTERM or the file STOP end it at a step boundary.
 
-With several workers and no rank, a process on a cluster (TF_CONFIG or Slurm's variables are set)
-derives its rank, and any other becomes the launcher of all workers on this host.
+If the run has several workers and RANK is missing, a process on a cluster (TF_CONFIG or Slurm's
+variables are set) derives its rank; otherwise it becomes the launcher of all workers on this host.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def enter(
 ) -> NoReturn:
     """Runs a trainer process and exits.
 
-    `words`: command line after the module's name. `module`: of the workers that a launcher starts.
-    `train`: what a worker does once it has its rank, by default `_train`.
+    `words`: the command line after the module's name. `module`: the module that a launcher starts
+    as workers. `train`: what a worker runs once it has its rank, by default `_train`.
     """
     device_locks.start_refreshing(inherited_locks(os.environ))
     processes.handed_start_locks(os.environ)
@@ -80,7 +80,7 @@ def enter(
                 module=module,
                 train=train,
             )
-        except GanRuntimeError as error:  # without a rank there is no journal
+        except GanRuntimeError as error:  # without a rank there is no journal to write to
             code = workers.FAILED
             print(error)
     sys.stdout.flush()
@@ -120,7 +120,7 @@ def main(
             with disk.full_disk_as_home_error(run.path):
                 (train or _train)(run, writer, accelerator, stop, place)
             return 0
-        except (NonFiniteError, AlarmError) as error:  # of all workers, so the first one reports it
+        except (NonFiniteError, AlarmError) as error:  # raised by all workers
             print(place.says(str(error)))
             if place.rank == 0:
                 is_alarm = isinstance(error, AlarmError)
@@ -130,7 +130,7 @@ def main(
             print(place.says(str(error)))
             refused = cause(Reason.REFUSED, message=place.says(str(error)))
             writer.write(StatusChange.of("failed", refused))
-        except Exception as error:  # the dashboard must show why
+        except Exception as error:  # the dashboard must show the reason
             traceback.print_exc()
             writer.write(StatusChange.of("failed", crash(error, place)))
             return workers.CUT_OFF if place.lost_in(error) else workers.FAILED
@@ -138,14 +138,14 @@ def main(
 
 
 def _place(run: RunDir, rank: int | None) -> WorkerRank | None:
-    """The worker that this process is; None for the launcher of all workers.
+    """The rank of this worker process; None for the launcher of all workers.
 
     Raises AcceleratorError when the cluster does not fit the run.
     """
     try:
         spec = run.spec()
     except SpecError:
-        return WorkerRank()  # reported once there is a journal
+        return WorkerRank()  # an unknown cluster is reported once there is a journal
     if spec.workers == 1:
         return WorkerRank()
     if rank is not None:
@@ -159,7 +159,9 @@ def _cluster_of(spec: RunSpec) -> Any:
 
 
 def _write_process(run: RunDir, attempt: int, accelerator: str, place: WorkerRank) -> None:
-    """Writes process.json; on a cluster also the start, and the submission if there is none."""
+    """Writes process.json. On a cluster also journals the start, and the submission if there is
+    none.
+    """
     identity = processes.identity(os.getpid()) | {"attempt": attempt}
     if not place.on_cluster:
         run.write_process(identity)
@@ -181,7 +183,7 @@ def _write_process(run: RunDir, attempt: int, accelerator: str, place: WorkerRan
 
 
 def crash(error: Exception, place: WorkerRank) -> Cause:
-    """The reason of an unexpected exception in a worker."""
+    """The reason code and details of an unexpected exception in a worker."""
     kind, lost = type(error).__name__, place.lost_in(error)
     worker = place.name if place.workers > 1 else ""
     if lost is None:
@@ -220,7 +222,7 @@ def _outcome(
     block_scikit_learn()
     engine_entry = catalog.engine(spec.engine)
     flags = importlib.import_module(engine_entry.flags)
-    flags.set_flags(spec, accelerator)  # first, as reading MNIST imports Keras
+    flags.set_flags(spec, accelerator)  # before the data set: reading MNIST imports Keras
     rows, content = _data(run, spec, writer)
     writer.write(StatusChange.of("compiling", cause(Reason.BUILDING)))
     engine_module = importlib.import_module(engine_entry.module)
@@ -268,9 +270,9 @@ def _outcome(
 
 
 def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, dict[str, str]]:
-    """The data set, and the digest of its content for the record; {} for a set of the program.
+    """The data set, and the digest of its content for the record; {} for a built-in set.
 
-    Raises DatasetError when it is missing, or has another content than before.
+    Raises DatasetError if it is missing, or if its content has changed since an earlier attempt.
     """
     home = Home(run.path.parent.parent)
     content = loading.content_of(spec.dataset, home)

@@ -1,5 +1,5 @@
-"""Every evaluation by name: the core's, those of domains and of installed packages. Also the
-contract between an evaluation, its job and the command line. Loads no framework.
+"""Every evaluation by name: of the core, of domains and of installed packages. Also the contract
+between an evaluation, its job and the command line. Loads no framework.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gan_runtime.records.run_folder import RunDir, answers_of
 
 # docs/adding-an-evaluation.md adds one.
 CORE: tuple[str, ...] = (
-    # "module:NAME" of each
+    # "module:NAME" of each evaluation
     "gan_runtime.evaluation.loss_surface:LOSS_SURFACE",
     "gan_runtime.evaluation.quality:QUALITY_OF_IMAGES",
 )
@@ -37,9 +37,9 @@ def evaluations() -> Mapping[str, Evaluation]:
 
 
 def evaluation(name: str) -> Evaluation:
-    """By its name or one of its older names.
+    """The evaluation with this name or older name.
 
-    Raises JobError for any other; the message lists them.
+    Raises JobError for any other name; the message lists the names.
     """
     for declared in evaluations().values():
         if name in (declared.name, *declared.aliases):
@@ -55,11 +55,12 @@ def _declared(place: str) -> Evaluation:
 
 @dataclass(frozen=True)
 class Subject:
-    """What an evaluation's work gets.
+    """The input of an evaluation's work function.
 
-    `options`: its record. `key`: the job's id, for the answers. `results`: a folder for files that
-    stay with the job. `progress(done, total, sentence)`: raises when a user has cancelled.
-    `publish(answer)`: stores an answer at once, so that it stays if the job ends early.
+    `options`: the evaluation's option record. `key`: the job's id, for the answers. `results`: a
+    folder for files that stay with the job. `progress(done, total, sentence)`: raises when a user
+    has cancelled. `publish(answer)`: stores an answer at once, so that it survives if the job ends
+    early.
     """
 
     home: Home
@@ -73,10 +74,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """What an evaluation's work returns.
+    """The return value of an evaluation's work function.
 
-    `answers`: not published yet; the run's journal gets all of them or none. `result`: a small
-    document, such as warnings. `files`: files of the run's folder that the answers name.
+    `answers`: those not published yet; the run's journal gets all of them or none. `result`: a
+    small JSON document, such as warnings. `files`: files in the run's folder that the answers name.
     """
 
     answers: Sequence[Answer]
@@ -86,7 +87,7 @@ class EvaluationResult:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of a report."""
+    """A table in a report."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -94,7 +95,9 @@ class TextTable:
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """`document`: for JSON. `parts`: for the terminal, from the top."""
+    """A report. `document`: for JSON output. `parts`: texts and tables for the terminal, from the
+    top.
+    """
 
     document: Mapping[str, Any]
     parts: Sequence[str | TextTable]
@@ -106,7 +109,9 @@ Reporter = Callable[[Home, RunDir, Mapping[str, Any]], EvaluationReport]
 def report_of(
     declared: Evaluation, home: Home, run: RunDir, result: Mapping[str, Any]
 ) -> EvaluationReport:
-    """`result`: the document of the job. Raises JobError when the run's journal has no answer."""
+    """The report of an evaluation. `result`: the job's document. Raises JobError if the run's
+    journal has no answer.
+    """
     if not declared.report:
         return report_of_scores(declared, run, result)
     module, _, name = declared.report.partition(":")
@@ -117,7 +122,8 @@ def report_of(
 def report_of_scores(
     declared: Evaluation, run: RunDir, result: Mapping[str, Any]
 ) -> EvaluationReport:
-    """Every score of the newest answer with its error, its floor and, if known, its 95% interval.
+    """Every score of the newest answer with its error, its floor and, if available, its 95%
+    interval.
 
     Raises JobError without an answer.
     """
@@ -147,7 +153,9 @@ def report_of_scores(
 
 
 def score_title(declared: Evaluation, score: str) -> str:
-    """A score is declared under its name, or with the name of its evaluation before it."""
+    """The title of a score, which is declared under its name, or under its name prefixed with the
+    evaluation's.
+    """
     titles = (
         metric.title
         for metric in declared.scores

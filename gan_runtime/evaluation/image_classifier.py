@@ -1,8 +1,8 @@
-"""What a data set gives to the quality of images: the real images that generated ones are compared
-with, and the classifier whose 128 features and class probabilities they are compared by.
+"""The parts of image quality that a data set determines: the real images to compare with, and the
+classifier whose 128 features and class probabilities are compared.
 
-The classifier is small and convolutional. It is trained once per data set and home, with fixed
-seeds, and stored in `classifiers/`. Loads Keras with it, on the engine of the process.
+The classifier is a small convolutional network. It is trained once per data set and home, with
+fixed seeds, and stored in `classifiers/`. Building it loads Keras on the engine of the process.
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ from gan_runtime.records.home import Home
 if TYPE_CHECKING:
     import keras
 
-VERSION = 1  # of networks and training: other numbers are not comparable
+VERSION = 1  # of networks and training; scores of different versions are not comparable
 FEATURES, WIDTHS, KERNEL = 128, (32, 64), 5  # LeCun et al. 1998, wider
-SMALLEST_SIDE = 8  # pixels of the last feature map, at most
+SMALLEST_SIDE = 8  # most pixels per side of the last feature map
 MOST_ROWS, MOST_BYTES, MOST_TEST_ROWS = 60_000, 2**30, 10_000
-TEST_SHARE = 5  # one row of so many, of a data set without held-out rows
-FEWEST_SEEN, MOST_SEEN, EPOCHS, BATCH = 30_000, 480_000, 15, 64  # images of a training
+TEST_SHARE = 5  # every 5th row is a test row in a data set without held-out rows
+FEWEST_SEEN, MOST_SEEN, EPOCHS, BATCH = 30_000, 480_000, 15, 64  # training images over all epochs
 RATE, DROPOUT, SEED = 2e-3, 0.4, 0
-# Held-out accuracy from which scores mean something, by data set; MNIST in full, or 10,000 of it.
+# Held-out accuracy that makes scores meaningful, by data set; MNIST in full, or 10,000 of its rows.
 EXPECTED_ACCURACY = {"digits": 0.97, "stacked_digits": 0.9, "mnist": 0.993}
 EXPECTED_OF_FEW, FEW, EXPECTED_OF_OTHERS = 0.985, 30_000, 0.9
 FEWEST_IMAGES = 100  # on each side
-MOST_TRAINING = 10_000  # images among which the nearest one is searched
-MOST_NUMBERS = 2**26  # pixels of one set of images, times channels: half a gigabyte
+MOST_TRAINING = 10_000  # images that are searched for the nearest one
+MOST_NUMBERS = 2**26  # pixels × channels of one set of images: half a gigabyte
 MOST_NUMBERS_OF_FID = 2**28  # a gigabyte of single precision; 50,000 images of 42 × 42 × 3 pixels
 IMAGES_OF_MODES = 25_600  # Metz et al. 2017, section 3.3.1
 
 
 @dataclass(frozen=True)
 class RealImages:
-    """Two halves of real images, values (N, height, width, channels), and training images (M, …).
+    """Two halves of the real images, values (N, height, width, channels), and training images (M,
+    …).
 
-    `are_held_out`: else the reference is of training images. `is_whole`: it is all of them, or as
-    many as an FID needs.
+    `are_held_out`: whether the reference is held out; otherwise it is training images. `is_whole`:
+    whether it has all of them, or as many as an FID needs.
     """
 
     reference: NDArray[np.float32]
@@ -62,7 +63,7 @@ class RealImages:
 
     @property
     def noun(self) -> str:
-        """In sentences."""
+        """The name of the real images in sentences."""
         return "held-out images" if self.are_held_out else "training images"
 
 
@@ -88,7 +89,7 @@ def real_images(data: DataSet, count: int, seed: int) -> RealImages:
     else:
         images = data.read(rows)[IMAGES]
     training = np.sort(random.permutation(data.rows)[: min(MOST_TRAINING, most)])
-    if not are_held_out:  # so that each image finds itself, and skips it
+    if not are_held_out:  # so that the search can skip each image itself
         training = np.union1d(training, rows)
     value = partial(host_value, field=data.fields[IMAGES])
     return RealImages(
@@ -100,8 +101,9 @@ def real_images(data: DataSet, count: int, seed: int) -> RealImages:
 
 
 def images_of_fid(data: DataSet, count: int, seed: int) -> RealImages:
-    """As published FIDs: the reference is training images; the others are held out, if there are
-    enough. No training images, so that no copies are searched for.
+    """The real images for FID, as published FIDs use them: the reference is training images, and
+    the other half is held out if there are enough. `training` is empty, so no copies are searched
+    for.
     """
     if min(data.rows, data.held_out) < FEWEST_IMAGES:
         return replace(real_images(data, count, seed), training=_nothing(data))
@@ -120,14 +122,16 @@ def images_of_fid(data: DataSet, count: int, seed: int) -> RealImages:
 
 
 def images_to_generate(real: RealImages, count: int, is_fid: bool) -> int:
-    """As many as the reference has; of an FID `count`, even if the data set is smaller."""
+    """The number of images to generate: as many as the reference has; for FID `count`, even if the
+    data set is smaller.
+    """
     if not is_fid:
         return len(real.reference)
     return min(count, most_images_of_fid(real.reference.shape[1:]))
 
 
 def most_images_of_fid(shape: tuple[int, ...]) -> int:
-    """To limit memory."""
+    """The largest number of images for FID that limits memory to about a gigabyte."""
     return MOST_NUMBERS_OF_FID // math.prod(shape)
 
 
@@ -136,7 +140,9 @@ def _nothing(data: DataSet) -> NDArray[np.float32]:
 
 
 def label_parts(name: str, fields: Fields) -> tuple[int, ...]:
-    """Sizes of the independent parts of a label; one part of K classes for most data sets."""
+    """The sizes of the independent parts of a label; a single part of K classes for
+    most data sets.
+    """
     declared = catalog.DATASETS[name].label_parts if name in catalog.DATASETS else ()
     return declared or (len(fields[LABELS].classes),)
 
@@ -154,9 +160,11 @@ def images_of_modes(data: DataSet) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class ImageClassifier:
-    """`digest`: of its weights, so that scores of another classifier are recognized.
+    """A trained classifier. `digest`: of the weights, which distinguishes scores of different
+    classifiers.
 
-    `accuracy`: share of held-out rows classified correctly, 0 to 1. `expected`: the least.
+    `accuracy`: share of held-out rows classified correctly, 0 to 1. `expected`: the least accuracy
+    that makes scores meaningful.
     """
 
     model: keras.Model
@@ -167,7 +175,7 @@ class ImageClassifier:
 
     @property
     def warning(self) -> str:
-        """ "" for an accurate classifier."""
+        """A warning about low accuracy; empty for an accurate classifier."""
         if self.accuracy >= self.expected:
             return ""
         return (
@@ -177,7 +185,7 @@ class ImageClassifier:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """For answers."""
+        """Facts about the classifier for answers."""
         return {"classifier": self.digest, "accuracy": self.accuracy}
 
     def read(self, images: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -195,7 +203,7 @@ class ImageClassifier:
 def classifier_of(
     data: DataSet, parts: tuple[int, ...], home: Home, progress: Progress
 ) -> ImageClassifier:
-    """Reads the classifier of a labeled data set, or trains and stores it.
+    """Loads the classifier of a labeled data set, or trains and stores it.
 
     `parts`: sizes of the independent parts of a label, such as (10, 10, 10); (K,) for K classes.
     """
@@ -256,7 +264,9 @@ def network(shape: tuple[int, ...], parts: tuple[int, ...]) -> keras.Model:
 
 
 def _split(data: DataSet) -> tuple[Arrays, Arrays]:
-    """Rows to train on, and to test with: held-out ones, or every fifth of a random order."""
+    """Training rows and test rows. Test rows are held-out rows, or every fifth row in
+    random order.
+    """
     row_bytes = (
         int(np.prod(data.fields[IMAGES].shape)) * np.dtype(data.fields[IMAGES].dtype).itemsize
     )
@@ -298,7 +308,7 @@ def _train(
 
 
 def _accuracy(model: keras.Model, rows: Arrays, parts: tuple[int, ...], field: Field) -> float:
-    """Share of rows of which every part is right."""
+    """The share of rows with every part of the label classified correctly."""
     own = ImageClassifier(model, parts, "", 0.0, 0.0)
     chosen = own.read(host_value(rows[IMAGES], field))[1].argmax(axis=1)
     return float((chosen == rows[LABELS]).mean())
@@ -326,9 +336,9 @@ def _digest(weights: list[NDArray[Any]]) -> str:
 
 
 def _store(path: Path, weights: list[NDArray[Any]], accuracy: float) -> None:
-    """Written whole or not at all."""
+    """Writes the file whole or not at all."""
     path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part.npz")  # another job may train the same one
+    part = path.with_suffix(f".{os.getpid()}.part.npz")  # another job can train it at the same time
     arrays = {f"weight_{place}": array for place, array in enumerate(weights)}
     np.savez(part, allow_pickle=False, accuracy=np.float64(accuracy), **arrays)
     part.replace(path)

@@ -1,5 +1,5 @@
-"""Features of images by networks that others have trained on ImageNet: MobileNetV2, which Keras
-offers, and the Inception network of FID (inception.py), with the files of their weights.
+"""Image features from pretrained ImageNet networks: MobileNetV2, as in Keras, and the Inception
+network of FID (inception.py), with the files of their weights.
 
 Loads Keras when a network is built, on the engine of the process.
 """
@@ -27,7 +27,8 @@ from gan_runtime.data.contract import Progress
 if TYPE_CHECKING:
     import keras
 
-# The weights of the FID paper, as pytorch-fid and torch-fidelity name their equal files.
+# The weights of the FID paper, under the file names of pytorch-fid and torch-fidelity. The files
+# are equal.
 INCEPTION_FILES = (
     "pt_inception-2015-12-05-6726825d.pth",
     "weights-inception-2015-12-05-6726825d.pth",
@@ -53,7 +54,7 @@ STORAGES = {  # PyTorch's → NumPy's type
     "IntStorage": "<i4",
 }
 _MARK = object()
-CONSTANTS: dict[str, Callable[[], Any]] = {  # by the name of an opcode of pickle
+CONSTANTS: dict[str, Callable[[], Any]] = {  # values by pickle opcode
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": tuple,
@@ -66,10 +67,9 @@ CONSTANTS: dict[str, Callable[[], Any]] = {  # by the name of an opcode of pickl
 
 @dataclass(frozen=True)
 class FeatureNetwork:
-    """`name`: "imagenet" or "inception". `digest`: of the file of its weights, 16 digits. `model`:
-    images (N, side, side, 3) → features (N, F). `resize`: images as floats from 0 to 255, (N,
-    height, width, 3), to what the model takes. It has no classes that those of a data set could be
-    compared with.
+    """A pretrained network without classes. `name`: "imagenet" or "inception". `digest`: 16 digits
+    of the digest of its weights file. `model`: images (N, side, side, 3) → features (N, F).
+    `resize`: images as floats from 0 to 255, (N, height, width, 3) → input of the model.
     """
 
     name: str
@@ -82,13 +82,14 @@ class FeatureNetwork:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """For answers."""
+        """Facts about the network for answers."""
         return {"weights": self.digest}
 
     def read(self, images: Values) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Values from -1 to 1, (N, height, width, 1 or 3) → features (N, F), and no class (N, 0).
+        """Values from -1 to 1, (N, height, width, 1 or 3) → features (N, F), and empty class
+        probabilities (N, 0).
 
-        They are rounded to bytes first, as in files of images; gray ones have equal channels.
+        Values are rounded to bytes first, as in image files; gray images get three equal channels.
         """
         import keras
 
@@ -107,18 +108,18 @@ def as_bytes(images: Values) -> NDArray[np.float32]:
 
 
 def resized(images: NDArray[np.float32], side: int, half_pixels: bool) -> NDArray[np.float32]:
-    """Bilinear, (N, height, width, C) → (N, side, side, C)."""
+    """Resizes bilinearly: (N, height, width, C) → (N, side, side, C)."""
     rows, columns = (bilinear(size, side, half_pixels) for size in images.shape[1:3])
     channels = np.moveaxis(images, -1, 1)  # (N, C, height, width)
     return np.ascontiguousarray(np.moveaxis(rows @ channels @ columns.T, 1, -1))
 
 
 def bilinear(size: int, side: int, half_pixels: bool) -> NDArray[np.float32]:
-    """Weights (side, size) of the old places in the new ones.
+    """The weights (side, size) of the old pixels in the new pixels.
 
-    New place i is old place i · size / side, as in TensorFlow 1, with which FID was published; with
-    `half_pixels` (i + ½) · size / side - ½, as in today's libraries. Between two old places the
-    weights are linear; beyond the border is the border.
+    New pixel i is at old position i · size / side, as in TensorFlow 1, which computed the published
+    FID; with `half_pixels` it is at (i + ½) · size / side - ½, as in current libraries. Weights are
+    linear between two old pixels; positions beyond the border use the border pixel.
     """
     shift = 0.5 if half_pixels else 0.0
     places = np.clip((np.arange(side) + shift) * (size / side) - shift, 0.0, size - 1.0)
@@ -129,10 +130,10 @@ def bilinear(size: int, side: int, half_pixels: bool) -> NDArray[np.float32]:
 
 
 def inception_network(path: Path, progress: Progress) -> FeatureNetwork:
-    """That of the FID paper, with the weights of a file.
+    """The network of the FID paper, with the weights of a file.
 
     Raises:
-        JobError: it is another file, so that no distance could be called FID.
+        JobError: the file has other weights, so the distance would not be FID.
     """
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -149,15 +150,15 @@ def inception_network(path: Path, progress: Progress) -> FeatureNetwork:
 
 
 def inception_input(levels: NDArray[np.float32]) -> NDArray[np.float32]:
-    """As torch-fidelity, and bit for bit as the first network of FID: (x - 128) / 128."""
+    """(x - 128) / 128, as in torch-fidelity and bit for bit as in the original FID network."""
     return (resized(levels, INCEPTION_SIDE, half_pixels=False) - 128.0) / 128.0
 
 
 def imagenet_network(progress: Progress, url: str = MOBILENET_URL) -> FeatureNetwork:
-    """MobileNetV2 without its classes; its weights are downloaded into Keras' cache once.
+    """MobileNetV2 without its class layer; its weights are downloaded once into Keras' cache.
 
     Raises:
-        JobError: they cannot be downloaded, or are damaged.
+        JobError: the weights cannot be downloaded, or are damaged.
     """
     import keras
 
@@ -176,7 +177,7 @@ def imagenet_network(progress: Progress, url: str = MOBILENET_URL) -> FeatureNet
 
 
 def imagenet_input(levels: NDArray[np.float32]) -> NDArray[np.float32]:
-    """From -1 to 1, as Keras prepares images for this network."""
+    """Scales to the range from -1 to 1, as Keras does for this network."""
     return resized(levels, MOBILENET_SIDE, half_pixels=True) / 127.5 - 1.0
 
 
@@ -184,17 +185,18 @@ def imagenet_input(levels: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
-    """Keras' copy of the weights, downloaded where there is none.
+    """The weights file in Keras' cache, downloaded if it is missing.
 
     Raises:
-        JobError: there is no network, or no space.
+        JobError: there is no network connection, or no disk space.
     """
     path = keras_cache().with_name("models") / MOBILENET
     if path.is_file():
         return path
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.part")  # another job may download it too
+        # Another job can download it at the same time.
+        partial = path.with_suffix(f".{os.getpid()}.part")
         with disk.whole_file(path, partial=partial) as part:
             _download(url, part, progress)
     except OSError as error:
@@ -207,7 +209,7 @@ def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
 
 
 def _download(url: str, path: Path, progress: Progress) -> None:
-    """A cancel ends it between two parts. Raises OSError."""
+    """Downloads in parts, and can be cancelled between two of them. Raises OSError."""
     import httpx  # 8 MB that the dashboard, which has the declarations of this file, does not need
 
     try:
@@ -225,8 +227,8 @@ def _download(url: str, path: Path, progress: Progress) -> None:
 
 
 def inception_places(folder: Path) -> list[Path]:
-    """Where the file is looked for: `folder`, then the cache of torch.hub, to which pytorch-fid and
-    torch-fidelity download it.
+    """The paths that are searched for the file: `folder`, then the cache of torch.hub, to which
+    pytorch-fid and torch-fidelity download.
     """
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     hub = Path(os.environ.get("TORCH_HOME") or f"{cache}/torch") / "hub" / "checkpoints"
@@ -234,10 +236,10 @@ def inception_places(folder: Path) -> list[Path]:
 
 
 def inception_file(folder: Path) -> Path:
-    """The file of the weights.
+    """The path of the Inception weights.
 
     Raises:
-        JobError: it is not on this machine; the message names its source and its place.
+        JobError: the file is not on this machine; the message names its URL and its folder.
     """
     for path in inception_places(folder):
         if path.is_file():
@@ -249,13 +251,13 @@ def inception_file(folder: Path) -> Path:
 
 
 def tensors_of(path: Path) -> dict[str, NDArray[Any]]:
-    """The tensors of a state dictionary that PyTorch has saved, by name, on the CPU.
+    """The tensors of a PyTorch state dictionary, by name, as NumPy arrays.
 
-    A zip of a pickle and one file per storage; before PyTorch 1.6 a row of pickles, and then the
-    storages one after the other. Nothing but tensors is built.
+    The file is a zip with a pickle and one file per storage; before PyTorch 1.6 it is a sequence of
+    pickles followed by the storages. Nothing but tensors is built.
 
     Raises:
-        JobError: it is no such file.
+        JobError: the file has another format.
     """
     try:
         with path.open("rb") as file:
@@ -291,7 +293,7 @@ def _of_pickles(file: IO[bytes]) -> dict[str, NDArray[Any]]:
 
 
 def _built(file: IO[bytes], storages: dict[str, NDArray[Any]]) -> Any:
-    """The value of a pickle of tensors, without unpickling, so that nothing in it can run. Its
+    """Interprets a pickle of tensors without unpickling it, so that no code in it can run. The
     arrays are views of `storages`, which the caller fills. Raises ValueError for anything else.
     """
     stack: list[Any] = []
@@ -321,7 +323,7 @@ def _built(file: IO[bytes], storages: dict[str, NDArray[Any]]) -> Any:
             _, kind, key, _, count, *_ = stack.pop()
             stack.append(storages.setdefault(str(key), np.zeros(count, kind)))
         elif name == "BUILD":
-            stack.pop()  # attributes of the dictionary
+            stack.pop()  # drops attributes of the dictionary
         elif argument is not None and name not in ("PROTO", "FRAME"):
             stack.append(argument)  # a number or text
         elif name not in ("PROTO", "FRAME", "STOP"):
@@ -330,7 +332,7 @@ def _built(file: IO[bytes], storages: dict[str, NDArray[Any]]) -> Any:
 
 
 def _add(stack: list[Any], name: str) -> None:
-    """Puts all above the mark into one tuple, or into the collection below the mark."""
+    """Moves all values above the mark into one tuple, or into the collection below the mark."""
     mark = max(place for place, value in enumerate(stack) if value is _MARK)
     items = stack[mark + 1 :]
     del stack[mark:]
@@ -343,7 +345,7 @@ def _add(stack: list[Any], name: str) -> None:
 
 
 def _part_of_tensors(place: str) -> Any:
-    """`place`: module and name of a class or function of PyTorch."""
+    """What a PyTorch name builds. `place`: module and name of a class or function of PyTorch."""
     module, _, name = place.partition(" ")
     if (module, name) == ("collections", "OrderedDict"):
         return dict
@@ -357,7 +359,9 @@ def _part_of_tensors(place: str) -> Any:
 def _view(
     storage: NDArray[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: Any
 ) -> NDArray[Any]:
-    """Part of a storage; strides in elements. Raises ValueError for one that ends before."""
+    """A strided view of a storage, strides in elements. Raises ValueError if the storage is too
+    short.
+    """
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     if min(shape, default=1) > 0 and not 0 <= offset <= last < len(storage):
         raise ValueError("a tensor is longer than its storage")

@@ -1,8 +1,8 @@
 """The Inception network of the FID paper (Heusel et al. 2017, arXiv:1706.08500) and its 2,048
 features, built in Keras. image_features.py reads its weights. Loads Keras.
 
-Szegedy et al. 2016, arXiv:1512.00567, as trained by Google on 2015-12-05. It differs from later
-Inception networks: average pools count no padding, and the last block has a maximum pool.
+Szegedy et al. 2016, arXiv:1512.00567, as trained by Google on 2015-12-05. Unlike later Inception
+networks, its average pools exclude padding, and the last block has a maximum pool.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIDE = 299  # pixels
 Tensor = Any
 Tensors = Mapping[str, NDArray[Any]]
 Kernel = tuple[int, int]
-Step = tuple[str, int, Kernel]  # a convolution: name within its block, filters, size
+Step = tuple[str, int, Kernel]  # a convolution: name within its block, filters, kernel size
 ONE, THREE, FIVE, WIDE, HIGH = (1, 1), (3, 3), (5, 5), (1, 7), (7, 1)
 
 
@@ -47,10 +47,10 @@ def network() -> keras.Model:
 
 
 def load(model: keras.Model, tensors: Tensors) -> None:
-    """Sets all weights by PyTorch's names; kernels (out, in, height, width).
+    """Sets all weights from tensors with PyTorch's names and kernels (out, in, height, width).
 
     Raises:
-        JobError: one is missing or has another shape.
+        JobError: a tensor is missing or has another shape.
     """
     for layer in model.layers:
         if not layer.weights:
@@ -70,7 +70,7 @@ def _as_in_keras(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _convolution(values: Tensor, step: Step, halve: bool = False, padding: str = "same") -> Tensor:
-    """With batch norm and ReLU. `halve`: stride 2, without padding."""
+    """A convolution with batch norm and ReLU. `halve`: stride 2, without padding."""
     name, filters, kernel = step
     values = keras.layers.Conv2D(
         filters,
@@ -88,7 +88,7 @@ def _convolution(values: Tensor, step: Step, halve: bool = False, padding: str =
 
 
 def _chain(values: Tensor, block: str, *steps: Step, halve: bool = False) -> Tensor:
-    """One branch; `halve`: by the last step."""
+    """One branch of a block. `halve`: the last step has stride 2."""
     for number, (name, filters, kernel) in enumerate(steps, 1):
         is_last = number == len(steps)
         values = _convolution(values, (block + name, filters, kernel), halve and is_last)
@@ -96,7 +96,7 @@ def _chain(values: Tensor, block: str, *steps: Step, halve: bool = False) -> Ten
 
 
 def _mean(values: Tensor) -> Tensor:
-    """Of 3 × 3 neighbors; at the border of those that exist."""
+    """The mean of 3 × 3 neighbors, excluding those outside the image."""
     return keras.layers.AveragePooling2D(3, 1, "same", dtype="float32")(values)
 
 

@@ -1,8 +1,8 @@
 """The jobs of evaluations: which evaluations apply to a run, requesting one, and the work.
 
-The refusals that all evaluations share are here: the run is deleted, the evaluation does not apply,
-the checkpoint is missing, the data set has changed, the same job is running. The owner of a home
-requests the quality of runs in training.
+All evaluations share these refusals: the run is deleted, the evaluation does not apply, the
+checkpoint is missing, the data set has changed, or the same job is running. The owner of a home
+requests the quality jobs of runs in training.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ log = logging.getLogger("gan_runtime")
 
 
 class EvaluationRequest(BaseModel):
-    """An evaluation of a run, with the values of all of its options next to these two fields."""
+    """A request to evaluate a run; all options of the evaluation are extra fields."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     evaluation: str
@@ -51,14 +51,14 @@ class EvaluationRequest(BaseModel):
 
     @property
     def options(self) -> Any:
-        """The record of its options."""
+        """The option record of the evaluation."""
         return parsed(evaluation(self.evaluation), self.model_extra or {})
 
 
 def evaluations_of(home: Home, run: RunDir) -> list[tuple[Evaluation, str]]:
-    """Every evaluation with the reason why it cannot run now, "" where it can.
+    """Every evaluation of a run, with the reason why it cannot start now, or "".
 
-    Those that never apply to the run's workload or data are left out.
+    Evaluations that never apply to the run's workload or data are left out.
     """
     return [
         (each, _obstacle(home, run, each))
@@ -68,8 +68,8 @@ def evaluations_of(home: Home, run: RunDir) -> list[tuple[Evaluation, str]]:
 
 
 def why_never(home: Home, run: RunDir, declared: Evaluation) -> str:
-    """Why an evaluation does not apply to a run's workload with its options and data; ""
-    where it does.
+    """The reason why an evaluation never applies to a run's workload, options and data; "" if it
+    applies.
     """
     try:
         spec = run.spec()
@@ -82,16 +82,16 @@ def why_never(home: Home, run: RunDir, declared: Evaluation) -> str:
 def request(home: Home, run_id: str, name: str, values: Mapping[str, Any], actor: str) -> JobDir:
     """Requests a job that evaluates a run.
 
-    `values`: options by name, as text or numbers; missing ones get their usual values.
+    `values`: options by name, as text or numbers; missing options get their usual values.
 
     Raises:
         UnknownRunError: there is no such run.
-        JobError: there is no such evaluation, or it is running.
+        JobError: there is no such evaluation, or it is already running.
         SpecError: an option is wrong, or the run's options cannot be read.
         CheckpointError: the run has no such checkpoint, or no weights of that epoch.
         DatasetError: it does not apply to the run, or the run's data set is missing or has
             changed.
-        HomeError: the home cannot be written. Others as the evaluation's own `check`.
+        HomeError: the home cannot be written. The evaluation's `check` can raise others.
     """
     declared = evaluation(name)
     run = home.run_dir(run_id)
@@ -143,7 +143,7 @@ def _obstacle(home: Home, run: RunDir, declared: Evaluation) -> str:
 
 
 def check(home: Home, request: EvaluationRequest) -> None:
-    """Raises the refusals that all evaluations share, then those of this one."""
+    """Raises the refusals that all evaluations share, then those of this evaluation."""
     declared, record = evaluation(request.evaluation), request.options
     run = home.run_dir(request.run_id)
     if reason := why_never(home, run, declared):
@@ -161,9 +161,9 @@ Work = Callable[[Subject], EvaluationResult]
 
 
 def evaluate(task: Task) -> dict[str, Any]:
-    """The work of every evaluation's job: calls the evaluation's function and journals its answers.
+    """The work of an evaluation's job: calls the evaluation's function and journals the answers.
 
-    Raises what that function raises, and UnknownRunError.
+    Raises UnknownRunError, and the errors of that function.
     """
     request = EvaluationRequest(**task.options)
     declared, run = evaluation(request.evaluation), task.home.run_dir(request.run_id)
@@ -183,10 +183,10 @@ def evaluate(task: Task) -> dict[str, Any]:
 
 
 def store(run: RunDir, result: EvaluationResult) -> None:
-    """Appends all answers to the run's journal, or none; the files that they name exist already.
+    """Appends all answers to the run's journal, or none. The files that they name must exist.
 
     Raises:
-        HomeError: the disk is full; the files are deleted.
+        HomeError: the disk is full; the answers' files are deleted.
     """
     try:
         journal.append(run.evaluations_journal, 1, *result.answers)
@@ -198,7 +198,7 @@ def store(run: RunDir, result: EvaluationResult) -> None:
 
 
 def job_of(declared: Evaluation) -> Job:
-    """The job of an evaluation."""
+    """The job declaration of an evaluation."""
     return Job(
         declared.name,
         declared.title,
@@ -219,10 +219,10 @@ JOBS = tuple(map(job_of, evaluations().values()))
 
 # ---- while training ------------------------------------------------------------------------------
 
-CADENCE = "while_training"  # the option of the evaluation of images
+CADENCE = "while_training"  # option of the quality evaluation
 ACTOR = "training"
-MEASURE_VARIABLE = "GAN_RUNTIME_QUALITY"  # "off": no run of this process's home is measured so
-RETRY_SECONDS = 30.0  # after a refusal because the run is being measured
+MEASURE_VARIABLE = "GAN_RUNTIME_QUALITY"  # "off": this process requests no quality jobs
+RETRY_SECONDS = 30.0  # after a refusal because the run is already being measured
 
 
 def is_while_training(job: JobSnapshot) -> bool:
@@ -231,15 +231,18 @@ def is_while_training(job: JobSnapshot) -> bool:
 
 
 class QualityRequests:
-    """Requests the job of each attempt that trains, once it has a checkpoint. For one thread."""
+    """Requests one quality job for each training attempt, once it has a checkpoint. Not
+    thread-safe.
+    """
 
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
         self._home, self._clock = home, clock
-        self._every: dict[tuple[str, int], int] = {}  # attempt → epochs; 0 once nothing is left
+        # Attempt → epochs between two measurements; 0 once the job is requested.
+        self._every: dict[tuple[str, int], int] = {}
         self._next_s: dict[tuple[str, int], float] = {}
 
     def tick(self, training: Iterable[tuple[RunDir, int]]) -> None:
-        """`training`: runs with their attempts."""
+        """Requests the jobs that are due. `training`: the running runs with their attempts."""
         if os.environ.get(MEASURE_VARIABLE) == "off":
             return
         for run, attempt in training:
@@ -255,16 +258,16 @@ class QualityRequests:
         if self._is_requested(run, every):
             return
         try:
-            # Other features would be downloaded unasked.
+            # Other features would start a download that no user has requested.
             options = {"checkpoint": "newest", "features": "classifier", CADENCE: every}
             request(self._home, run.run_id, QUALITY, options, ACTOR)
-        except JobError:  # a user measures it now
+        except JobError:  # a user is measuring this run
             self._every[key], self._next_s[key] = every, self._clock() + RETRY_SECONDS
         except GanRuntimeError as error:  # such as a data set without labels
             log.info("the quality of run %s is not measured: %s", run.run_id, error)
 
     def _is_requested(self, run: RunDir, every: int) -> bool:
-        """Whether an earlier owner has requested it since this attempt began."""
+        """Whether an earlier owner has requested the job since this attempt began."""
         options: dict[str, Any] = {"run_id": run.run_id, CADENCE: every}
         newest = job_queue.newest(self._home, QUALITY, **options)
         process = run.process()
@@ -276,9 +279,7 @@ class QualityRequests:
 
 
 def _every(run: RunDir) -> int:
-    """Epochs between two measurements; 0 for a run that is shorter, or whose options cannot be
-    read.
-    """
+    """Epochs between two measurements; 0 for a shorter run, or if its options cannot be read."""
     try:
         spec = run.spec()
     except SpecError:

@@ -1,7 +1,7 @@
 """The losses of a GAN as functions of its weights, on fixed training rows and fixed noise, float32.
 
 Each is the loss that the network follows in a step. Batch norm uses the statistics of these rows,
-so that a point off the path needs no stored ones; dropout is off. Loads Keras.
+since points off the path have no stored statistics; dropout is off. Loads Keras.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gan_runtime.workloads.contract import Phase, Tensor, Workload
 from gan_runtime.workloads.step_context import StepContext, step_scope
 
 IMAGES = 256
-# Forward passes of a network: those over fixed rows recur at every point of another network's
+# Forward passes per network. Passes over the fixed rows recur at every point of another network's
 # surface.
 _MOST_CACHED = 4
 
@@ -49,7 +49,7 @@ class FixedNoise:
         return self._draw(lambda random: random.random_sample((rows, *shape)))
 
     def dropout(self, values: Tensor, rate: float) -> Tensor:  # noqa: ARG002
-        """`values` as they are."""
+        """`values` unchanged."""
         return values
 
     def _draw(self, numbers_of: Callable[[np.random.RandomState], NDArray[np.float64]]) -> Tensor:
@@ -71,7 +71,7 @@ class CachedNetwork:
         """The output of the network."""
         key = (int(training), *(id(tensor) for tensor in keras.tree.flatten(inputs)))
         if key not in self._passes:
-            # Stored with their inputs, so that no new tensor gets the id of one of them.
+            # The inputs are stored too, so that no new tensor reuses their ids.
             self._passes[key] = inputs, self._network(inputs, training=training)
             if len(self._passes) > _MOST_CACHED:
                 self._passes.popitem(last=False)
@@ -79,12 +79,12 @@ class CachedNetwork:
         return self._passes[key][1]
 
     def moved(self) -> None:
-        """Its weights have changed."""
+        """Clears the cache, since the weights have changed."""
         self._passes.clear()
 
 
 class Landscape:
-    """The networks of a workload, movable to any weights."""
+    """The networks of a workload, which can be set to any weights."""
 
     def __init__(self, spec: RunSpec, workload: Workload, data: DataSet) -> None:
         """`data`: with the fields that the workload reads; its first 256 rows are used."""
@@ -102,7 +102,7 @@ class Landscape:
         return tuple(name for name in self.networks if name in self._task.plan.updates)
 
     def filter_axes(self, network: str) -> dict[str, int]:
-        """Name of each kernel of a network → its axis of output channels."""
+        """Kernel name → axis of output channels, for each kernel of a network."""
         axes: dict[str, int] = {}
         for layer in self.networks[network].layers:
             kernels = [
@@ -117,7 +117,7 @@ class Landscape:
         return axes
 
     def place(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
-        """Moves the networks to these weights; those that are not named stay."""
+        """Sets the networks to these weights; weights without a name in `arrays` are unchanged."""
         for name, network in self.networks.items():
             for variable in network.variables:
                 if (array := arrays.get(f"{name}/{variable.path}")) is not None:
@@ -125,7 +125,7 @@ class Landscape:
                     self._cached[name].moved()
 
     def loss(self, network: str) -> float:
-        """The loss that a network follows, or the mean of those that it follows in a step."""
+        """The loss that a network follows, or the mean of all losses that it follows in a step."""
         phases = {
             update.followed(loss_scaling=True): phase
             for phase in reversed(self._task.program.phases_of(network))

@@ -1,11 +1,11 @@
-"""The evaluation of loss surfaces: a run's weight snapshots → a surface for each network.
+"""The evaluation of loss surfaces, one for each network, from the weight snapshots of a run.
 
-A surface lies in the plane in which a network's weights moved most, with the path of the training
-in it. Weights are measured in norms of their filters at the end: scaling a filter up and the next
-layer down changes neither the function nor, then, the surface (filter normalization, Li et al.
-2018, section 4). In this measure a principal component analysis of the differences between each
-snapshot and the last one gives the two directions (section 7.2). Biases and batch norm's parameters
-stay at their last values (section 4).
+A surface lies in the plane in which a network's weights moved most, and shows the path of the
+training. Each filter is measured in units of its norm at the end: scaling a filter up and the next
+layer down changes neither the function nor the surface (filter normalization, Li et al. 2018,
+section 4). In these units a principal component analysis of the differences between each snapshot
+and the last one gives the two directions (section 7.2). Biases and batch norm's parameters stay at
+their last values (section 4).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gan_runtime.evaluation.loss_landscape import Landscape
 
 NAME = "loss_surface"
-MARGIN = 0.3  # of the path's extent, on each side of it
+MARGIN = 0.3  # around the path, as a share of its extent
 Kernels = Mapping[str, NDArray[np.float32]]  # by name
 
 
@@ -58,12 +58,12 @@ class SurfaceOptions(OptionRecord):
 
 
 def applies(_entry: WorkloadEntry, _options: Options, _fields: Fields) -> str:
-    """To every workload."""
+    """Applies to every workload."""
     return ""
 
 
 def lacking(_home: Home, run: RunDir) -> str:
-    """Why a run can have no loss surface now: it trains, or stores too few weights."""
+    """The reason why a run can have no loss surface now: it trains, or stores too few weights."""
     status = latest_status(run).status
     if status not in ENDED:
         return f"run {run.run_id} is {status}: compute its loss surface once it has ended."
@@ -78,13 +78,13 @@ def lacking(_home: Home, run: RunDir) -> str:
 
 
 def check(home: Home, run: RunDir, _options: SurfaceOptions) -> None:
-    """Raises RunStateError where something is lacking."""
+    """Raises RunStateError with the reason of `lacking`."""
     if reason := lacking(home, run):
         raise RunStateError(reason)
 
 
 def report(_home: Home, run: RunDir, _result: Mapping[str, Any]) -> EvaluationReport:
-    """Where the surfaces are shown."""
+    """A report that says where the surfaces are shown."""
     sentence = (
         f"the loss surfaces of {run.run_id} are computed: see Fig. 11 in the paper report of the"
         " dashboard."
@@ -120,11 +120,11 @@ LOSS_SURFACE = Evaluation(
 
 @dataclass(frozen=True)
 class Plane:
-    """`path`: (snapshots, 2), each in mean change of a filter as a share of its norm; the last one
-    is (0, 0).
+    """The plane of a descent. `path`: (snapshots, 2), in units of the mean change of a filter as a
+    share of its norm; the last point is (0, 0).
 
-    `centre`: the kernels of the last snapshot. `steps`: what one unit along each axis adds to them.
-    `shares`: how much of all squared movement each axis holds, 0 to 1.
+    `centre`: the kernels of the last snapshot. `steps`: the change of the kernels for one unit
+    along each axis. `shares`: the share of all squared movement along each axis, 0 to 1.
     """
 
     centre: Kernels
@@ -160,8 +160,8 @@ def plane_through(snapshots: Sequence[Kernels], filter_axes: Mapping[str, int]) 
             for arrays in snapshots[:-1]
         ]
     )
-    # The directions come from the small matrix of inner products: there are far fewer snapshots
-    # than weights.
+    # The directions come from the small matrix of inner products, since there are far fewer
+    # snapshots than weights.
     values, vectors = np.linalg.eigh((ways @ ways.T).astype(np.float64))
     values, vectors = values[::-1], vectors[:, ::-1]
     if not values[1] > 1e-9 * values[0]:
@@ -185,7 +185,7 @@ def _filter_norms(kernel: NDArray[np.float32], axis: int) -> NDArray[np.float32]
 
 
 def _over(values: NDArray[np.float32], norms: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Zero where a filter has no norm."""
+    """Divides each filter by its norm; 0 where the norm is 0."""
     return np.divide(values, norms, out=np.zeros(values.shape, np.float32), where=norms > 0)
 
 
@@ -194,7 +194,7 @@ def _flat(arrays: Kernels) -> NDArray[np.float32]:
 
 
 def _unflat(flat: NDArray[np.floating], norms: Kernels, like: Kernels) -> Kernels:
-    """Back into kernels, in units of weights."""
+    """Converts a flat vector back into kernels, in units of weights."""
     ends = np.cumsum([like[name].size for name in norms])[:-1]
     parts = np.split(flat.astype(np.float32), ends)
     return {
@@ -207,11 +207,11 @@ def _unflat(flat: NDArray[np.floating], norms: Kernels, like: Kernels) -> Kernel
 
 
 def compute(subject: Subject) -> EvaluationResult:
-    """A surface of each trained network; the result names them.
+    """Computes a surface for each trained network; the result names the networks.
 
     Raises:
         DatasetError: the run's data set is missing.
-        SurfaceError: its weights have not moved in two directions.
+        SurfaceError: a network's weights have not moved in two directions.
     """
     from gan_runtime.engines.task import data_for_workload, workload_of
     from gan_runtime.engines.tf import process as tf_process
@@ -245,7 +245,9 @@ def surface(
     size: int,
     advance: Callable[[], None],
 ) -> Answer:
-    """The loss of one network on the plane of its path, the other networks as at the end."""
+    """The loss of one network on the plane of its path, with the other networks at their last
+    weights.
+    """
     epochs, arrays = list(states), list(states.values())
     plane = plane_through(arrays, landscape.filter_axes(network))
     landscape.place(arrays[-1])
@@ -294,8 +296,8 @@ def surface(
 
 
 def _grid(path: NDArray[np.float64], size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Evenly spaced points along both axes, around the whole path; no side is shorter than a
-    third of the other.
+    """Evenly spaced points along both axes, around the whole path; each side is at least a third of
+    the other.
     """
     low, high = path.min(axis=0), path.max(axis=0)
     half = (high - low) * (0.5 + MARGIN)

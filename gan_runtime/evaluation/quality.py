@@ -1,8 +1,8 @@
 """The evaluation of generated images: scores against real images, by the features of a small
 classifier of the same data set, of an ImageNet network, or of the Inception network of FID.
 
-Real images are halved: one half is the reference of all scores, the other one is scored as if it
-were generated, which is the floor. The ceiling is uniform noise. For FID see images_of_fid.
+Real images are split in halves: one is the reference of all scores, and scores of the other half
+are the floor. The ceiling is uniform noise. FID splits them otherwise (`images_of_fid`).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.inference import State, TrainedNetworks
 
 MOST_STATES = 20  # checkpoints of one job
-MOST_NOISE = 2_000  # images, by a large network
+MOST_NOISE = 2_000  # noise images that a large network reads
 MOST_CLASSES = 40  # in the chart of classes
-CLASS_IMAGES = "class_images"  # instead of images, with their labels
+CLASS_IMAGES = "class_images"  # array of a conditional pair, with labels
 PROTOCOL = 2  # changes with the definition of any score
 
 
 class QualityOptions(OptionRecord):
-    """The checkpoint, and the number of compared images."""
+    """The options: checkpoint, number of images, and features."""
 
     checkpoint: State = option(
         "newest",
@@ -93,7 +93,7 @@ class QualityOptions(OptionRecord):
 
 
 def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
-    """To workloads that make images."""
+    """Applies to workloads that generate images."""
     if IMAGES in fields:
         return ""
     return (
@@ -103,7 +103,7 @@ def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
 
 
 def lacking(home: Home, run: RunDir) -> str:
-    """Why a run has no classifier: its data set has no labels."""
+    """The reason why a run has no classifier: its data set has no labels."""
     name = run.spec().dataset
     if LABELS in loading.fields_of(name, home):
         return ""
@@ -114,7 +114,7 @@ def lacking(home: Home, run: RunDir) -> str:
 
 
 def check(home: Home, run: RunDir, options: QualityOptions) -> None:
-    """Raises DatasetError for a classifier without labels, JobError for FID without weights."""
+    """Raises DatasetError if the classifier lacks labels, JobError if FID lacks its weights."""
     if options.features == "classifier" and (reason := lacking(home, run)):
         raise DatasetError(reason)
     if options.features == "inception":
@@ -122,7 +122,9 @@ def check(home: Home, run: RunDir, options: QualityOptions) -> None:
 
 
 def usual(home: Home, run: RunDir) -> dict[str, str]:
-    """The best checkpoint, where there is one; ImageNet's features for images without labels."""
+    """Default options of a run: the best checkpoint if it has one, and ImageNet features without
+    labels.
+    """
     return {
         "checkpoint": "best" if "best" in checkpoints.steps(run.checkpoints) else "newest",
         "features": "imagenet" if lacking(home, run) else "classifier",
@@ -130,7 +132,7 @@ def usual(home: Home, run: RunDir) -> dict[str, str]:
 
 
 def folder_of(home: Home) -> Path:
-    """Where a home has its classifiers, and weights of Inception."""
+    """The folder of a home with its classifiers and the Inception weights."""
     return home.path / "classifiers"
 
 
@@ -150,7 +152,7 @@ QUALITY_OF_IMAGES = Evaluation(
     work="gan_runtime.evaluation.quality:measure",
     busy="the quality of run {run_id} is being measured",
     stored="what was measured until then is stored",
-    # Threads of the linear algebra of 128 × 128 matrices slow each other down.
+    # With matrices of 128 × 128, several linear-algebra threads slow each other down.
     environment={**ON_THE_CPU, "OPENBLAS_NUM_THREADS": "1"},
 )
 
@@ -160,8 +162,8 @@ QUALITY_OF_IMAGES = Evaluation(
 
 @dataclass(frozen=True)
 class Measurement:
-    """What all checkpoints of a job share. `floor`, `ceiling`: by score. `modes`: without a value;
-    None if the label of an image is one class.
+    """The measurements that all checkpoints of a job share. `floor`, `ceiling`: by score name.
+    `modes`: the floor and ceiling of the number of modes; None if labels have a single part.
     """
 
     real: RealImages
@@ -174,7 +176,9 @@ class Measurement:
 
 @dataclass(frozen=True)
 class MeasuredWeights:
-    """Weights of a run: epoch, step, training seconds, their name in an answer, and the arrays."""
+    """Weights to measure: epoch, step, training seconds, the name of the checkpoint in an answer,
+    and the arrays.
+    """
 
     epoch: int
     step: int
@@ -184,11 +188,11 @@ class MeasuredWeights:
 
 
 def measure(subject: Subject) -> EvaluationResult:
-    """Publishes an answer for each checkpoint; the result has their epochs and a warning about an
-    inaccurate classifier. The best epoch becomes the best checkpoint.
+    """Publishes an answer for each checkpoint. The result lists the epochs, with a warning if the
+    classifier is inaccurate. The best epoch becomes the best checkpoint.
 
     Raises:
-        CheckpointError, DatasetError, SpecError: as `inference.of_run`.
+        CheckpointError, DatasetError, SpecError: as for `inference.of_run`.
     """
     options, run = subject.options, subject.run
     if options.while_training:
@@ -230,12 +234,14 @@ def _classes(reader: ImageReader, images: NDArray[Any]) -> float:
 
 
 def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """Of `Workload.show`: (N, height, width, channels), of a conditional pair too."""
+    """The images among the arrays of `Workload.show`, conditional or not: (N, height, width,
+    channels).
+    """
     return next(arrays[name] for name in (IMAGES, CLASS_IMAGES) if name in arrays)
 
 
 def _weights(subject: Subject, networks: TrainedNetworks) -> Iterator[MeasuredWeights]:
-    """The weights to measure, the earliest first; of a run in training as it saves them."""
+    """The weights to measure, earliest first; for a run in training, as it saves them."""
     if subject.options.while_training:
         return _weights_while_training(subject, networks)
     return _stored_weights(subject.run, networks, subject.options.checkpoint)
@@ -274,7 +280,9 @@ def _stored_weights(
 
 
 def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
-    """The network that reads images, the reference, and both ends of each scale."""
+    """Prepares the network that reads images and the reference, and measures floor and ceiling of
+    each score.
+    """
     options = subject.options
     data = loading.load(networks.spec.dataset, subject.home)
     reader = _reader(subject, data)
@@ -305,7 +313,7 @@ def _real_modes(reader: ImageReader, data: DataSet) -> Score:
 
 
 def _reader(subject: Subject, data: DataSet) -> ImageReader:
-    """Trains or downloads it where this machine lacks it; loads Keras."""
+    """The network that reads images, trained or downloaded if it is missing here. Loads Keras."""
     home, features = subject.home, subject.options.features
     if features == "imagenet":
         return image_features.imagenet_network(subject.progress)
@@ -320,7 +328,7 @@ def _reader(subject: Subject, data: DataSet) -> ImageReader:
 def _sample(
     reader: ImageReader, real: RealImages, images: NDArray[np.floating], is_real: bool = False
 ) -> ImageSample:
-    """Images as the network sees them, and their nearest training images."""
+    """The features of images, and the distances to their nearest training images."""
     nearest = np.ones(len(images))
     if len(real.training):
         nearest = sample_scores.nearest_distances(
@@ -389,7 +397,7 @@ def _score(name: str, estimate: ScoreEstimate, shared: Measurement, samples: int
 
 
 def _curves(generated: ImageSample, reference: ImageSample) -> list[Curve]:
-    """The share of images by class; none for very many classes."""
+    """The share of images by class; empty for more than MOST_CLASSES classes."""
     sides = {"real": reference, "generated": generated}
     shares = {side: sample_scores.class_shares(own.probabilities) for side, own in sides.items()}
     classes = len(shares["real"])

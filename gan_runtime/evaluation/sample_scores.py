@@ -1,4 +1,4 @@
-"""How good generated images are: numbers of two samples of features, reference and generated.
+"""Scores of generated images, from two samples of features: reference and generated.
 
 All arithmetic is float64 in NumPy. N and M are the images of the reference and of the sample, F the
 features of an image, K the classes of a classifier. Features come from image_classifier.py.
@@ -20,19 +20,19 @@ Numbers = Mapping[str, float]
 Features = Literal["classifier", "imagenet", "inception"]
 
 POINTS, SMALLEST = 5, 0.4  # sample sizes of the extrapolation; the smallest as a share of all
-DRAWS = 6  # of each of these sizes
-DRAWS_OF_HALVES = 4  # for the interval of the extrapolation; fewer widen it
-FEWEST_A_FEATURE = 4  # images for the extrapolation
-IMAGES_OF_FID = 50_000  # from which a Fréchet distance of 2,048 features means something
+DRAWS = 6  # for each of these sizes
+DRAWS_OF_HALVES = 4  # for the interval of the extrapolation; fewer draws widen it
+FEWEST_A_FEATURE = 4  # least images per feature for the extrapolation
+IMAGES_OF_FID = 50_000  # least images for a Fréchet distance of 2,048 features
 BLOCK = 1_024  # rows of a kernel distance (TF-GAN, kernel_classifier_distance)
 NEIGHBORS_OF_PRECISION, NEIGHBORS_OF_DENSITY = 3, 5
-MOST_NEIGHBORS = 5_000  # rows of a sample
-SURE = 0.9  # probability of a class from which the classifier is sure
-REPEATS = 25  # half samples for an interval
+MOST_NEIGHBORS = 5_000  # most rows of a sample
+SURE = 0.9  # class probability from which the classifier counts as sure
+REPEATS = 25  # number of half samples for an interval
 ROWS_AT_A_TIME = 500  # to limit memory
 TWO_SIDED = 1.96  # standard deviations of a 95% interval of a normal distribution
 _NEIGHBORS = ("precision", "recall", "density", "coverage")
-NAMES: dict[str, dict[str, str]] = {  # features → number of two samples → score
+NAMES: dict[str, dict[str, str]] = {  # features → number in this module → name of the score
     "imagenet": {
         **{name: f"imagenet_{name}" for name in ("kcd", *_NEIGHBORS)},
         "nearest_training": "nearest_training",
@@ -56,10 +56,10 @@ RANGES: dict[str, tuple[float, float]] = {  # of the scores that cannot take eve
 
 
 class ImageReader(Protocol):
-    """A classifier of the data set, or a network that others have trained.
+    """A classifier of the data set, or a pretrained network.
 
-    `parts`: sizes of the independent parts of a label; none without classes. `digest`: of its
-    weights. `facts`: for answers. `warning`: "" for an accurate one.
+    `parts`: sizes of the independent parts of a label; empty without classes. `digest`: of the
+    weights. `facts`: facts for answers. `warning`: about low accuracy, else "".
     """
 
     @property
@@ -77,7 +77,9 @@ class ImageReader(Protocol):
 
 
 class NumbersOfSamples(Protocol):
-    """Scores by name: of the reference, of the sample, seed, draws for an extrapolation."""
+    """Computes scores by name from the reference, the sample, a seed, and the draws for an
+    extrapolation.
+    """
 
     def __call__(
         self, reference: ImageSample, sample: ImageSample, seed: int, draws: int = ..., /
@@ -86,10 +88,10 @@ class NumbersOfSamples(Protocol):
 
 @dataclass(frozen=True)
 class ImageSample:
-    """Images as a network sees them.
+    """Features of images.
 
     `features`: (N, F). `probabilities`: (N, K), rows sum to 1; K is 0 without classes. `nearest`:
-    distance to the nearest training image, (N,).
+    distances to the nearest training images, (N,).
     """
 
     features: Array
@@ -100,19 +102,19 @@ class ImageSample:
         return len(self.features)
 
     def rows(self, rows: Rows) -> ImageSample:
-        """Some of the images."""
+        """A part of the sample."""
         return ImageSample(self.features[rows], self.probabilities[rows], self.nearest[rows])
 
 
 @dataclass(frozen=True)
 class ScoreEstimate:
-    """A number, and its standard deviation over other samples of the same size."""
+    """A score, and its standard deviation over other samples of the same size."""
 
     value: float
     error: float
 
     def interval(self, name: str) -> tuple[float, float]:
-        """95%, from a normal distribution, within the range of the score `name`."""
+        """The 95% interval of a normal distribution, clipped to the range of the score `name`."""
         least, most = RANGES.get(name, (-math.inf, math.inf))
         half = TWO_SIDED * self.error
         return max(least, self.value - half), min(most, self.value + half)
@@ -121,7 +123,7 @@ class ScoreEstimate:
 def compared(
     reference: ImageSample, sample: ImageSample, seed: int, draws: int = DRAWS
 ) -> dict[str, float]:
-    """Every number of a sample against a reference, by a classifier. `draws`: for the
+    """All scores of a sample against a reference, from a classifier's features. `draws`: for the
     extrapolation.
     """
     random = np.random.RandomState(seed)
@@ -139,7 +141,7 @@ def compared(
 
 
 def compared_features(reference: ImageSample, sample: ImageSample, seed: int) -> dict[str, float]:
-    """The numbers that need no classes, and few images for many features."""
+    """The scores that need no classes and allow fewer images than features."""
     features = reference.features, sample.features
     return {
         "kcd": kernel_distance(*features, np.random.RandomState(seed)),
@@ -149,7 +151,9 @@ def compared_features(reference: ImageSample, sample: ImageSample, seed: int) ->
 
 
 def numbers_of(features: Features) -> NumbersOfSamples:
-    """What compares two samples, under the names that scores of these features are stored by."""
+    """The function that compares two samples of these features, with the stored names of the
+    scores.
+    """
     if features == "classifier":
         return compared
     names = NAMES[features]
@@ -170,11 +174,13 @@ def estimates(
     seed: int,
     repeats: int = REPEATS,
 ) -> dict[str, ScoreEstimate]:
-    """Errors by random half samples (Politis and Romano 1994, doi:10.1214/aos/1176325770).
+    """Scores with errors from random half samples (Politis and Romano 1994,
+    doi:10.1214/aos/1176325770).
 
-    `numbers_of(rows of the reference, rows of the sample)`; `whole`: of all rows. Half of N rows
-    without repetition spread about the number of all N as that number does about the truth:
-    σ²/N · (1 - ½) / ½. A bootstrap repeats rows, whose nearest neighbors are then themselves.
+    `numbers_of(rows of the reference, rows of the sample)`; `whole`: the scores of all rows. Scores
+    of half of N rows, drawn without repetition, vary about the score of all N as that score varies
+    about the truth: σ²/N · (1 - ½) / ½. A bootstrap would repeat rows, whose nearest neighbors are
+    then themselves.
     """
     random = np.random.RandomState(seed)
     drawn: dict[str, list[float]] = {name: [] for name in whole}
@@ -191,7 +197,7 @@ def estimates(
 def measured(
     reference: ImageSample, sample: ImageSample, seed: int, features: Features = "classifier"
 ) -> dict[str, ScoreEstimate]:
-    """Every score with its error; FCD∞ is NaN for fewer than four images a feature."""
+    """Every score with its error; FCD∞ is NaN for fewer than four images per feature."""
     numbers = numbers_of(features)
     scores = estimates(
         lambda first, second: numbers(
@@ -207,10 +213,10 @@ def measured(
 
 
 def fid(reference: ImageSample, sample: ImageSample, is_whole: bool) -> float:
-    """The Fréchet distance of Inception's features (Heusel et al. 2017, equation 6).
+    """The Fréchet distance between Inception features (Heusel et al. 2017, equation 6).
 
-    NaN below 50,000 generated images, or if the reference is not all training images or as many:
-    then it is mostly bias.
+    NaN below 50,000 generated images, or if the reference is neither all training images nor as
+    many: the distance would be mostly bias.
     """
     if len(sample) < IMAGES_OF_FID or not is_whole:
         return math.nan
@@ -221,7 +227,7 @@ def fid(reference: ImageSample, sample: ImageSample, is_whole: bool) -> float:
 
 
 def frechet_distance(first: Array, second: Array) -> float:
-    """FCD, from 0: |μ₁ - μ₂|² + Tr(Σ₁ + Σ₂ - 2 (Σ₁ Σ₂)^½) of two samples (N, F), (M, F).
+    """FCD of two samples (N, F), (M, F), 0 or more: |μ₁ - μ₂|² + Tr(Σ₁ + Σ₂ - 2 (Σ₁ Σ₂)^½).
 
     Heusel et al. 2017, arXiv:1706.08500, equation 6, with the features of a classifier (TF-GAN,
     frechet_classifier_distance). Covariances divide by N - 1.
@@ -242,7 +248,8 @@ def frechet_distance(first: Array, second: Array) -> float:
 def extrapolated_frechet(
     first: Array, second: Array, random: np.random.RandomState, draws: int = DRAWS
 ) -> float:
-    """FCD of infinitely many images: the intercept of a line in 1/n through FCDs of n rows.
+    """FCD extrapolated to infinitely many images: the intercept of a line in 1/n through FCDs of n
+    rows.
 
     Chong and Forsyth 2020, arXiv:1911.07023, section 4: the FCD of n images is too large by about
     c / n, and c depends on the generator. Five sizes with even steps in 1/n, from 40% of the rows
@@ -301,7 +308,7 @@ def squared_discrepancy(x: Array, y: Array) -> float:
 
 
 def squared_distances(first: Array, second: Array) -> Array:
-    """Squares of the Euclidean distances, (N, M)."""
+    """Squared Euclidean distances between two samples, (N, M)."""
     squares = first @ second.T
     squares *= -2.0
     squares += (first**2).sum(axis=1)[:, np.newaxis]
@@ -310,7 +317,7 @@ def squared_distances(first: Array, second: Array) -> Array:
 
 
 def squared_radii(sample: Array, *neighbors: int) -> list[Array]:
-    """For each k the squared distance of each row to its k-th nearest other row, (N,); needs more
+    """For each k, the squared distance of each row to its k-th nearest other row, (N,). Needs more
     than k rows.
     """
     among = squared_distances(sample, sample)
@@ -320,16 +327,17 @@ def squared_radii(sample: Array, *neighbors: int) -> list[Array]:
 
 
 def neighbor_scores(reference: Array, sample: Array) -> dict[str, float]:
-    """Precision, recall, density and coverage of features (N, F), (M, F); of the first 5,000 rows,
-    to limit memory.
+    """Precision, recall, density and coverage of features (N, F), (M, F); only the first 5,000 rows
+    count, to limit memory.
 
     Precision: share of generated images within the radius of a reference image, to its 3rd
     neighbor. Recall: share of reference images within the radius of a generated one. Kynkäänniemi
     et al. 2019, arXiv:1904.06991, equation 2.
 
-    Density, from 0: reference radii around a generated image, to the 5th neighbor, over 5.
-    Coverage: share of reference images whose nearest generated image is within their radius. Naeem
-    et al. 2020, arXiv:2002.09797, equations 4 and 5. Two equal distributions give about 1 and 0.97.
+    Density, 0 or more: the number of reference images within whose radius, to the 5th neighbor, a
+    generated image lies, divided by 5. Coverage: share of reference images whose nearest generated
+    image is within their radius. Naeem et al. 2020, arXiv:2002.09797, equations 4 and 5. Two equal
+    distributions give about 1 and 0.97.
     """
     reference, sample = reference[:MOST_NEIGHBORS], sample[:MOST_NEIGHBORS]
     between = squared_distances(reference, sample)
@@ -345,8 +353,8 @@ def neighbor_scores(reference: Array, sample: Array) -> dict[str, float]:
 
 
 def nearest_distances(images: Array, others: Array, *, are_among: bool = False) -> Array:
-    """Root mean square difference of each image (N, …) to the nearest of the others (M, …), in the
-    unit of a pixel, (N,). `are_among`: the images are among the others; each skips itself.
+    """Root-mean-square difference between each image (N, …) and the nearest of the others (M, …),
+    in pixel units: (N,). `are_among`: image i is row i of the others, which it skips.
     """
     flat, flat_others = images.reshape(len(images), -1), others.reshape(len(others), -1)
     rank = int(are_among)
@@ -361,8 +369,8 @@ def nearest_distances(images: Array, others: Array, *, are_among: bool = False) 
 
 
 def joint(parts: list[Array]) -> Array:
-    """Probabilities of independent parts, (N, K₁), (N, K₂), … → of classes, (N, K₁ K₂ …); the first
-    part is the most significant one.
+    """Probabilities of independent parts (N, K₁), (N, K₂), … → probabilities of joint classes (N,
+    K₁ K₂ …); the first part is the most significant.
     """
     whole = parts[0] / parts[0].sum(axis=1, keepdims=True)
     for part in parts[1:]:
@@ -383,12 +391,12 @@ def classifier_score(probabilities: Array) -> float:
 
 
 def share_of_sure(probabilities: Array, least: float = SURE) -> float:
-    """Share of images with a class of at least this probability; 0 to 1."""
+    """The share of images whose most probable class has at least this probability, 0 to 1."""
     return float((probabilities.max(axis=1) >= least).mean())
 
 
 def class_shares(probabilities: Array) -> Array:
-    """Share of images by their most probable class, (K,)."""
+    """The share of images by their most probable class, (K,)."""
     classes = probabilities.shape[1]
     return np.bincount(probabilities.argmax(axis=1), minlength=classes) / len(probabilities)
 
@@ -399,7 +407,7 @@ def class_distance(first: Array, second: Array) -> float:
 
 
 def classes_present(probabilities: Array) -> int:
-    """Number of classes that are the most probable one of an image; 1 to K (Metz et al. 2017,
-    arXiv:1611.02163, section 3.3.1).
+    """The number of classes that are the most probable class of some image, 1 to K (Metz et al.
+    2017, arXiv:1611.02163, section 3.3.1).
     """
     return int(np.count_nonzero(class_shares(probabilities)))

@@ -1,4 +1,4 @@
-"""Quality in the loop: a job of low priority measures a run that trains.
+"""Quality while training: a low-priority job measures a run as it trains.
 
 The owner of the home requests the job once for each attempt (evaluation/jobs.py). The job scores
 the newest checkpoint whenever it is `quality_every` epochs further, and the last one. Training
@@ -25,15 +25,17 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
 
-POLL_SECONDS = 1.0  # between two looks for a new checkpoint
-MOST_SHARE = 0.03  # of the processor time of this host, for measurements while a run trains
+POLL_SECONDS = 1.0  # between two checks for a new checkpoint
+MOST_SHARE = 0.03  # share of the host's processor time for measurements while a run trains
 
 
 # ---- the job -------------------------------------------------------------------------------------
 
 
 class Pace:
-    """Keeps measurements to MOST_SHARE of the host's processor time. `cpu_s`: of this process."""
+    """Limits measurements to MOST_SHARE of the host's processor time. `cpu_s`: the processor
+    seconds of this process.
+    """
 
     def __init__(
         self,
@@ -45,17 +47,17 @@ class Pace:
         self._begin_s, self._begin_cpu_s, self._next_s = 0.0, 0.0, -math.inf
 
     def begin(self) -> None:
-        """A measurement begins."""
+        """Marks the start of a measurement."""
         self._begin_s, self._begin_cpu_s = self._clock(), self._cpu_s()
 
     def end(self) -> None:
-        """It has ended."""
+        """Marks the end of a measurement."""
         used_s = self._cpu_s() - self._begin_cpu_s
         self._next_s = self._begin_s + used_s / (MOST_SHARE * self._cores)
 
     @property
     def allows(self) -> bool:
-        """Whether the next one may begin."""
+        """Whether the next measurement can begin."""
         return self._clock() >= self._next_s
 
 
@@ -66,19 +68,19 @@ def new_checkpoints(
     pace: Pace | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Checkpoint]:
-    """Checkpoints of a run in training, each at least so many steps after the one before, and the
-    last one once training has ended. `wait(step)`: called before each pause, with the step of the
-    next one.
+    """Yields checkpoints of a run in training, each at least `steps` after the previous one, and
+    the last one once training has ended. `wait(step)`: called before each pause, with the step of
+    the next checkpoint.
     """
     measured, pace = 0, pace or Pace()
     while True:
-        is_over = not is_training(run)  # before the folder is read, so that none is missed
+        is_over = not is_training(run)  # before the folder is read, so that no checkpoint is missed
         newest = checkpoints.newest_step(run.checkpoints)
         is_due = newest is not None and (
             (is_over and newest != measured) or (newest >= measured + steps and pace.allows)
         )
         checkpoint = _readable(run) if is_due else None
-        if checkpoint is not None and checkpoint.step != measured:  # the newest may be damaged
+        if checkpoint is not None and checkpoint.step != measured:  # the newest file can be damaged
             measured = checkpoint.step
             pace.begin()
             yield checkpoint
@@ -91,7 +93,7 @@ def new_checkpoints(
 
 
 def _readable(run: RunDir) -> Checkpoint | None:
-    """The newest usable checkpoint; None where all are damaged, or were just deleted."""
+    """The newest usable checkpoint; None if all are damaged, or were just deleted."""
     with contextlib.suppress(CheckpointError):
         return checkpoints.load_newest(run.checkpoints)
     return None
@@ -110,8 +112,9 @@ def is_training(run: RunDir) -> bool:
 
 
 def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> bool:
-    """Makes measured weights the best checkpoint of their run, and logs an event, if no other epoch
-    has as good a quality; returns whether it did. `answer`: in the run's journal already.
+    """Makes the measured weights the best checkpoint of their run and logs an event, if their
+    quality is the best of all epochs; returns whether it did. `answer`: already in the run's
+    journal.
 
     Raises:
         HomeError: the disk has too little space; the best checkpoint stays.
@@ -136,7 +139,7 @@ def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> 
 
 
 def _quality_of(run: RunDir, answers: Collection[Answer]) -> Metric | None:
-    """As on pages: of the measures of quality that a run has the one that is declared first."""
+    """The first declared metric of quality that the run has, as on pages."""
     declared = declarations.of(run.spec().workload).metrics
     qualities = (metric for metric in declared if metric.role == "measured_quality")
     measured = (metric for metric in qualities if any(_score(each, metric) for each in answers))
@@ -144,7 +147,7 @@ def _quality_of(run: RunDir, answers: Collection[Answer]) -> Metric | None:
 
 
 def _score(answer: Answer, metric: Metric | None) -> Score | None:
-    """The finite score of an answer that is this number of the run."""
+    """The finite score of an answer that `metric` names; None without one."""
     names: dict[Any, Score] = {
         f"{answer.metric_prefix}{score.name}": score
         for score in answer.scores

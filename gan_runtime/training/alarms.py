@@ -1,8 +1,9 @@
-"""Alarms: signs of a failing GAN training in the scores of an epoch (docs/metrics.md).
+"""Alarms: signs in the scores of an epoch that a GAN training fails (docs/metrics.md).
 
 Collapse: generated rows hardly vary while the data does. D wins: it separates all generated rows
 from the data, so the generator's gradient has no direction. Response: generated rows are far too
-large or too small. Empty: too many generated rows are empty. A NaN is found in the step's numbers.
+large or too small. Empty: too many generated rows are empty. NaNs are detected in the numbers of
+each step.
 
 Alarms read numbers by their roles (gan_runtime/base/metrics.py): a workload without these roles
 raises none.
@@ -24,15 +25,16 @@ from gan_runtime.engines.contract import Arrays
 from gan_runtime.spec import RunSpec
 from gan_runtime.training.checkpoints import first_not_finite
 
-FIRST_EPOCH = 1  # an untrained generator makes the same row from every latent: no collapse
+FIRST_EPOCH = 1  # an untrained generator makes one row from every latent, which is no collapse
 RESPONSE_OFF = 0.5  # allowed deviation of the size, as a share of the true size
 MOST_EMPTY = 0.1  # allowed share of empty generated rows
-# No collapse if the spread grows by this factor per epoch, from this share of the alarm's limit on.
+# It is no collapse if the spread exceeds COLLAPSED of the alarm's limit and grows by GROWING per
+# epoch.
 GROWING, COLLAPSED = 1.5, 0.1
 
 
 class AlarmLimits(Protocol):
-    """The options of a run that alarms read, as RunSpec has them."""
+    """The options that alarms read; `RunSpec` has them."""
 
     @property
     def workload(self) -> str: ...
@@ -58,7 +60,7 @@ def raised(
     epoch: int,
     before: Mapping[str, float] | None = None,
 ) -> list[Alarm]:
-    """The alarms of one epoch. `before`: the scores of the epoch before, if known."""
+    """The alarms of one epoch. `before`: the scores of the previous epoch, if any."""
     if epoch <= FIRST_EPOCH:
         return []
     alarms = [
@@ -69,9 +71,9 @@ def raised(
 
 
 def shortfall(spec: RunSpec, scores: Mapping[str, float]) -> float | None:
-    """The number that the best checkpoint minimizes: that with the role of quality, negative if
-    higher is better; None without it. D's scores are no measure of quality: of other workloads
-    the evaluation of images chooses the best checkpoint.
+    """The number that the best checkpoint minimizes: the metric with the quality role, negated if
+    higher is better; None without one. D's scores do not measure quality, so other workloads choose
+    the best checkpoint by the evaluation of images.
     """
     quality = declarations.of(spec.workload).of_role("quality")
     value = None if quality is None else scores.get(quality.name)
@@ -87,7 +89,7 @@ def _collapse(
     if real is None or generated is None or not generated < spec.collapse_share * real:
         return None
     earlier = numbers.value("spread_of_generated", before)
-    # A spread that rises steeply from a visible level is the opposite of a collapse.
+    # A spread that rises steeply is the opposite of a collapse.
     if earlier is not None and generated > max(
         GROWING * earlier, COLLAPSED * spec.collapse_share * real
     ):
@@ -142,22 +144,23 @@ def _empty(spec: AlarmLimits, scores: Mapping[str, float], epoch: int) -> Alarm 
 
 
 def _network(numbers: Declarations, role: Role) -> str:
-    """The noun of the network that a number is of."""
+    """The display name of the network that a metric describes."""
     metric = numbers.of_role(role)
     return numbers.network(metric.network).noun if metric and metric.network else "training"
 
 
 def _rows(numbers: Declarations, role: Role) -> str:
-    """The noun of the rows that a number is about, such as "generated images"."""
+    """The display name of the rows that a metric describes, such as "generated images"."""
     metric = numbers.of_role(role)
     return metric.legend[:1].lower() + metric.legend[1:] if metric else "rows"
 
 
 def check_state(arrays: Arrays, step: int, epoch: int) -> Arrays:
-    """The same arrays. Losses are computed before an update: only the weights show its result.
+    """Returns the arrays unchanged. Losses precede an update, so only the weights show its result.
 
     Raises:
-        NonFiniteError: a weight, slot or average is NaN or infinite; the message names it.
+        NonFiniteError: a weight, optimizer slot or average is NaN or infinite; the message names
+            it.
     """
     name = first_not_finite(arrays)
     if name is not None:
@@ -168,7 +171,9 @@ def check_state(arrays: Arrays, step: int, epoch: int) -> Arrays:
 
 
 def check_scores(scores: Mapping[str, float], epoch: int) -> None:
-    """Raises NonFiniteError for a NaN or infinite score: comparisons with it are always false."""
+    """Raises NonFiniteError for a NaN or infinite score, since comparisons with NaN are always
+    false.
+    """
     name = next((name for name in sorted(scores) if not np.isfinite(scores[name])), None)
     if name is not None:
         value = "NaN" if np.isnan(scores[name]) else "infinite"

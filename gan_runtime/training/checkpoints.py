@@ -1,8 +1,8 @@
 """Checkpoints and weight snapshots of a run, as safetensors files that appear whole or not at all.
 
-A checkpoint is an engine's whole state, with the names and shapes of one device: it opens on any
-number of replicas. A digest covers all of its contents; a damaged or non-finite one is skipped for
-the one before it. A snapshot is the weights of one epoch in float16, without optimizers.
+A checkpoint is the whole state of an engine in the layout of one device, so it loads on any number
+of replicas. A digest covers all contents; a damaged or non-finite file is skipped for an older one.
+A snapshot has the weights of one epoch in float16, without optimizers.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from gan_runtime.base.errors import CheckpointError
 from gan_runtime.engines.contract import Arrays
 
 BEST = "best.safetensors"
-SHORTFALL = "gap"  # its key in files of all versions
-# The digest's key, and its prefix if it covers the metadata too.
+SHORTFALL = "gap"  # metadata key in files of all versions
+# The metadata key of the digest, and its prefix if the digest covers the metadata too.
 DIGEST, OF_ALL = "digest", "all:"
 _CHECKPOINT = re.compile(r"step-(?:[0-9]{8}|[1-9][0-9]{8,11})\.safetensors")
 _UNREADABLE = (SafetensorError, OSError, KeyError, ValueError)
 Which = Literal["newest", "best"]
 
-FEWEST_SNAPSHOTS = 3  # a plane needs three points
-MOST_SNAPSHOTS = 60  # that `load_snapshots` reads
+FEWEST_SNAPSHOTS = 3  # three points define a plane
+MOST_SNAPSHOTS = 60  # read by `load_snapshots`
 _SNAPSHOT = re.compile(r"epoch-([0-9]{5}|[1-9][0-9]{5,8})\.safetensors")
-_OPTIMIZER, _AVERAGE = "optimizer_", ("average/", "average_")  # beginnings of names
+_OPTIMIZER, _AVERAGE = "optimizer_", ("average/", "average_")  # prefixes of array names
 Weights = dict[str, NDArray[np.float32]]
 
 
@@ -49,7 +49,7 @@ def first_not_finite(arrays: Arrays) -> str | None:
 class Checkpoint:
     """An engine's state after `step` steps and `wall_s` seconds of training.
 
-    `warnings`: the files that were skipped, with reasons.
+    `warnings`: one message for each skipped file.
     """
 
     arrays: Arrays
@@ -70,7 +70,8 @@ def save(
     """Writes `step-00000042.safetensors`, durably, and deletes all but the newest `retained`.
 
     `shortfall`: the epoch's distance from the best possible (`alarms.shortfall`), if measured. The
-    smallest one becomes `best.safetensors`. Without it the best checkpoint is unchanged.
+    epoch with the smallest one becomes `best.safetensors`. None leaves the best checkpoint
+    unchanged.
 
     Raises:
         HomeError: the disk is full or nearly full; the older files stay.
@@ -90,7 +91,7 @@ def save(
 
 
 def replace_best(folder: Path, arrays: Arrays, step: int, wall_s: float) -> None:
-    """Replaces the best checkpoint. It gets no shortfall: a resumed training selects again.
+    """Replaces the best checkpoint. It gets no shortfall, so a resumed training selects again.
 
     Raises:
         HomeError: the disk has too little space; the best checkpoint stays.
@@ -100,7 +101,7 @@ def replace_best(folder: Path, arrays: Arrays, step: int, wall_s: float) -> None
 
 
 def load_newest(folder: Path, below: int | None = None) -> Checkpoint | None:
-    """The newest usable checkpoint, the best one as a last resort; None without any.
+    """The newest usable checkpoint, or the best one as a last resort; None if there are no files.
 
     `below`: only those before this step.
 
@@ -157,11 +158,11 @@ def steps(folder: Path) -> dict[Which, int]:
         with safe_open(folder / BEST, framework="numpy") as file:
             return {**by_name, "best": int(file.metadata()["step"])}
     except (*_UNREADABLE, TypeError):
-        return by_name  # a workload without scores has no best one
+        return by_name  # a workload without scores has no best checkpoint
 
 
 def all_steps(folder: Path) -> set[int]:
-    """The steps of all files with the best one, readable or not."""
+    """The steps of all checkpoint files, including the best one, readable or not."""
     return {*map(_step, _newest_first(folder)), *steps(folder).values()}
 
 
@@ -191,7 +192,7 @@ def newest_step(folder: Path) -> int | None:
 
 
 def delete_from(folder: Path, step: int) -> None:
-    """Deletes the checkpoints from this step on, after a roll-back."""
+    """Deletes the checkpoints from `step` on, after a roll-back."""
     for path in _newest_first(folder):
         if _step(path) >= step:
             _delete(path)
@@ -200,8 +201,9 @@ def delete_from(folder: Path, step: int) -> None:
 def record_failure(folder: Path, step: int) -> int | None:
     """Records that training became NaN between the checkpoint of `step` and the next.
 
-    The second time that checkpoint is deleted if there is an older one, whose step is returned: a
-    state can be finite and yet beyond repair. None: the next attempt resumes from `step`.
+    On the second failure the checkpoint is deleted if an older one exists, whose step is returned:
+    a finite state can still lead to NaN every time. None means that the next attempt resumes from
+    `step`.
     """
     path = _path(folder, step)
     older = [other for other in map(_step, _newest_first(folder)) if other < step]
@@ -213,8 +215,8 @@ def record_failure(folder: Path, step: int) -> int | None:
 
 
 def _write(path: Path, arrays: Arrays, step: int, wall_s: float, more: dict[str, str]) -> None:
-    # Not np.ascontiguousarray: it makes a scalar, such as a step count, a vector, which a run
-    # refuses.
+    # Not np.ascontiguousarray: it turns a scalar, such as a step count, into a vector, which
+    # loading refuses.
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"step": str(step), "wall_s": repr(wall_s), **more}
     with disk.whole_file(path, durable=True) as temporary:
@@ -254,11 +256,11 @@ def _least_shortfall(folder: Path) -> float:
         with safe_open(folder / BEST, framework="numpy") as file:
             return float(file.metadata()[SHORTFALL])
     except _UNREADABLE:
-        return float("inf")  # no best one yet, or an unreadable one
+        return float("inf")  # the best checkpoint is missing or unreadable
 
 
 def _is_as_written(arrays: Arrays, metadata: dict[str, str]) -> bool:
-    """Checks the digest: earlier versions covered the arrays alone, the first ones had none."""
+    """Checks the digest. Older versions cover only the arrays; the first have no digest."""
     covered = {name: text for name, text in metadata.items() if name != DIGEST}
     written = metadata.get(DIGEST)
     if written is None:
@@ -268,7 +270,7 @@ def _is_as_written(arrays: Arrays, metadata: dict[str, str]) -> bool:
 
 
 def _digest_of_all(arrays: Arrays, metadata: dict[str, str]) -> str:
-    """Over the arrays with their types and shapes, and the metadata."""
+    """Digest over the arrays with their types and shapes, and the metadata."""
     kinds = [(name, array.dtype.str, array.shape) for name, array in sorted(arrays.items())]
     rest = hashlib.blake2b(repr((kinds, sorted(metadata.items()))).encode(), digest_size=16)
     return f"{OF_ALL}{_digest(arrays)}{rest.hexdigest()}"
@@ -283,7 +285,7 @@ def _digest(arrays: Arrays) -> str:
 
 
 def _newest_first(folder: Path) -> list[Path]:
-    """Files that `save` has named: no copies next to them, and no pipes."""
+    """Regular files with the names that `save` gives, so no copies or pipes."""
     paths = [
         path
         for path in folder.glob("step-*")
@@ -298,7 +300,7 @@ def _newest_first(folder: Path) -> list[Path]:
 def save_snapshot(folder: Path, state: Arrays, epoch: int, averages: bool = False) -> Path:
     """Writes `epoch-00003.safetensors` from an engine's state; epoch 0 is before training.
 
-    `averages`: with the moving averages, for a run whose images come from them.
+    `averages`: includes the moving averages, for a run whose images come from them.
     """
     folder.mkdir(exist_ok=True)
     path = _snapshot(folder, epoch)
@@ -334,7 +336,7 @@ def _snapshot(folder: Path, epoch: int) -> Path:
 
 
 def epochs_in_words(epochs: list[int]) -> str:
-    """One or more epochs, ascending, such as "epoch 3" or "epochs 0 to 12 and 15"."""
+    """Ascending epochs, at least one, as text: "epoch 3" or "epochs 0 to 12 and 15"."""
     gaps = [place for place in range(1, len(epochs)) if epochs[place] > epochs[place - 1] + 1]
     ranges = [epochs[begin:end] for begin, end in pairwise([0, *gaps, len(epochs)])]
     texts = [f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in ranges]
@@ -343,8 +345,8 @@ def epochs_in_words(epochs: list[int]) -> str:
 
 
 def load_snapshots(folder: Path) -> dict[int, Weights]:
-    """Epoch → named float32 arrays without moving averages, of at most MOST_SNAPSHOTS evenly spaced
-    epochs with the first and the last.
+    """Epoch → named float32 arrays without moving averages, for at most MOST_SNAPSHOTS evenly
+    spaced epochs including the first and the last.
     """
     epochs = snapshot_epochs(folder)
     count = min(MOST_SNAPSHOTS, len(epochs))

@@ -1,12 +1,12 @@
 """The networks of a checkpoint, for generating and measuring in a background job, and the latents
-of a request: of typed seeds, between two of them, or on a plane.
+of a request: of given seeds, between two seeds, or on a plane.
 
 The networks run on the CPU as one replica, whatever the run trained on, so no job takes an
-accelerator from a training; `environment` in jobs/job.py hides GPUs. The engine that is built here
-loads a framework.
+accelerator from a training; `environment` in jobs/job.py hides GPUs. Building the networks loads a
+framework.
 
 Latents z: float32 (rows, size), standard normal, so nearly all have a length close to √size. Points
-between two of them lie on an arc: those on the straight line are shorter than any that the
+between two latents lie on an arc: points on the straight line are shorter than any latent that the
 generator was trained on. Sources: Shoemake 1985, doi:10.1145/325165.325242, section 3.3 (slerp);
 White 2016, arXiv:1609.04468, section 2.1 (slerp of latents); Brock et al. 2019, arXiv:1809.11096,
 section 3.1 (truncation).
@@ -50,17 +50,18 @@ from gan_runtime.workloads.contract import Workload
 
 Layout = Literal["grid", "strip", "plane"]
 Latents = NDArray[np.float64]
-PLANE_SEEDS = 3  # its center and its two directions
-_PARALLEL = 1e-6  # sine of an angle below which two latents have no plane
+PLANE_SEEDS = 3  # of a plane: its center and two directions
+_PARALLEL = 1e-6  # sine of the angle below which two latents span no plane
 
 
 @dataclass(frozen=True)
 class LatentPoints:
-    """The points of a request, of each class the same.
+    """The latent points of a request, the same for each class.
 
-    `seeds`: a seed names its latent. `frames`: of a strip from one seed to the next, both ends
-    included; of a plane along each side. `reach_deg`: of a plane, from its center to its edges.
-    `truncation`: the largest number of a latent; 0: none.
+    `seeds`: each seed determines a latent. `frames`: points of a strip from one seed to the next,
+    including both ends, or points along each side of a plane. `reach_deg`: angle from the center of
+    a plane to its edges. `truncation`: limit on the absolute value of each number of a latent; 0
+    means no limit.
     """
 
     seeds: tuple[int, ...]
@@ -71,7 +72,7 @@ class LatentPoints:
 
     @property
     def count(self) -> int:
-        """Points."""
+        """The number of points."""
         if self.layout == "strip":
             return (len(self.seeds) - 1) * self.frames
         return self.frames**2 if self.layout == "plane" else len(self.seeds)
@@ -86,9 +87,8 @@ class LatentPoints:
 
 
 class LatentNoise(HostNoise):
-    """As `HostNoise`, for rows whose latents are points of a request.
-
-    `places`: of each row, among the points.
+    """Like `HostNoise`, for rows whose latents are points of a request. `places`: the index of each
+    row's point.
     """
 
     def __init__(self, points: LatentPoints, places: NDArray[np.integer]) -> None:
@@ -110,7 +110,7 @@ def slerp(start: Latents, end: Latents, shares: Latents) -> Latents:
 
         z(t) = sin((1 - t) Ω) / sin Ω · start + sin(t Ω) / sin Ω · end    (Shoemake 1985)
 
-    Parallel ones have no arc: z(t) = (1 - t) start + t end.
+    Parallel latents have no arc: z(t) = (1 - t) start + t end.
     """
     cosine = start @ end / max(np.linalg.norm(start) * np.linalg.norm(end), np.finfo(float).tiny)
     angle = np.arccos(np.clip(cosine, -1.0, 1.0))
@@ -121,7 +121,7 @@ def slerp(start: Latents, end: Latents, shares: Latents) -> Latents:
 
 
 def strip(ends: Latents, frames: int) -> Latents:
-    """(seeds, size) → ((seeds - 1) · frames, size): the arcs from each to the next."""
+    """(seeds, size) → ((seeds - 1) · frames, size): the arcs from each seed to the next."""
     shares = np.linspace(0.0, 1.0, frames)
     return np.concatenate([slerp(start, end, shares) for start, end in pairwise(ends)])
 
@@ -129,8 +129,8 @@ def strip(ends: Latents, frames: int) -> Latents:
 def plane(ends: Latents, side: int, reach_deg: float) -> Latents:
     """A center and two directions (3, size) → (side², size), row by row.
 
-    With the unit vector e₀ of the center, and e₁, e₂ those of the directions, each at a right angle
-    to the ones before (Gram and Schmidt), the point at the angles (α, β) is
+    With the unit vector e₀ of the center, and the unit vectors e₁ and e₂ of the directions,
+    orthogonalized in turn (Gram and Schmidt), the point at the angles (α, β) is
 
         z(α, β) = |z₀| (cos θ · e₀ + sin θ / θ · (α e₁ + β e₂)),    θ = √(α² + β²),
 
@@ -149,7 +149,7 @@ def plane(ends: Latents, side: int, reach_deg: float) -> Latents:
 
 
 def _at_right_angles(vectors: Latents) -> Latents:
-    """Unit vectors (n, size); 0 for one that depends on those before, as in one dimension."""
+    """Orthonormal vectors (n, size); 0 for a vector that depends on the previous ones."""
     units = np.zeros_like(vectors)
     for place, vector in enumerate(vectors):
         rest = vector - units[:place].T @ (units[:place] @ vector)
@@ -160,14 +160,15 @@ def _at_right_angles(vectors: Latents) -> Latents:
 
 
 def truncated(latents: Latents, most: float) -> Latents:
-    """The same shape, normal numbers without those beyond ±`most`: less variety, fewer odd images.
+    """Latents of the same shape, truncated to ±`most`: less variety, fewer implausible images.
 
-    Brock et al. draw such numbers again. Here each number z becomes that of the same rank among the
-    rest, which has the same distribution and lets a seed's image change smoothly with `most`, t:
+    Brock et al. redraw the numbers beyond the limit. Here each number z is mapped to the same
+    quantile of the truncated normal distribution, so a seed's image changes smoothly with t =
+    `most`:
 
         z' = Φ⁻¹(Φ(-t) + Φ(z) (Φ(t) - Φ(-t)))
     """
-    from scipy.special import ndtr, ndtri  # pages, which import this file, do without
+    from scipy.special import ndtr, ndtri  # pages load this file without SciPy
 
     low, high = ndtr(-most), ndtr(most)
     return np.asarray(ndtri(low + ndtr(latents) * (high - low)))
@@ -181,7 +182,9 @@ MOST_NAMED = 20  # classes in a sentence
 
 @dataclass(frozen=True)
 class TrainedNetworks:
-    """The networks of a run after `checkpoint`. `data`: with the fields that the workload reads."""
+    """The networks of a run after `checkpoint`. `data`: the data set with the fields that the
+    workload reads.
+    """
 
     spec: RunSpec
     workload: Workload
@@ -195,9 +198,9 @@ class TrainedNetworks:
         return class_names(self.data.fields)
 
     def generated(self, count: int, seed: int, label: str = "") -> dict[str, NDArray[Any]]:
-        """Generates `count` rows: named arrays (count, …), the same for equal seed and class.
+        """Generates `count` rows: named arrays (count, …), determined by seed and class.
 
-        `label`: the only class. With samples_from=ema the moving average generates.
+        `label`: generate only this class. With `samples_from=ema` the moving average generates.
 
         Raises:
             DatasetError: the networks have no such class.
@@ -215,11 +218,11 @@ class TrainedNetworks:
         count: int | None = None,
     ) -> dict[str, NDArray[Any]]:
         """Generates rows with the latents of `points`, for each class in turn: named arrays (rows,
-        …). With samples_from=ema the moving average generates.
+        …). With `samples_from=ema` the moving average generates.
 
-        `label`: the only class. `values`: of single numbers that condition the networks, by field
-        and in its unit; others have those of held-out rows, the first one's for all points that are
-        no grid. `count`: rows, by default all.
+        `label`: generate only this class. `values`: conditions of the networks by field, in the
+        field's unit. Other conditions come from held-out rows; points outside a grid all use the
+        first row. `count`: number of rows, by default all.
 
         Raises:
             DatasetError: the networks have no such class.
@@ -230,7 +233,7 @@ class TrainedNetworks:
         rows, places = held_out_rows(self.data, count, number), np.arange(count)
         if self.classes:
             labels = rows[LABELS]
-            places -= np.searchsorted(labels, labels)  # among the rows of their class
+            places -= np.searchsorted(labels, labels)  # index within the rows of each class
         if points.layout != "grid":
             rows = {
                 name: array if name == LABELS else np.repeat(array[:1], count, axis=0)
@@ -243,8 +246,8 @@ class TrainedNetworks:
         return self.engine.generate(inputs, points.seeds[0])
 
     def changed_image(self, image: Image.Image, seed: int) -> dict[str, NDArray[Any]]:
-        """What an image-to-image network makes of the middle of an image, scaled to one tile: named
-        arrays (1, tile, tile, channels), the input's with them.
+        """The output of an image-to-image network for the center of an image, scaled to one tile:
+        named arrays (1, tile, tile, channels), including the input.
         """
         fields, tile = self.data.fields, self.spec.entry.tile
         sides = fields[SOURCE].shape[:2] if tile is None else (tile(self.spec.of_workload),) * 2
@@ -259,11 +262,11 @@ class TrainedNetworks:
         return {name: array for name, array in arrays.items() if name != TARGET}
 
     def with_weights(self, run: RunDir, which: Which, epoch: int | None = None) -> TrainedNetworks:
-        """The same networks with the weights of a checkpoint of their run, or of `epoch`, one of
+        """Loads the weights of another checkpoint of the run, or of `epoch`, one of
         `stored_epochs`. This object must not be used afterwards.
 
         Raises:
-            CheckpointError: as `of_run`, or the file of the epoch is damaged.
+            CheckpointError: as for `of_run`, or the file of the epoch is damaged.
         """
         checkpoint = checkpoints.load(run.checkpoints, which)
         if epoch is not None:
@@ -274,19 +277,21 @@ class TrainedNetworks:
         return replace(self, checkpoint=checkpoint)
 
     def generated_for(self, rows: dict[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
-        """As `generated`, conditioned on the values of these rows by field: energies, classes."""
+        """Like `generated`, conditioned on the fields of `rows`, such as energies or classes."""
         noise = HostNoise(seed)
         inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, noise)
         return self.engine.generate(inputs, seed)
 
 
 def shown_classes(classes: tuple[str, ...], label: str = "") -> int:
-    """How many classes a request shows: one named, or at most MOST_CLASSES; 1 without labels."""
+    """The number of classes in a request: 1 for a given class or without labels, else at most
+    MOST_CLASSES.
+    """
     return 1 if label or not classes else min(len(classes), MOST_CLASSES)
 
 
 def number_of(label: str, classes: tuple[str, ...]) -> int:
-    """The number of the class. Raises DatasetError with all names."""
+    """The index of a class. Raises DatasetError for an unknown class and lists the names."""
     if label in classes:
         return classes.index(label)
     names = f"{', '.join(classes[:MOST_NAMED])}{' …' if len(classes) > MOST_NAMED else ''}"
@@ -295,7 +300,9 @@ def number_of(label: str, classes: tuple[str, ...]) -> int:
 
 
 def check_data(run: RunDir, home: Home) -> None:
-    """Raises DatasetError if the run's data set is missing, or another one has its name now."""
+    """Raises DatasetError if the run's data set is missing, or if its name now belongs to other
+    data.
+    """
     dataset = run.spec().dataset
     if refusal := run_folder.data_refusal(run, dataset, loading.content_of(dataset, home)):
         raise DatasetError(refusal)
@@ -304,15 +311,15 @@ def check_data(run: RunDir, home: Home) -> None:
 def states_of(run: RunDir) -> tuple[State, ...]:
     """The states of a run in this home: newest and best checkpoint, and the weights of every epoch.
 
-    Empty for a run without checkpoints, such as an imported or deleted one.
+    Empty for a run without checkpoints, such as an imported or deleted run.
     """
     states: tuple[State, ...] = tuple(checkpoints.steps(run.checkpoints))
     return (*states, "every") if states and stored_epochs(run) else states
 
 
 def stored_epochs(run: RunDir) -> list[int]:
-    """The epochs with the stored weights that generate: of a run that generates from a moving
-    average those with its average, which earlier versions did not store.
+    """The epochs whose stored weights can generate. For a run that generates from a moving average,
+    the snapshot must have the average, which older versions did not store.
     """
     if not run.has_checkpoint:
         return []
@@ -327,8 +334,8 @@ def check_state(
 ) -> None:
     """Raises CheckpointError if a run lacks a state in this home; the message lists its states.
 
-    `purpose`: such as "measure". `epoch`: of stored weights that replace the newest checkpoint's.
-    `every`: whether `state` may be "every".
+    `purpose`: a verb for the message, such as "measure". `epoch`: the epoch of the stored weights
+    to use instead of the newest checkpoint. `every`: whether `state` can be "every".
     """
     states = states_of(run) if every else tuple(checkpoints.steps(run.checkpoints))
     if not states:
@@ -370,7 +377,8 @@ def of_run(run: RunDir, home: Home, which: Which = "newest") -> TrainedNetworks:
     """The networks of a run after one of its checkpoints.
 
     Raises:
-        CheckpointError: it has no usable one, or of other networks, as of another version.
+        CheckpointError: it has no usable checkpoint, or one with other networks, as from another
+            version.
         DatasetError: the run's data set is missing or replaced.
         SpecError: its options are invalid.
     """

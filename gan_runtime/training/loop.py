@@ -1,7 +1,8 @@
 """The training loop, readable from top to bottom, without knowledge of workload or framework.
 
-While the device runs one call of `steps_per_loop` steps, the host writes the numbers of the call
-before; during the first call of an epoch also the images and checkpoint of the epoch before.
+While the device runs one call of `steps_per_loop` steps, the host writes the numbers of the
+previous call; during the first call of an epoch it also writes the images and checkpoint of the
+previous epoch.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gan_runtime.training.watch import DiskWatch, TrainingWatch, size_of
 
 @dataclass(frozen=True)
 class Call:
-    """Steps that the device makes before it reports."""
+    """Steps that the device runs before it returns numbers to the host."""
 
     steps: int
     profiled: bool = False
@@ -38,10 +39,12 @@ def plain_calls(lengths: list[int]) -> list[Call]:
 
 
 def with_profile(lengths: list[int], steps_done: int, profile_steps: int) -> list[Call] | None:
-    """The calls with a profiled one as soon as the attempt is warm; None if that is after the last.
+    """Inserts a profiled call once the attempt is warm; None if no call of the epoch is late
+    enough.
 
-    `steps_done`: by this attempt, before these calls. The last call of an epoch is never profiled,
-    so each epoch has timed steps. with_profile([1, 10, 6, 1], 0, 5) profiles 5 steps before the 6.
+    `steps_done`: steps of this attempt before these calls. The last call of an epoch is never
+    profiled, so each epoch has timed steps. with_profile([1, 10, 6, 1], 0, 5) profiles 5 steps
+    before the 6.
     """
     for index in range(len(lengths)):
         if steps_done + sum(lengths[:index]) > WARM_STEPS:
@@ -63,7 +66,7 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """Its cause as a sentence."""
+        """The cause as a sentence."""
         return self.cause.sentence
 
 
@@ -81,12 +84,12 @@ def train(
     """Trains until all epochs are done or a stop request; saves the last state in either case.
 
     Several workers run this loop with the same calls in the same order, since each call needs all
-    of them; only rank 0 writes files. `samples`: default: without labels and inputs. `first_step`:
-    called once the first step is compiled and done, before it is recorded.
+    of them; only rank 0 writes files. `samples`: by default a writer without labels and inputs.
+    `first_step`: called when the first step has completed, before it is recorded.
 
     Raises:
         NonFiniteError: a number, score or weight became NaN or infinite; says what to do.
-        AlarmError: it failed again after all roll-backs.
+        AlarmError: training failed again after all roll-backs.
         CheckpointError: as `starting_point.restore`.
     """
     # ---- resume from the newest checkpoint, if an earlier attempt has saved one ------------------
@@ -103,7 +106,8 @@ def train(
     if step == 0 and (
         spec.alarm_action == "roll_back" or spec.weight_snapshots == "yes" or spec.start_from
     ):
-        # For roll-backs and loss surfaces; and another run's weights are read only once.
+        # For roll-backs and loss surfaces. It also makes a run independent of the run that it
+        # started from.
         watch.save(watch.state(step, epoch=1), step, wall_s, {}, epoch=0)
     writer.write(
         journal.AttemptStart(resume_step=step),
@@ -196,8 +200,8 @@ def train(
 
 
 def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[], bool]) -> bool:
-    """One worker stops at once. Several stop when their last call agreed to: if one stopped alone,
-    the next all-reduce of the others would wait forever.
+    """A single worker stops at once. Several stop only if their last call agreed to stop: if one
+    stopped alone, the next all-reduce of the others would wait forever.
     """
     return stop_requested() if numbers.worker_status is None else numbers.worker_status.stop_agreed
 
@@ -205,7 +209,7 @@ def _must_stop(numbers: StepNumbers | ProfiledSteps, stop_requested: Callable[[]
 def _why_stopped(
     disk: DiskWatch, stop_requested: Callable[[], bool], steps: dict[str, int]
 ) -> Cause:
-    """The cause, which may be another worker's: that one checked its disk at another time."""
+    """The cause, which another worker can have: it checked its disk at another time."""
     is_requested = stop_requested()
     if disk.is_short(at_once=not is_requested):
         return cause(Reason.LOW_DISK, **disk.shortage, **steps)
@@ -213,7 +217,7 @@ def _why_stopped(
 
 
 def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:
-    """The host calls of the rest of an epoch, with the profiled one if it is still due and fits."""
+    """The host calls for the rest of an epoch, with a profiled call if one is due and fits."""
     first_alone = record.steps_made == 0
     if spec.profile_steps and not record.has_profile and steps > spec.profile_steps:
         lengths = call_lengths(steps - spec.profile_steps, spec.steps_per_loop, first_alone)
@@ -226,9 +230,9 @@ def _calls(spec: RunSpec, steps: int, record: Recorder) -> list[Call]:
 def call_lengths(steps: int, steps_per_loop: int, first_alone: bool) -> list[int]:
     """Splits `steps`, the rest of an epoch, into host calls.
 
-    The last step is a separate call, so that its update can be measured; with `first_alone` the
-    first one too, so that compiling is timed apart. call_lengths(28, 10, True) is [1, 10, 10, 6,
-    1].
+    The last step is a separate call, so that its update can be measured. With `first_alone` the
+    first step is too, so that compiling is timed separately. call_lengths(28, 10, True) is [1, 10,
+    10, 6, 1].
     """
     first = [1] if first_alone and steps > 1 else []
     full, rest = divmod(steps - len(first) - 1, steps_per_loop)
@@ -238,7 +242,9 @@ def call_lengths(steps: int, steps_per_loop: int, first_alone: bool) -> list[int
 def _run(
     engine: Engine, call: Call, ends_epoch: bool, stop_requested: bool
 ) -> StepNumbers | ProfiledSteps:
-    """One call on the device's thread; the last one of an epoch marks the weights before it."""
+    """Runs one call on the device's thread. The last call of an epoch first marks the current
+    weights.
+    """
     if ends_epoch:
         engine.mark()
     return (

@@ -21,7 +21,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.training.watch import process_memory
 from gan_runtime.training.workers import WorkerLog
 
-WARM_STEPS = 10  # steps of an attempt after the first one, before it is profiled
+WARM_STEPS = 10  # steps after the first step of an attempt before profiling starts
 ArraysByName = Mapping[str, NDArray[np.generic]]
 
 
@@ -29,8 +29,8 @@ ArraysByName = Mapping[str, NDArray[np.generic]]
 class SampleWriter:
     """Draws an engine's arrays as the sample images that a workload declares.
 
-    `kinds`: of images, in the order of pages. `classes`: names of the labels. `inputs`: a digest of
-    the generator's inputs; pages compare runs with the same one image by image.
+    `kinds`: the kinds of images, in the order of pages. `classes`: names of the labels. `inputs`: a
+    digest of the generator's inputs; pages compare runs with equal digests image by image.
     """
 
     kinds: tuple[Picture, ...]
@@ -39,14 +39,15 @@ class SampleWriter:
 
     @classmethod
     def of(cls, spec: RunSpec, classes: tuple[str, ...] = (), inputs: str = "") -> SampleWriter:
-        """For the images that a run's workload declares."""
+        """A writer for the images that a run's workload declares."""
         return cls(catalog.WORKLOADS[spec.workload].pictures, classes, inputs)
 
     def drawable(self, arrays: ArraysByName) -> list[Picture]:
-        """The kinds that have all arrays; options and data may decide which arrays there are.
+        """The kinds whose arrays are all present; which arrays exist can depend on options and
+        data.
 
         Raises:
-            ValueError: kinds are declared, but none is drawable.
+            ValueError: kinds are declared, but none can be drawn.
         """
         kinds = [kind for kind in self.kinds if all(name in arrays for name in kind.arrays)]
         if self.kinds and not kinds:
@@ -58,10 +59,10 @@ class SampleWriter:
         return kinds
 
     def write(self, arrays: ArraysByName, run: RunDir, epoch: int) -> None:
-        """One file per kind: samples/NAME-00001.png.
+        """Writes one file per kind, such as samples/NAME-00001.png.
 
         Raises:
-            ValueError: arrays of another shape than their renderer draws.
+            ValueError: an array has a shape that its renderer does not accept.
         """
         for kind in self.drawable(arrays):
             image = pictures.render(
@@ -70,7 +71,7 @@ class SampleWriter:
             pictures.save(image, run.sample_file(kind.name, epoch))
 
     def records(self, arrays: ArraysByName, run: RunDir, epoch: int, step: int) -> list[Sample]:
-        """The journal's records of these files."""
+        """The journal records of these files."""
         return [
             Sample(
                 epoch=epoch,
@@ -84,9 +85,9 @@ class SampleWriter:
 
 
 class Recorder:
-    """Records one attempt. `step`: steps done; `wall_s`: training seconds over all attempts.
+    """Records one attempt. `step`: completed steps; `wall_s`: training seconds over all attempts.
 
-    `rank`: of the worker; only rank 0 writes images.
+    `rank`: the rank of the worker; only rank 0 writes images.
     """
 
     def __init__(
@@ -108,11 +109,11 @@ class Recorder:
         self._compile_written = False
         # Seconds per step, and steps, of each call after the first.
         self._calls: list[tuple[float, int]] = []
-        self.steps_made = 0  # by this attempt, including those rolled back
+        self.steps_made = 0  # steps of this attempt, including those rolled back
         self._epoch_begin = (step, wall_s)
-        self._untimed_steps = 0  # of this epoch
+        self._untimed_steps = 0  # in this epoch
         self._profiled_step: int | None = None
-        # Epoch, step and arrays of images that are not written yet.
+        # Epoch, step and arrays of sample images that are still to be written.
         self._pending: tuple[int, int, ArraysByName] | None = None
 
     @property
@@ -126,10 +127,11 @@ class Recorder:
         return self._profiled_step is not None
 
     def call(self, measured: StepNumbers | ProfiledSteps) -> None:
-        """Writes the numbers of one host call. Profiled steps, which are slower, count in no time.
+        """Writes the numbers of one host call. Profiled steps are slower, so no timing includes
+        them.
 
         Raises:
-            NonFiniteError: a number is NaN or infinite; all are written first.
+            NonFiniteError: a number is NaN or infinite; all numbers are written first.
         """
         if isinstance(measured, ProfiledSteps):
             steps = self._numbers(measured.numbers, seconds=0.0)
@@ -146,7 +148,7 @@ class Recorder:
             self._workers.call(epoch, first_step, steps, measured.worker_status.seconds)
 
     def _numbers(self, numbers: StepNumbers, seconds: float) -> int:
-        """Writes the numbers of some steps, and advances step and time; returns how many."""
+        """Writes the numbers of a call and advances step and time; returns the number of steps."""
         steps = len(next(iter(numbers.values.values())))
         self._writer.write(
             journal.Scalars(
@@ -182,7 +184,7 @@ class Recorder:
     def epoch_done(self, engine: Engine) -> dict[str, float]:
         """Writes the epoch's time, memory, histograms and scores; returns the scores.
 
-        `write_images` writes its images, without the engine.
+        `write_images` later writes the images, without the engine.
         """
         self._epoch_time()
         self._writer.write(_memory(engine, self.epochs_done, self.step))
@@ -198,7 +200,7 @@ class Recorder:
         self._writer.write(*self._samples.records(arrays, run, epoch, step))
 
     def go_back(self, step: int, wall_s: float) -> None:
-        """Voids the measurements after `step`, after a roll-back to it."""
+        """Voids the measurements after `step`, once training has rolled back to it."""
         self.step, self.wall_s = step, wall_s
         self._epoch_begin, self._untimed_steps = (step, wall_s), 0
         if self._profiled_step is not None and self._profiled_step > step:
@@ -206,7 +208,7 @@ class Recorder:
         self._writer.write(journal.AttemptStart(resume_step=step))
 
     def _epoch_time(self) -> None:
-        """Without steps of an earlier attempt in the same epoch, and untimed ones."""
+        """Writes the time of the epoch, without untimed steps and steps of an earlier attempt."""
         begin_step, begin_s = self._epoch_begin
         seconds = self.wall_s - begin_s
         images = (self.step - begin_step - self._untimed_steps) * self._spec.images_per_step
@@ -276,7 +278,7 @@ class Recorder:
         }
 
     def _step_seconds(self) -> NDArray[np.float64]:
-        """One value per step, so that short calls have less weight."""
+        """Seconds of each step, one value per step, so that short calls have less weight."""
         seconds, steps = zip(*self._calls, strict=True)
         return np.repeat(np.asarray(seconds), steps)
 
@@ -289,7 +291,9 @@ class Recorder:
         )
 
     def _compile_time(self) -> None:
-        """Writes, once, the time of the first call beyond a steady step: compiling and warm-up."""
+        """Writes once how much longer the first call took than a steady step: compiling and
+        warm-up.
+        """
         if self._first_call_s is not None and self._calls and not self._compile_written:
             seconds = max(0.0, self._first_call_s - float(np.median(self._step_seconds())))
             self._writer.write(journal.PhaseSeconds(phase="compile", seconds=seconds))

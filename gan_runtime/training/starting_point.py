@@ -1,9 +1,9 @@
-"""The state with which an attempt starts: the run's newest usable checkpoint, the same on all
+"""The state with which an attempt starts: the newest usable checkpoint of the run, the same on all
 workers, or the weights of another run (`start_from=RUN[:EPOCH]`).
 
-Weights of another run are used by name and shape, with what layers store; optimizers, rates and the
-step start fresh, and averages as copies of their networks. The run then saves its checkpoint 0, so
-it needs the other run only once.
+Weights and stored layer statistics of another run are matched by name and shape. Optimizers, rates
+and the step start fresh, and averages start as copies of their networks. The run then saves
+checkpoint 0, so it needs the other run only once.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def restore(engine: Engine, run: RunDir, writer: JournalWriter) -> Checkpoint | 
     """Loads the newest usable checkpoint; None for a new run. All workers call it together.
 
     Raises:
-        CheckpointError: no file is usable; the run has trained whole epochs but has none; or
-            workers see different ones.
+        CheckpointError: no file is usable; the run has trained whole epochs but has no file; or
+            workers see different files.
     """
     checkpoint = checkpoints.load_newest(run.checkpoints)
     step = checkpoint.step if checkpoint else 0
     lowest, highest = engine.worker_extremes(step)
     if lowest != highest:
-        # The first worker to finish would leave the others waiting in an exchange.
+        # Otherwise the first worker to finish would leave the others waiting in an exchange.
         raise CheckpointError(
             f"one worker resumes from step {lowest}, another from step {highest}: they see"
             f" different {run.checkpoints}. Use one home on a shared file system."
@@ -53,9 +53,9 @@ def restore(engine: Engine, run: RunDir, writer: JournalWriter) -> Checkpoint | 
 
 
 def is_cut_off_before_saving(run: RunDir) -> bool:
-    """Whether the run was killed in this home before its first checkpoint: it may start over.
+    """Whether the run was killed in this home before its first checkpoint, so it can start over.
 
-    A run in its second epoch, or a stopped one, had a checkpoint and has lost it. An imported run
+    A run in its second epoch, or a stopped run, has had a checkpoint and lost it. An imported run
     has no process.json.
     """
     return run.process_file.exists() and not any(
@@ -97,7 +97,7 @@ TOPIC = "start_from"
 
 @dataclass(frozen=True)
 class WeightSource:
-    """A run whose weights another run starts with. `epoch`: None for its newest checkpoint."""
+    """A run whose weights another run starts with. `epoch`: None means the newest checkpoint."""
 
     run: RunDir
     epoch: int | None
@@ -112,7 +112,8 @@ class WeightSource:
         """The step of its checkpoint.
 
         Raises:
-            CheckpointError: the run has none, or none after that epoch; the message names others.
+            CheckpointError: the run has no checkpoint, or none after that epoch; the message lists
+                the others.
         """
         steps = checkpoints.all_steps(self.run.checkpoints)
         if not steps:
@@ -141,8 +142,8 @@ class WeightSource:
 class Fit:
     """How a checkpoint fits a run's networks.
 
-    `state`: the engine's, with the matching weights. Names of arrays: `copied`; `fresh`, which stay
-    initialized, with reasons; `unused`, which only the other run has.
+    `state`: the engine's state with the matching weights. Array names: `copied`; `fresh`, which
+    keep their initial values, with reasons; `unused`, which only the other run has.
     """
 
     state: Arrays
@@ -152,14 +153,16 @@ class Fit:
 
     @property
     def not_copied(self) -> list[str]:
-        """At most MOST_NAMED arrays, and how many more."""
+        """The arrays that were not copied: at most MOST_NAMED, then the number of others."""
         names = [*self.fresh, *(f"{name} (only there)" for name in self.unused)]
         more = [f"and {len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         return [*names[:MOST_NAMED], *more]
 
 
 def fit(state: Arrays, source: Arrays, spec: RunSpec) -> Fit:
-    """`state`: of an engine before its first step; `source`: of a checkpoint."""
+    """Matches arrays by name and shape. `state`: an engine's state before its first step; `source`:
+    the arrays of a checkpoint.
+    """
     networks = tuple(f"{network.name}/" for network in spec.entry.networks)
     names = [name for name in state if name.startswith(networks)]
     copied = [name for name in names if name in source and source[name].shape == state[name].shape]
@@ -179,7 +182,7 @@ def fit(state: Arrays, source: Arrays, spec: RunSpec) -> Fit:
 def check(home: Home, spec: RunSpec, dependency: str = "") -> None:
     """Checks `start_from` before a run is queued.
 
-    `dependency`: the run that it waits for, whose checkpoints are still to come.
+    `dependency`: the run that it waits for, which has no checkpoints yet.
 
     Raises:
         UnknownRunError, CheckpointError: `start_from` names no checkpoint.
@@ -191,13 +194,14 @@ def check(home: Home, spec: RunSpec, dependency: str = "") -> None:
 
 
 def begin(engine: Engine, spec: RunSpec, run: RunDir) -> tuple[dict[str, Any], list[Event]]:
-    """Loads the weights that `start_from` names into a new run; facts for its record, and events.
+    """Loads the weights that `start_from` names into a new run; returns facts for its record, and
+    events.
 
     Does nothing without `start_from`, or if the run has a checkpoint. All workers call it together.
 
     Raises:
-        UnknownRunError, CheckpointError: there is no such run or checkpoint, nothing of it fits, or
-            workers see different ones.
+        UnknownRunError, CheckpointError: there is no such run or checkpoint, no array fits, or
+            workers see different checkpoints.
     """
     if not spec.start_from or run.has_checkpoint:
         return {}, []

@@ -1,13 +1,13 @@
-"""The verdict of a run: one finding, and the sentence with its evidence, from stored numbers alone.
+"""The verdict of a run: one finding and a sentence with its evidence, from stored numbers only.
 
 Each epoch after the first is judged by its alarms (alarms.py) and by the mean scores of the judging
-network. A finding needs AGREEING epochs in a row, or all epochs of a shorter run that has ended. A
-single alarm among them makes the run "not steady". So no verdict lasts for one epoch only.
+network. A finding needs AGREEING consecutive epochs, or all epochs of a shorter run that has ended,
+so no single epoch decides. An alarm in only some of them makes the run "not steady".
 
-"Healthy" needs measured quality as well: a spread near that of the data, and balanced scores, do
-not exclude images of a few kinds. Of quality the worst of the newest answer and those of the two
-epochs before it counts, each by the end of its 95% interval that is against the finding. An answer
-of a live run counts until a quarter of its epochs has passed since.
+"Healthy" also needs measured quality: balanced scores and a spread like that of the data do not
+exclude images of only a few kinds. The worst of the newest AGREEING quality answers counts, each by
+the end of its 95% interval that speaks against the finding. In a live run an answer expires after a
+quarter of the run's epochs.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from gan_runtime.training import alarms
 from gan_runtime.training.alarms import FIRST_EPOCH, AlarmLimits
 
 AGREEING = 3  # epochs
-WINNING, FOOLED = 0.05, 0.9  # mean scores: of generated rows below, above
-# Coverage, as a share of that of other real images (the floor of the score): below the first the
-# images are unlike the data, from the second on they are like it.
+WINNING, FOOLED = 0.05, 0.9  # mean scores of generated rows: D wins below, D is fooled above
+# Coverage as a share of the coverage of other real images (the score's floor): below the first
+# limit the images are unlike the data, from the second on they are like it.
 UNLIKE_COVERAGE, LIKE_COVERAGE = 0.1, 0.5
-# Class distance: from the first on, half of the images are of classes that should not prevail; of
-# images with a clear class that is a collapse. Up to the second the classes are as in the data.
+# Class distance: from the first limit on, half of the images would have to change class; that is a
+# collapse if classes are clear. Up to the second limit the classes are as in the data.
 FEW_CLASSES, LIKE_CLASSES = 0.5, 0.25
-CLEAR_CLASS = 0.5  # share of images of which the classifier is sure
-QUALITY_SCORES = ("coverage", "class_distance", "sure")  # that a verdict reads
+CLEAR_CLASS = 0.5  # share of images whose class the classifier is sure of
+QUALITY_SCORES = ("coverage", "class_distance", "sure")  # read by a verdict
 
 
 class Finding(StrEnum):
-    """What is found of a run."""
+    """The possible findings about a run."""
 
     NONE = "none"  # nothing was measured
     EARLY = "early"
@@ -55,7 +55,7 @@ class Finding(StrEnum):
     HEALTHY = "healthy"
 
 
-# In few words, for a table. The number with the role names the network.
+# Titles for tables. {} is the network described by the metric with this role.
 TITLES: dict[Finding, tuple[str, Role]] = {
     Finding.NONE: ("", ""),
     Finding.EARLY: ("too early", ""),
@@ -70,7 +70,7 @@ TITLES: dict[Finding, tuple[str, Role]] = {
     Finding.BALANCED: ("balanced", ""),
     Finding.HEALTHY: ("healthy", ""),
 }
-# The worst first.
+# Worst first.
 _BY_ALARM = {
     "alarm_collapse": Finding.COLLAPSED,
     "alarm_empty": Finding.EMPTY,
@@ -83,7 +83,7 @@ _BY_QUALITY = (Finding.COLLAPSED, Finding.UNLIKE, Finding.PARTIAL, Finding.HEALT
 
 @dataclass(frozen=True)
 class EpochNumbers:
-    """What a run has measured after an epoch: metric → value."""
+    """The measurements of a run after an epoch: metric → value."""
 
     epoch: int
     scores: Mapping[str, float]
@@ -91,7 +91,7 @@ class EpochNumbers:
 
 @dataclass(frozen=True)
 class MeasuredQuality:
-    """The scores of an answer of the evaluation `quality`: name → score."""
+    """The scores in an answer of the evaluation `quality`: name → score."""
 
     epoch: int
     scores: Mapping[str, Score]
@@ -99,7 +99,9 @@ class MeasuredQuality:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`title`: in few words; `sentence`: with its evidence. Both are empty for Finding.NONE."""
+    """`title`: a short label; `sentence`: the finding with its evidence. Both are empty for
+    `Finding.NONE`.
+    """
 
     finding: Finding = Finding.NONE
     title: str = ""
@@ -117,8 +119,8 @@ def verdict(
     quality: Sequence[MeasuredQuality] = (),
     is_over: bool = False,
 ) -> Verdict:
-    """`epochs`, `quality`: the earliest first; the last AGREEING + 1 of each are enough. `is_over`:
-    whether the run has ended.
+    """The verdict from a run's measurements. `epochs`, `quality`: earliest first; only the last
+    AGREEING + 1 of each matter. `is_over`: whether the run has ended.
     """
     if not epochs and not quality:
         return Verdict()
@@ -142,7 +144,7 @@ def _numbers(workload: str) -> Declarations:
 
 
 def _counting(quality: Sequence[MeasuredQuality], first: int) -> list[MeasuredQuality]:
-    """The newest answer, and those of the AGREEING - 1 epochs before it; none before `first`."""
+    """The newest answer and those of the AGREEING - 1 epochs before it, from epoch `first` on."""
     last = max((answer.epoch for answer in quality), default=0)
     return [answer for answer in quality if answer.epoch >= max(first, last - AGREEING + 1)]
 
@@ -152,7 +154,7 @@ def _counting(quality: Sequence[MeasuredQuality], first: int) -> list[MeasuredQu
 
 @dataclass(frozen=True)
 class _JudgedEpoch:
-    """An epoch and what it shows alone."""
+    """An epoch and the finding that it alone would give."""
 
     numbers: EpochNumbers
     finding: Finding
@@ -161,9 +163,9 @@ class _JudgedEpoch:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """The numbers of a verdict. `answers`: what quality shows, by which answer.
+    """The evidence of a verdict. `answers`: each finding of quality, with its answer.
 
-    `measured_epoch`: of the newest answer, 0 without one.
+    `measured_epoch`: the epoch of the newest answer, 0 without an answer.
     """
 
     numbers: Declarations
@@ -173,12 +175,12 @@ class _Evidence:
 
     @property
     def measured(self) -> Finding | None:
-        """The worst that quality shows; None without an answer."""
+        """The worst finding of quality; None without an answer."""
         return next((finding for finding in _BY_QUALITY if finding in self.answers), None)
 
     @property
     def findings(self) -> list[Finding]:
-        """Of the last epochs."""
+        """The findings of the last epochs."""
         return [epoch.finding for epoch in self.epochs]
 
     @property
@@ -189,23 +191,23 @@ class _Evidence:
 
     @property
     def when(self) -> str:
-        """The last epochs."""
+        """The last epochs as text."""
         first, last = self.epochs[0].numbers.epoch, self.epochs[-1].numbers.epoch
         return f"in epoch {last}" if first == last else f"in epochs {first} to {last}"
 
     def mean(self, role: Role) -> float:
-        """Over the last epochs; NaN where no number has the role."""
+        """The mean over the last epochs of the metric with a role; NaN without one."""
         values = [self.numbers.value(role, epoch.numbers.scores) for epoch in self.epochs]
         measured = [value for value in values if value is not None]
         return fmean(measured) if measured else math.nan
 
     def rows(self, role: Role) -> str:
-        """The noun of the rows that a number is about, such as "generated images"."""
+        """The display name of the rows that a metric describes, such as "generated images"."""
         metric = self.numbers.of_role(role)
         return metric.legend[:1].lower() + metric.legend[1:] if metric else "rows"
 
     def network(self, role: Role) -> str:
-        """The noun of the network that a number is of."""
+        """The display name of the network that a metric describes."""
         metric = self.numbers.of_role(role)
         return self.numbers.network(metric.network).noun if metric and metric.network else "network"
 
@@ -213,7 +215,7 @@ class _Evidence:
 def _judged(
     limits: AlarmLimits, numbers: Declarations, epochs: Sequence[EpochNumbers]
 ) -> list[_JudgedEpoch]:
-    """The last epochs without the first one, at most AGREEING."""
+    """The last AGREEING epochs or fewer, without the first epoch of the run."""
     befores = [{}, *(epoch.scores for epoch in epochs)]
     judged = []
     for before, epoch in list(zip(befores, epochs, strict=False))[-AGREEING:]:
@@ -229,7 +231,9 @@ def _judged(
 def _without_alarm(
     limits: AlarmLimits, numbers: Declarations, scores: Mapping[str, float]
 ) -> Finding:
-    """What one epoch shows alone. A spread that is low and still rises is too early to judge."""
+    """The finding of one epoch without an alarm. A low spread that still rises is too early to
+    judge.
+    """
     spread = numbers.value("spread_of_generated", scores)
     spread_of_real = numbers.value("spread_of_real", scores) or 0.0
     if spread is not None and spread < limits.collapse_share * spread_of_real:
@@ -244,7 +248,9 @@ def _without_alarm(
 
 
 def _finding(evidence: _Evidence, is_over: bool) -> Finding:
-    """The finding of a run: trouble that epochs agree on, then that of quality, then the rest."""
+    """The finding of a run: first trouble on which epochs agree, then trouble in quality, then the
+    rest.
+    """
     kinds, measured = set(evidence.findings), evidence.measured
     is_whole = len(evidence.epochs) == AGREEING or (is_over and bool(kinds))
     agreed = evidence.findings[0] if is_whole and len(kinds) == 1 else None
@@ -264,7 +270,7 @@ def _finding(evidence: _Evidence, is_over: bool) -> Finding:
 
 
 def _of_answer(answer: MeasuredQuality) -> Finding | None:
-    """What one answer shows; None where it has no coverage."""
+    """The finding of one answer; None without coverage."""
     coverage, classes, sure = (answer.scores.get(name) for name in QUALITY_SCORES)
     if classes and _low(classes) >= FEW_CLASSES and (sure is None or sure.value >= CLEAR_CLASS):
         return Finding.COLLAPSED
@@ -321,7 +327,7 @@ def _collapsed(evidence: _Evidence) -> str:
 
 
 def _other_real(score: Score) -> str:
-    """The same score of other real images."""
+    """Text with the same score of other real images."""
     return f", other real images {score.floor:.0%}" if math.isfinite(score.floor) else ""
 
 
@@ -361,7 +367,7 @@ def _of_coverage(beginning: str, finding: Finding) -> Callable[[_Evidence], str]
 
 
 def _scores(evidence: _Evidence) -> str:
-    """The mean scores of the judging network, which recorded them."""
+    """Text with the mean scores that the judging network gives."""
     metric = evidence.numbers.of_role("judged_generated")
     judge = evidence.numbers.network(metric.network).short if metric else "The network"
     real, generated = evidence.mean("judged_real"), evidence.mean("judged_generated")
@@ -369,7 +375,7 @@ def _scores(evidence: _Evidence) -> str:
 
 
 def _with_measure(evidence: _Evidence) -> str:
-    """The scores, and the number of each epoch that says how good the rows are."""
+    """Text with the scores, and the metric of quality or when quality was last measured."""
     measure, quality = evidence.numbers.of_role("quality"), evidence.mean("quality")
     if measure is not None and not math.isnan(quality):
         title = measure.title.partition(",")[0]

@@ -1,5 +1,5 @@
-"""What can change or end a training: alarms and NaNs, low disk space, and a stop request before the
-first step. Also its memory, disk space and time: measured, and estimated before it starts.
+"""Watches that change or end a training: alarms and NaNs, low disk space, and a stop request before
+the first step. Also memory, disk space and time of a run: measured, or estimated before it starts.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from gan_runtime.training import alarms, checkpoints
 from gan_runtime.training.alarms import Alarm
 
 MOST_ROLL_BACKS = 3  # per attempt
-SLOWER = 0.5  # factor on the learning rates after a roll-back
+SLOWER = 0.5  # factor applied to the learning rates by a roll-back
 DISK_SECONDS = 2.0  # between two checks of the disk
 DISK_TOPIC = "disk"
 STOP_SECONDS = 0.25  # between two checks for a stop request
 
 
 class TrainingWatch:
-    """Logs the alarms of one attempt, rolls back, and saves good states.
+    """Logs alarms of one attempt, rolls back after them, and saves finite states.
 
-    `resumed`: step of the checkpoint that it resumes from. `rank`: of the worker; all decide alike,
-    and rank 0 saves.
+    `resumed`: step of the checkpoint that the attempt resumes from. `rank`: the worker's rank; all
+    workers decide alike, and rank 0 saves.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class TrainingWatch:
     ) -> None:
         self._spec, self._engine, self._run = spec, engine, run
         self._writer, self._rank = writer, rank
-        self._present: set[str] = set()  # topics of the epoch before, which are not logged again
-        self._before: dict[str, float] = {}  # scores of the epoch before
+        self._present: set[str] = set()  # topics of the previous epoch, which are not logged again
+        self._before: dict[str, float] = {}  # scores of the previous epoch
         self._roll_backs = self._since_save = 0
-        self._newest = resumed  # step of the checkpoint saved or loaded last
+        self._newest = resumed  # step of the last saved or loaded checkpoint
 
     def epoch(self, scores: dict[str, float], epoch: int) -> Alarm | None:
         """The first alarm that an epoch's scores raise; new ones are logged.
@@ -80,7 +80,7 @@ class TrainingWatch:
         return raised[0] if raised else None
 
     def state(self, step: int, epoch: int) -> Arrays:
-        """The engine's state; all workers call this, since it averages local state.
+        """The engine's state. All workers must call this, since it averages local state.
 
         Raises:
             NonFiniteError: it has a NaN or infinite number.
@@ -88,7 +88,9 @@ class TrainingWatch:
         return alarms.check_state(self._engine.state(), step, epoch)
 
     def not_finite(self, error: NonFiniteError) -> Alarm:
-        """A NaN as an alarm, if the run rolls back; else raises it with what to do next."""
+        """Turns a NaN into an alarm if the run rolls back; otherwise raises it with the
+        next steps.
+        """
         if self._spec.alarm_action != "roll_back":
             raise NonFiniteError(f"{error} {self._next_attempt()}".rstrip())
         alarm = Alarm("alarm_not_finite", str(error))
@@ -97,7 +99,7 @@ class TrainingWatch:
 
     def _next_attempt(self) -> str:
         if self._rank != 0:
-            return ""  # the first worker says it
+            return ""  # the first worker gives the advice
         older = (
             None
             if self._newest is None
@@ -114,11 +116,11 @@ class TrainingWatch:
     def roll_back(self, alarm: Alarm) -> tuple[int, float]:
         """Loads the newest checkpoint and halves the rates; returns its step and training seconds.
 
-        Another failure before the next checkpoint goes back to the one before, if there is one: a
-        state can be finite and yet beyond repair.
+        Another failure before the next checkpoint loads an older one, if any: a finite state can
+        still lead to NaN every time.
 
         Raises:
-            AlarmError: it still fails after MOST_ROLL_BACKS.
+            AlarmError: training still fails after MOST_ROLL_BACKS.
         """
         folder = self._run.checkpoints
         older = (
@@ -154,10 +156,8 @@ class TrainingWatch:
         scores: dict[str, float],
         epoch: int | None = None,
     ) -> None:
-        """Saves a good state.
-
-        `scores`: of the epoch that ended, empty within an epoch; `epoch`: its number, 0 before
-        training, None within one.
+        """Saves a finite state. `scores`: the scores of the ended epoch, empty within an epoch;
+        `epoch`: its number, 0 before training, None within an epoch.
         """
         shortfall = alarms.shortfall(self._spec, scores)
         if self._rank == 0:
@@ -192,7 +192,9 @@ def with_lower_rates(run: RunDir, spec: RunSpec, factor: float, resumable: bool)
 
 
 class DiskWatch:
-    """Stops a training while a last checkpoint still fits. `checkpoint_bytes`: of one, if known."""
+    """Stops a training while a last checkpoint still fits. `checkpoint_bytes`: size of a
+    checkpoint, 0 if unknown.
+    """
 
     def __init__(
         self,
@@ -201,7 +203,7 @@ class DiskWatch:
         checkpoint_bytes: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.shortage: dict[str, str | int] = {}  # details of Reason.LOW_DISK, once set for good
+        self.shortage: dict[str, str | int] = {}  # details of Reason.LOW_DISK; never reset
         self._folder, self._writer, self._clock = folder, writer, clock
         self._checkpoint_bytes = checkpoint_bytes
         self._checked_at, self._warned = float("-inf"), False
@@ -210,14 +212,15 @@ class DiskWatch:
         self._checkpoint_bytes = checkpoint_bytes
 
     def is_short(self, at_once: bool = False) -> bool:
-        """Whether little more than a last checkpoint and its copy as the best one fits.
+        """Whether the disk has room for little more than a last checkpoint and its copy as the best
+        one.
 
         The disk is checked every DISK_SECONDS, or `at_once`.
         """
         if self.shortage or (self._clock() - self._checked_at < DISK_SECONDS and not at_once):
             return bool(self.shortage)
         self._checked_at = self._clock()
-        with contextlib.suppress(OSError):  # the next write reports a disk that does not answer
+        with contextlib.suppress(OSError):  # the next write reports an unreachable disk
             self._check(disk.free_bytes(self._folder))
         return bool(self.shortage)
 
@@ -236,7 +239,7 @@ class DiskWatch:
 
 
 def size_of(arrays: Arrays) -> int:
-    """Bytes of a state."""
+    """Bytes of all arrays of a state."""
     return sum(array.nbytes for array in arrays.values())
 
 
@@ -245,8 +248,8 @@ def size_of(arrays: Arrays) -> int:
 # Memory of a trainer = framework + weights and optimizer, per worker and per replica + activations
 # per row. The constants were fitted to the measured trainers of docs/metrics.md, within 3%.
 BASE_BYTES = 715e6  # a trainer that has loaded TensorFlow and started its threads
-BYTES_PER_WEIGHT = 60  # of a worker; weight, gradient and two Adam slots are 16 of them
-BYTES_PER_COPY = 17.5  # of a replica; gradient and slots are 12 of them
+BYTES_PER_WEIGHT = 60  # per worker; weight, gradient and two Adam slots take 16
+BYTES_PER_COPY = 17.5  # per replica; gradient and two slots take 12
 CHECKPOINT_BYTES_PER_WEIGHT = 16  # weight, two optimizer slots, moving average
 BYTES_PER_ACTIVATION = {"float32": 9.4, "mixed_bfloat16": 2.6, "mixed_float16": 2.6}
 STATUS = Path("/proc/self/status")
@@ -254,7 +257,7 @@ STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class ProcessMemory:
-    """Resident bytes now, and at most since the process started."""
+    """Resident bytes: current, and peak since the process started."""
 
     bytes: int
     peak_bytes: int
@@ -267,7 +270,9 @@ def process_memory() -> ProcessMemory:
 
 
 def _peak_bytes() -> int:
-    """VmHWM if there is one: getrusage includes the parent process before exec."""
+    """Peak resident bytes from VmHWM where available: getrusage includes the parent process before
+    exec.
+    """
     if STATUS.exists():
         lines = STATUS.read_text(encoding="utf-8").splitlines()
         peaks = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
@@ -278,7 +283,9 @@ def _peak_bytes() -> int:
 
 
 def estimated_memory_bytes(spec: RunSpec, home: Home | None = None) -> float:
-    """Main memory of all processes of a run on the CPU; a rough guide for GPU and TPU."""
+    """Main memory of all processes of a run, in bytes: fitted for the CPU, a rough guide for GPU
+    and TPU.
+    """
     size = spec.entry.size(spec.of_workload, loading.check(spec, home))
     workers = spec.workers * (BASE_BYTES + size.parameters * BYTES_PER_WEIGHT)
     copies = spec.replicas_in_all * size.parameters * BYTES_PER_COPY
@@ -294,8 +301,8 @@ def estimated_seconds(spec: RunSpec, images: int, images_per_s: float) -> float:
 
 
 def checkpoints_bytes(spec: RunSpec, fields: Fields) -> int:
-    """Disk space of all checkpoints of a run: the newest ones, the best one, and the one being
-    written.
+    """Disk space in bytes of all checkpoints of a run: the retained ones, the best one, and one
+    being written.
     """
     count = min(spec.keep_checkpoints, spec.epochs) + 2
     parameters = spec.entry.size(spec.of_workload, fields).parameters
@@ -306,7 +313,9 @@ def checkpoints_bytes(spec: RunSpec, fields: Fields) -> int:
 
 
 def end_process(code: int) -> NoReturn:
-    """Exits at once: a framework takes seconds to shut down, and its compiler has no interrupt."""
+    """Exits at once: a framework takes seconds to shut down, and its compiler cannot be
+    interrupted.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     scratch = Path(tempfile.gettempdir())
@@ -318,7 +327,7 @@ def end_process(code: int) -> NoReturn:
 class StartupWatch:
     """Ends a trainer on a stop request before `first_step`, when there is nothing to save.
 
-    Runs in a thread, since a compiler may block the main one for minutes. `end`: ends the
+    Runs in a thread, since a compiler can block the main thread for minutes. `end`: ends the
     process with an exit code.
     """
 
@@ -339,7 +348,9 @@ class StartupWatch:
         self.first_step()
 
     def first_step(self) -> None:
-        """Ends the watch: from now on a stop saves. Does not return if the process is ending."""
+        """Ends the watch: from now on a stop request saves a checkpoint. Does not return if the
+        process is ending.
+        """
         with self._deciding:
             self._is_over.set()
 

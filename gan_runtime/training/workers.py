@@ -1,7 +1,8 @@
 """The workers of a run: a launcher for several on this host, and warnings about slow ones.
 
-The launcher runs as long as they do, in their process group, and needs no dashboard. An all-reduce
-needs every worker: when one fails, the launcher ends the others and its journal names the first.
+The launcher runs in the workers' process group until they end, and needs no dashboard. An
+all-reduce needs every worker, so when one fails, the launcher ends the others and journals the
+first failure.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from gan_runtime.records.states import Reason, cause
 from gan_runtime.spec import RunSpec
 
 POLL_SECONDS = 0.1
-GRACE_SECONDS = 10.0  # for the other workers to exit by themselves
-FAILED = 1  # exit code of a worker whose journal has the reason
-CUT_OFF = 3  # exit code of a worker that lost the others, which have the reason
-# Limit of a worker's computing time over the median of the others; equal workers on one busy host
-# scatter by 1.2.
+GRACE_SECONDS = 10.0  # for the other workers to exit after a failure
+FAILED = 1  # exit code of a worker that has journaled the reason
+CUT_OFF = 3  # exit code of a worker that lost the others, which journal the reason
+# Limit on a worker's computing time, relative to the median of the others. On one busy host, equal
+# workers differ by up to 1.2.
 STRAGGLER_FACTOR = 1.5
 
 
@@ -45,11 +46,11 @@ class _LaunchedWorker:
 
 
 def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
-    """Starts the workers of one attempt, each as `module`, and waits for them; returns 0 if all
+    """Starts the workers of one attempt, each running `module`, and waits; returns 0 if all
     succeed.
     """
-    # The whole process group gets SIGTERM. Ignored here, not handled: a worker inherits that and
-    # survives it while it still loads.
+    # The whole process group gets SIGTERM. Workers inherit an ignored signal, not a handler, so
+    # this protects them while they load.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     workers = _start(run, attempt, accelerator, module)
     started = [
@@ -74,7 +75,8 @@ def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_La
     spec = run.spec()
     addresses = cluster.free_addresses(spec.workers)
     command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
-    # Workers inherit the locks: one that outlives this process still uses its device.
+    # Workers inherit the device locks, so a worker that outlives this process still holds its
+    # device.
     devices = [lock.number for lock in inherited_locks(os.environ)]
     locks = [*devices, *processes.handed_start_locks(os.environ)]
     return [
@@ -93,10 +95,13 @@ def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_La
 def environment(
     spec: RunSpec, accelerator: str, addresses: list[str], rank: int, inherited: dict[str, str]
 ) -> dict[str, str]:
-    """Environment of worker `rank`: the addresses of all, and its share of the cores or GPUs."""
+    """The environment of worker `rank`: the addresses of all workers, and its share of the cores or
+    GPUs.
+    """
     variables = {**inherited, "TF_CONFIG": cluster.tf_config(addresses, rank)}
     if accelerator == "cpu":
-        # Else each worker uses all cores: with 2 workers on 2 cores a step takes 7 to 13% longer.
+        # Otherwise each worker uses all cores, and with 2 workers on 2 cores a step takes 7 to 13%
+        # longer.
         variables.setdefault(
             "TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // spec.workers))
         )
@@ -112,7 +117,9 @@ def environment(
 
 
 def _first_failure(workers: list[_LaunchedWorker]) -> _LaunchedWorker | None:
-    """Waits; None on success, which that of the first worker decides: the others are ended."""
+    """Waits for the first failure; None on success. Once worker 0 succeeds, the others
+    are ended.
+    """
     while not _failures(workers) and workers[0].process.poll() is None:
         time.sleep(POLL_SECONDS)
     if workers[0].process.poll() == 0:
@@ -127,7 +134,7 @@ def _failures(workers: list[_LaunchedWorker]) -> list[_LaunchedWorker]:
 
 
 def _culprit(first: _LaunchedWorker, workers: list[_LaunchedWorker]) -> _LaunchedWorker:
-    """The worker that caused the end: a killed one before a failed one before a cut-off one."""
+    """The worker that caused the end: a killed worker, else a failed one, else a cut-off one."""
     ended = _failures(workers)
     killed = [worker for worker in ended if worker.process.returncode == -signal.SIGKILL]
     failed = [
@@ -150,7 +157,9 @@ def _kill(workers: list[_LaunchedWorker]) -> None:
 
 
 def _reason(run: RunDir, attempt: int, culprit: _LaunchedWorker) -> StatusChange | None:
-    """Why the run ended, with the worker's name; repeated, since another worker may report last."""
+    """The status change with the culprit's name. It is written again, since another worker can
+    report last.
+    """
     code, worker = culprit.process.returncode, culprit.in_words
     if code < 0:
         name = signal.Signals(-code).name
@@ -167,7 +176,7 @@ def _reason(run: RunDir, attempt: int, culprit: _LaunchedWorker) -> StatusChange
     if failures:
         return failures[-1].model_copy(update={"at": journal.now()})
     if code == FAILED:
-        return None  # all failed alike, and the first worker reports it
+        return None  # all failed alike, and the first worker has reported it
     return StatusChange.of("failed", cause(Reason.WORKER_EXITED, worker=worker, exit_code=code))
 
 
@@ -175,14 +184,14 @@ def _reason(run: RunDir, attempt: int, culprit: _LaunchedWorker) -> StatusChange
 
 
 class WorkerLog:
-    """Writes the step times of worker `rank` and, once per epoch, a warning about a straggler.
+    """Journals the step times of worker `rank` and, once per epoch, a warning about a straggler.
 
-    All workers end a step together: only their computing times show the slow one.
+    All workers end a step together, so only their computing times show the slow one.
     """
 
     def __init__(self, writer: JournalWriter, rank: int) -> None:
         self._writer, self._rank = writer, rank
-        self._compute_s: list[tuple[float, ...]] = []  # of all ranks, per call of the epoch
+        self._compute_s: list[tuple[float, ...]] = []  # of all ranks, for each call of the epoch
 
     def call(self, epoch: int, first_step: int, steps: int, seconds: WorkerSeconds) -> None:
         """Writes the times of one host call."""
@@ -197,7 +206,7 @@ class WorkerLog:
                 wait_s=seconds.wait_s,
             )
         )
-        if all(seconds.all_compute_s):  # 0 for the call that compiles
+        if all(seconds.all_compute_s):  # 0 in the call that compiles
             self._compute_s.append(seconds.all_compute_s)
 
     def epoch_done(self, epoch: int) -> None:
@@ -211,8 +220,8 @@ class WorkerLog:
 
 
 def straggler(compute_s: list[float]) -> int | None:
-    """The rank that computes longer than STRAGGLER_FACTOR times the median of the others, if
-    any.
+    """The rank that computes longer than STRAGGLER_FACTOR times the median of the others; None if
+    all are within it.
     """
     if len(compute_s) < 2:
         return None

@@ -1,1 +1,1 @@
-"""GANs, written in keras and keras.ops only; none depends on an engine."""
+"""The GANs, written in keras and keras.ops only, independent of the engine."""

@@ -4,9 +4,9 @@ that D cannot memorize a small set of images. G's gradient passes through T.
     L_D = E[f(-D(T(x)))] + E[f(D(T(G(z))))],  L_G = E[f(-D(T(G(z))))]    (Zhao et al. 2020,
     arXiv:2006.10738, equations 6 and 7)
 
-Images x: float32 (B, height, width, channels) in [-1, 1]; a changed one may leave this range. The
-image at a place of the batch is changed as the generated image at that place, by draws u from
-[0, 1) for each place. The numbers are those of the authors' code (DiffAugment_tf.py):
+Images x: float32 (B, height, width, channels) in [-1, 1]; a changed image can leave this range. The
+real and the generated image at one index of the batch get the same change, from uniform draws u in
+[0, 1). The constants are those of the authors' code (DiffAugment_tf.py):
 
     color        brightness x + u - ½; saturation m + 2u (x - m), m the mean over the channels;
                  contrast m + (u + ½) (x - m), m the mean over the image
@@ -14,7 +14,7 @@ image at a place of the batch is changed as the generated image at that place, b
     cutout       0 in a rectangle of half of each side, whose middle is anywhere in the image
 
 Where a layer of D sees only zeros and its biases are 0, as before the first step, the slope of a
-LeakyReLU is 0.2 in TensorFlow and 1 in JAX, so that the first penalties of the engines differ.
+LeakyReLU at 0 is 0.2 in TensorFlow and 1 in JAX, so the first penalties of the engines differ.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from keras import ops
 from gan_runtime.workloads.contract import Noise, Tensor
 
 MOST_MOVED, CUT = 0.125, 0.5  # shares of a side
-DRAWS = {"color": 3, "translation": 2, "cutout": 2}  # numbers for each image
+DRAWS = {"color": 3, "translation": 2, "cutout": 2}  # random numbers per image
 Change = Callable[[Tensor], Tensor]
 
 
 def drawn(kinds: str, noise: Noise, shape: tuple[int, ...]) -> Change:
-    """One random change of each image of a batch of this shape, (B, height, width, channels).
+    """Draws one random change for each image of a batch of shape (B, height, width, channels).
 
     `kinds`: names of DRAWS, joined by "_", in the order in which they are applied.
     """
@@ -70,8 +70,8 @@ def color(draws: Tensor, shape: tuple[int, ...]) -> Change:
 def translation(draws: Tensor, shape: tuple[int, ...]) -> Change:
     """Down and right by -s to s pixels, s = ⌊side / 8 + ½⌋; `draws`: (B, 2).
 
-    Products with matrices of zeros and ones, whose gradients every engine compiles well: y = V x Wᵀ
-    for each channel, V (B, height, height), W (B, width, width).
+    Computed as products with 0/1 matrices, whose gradients every engine compiles well: y = V x Wᵀ
+    for each channel, with V (B, height, height) and W (B, width, width).
     """
     height, width = shape[1:3]
     rows, columns = (
@@ -86,7 +86,9 @@ def translation(draws: Tensor, shape: tuple[int, ...]) -> Change:
 
 
 def _moved_places(draws: Tensor, side: int) -> Tensor:
-    """Float32 (B, side, side): 1 where place i shows what was at place j = i - shift."""
+    """Float32 (B, side, side): 1 where pixel i of the result is pixel j = i - shift of
+    the input.
+    """
     most = math.floor(side * MOST_MOVED + 0.5)
     shift = _whole(draws, 2 * most + 1) - most
     places = ops.arange(side, dtype="float32")
@@ -104,7 +106,7 @@ def cutout(draws: Tensor, shape: tuple[int, ...]) -> Change:
 
 
 def _cut_places(draws: Tensor, side: int) -> Tensor:
-    """Float32 (B, side): 1 from middle - ⌊size / 2⌋, for `size` places; those outside are cut off.
+    """Float32 (B, side): 1 for `size` pixels from middle - ⌊size / 2⌋ on, clipped at the image.
 
     The middle is from 0 to side - 1, and to side for an even size.
     """
@@ -115,7 +117,7 @@ def _cut_places(draws: Tensor, side: int) -> Tensor:
 
 
 def _whole(draws: Tensor, count: int) -> Tensor:
-    """A whole number from 0 to count - 1, float32 (B,), each as often."""
+    """Uniform whole numbers from 0 to count - 1, as float32 (B,)."""
     return ops.minimum(ops.floor(draws * count), count - 1.0)
 
 

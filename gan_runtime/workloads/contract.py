@@ -1,6 +1,6 @@
 """The contract between a workload and the engines that train it.
 
-A step runs a program: phases in order. A phase makes ONE forward pass with named losses, then
+A step runs a program: phases in order. A phase runs ONE forward pass with named losses, then
 updates one or more networks, each along the gradient of one of these losses. Examples:
 
 * DCGAN: one phase, generator and discriminator updated from the same forward pass;
@@ -8,8 +8,8 @@ updates one or more networks, each along the gradient of one of these losses. Ex
   phase;
 * WGAN-GP: five critic phases on their own batches, then one generator phase.
 
-The engine turns each update into gradients, all-reduce and apply, and scales the losses for the
-replicas, once.
+The engine turns each update into gradients, all-reduce and apply. It alone scales the losses for
+the replicas.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from gan_runtime.base.fields import Fields
 Tensor = Any
 Networks = Mapping[str, Any]  # keras models by name
 Batch = Mapping[str, Tensor]  # values (rows, *shape) by field
-Arrays = Mapping[str, NDArray[Any]]  # the same on the host
-Options = Any  # an instance of the record that the workload's entry in the catalog names
+Arrays = Mapping[str, NDArray[Any]]  # NumPy arrays by name, on the host
+Options = Any  # an instance of `WorkloadEntry.options`
 
 
 class Noise(Protocol):
@@ -46,8 +46,8 @@ class Noise(Protocol):
         ...
 
     def dropout(self, values: Tensor, rate: float) -> Tensor:
-        """`values` with a share `rate` set to 0 and the rest scaled up; each replica has another
-        mask.
+        """`values` with a share `rate` set to 0 and the rest scaled up; the mask differs between
+        replicas.
         """
         ...
 
@@ -56,8 +56,8 @@ class Noise(Protocol):
 class Forward:
     """Result of one forward pass.
 
-    `losses`: named float32 scalars, plain means over this replica's rows. `scalars`: further
-    numbers per step.
+    `losses`: named float32 scalars, each a plain mean over this replica's rows. `scalars`: other
+    numbers to record per step.
     """
 
     losses: Mapping[str, Tensor]
@@ -68,9 +68,9 @@ class Forward:
 class Judged:
     """Measurements of the networks after an epoch.
 
-    `values`: a number per row, float32 (rows,), drawn as the histogram score/<name>. If rows have
-    labels, means by class are stored too; a generated row has the label of the training row at its
-    index. `scalars`: single numbers, stored as means over the replicas.
+    `values`: one number per row, float32 (rows,), stored as the histogram score/<name>. If rows
+    have labels, means by class are stored too; a generated row has the label of the training row at
+    its index. `scalars`: single numbers, averaged over the replicas.
     """
 
     values: Mapping[str, Tensor] = field(default_factory=dict)
@@ -81,8 +81,8 @@ class Judged:
 class Update:
     """Updates the weights of `network` along the gradient of `loss`.
 
-    `loss_when_scaled`: the loss to follow instead if each loss has its own scale (float16), for a
-    network that otherwise shares another one's backward pass.
+    `loss_when_scaled`: the loss to follow instead where each loss has a separate scale (float16),
+    for a network that otherwise shares the backward pass of another network.
     """
 
     network: str
@@ -98,9 +98,10 @@ class Update:
 class Phase:
     """One forward pass and the updates that share it.
 
-    Updates of one loss share its backward pass and its loss scale. Within `forward`,
-    `step_context.current()` offers input gradients, means over the replicas and the progress.
-    `name`: unique in the program. `batch`: index of the step's batch of training rows that it uses.
+    Updates along the same loss share its backward pass and its loss scale. Within `forward`,
+    `step_context.current()` offers input gradients, means over the replicas and the training
+    progress. `name`: unique in the program. `batch`: index of the step's batch of training rows
+    that it uses.
     """
 
     name: str
@@ -154,7 +155,7 @@ class Program:
         )
 
     def updates_of(self, network: str) -> int:
-        """Number of updates of a network per step, by which its learning rate counts."""
+        """The number of updates of a network per step, which its learning-rate schedule counts."""
         return len(self.phases_of(network))
 
     def phases_of(self, network: str) -> tuple[Phase, ...]:
@@ -169,8 +170,9 @@ class Program:
 class Workload(Protocol):
     """A GAN; no base class is needed.
 
-    `options`: the run's options of this workload. `fields`: those of a batch, selected by `reads`
-    of its catalog entry. Rows come as scaled values (`Field`), equally many in each batch.
+    `options`: the workload's options in a run. `fields`: the fields of a batch, selected by
+    `WorkloadEntry.reads`. Rows are scaled values (`Field`), and all batches of a step have equally
+    many.
     """
 
     def networks(self, options: Options, fields: Fields) -> dict[str, Any]:
@@ -182,7 +184,7 @@ class Workload(Protocol):
         ...
 
     def inputs(self, options: Options, fields: Fields, rows: Batch, noise: Noise) -> Batch:
-        """Inputs of the generator for as many rows as `rows` has: latents, labels, frames.
+        """Inputs of the generator, one row for each of `rows`: latents, labels, frames.
 
         Used for measurements after an epoch and, with NumPy arrays on the host, for images on
         request.
@@ -197,10 +199,10 @@ class Workload(Protocol):
         random: np.random.RandomState,
         count: int,
     ) -> dict[str, NDArray[Any]]:
-        """`count` input rows of the sample images, on the host and the same in all runs.
+        """Inputs of the sample images: `count` rows on the host, the same in all runs.
 
-        `rows`: held-out rows as values, perhaps fewer than `count`. More rows start with the same
-        ones.
+        `rows`: values of held-out rows, possibly fewer than `count`. A larger `count` begins with
+        the same rows.
         """
         ...
 
@@ -209,8 +211,8 @@ class Workload(Protocol):
     ) -> Mapping[str, Tensor]:
         """Outputs for `inputs` as named arrays (rows, …), in inference mode.
 
-        `noise`: keyed by the seed of the request (0 for sample images) and the row's index in it,
-        so the same for any number of replicas.
+        `noise`: keyed by the seed of the request (0 for sample images) and the row's index in the
+        request, so it does not depend on the number of replicas.
         """
         ...
 
@@ -230,7 +232,7 @@ class Reads(Protocol):
         ...
 
     def read(self, options: Options, networks: Networks, rows: Batch) -> Mapping[str, Tensor]:
-        """Its outputs for each row, in inference mode: named arrays (rows,)."""
+        """The judging network's outputs for each row, in inference mode: named arrays (rows,)."""
         ...
 
 
@@ -239,17 +241,17 @@ class Translates(Protocol):
     """A `Workload` that also translates whole images tile by tile, for jobs after the training."""
 
     def networks(self, options: Options, fields: Fields) -> dict[str, Any]:
-        """As `Workload.networks`; the first `averaged` one of the entry translates."""
+        """As `Workload.networks`; the first of the entry's `averaged` networks translates."""
         ...
 
     def tile(self, options: Options, fields: Fields) -> int:
-        """Side of the square tiles in pixels."""
+        """The side of the square tiles, in pixels."""
         ...
 
     def translate(self, options: Options, networks: Networks, source: Tensor) -> Tensor:
         """Values (B, height, width, channels in) → float32 (B, height, width, channels out).
 
-        Inference mode: stored statistics and no noise, so no image affects another. Sides: the
-        tile's, or a multiple of it if the network takes any.
+        Runs in inference mode, with stored statistics and no noise, so no image affects another.
+        Sides equal the tile's side, or a multiple of it if the network accepts one.
         """
         ...

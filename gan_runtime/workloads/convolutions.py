@@ -1,8 +1,8 @@
 """Keras convolutions that use the engine's kernels within a step and are plain Keras otherwise.
 
 Values are (B, …, channels): series (B, length, channels), images (B, height, width, channels),
-volumes (B, depth, height, width, channels). What the kernels do not cover (dilation, groups, causal
-or output padding) is always computed as Keras does. Settings that engines would silently ignore are
+volumes (B, depth, height, width, channels). Settings that the kernels do not cover (dilation,
+groups, causal or output padding) always use Keras. Settings that engines would silently ignore are
 refused: channels first, and regularizers, since a step follows only the losses of its phase.
 """
 
@@ -55,9 +55,10 @@ def refuse_ignored_settings(layer: keras.layers.Layer) -> None:
 
 
 def plain_layer(layer: keras.layers.Layer, inputs: Tensor, *own: str, **changes: Any) -> Tensor:
-    """The outputs of Keras' own layer that `layer` is derived from, with its weights.
+    """The outputs of the plain Keras layer from which `layer` derives, with the same weights.
 
-    `own`: settings that only `layer` has; `changes`: others, such as a name.
+    `own`: settings that only `layer` has, which are dropped; `changes`: settings to replace, such
+    as a name.
     """
     kind: Any = next(kind for kind in type(layer).__mro__ if kind.__module__.startswith("keras."))
     config = {name: value for name, value in layer.get_config().items() if name not in own}
@@ -73,7 +74,7 @@ def _of_rank(name: str, rank: int) -> type[keras.layers.Layer]:
 
 
 class _EngineConvolution(keras.layers.Layer):
-    """Base class, before one of Keras' convolutions."""
+    """Mixin, inherited before one of Keras' convolutions."""
 
     def __init__(self, *args: object, **settings: object) -> None:
         super().__init__(*args, **settings)
@@ -81,7 +82,7 @@ class _EngineConvolution(keras.layers.Layer):
 
     @property
     def _kernels(self) -> step_context.LayerKernels | None:
-        """The engine's, if they cover this layer."""
+        """The engine's kernels; None if they do not cover this layer."""
         is_uncovered = (
             max(self.dilation_rate) > 1
             or getattr(self, "groups", 1) > 1
@@ -91,23 +92,24 @@ class _EngineConvolution(keras.layers.Layer):
         return None if is_uncovered else step_context.kernels()
 
     def _finished(self, values: Tensor, kernels: step_context.LayerKernels) -> Tensor:
-        """With bias and activation."""
+        """Adds the bias and applies the activation."""
         if self.use_bias:
             values = kernels.elementwise(add, values, ops.convert_to_tensor(self.bias))
         if self.activation is None:
             return values
-        # Other activations, such as a softmax, may read all channels of a cell.
+        # Other activations, such as a softmax, can read all channels of a cell.
         if self.activation is keras.activations.relu:
             return kernels.elementwise(self.activation, values)
         return self.activation(values)
 
 
 class _Convolution(_EngineConvolution):
-    """`zeros`: numbers of zeros (before, after) the values along each axis, for padding "valid".
+    """A convolution with optional zero padding. `zeros`: numbers of zeros (before, after) along
+    each axis, for padding "valid".
 
     Raises:
-        ValueError: zeros that are not one pair of whole numbers from 0 for each axis; zeros with
-            another padding.
+        ValueError: `zeros` is not one pair of whole numbers from 0 for each axis, or another
+            padding is set too.
     """
 
     def __init__(self, *args: object, zeros: Zeros = (), **settings: object) -> None:
@@ -123,7 +125,9 @@ class _Convolution(_EngineConvolution):
             )
 
     def call(self, inputs: Tensor) -> Tensor:
-        """(B, …, filters); along each axis size / stride, rounded up, with padding "same"."""
+        """Values (B, …, filters). With padding "same", each axis has size / stride cells, rounded
+        up.
+        """
         kernels = self._kernels
         if kernels is None:
             padded = ops.pad(inputs, [(0, 0), *self.zeros, (0, 0)]) if self.zeros else inputs
@@ -132,14 +136,14 @@ class _Convolution(_EngineConvolution):
         return self._finished(kernels.convolution(inputs, kernel, self.strides, padding), kernels)
 
     def standard(self, inputs: Tensor) -> Tensor:
-        """By Keras' padding and convolution."""
+        """The same from Keras' padding and convolution."""
         if self.zeros:
             around = self.zeros[0] if self.rank == 1 else self.zeros
             inputs = _of_rank("ZeroPadding", self.rank)(around, name=f"{self.name}_zeros")(inputs)
         return plain_layer(self, inputs, "zeros", "factors")
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """Of the padded values."""
+        """The output shape for the padded values."""
         batch, *sizes, channels = input_shape
         along = zip(sizes, self.zeros or ((0, 0),) * self.rank, strict=True)
         padded = (None if size is None else size + sum(ends) for size, ends in along)
@@ -151,7 +155,7 @@ class _Convolution(_EngineConvolution):
 
 class _TransposedConvolution(_EngineConvolution):
     def call(self, inputs: Tensor) -> Tensor:
-        """(B, …, filters); along each axis size · stride with padding "same"."""
+        """Values (B, …, filters). With padding "same", each axis has size · stride cells."""
         kernels = self._kernels
         if kernels is None:
             return super().call(inputs)
@@ -196,15 +200,15 @@ class TransposedConvolution3D(_TransposedConvolution, keras.layers.Conv3DTranspo
 
 
 class _Enlarged(keras.layers.Layer):
-    """Keras' UpSampling (nearest) by `factors` and a "valid" convolution with stride 1, as one
+    """Nearest-neighbor UpSampling by `factors` and a "valid" convolution with stride 1, as one
     layer.
 
-    An engine computes it from the small values (engines/convolutions.py). Weights are those of the
-    convolution. Base class, before a convolution.
+    An engine computes the layer from the small values (engines/convolutions.py). The weights are
+    those of the convolution. Mixin, inherited before a convolution.
 
     Raises:
-        ValueError: factors that are not one whole number from 1 for each axis; strides, zeros, or
-            a padding other than "valid".
+        ValueError: `factors` is not one whole number from 1 for each axis, or strides, zeros, or a
+            padding other than "valid" are set.
     """
 
     def __init__(self, *args: object, factors: tuple[int, ...], **settings: object) -> None:
@@ -223,7 +227,7 @@ class _Enlarged(keras.layers.Layer):
             )
 
     def call(self, inputs: Tensor) -> Tensor:
-        """(B, …, filters); along each axis size · factor - kernel + 1."""
+        """Values (B, …, filters); each axis has size · factor - kernel + 1 cells."""
         kernels = self._kernels
         if kernels is None:
             for axis, factor in enumerate(self.factors, start=1):
@@ -233,13 +237,13 @@ class _Enlarged(keras.layers.Layer):
         return self._finished(kernels.enlarged_convolution(inputs, kernel, self.factors), kernels)
 
     def standard(self, inputs: Tensor) -> Tensor:
-        """By Keras' enlargement and convolution."""
+        """The same from Keras' UpSampling and convolution."""
         factors = self.factors[0] if self.rank == 1 else self.factors
         name = f"{self.name}_enlarged"
         return super().standard(_of_rank("UpSampling", self.rank)(factors, name=name)(inputs))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """Of the convolution of the enlarged values."""
+        """The output shape for the enlarged values."""
         batch, *sizes, channels = input_shape
         along = zip(sizes, self.factors, strict=True)
         enlarged = (None if size is None else size * factor for size, factor in along)

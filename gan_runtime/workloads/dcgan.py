@@ -118,8 +118,8 @@ def _norm(fields: Fields, name: str) -> keras.layers.Layer:
 
 
 def _new_weights() -> keras.initializers.Initializer:
-    """A new one for each layer: an initializer draws its seed when made, so layers that share
-    one start alike.
+    """A new initializer for each layer: an initializer draws its seed when created, so layers that
+    share one would start with equal weights.
     """
     return keras.initializers.RandomNormal(stddev=SPREAD)
 
@@ -146,7 +146,7 @@ class Projection(keras.layers.Layer):
         self.classes = classes
 
     def build(self, input_shape: list[tuple[int | None, ...]]) -> None:
-        """One vector of the features' channels for each class."""
+        """Creates one vector for each class, as long as the features have channels."""
         shape = (self.classes, input_shape[0][-1])
         self.vectors = self.add_weight(shape=shape, initializer=_new_weights(), name="vectors")
 
@@ -154,8 +154,7 @@ class Projection(keras.layers.Layer):
         """Float32 (B, 1)."""
         features, labels = inputs
         summed = ops.sum(ops.cast(features, "float32"), axis=(1, 2))  # (B, channels)
-        # A product, not a lookup: its gradient is an array as large as the weight, which any
-        # engine can exchange.
+        # A product, not a lookup: its gradient is a dense array, which any engine can exchange.
         one_hot = ops.one_hot(labels, self.classes, dtype="float32")
         of_labels = ops.matmul(one_hot, self.vectors)  # (B, channels)
         return ops.sum(summed * of_labels, axis=-1, keepdims=True)
@@ -171,18 +170,18 @@ class Projection(keras.layers.Layer):
 
 
 class Dcgan(Pair):
-    """A conditional pair of options' size."""
+    """DCGAN networks whose size and depth follow the options and the data set."""
 
     def networks(self, options: DcganOptions, fields: Fields) -> dict[str, Any]:
-        """Generator and discriminator, new and untrained."""
+        """The generator and the discriminator, newly initialized."""
         return networks(options, fields)
 
     def latent_size_of(self, options: DcganOptions) -> int:
-        """The option."""
+        """The option `latent_size`."""
         return options.latent_size
 
     def judges_each_alone(self, options: DcganOptions) -> bool:
-        """If D has no batch norm."""
+        """True if D has no batch norm."""
         return options.discriminator_norm == "none"
 
 

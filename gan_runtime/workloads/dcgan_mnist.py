@@ -22,7 +22,8 @@ LATENT_SIZE = 100
 KERNEL = 5
 LEAK = 0.2  # slope of LeakyReLU for negative inputs, as in Radford et al. 2016
 DROPOUT = 0.3
-MOMENTUM = 0.9  # of stored batch-norm statistics (Radford et al.'s code); 0.99 lags 100 steps
+# Of the stored batch-norm statistics, as in Radford et al.'s code; 0.99 would lag by 100 steps.
+MOMENTUM = 0.9
 
 
 def networks() -> dict[str, keras.Model]:
@@ -36,7 +37,7 @@ def _generator() -> keras.Model:
     return keras.Sequential(
         [
             keras.Input((LATENT_SIZE,)),
-            layers.Dense(7 * 7 * 256, use_bias=False, name="dense"),  # batch norm has the bias
+            layers.Dense(7 * 7 * 256, use_bias=False, name="dense"),  # batch norm adds the bias
             BatchNorm(momentum=MOMENTUM, name="norm_1"),
             layers.LeakyReLU(LEAK, name="leaky_1"),
             layers.Reshape((7, 7, 256), name="reshape"),

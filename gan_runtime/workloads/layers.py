@@ -1,6 +1,7 @@
 """The layers for workloads: convolutions, batch norm, spectral norm and dropout.
 
-They use what the engine offers within a step (step_context) and are plain Keras layers otherwise.
+Within a step they use the engine's kernels and noise (step_context); otherwise they are plain Keras
+layers.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ __all__ = [
 
 @keras.saving.register_keras_serializable("gan_runtime")
 class BatchNorm(keras.layers.BatchNormalization):
-    """BatchNormalization of (B, …, channels) over all axes but the last; the engine decides whether
-    over one replica or all.
+    """BatchNormalization of (B, …, channels) over all axes but the last. The engine decides whether
+    the statistics cover one replica or all.
 
         y = gamma · (x - mean) / √(variance + epsilon) + beta    (Ioffe and Szegedy 2015,
         arXiv:1502.03167, algorithm 1)
 
-    For x (32, 14, 14, 128) mean and variance (biased) are over 32 · 14 · 14 numbers each, and all
-    four are (128,). Training moves the stored statistics by stored ← momentum · stored + (1 -
-    momentum) · batch; inference and a frozen layer (trainable=False) normalize by them.
+    For x (32, 14, 14, 128), mean and biased variance are over 32 · 14 · 14 numbers each, and all
+    four vectors are (128,). Training moves the stored statistics by stored ← momentum · stored + (1
+    - momentum) · batch; inference and a frozen layer (trainable=False) normalize by them.
     """
 
     def __init__(self, **settings: object) -> None:
@@ -71,7 +72,7 @@ class BatchNorm(keras.layers.BatchNormalization):
         """Same shape and dtype as `inputs`.
 
         Raises:
-            ValueError: a mask in a step.
+            ValueError: a mask is given within a step.
         """
         kernels = step_context.kernels()
         if kernels is None:
@@ -106,14 +107,14 @@ class ConditionalBatchNorm(keras.layers.Layer):
         z = gamma[y] · (x - mean) / √(variance + epsilon) + beta[y]    (Dumoulin et al. 2017,
         arXiv:1610.07629, eq. 5)
 
-    For x (32, 8, 8, 256) and 10 classes gamma and beta are (10, 256); those of the labels y (32,)
-    are (32, 256), reshaped to (32, 1, 1, 256). Called with [values (B, …, channels), labels (B,)]:
-    `ConditionalBatchNorm(len(fields["labels"].classes))([values, labels])`. The statistics are over
-    all rows, as in `BatchNorm`. Labels are from 0 to classes - 1; any other label gives 0. For
-    GANs: Miyato and Koyama 2018, arXiv:1802.05637, section 6.
+    For x (32, 8, 8, 256) and 10 classes, gamma and beta are (10, 256); gamma[y] and beta[y] for the
+    labels y (32,) are (32, 256), reshaped to (32, 1, 1, 256). Called with [values (B, …, channels),
+    labels (B,)]: `ConditionalBatchNorm(len(fields["labels"].classes))([values, labels])`. The
+    statistics are over all rows, as in `BatchNorm`. Labels are from 0 to classes - 1; any other
+    label gives 0. For GANs: Miyato and Koyama 2018, arXiv:1802.05637, section 6.
 
     Raises:
-        ValueError: no class; labels that are not one number a row.
+        ValueError: there is no class, or labels are not one number per row.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class ConditionalBatchNorm(keras.layers.Layer):
         refuse_ignored_settings(self)
 
     def build(self, input_shape: tuple[Shape, Shape]) -> None:
-        """Gamma and beta: (classes, channels), float32."""
+        """Creates gamma and beta: float32 (classes, channels)."""
         values, labels = input_shape
         if len(labels) != 1:
             raise ValueError(
@@ -152,8 +153,7 @@ class ConditionalBatchNorm(keras.layers.Layer):
     def call(self, inputs: tuple[Tensor, Tensor], training: bool | None = None) -> Tensor:
         """Same shape and dtype as the values."""
         values, labels = inputs
-        # A product, not a lookup: its gradient is an array as large as the weight, which any
-        # engine can exchange.
+        # A product, not a lookup: its gradient is a dense array, which any engine can exchange.
         one_hot = ops.one_hot(labels, self.classes, dtype="float32")  # (B, classes)
         by_row = (-1, *(1,) * (len(values.shape) - 2), values.shape[-1])
         gamma, beta = (
@@ -163,7 +163,9 @@ class ConditionalBatchNorm(keras.layers.Layer):
         return self.norm(values, training=training) * gamma + beta
 
     def standard(self, inputs: tuple[Tensor, Tensor]) -> Tensor:
-        """By Keras' batch norm, and an embedding of the labels for each table."""
+        """The same from Keras' batch norm, and one embedding of the labels each for
+        gamma and beta.
+        """
         values, labels = inputs
         by_row = (*(1,) * (len(values.shape) - 2), values.shape[-1])
         values = plain_layer(self.norm, values, name=f"{self.name}_norm")
@@ -178,7 +180,7 @@ class ConditionalBatchNorm(keras.layers.Layer):
         return values
 
     def compute_output_shape(self, input_shape: tuple[Shape, Shape]) -> Shape:
-        """That of the values."""
+        """The shape of the values."""
         return input_shape[0]
 
     def get_config(self) -> dict[str, object]:
@@ -197,10 +199,10 @@ class SpectralNorm(keras.layers.Layer):
         y = W x / σ(W) + b,  σ(W) = vᵀ W u,  v ← W u / ‖W u‖,  u ← Wᵀ v / ‖Wᵀ v‖    (Miyato et al.
         2018, arXiv:1802.05957, algorithm 1)
 
-    For a kernel (4, 4, 64, 128), W is (1024, 128), v (1024,) and u (128,). Each training pass
-    makes one iteration and stores u; no gradient follows u and v. `layer`: without bias and
-    activation, which come after the division: `SpectralNorm(Convolution(128, 4, use_bias=False))`.
-    Keras' SpectralNormalization assigns the kernel itself, which engines refuse.
+    For a kernel (4, 4, 64, 128), W is (1024, 128), v (1024,) and u (128,). Each training pass makes
+    one power iteration and stores u; no gradient passes through u and v. `layer` must have no bias
+    and no activation, since these come after the division: `SpectralNorm(Convolution(128, 4,
+    use_bias=False))`. Keras' SpectralNormalization assigns the kernel itself, which engines refuse.
 
     Raises:
         ValueError: the layer has a bias or an activation.
@@ -218,8 +220,8 @@ class SpectralNorm(keras.layers.Layer):
         self.layer, self.use_bias = layer, use_bias
 
     def build(self, input_shape: Shape) -> None:
-        """Bias and u: (filters,), float32."""
-        if not self.layer.built:  # a saved model builds it first
+        """Creates the bias and u: float32 (filters,)."""
+        if not self.layer.built:  # loading a saved model builds it first
             self.layer.build(input_shape)
         filters = self.layer.kernel.shape[-1]
         self.direction = self.add_weight(
@@ -236,7 +238,7 @@ class SpectralNorm(keras.layers.Layer):
         )
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """(B, …, filters), as of the layer."""
+        """Values (B, …, filters), as the wrapped layer gives."""
         spread, inward = self._largest_singular_value()
         if training:
             self.direction.assign(inward)
@@ -253,14 +255,14 @@ class SpectralNorm(keras.layers.Layer):
         return ops.sum(outward * ops.matmul(matrix, inward)), inward
 
     def standard(self, inputs: Tensor) -> Tensor:
-        """By the plain layer, divided by σ, plus the bias."""
+        """The same from the plain layer, divided by σ, plus the bias."""
         spread, _ = self._largest_singular_value()
         bias = 0.0 if self.bias is None else ops.convert_to_numpy(self.bias).tolist()
         scaled = keras.layers.Rescaling(1.0 / float(spread), bias, name=f"{self.name}_by_norm")
         return scaled(_standard_outputs(self.layer, inputs))
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
-        """That of the layer."""
+        """The output shape of the wrapped layer."""
         return self.layer.compute_output_shape(input_shape)
 
     def get_config(self) -> dict[str, object]:
@@ -277,7 +279,7 @@ def _unit(vector: Tensor) -> Tensor:
     return vector / (ops.norm(vector) + 1e-12)
 
 
-DROPOUT_LEVELS = 256  # engines compare bytes
+DROPOUT_LEVELS = 256  # engines compare random bytes with the rate
 
 
 @keras.saving.register_keras_serializable("gan_runtime")
@@ -286,7 +288,7 @@ class ReplicaDropout(keras.layers.Layer):
     training.
 
     Raises:
-        ValueError: a rate that masks in steps of 1/256 would round to 0 or 1.
+        ValueError: `rate` rounds to 0 or 1 in the masks' steps of 1/256.
         LookupError: called in training outside a step.
     """
 
@@ -320,13 +322,14 @@ class ReplicaDropout(keras.layers.Layer):
 
 
 def standard_network(network: keras.Model) -> keras.Model:
-    """A copy with the weights and Keras' own layers only, so that it opens without this project.
+    """A copy with the same weights, built from Keras' layers only, so that it loads without this
+    project.
 
-    It gives the same outputs in inference. Each layer of a project offers `standard(inputs)`, which
-    builds them from symbolic inputs.
+    It gives the same outputs in inference. Every custom layer offers `standard(inputs)`, which
+    builds these outputs from symbolic inputs.
 
     Raises:
-        ValueError: a layer is not Keras' own and offers no `standard`.
+        ValueError: a custom layer offers no `standard`.
     """
     if isinstance(network, keras.Sequential):
         network = keras.Model(network.inputs[0], network.outputs[0], name=network.name)

@@ -1,10 +1,10 @@
-"""GAN losses on logits, each a plain mean over the replica's batch, and the table of the losses of
-a pair. The engine scales for replicas.
+"""GAN losses on logits, each a plain mean over the replica's batch, and the table of losses for a
+generator and a discriminator. The engine scales them for replicas.
 
-Keras' loss objects rescale themselves under tf.distribute and are therefore not used.
-Source: paper, equations 3 to 5; Goodfellow et al. 2014 for the non-saturating generator loss.
-A workload adds a loss by a wider choice in its options record and
-`losses={**LOSSES, "mine": PairLoss(…)}` on its pair.
+Keras' loss objects rescale themselves under tf.distribute and are therefore not used. Source:
+paper, equations 3 to 5; Goodfellow et al. 2014 for the non-saturating generator loss. To add a
+loss, a workload extends the choices in its options record and sets `losses={**LOSSES, "mine":
+PairLoss(…)}` on its pair.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from keras import ops
 from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.workloads.contract import Tensor
 
-# Least gradient of D's loss where D is sure: G's is derived from it; no float32 sum notices it.
+# Least gradient of D's loss where D is sure, since G's gradient is derived from it. Too small to
+# change a float32 sum.
 REMAINDER = 1e-20
 
 
@@ -43,8 +44,8 @@ def bce_fake(logits: Tensor) -> Tensor:
 
 
 def bce(logits: Tensor, targets: Tensor) -> Tensor:
-    """Binary cross-entropy against targets t of 0 to 1, as many as logits: mean of -t log s -
-    (1 - t) log(1 - s), nats.
+    """Binary cross-entropy against targets t from 0 to 1, one per logit: mean of -t log s - (1 - t)
+    log(1 - s), nats.
     """
     wide = ops.cast(logits, "float32")
     return ops.mean(ops.softplus(wide) - targets * wide)
@@ -56,7 +57,7 @@ def mean_percentage_error(values: Tensor, targets: Tensor, least: float = 1e-7) 
 
 
 def mean_absolute_error(values: Tensor, targets: Tensor) -> Tensor:
-    """Mean of |v - t|, in their unit."""
+    """Mean of |v - t|, in the unit of the values."""
     return ops.mean(ops.abs(values - targets))
 
 
@@ -64,7 +65,7 @@ def minimax_generator(logits: Tensor) -> Tensor:
     """The paper's generator loss, equation 5: mean of log(1 - sigmoid(logits)), nats, minus
     infinity to 0.
 
-    It saturates: while D is sure that an image is generated, the gradient is nearly zero.
+    The loss saturates: while D is sure that an image is generated, the gradient is nearly zero.
     """
     return -bce_fake(logits)
 
@@ -77,10 +78,11 @@ def bce_fake_for_both(logits: Tensor) -> Tensor:
 
 
 def generator_over_discriminator(logits: Tensor, generator_loss: str) -> Tensor:
-    """Per generated image, the gradient of G's loss by D's logit over that of `bce_fake_for_both`:
-    float32 (B, 1), below 0.
+    """For each generated image, the gradient of G's loss with respect to D's logit, divided by that
+    of `bce_fake_for_both`: float32 (B, 1), below 0.
 
-    With minimax losses it is -1, the gradient reversal of Ganin and Lempitsky 2015, section 3.
+    With minimax losses the ratio is -1, the gradient reversal of Ganin and Lempitsky 2015, section
+    3.
     """
     belief = ops.sigmoid(ops.cast(logits, "float32"))
     weight = (
@@ -116,10 +118,11 @@ def independent_scores(real: Tensor, fake: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class OnePass:
-    """How both networks share one backward pass through D, if D scores each image independently.
+    """How both networks share one backward pass through D; requires that D scores each image
+    independently.
 
-    `discriminator`: D's loss, whose gradient vanishes nowhere. `ratio(fake, options)`: (B, 1), G's
-    gradient over D's for each generated image.
+    `discriminator`: D's loss, whose gradient is nowhere 0. `ratio(fake, options)`: (B, 1), G's
+    gradient divided by D's for each generated image.
     """
 
     discriminator: Loss
@@ -128,11 +131,11 @@ class OnePass:
 
 @dataclass(frozen=True)
 class PairLoss:
-    """Losses `(real, fake, options)` → float32 scalar, means over the rows; `real`, `fake`: D's
-    logits (B, 1).
+    """The losses of both networks, `(real, fake, options)` → float32 scalar, means over the rows.
+    `real`, `fake`: D's logits (B, 1).
 
-    `reads_real`: G's loss reads D's logits of training images too, which costs another pass with
-    updates in turn. `scores`: D's scores of real and generated images.
+    `reads_real`: whether G's loss also reads D's logits of training images, which costs another
+    pass if the networks are updated in turn. `scores`: D's scores of real and generated images.
     """
 
     discriminator: Loss
@@ -170,8 +173,8 @@ def _difference(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _relativistic_of_d(real: Tensor, fake: Tensor, _options: PairOptions) -> Tensor:
-    """E[-log s(D(x) - D(G(z)))], image by image (Jolicoeur-Martineau 2018; Huang
-    et al. 2024, arXiv:2501.05441, R3GAN).
+    """E[-log s(D(x) - D(G(z)))] over pairs of images (Jolicoeur-Martineau 2018; Huang et al. 2024,
+    arXiv:2501.05441, R3GAN).
     """
     return bce_real(_difference(real, fake))
 
@@ -182,7 +185,9 @@ def _relativistic_of_g(real: Tensor, fake: Tensor, _options: PairOptions) -> Ten
 
 
 def _relative_scores(real: Tensor, fake: Tensor) -> tuple[Tensor, Tensor]:
-    """D's probability that an image is the real one of two: only differences of logits count."""
+    """D's probability that an image is the real one of a pair, since only differences of logits
+    have a meaning.
+    """
     return probability_real(_difference(real, fake)), probability_real(_difference(fake, real))
 
 

@@ -1,4 +1,4 @@
-"""GANs of a generator G and a discriminator D of images: their step, samples and scores.
+"""GANs with a generator G and a discriminator D of images: their step, samples and scores.
 
 A step updates both from ONE forward pass, or in turn. Latents z: float32 (B, latent size), standard
 normal; labels y, if the data set has them: int32 (B,). G: z (, y) → images (B, height, width,
@@ -36,18 +36,18 @@ from gan_runtime.workloads.losses import LOSSES, PairLoss, r1_penalty
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 LOSS_GENERATOR, LOSS_DISCRIMINATOR = "loss_generator", "loss_discriminator"
 LATENTS, CLASS_IMAGES = "latents", "class_images"
-COLUMNS, MOST_CLASSES = 8, 20  # of the grid that shows each class
+COLUMNS, MOST_CLASSES = 8, 20  # of the sample grid with all classes
 UNDECIDED = 0.5  # D's score between "fake" and "real"
 
 FOLLOW_G = Update(GENERATOR, LOSS_GENERATOR)
 FOLLOW_D = Update(DISCRIMINATOR, LOSS_DISCRIMINATOR)
-# Follows D's loss, whose gradient the backward pass turns into that of G's loss. Not in float16:
-# where D is sure, its gradient vanishes in half precision.
+# Follows D's loss, whose gradient the backward pass turns into the gradient of G's loss. Not in
+# float16, where D's gradient underflows once D is sure.
 OPPOSE_D = Update(GENERATOR, LOSS_DISCRIMINATOR, loss_when_scaled=LOSS_GENERATOR)
 
 
 class Pair:
-    """Base class of a pair (contract.Workload).
+    """Base class of a generator and a discriminator (contract.Workload).
 
     If a batch has labels, both networks take [values, labels], and the images that a step
     generates have the labels of its training images.
@@ -62,10 +62,10 @@ class Pair:
         raise NotImplementedError
 
     def judges_each_alone(self, options: Any) -> bool:
-        """Whether D's logit depends on its image alone (no batch norm in D).
+        """Whether each of D's logits depends only on its image (no batch norm in D).
 
-        Then both losses share one backward pass through D: their gradients differ by a factor for
-        each image.
+        Both losses then share one backward pass through D, since their gradients differ by one
+        factor per image.
         """
         raise NotImplementedError
 
@@ -74,7 +74,9 @@ class Pair:
         return LOSSES[options.loss]
 
     def program(self, options: PairOptions, fields: Fields) -> Program:  # noqa: ARG002
-        """One phase for both networks, or k for the discriminator and one for the generator."""
+        """One phase for both networks, or k phases for the discriminator and one for
+        the generator.
+        """
         if options.updates == "together":
             return Program((self._both(options),))
         steps = range(options.discriminator_steps)
@@ -83,7 +85,7 @@ class Pair:
         )
 
     def inputs(self, options: PairOptions, fields: Fields, rows: Batch, noise: Noise) -> Batch:  # noqa: ARG002
-        """{"latents": float32 (B, latent size)}, and the labels of the rows."""
+        """{"latents": float32 (B, latent size)}, plus the labels of the rows."""
         return self._latents(options, rows, noise)
 
     def fixed_inputs(
@@ -123,10 +125,10 @@ class Pair:
         )
 
     def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
-        """D's scores, its accuracy, and the spread of training and generated images.
+        """Measures D's scores and accuracy, and the spread of training and generated images.
 
-        The spread of generated images is taken in training mode: stored batch-norm statistics lag
-        at first and flatten every image.
+        The spread of generated images is measured in training mode, since stored batch-norm
+        statistics lag at first and flatten every image.
         """
         fake, varied = _images(networks, inputs), _images(networks, inputs, training=True)
         discriminator = networks[DISCRIMINATOR]
@@ -149,8 +151,8 @@ class Pair:
     # ---- the phases ------------------------------------------------------------------------------
 
     def _both(self, options: PairOptions) -> Phase:
-        """Updates both networks from one forward pass, and one backward pass if loss and D
-        allow.
+        """Updates both networks from one forward pass, and with one backward pass where loss and D
+        allow it.
         """
         loss = self.loss_of(options)
         one_pass = loss.one_pass if self.judges_each_alone(options) else None
@@ -218,7 +220,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class UnconditionalPair(Pair):
-    """Two unconditional networks of a fixed size."""
+    """A pair of unconditional networks of a fixed size."""
 
     latent_size: int
     make_networks: Callable[[], dict[str, Any]]
@@ -230,7 +232,7 @@ class UnconditionalPair(Pair):
         return self.make_networks()
 
     def loss_of(self, options: PairOptions) -> PairLoss:
-        """From the workload's own table."""
+        """The loss in the workload's table."""
         return self.losses[options.loss]
 
     def latent_size_of(self, options: PairOptions) -> int:  # noqa: ARG002
@@ -255,7 +257,9 @@ def _images(networks: Networks, inputs: Batch, training: bool = False) -> Tensor
 def _seen(
     options: PairOptions, batch: Batch, generated: Tensor, noise: Noise
 ) -> tuple[Batch, Tensor]:
-    """A batch and generated images (B, …) as D sees them: each pair with the same random change."""
+    """A batch and generated images (B, …) as D sees them: the real and the generated image at an
+    index get the same random change.
+    """
     if options.augmentation == "none":
         return batch, generated
     change = augmentation.drawn(options.augmentation, noise, tuple(batch[IMAGES].shape))
@@ -286,8 +290,8 @@ def _mean_scores(loss: PairLoss, real: Tensor, fake: Tensor) -> dict[str, Tensor
 def _critic(
     networks: Networks, batch: Batch, generated: Tensor, options: PairOptions, loss: Tensor
 ) -> Forward:
-    """D's loss with the penalties of the options, at the images that D sees; the scalars are the
-    penalties before their weights.
+    """D's loss plus the penalties that the options select, at the images that D sees. Scalars are
+    the unweighted penalties.
     """
     penalties: dict[str, Tensor] = {}
     weighted = (
@@ -297,7 +301,7 @@ def _critic(
     for name, weight, images in weighted:
         if weight == 0.0:
             continue
-        # Without dropout: the penalty is on the slope of D itself, not of a random part of it.
+        # Without dropout, so that the penalty is on the slope of the whole D, not of a random part.
         slope = step_context.current().input_gradient(
             lambda images: networks[DISCRIMINATOR](_with_labels(images, batch), training=False),
             images,
@@ -311,8 +315,8 @@ def _critic(
 
 
 def penalty_factor(options: PairOptions) -> Tensor:
-    """Factor on both penalties in this step, float32 scalar: along half a cosine from 1 to
-    `penalty_end`.
+    """The factor on both penalties in this step, float32 scalar: falls along half a cosine from 1
+    to `penalty_end`.
     """
     share = step_context.current().progress.share
     return options.penalty_end + (1.0 - options.penalty_end) * 0.5 * (

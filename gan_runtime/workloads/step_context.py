@@ -1,9 +1,9 @@
-"""What the engine offers to layers and losses within a step: random numbers, fast kernels, input
+"""The engine's services for layers and losses within a step: random numbers, fast kernels, input
 gradients.
 
 Keras' SeedGenerator gives the same numbers on every replica (measured), so every replica would drop
-the same units. The engine opens a context of (seed, step, replica) around each forward pass;
-outside a step layers are plain Keras.
+the same units. The engine therefore opens a context with (seed, step, replica) around each forward
+pass; outside a step, layers are plain Keras.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Padding = str | tuple[tuple[int, int], ...]
 
 
 class LayerKernels(Protocol):
-    """The mathematics of the Keras layers, implemented for the device.
+    """The arithmetic of Keras layers, implemented for the device.
 
     Values: (B, …, channels) with one to three axes between; `strides`: one per axis; `padding`:
     "same" or "valid".
@@ -31,8 +31,8 @@ class LayerKernels(Protocol):
     def convolution(
         self, values: Tensor, kernel: Tensor, strides: tuple[int, ...], padding: Padding
     ) -> Tensor:
-        """`kernel`: (…, channels in, channels out). `padding`: also zeros (before, after) per
-        axis.
+        """`kernel`: (…, channels in, channels out). `padding`: "same", "valid", or zeros (before,
+        after) per axis.
         """
         ...
 
@@ -50,7 +50,8 @@ class LayerKernels(Protocol):
     ) -> Tensor:
         """`function(values, *of_channels)`, elementwise; `of_channels`: each (channels,).
 
-        An engine may use another layout: the function gets (B, …, n), all with the same n.
+        An engine can use another layout: the function then gets (B, …, n) arrays, all with the same
+        n.
         """
         ...
 
@@ -71,9 +72,8 @@ class LayerKernels(Protocol):
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """TrainingProgress of the training.
-
-    `step`: int32 scalar, from 0; `steps`: of the whole training.
+    """The progress of a training. `step`: int32 scalar, from 0; `steps`: number of steps of the
+    whole training.
     """
 
     step: Tensor
@@ -81,7 +81,9 @@ class TrainingProgress:
 
     @property
     def share(self) -> Tensor:
-        """Share of the training done: float32 scalar, 0 in the first step, 1 after the last."""
+        """The completed share of the training: float32 scalar, 0 in the first step, 1 after the
+        last.
+        """
         return ops.minimum(ops.cast(self.step, "float32") / self.steps, 1.0)
 
 
@@ -97,8 +99,9 @@ class StepContext:
     backward pass multiplies the gradient of `inputs`, but not that of the function's weights, row
     by row by weight_of(outputs), (B, 1).
 
-    `mean_over_replicas(tensor)`: over all workers, same shape; not differentiable. `loss_scaling`:
-    the engine scales each loss separately, as float16 needs. `progress`: computed only if read.
+    `mean_over_replicas(tensor)`: the mean over the replicas of all workers, same shape, not
+    differentiable. `loss_scaling`: whether the engine scales each loss separately, as float16
+    needs. `progress`: computed only if read.
     """
 
     noise: Noise
@@ -120,7 +123,7 @@ _outside: ContextVar[LayerKernels | None] = ContextVar(
 
 @contextmanager
 def step_scope(context: StepContext) -> Iterator[None]:
-    """Layers called within use `context`."""
+    """Layers called within this block use `context`."""
     token = _current.set(context)
     try:
         yield
@@ -134,14 +137,16 @@ def current() -> StepContext:
 
 
 def progress() -> TrainingProgress:
-    """TrainingProgress of the training, for layers; outside a step that of a finished training."""
+    """The training progress, for layers; outside a step that of a finished training."""
     context = _current.get(None)
     return context.progress if context else TRAINED
 
 
 @contextmanager
 def kernel_scope(kernels: LayerKernels | None) -> Iterator[None]:
-    """Layers called within use these kernels outside a step, for networks in inference."""
+    """Layers called within this block use these kernels outside a step, for networks in
+    inference.
+    """
     token = _outside.set(kernels)
     try:
         yield
