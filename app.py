@@ -1,7 +1,7 @@
-"""The dashboard: `make run`, or `streamlit run app.py`. Opens the runtime when the process starts,
-closes it at the end.
+"""The dashboard: `make run`, or `streamlit run app.py`.
 
-The pages are framed by dashboard/navigation.py.
+Opens the runtime when the process starts and closes it at the end. dashboard/navigation.py
+frames the pages.
 """
 
 import gc
@@ -21,26 +21,25 @@ from dashboard.frame.web_guard import WebGuard
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """Runs that trained on while no dashboard was up are taken over at once, not at the first page
-    view.
+    """Opens the runtime when the server starts, not at the first page view, so that runs that
+    outlived an earlier dashboard are supervised at once.
 
-    In a thread, its libraries with it, so that a browser can load its own part of the page
-    meanwhile.
+    In a thread, with its libraries, so that a browser can load its part of the page meanwhile.
     """
     freed_memory.give_back()
     opening = threading.Thread(target=open_dashboard, name="open-dashboard", daemon=True)
     opening.start()
     yield
-    opening.join()  # a process that ends in the midst of an import complains of what it leaks
+    opening.join()  # a process that ends during an import complains about leaks
     from dashboard.frame import session
 
     session.close()
 
 
 def open_dashboard() -> None:
-    """With its libraries.
+    """Opens the runtime and loads its libraries.
 
-    Nothing that is loaded here is garbage: to look for some while it is took a quarter of the time.
+    Nothing loaded here is garbage: searching for some took a quarter of the time.
     """
     gc.disable()
     try:

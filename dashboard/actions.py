@@ -1,8 +1,7 @@
-"""Buttons that change something, grayed with the reason for whoever may only look, and what a press
-of them does.
+"""Buttons that change something, disabled with the reason for viewers, and what a press does.
 
-Greying spares a viewer a press in vain, and protects nothing: a forged press is refused at the one
-door (gan_runtime/records/record.py). Every refusal becomes one sentence next to the button.
+A disabled button spares a viewer a useless press and protects nothing: `commands` refuses a
+forged press (gan_runtime/records/record.py). Every refusal becomes one sentence next to the button.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def form_button(label: str, **arguments: Any) -> bool:
 
 
 def start(runtime: Runtime, spec: RunSpec, preset: str, after: Dependency | None = None) -> None:
-    """Queues the run, to start after another one if need be, and goes to its page."""
+    """Queues the run, after another one if given, and opens its page."""
     with st.spinner("Checking data and accelerator …"):
         run = attempt(lambda: runtime.commands.submit(spec, preset, after))
     if run is not None:
@@ -74,8 +73,8 @@ def succeeded(action: Callable[[], object]) -> bool:
 
 
 def offer_examples(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> None:
-    """Loads the bundles that come with the project; nothing where a copy of the project lacks
-    them, or where `rows` hold their runs.
+    """A button that loads the bundles of the project; nothing where they are missing, or where
+    `rows` already include their runs.
     """
     if _run_ids(bundles.examples()) <= {row.run_id for row in rows}:
         return
@@ -85,9 +84,9 @@ def offer_examples(runtime: Runtime, key: str, rows: Sequence[RunRow] = ()) -> N
         icon=":material/download:",
         type="tertiary" if rows else "secondary",
         help=(
-            "Trained runs that come with the project: MNIST at batch 64 to 512, both precisions,"
-            " XLA on and off. Both simulations are there too. They join your runs and can be"
-            " deleted."
+            "Loads trained runs that come with the project: MNIST at batch 64 to 512, both"
+            " precisions, XLA on and off, and both simulations. You can delete them like your own"
+            " runs."
         ),
     ):
         with st.spinner("Loading the example runs …"):

@@ -1,7 +1,7 @@
-"""Which numbers a chart draws together, under which names and in which colors, as the workloads
-declare it. No Streamlit.
+"""Which numbers share a chart, with their names and colors, as the workloads declare them. No
+Streamlit.
 
-Colors of a number: that of the rows that it is about, else that of its network, else a neutral one.
+A number has the color of its rows (real or generated), else of its network, else a neutral one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNDECLARED_SCORE = "Score"  # the axis of undeclared scores
 
 @dataclass(frozen=True)
 class Line:
-    """One number, or the histogram of one. `name`: as stored; `label`: in the legend."""
+    """A number or a histogram. `name`: as stored; `label`: in the legend."""
 
     name: str
     label: str
@@ -29,9 +29,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Group:
-    """What one chart draws: numbers with one axis.
+    """The numbers of one chart; they share its axis.
 
-    `format`: of its values, as d3 has it. It never changes while a run trains.
+    `format`: of the values, in d3's notation. It never changes while a run trains.
     """
 
     panel: Panel
@@ -58,7 +58,7 @@ class Group:
 
 
 def network_color(declaration: Declarations, network: str) -> str:
-    """The color of a network on every page; a neutral one for a network that is not declared."""
+    """The color of a network on every page; neutral for an undeclared network."""
     order = [declared_network.name for declared_network in declaration.networks]
     return (
         palette.NETWORKS[order.index(network) % len(palette.NETWORKS)]
@@ -73,8 +73,8 @@ def color(declaration: Declarations, metric: Metric) -> str:
 
 
 def groups(declaration: Declarations, table: Iterable[Metric]) -> list[Group]:
-    """The charts of these numbers, in their order: those of one panel and axis together, each
-    of `FURTHER_NUMBERS` by itself.
+    """The charts of these numbers, in their order: one for each panel and axis, and one for each
+    number of `FURTHER_NUMBERS`.
     """
     members: dict[tuple[object, ...], list[Metric]] = {}
     for metric in table:
@@ -90,17 +90,17 @@ def groups(declaration: Declarations, table: Iterable[Metric]) -> list[Group]:
 
 
 def of_panel(declaration: Declarations, name: str) -> list[Group]:
-    """The charts of one panel, of the numbers that are declared for it."""
+    """The charts of the numbers that are declared for a panel."""
     return groups(
         declaration, [metric for metric in declaration.table().values() if metric.panel == name]
     )
 
 
 def judged(declaration: Declarations, stored: Iterable[str] = ()) -> list[Group]:
-    """The histograms of what the workloads judge, and others of that kind among `stored`: a chart
-    for each axis.
+    """The score histograms that the workloads declare, and others of that kind among `stored`: a
+    chart for each axis.
 
-    A panel's domain is all that its values can be, where each of them has such bounds.
+    The domain of a panel holds all possible values, if each of its histograms has bounds.
     """
     prefix = metrics.histogram(metrics.SCORE, "")
     judgements = dict(declaration.histograms)
@@ -145,5 +145,5 @@ def _group(declaration: Declarations, together: list[Metric]) -> Group:
 
 
 def _title(histogram: str) -> str:
-    """Of an undeclared histogram: "score/edge" is "Score edge"."""
+    """The title of an undeclared histogram: "score/edge" → "Score edge"."""
     return histogram.replace("/", " ").replace("_", " ").capitalize()

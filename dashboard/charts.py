@@ -1,13 +1,12 @@
 """Charts: a DataFrame in, an altair Chart out. No Streamlit here.
 
-The specs are constant: they hold no data, so a live update only swaps the rows and
-keeps the place. The wheel is left to the page: a drag across a chart is a zoom, which the page
-answers with the rows of that part (`plots.py`).
+The specs are constant: they hold no data, so a live update only replaces the rows and keeps the
+view. The wheel scrolls the page; a drag across a chart zooms, and the page answers with the rows
+of that part (`plots.py`).
 
-Words can be read in the light and in the dark theme. Smoothed curves are computed here and not in
-the browser, where that would be in a chart's specification and take a second copy of the rows: a
-specification is the same then for few points and for many, so that a chart which gets more of them
-stays where it is.
+Text is readable in the light and the dark theme. Smoothed curves are computed here: in the browser
+they would need a transform in the specification and a second copy of the rows. So few and many
+points have the same specification, and a chart that gets more points stays in place.
 """
 
 from __future__ import annotations
@@ -23,20 +22,18 @@ from dashboard import palette
 from dashboard.chart_panels import Group
 from gan_runtime.base.metrics import Panel
 
-# Streamlit gives axis labels a gray of contrast 3.7 in the light theme. Vega knows the background
-# it draws on, so one expression serves both themes; nothing in a chart's specification depends on
-# the viewer.
+# Streamlit draws axis labels in a gray of contrast 3.7 in the light theme. Vega knows its
+# background, so one expression fits both themes, and no specification depends on the viewer.
 READABLE = f"luminance(background) > 0.5 ? '{palette.WORDS_ON_LIGHT}' : '{palette.WORDS_ON_DARK}'"
 
 
 def ink() -> alt.ExprRef:
-    """The color of words next to marks."""
+    """The color of text next to marks."""
     return alt.ExprRef(READABLE)
 
 
-# Of every chart's specification: labels, titles and legend in that color; what a chart says itself
-# stays. A chart is described as a whole: a sentence for each of its marks took a browser half of
-# the time that it draws the chart in.
+# Part of every specification: labels, titles and legend in that color, unless a chart sets its own.
+# Only the chart as a whole has a description: one for each mark took half of the drawing time.
 CONFIG = alt.Config(
     mark=alt.MarkConfig(aria=False),
     axis=alt.AxisConfig(labelColor=ink(), titleColor=ink()),
@@ -46,14 +43,14 @@ CONFIG = alt.Config(
 ).to_dict(validate=False)
 
 
-LIVE_SHARE = 0.03  # of a curve's points that a smoothed one is the mean of, on Live
+LIVE_SHARE = 0.03  # of a curve's points, averaged into a smoothed one, on the page of a run
 
 
 def with_smoothed(frame: pd.DataFrame, points: int, curve: str) -> pd.DataFrame:
-    """The rows, and a column `smoothed`: the mean of the last `points` values of `mean`, or of all
-    where fewer came before.
+    """The rows with a column `smoothed`: the mean of the last `points` values of `mean`, or of all
+    before, if fewer.
 
-    `curve`: the column that distinguishes the curves; the rows of each come in the order of x.
+    `curve`: the column that tells the curves apart; the rows of each are in the order of x.
     """
     means = frame.groupby(curve, sort=False, observed=True)["mean"]
     return frame.assign(
@@ -62,26 +59,23 @@ def with_smoothed(frame: pd.DataFrame, points: int, curve: str) -> pd.DataFrame:
 
 
 def smoothed_points(share: float, points: int) -> int:
-    """How many points a smoothed one is the mean of, where a curve has at most so many."""
+    """How many points a smoothed one averages, for curves of at most `points` points."""
     return max(1, round(share * points))
 
 
 SOLID, DASHED = [1, 0], [5, 3]
-ZOOM, WHOLE = (
-    "zoom",
-    "whole",
-)  # parameters of a chart that can be zoomed: a drag across it, and a double-click
+ZOOM, WHOLE = "zoom", "whole"  # parameters of a chart that can be zoomed: drag, double-click
 # Pixels: a chart on a phone, a symbol of a legend with its gap, a letter.
 NARROWEST, SYMBOL, LETTER = 300, 34, 7
 GROUND = "ground"  # the one row of the rectangle behind everything; its values are not shown
-Rows = pd.DataFrame | alt.NamedData  # the rows themselves, or the name under which they come later
+Rows = pd.DataFrame | alt.NamedData  # the rows, or a name for rows that come later
 
 
 def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
-    """Numbers of one run over its steps: raw faint, smoothed bold, one color each; dashed where a
-    line before has that color.
+    """Numbers of one run over its steps: raw faint, smoothed bold, one color each; dashed where an
+    earlier line has that color.
 
-    `rows` as `queries.curves` gives them, with a column `smoothed` (smoothing.py).
+    `rows`: as `queries.curves`, with the column `smoothed` of `with_smoothed`.
     """
     has_dashes, panel = bool(palette.repeated(group.colors)), group.panel
     above = fitted_legend(group.colors, has_dashes)
@@ -127,7 +121,7 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
 
 def one_curve(rows: Rows, title: str, x_label: str, y_label: str, height: int = 240) -> alt.Chart:
     """One line over columns x and y, a point at each value."""
-    description = f"{y_label} over {x_label}. It is of the data set, before any training."
+    description = f"{y_label} over {x_label}. It describes the data set, before any training."
     return (
         alt.Chart(rows, title=title, height=height, description=description)
         .mark_line(color=palette.REAL, point={"color": palette.REAL, "size": 16})
@@ -136,30 +130,28 @@ def one_curve(rows: Rows, title: str, x_label: str, y_label: str, height: int = 
 
 
 def layered(rows: Rows, *layers: alt.Chart, **properties: Any) -> alt.LayerChart:
-    """One chart out of layers that draw the same rows, but for those that bring their own.
+    """One chart from layers that draw the same rows, except layers with their own rows.
 
-    Rows and properties are given here, once: to lift the rows out of the layers, Altair writes each
-    table down as text, and a property that comes later costs one more copy of all layers.
+    Pass rows and properties here, once: Altair would write each table as text to find shared rows,
+    and copy all layers for each property set later.
     """
     return cast(alt.LayerChart, alt.layer(*layers, data=rows, **properties))
 
 
 def _values(group: Group) -> alt.Scale:
-    """The scale of the values, from what they can be."""
+    """The scale of the values: the declared domain, or a fitting one."""
     if group.panel.domain:
         return alt.Scale(domain=list(group.panel.domain))
     return alt.Scale(type="log", nice=False) if group.log else alt.Scale(zero=False)
 
 
 def drag() -> alt.Parameter:
-    """What the page hears of a drag: the range of x."""
+    """The parameter that reports a drag to the page: a range of x."""
     return alt.selection_interval(name=ZOOM, encodings=["x"], translate=False, zoom=False)
 
 
 def ground() -> alt.Chart:
-    """An unseen rectangle behind everything: a double-click on it is what shows everything
-    again.
-    """
+    """An invisible rectangle behind everything: a double-click on it shows everything again."""
     kinds: dict[str, Any] = {"x": alt.XValue, "x2": alt.X2Value, "y": alt.YValue, "y2": alt.Y2Value}
     ends = {"x": 0, "x2": "width", "y": 0, "y2": "height"}
     corners = {name: kinds[name](end) for name, end in ends.items()}
@@ -170,9 +162,9 @@ def ground() -> alt.Chart:
 
 
 def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
-    """What the judging network made of the probed rows at one epoch.
+    """How the discriminator scored the probed rows at one epoch.
 
-    `rows` as `queries.histogram` gives it.
+    `rows`: as `queries.histogram`.
     """
     return (
         alt.Chart(rows)
@@ -208,15 +200,15 @@ def _share(series: str) -> str:
 
 
 def heading(text: str, subtitle: str | list[str] = "") -> alt.Title:
-    """A chart's title, with a quieter line under it, or several."""
+    """A chart's title, with one or more quieter lines below it."""
     return alt.Title(text, subtitle=subtitle, subtitleFontSize=12, subtitlePadding=4)
 
 
 def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt.Legend:
-    """Above the chart, its symbols strong enough to be distinguished.
+    """A legend above the chart, with symbols strong enough to distinguish.
 
-    `columns`: 0 for one row; `widest`: a name, in pixels; `has_dashes`: the symbols are pieces of
-    the lines, as the dashes of a circle are a blot.
+    `columns`: 0 for one row; `widest`: of a name, in pixels; `has_dashes`: symbols are pieces of
+    lines, because a dashed circle is a blot.
     """
     symbol: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 300} if has_dashes else {}
     return alt.Legend(
@@ -232,8 +224,8 @@ def legend(columns: int = 0, widest: int = 260, has_dashes: bool = False) -> alt
 
 
 def fitted_legend(colors: dict[str, str], has_dashes: bool = False) -> alt.Legend:
-    """Of these names: in one row where that fits above the narrowest chart, else in columns,
-    so that no name is cut.
+    """A legend in one row if it fits above the narrowest chart, else in columns, so that no name
+    is cut.
     """
     if legend_rows(colors) == 1:
         return legend(has_dashes=has_dashes)
@@ -247,14 +239,12 @@ def legend_rows(colors: dict[str, str]) -> int:
 
 
 def _columns(colors: dict[str, str]) -> int:
-    """As many as fit next to each other: 7 of digits, 1 of long names."""
+    """As many as fit side by side: 7 for digits, 1 for long names."""
     return max(1, NARROWEST // (SYMBOL + LETTER * max(map(len, colors))))
 
 
 def usual(group: Group) -> list[alt.Chart]:
-    """The band or the level that the panel names, as data that never changes; nothing where
-    it names none.
-    """
+    """The reference band or level of the panel, as constant data; nothing where it has none."""
     if group.panel.usual is None:
         return []
     low, high = group.panel.usual
@@ -275,9 +265,9 @@ def log_axis() -> alt.Axis:
 
 
 def dash_of(field: str, colors: dict[str, str], above: alt.Legend | None = None) -> alt.StrokeDash:
-    """Name → dash: lines whose color one before them has are dashed.
+    """Name → dash: a line is dashed if an earlier one has its color.
 
-    `above`: the legend of their colors, which shows it too.
+    `above`: the legend of the colors, which shows the dashes too.
     """
     repeats = palette.repeated(colors)
     dashes = [DASHED if name in repeats else SOLID for name in colors]

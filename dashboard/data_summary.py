@@ -1,5 +1,5 @@
-"""A data set in words, and the summary of its preparation: rows by class and split, what was
-skipped and why, what was measured.
+"""A data set in words, and the summary of its preparation: rows by class and split, skipped
+files with reasons, and measured quantities.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from gan_runtime.catalog.domain import DOMAINS
 from gan_runtime.data.summary import Summary, SummaryCurve
 
 MOST_CLASSES = 6  # named in a line
-MOST_LETTERS = 24  # of a class
+MOST_LETTERS = 24  # of a class name
 CHANNELS = {1: "gray", 3: "RGB"}
-PAIR = "pair"  # what a row of two pictures is called
+PAIR = "pair"  # the noun for a row of two images
 
 
 def row(fields: Fields) -> str:
-    """What one row is: "64 × 64 RGB · 2 classes: cat, dog"; "64 × 64 gray → 64 × 64 RGB"."""
+    """A row in words: "64 × 64 RGB · 2 classes: cat, dog"; "64 × 64 gray → 64 × 64 RGB"."""
     field = fields.get(IMAGES)
     if field is not None:
         return f"{picture(field)} · {classes(fields)}"
@@ -35,14 +35,14 @@ def row(fields: Fields) -> str:
 
 
 def volume(field: Field) -> str:
-    """17 × 17 × 25, without the last axis of a single channel; empty for a single number."""
+    """17 × 17 × 25, without the last axis of one channel; empty for a single number."""
     shape = field.shape[:-1] if field.shape[-1:] == (1,) else field.shape
     return " × ".join(map(str, shape))
 
 
 def noun(fields: Collection[str]) -> str:
-    """What one row with such fields is called: image, pair, row, or as a domain calls it,
-    such as frame.
+    """The noun for a row with these fields: image, pair, row, or a noun of a domain, such as
+    frame.
     """
     for domain in DOMAINS:
         for name in fields:
@@ -69,7 +69,7 @@ def classes(fields: Fields) -> str:
 
 
 def first_names(names: Sequence[str]) -> str:
-    """The first names of a list, with dots for the rest."""
+    """The first names of a list, with an ellipsis for the rest."""
     shortened = [
         words.plain(name if len(name) <= MOST_LETTERS else f"{name[:MOST_LETTERS]}…")
         for name in names
@@ -78,7 +78,7 @@ def first_names(names: Sequence[str]) -> str:
 
 
 def show(summary: Summary, key: str) -> None:
-    """All of it, warnings first."""
+    """The whole summary, warnings first."""
     for warning in summary.warnings:
         st.warning(words.plain(warning), icon=":material/warning:")
     for sentence in summary.sentences():
@@ -92,9 +92,9 @@ def show(summary: Summary, key: str) -> None:
 
 
 def folded(rows: int, summary: Summary, key: str) -> None:
-    """A line, and all of it on request; open where there is a warning.
+    """One line, and an expander with the summary, open if there are warnings.
 
-    `rows`: to train on, where classes do not say how many.
+    `rows`: to train on, if the classes do not tell.
     """
     st.caption(short(rows, summary))
     with st.expander("Summary of the preparation", expanded=bool(summary.warnings)):
@@ -102,7 +102,7 @@ def folded(rows: int, summary: Summary, key: str) -> None:
 
 
 def short(rows: int, summary: Summary) -> str:
-    """In one line: 1,800 to train on, 200 held out · 3 files skipped · 12 converted."""
+    """One line: 1,800 to train on, 200 held out · 3 files skipped · 12 converted."""
     rows = sum(train for train, _ in summary.by_split().values()) or rows
     left_out = sum(summary.skipped.counts.values())
     parts = (
@@ -132,10 +132,8 @@ def _left_out(summary: Summary, key: str) -> None:
 
 
 def _curve(curve: SummaryCurve, key: str) -> None:
-    from dashboard import (
-        charts,
-        plots,
-    )  # the libraries for charts are loaded where a set has a curve
+    # Loads the chart libraries only for a set with a curve.
+    from dashboard import charts, plots
 
     frame = pd.DataFrame({"x": curve.x, "y": curve.y})
     plots.chart(charts.one_curve(frame, curve.title, curve.x_label, curve.y_label), key)

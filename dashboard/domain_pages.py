@@ -1,4 +1,4 @@
-"""What is added to the page of an evaluation, by its name: of images and of the domains."""
+"""The page of each evaluation by name: images, showers, flows."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A frame in, an altair Chart out, no Streamlit.
 
-A click on a curve, a point or a line selects its run in the parameter `PICK`: the field `run` holds
-the name.
+A click on a curve, a point or a line selects its run in the parameter `PICK`; the field `run` is
+its name.
 """
 
 from __future__ import annotations
@@ -29,17 +29,14 @@ X_TITLES = {
 }
 Smoothing = Literal["none", "light", "strong"]
 YScale = Literal["auto", "linear", "log"]
-SMOOTHED_SHARES: dict[Smoothing, float] = {
-    "none": 0.0,
-    "light": 0.02,
-    "strong": 0.1,
-}  # of a curve's points
-FADED = 0.15  # what is not picked
+# Share of a curve's points that a smoothed one averages.
+SMOOTHED_SHARES: dict[Smoothing, float] = {"none": 0.0, "light": 0.02, "strong": 0.1}
+FADED = 0.15  # opacity of runs that are not picked
 
 
 @dataclass(frozen=True)
 class Look:
-    """How curves are drawn; `y` "auto" takes the scale that fits the metric."""
+    """How curves are drawn; `y` "auto" takes the declared scale of the metric."""
 
     smoothing: Smoothing = "light"
     y: YScale = "auto"
@@ -55,10 +52,9 @@ def run_curves(
 ) -> alt.LayerChart:
     """One metric of several runs.
 
-    `frame`: as `queries.curves`, and a column `run` with their names.
+    `frame`: as `queries.curves`, with a column `run` of names.
 
-    `colors`: name → color. What is measured once an epoch is not smoothed and has its points
-    drawn.
+    `colors`: name → color. Numbers of an epoch are not smoothed and have dots.
     """
     tooltip = [
         alt.Tooltip("run:N", title="Run"),
@@ -77,7 +73,7 @@ def group_curves(
     look: Look,
     height: int = 310,
 ) -> alt.LayerChart:
-    """One metric of groups of runs, mean and band.
+    """One metric of groups of runs: mean and band.
 
     `frame`: as `queries.group_curves`; otherwise as `run_curves`.
     """
@@ -93,7 +89,7 @@ def group_curves(
 
 
 def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:
-    """The rows that have a place on the axis: a logarithm has none for 0 and below."""
+    """The rows with a place on the axis: a logarithm has none for 0 and below."""
     return frame[frame["low"] > 0] if _is_log(metric, y) else frame
 
 
@@ -111,7 +107,7 @@ def _overlaid(
     height: int,
     dots: bool,
 ) -> alt.LayerChart:
-    """Band, raw faint, smoothed bold, and what is clicked and pointed at."""
+    """Band, raw line faint, smoothed line bold, and an invisible layer for clicks and tooltips."""
     log = _is_log(metric, look.y)
     pick = alt.selection_point(name=PICK, fields=["run"])
     base = alt.Chart().encode(
@@ -137,8 +133,8 @@ def _overlaid(
     points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
     description = (
-        f"{metric.title} of each run: faint as measured, bold smoothed. Compare where the bold"
-        " lines go, as single steps scatter."
+        f"{metric.title} of each run: faint as measured, bold smoothed. Compare the bold lines:"
+        " single steps scatter."
     )
     layers = (charts.ground(), band, raw, bold, reader)
     rows = drawable(frame, metric, look.y)
@@ -147,7 +143,7 @@ def _overlaid(
 
 
 def _y_title(title: str, log: bool) -> str:
-    """The scale follows the unit: "Loss (nats, log)"."""
+    """The axis title names a logarithmic scale: "Loss (nats, log)"."""
     if not log:
         return title
     return f"{title[:-1]}, log)" if title.endswith(")") else f"{title} (log)"
@@ -156,7 +152,7 @@ def _y_title(title: str, log: bool) -> str:
 def color_of(field: str, colors: dict[str, str]) -> alt.Color:
     """Name → color.
 
-    The page has one legend for all charts, which wraps where there are many runs.
+    One legend serves all charts of the page and wraps for many runs.
     """
     return alt.Color(
         f"{field}:N", legend=None, scale=alt.Scale(domain=list(colors), range=list(colors.values()))
@@ -169,18 +165,18 @@ def _x_axis(x: str) -> alt.Axis:
 
 
 def _longest(frame: pd.DataFrame) -> int:
-    """How many points the curve with the most has; 0 without any."""
+    """The number of points of the longest curve; 0 without any."""
     return int(frame.groupby("run").size().max()) if len(frame) else 0
 
 
 def unless_picked(pick: alt.Parameter, full: float, faded: float) -> alt.OpacityValue:
-    """Full for all while nothing is picked, else for the picked run only."""
+    """Full for all while nothing is picked, else only for the picked run."""
     return alt.OpacityValue(**alt.when(pick).then(alt.value(full)).otherwise(alt.value(faded)))
 
 
 def finished(rows: pd.DataFrame, *layers: alt.Chart, **properties: Any) -> alt.LayerChart:
-    """Drawn on a canvas, whatever the number of marks: another renderer would be another
-    embedding.
+    """A layered chart on a canvas, whatever the number of marks: another renderer would embed it
+    again.
     """
     return charts.layered(
         rows, *layers, usermeta={"embedOptions": {"renderer": "canvas"}}, **properties
@@ -194,11 +190,10 @@ HEADING, ROW = 60, 62  # pixels of the title, and of each axis of parallel coord
 def scatter(
     frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str], result: Result, value: str
 ) -> alt.LayerChart:
-    """A result of each run against its training seconds, the front of those that no other beats as
-    a line.
+    """A result of each run against its training seconds, with the Pareto front as a line.
 
-    `frame`: columns run, series (whose color it has), seconds, text, and `value`; `front`: the
-    same, fastest first.
+    `frame`: columns run, series (for the color), seconds, text and `value`; `front`: the same,
+    fastest first.
     """
     x = alt.X(
         "seconds:Q",
@@ -216,24 +211,24 @@ def scatter(
     title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
     description = (
         f"{result.title} of each run as a point over its training time. No run is both faster and"
-        " better than one on a dashed line."
+        " better than a run on the dashed line."
     )
     rows = _named(frame, front, colors)
     return finished(rows, *layers, title=title, description=description, height=HEIGHT)
 
 
 def _named(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
-    """Whether each run lies on the front, in words, and whether another series has its color."""
+    """With the columns `on_front`, in words, and `hollow`, where another series has the color."""
     return frame.assign(
         on_front=frame["run"]
         .isin(front["run"])
-        .map({True: "on it", False: "beaten by another run" if len(front) else "none"}),
+        .map({True: "on it", False: "another run is better" if len(front) else "none"}),
         hollow=frame["series"].isin(palette.repeated(colors)),
     )
 
 
 def _runs(colors: dict[str, str], result: Result) -> alt.Chart:
-    """A point of each run, hollow where another series has its color."""
+    """A point for each run, hollow where another series has its color."""
     pick = alt.selection_point(name=PICK, fields=["run"])
     outline = alt.Scale(domain=list(colors), range=list(colors.values()))
     hollow = alt.when("datum.hollow").then(alt.value(0)).otherwise(alt.value(1))
@@ -255,10 +250,10 @@ def _runs(colors: dict[str, str], result: Result) -> alt.Chart:
 def parallel(
     crossings: pd.DataFrame, ticks: pd.DataFrame, colors: dict[str, str]
 ) -> alt.LayerChart:
-    """One line a run down the axes, which lie below each other, so that their names and values have
-    room on any screen.
+    """A line for each run across the axes. The axes lie below each other, so that their names and
+    values fit on any screen.
 
-    The frames as `parallel.crossings`, with a column `series`, and `parallel.ticks` give them.
+    The frames: as `results.crossings`, with a column `series`, and as `results.ticks`.
     """
     pick = alt.selection_point(name=PICK, fields=["run"])
     order = list(dict.fromkeys(crossings["axis"]))
@@ -297,12 +292,12 @@ def parallel(
         for side in compare_results.SIDES
     ]
     title = alt.Title(
-        "Which options lead where?", subtitle="One line a run; every axis has its own scale."
+        "Which options lead where?", subtitle="One line per run; every axis has its own scale."
     )
     layers = (rules, lines, points, names.encode(x=x, y=y, text=alt.Text("axis:N")), *values)
     description = (
-        "A line for each run down its options and results, each with its own scale. Lines that part"
-        " at an option show what it may have changed."
+        "A line for each run across its options and results, each with its own scale. Where lines"
+        " part at an option, that option may have made the difference."
     )
     height = HEADING + ROW * len(order)
     return finished(crossings, *layers, title=title, description=description, height=height)
@@ -310,6 +305,6 @@ def parallel(
 
 def _reading(result: Result) -> str:
     if result.best == "none":
-        return "A better value of it does not mean better images, so there is no Pareto front."
+        return "A better value does not mean better images, so there is no Pareto front."
     better = {"lowest": "Lower", "highest": "Higher"}[result.best]
     return f"{better} is better. Dashed: no run is both faster and better (Pareto front)."

@@ -1,4 +1,4 @@
-"""Which runs of a comparison are drawn as one curve, and what it is called."""
+"""Which runs of a comparison share a curve, and the name of that curve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ABSENT = "–"  # the value of an option that a run's workload does not have
 
 @dataclass(frozen=True)
 class Series:
-    """What one curve shows: one run, or the mean of several."""
+    """One curve: one run, or the mean of several."""
 
     name: str
     run_ids: tuple[str, ...]
@@ -27,17 +27,16 @@ class Series:
 
 
 def each_run(rows: list[RunRow]) -> list[Series]:
-    """Every run by itself, each in another color."""
+    """A series for every run, each in another color."""
     names, colors = run_selection.unique_names(rows), run_selection.colors(rows)
     return [Series(names[row.run_id], (row.run_id,), colors[row.run_id]) for row in rows]
 
 
 def grouped(rows: list[RunRow], by: str) -> list[Series]:
-    """The runs that agree in the option `by`, or with OVER_SEEDS in every option but the seed, as
-    one curve each.
+    """A series for each group of runs that agree in the option `by`, or with OVER_SEEDS in every
+    option except the seed.
 
-    Groups come by the value of the option (numbers by size), and so do their colors, whatever the
-    order of the runs.
+    Groups, and so their colors, are ordered by the option's value, whatever the order of the runs.
     """
     specs = {row.run_id: full_spec(row) for row in rows}
     options = [
@@ -59,9 +58,9 @@ def grouped(rows: list[RunRow], by: str) -> list[Series]:
 
 
 def choices(rows: list[RunRow]) -> dict[str, str]:
-    """What the runs may be grouped by: name → label.
+    """What runs can be grouped by: name → label.
 
-    Each option that differs, and the seed where runs differ in nothing else.
+    Each option that differs, and "All but the seed" where seeds differ.
     """
     options = differing(rows)
     over_seeds = (
@@ -72,7 +71,7 @@ def choices(rows: list[RunRow]) -> dict[str, str]:
 
 
 def differing(rows: list[RunRow]) -> list[Option]:
-    """The options in which the runs differ, in the order of the form; the name is none of them."""
+    """The options in which the runs differ, in the order of the form, except the name."""
     specs = [full_spec(row) for row in rows]
     by_name = {
         name: option for row in rows for name, option in RunSpec.options(row.workload).items()
@@ -88,8 +87,7 @@ def differing(rows: list[RunRow]) -> list[Option]:
 def full_spec(row: RunRow) -> defaultdict[str, Any]:
     """Every option of a stored run.
 
-    What a run from before an option did is that option's default; options of other workloads are
-    ABSENT.
+    An option newer than the run is at its default; an option of another workload is ABSENT.
     """
     return defaultdict(
         lambda: ABSENT, {**option_words.defaults(row.workload), **json.loads(row.spec)}
@@ -104,5 +102,5 @@ def _group_name(options: list[Option], values: tuple[Any, ...], runs: int) -> st
 
 
 def _order(values: tuple[Any, ...]) -> list[tuple[bool, Any]]:
-    """Numbers by size, then text by letter; the two cannot be compared with each other."""
+    """Numbers by size, then texts alphabetically: the two cannot be compared."""
     return [(isinstance(value, str), value) for value in values]

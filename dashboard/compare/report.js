@@ -1,4 +1,4 @@
-// Draws the charts of a report, and shows the samples of the epoch that the slider is at.
+// Draws the charts of a report, and shows the samples of the epoch on the slider.
 import { n as vegaEmbed } from "embed"
 import { n as interpreter } from "vega-interpreter"
 
@@ -15,7 +15,7 @@ const specifications = JSON.parse(document.getElementById("charts").textContent)
 const places = [...document.querySelectorAll(".chart")]
 
 async function draw() {
-  // `theme` gives colors; what a chart says itself stays.
+  // `theme` gives default colors; a chart's own settings override them.
   const options = { ast: true, expr: interpreter.expressionInterpreter, config: theme(), actions: { export: true, source: false, compiled: false, editor: false } }
   const results = await Promise.all(places.map((place, index) => vegaEmbed.default(place, structuredClone(specifications[index]), options)))
   window.views = results.map((result) => result.view)

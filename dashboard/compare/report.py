@@ -1,10 +1,10 @@
 """Selected runs as one HTML file that needs no network: results, scores with intervals, curves
-with zoom, samples, options that differ, and the statistics of studies.
+with zoom, samples, options that differ, and statistics of studies.
 
-python -m dashboard.compare.report RUN…    writes it to stdout, of the home in $GAN_RUNTIME_HOME
+python -m dashboard.compare.report RUN…    writes the file to stdout, for the home GAN_RUNTIME_HOME
 
-The file holds its data, its images and its scripts: Vega, as Streamlit brings it. A policy in it
-forbids requests. Every text of a user is escaped.
+The file contains its data, images and scripts, among them Streamlit's copy of Vega. Its content
+policy forbids requests, and every text of a user is escaped.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from gan_runtime.store import ingest, queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
-MOST_EPOCHS = 8  # with samples, of a run
+MOST_EPOCHS = 8  # with samples, per run
 MOST_CURVES = 12  # charts of numbers
-DIGITS = 6  # of a value in a chart
+DIGITS = 6  # decimals of a value in a chart
 _PARTS = Path(__file__).parent
-VEGA = ("embed", "vega-interpreter")  # Streamlit's own names of the parts that draw charts
+VEGA = ("embed", "vega-interpreter")  # Streamlit's names of its chart scripts
 _IMPORT = re.compile(r"""(["'`])\./([\w.-]+)\.js\1""")
-# A wheel without Shift scrolls the report.
+# The wheel zooms with Shift only, so that it scrolls the report.
 ZOOM = {
     "name": charts.ZOOM,
     "bind": "scales",
@@ -62,12 +62,12 @@ ZOOM = {
 
 ARROWS: dict[Better, str] = {"lower": " ↓", "higher": " ↑", "": ""}
 SCORES = (
-    "In brackets: the 95% interval; after ±: one standard deviation. Real: real rows against other"
-    " real rows. Noise: noise against real rows."
+    "In brackets: the 95% interval. After ±: one standard deviation. Real: real rows scored against"
+    " other real rows. Noise: noise scored against real rows."
 )
 ZOOMING = (
-    "Drag to move. Hold Shift and turn the wheel to zoom. A double-click shows all. A click on a"
-    " curve picks its run."
+    "Drag to pan. Hold Shift and scroll to zoom. Double-click to show everything. Click a curve to"
+    " highlight its run."
 )
 Section = tuple[str, str]  # title and HTML
 
@@ -75,7 +75,7 @@ Section = tuple[str, str]  # title and HTML
 def report(store: Store, rows: Sequence[RunRow]) -> str:
     """The HTML file about these runs, in their order.
 
-    Raises ExportError where Streamlit's files are not those of the pinned version.
+    Raises ExportError if Streamlit's files are not those of the pinned version.
     """
     runs = list(rows)
     drawings: list[dict[str, Any]] = []
@@ -118,7 +118,7 @@ def _numbers(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Itera
 
 
 def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterator[Section]:
-    """A table per evaluation, with each run's scores of its newest epoch."""
+    """A table for each evaluation, with the newest scores of each run."""
     run_ids, names = [row.run_id for row in rows], run_selection.unique_names(rows)
     for name in dict.fromkeys(row.evaluation for row in queries.evaluations(store, run_ids)):
         declared = evaluations.evaluations().get(name)
@@ -137,7 +137,7 @@ def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterat
 
 
 def _score_table(declared: Evaluation, scores: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """A row per score in the order of its declaration, a column per run.
+    """A row for each score in declared order, a column for each run.
 
     `scores`: run → rows of `queries.score_history`.
     """
@@ -162,7 +162,7 @@ def _score_table(declared: Evaluation, scores: Mapping[str, pd.DataFrame]) -> pd
 
 
 def _declared(evaluation: Evaluation, score: str) -> Metric | None:
-    """A score is declared under its name, or with a prefix: quality_kcd."""
+    """The declaration of a score, by its name or without the prefix, as in quality_kcd."""
     by_name = {metric.name.partition("_")[2]: metric for metric in evaluation.scores}
     by_name |= {metric.name: metric for metric in evaluation.scores}
     return by_name.get(score)
@@ -188,7 +188,7 @@ def _score(metric: Metric, row: Mapping[Hashable, Any]) -> str:
 
 
 def _curves(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) -> Iterator[Section]:
-    """The losses, then what the workloads rate, then the rest of what was recorded."""
+    """The losses, then rated numbers, then all others."""
     numbers = list(compare_view.numbers(store, rows).values())
     numbers.sort(key=lambda metric: (metric.role != "loss", not metric.better))
     x, lines = compare_view.usual_axis(rows), grouping.each_run(rows)
@@ -211,7 +211,7 @@ def _curves(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) ->
 
 
 def _samples(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterator[Section]:
-    """Images of some epochs of each run, with the last; a slider shows one epoch."""
+    """Images of some epochs of each run, always with the last; a slider picks the epoch."""
     run_ids, names = [row.run_id for row in rows], run_selection.unique_names(rows)
     stored = queries.sample_epochs(store, run_ids)
     places = range(min(MOST_EPOCHS, len(stored)))
@@ -257,7 +257,7 @@ def _differences(_: Store, rows: list[RunRow], __: list[dict[str, Any]]) -> Iter
 
 
 def _studies(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) -> Iterator[Section]:
-    """The statistics of each study that two of the runs or more belong to, over these runs."""
+    """The statistics of each study with two or more of the runs, over these runs only."""
     titles = {study.study_id: study.title for study in queries.studies(store)}
     for study_id in dict.fromkeys(row.study_id for row in rows if row.study_id):
         members = [row.run_id for row in rows if row.study_id == study_id]
@@ -300,7 +300,7 @@ def _note(text: str) -> str:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    """Numbers are right-aligned; a spreadsheet takes no copied text for a formula."""
+    """An HTML table; texts are escaped and cannot become formulas in a spreadsheet."""
     harmless = tables.harmless(frame)
     head = "".join(f"<th>{html.escape(str(name))}</th>" for name in harmless)
     body = "".join(
@@ -312,7 +312,7 @@ def _table(frame: pd.DataFrame) -> str:
 
 
 def _figure(drawing: alt.LayerChart, drawings: list[dict[str, Any]]) -> str:
-    """The place of a chart, whose specification and rows go into `drawings`."""
+    """The element of a chart; its specification and rows are appended to `drawings`."""
     spec, frames = plots.taken_apart(drawing)
     spec["layer"] = [
         layer for layer in spec["layer"] if layer.get("data", {}).get("name") != charts.GROUND
@@ -331,7 +331,7 @@ def _figure(drawing: alt.LayerChart, drawings: list[dict[str, Any]]) -> str:
 
 
 def _json(value: Any) -> str:
-    """For a script element, which the text "</script>" would end."""
+    """JSON for a script element, which the text "</script>" would end."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -341,13 +341,13 @@ def _data_url(kind: str, content: bytes) -> str:
 
 @cache
 def vega() -> dict[str, str]:
-    """Name of a module → the module itself, as an address that needs no server."""
+    """Name of a script module → its content as a data URL."""
     static = Path(file_util.get_static_dir())
     paths = [static / file for file in front_page.files(static, VEGA)]
     if not paths:
         raise ExportError(
-            "the report needs the charts of the pinned Streamlit, whose files are others here: run"
-            " `make setup`."
+            "the report needs the chart scripts of the pinned Streamlit version, and another"
+            " version is installed: run `make setup`."
         )
     modules = {path.name.removesuffix(".js"): path.read_text(encoding="utf-8") for path in paths}
     urls = {
@@ -361,7 +361,7 @@ def vega() -> dict[str, str]:
 
 
 def button(store: Store, rows: list[RunRow]) -> None:
-    """Downloads the report about these runs, which is made when it is pressed."""
+    """A button that builds and downloads the report about these runs."""
     st.download_button(
         "Download report",
         data=lambda: report(store, rows).encode(),

@@ -1,4 +1,4 @@
-"""What comes out of runs: what counts as best, in words, and as rows of parallel coordinates."""
+"""The results of runs: which value is best, results in words, and rows of parallel coordinates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Best = Literal["lowest", "highest", "none"]
 
 @dataclass(frozen=True)
 class Result:
-    """`best`: what is better; "none" where a better value does not mean better images."""
+    """`best`: which end is better; "none" if a better value does not mean better images."""
 
     title: str
     axis: str
@@ -25,7 +25,7 @@ class Result:
     best: Best = "none"
 
     def distance(self, value: float) -> float:
-        """How far from the best; smaller is better, NaN where nothing is better."""
+        """The distance from the best value; smaller is better, NaN where no value is better."""
         return {"lowest": value, "highest": -value}.get(self.best, math.nan)
 
 
@@ -40,7 +40,7 @@ RESULTS: dict[str, Result] = {
     "images": Result("Images seen", "Images seen", ".3~s"),
 }
 TIMES = ("seconds", "device_seconds")
-# What the workload of a run must have a number for, by the beginning of the column.
+# The role that a workload must have for a result, by the prefix of the result's column.
 NEEDS: dict[str, Role] = {
     "score_gap": "judged_real",
     "accuracy": "accuracy_on_real",
@@ -49,7 +49,7 @@ NEEDS: dict[str, Role] = {
 
 
 def has(declaration: Declarations, name: str) -> bool:
-    """Whether the workloads have the numbers that a result is made from.
+    """Whether the workloads have the numbers that a result needs.
 
     `name`: of the result, with or without "_last".
     """
@@ -58,7 +58,7 @@ def has(declaration: Declarations, name: str) -> bool:
 
 
 def results(declaration: Declarations) -> dict[str, Result]:
-    """The results that runs of these workloads can have, by the column of `queries.results`."""
+    """The results of runs of these workloads, by the column of `queries.results`."""
     losses = {
         loss.name: Result(f"{loss.title}, last step", loss.axis, loss.format)
         for loss in declaration.losses
@@ -75,37 +75,37 @@ def results(declaration: Declarations) -> dict[str, Result]:
 
 
 def rated_result(metric: Metric) -> Result:
-    """The best epoch of a number of which one way is better."""
+    """The result of a rated number: its best epoch."""
     best: Best = "lowest" if metric.better == "lower" else "highest"
     return Result(f"{metric.title}, best epoch", metric.axis, metric.format, best)
 
 
 GAP_HELP = (
-    "D's mean score of real images minus that of generated ones, without sign, after the epoch."
-    " It says how hard the images are for D, not how good they are."
+    "Absolute difference between D's mean scores of real and of generated images, after the epoch."
+    " It shows how hard the images are for D, not how good they are."
 )
 ACCURACY_HELP = (
-    "Share of real and generated images that D classifies correctly, after the epoch. At 50% it"
-    " guesses; an untrained D guesses too."
+    "Share of real and generated images that D classifies correctly, after the epoch. 50% is"
+    " guessing, as an untrained D does."
 )
 SPREAD_HELP = (
-    "Variance of a pixel over generated images, divided by that of real ones, after the epoch."
-    " Far below 1: all images are alike. Noise can reach 1 as well."
+    "Variance of a pixel over generated images, divided by that over real ones, after the epoch."
+    " Far below 1, all images look alike. Noise can reach 1 too."
 )
 NO_BEST = (
-    "A low loss of one network is often a high loss of the other. D's scores say how hard the"
-    " images are for D. So there is no best value."
+    "A low loss of one network often means a high loss of the other. D's scores only show how hard"
+    " the images are for D. So no value is best."
 )
-NO_QUALITY = "Nothing here measures how good the images are: compare the samples."
+NO_QUALITY = "None of these numbers measures how good the images are: compare the samples."
 
 
 def best_caption(declaration: Declarations) -> str:
-    """Below the numbers of the epochs: what none of them says."""
+    """The caption below the table: what none of its numbers shows."""
     return NO_BEST if declaration.qualities else f"{NO_BEST} {NO_QUALITY}"
 
 
 def text(name: str, value: float) -> str:
-    """A result in words with few digits; "–" when it was not measured."""
+    """A result in words with few digits; "–" if it was not measured."""
     if pd.isna(value):
         return "–"
     if name in TIMES:
@@ -117,12 +117,10 @@ def text(name: str, value: float) -> str:
 
 
 def front(frame: pd.DataFrame, name: str, result: Result | None = None) -> pd.DataFrame:
-    """The runs of `queries.results` that no other run beats in both training time and the result,
-    fastest first.
+    """The Pareto front of `queries.results` in training time and one result, fastest first.
 
-    Runs in which one of the two was not measured are left out. Where nothing is better, as with
-    losses, the front is empty.
-    `result`: what is better, for one that is declared by a workload.
+    Runs without one of the two are left out. The front is empty if no value is better, as with
+    losses. `result`: which value is better, for a result that a workload declares.
     """
     measured = frame.dropna(subset=["seconds", name])
     judged = result or RESULTS.get(name) or Result("", "", "")
@@ -135,8 +133,8 @@ def front(frame: pd.DataFrame, name: str, result: Result | None = None) -> pd.Da
 
 
 Side = Literal["left", "center", "right"]
-# Width of a letter of a value as a share of an axis on a narrow phone (300 pixels): values that
-# would touch are left out.
+# Width of a letter as a share of an axis on a narrow phone (300 pixels): values that would touch
+# are left out.
 LETTER = 7 / 300
 SIDES: tuple[Side, ...] = ("left", "center", "right")
 DECADES_FROM = 20.0  # an axis of positive numbers that spans this factor is logarithmic
@@ -147,9 +145,9 @@ MIDDLE = 0.5
 class Axis:
     """One vertical axis.
 
-    `values`: run → number, or a choice as text; None was not measured. `texts`: run → in words.
+    `values`: run → number or choice; None if not measured. `texts`: run → value in words.
 
-    `choices`: the order of text values, bottom to top; those that no run has get no place.
+    `choices`: the order of text values, left to right; choices without a run take no place.
     """
 
     title: str
@@ -159,8 +157,8 @@ class Axis:
 
 
 def crossings(axes: list[Axis]) -> pd.DataFrame:
-    """Columns: run, axis (title), row (from 0), place (0 left to 1 right; NaN where not
-    measured), text. A row a run and axis.
+    """A row for each run and axis. Columns: run, axis (title), row (from 0), place (0 left to 1
+    right; NaN if not measured), text.
     """
     return pd.DataFrame(
         [
@@ -179,8 +177,8 @@ def crossings(axes: list[Axis]) -> pd.DataFrame:
 
 
 def ticks(axes: list[Axis]) -> pd.DataFrame:
-    """Values that runs really have, at their place on each axis; of many the lowest, the highest
-    and those that fit between.
+    """The values that runs have, at their place on each axis: the lowest, the highest, and those
+    that fit between.
 
     Columns: axis, place, text, align (left, center or right of the place).
     """
@@ -215,8 +213,8 @@ def _place(axis: Axis, value: Any) -> float:
 
 
 def _fitting(texts: dict[float, str]) -> list[float]:
-    """The places whose texts do not touch: the first, the last, and from left to right what
-    fits between them.
+    """The places whose texts do not touch: the first, the last, and what fits between, from left
+    to right.
     """
     places = sorted(texts)
     fitting = places[:1]
@@ -231,14 +229,14 @@ def _room(left: float, right: float, texts: dict[float, str]) -> bool:
 
 
 def _extent(place: float, text: str) -> tuple[float, float]:
-    """From where to where a text reaches, as shares of the axis."""
+    """Where a text begins and ends, as shares of the axis."""
     width = LETTER * len(text)
     begin = place - {"left": 0.0, "center": width / 2, "right": width}[_side(place)]
     return begin, begin + width
 
 
 def _side(place: float) -> Side:
-    """A text near an end of the axis reaches inwards, so that the chart's edge does not cut it."""
+    """A text near an end of the axis extends inwards, so that the chart's edge does not cut it."""
     return "left" if place < 0.2 else "right" if place > 0.8 else "center"
 
 

@@ -1,5 +1,5 @@
-"""The results of the Compare page: best and last, each against time, and options next to
-results.
+"""The results of the Compare page: best and last values, results against time, and options next
+to results.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MOST_USUAL_OPTIONS, MOST_USUAL_RESULTS = 4, 2
 
 
 def recorded(declaration: Declarations, results: pd.DataFrame) -> Declarations:
-    """Without the rated numbers that none of these runs has, such as those of a measurement
-    that was never requested.
+    """The declarations without rated numbers that none of these runs has, such as those of a
+    measurement that was never requested.
     """
     metrics = tuple(
         metric
@@ -48,8 +48,8 @@ def recorded(declaration: Declarations, results: pd.DataFrame) -> Declarations:
 def best_and_last(
     results: pd.DataFrame, qualities: pd.DataFrame, rows: list[RunRow], declaration: Declarations
 ) -> None:
-    """What each run reached at best, in which epoch, of the numbers that have a best value,
-    and where it ended; of the measured quality also the interval.
+    """The best value of each rated number with its epoch, and the last; for a measured quality
+    also the interval.
     """
     st.header("Best epoch and last epoch" if declaration.rated else "After the last epoch")
     table = pd.DataFrame({"Run": list(run_selection.unique_names(rows).values())})
@@ -76,7 +76,7 @@ def best_and_last(
 
 
 def _intervals(qualities: pd.DataFrame, rows: list[RunRow], metric: Metric) -> list[str]:
-    """The interval of the best epoch of each run: 0.012 to 0.016."""
+    """The interval at the best epoch of each run: 0.012 to 0.016."""
     best = qualities[qualities["metric"] == metric.name].sort_values(["value", "epoch"])
     best = best.drop_duplicates("run_id").set_index("run_id").dropna(subset=["low", "high"])
     form = metric.format.replace("~", "")
@@ -91,8 +91,8 @@ def _intervals(qualities: pd.DataFrame, rows: list[RunRow], metric: Metric) -> l
 def quality_against_time(
     qualities: pd.DataFrame, rows: list[RunRow], series: list[Series], declaration: Declarations
 ) -> None:
-    """The measured quality of each run over its device seconds, with its interval as a band; a
-    chart for each score.
+    """A chart for each measured quality: its value over device seconds, with its interval as a
+    band.
     """
     if qualities.empty:
         return
@@ -110,7 +110,7 @@ def quality_against_time(
         )
         metric = replace(declaration.table([name])[name], per_epoch=True)
         by_run = {run: colors[series_by_run[run]] for run in dict.fromkeys(frame["run"])}
-        # Without what a logarithmic axis has no place for, if any value is such.
+        # A logarithmic axis has no place for values of 0 and below.
         look = Look("none", "log" if (frame["mean"] > 0).all() else "linear")
         frame["low"] = (
             frame["low"].clip(lower=frame["mean"].min() / 10.0) if look.y == "log" else frame["low"]
@@ -153,7 +153,7 @@ def against_time(
     if missing:
         st.caption(
             f"{missing} of the {len(rows)} runs {'has' if missing == 1 else 'have'} not"
-            " recorded it."
+            " recorded this number."
         )
 
 
@@ -195,7 +195,7 @@ def options_and_results(
 
 
 def _usual(results_by_name: dict[str, Result]) -> list[str]:
-    """The results of which one way is better, else how much the images vary; and the time."""
+    """The rated results, else the spread of images; then the time."""
     rated = [name for name, result in results_by_name.items() if result.best != "none"][
         :MOST_USUAL_RESULTS
     ]
@@ -227,7 +227,7 @@ def _named(results: pd.DataFrame, rows: list[RunRow], series: list[Series]) -> p
 
 
 def _series_by_run(rows: list[RunRow], series: list[Series]) -> dict[str, str]:
-    """Name of a run → name of the curve that it belongs to."""
+    """Name of a run → name of its curve."""
     names = run_selection.unique_names(rows)
     return {names[run_id]: line.name for line in series for run_id in line.run_ids}
 

@@ -1,6 +1,6 @@
 """The tabs of the Compare page, and its tables of numbers and of options that differ.
 
-Only the open tab is drawn.
+Draws only the open tab.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ PHASES = {"trace": "Trace", "compile": "Compile", "steady_step": "Steady step"}
 
 
 def numbers(store: Store, rows: list[RunRow]) -> None:
-    """Final numbers side by side."""
+    """The table of final numbers."""
     st.header("Final numbers")
     tables.show(number_table(store, rows), hide_index=True, key="compare.numbers")
 
 
 def number_table(store: Store, rows: list[RunRow]) -> pd.DataFrame:
-    """A row a run: state, epochs, losses, speed and times, in words."""
+    """A row for each run: state, epochs, losses, speed and times, in words."""
     declaration = queries.declared_of(store, [row.run_id for row in rows])
     table = queries.run_table(store).set_index("run_id").loc[[row.run_id for row in rows]]
     verdicts = run_selection.verdicts(store, [row.run_id for row in rows])
@@ -62,7 +62,7 @@ def number_table(store: Store, rows: list[RunRow]) -> pd.DataFrame:
 
 
 def differences(rows: list[RunRow]) -> None:
-    """The options in which the runs differ, one column a run."""
+    """The options in which the runs differ, a column for each run."""
     st.header("What differs")
     table = difference_table(rows)
     if table.empty:
@@ -72,7 +72,7 @@ def differences(rows: list[RunRow]) -> None:
 
 
 def difference_table(rows: list[RunRow]) -> pd.DataFrame:
-    """A row for each option in which the runs differ, a column a run, in words."""
+    """A row for each option in which the runs differ, a column for each run, in words."""
     differing = grouping.differing(rows)
     names = run_selection.unique_names(rows)
     specs = {names[row.run_id]: grouping.full_spec(row) for row in rows}
@@ -97,7 +97,7 @@ TITLES = {
 
 
 def show(store: Store, rows: list[RunRow], tab: str) -> None:
-    """The open tab. `rows`: at least two runs."""
+    """Draws the open tab. `rows`: at least two runs."""
     if tab == "results":
         _results(store, rows)
     elif tab == "curves":
@@ -109,9 +109,7 @@ def show(store: Store, rows: list[RunRow], tab: str) -> None:
 
 
 def _results(store: Store, rows: list[RunRow]) -> None:
-    """Tables first, as they are drawn in no time; then each result against time, and options
-    next to results.
-    """
+    """Tables first, which draw at once; then results against time, and options next to results."""
     run_ids = [row.run_id for row in rows]
     results = queries.results(store, run_ids)
     declaration = results_view.recorded(queries.declared_of(store, run_ids), results)
@@ -132,7 +130,7 @@ def _results(store: Store, rows: list[RunRow]) -> None:
 
 
 def _curves(store: Store, rows: list[RunRow]) -> None:
-    """The losses below each other, then further picked numbers."""
+    """The losses below each other, then the numbers that the user adds."""
     choices = compare_view.choices(rows)
     series = compare_view.series(rows, choices.by)
     compare_view.legend(series, choices.by)

@@ -1,4 +1,4 @@
-"""The curves of the Compare page: how they are drawn, and which run was clicked."""
+"""The curves of the Compare page: how they are drawn, and which run was clicked last."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AXES: dict[XAxis, str] = {
     "device_s": "Device time",
 }
 AXIS_HELP = (
-    "With different batches the usual axis is Epoch, or Images where the data differ too."
+    "The default is Epoch if batch sizes differ, and Images if data sets differ too."
     " Images: real images, counted each time a step uses them."
     " Time: seconds in training steps over all attempts, without loading, samples and"
     " checkpoints. Device time: that time × replicas × workers; simulated CPU cores count as"
@@ -45,22 +45,22 @@ SCALE_HELP = (
     "Auto uses a logarithmic axis for numbers that span decades: gradients, updates, loss scales."
 )
 GROUP_HELP = (
-    "One curve for all runs with the same value of this option, or that differ only in the seed."
-    " The line is their mean, the band reaches from the lowest to the highest run. The tooltip"
-    " shows how many runs count at a step."
+    "Draws one curve for all runs that share a value of this option, or differ only in the seed."
+    " The line is their mean; the band spans the lowest to the highest run. The tooltip shows how"
+    " many runs have a value at a step."
 )
 # Names of the controls in the address, so that a link shows what its sender saw.
 X, SMOOTHING, Y, BY = "x", "smoothing", "y", "by"
-COMPARED = "compare.runs_of_before"  # ids
-USUAL_X = "compare.usual_x"  # the axis that was usual of the runs before
+COMPARED = "compare.runs_of_before"  # ids of the runs that this window compared last
+USUAL_X = "compare.usual_x"  # the default axis of those runs
 Name = TypeVar("Name", bound=str)
-ACROSS = 2  # charts side by side, which share the points that one over the whole width has
-CURVES, RESULTS = "curves", "results"  # parts of the page, each with its own click
+ACROSS = 2  # charts side by side; together they have the points of one full-width chart
+CURVES, RESULTS = "curves", "results"  # parts of the page; each remembers its own click
 
 
 @dataclass(frozen=True)
 class Choices:
-    """How the curves are drawn. `by`: what runs are grouped by, as in `grouping.choices`."""
+    """The settings of the curves. `by`: how runs are grouped, as in `grouping.choices`."""
 
     x: XAxis
     look: Look
@@ -68,15 +68,13 @@ class Choices:
 
 
 def opened_last() -> tuple[str, ...]:
-    """The runs that this window compared last, else the one whose page it opened last."""
+    """The runs that this window compared last, else the run whose page it opened last."""
     run_id = st.session_state.get(places.CHOSEN_RUN, "")
     return tuple(st.session_state.get(COMPARED, (run_id,) if run_id else ()))
 
 
 def choices(rows: list[RunRow]) -> Choices:
-    """One row of controls, the same place whatever is picked; each is in the address once it
-    is changed.
-    """
+    """One row of controls that never moves. A changed control goes into the address."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         x = _x_axis(rows)
         smoothing = _control(
@@ -93,7 +91,7 @@ def choices(rows: list[RunRow]) -> Choices:
 
 
 def _x_axis(rows: list[RunRow]) -> XAxis:
-    """What was picked; else the usual axis of these runs, also once others are picked."""
+    """The picked axis, else the default of these runs, also after other runs are picked."""
     usual = usual_axis(rows)
     before = st.session_state.get(USUAL_X, usual)
     if before != usual and st.session_state.get(X, before) == before and X not in st.query_params:
@@ -103,8 +101,8 @@ def _x_axis(rows: list[RunRow]) -> XAxis:
 
 
 def usual_axis(rows: list[RunRow]) -> XAxis:
-    """Steps where a step of each run sees as many images, else epochs, or images where the
-    data differ.
+    """Steps if a step sees equally many images in each run, else epochs, or images if the data
+    sets differ.
     """
     if len({nesting.images_per_step(grouping.full_spec(row)) for row in rows}) == 1:
         return "step"
@@ -130,7 +128,7 @@ def _control(
 def group_by(rows: list[RunRow]) -> str:
     """What the runs are grouped by.
 
-    A choice that the picked runs no longer offer falls back to each run alone.
+    Falls back to each run alone if the picked runs do not offer the choice.
     """
     options = grouping.choices(rows)
     if st.session_state.get(BY, grouping.EACH_RUN) not in options:
@@ -149,12 +147,12 @@ def group_by(rows: list[RunRow]) -> str:
 
 
 def series(rows: list[RunRow], by: str) -> list[Series]:
-    """The curves of each chart."""
+    """The curves of every chart."""
     return grouping.each_run(rows) if by == grouping.EACH_RUN else grouping.grouped(rows, by)
 
 
 def legend(lines: list[Series], by: str) -> None:
-    """The colors of all charts of the page, once."""
+    """One legend for all charts of the page."""
     dashed = palette.repeated({line.name: line.color for line in lines})
     entries = "".join(
         f"<span>{_line(line, line.name in dashed)}{html.escape(line.name)}</span>" for line in lines
@@ -173,7 +171,7 @@ def _line(line: Series, dashed: bool) -> str:
 
 
 def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
-    """All recorded numbers of the runs, by name: losses first, then those that a user may add."""
+    """All recorded numbers of the runs, by name: losses first, then those that a user can add."""
     run_ids = [row.run_id for row in rows]
     losses = {loss.name: loss for loss in queries.declared_of(store, run_ids).losses}
     present = set(queries.recorded(store, run_ids))
@@ -186,12 +184,12 @@ def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:
 
 
 def losses(metrics: dict[str, Metric]) -> list[Metric]:
-    """The losses, which are drawn first."""
+    """The losses, which come first."""
     return [metric for metric in metrics.values() if metric.role == "loss"]
 
 
 def more_metrics(metrics: dict[str, Metric]) -> list[Metric]:
-    """The numbers that the user picked, in addition to the losses."""
+    """The numbers that the user adds to the losses."""
     names = st.multiselect(
         "More curves",
         [name for name, metric in metrics.items() if metric.role != "loss"],
@@ -205,15 +203,15 @@ def more_metrics(metrics: dict[str, Metric]) -> list[Metric]:
 def loss_charts(
     store: Store, lines: list[Series], choices: Choices, metrics: list[Metric], most: int
 ) -> None:
-    """One below the other over the whole width, so that the same step is at the same
-    place; of at most so many points a curve.
+    """The charts below each other over the whole width, so that steps line up; a curve has at most
+    `most` points.
     """
     for metric in metrics:
         _curves(store, lines, choices, metric, queries.points_each(len(lines), most))
 
 
 def more_charts(store: Store, lines: list[Series], choices: Choices, metrics: list[Metric]) -> None:
-    """Two side by side."""
+    """The charts in pairs side by side."""
     points = queries.points_each(ACROSS * len(lines), queries.MOST_EACH)
     for begin in range(0, len(metrics), ACROSS):
         for column, metric in zip(
@@ -258,7 +256,7 @@ def _curves(
 
 
 def zoom_key(choices: Choices) -> str:
-    """All curves of the page share one zoom; each axis has its own."""
+    """All curves of the page share one zoom for each x axis."""
     return f"compare.{choices.x}"
 
 
@@ -275,17 +273,15 @@ def _frame(
 
 
 def pick(key: str, part: str) -> None:
-    """Remembers which run or group was clicked in the chart `key` of a part; a click next to
-    the curves forgets it.
+    """Remembers which run or group was clicked in the chart `key` of a part; a click next to the
+    curves clears it.
     """
     clicked = st.session_state[key]["selection"].get(compare_charts.PICK, [])
     st.session_state[f"compare.picked.{part}"] = clicked[0].get("run") if clicked else None
 
 
 def picked_line(rows: list[RunRow], lines: list[Series], part: str) -> None:
-    """The runs behind the last click in a part, each with a way to its page; before it, that
-    one can click.
-    """
+    """Links to the runs of the last click in a part; before a click, a hint."""
     name = st.session_state.get(f"compare.picked.{part}")
     single = {line.name: line for line in grouping.each_run(rows)}
     clicked = single.get(str(name)) or next((line for line in lines if line.name == name), None)

@@ -1,5 +1,5 @@
-"""Which data set to make, from which files, and what shall become of them; a preview before
-anything is stored; then the job that makes it.
+"""The form for a new data set: source, files and options, a preview before anything is stored,
+and the job that prepares it.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ from gan_runtime.jobs.core_jobs import GRID_FILE
 from gan_runtime.jobs.folder import JobSnapshot
 
 PREFIX = "data."
-GENERATION = f"{PREFIX}generation"  # counts up to empty the form: a file widget has no reset
+GENERATION = f"{PREFIX}generation"  # incremented to empty the form: a file widget has no reset
 COLUMNS = 3
 LONGEST_NAME = 40
 DROPPED = "Files go straight to the disk of this host."
 OF_PICTURES = "JPEG, PNG or WebP of any size."
 BEFORE_A_PREVIEW = (
-    "Drop or pick files to see a preview: images as stored, number per label, what is skipped."
+    "Drop or pick files, then press Preview to see stored images, counts per label, and skipped"
+    " files."
 )
 BEFORE_A_FILE = "Drop or pick a file to choose how its rows are converted."
 
 
 @dataclass(frozen=True)
 class DataForm:
-    """The values of the form, checked. `source`: None where the preparation needs none."""
+    """The checked values of the form. `source`: None if the preparation needs none."""
 
     preparation: str
     source: Path | None
@@ -55,7 +56,7 @@ class DataForm:
 
 
 def ask(runtime: Runtime) -> DataForm | None:
-    """The form; None while there is no file yet, or while an error is shown."""
+    """The values of the form; None while a file is missing or an error is shown."""
     preparation = st.segmented_control(
         "Source",
         [name for name, entry in PREPARATIONS.items() if entry.makes_files],
@@ -81,7 +82,7 @@ def ask(runtime: Runtime) -> DataForm | None:
 
 
 def _options(preparation: str) -> tuple[dict[str, str], dict[str, DeltaGenerator]]:
-    """The values of the fields, and a place for a sentence below each."""
+    """The values of the fields, and a place below each for its error."""
     options = list(preparations.options_of(PREPARATIONS[preparation].options).values())
     values: dict[str, str] = {}
     below: dict[str, DeltaGenerator] = {}
@@ -123,13 +124,13 @@ def _source(runtime: Runtime, preparation: Preparation) -> Path | None:
         st.warning(words.plain(problem), icon=":material/warning:")
     if not offered.names and not offered.problems:
         st.caption(
-            "For larger files or a folder: set GAN_DATA_DIR to a folder of this host before the"
-            " dashboard starts. Its contents can then be picked here."
+            "For larger files or a folder, start the dashboard with GAN_DATA_DIR set to a folder on"
+            " this host. Its contents are then offered here."
         )
     if not offered.names:
         return None
     picked = st.selectbox(
-        f"Or a folder or {' or '.join(preparation.suffixes)} of this host, below GAN_DATA_DIR",
+        f"Or a folder or {' or '.join(preparation.suffixes)} in GAN_DATA_DIR on this host",
         offered.names,
         index=None,
         key=f"{PREFIX}host.{preparation.maker}.{generation}",
@@ -138,9 +139,9 @@ def _source(runtime: Runtime, preparation: Preparation) -> Path | None:
 
 
 def _on_disk(runtime: Runtime, files: Sequence[UploadedFile]) -> list[Upload]:
-    """The files by their ids.
+    """The uploaded files by their ids.
 
-    A file that Streamlit holds itself, as in tests of the page alone, is written down first.
+    Writes a file to disk first if Streamlit holds its content, as in tests of the page alone.
     """
     for file in files:
         if file.size and not uploads.place(runtime.home, file.file_id).exists():
@@ -173,7 +174,7 @@ def _checked(form: DataForm, below: Mapping[str, DeltaGenerator]) -> DataForm | 
 
 
 def _plain_name(source: Path | None) -> str:
-    """A name made of the file's."""
+    """A valid name made from the file name."""
     stem = source.stem.lower() if source is not None else ""
     return re.sub(r"[^a-z0-9]+", "-", stem).strip("-")[:LONGEST_NAME].strip("-") or "pictures"
 
@@ -182,8 +183,8 @@ GRID_WIDTH = 420
 
 
 def show_preview(runtime: Runtime, form: DataForm) -> None:
-    """The button that prepares the set; of images only after a look: a button, then how far
-    the look is, then its answer.
+    """The button that prepares the set. Images need a preview first: a button, its progress, and
+    its result.
     """
     if form.source is None or not PREPARATIONS[form.preparation].has_preview:
         _prepare(runtime, form)
@@ -250,7 +251,7 @@ def _answer(look: JobSnapshot, result: dict[str, Any]) -> None:
             st.metric(
                 f"{noun.capitalize()}s",
                 formats.count(result["rows"]),
-                help="Those that a run trains on.",
+                help="Rows that a run trains on.",
                 width=120,
             )
             st.metric("Held out", formats.count(summary.held_out), width=120)

@@ -1,5 +1,5 @@
-"""The data sets that there are, a card each, and those in the making: how far they are, and
-how the last ones ended.
+"""The data sets as cards, the progress of those in preparation, and how the last preparations
+ended.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from gan_runtime.spec.presets import PRESETS
 
 COLUMNS = 3
 PICTURE_WIDTH = 240
-LOOK_AGAIN_SECONDS = 10  # MNIST's files may be put into their place while the page is open
+LOOK_AGAIN_SECONDS = 10  # MNIST's files may appear while the page is open
 
 
 def show(runtime: Runtime) -> None:
-    """All sets; those that one has prepared oneself come first."""
+    """A card for each set; sets that a user prepared come first."""
     sets = sorted(
         loading.data_sets(runtime.home).values(), key=lambda known_set: not known_set.is_prepared
     )
@@ -79,7 +79,7 @@ def _card(runtime: Runtime, known_set: DataSetInfo) -> None:
 
 
 def _picture(home: Home, known_set: DataSetInfo) -> None:
-    """The first rows, where they can be had in a moment."""
+    """The first rows, if they can be read at once."""
     image: bytes | Path | None = embedded_rows(known_set.name)
     if known_set.is_prepared:
         image = actions.attempt(lambda: _first_rows(home.path, known_set.name, known_set.summary))
@@ -90,7 +90,7 @@ def _picture(home: Home, known_set: DataSetInfo) -> None:
 
 
 def _train(known_set: DataSetInfo) -> None:
-    """Goes to Launch, where the data set is selected with options that read it."""
+    """Opens Launch with the data set selected, and options that read it."""
     if st.button(
         "Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"
     ):
@@ -100,11 +100,10 @@ def _train(known_set: DataSetInfo) -> None:
 
 
 def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
-    """The first preset that reads these fields unchanged, and the options.
+    """A preset and options that read these fields.
 
-    Without one, the first workload that reads them: its own options at their defaults, fitted to
-    the data, next to a preset of it that is for other data; else the first preset, as far as it has
-    its options.
+    The first preset that reads them unchanged; else the first workload that reads them, with its
+    defaults fitted to the data and one of its presets; else the first preset.
     """
     for name in PRESETS:
         spec = RunSpec.parse(nesting.overlaid(machine.preset_values(name), {"dataset": dataset}))
@@ -128,12 +127,13 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
 
 def _fetch(runtime: Runtime, name: str) -> None:
     is_made = PREPARATIONS[name].makes_files
-    way = "It is made here." if is_made else "Keras downloads it into its cache."
+    way = "This host makes it." if is_made else "Keras downloads it into its cache."
+    automatic = "makes" if is_made else "downloads"
     actions.button(
         "Make" if is_made else "Download",
         key=f"data.download.{name}",
         icon=":material/build:" if is_made else ":material/download:",
-        help=f"{way} A run that needs it downloads it automatically.",
+        help=f"{way} A run that needs it {automatic} it automatically.",
         on_click=_after_a_click(lambda: runtime.commands.prepare_data(name)),
     )
 
@@ -148,8 +148,8 @@ def _remove(runtime: Runtime, name: str) -> None:
 @st.dialog("Remove this data set?")
 def _confirm(runtime: Runtime, name: str) -> None:
     st.markdown(
-        f"Deletes the files of **{words.plain(name)}**. Runs trained on it stay, but cannot resume"
-        " without it."
+        f"Deletes the files of **{words.plain(name)}**. Runs trained on it remain, but cannot"
+        " resume without it."
     )
     if actions.button(
         "Remove for good", type="primary", icon=":material/delete:"
@@ -158,12 +158,12 @@ def _confirm(runtime: Runtime, name: str) -> None:
 
 
 def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
-    """A button's action whose refusal is shown on the page that is drawn next."""
+    """A button callback; the next render shows a refusal."""
     return lambda: (actions.attempt(action), None)[1]
 
 
 @st.cache_data(show_spinner=False, max_entries=50)
-def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: ARG001  (of another content it is another picture)
+def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: ARG001  (other content is another image)
     data_set = prepared.open_set(Home(home), name, resident_bytes=0)
     return prepared.png_of_rows(
         data_set.read(np.arange(min(prepared.FIRST_ROWS_COUNT, data_set.rows)))
@@ -171,9 +171,9 @@ def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: A
 
 
 @st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)
-def _availability(home: Path, name: str, is_prepared: bool) -> Availability | str:  # noqa: ARG001  (made meanwhile, it is another set)
-    """As `loading.availability`, or why it cannot be used: MNIST's files are looked through
-    for that.
+def _availability(home: Path, name: str, is_prepared: bool) -> Availability | str:  # noqa: ARG001  (a set prepared meanwhile is another one)
+    """As `loading.availability`, or why the set cannot be used. Cached, because it reads MNIST's
+    files.
     """
     try:
         return loading.availability(name, Home(home))
@@ -182,23 +182,19 @@ def _availability(home: Path, name: str, is_prepared: bool) -> Availability | st
 
 
 def embedded_rows(name: str) -> Path | None:
-    """The image of a set that is inside scikit-learn, which the dashboard does not load;
-    None for other sets.
-    """
+    """The image of a set inside scikit-learn, which is not loaded here; None for other sets."""
     path = Path(__file__).parent / f"{name}.png"
     return path if path.is_file() else None
 
 
-MAKING = "data.making"  # the job that this browser tab has asked for
+MAKING = "data.making"  # the job that this browser tab requested
 MOST_ENDED = 20
-SECONDS = 1.0  # between two checks of what is being made
+SECONDS = 1.0  # between two renders of a live image
 MAKING_WIDTH = 576
 
 
 def show_making(runtime: Runtime) -> None:
-    """Everything that is being prepared, by whomever, and the end of what this tab has asked
-    for.
-    """
+    """Progress of all current preparations, and the result of the one that this tab requested."""
     for look in job_queue.snapshots(runtime.home, core_jobs.PREPARE):
         if look.is_live:
             show_progress(runtime, look)
@@ -208,13 +204,13 @@ def show_making(runtime: Runtime) -> None:
 
 
 def show_progress(runtime: Runtime, look: JobSnapshot) -> None:
-    """See `widgets.job_bar`; below it what is being made, where the job draws that."""
+    """The bar of a job, and below it the set so far, if the job draws it."""
     widgets.job_bar(runtime, look, _how_far, widgets.EndButton(f"data.cancel.{look.job.job_id}"))
     st.fragment(_picture_of_now, run_every=SECONDS)(look)
 
 
 def show_ended(runtime: Runtime) -> None:
-    """The last jobs about data and how they ended; nothing before the first."""
+    """The last preparations and how they ended; nothing before the first."""
     looks = [
         look
         for look in job_queue.snapshots(runtime.home, core_jobs.PREPARE)
@@ -235,16 +231,16 @@ def show_ended(runtime: Runtime) -> None:
             for look in looks
             if look.end is not None
         ]
-        columns = ["Job", "Data set", "Asked for by", "State", "Reason", "Ended"]
+        columns = ["Job", "Data set", "Requested by", "State", "Reason", "Ended"]
         tables.show(pd.DataFrame(rows, columns=columns), hide_index=True, key="data.ended")
 
 
 def _picture_of_now(look: JobSnapshot) -> None:
-    """The newest one, which redraws alone."""
+    """The newest image of the set in preparation; redraws alone."""
     png = prepared.read_live_image(look.job.work)
     if png is not None:
-        # As an address that holds it: one of the server's would end with the next image,
-        # before a slow browser asks for it.
+        # A data URL: the server's own address would expire with the next image, before a slow
+        # browser requests it.
         address = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
         st.image(address, width=MAKING_WIDTH, alt="The set being prepared.")
 
@@ -257,7 +253,7 @@ def _how_far(look: JobSnapshot) -> str:
 
 
 def _outcome(runtime: Runtime, look: JobSnapshot) -> None:
-    """How it ended; of a new set the summary, which its card keeps."""
+    """How a preparation ended; for a new set also its summary."""
     name = words.plain(core_jobs.name_of(look.request))
     if look.end is None:
         return

@@ -1,4 +1,4 @@
-"""What each domain adds to the page of its evaluation: its tabs, its words, its tables of others.
+"""What each domain adds to the page of its evaluation: tabs, texts, and published tables.
 
-Listed in dashboard/domain_pages.py.
+dashboard/domain_pages.py lists the pages.
 """

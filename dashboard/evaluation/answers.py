@@ -1,5 +1,5 @@
-"""What the page of an evaluation shows, read from its stored answers, and what a domain
-adds to the page. At the end: what the page of the quality of images shows.
+"""What the page of an evaluation shows, read from stored answers, and what a domain adds to the
+page. At the end: the page of image quality.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ NUMBERS = ("value", "error", "low", "high", "floor", "floor_error", "ceiling")
 class Selection:
     """One answer of each run, or several of one run.
 
-    `answers`: by their names in charts; the first is what figures are about.
-
-    `stored`: all answers of these runs; `scores`: of each of them, by its identity. `runs`: by id.
+    `answers`: by their names in charts; figures show the first. `runs`: by id. `stored`: all
+    answers of these runs; `scores`: of each of them, by identity.
     """
 
     evaluation: Evaluation
@@ -46,12 +45,12 @@ class Selection:
 
     @property
     def first(self) -> tuple[str, EvaluationRow]:
-        """Name and answer that figures are about."""
+        """Name and answer that figures show."""
         return next(iter(self.answers.items()))
 
     @property
     def colors(self) -> dict[str, str]:
-        """A single answer has the color of what is generated, several the colors of their runs."""
+        """One answer has the color of generated data; several have the colors of their runs."""
         if len(self.answers) == 1:
             return dict.fromkeys(self.answers, palette.SIDES["generated"])
         indices = [self.runs[row.run_id].color for row in self.answers.values()]
@@ -59,7 +58,7 @@ class Selection:
 
     @property
     def key(self) -> str:
-        """The same for the same choice."""
+        """Equal for equal selections."""
         return "+".join(f"{row.run_id}.{row.key}" for row in self.answers.values())
 
     def run_of(self, name: str) -> RunRow:
@@ -71,7 +70,7 @@ class Selection:
         return self.scores[identity(self.answers[name])]
 
     def value_words(self, metric: Metric, score: Score, row: EvaluationRow) -> str:
-        """A value as it is read, with its error."""
+        """A value in words, with its error."""
         if self.page.value_words is not None:
             return self.page.value_words(metric, score, row)
         return number(metric, score.value, score.error)
@@ -83,7 +82,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class DomainTab:
-    """A tab of a domain's own. `draw`: puts it on the page; called only while the tab is open."""
+    """A tab of a domain. `draw`: draws it; called only while the tab is open."""
 
     title: str
     draw: Callable[[Runtime, Selection], None]
@@ -91,8 +90,8 @@ class DomainTab:
 
 @dataclass(frozen=True)
 class OptionChoices:
-    """What the form offers for an option of this run: value → title, or any number up to
-    `most`; `several`: any of them together.
+    """What the form offers for an option of a run: value → title, or any number up to `most`;
+    `several`: any subset of the values.
     """
 
     titles: Mapping[Any, str] = field(default_factory=dict)
@@ -102,23 +101,20 @@ class OptionChoices:
 
 @dataclass(frozen=True)
 class DomainPage:
-    """What a domain adds to the page of its evaluation. Of an evaluation without one see `plain`.
+    """What a domain adds to the page of its evaluation; without one, see `plain`.
 
-    `tabs`: its views. `scores`: all, by the names of stored scores, in the order of the page;
-    `texts`: what each is. `headline`: those of the first row; the sentence is about the first of
-    them. `substitutes`: a score of the first row → its replacements where an answer lacks it.
-    `over_epochs`: those of the charts over epochs; `best_rule`: what is said before the best epoch
-    by the first.
-    `real`: what generated rows are compared with, in sentences. `subject`: what an answer is of, in
-    words; `about`: what distinguishes it from others of its run in addition to the epoch.
-    `usual`: of the answers
-    of a run, the newest first, those that the page begins with.
-    `unbiased`: scores whose floor is about 0, so that no multiple of it means anything.
-    `baselines`: simpler predictions by name, in words, the one that counts most first. `read`: a
-    score as the page needs it, from a stored one. `value_words`: a value as it is read, where it is
-    more than a number; `below`: what is below its figure, "" for its floor or baselines.
-    `choices(home, run)`: by option, for the form. `literature`: draws tables of others.
-    `no_answer`: a sentence for a run of which nothing is measured.
+    `tabs`: its views. `scores`: all scores in page order; `texts`: what each is. `headline`: the
+    scores of the first row, of which the verdict uses the first; `substitutes`: their replacements
+    where an answer lacks one. `over_epochs`: the scores drawn over epochs; `best_rule`: the words
+    before the best epoch by the first.
+    `real`: what generated rows are compared with. `subject`: an answer in words; `about`: what
+    distinguishes it from others of its run, besides the epoch. `usual`: the answers shown first,
+    from a run's answers, newest first. `unbiased`: scores with a floor near 0, whose ratios to it
+    mean nothing.
+    `baselines`: simpler predictions in words, by name, the most important first. `read`: converts a
+    stored score. `value_words`: a value in words, if it is more than a number; `below`: the text
+    below a figure, "" for its floor or baselines. `choices(home, run)`: the form's choices by
+    option. `literature`: draws published tables. `no_answer`: a sentence for a run without answers.
     """
 
     tabs: tuple[DomainTab, ...]
@@ -140,8 +136,7 @@ class DomainPage:
     floor_title: str = "Floor"
     ceiling_title: str = "Ceiling"
     floor_help: str = (
-        "The floor: the same score of held-out rows compared with other held-out rows. Only"
-        " chance falls below it."
+        "Floor: the score of held-out rows against other held-out rows. A lower score is chance."
     )
     read: Callable[[Score], Score] = lambda score: score
     value_words: Callable[[Metric, Score, EvaluationRow], str] | None = None
@@ -150,16 +145,14 @@ class DomainPage:
     literature: Callable[[Runtime, Selection], None] | None = None
 
     def among(self, names: Iterable[str], scores: Collection[str]) -> list[str]:
-        """Each name, or the first of its substitutes, that is among the scores of an answer."""
+        """Each name, or the first of its substitutes, that an answer has a score for."""
         candidates = ((name, *self.substitutes.get(name, ())) for name in names)
         firsts = (next((each for each in group if each in scores), "") for group in candidates)
         return [name for name in firsts if name]
 
 
 def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
-    """The page of an evaluation for which no domain has one: answers are distinguished by their
-    keys.
-    """
+    """The page of an evaluation without a domain: keys distinguish its answers."""
     names = tuple(metric.name for metric in evaluation.scores)
     return DomainPage(
         tabs=tabs,
@@ -172,9 +165,7 @@ def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
 
 
 def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
-    """A value as it is read and, where one is known, its error: "2.1% ± 0.3%"; a dash where
-    there is none.
-    """
+    """A value in words, with its error if known: "2.1% ± 0.3%"; a dash for none."""
     if value is None or math.isnan(value):
         return "–"
     form = metric.format.replace("~", "")
@@ -183,12 +174,12 @@ def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
 
 
 def identity(row: EvaluationRow) -> Identity:
-    """No other answer of the evaluation has it."""
+    """Unique among the answers of an evaluation."""
     return row.run_id, row.key
 
 
 def stored_answers(store: Store, evaluation: str, run_ids: list[str]) -> list[EvaluationRow]:
-    """Of these runs, the newest first."""
+    """The answers of these runs, newest first."""
     rows = queries.evaluations(store, run_ids, evaluation)
     return sorted(rows, key=lambda row: (row.measured_at, row.epoch), reverse=True)
 
@@ -196,7 +187,7 @@ def stored_answers(store: Store, evaluation: str, run_ids: list[str]) -> list[Ev
 def stored_scores(
     store: Store, page: DomainPage, evaluation: str, rows: list[EvaluationRow]
 ) -> dict[Identity, Scores]:
-    """By answer and name."""
+    """The scores by answer and name."""
     frame = queries.evaluation_scores(store, list({row.run_id for row in rows}), evaluation)
     scores: dict[Identity, Scores] = {identity(row): {} for row in rows}
     for row in frame.to_dict("records"):
@@ -217,8 +208,8 @@ def names_of(
     runs: Mapping[str, RunRow],
     about: Callable[[EvaluationRow], dict[str, str]],
 ) -> list[str]:
-    """What each answer is called in charts: its run and, where that is not enough, all in
-    which they differ. No name occurs twice.
+    """Unique names of answers for charts: the run and, where needed, everything in which they
+    differ.
     """
     run_names = run_selection.unique_names(
         [runs[run_id] for run_id in dict.fromkeys(row.run_id for row in rows)]
@@ -228,8 +219,8 @@ def names_of(
 
 
 def unique_labels(firsts: list[str], parts: list[dict[str, str]], keys: list[str]) -> list[str]:
-    """`firsts`, or where some are equal these with all parts in which they differ, and at
-    last with the key, which no other has.
+    """`firsts`; if some are equal, with all parts in which they differ, and finally with the unique
+    key.
     """
     if len(set(firsts)) == len(firsts):
         return firsts
@@ -246,7 +237,7 @@ def unique_labels(firsts: list[str], parts: list[dict[str, str]], keys: list[str
 
 
 def label(row: EvaluationRow, run: RunRow, about: dict[str, str]) -> str:
-    """An answer, for a list."""
+    """An answer as an entry of a list."""
     return " · ".join(
         [run_selection.unique_names([run])[run.run_id], f"epoch {row.epoch}", *about.values()]
     )
@@ -255,13 +246,16 @@ def label(row: EvaluationRow, run: RunRow, about: dict[str, str]) -> str:
 # ---- quality of images ---------------------------------------------------------------------------
 
 NETWORKS = {"imagenet": "MobileNetV2 (ImageNet)", "inception": "Inception (FID)"}
-OTHERS = ("imagenet", "inception")  # features besides those of the classifier
+OTHERS = ("imagenet", "inception")  # features other than the classifier's
 TEXTS = {
     "fcd_infinite": (
         "Fréchet distance of the classifier's features, extrapolated to infinitely many images."
         " 0 for equal distributions."
     ),
-    "fcd": "The same without extrapolation. Few images raise it: compare it with real images.",
+    "fcd": (
+        "The Fréchet distance without extrapolation. Few images raise it: compare it with that of"
+        " real images."
+    ),
     "kcd": "Kernel distance of the features. 0 on average for equal distributions.",
     "classifier_score": (
         "High if each image is clearly of one class, and all classes occur. At most the number"
@@ -280,19 +274,17 @@ TEXTS = {
         "Share of real images with a generated one within their"
         f" {NEIGHBORS_OF_DENSITY} nearest neighbors. About 97% for equal distributions."
     ),
-    "sure": f"Share of images with a class of a probability of {SURE:.0%} or more.",
+    "sure": f"Share of images with a class probability of {SURE:.0%} or more.",
     "class_distance": "Total variation between the class shares of generated and real images.",
     "modes": "Number of different classes among the generated images.",
     "nearest_training": (
-        "Median distance to the nearest training image, over that of real images. Far below 1:"
-        " the network copies training images."
+        "Median distance to the nearest training image, over that of real images. Far below 1, the"
+        " network copies training images."
     ),
     "imagenet_kcd": (
         "Kernel distance of MobileNetV2's features. 0 on average for equal distributions."
     ),
-    "fid": (
-        "Fréchet distance of Inception's features, as published. Only of 50,000 images or more."
-    ),
+    "fid": ("Fréchet distance of Inception's features, as published. Needs 50,000 images or more."),
     "kid": "Kernel distance of Inception's features. 0 on average for equal distributions.",
 }
 TEXTS |= {
@@ -313,14 +305,14 @@ def _of_images(row: EvaluationRow) -> str:
 
 
 def _network(facts: Mapping[str, Any]) -> str:
-    """What has read the images."""
+    """The network that read the images."""
     if facts["features"] == "classifier":
         return f"Classifier {facts['classifier']}: {facts['accuracy']:.1%} accurate"
     return f"Features of {NETWORKS[facts['features']]}"
 
 
 def _interval(metric: Metric, scores: Scores) -> str:
-    """95% interval, then the floor."""
+    """The 95% interval, then the floor."""
     score = scores[metric.name]
     if math.isnan(score.low) or math.isnan(score.high):
         return f"real {number(metric, score.floor)}"
@@ -352,8 +344,8 @@ IMAGES = DomainPage(
     floor_title="Real",
     ceiling_title="Noise",
     floor_help=(
-        "Real: the score of other real images, the best that a network can reach. Range: 95%"
-        " interval."
+        "Real: the score of other real images, the best that a network can reach. The range is the"
+        " 95% interval."
     ),
     texts=TEXTS,
 )

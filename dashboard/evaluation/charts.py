@@ -14,11 +14,11 @@ from dashboard import palette
 from dashboard.charts import fitted_legend, heading, ink, layered, legend, legend_rows, scale_of
 from gan_runtime.base.metrics import Metric
 
-NAMES = (2, 130)  # in the legend of a chart of a third of the page: columns, pixels of the longest
-WIDE = (4, 220)  # of one as wide as the page
+NAMES = (2, 130)  # legend columns, pixels of the longest name, in a third of the page
+WIDE = (4, 220)  # the same in a chart as wide as the page
 MOST_STEPS = 6  # of a logarithmic axis
-ROW, AROUND, LEGEND = 21, 130, 18  # pixels: a row of `against`, and what is around the rows
-MOST_DECADES = 3  # below the reference
+ROW, AROUND, LEGEND = 21, 130, 18  # pixels: a row of `against`, the space around, a legend row
+MOST_DECADES = 3  # shown below the reference
 
 
 def against(
@@ -27,7 +27,7 @@ def against(
     """Each score divided by its reference, with one standard deviation.
 
     `rows`: series, score, value, base (in words), ratio, low, high; `marks`: name, score, value,
-    ratio of other predictions. `reference`: what the ratio is to, in words.
+    ratio of other predictions. `reference`: the denominator, in words.
     """
     order = list(dict.fromkeys(rows["score"]))
     low, high = _ends(pd.concat([rows["ratio"], marks["ratio"]]) if len(marks) else rows["ratio"])
@@ -99,7 +99,7 @@ def _baseline_marks(marks: pd.DataFrame, y: alt.Y, scale: alt.Scale) -> alt.Char
 
 
 def _ends(ratios: pd.Series[float]) -> tuple[float, float]:
-    """Of the axis: all ratios and 1, with some room; not further below 1 than some decades."""
+    """The ends of the axis: all ratios and 1, with some room, down to MOST_DECADES below 1."""
     low = max(min(float(ratios.min()), 1.0), 10.0**-MOST_DECADES)
     high = max(float(ratios.max()), 1.0)
     room = max(1.15, (high / low) ** 0.04)
@@ -107,7 +107,7 @@ def _ends(ratios: pd.Series[float]) -> tuple[float, float]:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """Of ten, with 2 and 5 times each where they are few."""
+    """Powers of ten between the ends, with 2 and 5 times each if they are few."""
     powers = [
         10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ]
@@ -127,8 +127,10 @@ def _powers(low: float, high: float) -> list[float]:
 def over_epochs(
     frame: pd.DataFrame, metric: Metric, colors: dict[str, str], height: int = 320
 ) -> alt.LayerChart:
-    """A score of each run over the epochs that were measured, one standard deviation up and down,
-    and dashed the floor. `frame`: series, epoch, value, low, high, floor.
+    """A score of each run over the measured epochs, with one standard deviation, and its dashed
+    floor.
+
+    `frame`: series, epoch, value, low, high, floor.
     """
     x = alt.X(
         "epoch:Q",
@@ -151,8 +153,8 @@ def over_epochs(
         alt.Tooltip("series:N", title="Run"),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
         alt.Tooltip("value:Q", title=metric.axis, format=".3~g"),
-        alt.Tooltip("low:Q", title="Less one standard deviation", format=".3~g"),
-        alt.Tooltip("high:Q", title="More one standard deviation", format=".3~g"),
+        alt.Tooltip("low:Q", title="Minus one standard deviation", format=".3~g"),
+        alt.Tooltip("high:Q", title="Plus one standard deviation", format=".3~g"),
         alt.Tooltip("floor:Q", title="Floor", format=".3~g"),
     ]
     rows = frame.assign(low=frame["low"].where(frame["low"] > 0)) if is_log else frame
@@ -177,9 +179,7 @@ def over_epochs(
 
 
 def _steps(values: pd.Series[float]) -> list[float]:
-    """1, 2 and 5 times powers of ten between the least and the largest; powers alone where
-    there are many.
-    """
+    """1, 2 and 5 times powers of ten within the values; only powers if they are many."""
     low, high = float(values.min()), float(values.max())
     powers = [
         10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -196,7 +196,7 @@ def _steps(values: pd.Series[float]) -> list[float]:
 
 
 def lines(rows: pd.DataFrame, title: str, height: int = 280) -> alt.LayerChart:
-    """A curve of any evaluation, a line for each series in the order of its places.
+    """A curve of any evaluation, with a line for each series.
 
     `rows`: series, x, y (of a path, else NaN), value, error.
     """
@@ -230,7 +230,7 @@ def lines(rows: pd.DataFrame, title: str, height: int = 280) -> alt.LayerChart:
     layers = [line] if is_path else [band, line]
     description = (
         f"{title[:1].upper()}{title[1:]}, a line for each series. Bands are one standard deviation,"
-        " where that is known."
+        " where it is known."
     )
     return layered(frame, *layers, title=heading(title), description=description, height=height)
 
@@ -269,7 +269,7 @@ def heat_map(rows: pd.DataFrame, title: str, height: int = 320) -> alt.Chart:
     ).properties(
         title=heading(title),
         description=(
-            f"{title[:1].upper()}{title[1:]} as a map. The scale says which color is which value."
+            f"{title[:1].upper()}{title[1:]} as a map. The scale shows the value of each color."
         ),
         height=height,
     )

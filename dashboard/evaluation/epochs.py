@@ -1,5 +1,5 @@
-"""Which epoch is the best: scores over the epochs that were measured, and a button that keeps
-the best one.
+"""The best epoch: scores over the measured epochs, and a button that makes an epoch the best
+checkpoint.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gan_runtime.training import inference
 ACROSS = 3
 ONE_EPOCH = (
     "Only one epoch of these runs is measured, so there is no best one. With"
-    " weight_snapshots=yes a run stores its weights after each epoch, and Measure again can"
+    " weight_snapshots=yes, a run stores its weights after each epoch, and Measure again can"
     " measure each."
 )
 DASHED = (
@@ -32,8 +32,8 @@ DASHED = (
     " checkpoint on fewer rows."
 )
 BEST_HELP = (
-    "The weights of that epoch become the best checkpoint, for images and evaluations. Snapshots"
-    " store them in half precision. If training continues, the run chooses its best checkpoint"
+    "The weights of that epoch become the best checkpoint, for images and evaluations. Stored"
+    " weights have half precision. If training continues, the run chooses its best checkpoint"
     " again."
 )
 
@@ -49,8 +49,8 @@ def draw(runtime: Runtime, selection: Selection) -> None:
 
 
 def over_epochs(selection: Selection) -> pd.DataFrame:
-    """series, score, epoch, value, low, high, floor: of each run the answers that are about
-    the same as its answer that is shown.
+    """series, score, epoch, value, low, high, floor: for each run, the answers that differ from
+    its shown answer only in the epoch.
     """
     rows = []
     for name, answer in _of_each_run(selection).items():
@@ -78,7 +78,7 @@ def over_epochs(selection: Selection) -> pd.DataFrame:
 
 
 def _of_each_run(selection: Selection) -> dict[str, EvaluationRow]:
-    """The first answer of each run, by its name."""
+    """The first answer of each run, by name."""
     first: dict[str, tuple[str, EvaluationRow]] = {}
     for name, row in selection.answers.items():
         first.setdefault(row.run_id, (name, row))
@@ -116,8 +116,8 @@ def _charts(selection: Selection, frame: pd.DataFrame) -> None:
 
 
 def best_words(selection: Selection, frame: pd.DataFrame) -> str:
-    """The best epoch of each run by the first score that is drawn over epochs, in a sentence;
-    "" where it is not stored.
+    """The best epoch of each run by the first score drawn over epochs, in a sentence; "" if it is
+    not stored.
     """
     names = selection.page.among(selection.page.over_epochs[:1], set(frame["score"]))
     if not names:
@@ -132,13 +132,13 @@ def best_words(selection: Selection, frame: pd.DataFrame) -> str:
         f"epoch {row['epoch']} of {words.plain(row['series'])} ({number(metric, row['value'])})"
         for row in best.to_dict("records")
     )
-    return f"{selection.page.best_rule} the best of the measured epochs is {epochs}."
+    return f"{selection.page.best_rule}, the best of the measured epochs is {epochs}."
 
 
 def keep_as_best(runtime: Runtime, rows: list[RunRow]) -> None:
     """One row: run, score, button.
 
-    Nothing is drawn where no run has two measured epochs whose weights are kept here.
+    Draws nothing if no run has two measured epochs with stored weights here.
     """
     offered = {
         widgets.title(row): (row, best) for row in rows if (best := _best_epochs(runtime, row))
@@ -168,8 +168,8 @@ def keep_as_best(runtime: Runtime, rows: list[RunRow]) -> None:
     ):
         runtime.refresh()
         st.toast(
-            f"The best checkpoint of {words.plain(widgets.title(row))} is that of epoch {epoch}"
-            " now."
+            f"The best checkpoint of {words.plain(widgets.title(row))} is now that of epoch"
+            f" {epoch}."
         )
 
 
@@ -178,9 +178,7 @@ def _keep(runtime: Runtime, row: RunRow, epoch: int, reason: str) -> None:
 
 
 def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
-    """By metric: the best epoch and its value; nothing of a run that is not here, or is
-    training.
-    """
+    """By metric: the best epoch and its value; empty for a run that is not here or is training."""
     try:
         epochs = inference.stored_epochs(runtime.home.run_dir(row.run_id))
     except GanRuntimeError:
@@ -191,7 +189,7 @@ def _best_epochs(runtime: Runtime, row: RunRow) -> dict[str, tuple[int, float]]:
 
 
 def _qualities(row: RunRow) -> list[Metric]:
-    """Scores of checkpoints first: they use more rows than those of the training."""
+    """Scores of checkpoints first: they use more rows than those of training."""
     return sorted(
         declarations.of(row.workload).qualities, key=lambda metric: metric.role == "quality"
     )

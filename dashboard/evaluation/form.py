@@ -1,5 +1,5 @@
-"""Asking for an evaluation: a form from its options, grayed with the reason where it cannot
-be, and how far its job is.
+"""The form of an evaluation, built from its options, disabled with the reason if it cannot run,
+and the progress of its job.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.training import checkpoints, inference
 
 STOP = widgets.EndButton("evaluation.stop", "Stop", "stopping …")
-CHECKPOINT, EPOCH = "checkpoint", "epoch"  # options that every evaluation means the same by
+CHECKPOINT, EPOCH = "checkpoint", "epoch"  # options with the same meaning in every evaluation
 STATES = {
     "newest": "Newest checkpoint",
     "best": "Best checkpoint",
@@ -32,16 +32,16 @@ STATES = {
 STATES_HELP = (
     "Checkpoints, or the weights stored after an epoch. Stored weights have half precision."
 )
-FEW = 4  # choices that are shown next to each other
+FEW = 4  # choices side by side
 WIDTH, WIDE = 150, 240  # pixels of a number, and of a choice
 
 
 def measure(
     runtime: Runtime, evaluation: Evaluation, page: DomainPage, rows: list[RunRow], is_first: bool
 ) -> None:
-    """The form, the job under way, or why the last one failed.
+    """The form, the current job, or why the last one failed.
 
-    `is_first`: nothing is measured yet, so its button is the page's.
+    `is_first`: nothing is measured yet, so its button is the page's primary one.
     """
     reasons = {row.run_id: reason(runtime, row, evaluation) for row in rows}
     names = {row.run_id: widgets.title(row) for row in rows if not reasons[row.run_id]}
@@ -76,7 +76,7 @@ def measure(
 
 
 def reason(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> str:
-    """Why a run cannot be evaluated so now; "" where it can."""
+    """Why a run cannot be evaluated now; "" if it can."""
     run = RunDir(runtime.home.runs / row.run_id)
     if not run.path.is_dir():
         return f"run {row.run_id} is no longer stored here."
@@ -97,7 +97,7 @@ def _sentence(name: str, look: JobSnapshot) -> str:
 def _fields(
     runtime: Runtime, evaluation: Evaluation, page: DomainPage, run: RunDir
 ) -> dict[str, Any]:
-    """A widget for each option, and what is chosen; the usual values of the run at first."""
+    """A widget for each option, and the selected values; first the default values of the run."""
     declared_options = dict(options.of(evaluation.options))
     usual = {name: option.default for name, option in declared_options.items()}
     usual |= evaluation.usual(runtime.home, run)
@@ -114,8 +114,8 @@ def _fields(
 
 
 def _weights(run: RunDir, declared_options: Mapping[str, Option], usual: str) -> dict[str, Any]:
-    """Of which weights: a checkpoint's, or where there is such an option those kept after an
-    epoch, the last one first.
+    """The weights to measure: a checkpoint, or with such an option those stored after an epoch,
+    newest first.
     """
     epochs = inference.stored_epochs(run)
     steps = checkpoints.steps(run.checkpoints)
@@ -133,7 +133,7 @@ def _weights(run: RunDir, declared_options: Mapping[str, Option], usual: str) ->
     if not states:
         return {}
     state = st.selectbox(
-        "Of",
+        "Weights",
         list(states),
         list(states).index(usual) if usual in states else 0,
         format_func=lambda state: titles.get(state, state),
@@ -190,6 +190,6 @@ def _number(
     ends = [None if end is None else kind(end) for end in (option.minimum, most or option.maximum)]
     value: Any = None if usual is None else kind(usual)
     number: float | None = st.number_input(
-        label, ends[0], ends[1], value, placeholder="as usual", width=WIDTH, **common
+        label, ends[0], ends[1], value, placeholder="default", width=WIDTH, **common
     )
     return number

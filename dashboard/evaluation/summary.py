@@ -1,7 +1,7 @@
-"""How good a run is: a sentence from its scores, the figures that say most, all scores against
-their floors and baselines.
+"""How good a run is: a verdict from its scores, the main figures, and all scores against their
+floors and baselines.
 
-Also what others have published, from the declaration and from the domain.
+Also published scores, from the declaration and from the domain.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gan_runtime.records.answer import Score
 from gan_runtime.store.queries import EvaluationRow
 
 CLOSE, FAR = 2.0, 10.0  # times the floor, at the median score
-MOST = 2 / 3  # of the scores that a baseline has
+MOST = 2 / 3  # of the scores with a baseline
 GRADES = ("better than", "level with", "worse than")
 
 
 def draw(_: Runtime, selection: Selection) -> None:
     """The tab `Summary`."""
     if not any(selection.scores_of(name) for name in selection.answers):
-        st.info("This evaluation has no scores: see its curves.")
+        st.info("This evaluation has no scores: see its tab Curves.")
         return
     if len(selection.answers) == 1:
         st.markdown(verdict(selection, selection.first[0]))
@@ -67,8 +67,8 @@ def draw(_: Runtime, selection: Selection) -> None:
 
 
 def verdict(selection: Selection, name: str) -> str:
-    """How good an answer is, in a sentence or two: against its baselines where it has some,
-    else against the floors.
+    """The verdict on an answer, in a sentence or two: against its baselines if it has some, else
+    against the floors.
     """
     scores = selection.scores_of(name)
     main = next(
@@ -81,9 +81,7 @@ def verdict(selection: Selection, name: str) -> str:
 
 
 def _against_baselines(selection: Selection, main: str, scores: Scores) -> str:
-    """Each baseline by the share of its scores that are better, then the values of the first
-    score.
-    """
+    """Each baseline by the share of scores that beat it, then the values of the first score."""
     graded: dict[str, list[str]] = {}
     for name, wins in _wins(selection, scores).items():
         share = sum(wins) / len(wins)
@@ -109,8 +107,8 @@ def _against_baselines(selection: Selection, main: str, scores: Scores) -> str:
 
 
 def _wins(selection: Selection, scores: Scores) -> dict[str, list[bool]]:
-    """By baseline: whether each score that it has is better; without baselines of a single
-    score, where others have more.
+    """By baseline: whether each of its scores is beaten; baselines of a single score only if no
+    other has more.
     """
     wins: dict[str, list[bool]] = {}
     for name in selection.page.baselines.values():
@@ -137,7 +135,7 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
         for metric in selection.page.scores
         if metric.name in scores and metric.name not in selection.page.unbiased
     ]
-    # Shares never are far above their floor, so they count where there is nothing else.
+    # Shares are never far above their floor, so they count only if there are no other scores.
     for better, sign in (("lower", 1.0), ("higher", -1.0)):
         chosen = [
             score
@@ -150,7 +148,7 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
 
 
 def _against(real: str, scores: list[Score], sign: float) -> str:
-    """`sign`: -1 if higher is better."""
+    """The verdict against the floors. `sign`: -1 if higher is better."""
     middle = statistics.median(score.value / score.floor for score in scores)
     reached = sum(_reaches(score, sign) for score in scores)
     if reached == len(scores):
@@ -169,8 +167,8 @@ def _times(ratio: float) -> str:
 
 
 def _reaches(score: Score, sign: float = 1.0) -> bool:
-    """Whether a score is at most two standard deviations above its floor; without an error,
-    a quarter. `sign`: -1 if higher is better, for below.
+    """Whether a score is within two standard deviations of its floor, or a quarter of the floor if
+    no error is known. `sign`: -1 if higher is better.
     """
     deviation = math.hypot(
         *(error for error in (score.error, score.floor_error) if not math.isnan(error))
@@ -180,7 +178,7 @@ def _reaches(score: Score, sign: float = 1.0) -> bool:
 
 
 def _baselines(selection: Selection, score: Score) -> dict[str, float]:
-    """In words, the one that counts most first; without those that the page does not know."""
+    """The values of known baselines in words, the most important first."""
     return {
         title: score.baselines[name]
         for name, title in selection.page.baselines.items()
@@ -194,7 +192,7 @@ def _headline(selection: Selection, scores: Scores) -> list[str]:
 
 
 def figures(selection: Selection) -> None:
-    """The scores that say most of the first answer, with floor or baselines below."""
+    """The main scores of the first answer, with floor or baselines below."""
     scores = selection.scores_of(selection.first[0])
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         for name in _headline(selection, scores):
@@ -215,7 +213,7 @@ def figures(selection: Selection) -> None:
 
 
 def _below(selection: Selection, metric: Metric, scores: Scores) -> str:
-    """What is below a figure: what the domain says, else baselines, else the floor."""
+    """The text below a figure: the domain's, else the first baseline, else the floor."""
     bound, score = selection.page.below(metric, scores), scores[metric.name]
     baselines = _baselines(selection, score)
     if bound or baselines:
@@ -228,9 +226,7 @@ def _below(selection: Selection, metric: Metric, scores: Scores) -> str:
 
 
 def against(selection: Selection) -> None:
-    """How far each score is from its floor, or from that of the baseline that counts most:
-    one chart.
-    """
+    """One chart: each score against its floor, or against the most important baseline."""
     reference = next((name for name in selection.page.baselines if _have(selection, name)), "")
     rows, marks = [], []
     for metric in selection.page.scores:
@@ -292,8 +288,8 @@ def _have(selection: Selection, baseline: str) -> bool:
 
 
 def table(selection: Selection) -> pd.DataFrame:
-    """One row per score, one column per answer; floor, baselines and what others have published,
-    where there are some.
+    """A row for each score, a column for each answer; then floor, baselines and published values,
+    if any.
     """
     first = selection.scores_of(selection.first[0])
     metrics = [
@@ -332,8 +328,8 @@ def table(selection: Selection) -> pd.DataFrame:
 
 
 def _anchor(selection: Selection, metric: Metric) -> str:
-    """From the best to the worst value that others have published: "24.6 (CaloDREAM) to 5
-    443.0 (CaloVAE+INN)"; "" where there is none.
+    """The best and the worst published value: "24.6 (CaloDREAM) to 5,443.0 (CaloVAE+INN)"; "" for
+    none.
     """
     anchors = [anchor for anchor in selection.evaluation.published if anchor.score == metric.name]
     anchors.sort(key=lambda anchor: anchor.value, reverse=metric.better == "higher")

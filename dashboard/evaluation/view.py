@@ -1,4 +1,5 @@
-"""The page of an evaluation: which answers, then tabs from the declaration and the domain.
+"""The page of an evaluation: the selection of answers, then tabs from the declaration and the
+domain.
 
 Only the open tab draws.
 """
@@ -37,7 +38,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 
 MOST_RUNS, COMPARE_WIDTH = 4, 560
-TAB = "evaluation"  # of the page of a run
+TAB = "evaluation"  # on the page of a run
 VIEW, WITH = "view", "with"  # in the address: the open tab; the runs to compare with
 Draw = Callable[[Runtime, Selection], None]
 
@@ -45,7 +46,7 @@ Draw = Callable[[Runtime, Selection], None]
 def draw(runtime: Runtime, row: RunRow) -> None:
     """The evaluations of a run, as a tab of its page; `?with=a,b` compares it with others.
 
-    A sentence where none applies.
+    A sentence if none applies.
     """
     applicable = of_run(runtime, row)
     if not applicable:
@@ -78,13 +79,13 @@ def draw(runtime: Runtime, row: RunRow) -> None:
 
 
 def applies(runtime: Runtime, row: RunRow) -> bool:
-    """Whether any evaluation can be asked of a run, or has been."""
+    """Whether any evaluation of a run is stored or possible."""
     return bool(of_run(runtime, row))
 
 
 def of_run(runtime: Runtime, row: RunRow) -> dict[str, Evaluation]:
-    """By name: the evaluations that have answers of a run, then those that can be asked of
-    it, now or once it has a checkpoint.
+    """By name: the evaluations with answers of a run, then those that are possible now or once the
+    run has a checkpoint.
     """
     answered = {stored.evaluation for stored in queries.evaluations(runtime.store, [row.run_id])}
     run = RunDir(runtime.home.runs / row.run_id)
@@ -105,7 +106,7 @@ def _named() -> list[str]:
 
 
 def _compare_with(row: RunRow, candidates: list[RunRow]) -> list[RunRow]:
-    """The runs that are picked to be drawn with this one; a choice goes into the address."""
+    """The runs selected for comparison; a change goes into the address."""
     rows = {row.run_id: row for row in candidates}
     usual = [run_id for run_id in dict.fromkeys(_named()) if run_id in rows][: MOST_RUNS - 1]
     if not rows:
@@ -126,10 +127,10 @@ def _compare_with(row: RunRow, candidates: list[RunRow]) -> list[RunRow]:
 
 
 def lead_to_run(runtime: Runtime, name: str) -> None:
-    """From an address of version 0.2.0, `?runs=a,b`: to the evaluation of the first run, compared
-    with the others.
+    """Redirects an address of version 0.2.0, `?runs=a,b`, to the evaluation of the first run,
+    compared with the others.
 
-    Without runs to that of the newest run that was evaluated so; a sentence where there is none.
+    Without runs, opens the newest run with this evaluation; shows a sentence if there is none.
     """
     stored = {row.run_id for row in queries.runs(runtime.store)}
     run_ids = [run_id for run_id in dict.fromkeys(widgets.named_runs()) if run_id in stored]
@@ -138,12 +139,12 @@ def lead_to_run(runtime: Runtime, name: str) -> None:
         selection = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
         query = {places.RUN_KEY: run_ids[0], places.TAB_KEY: TAB, **selection}
         st.switch_page(places.RUN, query_params=query)
-    st.info("No run is evaluated yet. Open a run and its tab Evaluation to evaluate it.")
+    st.info("No run is evaluated yet. Open a run and use its tab Evaluation.")
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 
 
 def page_of(name: str) -> DomainPage:
-    """What is added to the page of an evaluation; without tabs of its domain, its curves."""
+    """What is added to the page of an evaluation; its curves if the domain has no tabs."""
     curves = (DomainTab("Curves", draw_curves),)
     page = PAGES.get(name) or plain(evaluations()[name], curves)
     return page if page.tabs else replace(page, tabs=curves)
@@ -152,8 +153,8 @@ def page_of(name: str) -> DomainPage:
 def evaluation(
     runtime: Runtime, declaration: Evaluation, rows: list[RunRow], bar: DeltaGenerator
 ) -> None:
-    """What was measured of these runs, the first of which figures are about; a form where nothing
-    was. `bar`: the place of what chooses between answers.
+    """The answers of these runs, of which figures show the first; the form if there are none.
+    `bar`: the container of the widgets that select answers.
     """
     page, runs = page_of(declaration.name), {row.run_id: row for row in rows}
     stored = stored_answers(runtime.store, declaration.name, list(runs))
@@ -170,8 +171,8 @@ def evaluation(
 def _choose(
     page: DomainPage, stored: list[EvaluationRow], runs: dict[str, RunRow]
 ) -> dict[str, EvaluationRow]:
-    """By a slider where answers of a run differ in the epoch only, else out of a list; names
-    in charts → answers.
+    """Answers by name in charts, selected with a slider if the answers of a run differ only in the
+    epoch, else from a list.
     """
     of_run = {run_id: [row for row in stored if row.run_id == run_id] for run_id in runs}
     of_run = {run_id: rows for run_id, rows in of_run.items() if rows}
@@ -183,9 +184,9 @@ def _choose(
 
 
 def _by_epoch(of_run: dict[str, list[EvaluationRow]]) -> list[EvaluationRow]:
-    """Of each run the answer nearest before the slider's epoch, else its first.
+    """The answer of each run nearest before the slider's epoch, else its first.
 
-    The slider begins at the newest.
+    The slider starts at the newest epoch.
     """
     every = sorted({row.epoch for rows in of_run.values() for row in rows})
     epoch = every[0]
@@ -254,7 +255,7 @@ CURVES_ACROSS = 2
 
 
 def draw_curves(runtime: Runtime, selection: Selection) -> None:
-    """Answer by answer."""
+    """The curves of each answer."""
     count = 0
     for name, row in selection.answers.items():
         curves = queries.evaluation_curves(runtime.store, row)

@@ -1,9 +1,8 @@
-"""Who a browser session is for the door.
+"""The role of a browser session: viewer or operator.
 
-Where sign-in is set up, a user who has signed in and is on the list is an operator, and all others
-are viewers. Where it is not, every user is an operator if only this machine reaches the server;
-else all are viewers. While another process owns the home, there is no operator. This process is the
-owner of its home, or, while another one is, a viewer that waits for the home to be free.
+With sign-in, a listed user who has signed in is an operator; all others are viewers. Without it,
+every user is an operator if only this machine reaches the server, else a viewer. A process that
+does not own the home has only viewers, and waits for the home to be free.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ log = logging.getLogger("gan_runtime")
 
 
 class Post:
-    """One for each process.
+    """This process and its home: owner or viewer. One for each process.
 
-    `url`: where its pages are; `look`: at this host, begun by the first request.
+    `url`: of its pages; `look`: the hardware check of this host, started by the first request.
     """
 
     def __init__(self, url: Callable[[], str], look: Callable[[], HostProbe]) -> None:
@@ -53,13 +52,11 @@ class Post:
 
     @property
     def is_held(self) -> bool:
-        """Whether another process owns the home right now, or says so from another host."""
+        """Whether another process owns the home now, on this host or by its entry on another."""
         return owner.is_owned(Home.choose()) or 0.0 < self.silent_seconds() < owner.SILENCE_SECONDS
 
     def silent_seconds(self) -> float:
-        """For how long nothing was heard of an owner on another host, as far as anybody
-        listened here; else 0.
-        """
+        """Seconds since an owner on another host was last heard of here; 0 without one."""
         holder = owner.holder(Home.choose())
         if holder is None or holder.is_here:
             return 0.0
@@ -68,9 +65,9 @@ class Post:
         return max(time.monotonic() - self._heard_s, 0.001)
 
     def runtime(self) -> Runtime:
-        """Opened by the first request.
+        """The runtime, opened by the first request.
 
-        Raises GanRuntimeError while the home can neither be opened nor read.
+        Raises GanRuntimeError while the home can be neither opened nor read.
         """
         with self._turn:
             if self._runtime is None:
@@ -80,9 +77,9 @@ class Post:
             return self._runtime
 
     def try_again(self) -> None:
-        """Becomes the owner if the home is free by now.
+        """Becomes the owner if the home is free now.
 
-        What is being drawn from the other store is drawn to its end.
+        Pages in progress finish with the previous runtime.
         """
         with self._turn:
             before = self._runtime
@@ -93,11 +90,11 @@ class Post:
             except GanRuntimeError as error:
                 before.why_not_owned = error
                 return
-        # it waits for a reading of all journals that may be under way: no page waits for that
+        # Waits for a running import of all journals; no page waits for that.
         before.close()
 
     def close(self) -> None:
-        """At the end of the process."""
+        """Closes the runtime at the end of the process."""
         with self._turn:
             if self._runtime is not None:
                 self._runtime.close()
@@ -113,13 +110,13 @@ class Post:
             log.warning("these pages are view only: %s", error)
             try:
                 return Runtime.view(Home.choose(), error, self._look())
-            except (GanRuntimeError, OSError):  # no room for temporary files either
+            except (GanRuntimeError, OSError):  # no space for temporary files either
                 raise error from None
 
 
 VIEW_ONLY = (
     "Others can reach this dashboard, so it is view only. Start and stop runs on the command line"
-    " of its machine, or set up sign-in."
+    " of its machine, or set up sign-in (docs/sharing.md)."
 )
 SIGN_IN = "Everyone can view. Sign in as an operator to start, stop, change or delete."
 GONE = (
@@ -130,15 +127,13 @@ OF_THE_PASSWORD = "the operator who knows the password"
 
 
 def others_reach_it() -> bool:
-    """Whether the server listens on more than loopback, or answers to the name of a proxy
-    before it.
-    """
+    """Whether the server listens on more than loopback, or allows host names of a proxy."""
     names = [st.get_option("server.address") or "::", *(st.get_option("server.allowedHosts") or ())]
     return not all(is_loopback(str(name)) for name in names)
 
 
 def url() -> str:
-    """Where the pages of this process are."""
+    """The address of this process's pages."""
     address, port = st.get_option("server.address") or "::", int(st.get_option("server.port"))
     return web_access.url(
         str(address), port, bool(st.get_option("server.sslCertFile")), wildcard=platform.node()
@@ -146,10 +141,9 @@ def url() -> str:
 
 
 class Guards:
-    """What guards the home: who has signed in, wrong passwords, and what this process is for its
-    home.
+    """What guards the home: signed-in sessions, password attempts, and the role of this process.
 
-    In the process, not in `st.cache_resource`: any browser may ask Streamlit to clear that.
+    Not in `st.cache_resource`, which any browser may ask Streamlit to clear.
     """
 
     def __init__(self) -> None:
@@ -160,10 +154,10 @@ class Guards:
         self._is_set_up = sign_in.ways().are_set_up
 
     def ways(self) -> Ways:
-        """How to sign in.
+        """The ways to sign in.
 
-        A file that is empty or missing while the dashboard runs, as for a moment when it is saved,
-        opens nothing.
+        A secrets file that is empty or missing for a moment, as while it is saved, does not turn
+        sign-in off.
         """
         current = sign_in.ways()
         self._is_set_up |= current.are_set_up
@@ -174,17 +168,17 @@ guards = Guards()
 
 
 def post() -> Post:
-    """What this process is for its home."""
+    """The role of this process for its home."""
     return guards.post
 
 
 def ways() -> Ways:
-    """How to sign in."""
+    """The ways to sign in."""
     return guards.ways()
 
 
 def host_look() -> HostProbe:
-    """The check of this host, begun by the first request: it takes seconds of a core."""
+    """The hardware check of this host, started by the first request: it takes seconds of a core."""
     return guards.host_look
 
 
@@ -199,17 +193,17 @@ def asker() -> Actor:
 
 
 def of_session(session_id: str) -> Actor:
-    """The user who sends a file: the server receives it outside of any page, under the id of
-    the session.
+    """The user who uploads a file. The server receives it outside of any page, with the session's
+    id.
     """
     return _asker(ways(), session_id)
 
 
 def enter(password: str) -> str:
-    """Takes a seat for this session; why not, or nothing when it is taken."""
+    """Signs this session in; returns the refusal, or nothing."""
     current = ways()
     if not current.password:
-        return "There is no operator password."
+        return "This dashboard has no operator password. Ask its operator how to sign in."
     try:
         guards.password_door.check(current.password, password, st.context.ip_address or "")
     except SignInError as error:
@@ -239,6 +233,6 @@ def _viewer(why_not: str) -> Actor:
 
 
 def _session_id() -> str:
-    """Of the page that is being drawn; empty outside of any, which no seat has."""
+    """The session of the page that is being drawn; empty outside of a page."""
     context = get_script_run_ctx(suppress_warning=True)
     return context.session_id if context is not None else ""

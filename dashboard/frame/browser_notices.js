@@ -1,5 +1,5 @@
-// A notice of the browser when a run ends, fails or collapses, once the user has asked by a click (notices.py draws the button). It asks
-// this server only. Several tabs share what they have shown; the tag keeps the browser from showing an event twice.
+// A browser notification when a run ends, fails or collapses, after the user has enabled it by a click (notices.py draws the button).
+// It asks this server only. Tabs share the list of shown events; the tag keeps the browser from showing one twice.
 (() => {
   const EVERY_MS = 5000, SHOWN = "gan-notices-shown", MOST_SHOWN = 200
   const state = () => {

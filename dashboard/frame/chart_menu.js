@@ -1,11 +1,11 @@
-// Two more buttons in the toolbar of every chart, after Streamlit's "Download as PNG": the drawing as SVG, its rows as CSV.
-// Streamlit has neither. Nothing happens before the pointer or the focus is on a chart. front_page.py calls it on every page.
+// Two more buttons in the toolbar of every chart, after Streamlit's "Download as PNG": the chart as SVG, its rows as CSV.
+// Nothing runs before the pointer or the focus is on a chart. front_page.py loads this on every page.
 (formulaBeginnings) => {
   const ROWS = "rows" // the table of a chart, as plots.py names it; others hold marks such as the ends of an axis
   const PNG = 'button[aria-label^="Download as PNG"]'
 
-  // The view of Vega behind a chart. No element leads to it, so it is read from React's record of the component, as a part
-  // of which Streamlit has it. Undefined until the chart is drawn, and in a Streamlit that is built otherwise.
+  // The Vega view of a chart. No element refers to it, so it is read from React's record of Streamlit's component.
+  // Undefined until the chart is drawn, and with another build of Streamlit.
   function viewOf(chart) {
     const record = chart[Object.keys(chart).find((key) => key.startsWith("__reactFiber$"))]
     for (let component = record; component; component = component.return)
@@ -13,7 +13,7 @@
         if (typeof hook.memoizedState?.current?.toImageURL === "function") return hook.memoizedState.current
   }
 
-  // As RFC 4180 has it. A text that a spreadsheet would compute gets an apostrophe, as in the files of `export`.
+  // A field as in RFC 4180. A text that a spreadsheet would evaluate gets an apostrophe, as in files of `export`.
   function cell(value) {
     const text = value == null ? "" : value instanceof Date ? value.toISOString() : String(value)
     const harmless = typeof value === "string" && text && formulaBeginnings.includes(text[0]) ? `'${text}` : text
@@ -25,7 +25,7 @@
     return [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",") + "\r\n").join("")
   }
 
-  // Called as the drawing is titled.
+  // The file is named after the chart's title.
   function save(text, type, svg) {
     const title = new DOMParser().parseFromString(svg, "image/svg+xml").querySelector(".role-title-text text")?.textContent
     const name = (title ?? "").normalize("NFKD").replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "").toLowerCase() || "chart"

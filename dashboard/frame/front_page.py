@@ -1,13 +1,12 @@
-"""The HTML of a page: Streamlit's own, and in it what its script would find out by asking, one
-answer after the other.
+"""The HTML of a page: Streamlit's own, with what its script would otherwise ask for, one request
+after another.
 
-Where the server is: on a page's address, such as /run, the script asks one level too deep first,
-is refused, and pauses. Which parts of itself the page is drawn with: else it asks for each when the
-page's elements have come, and for what that imports after it. They are named once the script itself
-is there, while the server makes the page. Why:
-docs/decisions/24-pages-under-load.md.
-Why a page does not connect: refusal.js. Charts as SVG and CSV: chart_menu.js. Notices of the
-browser: browser_notices.js, which asks for NOTICES.
+The server's address: on an address such as /run, the script asks one level too deep first, is
+refused, and pauses. The scripts of the page's first elements: they load while the server draws
+the page, not after its elements arrive. Reasons: docs/decisions/24-pages-under-load.md.
+
+Also the scripts refusal.js (why a page does not connect), chart_menu.js (charts as SVG and CSV),
+and browser_notices.js (browser notifications, from NOTICES).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from dashboard.frame import places
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.formats import FORMULA_BEGINNINGS
 
-# Streamlit's own names of the parts that the first screen of a page is drawn with.
+# Streamlit's names of the scripts that draw the first screen of each page.
 ALWAYS, CHARTS, TABLES = ("Html", "Button", "PageLink"), ("ArrowVegaLiteChart",), ("DataFrame",)
 PARTS = {
     "": ("ImageList",),
@@ -44,8 +43,7 @@ PARTS = {
     "launch": ("ButtonGroup", "Selectbox", "TextInput", "Metric"),
 }
 NAMES = {"", *(path.stem for path in places.PAGES)}
-# As far below the server's address as this page: as the relative addresses of Streamlit's own HTML
-# are meant.
+# As far below the server's address as this page, like the relative addresses in Streamlit's HTML.
 SERVER = (
     '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
 )
@@ -61,21 +59,21 @@ def _script(file: str) -> str:
 REFUSAL = f"<script>\n{_script('refusal.js')}</script>"
 CHART_MENU = f"<script>\n({_script('chart_menu.js')})({json.dumps(FORMULA_BEGINNINGS)})</script>"
 BROWSER_NOTICES = f"<script>\n{_script('browser_notices.js')}</script>"
-NOTICES = "/notices.json"  # what has happened lately, as browser_notices.js shows it
+NOTICES = "/notices.json"  # recent events for browser_notices.js
 NOTICES_AGE_S = 5.0
 BEFORE, AFTER = '<script type="module"', "</head>"
 
 
 class FrontPage:
-    """The middleware: answers who opens a page with its HTML, sends old addresses to the new
-    ones, and passes on all else.
+    """The middleware: serves the HTML of a page, redirects old addresses, and passes on everything
+    else.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A browser keeps the answer no longer than Streamlit's own: it asks each time."""
+        """Answers a request; browsers revalidate a page each time, as with Streamlit's own."""
         await self._answer(scope)(scope, receive, send)
 
     def _answer(self, scope: Scope) -> ASGIApp:
@@ -94,15 +92,15 @@ class FrontPage:
 
 
 async def _answer_notices(scope: Scope, receive: Receive, send: Send) -> None:
-    """In a thread, as it asks the database."""
+    """In a thread, because it queries the database."""
     events = await run_in_threadpool(_recent_events)
     answer = JSONResponse(events, headers={"Cache-Control": "no-store"})
     await answer(scope, receive, send)
 
 
 def _recent_events() -> list[dict[str, str]]:
-    """The newest events, the latest first; none where the home cannot be opened."""
-    from dashboard.frame import session  # loaded after the start of the server
+    """The newest events, latest first; none while the home cannot be opened."""
+    from dashboard.frame import session  # after the start of the server
     from gan_runtime.supervision import notifications
 
     try:
@@ -116,7 +114,7 @@ def _recent_events() -> list[dict[str, str]]:
 
 
 def _is_opened(scope: Scope) -> bool:
-    """Whether a user opens a page, rather than a script a file."""
+    """Whether a user opens a page, as opposed to a script that loads a file."""
     if scope["type"] != "http" or scope["method"] != "GET":
         return False
     return "text/html" in Headers(scope=scope).get("accept", "")
@@ -124,8 +122,8 @@ def _is_opened(scope: Scope) -> bool:
 
 @cache
 def page(static: Path, name: str) -> str:
-    """Of the Streamlit whose files these are; empty where its HTML is built otherwise, so
-    that it answers by itself.
+    """The HTML of a page with Streamlit's files; empty if its HTML has another form, so that
+    Streamlit answers.
     """
     try:
         html = (static / "index.html").read_text(encoding="utf-8")
@@ -143,8 +141,8 @@ def page(static: Path, name: str) -> str:
 
 
 def files(static: Path, parts: tuple[str, ...]) -> list[str]:
-    """The scripts of these parts and of all that they import, from the list that Streamlit's build
-    keeps of itself; none where that list is another.
+    """The script files of these parts and their imports, from the manifest of Streamlit's build;
+    none if that has another form.
     """
     try:
         chunks: dict[str, Any] = json.loads((static / "manifest.json").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""Above every page: who is a viewer, why the stored runs cannot be opened or changed, and a disk
-that is low; in the sidebar the offer of notices by the browser.
+"""Above every page: the user's role, why the stored runs cannot be opened or changed, and disks
+that are nearly full. In the sidebar: the button for browser notifications.
 
-Signing in and out are there too, where that is set up. A user on this machine sees nothing of it.
+Signing in and out is here too, if sign-in is set up. A user on this machine sees none of it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ NOT_LISTED = (
 
 
 def show_asker() -> None:
-    """On every page, the same.
+    """The user's role, on every page.
 
-    While another process owns the home, `show_store` says why changes are refused.
+    While another process owns the home, `show_store` says why changes are refused instead.
     """
     asker, ways = access.asker(), access.ways()
     if access.post().why_not or (asker.may_change and not asker.person):
@@ -41,7 +41,7 @@ def show_asker() -> None:
             st.markdown(f":material/key: **Operator** {words.plain(asker.person)}")
             _way_out()
         elif st.user.get("is_logged_in"):
-            person = words.plain(str(st.user.get("email") or "Somebody")[:80])
+            person = words.plain(str(st.user.get("email") or "This account")[:80])
             st.markdown(
                 f":material/visibility: **View only.** {person} {NOT_LISTED}"
                 f" {words.plain(asker.why_not)}"
@@ -90,17 +90,17 @@ def _password() -> None:
 
 
 BELL = """
-<button type="button" class="browser-notices" title="When a run ends, fails or collapses, while a
-page of the dashboard is open. E-mail and webhook: docs/notifications.md.">
+<button type="button" class="browser-notices" title="Notifies when a run ends, fails or collapses,
+while a page of the dashboard is open. E-mail and webhook: docs/notifications.md.">
 <span class="off">Notify me when a run ends</span>
-<span class="on">Notices are on: turn off</span>
-<span class="denied">This browser blocks notices</span>
-<span class="impossible">Notices need https or localhost</span>
+<span class="on">Notifications are on: turn off</span>
+<span class="denied">This browser blocks notifications</span>
+<span class="impossible">Notifications need https or localhost</span>
 </button>"""
 
 
 def offer_browser_notices() -> None:
-    """Below the navigation of every page; browser_notices.js acts on it."""
+    """The button below the navigation; browser_notices.js handles its clicks."""
     st.sidebar.html(BELL)
 
 
@@ -110,22 +110,22 @@ SILENT = (
     " this page takes over when the file server releases the lock."
 )
 READING = "store.reading"
-DISMISSED = "store.seen"  # how many of what was found this session has put away
+DISMISSED = "store.seen"  # how many recovery reports this session has dismissed
 
 
 def take_over() -> None:
-    """At each load of a page: a home whose owner has ended is taken over, as nothing else
-    would start its waiting runs.
+    """Takes over a home whose owner has ended, at each load of a page: otherwise nothing would
+    start its waiting runs.
     """
-    with contextlib.suppress(GanRuntimeError):  # which `show` reports
+    with contextlib.suppress(GanRuntimeError):  # reported by `show_store`
         session.opened()
         access.post().try_again()
 
 
 def show_store() -> None:
-    """On every page, the same.
+    """The state of the home, on every page.
 
-    Instead of the page where there is no store; the next reload tries again.
+    Replaces the page if the home cannot be opened; a reload tries again.
     """
     try:
         runtime = session.opened()
@@ -148,9 +148,7 @@ def show_store() -> None:
 
 
 def say_if_rebuilt(was_reading: bool) -> None:
-    """After a page: one that was drawn while the rebuild began may lack runs, so it is drawn
-    again below the word that says so.
-    """
+    """Redraws a page if a rebuild began meanwhile: it may lack runs, and a notice then says so."""
     with contextlib.suppress(GanRuntimeError):
         if session.opened().is_reading and not was_reading:
             st.rerun()
@@ -165,7 +163,7 @@ def is_reading() -> bool:
 
 @st.fragment(run_every=LOOK_AGAIN_S)
 def _rebuilt(runtime: Runtime) -> None:
-    """A database whose file was removed: nothing was quarantined."""
+    """The notice while a removed database file is rebuilt; nothing was quarantined."""
     with st.container(border=True, key="store_found"):
         st.markdown(
             ":material/healing: **The database is being rebuilt from the journals of all runs.**"
@@ -175,7 +173,7 @@ def _rebuilt(runtime: Runtime) -> None:
 
 @st.fragment(run_every=LOOK_AGAIN_S)
 def _only_looking(runtime: Runtime) -> None:
-    """Redraws alone, so that it says when the home is free."""
+    """The notice for viewers; redraws alone, so that it shows when the home is free."""
     post, refusal = access.post(), runtime.why_not_owned
     is_held = post.is_held
     with st.container(border=True, key="only_looking"):
@@ -195,15 +193,13 @@ def _only_looking(runtime: Runtime) -> None:
 
 
 def _way_there(holder: HomeOwner | None) -> None:
-    """The entry is a file of the home: nothing but an address of the web is followed."""
+    """A link to the owner's dashboard. The entry is a file, so only web addresses are accepted."""
     if holder is not None and holder.url.startswith(("http://", "https://")):
-        st.link_button(
-            "Open the dashboard that holds it", holder.url, icon=":material/open_in_new:"
-        )
+        st.link_button("Open the dashboard that owns it", holder.url, icon=":material/open_in_new:")
 
 
 def _reading(runtime: Runtime) -> None:
-    """Runs are missing as long as it says so, and the page is drawn again when it is over."""
+    """A notice while journals are read; the page is redrawn when they are complete."""
     was_reading, st.session_state[READING] = (
         st.session_state.get(READING, False),
         runtime.is_reading,
@@ -216,7 +212,7 @@ def _reading(runtime: Runtime) -> None:
 
 @st.fragment(run_every=LOOK_AGAIN_S)
 def _recoveries(runtime: Runtime) -> None:
-    """Redraws alone while the journals are read."""
+    """The reports of recoveries; redraws alone while the journals are read."""
     new = runtime.recovered[st.session_state.get(DISMISSED, 0) :]
     if not new:
         return
@@ -225,7 +221,7 @@ def _recoveries(runtime: Runtime) -> None:
         st.markdown(
             f":material/healing: **The database {state} rebuilt from the journals of all runs.**"
         )
-        if access.asker().may_change:  # where files lie on this machine is for operators
+        if access.asker().may_change:  # only operators see file paths
             for healed in new:
                 st.markdown(words.plain(healed.report))
                 st.code(healed.removal, language=None, wrap_lines=True)
@@ -236,7 +232,7 @@ def _recoveries(runtime: Runtime) -> None:
 
 
 def show_disk() -> None:
-    """Nothing as long as there is space, or where the home cannot be opened."""
+    """A warning for each disk that is nearly full, if the home can be opened."""
     with contextlib.suppress(GanRuntimeError):
         runtime = session.opened()
         space = runtime.maintenance.space
@@ -252,7 +248,7 @@ def show_disk() -> None:
 
 
 def _low(space: Space, home: Home) -> list[tuple[Path, int]]:
-    """The folders whose disks are low, with what is left on each."""
+    """The folders on nearly full disks, with the free space of each."""
     low = [(home.path, space.free)] if space.is_low else []
     if space.runs_disk is not None and space.runs_disk.is_low:
         low.append((home.runs, space.runs_disk.free))

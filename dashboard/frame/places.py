@@ -1,7 +1,7 @@
-"""The pages: their files, and what an address keeps of one: the open tab and the chosen run.
+"""The pages: their files, and what their addresses hold: the open tab and the selected run.
 
-A link shows what its sender saw, and Back leads there. Version 0.2.0 had a page for each view of a
-run: its links and bookmarks lead to where the views are now.
+A link shows what its sender saw, and Back returns there. Version 0.2.0 had a page for each view of
+a run: its addresses redirect to today's.
 """
 
 from __future__ import annotations
@@ -39,23 +39,21 @@ PAGES = (
 
 
 def of_runs(run_ids: Sequence[str], tab: str) -> tuple[Path, dict[str, str]]:
-    """Where a tab that runs and comparisons both have shows these runs: the page, and the
-    rest of its address.
-    """
+    """The page and the query that show a tab of these runs: of the run, or of Compare."""
     if len(run_ids) == 1:
         return RUN, {"run": run_ids[0], "tab": tab}
     return COMPARE, {"runs": ",".join(run_ids), "tab": tab}
 
 
 TAB_KEY, RUN_KEY = "tab", "run"
-CHOSEN_RUN = "address.run"  # of this window: the run whose page was opened last
+CHOSEN_RUN = "address.run"  # the run whose page this window opened last
 
 
 def open_tab(page: str, titles: Mapping[str, str]) -> tuple[str, TabContainer]:
-    """Draws the tabs; returns the name of the open one and its place, the only one to be filled.
+    """Draws the tabs; returns the name of the open one and its container, the only one to fill.
 
     `titles`: name in the address → title. The address decides, also after Back, and a click changes
-    it. An address without a tab, or with an unknown one, opens the first.
+    it. An address without a known tab opens the first.
     """
     key, names = f"{page}.{TAB_KEY}", list(titles)
     tab = st.query_params.get(TAB_KEY, names[0])
@@ -77,7 +75,7 @@ def has_run() -> bool:
     return RUN_KEY in st.query_params or CHOSEN_RUN in st.session_state
 
 
-# Name of a page that is no more → the page, and the tab of it, that have its contents.
+# Name of a former page → the page and tab that replace it.
 MOVED = {
     "live": ("run", ""),
     "samples": ("run", "samples"),
@@ -86,11 +84,11 @@ MOVED = {
     "precision": ("studies", "precision"),
     "paper": ("studies", "paper"),
 }
-OF_SEVERAL = {"samples", "histograms"}  # tabs of Compare too
+OF_SEVERAL = {"samples", "histograms"}  # tabs that Compare has too
 
 
 def new_address(name: str, query: str) -> str:
-    """The address of today, relative to the old one; empty for a page that has not moved.
+    """Today's address, relative to the old one; empty for a page that has not moved.
 
     `query`: without "?".
     """

@@ -280,7 +280,10 @@ def notify(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where notices of ended, failed and collapsed runs go, or try it. Shows no secrets."""
+    """Show where notifications of ended, failed and collapsed runs go, or try it.
+
+    Shows no secrets.
+    """
     folder = Home.choose(home)
     settings = channels.settings(folder.path)
     rows, failure = [], ""
@@ -296,7 +299,9 @@ def notify(
     if as_json:
         output.print_json({"events": settings.events, "channels": rows})
     elif not rows:
-        output.say(f"No notices: write {folder.path / channels.FILE} (docs/notifications.md).")
+        output.say(
+            f"No notifications: write {folder.path / channels.FILE} (docs/notifications.md)."
+        )
     else:
         table = output.table("channel", "to", "test")
         for row in rows:

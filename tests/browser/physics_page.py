@@ -57,6 +57,6 @@ def visit_showers(page: Page, address: str, run: RunDir) -> None:
     expect(charts).to_have_count(3)
     page.get_by_role("button", name="Keep epoch 2 as the best").click()
     expect(
-        page.get_by_text(f"The best checkpoint of {run.run_id} is that of epoch 2 now.")
+        page.get_by_text(f"The best checkpoint of {run.run_id} is now that of epoch 2.")
     ).to_be_visible()
     assert checkpoints.load(run.checkpoints, "best").step == 20

@@ -72,7 +72,7 @@ def test_points_say_whether_they_are_on_the_front_and_are_hollow_where_colors_ru
     front = results.front(frame, "error", LOWER)
     colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73"}
     points = charts.scatter(frame, front, colors, LOWER, "error").data
-    assert list(points["on_front"]) == ["on it", "beaten by another run", "on it"]
+    assert list(points["on_front"]) == ["on it", "another run is better", "on it"]
     assert list(points["hollow"]) == [False, False, True]
 
 

@@ -126,7 +126,7 @@ def test_compare_names_no_best_epoch_where_nothing_measures_the_images(
         "Spread ratio": 0.5,
     }
     assert "After the last epoch" in texts(app)
-    assert "Nothing here measures how good the images are" in texts(app)
+    assert "None of these numbers measures how good the images are" in texts(app)
     assert "est epoch" not in texts(app)
 
 
@@ -222,7 +222,7 @@ def test_compare_says_when_a_result_was_not_recorded(
     new_run("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
     assert not app.exception
-    assert "1 of the 2 runs has not recorded it." in texts(app)
+    assert "1 of the 2 runs has not recorded this number." in texts(app)
 
 
 def test_compare_of_runs_without_numbers_says_when_there_will_be_some(

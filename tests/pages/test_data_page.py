@@ -67,7 +67,7 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
     assert "**Digits (embedded)**" in said(app)
     assert "1,797 images · 28 × 28 gray · 10 classes: 0, 1, 2, 3, 4, 5 …" in said(app)
     assert app.button(key="data.download.mnist").label == "Download"
-    assert "Drop or pick files to see a preview" in said(app)
+    assert "Drop or pick files, then press Preview" in said(app)
 
 
 @pytest.mark.parametrize("name", ["digits", "stacked_digits"])

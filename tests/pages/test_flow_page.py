@@ -318,7 +318,7 @@ def test_the_form_offers_the_epochs_whose_weights_are_stored(
     for epoch in (0, 1, 2):
         checkpoints.save_snapshot(run.snapshots, {"weights": np.zeros(3, np.float32)}, epoch)
     app = evaluation(show)
-    (state,) = [element for element in app.selectbox if element.label == "Of"]
+    (state,) = [element for element in app.selectbox if element.label == "Weights"]
     assert state.options == ["Newest checkpoint", "Epoch 2", "Epoch 1", "Untrained (epoch 0)"]
     app = state.select("epoch 1").run()
     app = app.button(key="evaluation.start").click().run()
@@ -349,4 +349,4 @@ def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> 
     ]
     pages = [texts(picker.set_value([key]).run()) for key in keys]
     for text, state in zip(pages, states.values(), strict=True):
-        assert f"The film is that of quick-0001 {state}." in text
+        assert f"Film of quick-0001 {state}." in text

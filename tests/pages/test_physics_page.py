@@ -90,7 +90,7 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
         *(curve.title for curve in CURVES if curve.judged),
         *("Simulated showers", "quick-0001") * 2,
     ]
-    assert "What does the judging network see?" in [header.value for header in app.header]
+    assert "What does the judging network (D) see?" in [header.value for header in app.header]
     angles = json.loads(app.get("vega_lite_chart")[-1].proto.spec)  # type: ignore[union-attr]
     assert "Measured angle (°) over requested angle (°) of quick-0001" in angles["description"]
     app.session_state["showers.more"] = True

@@ -1,4 +1,4 @@
-"""Charts of rollouts: numbers by step, spectra, where the time goes, published training times.
+"""Charts of rollouts: numbers by step, spectra, time by stage, published training times.
 
 A frame in, an Altair chart out.
 """
@@ -12,16 +12,13 @@ import pandas as pd
 
 from dashboard.charts import heading, ink, layered, legend, scale_of
 
-NAMES, NARROW = (
-    (2, 190),
-    (2, 110),
-)
-# in the legend of a chart of half or a third of the page: side by side, pixels of the longest
+# Columns of a legend, and pixels of its longest name, in a chart of a half or a third of the page.
+NAMES, NARROW = (2, 190), (2, 110)
 FLOW, COPIED, REPLAYED = "Flow", "First frame, copied", "Nearest training film, replayed"
 DASHES = {FLOW: [1, 0], COPIED: [5, 4], REPLAYED: [2, 2]}
 REPLAY_COLOR = "#8C6D31"  # no run and no stage has it
 SOLVER = "Solver"
-# Stages of an iteration by their place, in colors with no other meaning on the page.
+# Stages of an iteration in order, in colors with no other meaning on the page.
 STAGE_COLORS = (
     "#999933",
     "#56B4E9",
@@ -33,7 +30,7 @@ STAGE_COLORS = (
     "#882255",
 )
 DEVICES = ("#6B7280", "#E69F00", "#56B4E9", "#009E73")
-WORD_PIXELS = 13  # from one word of a horizon to the next one below it
+WORD_PIXELS = 13  # from the label of one horizon to the next below it
 BAR, AROUND = 50, 215  # pixels: a bar, and the space around the bars
 
 
@@ -46,11 +43,11 @@ def by_step(
     is_narrow: bool = False,
     height: int = 280,
 ) -> alt.LayerChart:
-    """A number of each series over the steps of an iteration, and where its prediction stops being
-    better than a baseline.
+    """A number of each series over the steps of a rollout, with a vertical line at each horizon,
+    where a prediction gets worse than its baseline.
 
-    `rows`: series, step, value; `FLOW`, `COPIED` and `REPLAYED` are series as any other.
-    `horizons`: series → step. `is_narrow`: a third of the page.
+    `rows`: series, step, value; `FLOW`, `COPIED` and `REPLAYED` are series too. `horizons`: series
+    → step. `is_narrow`: a third of the page wide.
     """
     color = alt.Color(
         "series:N",
@@ -91,8 +88,8 @@ def _dashes(colors: dict[str, str]) -> alt.StrokeDash:
 
 
 def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> list[alt.Chart]:
-    """A line upwards at each step with a word next to it, on the side of the chart's middle,
-    one below the other; none where there is none.
+    """A vertical line at each horizon, with a label on the side of the chart's middle, one below
+    the other.
     """
     if not horizons:
         return []
@@ -120,9 +117,9 @@ def _horizons(horizons: dict[str, float], middle: float, color: alt.Color) -> li
 def spectrum(
     rows: pd.DataFrame, axis: str, colors: dict[str, str], height: int = 280
 ) -> alt.LayerChart:
-    """What frequencies are in the probe's signal.
+    """The frequencies in the probe's signal.
 
-    `rows`: series, frequency, share (of the highest of all).
+    `rows`: series, frequency, share (of the highest amplitude).
     """
     base = alt.Chart().encode(
         x=alt.X("frequency:Q", title=axis, axis=alt.Axis(grid=False, tickCount=6, format=".2~f")),
@@ -151,10 +148,9 @@ def spectrum(
 def stages(
     rows: pd.DataFrame, title: str, axis: str, solver: float | None = None
 ) -> alt.LayerChart:
-    """Bars of time, each in stages, its name above it.
+    """A bar of time for each method, divided into stages, with its name above it.
 
-    `rows`: bar, stage, place (of the stage), amount; `solver`: what the solver needs, a line
-    across.
+    `rows`: bar, stage, place (of the stage), amount; `solver`: the solver's time, a line across.
     """
     order = list(dict.fromkeys(rows["bar"]))
     ordered = rows.sort_values("place")
@@ -174,7 +170,7 @@ def stages(
             color=alt.Color("stage:N", title=None, legend=above, scale=scale_of(colors)),
             order=alt.Order("place:Q"),
             tooltip=[
-                alt.Tooltip("bar:N", title="Way"),
+                alt.Tooltip("bar:N", title="Method"),
                 alt.Tooltip("stage:N", title="Stage"),
                 alt.Tooltip("amount:Q", title=axis, format=".3~g"),
             ],
@@ -186,18 +182,18 @@ def stages(
     if solver is not None:
         layers += _solver(solver, axis)
     description = (
-        "A bar for each way to predict, divided into its stages. A dashed line is what the solver"
-        " needs."
+        "A bar for each prediction method, divided into its stages. The dashed line is the time of"
+        " the solver."
     )
     height = AROUND + BAR * len(order)
     return layered(rows, *layers, title=heading(title), description=description, height=height)
 
 
 def _solver(amount: float, axis: str) -> list[alt.Chart]:
-    """A line upwards, and its word."""
+    """A vertical line with its label."""
     base = alt.Chart(pd.DataFrame([{"amount": amount, "who": SOLVER}])).encode(
         x=alt.X("amount:Q"),
-        tooltip=[alt.Tooltip("who:N", title="Who"), alt.Tooltip("amount:Q", title=axis)],
+        tooltip=[alt.Tooltip("who:N", title="Method"), alt.Tooltip("amount:Q", title=axis)],
     )
     line = base.mark_rule(strokeWidth=2, strokeDash=[5, 4], color=ink())
     top = alt.YValue(-2)  # type: ignore[no-untyped-call]
@@ -210,7 +206,7 @@ def _solver(amount: float, axis: str) -> list[alt.Chart]:
 def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     """Published training times over the batch size.
 
-    `rows`: device, batch_size, seconds; all dashed, as elsewhere on pages.
+    `rows`: device, batch_size, seconds. Lines are dashed, as all published numbers.
     """
     devices = list(dict.fromkeys(rows["device"]))
     batches: dict[str, Any] = {
@@ -242,8 +238,8 @@ def training_times(rows: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     points = base.mark_circle(size=60, opacity=1).encode(tooltip=tooltip)
     title = "Training time by batch, as published"
     description = (
-        "Published training times over the batch size, a line for each device. They are of other"
-        " machines: compare shapes, not seconds."
+        "Published training times over the batch size, a line for each device. They come from"
+        " other machines: compare shapes, not seconds."
     )
     return layered(
         rows, lines, points, title=heading(title), description=description, height=height

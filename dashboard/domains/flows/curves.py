@@ -1,4 +1,4 @@
-"""The tabs Errors, Wake and Time of a rollout, out of stored numbers by step."""
+"""The tabs Errors, Wake and Time of a rollout, drawn from stored numbers by step."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ from gan_runtime.store.store import Store
 
 ERRORS = ("rmse", "ssim")
 PHYSICS = ("enstrophy_ratio", "divergence", "seam_ratio")
-HORIZONS = (
-    "horizon_replay",
-    "horizon",
-)  # the second one where no replay was measured, as by version 0.2.0
+# Rollouts of version 0.2.0 have no replay, only the second one.
+HORIZONS = ("horizon_replay", "horizon")
 
 
 def beat(selection: Selection) -> float | None:
-    """Frames in which the first answer's flow sheds a pair of eddies; None where it does not."""
+    """Frames per shedding period in the first answer's flow; None if it sheds no eddies."""
     score = selection.scores_of(selection.first[0]).get("period")
     if score is None:
         return None
@@ -48,8 +46,8 @@ def beat(selection: Selection) -> float | None:
 
 
 def draw_errors(runtime: Runtime, selection: Selection) -> None:
-    """How wrong the prediction is, step by step, with a copy of the first frame and the
-    replay of the nearest training film.
+    """The error by step, next to a copy of the first frame and the replay of the nearest training
+    film.
     """
     steps = _steps(runtime.store, selection)
     horizons = {}
@@ -74,13 +72,13 @@ def draw_errors(runtime: Runtime, selection: Selection) -> None:
 
 
 def draw_wake(runtime: Runtime, selection: Selection) -> None:
-    """Whether the eddies come at the right rate: the probe's signal and its spectrum; in
-    words the Strouhal numbers.
+    """Whether eddies shed at the right rate: the probe's signal, its spectrum, and the Strouhal
+    numbers in words.
     """
     steps, first = _steps(runtime.store, selection), rollout(selection.first[1])
     probe = by_step(steps, "probe")
     if probe.empty or first.solver_steps is None:
-        st.info("There is no probe signal: these images are not of a flow.")
+        st.info("There is no probe signal: these images are not of a flow. See the tab Errors.")
         return
     left, right = st.columns(2)
     with left:
@@ -97,7 +95,7 @@ def draw_wake(runtime: Runtime, selection: Selection) -> None:
 
 
 def _strouhal(selection: Selection) -> str:
-    """Of the flow and of each prediction, in a sentence."""
+    """The Strouhal numbers of the flow and of each prediction, in a sentence."""
     metric = selection.metric("strouhal")
     parts: list[str] = []
     for name in selection.answers:
@@ -111,8 +109,8 @@ def _strouhal(selection: Selection) -> str:
 
 
 def draw_times(runtime: Runtime, selection: Selection) -> None:
-    """Where the time goes: every way in which the first answer's start was iterated, and all
-    others that are shown.
+    """Time by stage, for each method that predicted from the same start, and for all other answers
+    shown.
     """
     first = selection.first[1]
     rows_of_start = [row for row in selection.stored if _is_alike(row, first)]
@@ -138,7 +136,7 @@ def draw_times(runtime: Runtime, selection: Selection) -> None:
 
 
 def bars_of(rows: list[EvaluationRow], runs: Mapping[str, RunRow]) -> list[str]:
-    """The names of bars: of a single run the way comes first, not the run."""
+    """The names of bars: for a single run, the method comes first."""
     if len({row.run_id for row in rows}) > 1:
         return names_of(rows, runs, rollouts.parts)
     parts = [rollouts.parts(row) for row in rows]
@@ -146,7 +144,7 @@ def bars_of(rows: list[EvaluationRow], runs: Mapping[str, RunRow]) -> list[str]:
 
 
 def _is_alike(row: EvaluationRow, first: EvaluationRow) -> bool:
-    """Whether both are of the same checkpoint, from the same frame on and as long."""
+    """Whether both start from the same frame and checkpoint and have as many steps."""
     this, other = rollout(row), rollout(first)
     same = all(
         getattr(this, name) == getattr(other, name) for name in ("trajectory", "start", "steps")
@@ -169,7 +167,7 @@ def _curve(
     horizons: dict[str, float] | None = None,
     is_narrow: bool = False,
 ) -> None:
-    """A score by step; empty where nothing is stored."""
+    """The chart of a score by step; nothing where none is stored."""
     score, rows = BY_NAME[name], by_step(steps, name)
     if rows.empty:
         return
@@ -185,7 +183,7 @@ def _curve(
 
 
 def _colors(selection: Selection, series: pd.Series[str]) -> dict[str, str]:
-    """Of the series that a chart draws, in the order of the legend."""
+    """The colors of the series in a chart, in the order of the legend."""
     colors = {
         FLOW: palette.REAL,
         **selection.colors,

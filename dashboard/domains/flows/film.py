@@ -1,8 +1,7 @@
 """The tab Film: a rollout next to the flow under one slider with a play button, and the film as a
 file.
 
-The browser gets all frames at once and plays them alone: neither a fragment nor the server takes
-part in it.
+The browser gets all frames at once and plays them without fragments or server requests.
 """
 
 from __future__ import annotations
@@ -63,16 +62,13 @@ def draw(runtime: Runtime, selection: Selection) -> None:
         quantity = _quantity()
     try:
         film = _film(_key(row), quantity.name, period, run, row, file)
-    except PictureError:  # the file is missing, damaged, or that of another iteration
+    except PictureError:  # the file is missing, damaged, or of another rollout
         st.info(rollouts.NO_FRAMES)
         return
     with bar:
         _files(run, row, quantity, film["steps"], rollouts.film_title(name, row), file)
     _play(film, key="flow.player")
-    st.caption(
-        f"The film is that of {words.plain(name)} ({words.plain(rollouts.state(row))})."
-        f" {quantity.text}"
-    )
+    st.caption(f"Film of {words.plain(name)} ({words.plain(rollouts.state(row))}). {quantity.text}")
 
 
 def _quantity() -> FlowQuantity:
@@ -93,12 +89,12 @@ def _quantity() -> FlowQuantity:
 def _film(
     key: str, quantity: str, period: float | None, _run: RunDir, _row: EvaluationRow, _file: str
 ) -> dict[str, Any]:
-    """As the browser plays it; opens after one shedding period.
+    """The data of the player; the film opens after one shedding period.
 
-    `key`: of the iteration, whose frames never change.
+    `key`: of the rollout, whose frames never change.
 
     Raises:
-        PictureError: the file is missing or damaged, or has frames of another grid.
+        PictureError: the file is missing or damaged, or its frames have another grid.
     """
     frames = _frames(_run, _row, _file)
     steps = [rollouts.step(int(step), period) for step in frames.steps]
@@ -109,15 +105,15 @@ def _film(
 
 
 def _frames(run: RunDir, row: EvaluationRow, file: str) -> Frames:
-    """Those that the record of the iteration promises; both may come from another source."""
+    """The frames of a rollout, checked against its record, which may come from another source."""
     frames = image_files.read_film(run, file)
     if frames.truth.shape[1:] != tuple(rollout(row).grid):
-        raise PictureError("its frames have another grid than the iteration")
+        raise PictureError("its frames have another grid than the rollout")
     return frames
 
 
 def _panels(frames: Frames, quantity: FlowQuantity) -> tuple[FilmPanel, ...]:
-    """The obstacle is where the channels that no step changes say so."""
+    """The films of flow, prediction and difference; the mask channels mark the obstacle."""
     obstacle = np.any(frames.mask > 0.5, axis=-1)
     return flow_panels.panels(frames.truth, frames.predicted, obstacle, quantity)
 
@@ -125,8 +121,8 @@ def _panels(frames: Frames, quantity: FlowQuantity) -> tuple[FilmPanel, ...]:
 def _files(
     run: RunDir, row: EvaluationRow, quantity: FlowQuantity, steps: list[str], name: str, file: str
 ) -> None:
-    """Each is made when its button is pressed, not before; where that cannot be, the button
-    says why and is not to be pressed.
+    """Download buttons. Each file is made when its button is pressed; a button that cannot work is
+    disabled with the reason.
     """
     for kind, (mime, make) in FILES.items():
         trouble = movie.missing_encoder() if make is movie.mp4 else ""
@@ -156,7 +152,7 @@ def _file_bytes(
 
 
 def _key(row: EvaluationRow) -> str:
-    """The name of a rollout in a home."""
+    """The name of a rollout within a home."""
     rollout_facts = rollout(row)
     return f"{row.run_id}.{rollout_facts.iteration}.{rollout_facts.way}"
 
@@ -164,10 +160,10 @@ def _key(row: EvaluationRow) -> str:
 def made_film(
     panels: tuple[FilmPanel, ...], steps: list[str], first: int, name: str
 ) -> dict[str, Any]:
-    """What the browser needs.
+    """The data of the player.
 
-    `steps`: what is said of each frame; `first`: the frame it opens with; `name`: the same for the
-    same film, so that it continues when the page is redrawn.
+    `steps`: the label of each frame; `first`: the frame it opens with; `name`: equal for equal
+    films, so that a film continues when the page is redrawn.
     """
     _, height, width = panels[0].places.shape
     return {
@@ -191,7 +187,7 @@ def made_film(
 
 
 def ticks(panel: FilmPanel) -> list[str]:
-    """Below the colors: both ends, and between them the unit."""
+    """The labels below the colors: both ends, and the unit between them."""
     low, high = panel.scale.low, panel.scale.high
     return [f"{low:g}".replace("-", "−"), panel.scale.unit, f"{high:g}"]
 

@@ -1,5 +1,5 @@
-"""A film of flow, prediction and difference as a file: GIF or MP4. It is made in memory, or
-in a temporary folder.
+"""A film of flow, prediction and difference as a GIF or an MP4 file, made in memory or in a
+temporary folder.
 """
 
 from __future__ import annotations
@@ -20,23 +20,21 @@ from dashboard.domains.flows import panels as flow_panels
 from dashboard.domains.flows.panels import FRAMES_PER_S, Bytes, FilmPanel
 from gan_runtime.base.errors import PictureError
 
-LAST_SECONDS = 1.5  # that the last frame is shown
-WIDE = 400  # pixels that a panel has at least, as a whole multiple of its width
-MARGIN, LINE, LETTER = 12, 24, 14  # pixels: round everything, a line of text, its letters
-BAR = 8  # of the colors below a panel
+LAST_SECONDS = 1.5  # duration of the last frame
+WIDE = 400  # least width of a panel in pixels, reached by a whole factor
+MARGIN, LINE, LETTER = 12, 24, 14  # pixels: around everything, a line of text, its letters
+BAR = 8  # height of the colors below a panel
 NO_ENCODER = (
     "An MP4 needs the program ffmpeg, which is missing. Reinstall the package imageio-ffmpeg or"
     " install ffmpeg, then restart the dashboard. The GIF shows the same film."
 )
-Maker = Callable[
-    [tuple[FilmPanel, ...], list[str], str], bytes
-]  # panels, what is said of each frame, name of the run
+Maker = Callable[[tuple[FilmPanel, ...], list[str], str], bytes]  # panels, frame labels, run name
 
 
 def gif(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
     """An animated GIF.
 
-    All frames have the same palette, so that no color changes from frame to frame.
+    All frames share one palette, so that no color changes from frame to frame.
     """
     frames = [Image.fromarray(pixels) for pixels in _frames(panels, steps, name)]
     for frame in frames:
@@ -56,9 +54,9 @@ def gif(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
 
 
 def mp4(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
-    """An MP4 (H.264), as every browser and every program for slides plays it.
+    """An MP4 (H.264), which every browser and slide program plays.
 
-    Raises PictureError: it cannot be made here.
+    Raises PictureError if it cannot be made here.
     """
     import imageio_ffmpeg  # loaded only for a film
 
@@ -67,9 +65,8 @@ def mp4(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
     frames = list(_frames(panels, steps, name))
     frames += [frames[-1]] * round(LAST_SECONDS * FRAMES_PER_S)
     height, width = frames[0].shape
-    with (
-        tempfile.TemporaryDirectory() as folder
-    ):  # an MP4 is written back and forth, so that it cannot be a stream
+    # Writing an MP4 needs to seek, so it cannot be a stream.
+    with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "flow.mp4"
         writer = imageio_ffmpeg.write_frames(
             str(file),
@@ -87,13 +84,14 @@ def mp4(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> bytes:
                     writer.send(np.ascontiguousarray(flow_panels.PALETTE[frame]))
             except OSError as error:
                 reason = error.strerror or str(error).splitlines()[0]
-                raise PictureError(f"the MP4 cannot be made: {reason}.") from error
+                message = f"the MP4 cannot be made: {reason}. Download the GIF instead."
+                raise PictureError(message) from error
         return file.read_bytes()
 
 
 @cache
 def missing_encoder() -> str:
-    """Why no MP4 can be made here, in a sentence; "" where one can."""
+    """Why no MP4 can be made here, in a sentence; "" if one can."""
     import imageio_ffmpeg
 
     try:
@@ -103,8 +101,8 @@ def missing_encoder() -> str:
 
 
 def _frames(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> Iterator[Bytes]:
-    """Each step as (height, width) places in the palette: a line of text above, the panels
-    side by side, and their flow_panels.
+    """Each step as (height, width) palette indices: a line of text, the panels side by side, and
+    their color scales.
     """
     _, rows, columns = panels[0].places.shape
     zoom = -(-WIDE // columns)
@@ -126,9 +124,9 @@ def _corner(number: int, width: int) -> tuple[int, int]:
 
 
 def _ground(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
-    """What all frames have in common: titles, and the colors with their ends.
+    """What all frames share: titles, color scales and their ends.
 
-    Both sides are even, as H.264 wants them.
+    Both sides are even, as H.264 requires.
     """
     whole = (2 * MARGIN + 3 * LINE + height + BAR, MARGIN + len(panels) * (width + MARGIN))
     ground = np.full([side + side % 2 for side in whole], flow_panels.OF_WHITE, np.uint8)
@@ -146,7 +144,7 @@ def _ground(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
 
 
 def _write(pixels: Bytes, text: str, corner: tuple[int, int]) -> None:
-    """A line of text in the grays of the palette; what is too long is cut off.
+    """Writes a line of text in the grays of the palette, cut off at the edge.
 
     `corner`: left and top.
     """

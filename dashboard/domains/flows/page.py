@@ -1,7 +1,7 @@
-"""What flows add to the page of a rollout: tabs, the scores that say most, words; and the tab Speed
-and literature.
+"""What flows add to the page of a rollout: tabs, main scores and texts, and the tab Speed and
+literature.
 
-That tab shows how long training takes: published, measured here, and estimated for a TPU.
+That tab shows training times: published, measured here, and estimated for a TPU.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.estimates import TOPOLOGIES
 
 COLUMNS = ["How known", "What", "Device", "Batch", "Time"]
-TOPOLOGY_NAMES = ("v2:2x2", "v3:2x2", "v4:2x2x1")  # machines like KIT's
+TOPOLOGY_NAMES = ("v2:2x2", "v3:2x2", "v4:2x2x1")  # machines like those of KIT
 
 
 def draw(runtime: Runtime, selection: Selection) -> None:
-    """The tab: KIT's times as a chart, and all times in one table, each with how it is known."""
+    """The tab: KIT's times as a chart, and all times in one table with their sources."""
     rows = list(selection.runs.values())
     left, right = st.columns(2)
     with left:
@@ -68,7 +68,7 @@ def draw(runtime: Runtime, selection: Selection) -> None:
 
 
 def published() -> list[list[str]]:
-    """A row of the table for each published time."""
+    """A row for each published time."""
     return [
         [
             rollouts.ELSEWHERE,
@@ -82,7 +82,7 @@ def published() -> list[list[str]]:
 
 
 def measured(store: Store, rows: list[RunRow]) -> list[list[str]]:
-    """A row for each run: the median of its epochs' times."""
+    """A row for each run: the median time of its epochs."""
     times = queries.epoch_times(store, [row.run_id for row in rows])
     medians, names = times.groupby("run_id")["seconds"].median(), run_selection.unique_names(rows)
     return [
@@ -108,9 +108,9 @@ def _device(row: RunRow) -> str:
 
 
 def predicted(runtime: Runtime, rows: list[RunRow]) -> list[list[str]]:
-    """A row for each run and TPU whose compiler has been asked: an epoch by its cycles.
+    """A row for each run and TPU with a compile check: the estimated time of an epoch.
 
-    Runs whose batch no TPU can share have none.
+    None for runs whose batch no TPU can share.
     """
     rows_of_table, names = [], run_selection.unique_names(rows)
     for row in rows:
@@ -135,8 +135,8 @@ _HORIZONS = ("horizon", "horizon_replay")
 
 
 def _choices(home: Home, run: RunDir) -> dict[str, OptionChoices]:
-    """The held-out flows by their titles, the ways, and how far steps and overlap of this run
-    go.
+    """The choices of the form: held-out flows by title, methods, and the limits of steps and
+    overlap for this run.
     """
     films = [film for film in evaluation.trajectories(home, run) if film.reynolds is not None]
     tile = evaluation.tile_of(run)
@@ -156,8 +156,8 @@ def _choices(home: Home, run: RunDir) -> dict[str, OptionChoices]:
 
 
 def _read(score: Score) -> Score:
-    """The reference under the name of what it is: a copied frame, the solver; the true flow's
-    number is the floor.
+    """A stored score for the page: its reference becomes the named baseline; the true flow's number
+    becomes the floor.
     """
     baselines, declared_score = dict(score.baselines), BY_NAME.get(score.name)
     reference = baselines.pop("reference", math.nan)
@@ -172,14 +172,14 @@ def _read(score: Score) -> Score:
 
 
 def _usual(rows: list[EvaluationRow]) -> list[EvaluationRow]:
-    """Of the ways of the newest rollout the one in tiles over the cores, where it was done."""
+    """The answer shown first: of the newest rollout the map-reduce method, else the newest."""
     newest = rollout(rows[0]).iteration
     ways = [row for row in rows if rollout(row).iteration == newest]
     return [next((row for row in ways if rollout(row).way == "map_reduce"), rows[0])]
 
 
 def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:
-    """A horizon of all steps is one at least as long."""
+    """A horizon of all steps is a lower bound."""
     beyond = metric.name in _HORIZONS and score.value >= rollout(row).steps
     return f"{'≥ ' if beyond else ''}{number(metric, score.value, score.error)}"
 
@@ -214,7 +214,7 @@ PAGE = DomainPage(
     scores=METRICS,
     headline=("rmse_period", "horizon_replay", "ssim_period", "strouhal_error", "ms_frame"),
     over_epochs=("rmse_period", "ssim_period", "strouhal_error"),
-    # Where no replay was measured, as by version 0.2.0.
+    # Rollouts of version 0.2.0 have no replay.
     substitutes={"horizon_replay": ("horizon",)},
     real="the true flow",
     floor_title="True flow",

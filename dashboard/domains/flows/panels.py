@@ -1,11 +1,11 @@
-"""Truth, prediction and their difference as films of palette bytes, and a film as one image.
+"""Truth, prediction and difference as films of palette indices, and a film as one image.
 
 NumPy and Pillow only.
 
-What is looked at is a number a pixel, in the units of the flow, with a scale that never changes.
-Two scales, an obstacle and a few grays are in ONE palette of 256 colors, so that a frame is bytes,
-in the browser, in a GIF and in an MP4 alike. The colors with a sign are those of all images of
-flows (domains/flows/pictures.py).
+A pixel is one number in units of the flow, on a scale that never changes. Two scales, the obstacle
+and some grays share ONE palette of 256 colors, so that a frame is one byte per pixel in the
+browser, in a GIF and in an MP4. Signed colors are those of all images of flows
+(domains/flows/pictures.py).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from gan_runtime.domains.flows.fields import UX, UY, VORTICITY
 from gan_runtime.domains.flows.pictures import ANCHORS as SIGNED
 from gan_runtime.domains.flows.pictures import STONE
 
-LEVELS = 113  # of each scale; an odd number, so that zero has the color in the middle
-GREYS = 28  # from white to ink, for words
-# viridis at equal distances: as bright as it is high, also for color-blind users.
+LEVELS = 113  # of each scale; odd, so that zero has the middle color
+GREYS = 28  # from white to ink, for text
+# viridis at equal distances: brightness grows with the value, also for color-blind users.
 UNSIGNED = (
     "#440154",
     "#472d7b",
@@ -45,21 +45,19 @@ Bytes = NDArray[np.uint8]
 
 
 def palette_places(values: NDArray[np.floating], low: float, high: float, signed: bool) -> Bytes:
-    """The place of each number in the palette, (…) → (…); beyond the ends those of the ends,
-    and of what is no number the middle.
-    """
+    """The palette index of each number, (…) → (…), clipped at the ends; NaN gets the middle."""
     share = np.clip((values.astype(np.float32) - low) / (high - low), 0.0, 1.0)
     levels = np.rint(np.nan_to_num(share, nan=0.5) * (LEVELS - 1)).astype(np.uint8)
     return levels if signed else levels + np.uint8(LEVELS)
 
 
 def gradient(signed: bool) -> str:
-    """The scale as CSS, left to right."""
+    """The scale as a CSS gradient, left to right."""
     return f"linear-gradient(to right, {', '.join(SIGNED if signed else UNSIGNED)})"
 
 
 def _between(anchors: tuple[str, ...], levels: int) -> NDArray[np.float64]:
-    """(levels, 3) from 0 to 255, in straight lines between the anchors."""
+    """Colors (levels, 3) from 0 to 255, interpolated linearly between the anchors."""
     corners = np.array(
         [[int(color[begin : begin + 2], 16) for begin in (1, 3, 5)] for color in anchors], float
     )
@@ -70,8 +68,8 @@ def _between(anchors: tuple[str, ...], levels: int) -> NDArray[np.float64]:
 
 
 def _palette() -> Bytes:
-    """(256, 3): the scale with a sign, the other one, the obstacle, and grays from white to
-    ink; the rest is black.
+    """(256, 3): the signed scale, the unsigned scale, the obstacle, and grays from white to ink;
+    the rest is black.
     """
     parts = [
         _between(SIGNED, LEVELS),
@@ -91,11 +89,10 @@ Pixels = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class FlowQuantity:
-    """`unit`: as a page writes it, `plain`: with letters that every font has.
+    """A quantity of the flow. `unit`: as a page writes it; `plain`: in letters of every font.
 
-    `of`: (..., height, width) from frames (..., height, width, channels) as networks see them.
-    `low`, `high`: of the first and the last color; what lies beyond has the color of the end.
-    `signed`: zero is in the middle of two colors. `text`: what it is, in a sentence.
+    `of`: (..., height, width) from network frames (..., height, width, channels). `low`, `high`:
+    values of the first and the last color. `signed`: zero has the middle color. `text`: a sentence.
     """
 
     name: str
@@ -132,7 +129,7 @@ QUANTITIES = (
         -5.0,
         5.0,
         True,
-        "How fast and which way the fluid turns: red counterclockwise, blue clockwise.",
+        "Local rotation of the fluid: red counterclockwise, blue clockwise.",
         _channel(VORTICITY),
     ),
     FlowQuantity(
@@ -143,7 +140,7 @@ QUANTITIES = (
         0.0,
         2.0,
         False,
-        "How fast the fluid is, whichever way.",
+        "Speed of the fluid in any direction.",
         _speed,
     ),
     FlowQuantity(
@@ -154,7 +151,7 @@ QUANTITIES = (
         -2.0,
         2.0,
         True,
-        "Along the stream; below zero it flows back.",
+        "Velocity along the stream; negative values flow back.",
         _channel(UX),
     ),
     FlowQuantity(
@@ -165,22 +162,20 @@ QUANTITIES = (
         -1.0,
         1.0,
         True,
-        "Across the stream; upwards above zero.",
+        "Velocity across the stream; positive values go up.",
         _channel(UY),
     ),
 )
 
 
 def difference(quantity: FlowQuantity) -> FlowQuantity:
-    """The scale of the prediction less the flow: both signs, together a quarter as wide as
-    the quantity's own, so that it is seen early.
-    """
+    """The scale of prediction minus flow: signed, a quarter as wide, so that small errors show."""
     reach = (quantity.high - quantity.low) / 8.0
     return replace(quantity, low=-reach, high=reach, signed=True)
 
 
 def quantity_of(name: str) -> FlowQuantity:
-    """One of the table."""
+    """The quantity of this name."""
     return next(quantity for quantity in QUANTITIES if quantity.name == name)
 
 
@@ -189,9 +184,9 @@ FRAMES_PER_S = 12  # of the films, in the browser and as files
 
 @dataclass(frozen=True)
 class FilmPanel:
-    """One of the films that run side by side.
+    """One of the films side by side.
 
-    `places`: (frames, height, width), each pixel's place in `PALETTE`.
+    `places`: (frames, height, width), palette indices.
     """
 
     title: str
@@ -205,8 +200,8 @@ def panels(
     obstacle: NDArray[np.bool_],
     quantity: FlowQuantity,
 ) -> tuple[FilmPanel, ...]:
-    """`truth`, `predicted`: frames (K, height, width, channels) as networks see them;
-    `obstacle`: (height, width).
+    """The three films of a rollout. `truth`, `predicted`: network frames (K, height, width,
+    channels); `obstacle`: (height, width).
     """
     real, generated = quantity.of(truth), quantity.of(predicted)
     films = (
@@ -228,22 +223,22 @@ def _places(
 
 
 def across(panel: FilmPanel) -> int:
-    """How many frames stand side by side in the panel's one image, so that it is about
-    square: browsers refuse long ones.
+    """How many frames form a row of the panel's sheet, so that it is about square: browsers refuse
+    long images.
     """
     count, height, width = panel.places.shape
     return max(1, math.ceil(math.sqrt(count * height / width)))
 
 
 def sheet(panel: FilmPanel) -> str:
-    """All frames of a panel in one PNG, in rows of `across`, as an address that holds it."""
+    """All frames of a panel in one PNG, in rows of `across`, as a data URL."""
     count, height, width = panel.places.shape
     columns = across(panel)
     rows = -(-count // columns)
     whole = np.full((rows * columns, height, width), OF_WHITE, np.uint8)
     whole[:count] = panel.places
-    # (rows, columns, height, width) → (rows, height, columns, width) → (rows · height, columns ·
-    # width)
+    # (rows, columns, height, width) → (rows, height, columns, width)
+    # → (rows · height, columns · width)
     pixels = (
         whole.reshape(rows, columns, height, width)
         .swapaxes(1, 2)
@@ -251,7 +246,6 @@ def sheet(panel: FilmPanel) -> str:
     )
     picture, file = Image.fromarray(pixels), io.BytesIO()
     picture.putpalette(PALETTE.tobytes())
-    picture.save(
-        file, format="PNG", compress_level=3
-    )  # level 9 takes ten times as long for a tenth less
+    # Level 9 takes ten times as long to save a tenth.
+    picture.save(file, format="PNG", compress_level=3)
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"

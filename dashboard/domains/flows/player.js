@@ -1,5 +1,5 @@
-// Films of the same length under one slider, with a play button. Every film comes once, all of its frames in one picture ("sheet");
-// playing asks the server for nothing. Streamlit calls this function anew whenever the page is drawn: the same film then goes on.
+// Films of the same length under one slider, with a play button. Each film arrives once, with all frames in one image ("sheet");
+// playing asks the server for nothing. Streamlit calls this function at every redraw of the page: the same film then continues.
 
 export default function ({ parentElement, data }) {
   const player = parentElement.querySelector(".player");
@@ -11,7 +11,7 @@ export default function ({ parentElement, data }) {
 }
 
 function start(player, data, first) {
-  const [button, slider, told] = ["button", "input", "output"].map((name) => player.querySelector(name));
+  const [button, slider, label] = ["button", "input", "output"].map((name) => player.querySelector(name));
   const films = data.panels.map((panel) => figure(panel, data));
   player.querySelector(".panels").replaceChildren(...films.map((film) => film.figure));
   slider.max = data.steps.length - 1;
@@ -20,7 +20,7 @@ function start(player, data, first) {
   const draw = () => {
     const now = Number(slider.value);
     films.forEach((film) => film.draw(now));
-    told.textContent = data.steps[now];
+    label.textContent = data.steps[now];
     slider.setAttribute("aria-valuetext", data.steps[now]);
     player.step = now;
   };
@@ -34,30 +34,30 @@ function start(player, data, first) {
     button.textContent = "Play";
   };
   const play = () => {
-    // After the last frame it begins again at the first.
+    // After the last frame it starts over.
     playing = setInterval(() => go((Number(slider.value) + 1) % data.steps.length), 1000 / data.frames_per_s);
     button.textContent = "Pause";
   };
   button.onclick = () => (playing ? pause() : play());
   slider.oninput = draw;
   pause();
-  // A film of another quantity goes on at the step where the one before it stood.
+  // A film of another quantity continues at the step of the previous one.
   Promise.all(films.map((film) => film.sheet.decode())).then(() => go(Math.min(first, slider.max)), console.error);
   return pause;
 }
 
 function figure(panel, data) {
-  const made = (name, values = {}) => Object.assign(document.createElement(name), values);
-  const whole = made("figure");
-  const canvas = made("canvas", { width: data.width, height: data.height });
+  const element = (name, values = {}) => Object.assign(document.createElement(name), values);
+  const whole = element("figure");
+  const canvas = element("canvas", { width: data.width, height: data.height });
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", panel.title);
-  const scale = made("div", { className: "scale" });
+  const scale = element("div", { className: "scale" });
   scale.style.background = panel.gradient;
-  const ends = made("div", { className: "ends" });
-  ends.append(...panel.ticks.map((tick) => made("span", { textContent: tick })));
-  whole.append(made("figcaption", { textContent: panel.title }), canvas, scale, ends);
-  const sheet = made("img", { src: panel.sheet });
+  const ends = element("div", { className: "ends" });
+  ends.append(...panel.ticks.map((tick) => element("span", { textContent: tick })));
+  whole.append(element("figcaption", { textContent: panel.title }), canvas, scale, ends);
+  const sheet = element("img", { src: panel.sheet });
   const context = canvas.getContext("2d");
   const draw = (step) => {
     const left = (step % data.across) * data.width;

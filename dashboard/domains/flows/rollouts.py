@@ -1,5 +1,5 @@
-"""What is stored of a rollout: its question, its numbers by step, where its time went; and
-what pages say of it. No Streamlit.
+"""A stored rollout: its facts, its numbers by step, its time by stage, and what pages say about
+it. No Streamlit.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow
 from gan_runtime.store.store import Store
 
-MOST_STROUHAL = (
-    0.8  # of the spectra that are drawn: a street beats at 0.15 to 0.2, and its overtones follow
-)
+MOST_STROUHAL = 0.8  # end of a spectrum: vortices shed at 0.15 to 0.2, and overtones follow
 REFERENCES = {"persistence": COPIED, "replay": REPLAYED, "truth": FLOW}
-STAGES_CURVE = "stages"  # the curve that holds no numbers by step
+STAGES_CURVE = "stages"  # the curve with time by stage instead of numbers by step
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """The facts of an answer, as they are in its record."""
+    """The facts of an answer, as recorded."""
 
     iteration: str
     way: str
@@ -48,17 +46,17 @@ class Rollout:
 
 
 def rollout(row: EvaluationRow) -> Rollout:
-    """What an answer says of itself."""
+    """The facts of an answer."""
     return Rollout(**{field.name: row.facts.get(field.name) for field in fields(Rollout)})  # type: ignore[arg-type]
 
 
 def is_kept(row: EvaluationRow) -> bool:
-    """Whether its weights are those that the run has kept after an epoch, and no checkpoint's."""
+    """Whether its weights are those stored after an epoch, not a checkpoint's."""
     return row.checkpoint.startswith(EPOCH_PREFIX)
 
 
 def film_file(store: Store, row: EvaluationRow) -> str:
-    """The file of its frames in the run's folder; "" where it has none."""
+    """The file of its frames in the run's folder; "" if it has none."""
     arrays = queries.evaluation_arrays(store, row)
     return next((array.file for array in arrays if array.name == "frames"), "")
 
@@ -77,7 +75,7 @@ def steps_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
 
 
 def stages_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
-    """Where the time went: stage, seconds (of all calls), times (calls), median_s (of one call)."""
+    """Time by stage: stage, seconds (of all calls), times (calls), median_s (of one call)."""
     curves = {curve.name: curve for curve in queries.evaluation_curves(store, row)}
     if STAGES_CURVE not in curves:
         return pd.DataFrame(columns=["stage", "seconds", "times", "median_s"])
@@ -88,8 +86,9 @@ def stages_of(store: Store, row: EvaluationRow) -> pd.DataFrame:
 
 
 def by_step(steps: dict[str, pd.DataFrame], score: str) -> pd.DataFrame:
-    """series, step, value of a score: first what the first rollout is compared with, then each
-    rollout. `steps`: name → frame as `steps_of` gives it.
+    """A score by step: series, step, value. The references of the first rollout come first.
+
+    `steps`: name → frame as `steps_of`.
     """
     parts = []
     for place, (name, frame) in enumerate(steps.items()):
@@ -109,10 +108,10 @@ def by_step(steps: dict[str, pd.DataFrame], score: str) -> pd.DataFrame:
 
 
 def spectra(probe: pd.DataFrame, solver_steps: int, diameter: float) -> pd.DataFrame:
-    """series, frequency (Strouhal number), share (amplitude, of the highest of all).
+    """Spectra: series, frequency (Strouhal number), share (amplitude, of the highest of all).
 
-    `probe`: of `by_step`, a number a frame; `solver_steps`: between two of them; `diameter`: of the
-    obstacle, in cells. A series with a gap, as of a model that ran away, has no spectrum.
+    `probe`: of `by_step`, a number per frame; `solver_steps`: between two frames; `diameter`: of
+    the obstacle, in cells. A series with a gap, as of a model that diverged, has no spectrum.
     """
     parts = []
     for name, signal in probe.groupby("series", sort=False):
@@ -132,15 +131,15 @@ def spectra(probe: pd.DataFrame, solver_steps: int, diameter: float) -> pd.DataF
 
 
 def whole_times(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """bar, stage, place, amount: seconds that all steps took, by stage.
+    """Seconds of all steps by stage: bar, stage, place, amount.
 
-    `stages`: bar → frame as `stages_of` gives it.
+    `stages`: bar → frame as `stages_of`.
     """
     return _bars({name: frame.assign(amount=frame["seconds"]) for name, frame in stages.items()})
 
 
 def frame_times(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """The same, milliseconds of one frame: what happens once is left out."""
+    """Milliseconds of one frame by stage, without stages that happen once."""
     repeated = {name: frame[~frame["stage"].isin(ONCE)] for name, frame in stages.items()}
     return _bars(
         {name: frame.assign(amount=1e3 * frame["median_s"]) for name, frame in repeated.items()}
@@ -148,7 +147,7 @@ def frame_times(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """A stage of another version of this program comes last."""
+    """A stage that this version does not know comes last."""
     frames = [frame.assign(bar=name) for name, frame in stages.items() if len(frame)]
     if not frames:
         return pd.DataFrame(columns=["bar", "stage", "place", "amount"])
@@ -161,15 +160,16 @@ def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 NOTHING_YET = (
-    "This run has no rollout yet. Press Run rollout. About a minute later flow and prediction,"
-    " errors by step, the wake's frequency and the times are here."
+    "This run has no rollout yet. Press Run rollout. After about a minute, flow and prediction,"
+    " errors by step, the wake's frequency and the times appear here."
 )
 NO_FRAMES = (
     "The film of this rollout is missing or damaged, or the run was imported without films. Run"
     " the rollout again where the run was trained."
 )
 PICTURES = (
-    "This rollout is of images, not of a flow. Its scores are below, its images on the Samples tab."
+    "This rollout is of images, not of a flow. See its scores below, and its images on the tab"
+    " Samples."
 )
 WAYS = {"naive": "one core, in turn", "map_reduce": "map-reduce", "whole": "whole image"}
 PROBE = (
@@ -178,9 +178,9 @@ PROBE = (
     " inflow."
 )
 HORIZON = (
-    "Dashed: the first frame, copied; it is right again after each shedding period. Dotted: the"
-    " film that follows the nearest training frame (replay). Up to the horizon the prediction is"
-    " better at every step than the replay; without a replay, than the copy."
+    "Dashed: the first frame, copied; it is nearly right again after each shedding period. Dotted:"
+    " the film that follows the nearest training frame (replay). Horizon: the prediction beats the"
+    " replay at every step before it, or the copy if there is no replay."
 )
 HORIZON_HELP = (
     "A replay starts with the distance between both flows; a prediction starts without an error,"
@@ -188,7 +188,7 @@ HORIZON_HELP = (
 )
 PHYSICS = "Enstrophy 1: eddies as strong as in the flow. Seams 1: no visible tile borders."
 TIMES = (
-    "Tracing and compiling happen once, all else at each step. The line is the solver that"
+    "Tracing and compiling happen once, all other stages at each step. The line is the solver that"
     " simulated the flow, on the same machine: the network has to be faster."
 )
 ELSEWHERE, HERE, ESTIMATED = "measured elsewhere", "measured here", "estimated"
@@ -197,13 +197,13 @@ NOT_ESTIMATED = (
     " then appears here."
 )
 OTHER_TIMES = (
-    "KIT's epochs have other data and an unknown number of frames. Compare how the time falls"
-    " with the batch, not the seconds."
+    "KIT's epochs have other data and an unknown number of frames. Compare how the time falls with"
+    " the batch, not the seconds."
 )
 
 
 def parts(row: EvaluationRow) -> dict[str, str]:
-    """What distinguishes a rollout from others of its run in addition to the epoch, in words."""
+    """What distinguishes a rollout from others of its run, besides the epoch, in words."""
     facts = rollout(row)
     tiles = f"{facts.tile[0]} px tiles" if facts.way != "whole" else ""
     blend = " (Hann)" if facts.blend == "hann" else ""
@@ -214,23 +214,21 @@ def parts(row: EvaluationRow) -> dict[str, str]:
         "flow": flow(facts),
         "steps": formats.quantity(facts.steps, "step"),
         "way": f"{WAYS.get(facts.way, facts.way)}{shared}",
-        "tiles": f"{tiles}{overlap}" or "uncut",
+        "tiles": f"{tiles}{overlap}" or "one tile",
     }
 
 
 def film_title(name: str, row: EvaluationRow) -> str:
-    """Written over each frame of a film's file.
+    """The text over each frame of a film's file.
 
-    `name`: of the rollout, which may say the epoch itself.
+    `name`: of the rollout, which can contain the epoch.
     """
     epoch = f"{'weights of ' if is_kept(row) else ''}epoch {row.epoch}"
     return name if epoch in name else f"{name} · {epoch}"
 
 
 def state(row: EvaluationRow) -> str:
-    """Which weights a rollout is of: "newest checkpoint, epoch 50", "weights kept after epoch
-    3".
-    """
+    """The weights of a rollout: "newest checkpoint, epoch 50", "weights stored after epoch 3"."""
     return (
         f"weights stored after epoch {row.epoch}"
         if is_kept(row)
@@ -239,7 +237,7 @@ def state(row: EvaluationRow) -> str:
 
 
 def replay(source: str) -> str:
-    """Which frames the replay shows, in a sentence; "" where none was measured."""
+    """The source of the replay, in a sentence; "" if none was measured."""
     if not source:
         return ""
     film = words.plain(source)
@@ -247,19 +245,19 @@ def replay(source: str) -> str:
 
 
 def subject(row: EvaluationRow) -> str:
-    """Which weights a rollout is of, and what was asked of them."""
+    """The weights of a rollout, and what distinguishes it."""
     checkpoint = "stored weights" if is_kept(row) else f"{row.checkpoint} checkpoint"
     about = ", ".join(part for name, part in parts(row).items() if name != "weights")
     return f"epoch {row.epoch} ({checkpoint}): {about}"
 
 
 def flow(facts: Rollout) -> str:
-    """Which film, and where a rollout begins. Records of version 0.2.0 have no name of the film."""
-    name = facts.film or ("pictures" if facts.reynolds is None else f"Re {facts.reynolds:g}")
+    """The film of a rollout and its first frame. Records of version 0.2.0 have no film name."""
+    name = facts.film or ("images" if facts.reynolds is None else f"Re {facts.reynolds:g}")
     return f"{name} from frame {facts.start}" if facts.start else name
 
 
 def step(number: int, period: float | None) -> str:
-    """Of a frame: "step 12 · 0.5 periods"."""
+    """The label of a frame: "step 12 · 0.5 periods"."""
     beats = "" if period is None else f" · {number / period:.1f} periods"
     return f"step {number}{beats}" if number else "given frame"

@@ -1,6 +1,4 @@
-"""The tab Any energy: a short form for an energy and an angle, the job, and the showers that
-it made.
-"""
+"""The tab Any energy: a form for an energy and an angle, its job, and the generated showers."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ PROFILES = ("along_z", "along_y", "along_x")
 
 
 def draw(runtime: Runtime, selection: Selection) -> None:
-    """The tab; nothing but a sentence where no run has a checkpoint here."""
+    """The tab; only a sentence if no run has a checkpoint here."""
     names = {
         row.run_id: name
         for name, row in selection.answers.items()
@@ -85,7 +83,7 @@ def _form(
             "%.4g",
             key=f"showers.chosen.energy.{low}.{high}",
             width=150,
-            help=f"{low:g} to {high:g} GeV, as in the data.",
+            help=f"{low:g} to {high:g} GeV, the range of the data.",
         )
         angle = None
         if angles and evaluation.knows_angles(runtime.home, runtime.home.run_dir(run_id)):
@@ -100,7 +98,7 @@ def _form(
                 key=f"showers.chosen.angle.{least}.{most}",
                 width=150,
                 help=(
-                    f"As measured on a shower, {least:g} to {most:g}, as in the data. 90:"
+                    f"Measured on a shower, {least:g}° to {most:g}°, the range of the data. 90°:"
                     " straight in."
                 ),
             )
@@ -114,14 +112,14 @@ def _form(
 
 
 def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, float]:
-    """Whole numbers within the data, and within what may be requested: low < high always."""
+    """The range of the data in whole numbers, within what may be requested; low < high always."""
     low, high = (math.ceil(min(ends)), math.floor(max(ends))) if ends else allowed
     low = min(max(low, allowed[0]), allowed[1] - 1)  # data can exceed what may be requested
     return float(low), float(min(max(high, low + 1), allowed[1]))
 
 
 def _ask(runtime: Runtime, request: SingleEnergyOptions) -> None:
-    """A new job, and the page once more."""
+    """Requests the job and redraws the page."""
     if actions.attempt(lambda: runtime.commands.request_job(evaluation.MAKE, request)) is not None:
         st.rerun()
 
@@ -131,7 +129,7 @@ def _progress_text(name: str, look: JobSnapshot) -> str:
 
 
 def _result(look: JobSnapshot, name: str, color: str) -> None:
-    """Numbers of both sides, profiles, and a pair of showers."""
+    """Numbers and profiles of both sides, and a pair of showers."""
     showers = _read(look)
     if showers is None:
         st.caption("The last showers were deleted. Press Generate showers again.")

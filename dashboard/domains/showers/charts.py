@@ -19,23 +19,20 @@ from dashboard.domains.showers.words import CurveWords
 from gan_runtime.base import formats
 from gan_runtime.domains.showers.pictures import ShowerView, sums_along
 
-NAMES = (
-    2,
-    130,
-)  # in the legend of a chart of a third of the page: side by side, pixels of the longest
+NAMES = (2, 130)  # legend columns, pixels of the longest name, in a third of the page
 REAL = "Simulated showers"
 LEAST_OUTSIDE, SUBTITLE = 0.01, 16  # share of the showers; pixels of a line
-DARK = "#0e0c1e"  # ground of an image of a shower, in light and dark: the first of its colors
+DARK = "#0e0c1e"  # background of an image of a shower in both themes: its darkest color
 _FORMATS = {"profile": "d", "spectrum": ".3~r"}
 PLACES = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
 ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the images of an epoch
 
 
 def together(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a place and series: curve, x, y, value, low, high, series.
+    """A row for each place and series: curve, x, y, value, low, high, series.
 
-    `frames`: name of an answer → its points, with the columns curve, series (real, generated), x,
-    y, value, error; the real ones are those of the first answer.
+    `frames`: name of an answer → its points: curve, series (real, generated), x, y, value, error.
+    The real ones come from the first answer.
     """
     parts = []
     for place, (name, frame) in enumerate(frames.items()):
@@ -60,9 +57,9 @@ def curve(
     is_log: bool = False,
     height: int = 290,
 ) -> alt.LayerChart:
-    """One curve of all series: a band of one standard deviation around a line.
+    """A curve of all series: a line in a band of one standard deviation.
 
-    `rows` as `together` gives them, of one curve.
+    `rows`: as `together`, of one curve.
     """
     log_y = is_log or curve_words.kind == "spectrum"
     points = rows.assign(low=rows["low"].clip(lower=_least(rows))) if log_y else rows
@@ -99,8 +96,8 @@ def curve(
             alt.Tooltip("series:N", title="Showers"),
             alt.Tooltip("x:Q", title=curve_words.axis, format=".4~g"),
             alt.Tooltip("value:Q", title=curve_words.values, format=".3~g"),
-            alt.Tooltip("low:Q", title="Less one standard deviation", format=".3~g"),
-            alt.Tooltip("high:Q", title="More one standard deviation", format=".3~g"),
+            alt.Tooltip("low:Q", title="Minus one standard deviation", format=".3~g"),
+            alt.Tooltip("high:Q", title="Plus one standard deviation", format=".3~g"),
         ],
     )
     description = (
@@ -116,9 +113,7 @@ def curve(
 
 
 def _outside(rows: pd.DataFrame) -> list[str]:
-    """A sentence for each series with showers beyond the bins, which are those of the
-    held-out ones.
-    """
+    """A sentence for each series with showers outside the bins, which fit the held-out showers."""
     shares = 1.0 - rows.groupby("series", sort=False)["value"].sum()
     return [
         f"{formats.percent(share)} of {name} are outside."
@@ -128,13 +123,13 @@ def _outside(rows: pd.DataFrame) -> list[str]:
 
 
 def _least(rows: pd.DataFrame) -> float:
-    """Where the band ends on a logarithmic axis."""
+    """The lower end of a band on a logarithmic axis."""
     positive = rows["value"][rows["value"] > 0]
     return float(positive.min()) / 2.0 if len(positive) else 1e-9
 
 
 def _decades(rows: pd.DataFrame) -> list[float]:
-    """Powers of ten within the values, every second or third where there are many."""
+    """Powers of ten within the values; every second or third if there are many."""
     if rows.empty:
         return []
     low, high = np.floor(np.log10(rows["low"].min())), np.ceil(np.log10(rows["high"].max()))
@@ -142,8 +137,8 @@ def _decades(rows: pd.DataFrame) -> list[float]:
 
 
 def projected(cells_gev: NDArray[np.float32], view: ShowerView) -> pd.DataFrame:
-    """The rows of `projection` for a shower (X, Y, Z) in GeV: the ends of each place that
-    holds energy, and its sum.
+    """The rows of `projection` for a shower (X, Y, Z) in GeV: a rectangle for each place with
+    energy, and its sum.
     """
     sums_gev = sums_along(cells_gev[np.newaxis], view)[0]
     rows, columns = np.nonzero(sums_gev)
@@ -154,8 +149,9 @@ def projected(cells_gev: NDArray[np.float32], view: ShowerView) -> pd.DataFrame:
 def projection(
     rows: Rows, shape: tuple[int, ...], view: ShowerView, height: int = 250
 ) -> alt.Chart:
-    """Sums of the cells along an axis, in GeV, as an image with fixed colors; empty places show the
-    ground. `rows` as `projected` gives them; `shape`: (X, Y, Z).
+    """Sums of cells along an axis, in GeV, as an image with fixed colors; empty places are dark.
+
+    `rows`: as `projected`; `shape`: (X, Y, Z).
     """
     up, right = shape[view.up], shape[view.right]
     x = alt.X("left:Q", title=PLACES[view.across], **_cells(right))
@@ -177,9 +173,7 @@ def projection(
     )
     return (
         alt.Chart(rows, view=alt.ViewBackground(fill=DARK))
-        .mark_rect(
-            strokeWidth=0.7
-        )  # of the same color: without it the ground shows between two cells
+        .mark_rect(strokeWidth=0.7)  # hides the gap between two cells
         .encode(
             x=x,
             x2=alt.X2("right:Q"),
@@ -201,12 +195,12 @@ def _cells(count: int) -> dict[str, Any]:
     }
 
 
-# of a place, to each side of its middle: without the overlap the ground shows between two of them
+# Half a place, with an overlap that hides the gap to the next one.
 HALF = 0.51
 
 
 def matrix_rows(points: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `matrix`: a place each. `points`: of `together`, one matrix and series."""
+    """The rows of `matrix`, one for each place. `points`: of `together`, one matrix and series."""
     size = math.isqrt(len(points))
     rows, columns = np.divmod(np.arange(size * size), size)
     frame = pd.DataFrame(
@@ -221,13 +215,13 @@ def matrix_rows(points: pd.DataFrame) -> pd.DataFrame:
 
 
 LAYERS_READING = (
-    "Correlation of the energies in each two layers, over showers of all energies and angles. The"
-    " pattern of generated showers should equal that of simulated ones."
+    "Correlation of the energies in any two layers, over showers of all energies and angles. The"
+    " patterns of generated and simulated showers should be equal."
 )
 
 
 def matrix(rows: Rows, size: int, curve_words: CurveWords, height: int = 300) -> alt.Chart:
-    """(size, size) numbers from -1 to 1, layer by layer. The caller draws the title."""
+    """(size, size) numbers from -1 to 1, layer by layer. The caller sets the title."""
     x, y = (
         encoding(
             f"{name}:Q",
@@ -255,9 +249,9 @@ def matrix(rows: Rows, size: int, curve_words: CurveWords, height: int = 300) ->
 
 
 def angle_rows(points: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `angle_map`: the ends of each place that holds showers, in degrees, and its
-    share. `points`: those of `together` of one map and series; `x` and `y` are the middles of equal
-    places, rad.
+    """The rows of `angle_map`: a rectangle in degrees for each place with showers, and its share.
+
+    `points`: of `together`, one map and series; `x` and `y` are middles of equal places, in rad.
     """
     filled, half = points[points["value"] > 0], _half(np.unique(points["x"]))
     ends = {
@@ -269,7 +263,7 @@ def angle_rows(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def angle_ends(points: pd.DataFrame) -> tuple[float, float]:
-    """From where to where both axes of `angle_map` go, degrees."""
+    """Both ends of the axes of `angle_map`, in degrees."""
     middles = np.unique(points["x"])
     half = _half(middles)
     return math.degrees(middles[0]) - half, math.degrees(middles[-1]) + half
@@ -278,9 +272,9 @@ def angle_ends(points: pd.DataFrame) -> tuple[float, float]:
 def angle_map(
     rows: Rows, ends: tuple[float, float], curve_words: CurveWords, height: int = 300
 ) -> alt.LayerChart:
-    """Shares of showers by two angles, in degrees, and dashed where both are equal.
+    """Shares of showers by two angles, in degrees, with a dashed diagonal of equal angles.
 
-    The caller draws the title.
+    The caller sets the title.
     """
     axis: dict[str, Any] = {
         "scale": alt.Scale(domain=list(ends), nice=False),
@@ -305,12 +299,12 @@ def angle_map(
 
 
 def _half(middles: NDArray[np.float64]) -> float:
-    """Of the width of a place between these, degrees."""
+    """Half the width of a place, in degrees."""
     return HALF * math.degrees(middles[1] - middles[0])
 
 
 def _shares(curve_words: CurveWords) -> alt.Chart:
-    """Rectangles by color, not yet placed."""
+    """Rectangles by color, without positions."""
     share = alt.Color(
         "share:Q",
         title="Showers",

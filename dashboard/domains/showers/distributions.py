@@ -19,7 +19,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import CurveRow, EvaluationRow
 from gan_runtime.store.store import Store
 
-FIRST = 6  # curves that are seen at once
+FIRST = 6  # curves outside the expander
 ACROSS = 3
 MORE = "showers.more"
 MAPS = ("matrix", "map")  # kinds of curves that are drawn in two dimensions
@@ -28,9 +28,7 @@ ENERGY, ANGLE = "showers.energy", "showers.angle"
 
 @dataclass(frozen=True)
 class ShowerBins:
-    """Numbers of the bins that are chosen, None for all; `is_log`: whether profiles are drawn
-    on that scale.
-    """
+    """The selected bins, None for all; `is_log`: whether profiles have a logarithmic scale."""
 
     energy: int | None = None
     angle: int | None = None
@@ -38,7 +36,7 @@ class ShowerBins:
 
     @property
     def are_all(self) -> bool:
-        """Whether showers of all energies and angles are looked at."""
+        """Whether no bin is selected."""
         return self.energy is None and self.angle is None
 
 
@@ -56,7 +54,7 @@ def draw(runtime: Runtime, selection: Selection) -> None:
 
 
 def _choose(curves: list[CurveRow]) -> ShowerBins:
-    """One row of choices: energy, angle, and whether profiles are drawn on a logarithmic scale."""
+    """One row of choices: energy, angle, and the scale of profiles."""
     energies, angles = _bins(curves)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         energy = _bin(
@@ -79,7 +77,7 @@ def _choose(curves: list[CurveRow]) -> ShowerBins:
 def _bin(label: str, key: str, titles: list[str]) -> int | None:
     """The number of a bin; None for the first title, which means all.
 
-    Nothing is drawn where there is no choice.
+    Draws nothing if there is no choice.
     """
     if len(titles) < 2:
         return None
@@ -95,12 +93,12 @@ def _bin(label: str, key: str, titles: list[str]) -> int | None:
 
 
 def curves(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
-    """Profiles, response and spectra of all answers and of held-out showers.
+    """Profiles, responses and spectra of all answers and of held-out showers.
 
     `rows`: see `_curve_rows`.
     """
     if rows.empty:
-        st.info("No shower of this energy and angle was measured: choose others.")
+        st.info("No shower of this energy and angle was measured. Select another bin above.")
         return
     distributions = [words for words in CURVES if words.kind not in MAPS and not words.judged]
     with_points = [words for words in distributions if (rows["curve"] == words.name).any()]
@@ -116,7 +114,7 @@ def curves(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
 
 
 def judging_network(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
-    """What the judging network reads from held-out and from generated showers, where it was asked.
+    """What the judging network reads from held-out and generated showers, if it was evaluated.
 
     `rows`: see `_curve_rows`.
     """
@@ -127,13 +125,13 @@ def judging_network(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) 
     ]
     if not with_points:
         return
-    st.header("What does the judging network see?", anchor=False)
+    st.header("What does the judging network (D) see?", anchor=False)
     st.caption(shower_words.JUDGED)
     _grid(rows, with_points, selection, ShowerBins(bins.energy, bins.angle))
 
 
 def maps(rows: pd.DataFrame) -> None:
-    """Which layers go together, and whether the angle is as asked.
+    """Correlations of layers, and measured against requested angles.
 
     `rows`: of all energies and angles, see `_curve_rows`.
     """
@@ -169,8 +167,8 @@ def _map(words: CurveWords, points: pd.DataFrame, series: str) -> None:
 
 
 def bins_of(store: Store, row: EvaluationRow) -> tuple[list[Bounds], list[Bounds]]:
-    """The bins of incident energy (GeV) and of the angle (rad) of an answer, in their order;
-    empty without.
+    """The bins of incident energy (GeV) and of the angle (rad) of an answer, in order; empty if
+    there are none.
     """
     return _bins(queries.evaluation_curves(store, row))
 
@@ -193,7 +191,7 @@ def _bins(curves: list[CurveRow]) -> tuple[list[Bounds], list[Bounds]]:
 def _curve_rows(
     store: Store, selection: Selection, stored: dict[str, list[CurveRow]], bins: ShowerBins
 ) -> pd.DataFrame:
-    """Points of the curves of all answers, and of held-out showers, in the chosen bins."""
+    """Points of all answers and of held-out showers in the selected bins."""
     return shower_charts.together(
         {name: _points(store, row, stored[name], bins) for name, row in selection.answers.items()}
     )
@@ -202,9 +200,7 @@ def _curve_rows(
 def _points(
     store: Store, row: EvaluationRow, curves: list[CurveRow], bins: ShowerBins
 ) -> pd.DataFrame:
-    """Points of the curves of one bin, as `queries.curve_points` gives them; none of a bin
-    that no shower is in.
-    """
+    """Points of the curves of one bin, as `queries.curve_points`; none for an empty bin."""
     energies, angles = _bins(curves)
     bounds = {"energy": (energies, bins.energy), "angle": (angles, bins.angle)}
     limits = {

@@ -1,8 +1,8 @@
-"""What showers add to the page of their evaluation: tabs, the scores that say most, words; and the
-tab Speed and literature.
+"""What showers add to the page of their evaluation: tabs, main scores and texts, and the tab Speed
+and literature.
 
-That tab shows training speed next to published speeds, what others reach, and what a large batch
-costs.
+That tab shows training speed next to published speeds, published scores, and the cost of a large
+batch.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def draw(runtime: Runtime, selection: Selection) -> None:
 
 
 def speed(store: Store, selection: Selection) -> pd.DataFrame:
-    """Training speed of each run, and its losses and its first score at the epoch that is shown."""
+    """Training speed of each run, with its losses and its first score at the selected epoch."""
     metric = selection.metric(BEST)
     speeds = (
         queries.epoch_times(store, list(selection.runs)).groupby("run_id")["images_per_s"].median()
@@ -91,9 +91,7 @@ def speed(store: Store, selection: Selection) -> pd.DataFrame:
 
 
 def _losses(store: Store, row: RunRow, epoch: int) -> str:
-    """The labels of the losses, and their means over an epoch: "G 7.801, D 3.129";
-    a dash where nothing is stored.
-    """
+    """The mean losses of an epoch: "G 7.801, D 3.129"; a dash if none is stored."""
     losses = declarations.of(row.workload).losses
     means = queries.means_of_epoch(store, row.run_id, epoch, [loss.name for loss in losses])
     values = [(loss.legend, means.get(loss.name)) for loss in losses]
@@ -138,9 +136,7 @@ def _ms(milliseconds: float | None) -> str:
 
 
 def published_scaling() -> pd.DataFrame:
-    """The authors' times on GPUs and TPUs, and how much faster each is than the fewest of its
-    kind.
-    """
+    """The authors' times on GPUs and TPUs, with speed-ups over each system's fewest devices."""
     fewest = {
         published_speed.system: published_speed for published_speed in reversed(PUBLISHED.speeds)
     }
@@ -164,7 +160,7 @@ def published_scaling() -> pd.DataFrame:
 
 
 def convergence() -> pd.DataFrame:
-    """The authors' errors with a small and with a large global batch."""
+    """The authors' errors with a small and a large global batch."""
     rows = [
         (
             row.run,
@@ -191,7 +187,7 @@ def _subject(row: EvaluationRow) -> str:
 
 
 def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:
-    """The value of a score; where too few showers were compared, how many it needs."""
+    """The value of a score; how many showers it needs, if too few were compared."""
     fewest = fewest_showers(layer_features(row.facts["grid"][2]))
     if metric.name == "fpd" and math.isnan(score.value) and (score.samples or 0) < fewest:
         return f"needs at least {formats.count(fewest)} showers"
@@ -219,7 +215,7 @@ PAGE = DomainPage(
     scores=METRICS,
     headline=("sampling_fraction", "profile_z", "challenge_fpd", "auc_high", "ms_batch"),
     over_epochs=("sampling_fraction", "profile_z", "challenge_fpd"),
-    substitutes={"challenge_fpd": ("fpd",)},  # of measurements that were made before it
+    substitutes={"challenge_fpd": ("fpd",)},  # of older measurements
     real=shower_words.SIMULATED,
     subject=_subject,
     texts={score.name: score.text for score in SCORES},

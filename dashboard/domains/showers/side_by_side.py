@@ -1,10 +1,9 @@
 """The tab Showers: a held-out shower and those that runs generate for its energy and angle, from
-three sides and in space.
+three sides and in 3D.
 
-In space a shower can be turned with the mouse: a figure of Plotly, as JSON that its script in the
-browser draws. Streamlit brings that script. It would also take a figure of Plotly's package for
-Python, which it then loads at its start: 0.24 s and 15 MB of every dashboard, for this one figure
-(docs/decisions/24-pages-under-load.md).
+The 3D view can be turned with the mouse: a Plotly figure as JSON, drawn by Streamlit's script.
+Plotly's Python package would cost every dashboard 0.24 s and 15 MB at its start for this one
+figure (docs/decisions/24-pages-under-load.md).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from gan_runtime.store.store import Store
 
 @dataclass(frozen=True)
 class Shower:
-    """One stored shower.
+    """A stored shower.
 
     `cells_gev`: float32 (X, Y, Z), its brightest cells; they hold `share` of its energy.
     """
@@ -53,7 +52,7 @@ class Shower:
 
 
 def stored_showers(store: Store, row: EvaluationRow) -> list[Shower]:
-    """The showers that were kept of an answer: pair by pair, the real one first."""
+    """The stored showers of an answer: pair by pair, the real one first."""
     showers = [
         shower_of(array, row.facts["grid"]) for array in queries.evaluation_arrays(store, row)
     ]
@@ -61,7 +60,7 @@ def stored_showers(store: Store, row: EvaluationRow) -> list[Shower]:
 
 
 def shower_of(array: ArrayRow | ArrayFile, grid: Sequence[int]) -> Shower:
-    """One that an answer holds, or that a job has just made."""
+    """A shower of an answer, or one that a job has just generated."""
     cells = cells_of(grid, array.places, array.values)
     facts = array.facts
     return Shower(
@@ -77,7 +76,7 @@ def cells_of(grid: Sequence[int], places: list[int], mev: list[float]) -> NDArra
 
 
 def draw(runtime: Runtime, selection: Selection) -> None:
-    """The tab. It begins with the bins that are chosen for the distributions, or in the middle."""
+    """The tab. It starts with the bins selected on Distributions, or in the middle."""
     store = runtime.store
     stored = {name: stored_showers(store, row) for name, row in selection.answers.items()}
     name, answer = selection.first
@@ -100,7 +99,7 @@ def draw(runtime: Runtime, selection: Selection) -> None:
 
 
 def pair(held_out: list[Shower], energies: list[Bounds]) -> Shower:
-    """One of the kept pairs, by energy and then by angle. `energies`: the bins, in GeV."""
+    """The selected pair, by energy and then by angle. `energies`: the bins, in GeV."""
     by_energy: dict[int, list[Shower]] = {}
     for row in held_out:
         by_energy.setdefault(_bin_of(row.energy_gev, energies), []).append(row)
@@ -116,7 +115,7 @@ def pair(held_out: list[Shower], energies: list[Bounds]) -> Shower:
 
 
 def _bin_of(energy_gev: float, energies: list[Bounds]) -> int:
-    """Its number; 0 where there are no bins, as in data of one energy."""
+    """The number of its bin; 0 without bins, as in data of one energy."""
     return max(
         (place for place, (low, _) in enumerate(energies) if place == 0 or low <= energy_gev),
         default=0,
@@ -124,13 +123,13 @@ def _bin_of(energy_gev: float, energies: list[Bounds]) -> int:
 
 
 def _slider(label: str, key: str, titles: list[str]) -> int:
-    """Where it is, by number.
+    """The position of a slider, which starts at the bin selected on Distributions.
 
-    Nothing is drawn where there is no choice. It begins with the bin of the distributions.
+    Draws nothing if there is no choice.
     """
     if len(titles) < 2:
         return 0
-    number = st.session_state.get(f"showers.{key}")  # 0: all of them
+    number = st.session_state.get(f"showers.{key}")  # 0: all bins
     first = min(number - 1, len(titles) - 1) if number else len(titles) // 2
     return int(
         st.select_slider(
@@ -145,7 +144,7 @@ def _slider(label: str, key: str, titles: list[str]) -> int:
 
 
 def from_three_sides(sides: dict[str, Shower]) -> None:
-    """A row of three views for each shower, by what it is called."""
+    """A row of three views for each shower, under its title."""
     for title, row in sides.items():
         st.markdown(
             f"**{words.plain(title)}** – {shower_words.shower(row.energy_gev, row.angle)}."
@@ -161,13 +160,8 @@ def from_three_sides(sides: dict[str, Shower]) -> None:
                 )
 
 
-DECADES = (-5.0, 0.0)  # log10 of GeV of a cell: the first and the last color
-COLORS = [
-    "#57106e",
-    "#bc3754",
-    "#f98e09",
-    "#fcffa4",
-]  # those of the projections, without the darkest
+DECADES = (-5.0, 0.0)  # log10 of a cell's energy in GeV: the first and the last color
+COLORS = ["#57106e", "#bc3754", "#f98e09", "#fcffa4"]  # of the projections, without the darkest
 DARK = "#0e0c1e"
 MOST_POINTS = 1_500
 SMALLEST, LARGEST = 2.0, 9.0  # pixels of a point
@@ -175,8 +169,8 @@ SPACE_HEIGHT = 400
 
 
 def _put_space(figure: dict[str, Any], place: DeltaGenerator, key: str) -> None:
-    """Draws a figure as wide as its place, as `st.plotly_chart` does; `key`: of this one on
-    its page.
+    """Draws a figure as `st.plotly_chart` does, as wide as its container. `key`: unique on the
+    page.
     """
     chart = PlotlyChart(
         theme="streamlit", spec=json.dumps(figure), config=json.dumps({"displayModeBar": False})
@@ -190,15 +184,15 @@ def _put_space(figure: dict[str, Any], place: DeltaGenerator, key: str) -> None:
 
 
 def space(cells_gev: NDArray[np.float32], title: str) -> dict[str, Any]:
-    """A shower (X, Y, Z) in GeV: a point for each of its brightest cells, larger and brighter for
-    more energy. The particle comes from the left.
+    """A shower (X, Y, Z) in GeV as a point for each of its brightest cells, larger and brighter for
+    more energy. The particle enters from the left.
     """
-    look = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
+    camera = {"eye": {"x": -1.1, "y": -2.0, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
     ratio = {"x": 1.2, "y": 1.0, "z": 1.0}
     layout = {
-        # Plotly reads tags, and run names are free text.
+        # Plotly interprets tags, and run names are free text.
         "title": {"text": html.escape(title), "font": {"size": 14}},
-        # Streamlit's script writes the colors of its theme into it.
+        # Streamlit's script adds the colors of its theme.
         "template": {"data": {}, "layout": {}},
         "height": SPACE_HEIGHT,
         "margin": {"l": 0, "r": 0, "t": 30, "b": 0},
@@ -206,9 +200,9 @@ def space(cells_gev: NDArray[np.float32], title: str) -> dict[str, Any]:
             **_axes(cells_gev.shape),
             "aspectmode": "manual",
             "aspectratio": ratio,
-            "camera": look,
+            "camera": camera,
         },
-        "uirevision": "showers",  # a turned shower stays as it is when the page is redrawn
+        "uirevision": "showers",  # a turned shower keeps its view when the page is redrawn
     }
     return {"data": [_points(cells_gev)], "layout": layout}
 

@@ -1,4 +1,4 @@
-"""What the evaluation of showers says in words: titles of curves, bins, sides, what to do next."""
+"""Texts of the evaluation of showers: titles of curves, bins, sides, and what to do next."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Bounds = tuple[float, float]
 
 SIMULATED = "simulated showers (held out)"
 NOTHING_YET = (
-    "This run is not evaluated yet. Press Measure showers: profiles, spectra, scores and showers"
-    " side by side appear here after about a minute."
+    "This run is not evaluated yet. Press Measure showers. After about a minute, profiles, spectra,"
+    " scores and showers side by side appear here."
 )
 NO_CHECKPOINT = (
     "These runs have no checkpoint here to measure. A run saves one after each epoch; bundles"
     " contain none."
 )
-NO_PAIR = "No shower of this energy and angle is stored."
+NO_PAIR = "This evaluation has no stored showers. Measure again to store some."
 OTHER_DATA = (
     f"Measured by others on other data, with far more showers: {CHALLENGE}. Their FPD and KPD use"
-    " the same features and draws as the scores above with that name. Do not compare digits:"
-    " both depend on the grid, and fewer showers make them larger."
+    " the same features and draws as the scores of that name above. Do not compare digits: both"
+    " depend on the grid, and fewer showers make them larger."
 )
-SCALE_HELP = "Faint tails show on a logarithmic scale, the core on a linear one."
+SCALE_HELP = "A logarithmic scale shows faint tails; a linear one shows the core."
 BEST_EPOCH = "By the rule of the 3DGAN authors, the smallest error of the sampling fraction,"
 ANY_ENERGY = (
-    "The networks generate 100 showers of one energy and angle, and as many are simulated. It"
-    " takes some seconds; the result is stored. The pairs above are stored showers."
+    "The networks generate 100 showers of one energy and angle, and as many are simulated. This"
+    " takes some seconds, and the result is stored. The pairs above are stored showers."
 )
 MAPS = {
     "layers": (
@@ -46,8 +46,8 @@ MAPS = {
     ),
 }
 JUDGED = (
-    "D classifies showers that it has not seen, after the training. It does not"
-    " measure physics: it says what training could still distinguish."
+    "D, the judging network, classifies showers that it has not seen, after training. It does not"
+    " measure physics: it shows what training could still distinguish."
 )
 COLORS_OF_CELLS = (
     "Color: energy of a column of cells, logarithmic from 0.1 MeV to 10 GeV, the same in all"
@@ -59,11 +59,11 @@ CurveKind = Literal["profile", "curve", "spectrum", "shares", "matrix", "map"]
 
 @dataclass(frozen=True)
 class CurveWords:
-    """`title`: the question that a curve answers. `axis`, `values`: titles of both axes.
+    """Texts of a curve. `title`: its question; `axis`, `values`: titles of both axes.
 
     `kind`: "profile" over cells, "curve" over energies, "spectrum" over energies of cells, "shares"
-    of showers over a number, "matrix" row after row, "map" over two numbers. `judged`: whether the
-    discriminator reads it.
+    of showers over a number, "matrix" row by row, "map" over two numbers. `judged`: whether the
+    judging network produces it.
     """
 
     name: str
@@ -98,13 +98,13 @@ CURVES = (
     CurveWords("angles", "Which angles are measured?", "Measured angle (rad)", _SHARE, "shares"),
     CurveWords(
         "belief",
-        "Can it tell simulated from generated?",
+        "Can D tell simulated from generated?",
         "Output of D (1: simulated)",
         _SHARE,
         "shares",
         judged=True,
     ),
-    CurveWords("read_energy", "Which energy does it read?", _INCIDENT, _READ, "curve", judged=True),
+    CurveWords("read_energy", "Which energy does D read?", _INCIDENT, _READ, "curve", judged=True),
     CurveWords(
         "read_error", "How far off is that energy?", f"{_READ} − 1", _SHARE, "shares", judged=True
     ),
@@ -138,38 +138,38 @@ CURVES = (
 
 
 def whose(name: str) -> str:
-    """For charts with several runs: the run whose evaluation the held-out showers are from."""
+    """A sentence for charts of several runs: whose evaluation the held-out showers come from."""
     return f"The simulated showers are from the evaluation of {words.plain(name)}."
 
 
 def energy(bounds: Bounds | None) -> str:
-    """Of a bin: "20–95 GeV"."""
+    """A bin in words: "20–95 GeV"."""
     return "All energies" if bounds is None else f"{bounds[0]:.3g}–{bounds[1]:.3g} GeV"
 
 
 def angle(bounds: Bounds | None) -> str:
-    """Of a bin: "63°–78°"."""
+    """A bin in words: "63°–78°"."""
     return "All angles" if bounds is None else f"{degrees(bounds[0])}–{degrees(bounds[1])}"
 
 
 def degrees(angle_rad: float | None) -> str:
-    """Of an angle: "78°"."""
+    """An angle in words: "78°"."""
     return "–" if angle_rad is None else f"{math.degrees(angle_rad):.0f}°"
 
 
 def shower(energy_gev: float, angle_rad: float | None) -> str:
-    """The requested energy and angle of a shower."""
+    """The energy and the angle of a shower."""
     angle = "" if angle_rad is None else f", measured angle {degrees(angle_rad)}"
     return f"{energy_gev:.3g} GeV{angle}"
 
 
 def energy_share(share: float) -> str:
-    """How much of a shower is drawn, where it is not all."""
+    """How much of a shower is drawn, if not all."""
     return "" if share > 0.995 else f"Its brightest cells, {formats.percent(share)} of its energy."
 
 
 def single_energy(showers: SingleEnergyResult, name: str, truth: str) -> str:
-    """What a job made of a chosen energy and angle, and how it compares."""
+    """The result of a job for one energy and angle, and how it compares."""
     at = "" if showers.angle is None else f", measured angle {math.degrees(showers.angle):.4g}°"
     sentence = (
         f"**{showers.energy_gev:.4g} GeV{at}**: {showers.showers} showers by {words.plain(name)}"

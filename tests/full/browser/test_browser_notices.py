@@ -57,7 +57,7 @@ def test_a_click_asks_and_each_event_is_shown_once_in_all_tabs(
     button = pages[0].locator(".browser-notices")
     expect(button).to_have_text("Notify me when a run ends", use_inner_text=True, timeout=WAIT_MS)
     button.click()
-    expect(button).to_have_text("Notices are on: turn off", use_inner_text=True)
+    expect(button).to_have_text("Notifications are on: turn off", use_inner_text=True)
     ends(new_run("quick-0002", seconds=5))
     for page in pages:
         page.wait_for_function(
@@ -81,5 +81,7 @@ def test_a_browser_that_refuses_is_told_so(browser: Browser, dashboard: Dashboar
     )
     page.goto(dashboard.address)
     button = page.locator(".browser-notices")
-    expect(button).to_have_text("This browser blocks notices", use_inner_text=True, timeout=WAIT_MS)
+    expect(button).to_have_text(
+        "This browser blocks notifications", use_inner_text=True, timeout=WAIT_MS
+    )
     context.close()

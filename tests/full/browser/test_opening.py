@@ -33,7 +33,7 @@ def test_the_second_of_two_dashboards_shows_the_home_until_the_first_has_ended(
         expect(
             page.get_by_test_id("stMainBlockContainer").get_by_text(re.compile(whose))
         ).to_be_visible()
-        expect(page.get_by_role("link", name="Open the dashboard that holds it")).to_have_attribute(
+        expect(page.get_by_role("link", name="Open the dashboard that owns it")).to_have_attribute(
             "href", dashboard.address
         )
         expect(page.get_by_text("Last runs")).to_be_visible()

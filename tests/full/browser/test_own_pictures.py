@@ -41,7 +41,7 @@ def drop(page: Page, name: str, content: bytes) -> None:
 
 def take_back(page: Page, name: str) -> None:
     page.get_by_role("button", name=f"Remove {name}").click()
-    expect(page.get_by_text("Drop or pick files to see a preview")).to_be_visible()
+    expect(page.get_by_text("Drop or pick files, then press Preview")).to_be_visible()
     expect(page.get_by_role("button", name="Preview")).to_have_count(
         0
     )  # that of the file before is gone, too
