@@ -29,7 +29,7 @@ class FigureTarget:
 
 PAGES = (
     *("home", "launch", "data", "runs", "studies"),
-    *("run", "run/samples", "run/histograms", "compare", "compare/curves"),
+    *("run", "run/samples", "run/histograms", "run/evaluation", "compare", "compare/curves"),
 )  # visits of benchmarks/pages.py
 TIMES_BARE = 1.6  # of a first view: the machine and Streamlit take most of it by themselves
 TARGETS = (
