@@ -71,5 +71,5 @@ def in_words(machine: dict[str, Any]) -> str:
     """What disturbed a row, from its machine record; empty for an idle machine."""
     troubles = [f"load {machine['load_before']:.2f}"] if machine["load_before"] > IDLE_LOAD else []
     if machine.get("uncommitted_changes"):
-        troubles.append("files changed since the commit")
+        troubles.append("modified files")
     return ", ".join(troubles)

@@ -17,8 +17,8 @@ def cycles(records: Sequence[Record]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in facts[0]["versions"].items())
     return (
         f"Every number here is {facts[0]['label']} ({facts[0]['topology']}, {versions}): the sum of"
-        " `estimated_cycles` of a step, by the clock of a core, without exchanges and random"
-        " numbers. The limit is the arithmetic of the step at the peak rate.\n\n"
+        " `estimated_cycles` of a step, divided by the clock rate of a core. Exchanges and random"
+        " numbers are excluded. The limit is the step's arithmetic at the peak rate.\n\n"
         + _programs(of(records, "cycles", "cycles"))
     )
 

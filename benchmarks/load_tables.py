@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 from benchmarks import conditions
+from benchmarks.load.figures import BY_NAME
 from benchmarks.markdown import NOT_MEASURED, table
 from benchmarks.results import FOLDER, Record
 
 SIGNS = {"at_least": "≥", "at_most": "≤"}
 STORED = FOLDER / "load.jsonl"
-WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images, and with thirty windows on one more run that trains. A first view
-is a new window until everything in 1280 × 720 is drawn; next to it the median time until the whole page is drawn.
+WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images. Thirty windows show one more run during its training. A first screen
+is the median time from a new window until everything in 1280 × 720 is drawn; "whole page" is the median until all is drawn.
 
 """  # noqa: E501
 
@@ -46,7 +47,7 @@ def _line(record: Record, machine: Record) -> list[str]:
     if "whole_page_median_s" in record:
         value += f", whole page {record['whole_page_median_s']:.2f} s"
     return [
-        record["title"],
+        BY_NAME[record["name"]].title if record["name"] in BY_NAME else record["title"],
         value + (reason if record["value"] is None else ""),
         target + (reason if record["value"] is not None else ""),
         conditions.in_words(machine),

@@ -21,27 +21,27 @@ INTRODUCTION = """# Benchmarks
 
 Written by `python -m benchmarks.report` from `benchmarks/results/latest.jsonl`; do not edit.
 
-`make bench` measures everything, `make bench ONLY=training` a part, and writes this page. Each row waits up to 10 minutes for an idle machine (load at most
-0.5). "Machine" is empty where it was idle; otherwise it shows the load, or that files differed from the commit. PyTorch rows need
+`make bench` measures everything and writes this page; `make bench ONLY=training` measures a part. Each row waits up to 10 minutes for an idle machine (load at most
+0.5). "Machine" is empty if it was idle; otherwise it shows the load. "Modified files" differed from the commit. PyTorch rows need
 `.venv/bin/python -m pip install -r requirements-bench.txt`.
 
-The sides of a comparison take turns, since the speed of a machine drifts. A figure is the median of the ratios of neighboring turns. "Of totals" is the ratio of all steps
-and all seconds; where it exists, it decides whether a target is met. Ours is a whole run, with journal, probes and checkpoints. No side includes
-compiling.
+Compared programs take turns, because the speed of a machine drifts. A figure is the median ratio of neighboring turns. "Of totals" is the ratio of all steps
+and all seconds; where it exists, it decides whether a target is met. Ours is a whole run, with journal, probes and checkpoints. Compiling is
+excluded.
 """  # noqa: E501
 WHAT_IS_COMPARED = """
 Ours, plain Keras (benchmarks/keras_loop.py) and PyTorch (benchmarks/torch_loop.py) train the networks of Table 1 with Adam(1e-4) on the same global batch. The other rows
-compare with the same networks and step in plain Keras; tests compare their losses.
+compare with plain Keras, with the same networks and step; tests compare the losses.
 
 - conditional: `dcgan` on labeled 64 × 64 RGB images, batch 64
-- streaming: the same, rows from memory-mapped files instead of memory
+- streaming: the same, with rows from memory-mapped files
 - preprocessing: showers of 51 × 51 × 25 cells, batch 64, converted each epoch or once
 - 3DGAN, small: `size=tiny` on 17 × 17 × 25 cells, batch 32
 - Pix2Pix, small: `size=small`, tiles of 64 pixels of frames of 80 × 192, batch 16, three epochs
-- map-reduce: a rollout with that generator: tiles on two simulated cores, or the whole frame
+- map-reduce: a rollout with that generator, by tiles on two simulated cores or by whole frames
 """  # noqa: E501
 WHAT_IS_A_REFEREE = """
-`--referee SCRIPT` measures an external script, run as `SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N`, which reports images per second of its median step.
+`--referee SCRIPT` runs `SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N`. The script reports images per second of its median step.
 """  # noqa: E501
 
 
@@ -56,15 +56,15 @@ def text(records: Sequence[Record]) -> str:
         INTRODUCTION,
         "## Figures and targets\n" + WHAT_IS_COMPARED,
         figures(records),
-        "## Against a script from outside\n" + WHAT_IS_A_REFEREE,
+        "## Against an external script\n" + WHAT_IS_A_REFEREE,
         referee(records),
         "## Rates\n",
         rates(records),
         "## What journal, probes and checkpoints cost\n",
         overhead(records),
         (
-            "## Cost of growth\n\nSeconds per step, median, bfloat16, simulated replicas on the"
-            " same cores.\n"
+            "## Batch size and replicas\n\nSeconds per step, median, bfloat16, simulated replicas"
+            " on the same cores.\n"
         ),
         growth(records),
         "## Operations of a step\n",
@@ -117,7 +117,7 @@ def overhead(records: Sequence[Record]) -> str:
         ],
         ["seconds of each epoch's end beyond its turn's steps", ends],
         [
-            "all seconds of the run over all seconds of the bare engine",
+            "time of the whole run beyond that of the bare engine",
             number(record["of_totals"], "%"),
         ],
     ]

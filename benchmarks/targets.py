@@ -76,7 +76,7 @@ TARGETS = (
     Target(
         "overhead",
         "overhead",
-        "journal, probes and checkpoints together, of steady throughput",
+        "cost of journal, probes and checkpoints, share of throughput",
         "at_most",
         0.02,
         "%",
@@ -85,7 +85,7 @@ TARGETS = (
     Target(
         "streaming",
         "streaming_overhead",
-        "streaming rows that do not lie in memory, of a step",
+        "streaming rows from disk, share of a step",
         "at_most",
         0.03,
         "%",
@@ -101,14 +101,14 @@ TARGETS = (
     Target(
         "preprocessing",
         "converted_over_each_epoch",
-        "reading showers that are converted once, times converting them in each epoch",
+        "reading showers converted once, times converting in each epoch",
         "at_least",
         3.0,
     ),
     Target(
         "preprocessing",
         "input_share",
-        "waiting for showers that are converted once, in the profile of a step",
+        "waiting for showers converted once, in the profile of a step",
         "at_most",
         0.01,
         "%",
@@ -116,7 +116,7 @@ TARGETS = (
     Target(
         "preprocessing",
         "simulated_per_s",
-        "showers of 100 GeV simulated in a second, one core",
+        "simulated showers of 100 GeV per second, one core",
         "at_least",
         300.0,
     ),
@@ -202,7 +202,7 @@ TARGETS = (
     Target(
         "cycles",
         "cycles_of_keras",
-        "cycles of a TPU v3 step, estimated, of plain Keras on JAX",
+        "cycles of a TPU v3 step, estimated, over plain Keras on JAX",
         "at_most",
         0.687,
         "%",
@@ -210,7 +210,7 @@ TARGETS = (
     Target(
         "pair_cycles",
         "pair_cycles_of_keras",
-        "cycles of Pix2Pix at full size on a TPU v3, estimated, of plain Keras on JAX",
+        "cycles of full-size Pix2Pix on a TPU v3, estimated, over plain Keras on JAX",
         "at_most",
         0.7,
         "%",
@@ -226,7 +226,7 @@ TARGETS = (
     Target(
         "dashboard",
         "first_page_s",
-        "start of the dashboard until Home is drawn",
+        "from dashboard start until Home is drawn",
         "at_most",
         3.0,
         "s",
@@ -234,7 +234,7 @@ TARGETS = (
     Target(
         "dashboard",
         "memory_mb",
-        "resident memory of the dashboard, every page visited",
+        "resident memory of the dashboard, after visiting every page",
         "at_most",
         300.0,
         "MB",
@@ -242,7 +242,7 @@ TARGETS = (
     Target(
         "pages",
         "slowest_first_visit_s",
-        "slowest page of a large store, first visit",
+        "slowest page of a large home, first visit",
         "at_most",
         1.0,
         "s",
@@ -250,7 +250,7 @@ TARGETS = (
     Target(
         "pages",
         "slowest_page_s",
-        "slowest page of a large store, second visit",
+        "slowest page of a large home, second visit",
         "at_most",
         1.0,
         "s",

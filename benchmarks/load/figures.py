@@ -36,41 +36,40 @@ TARGETS = (
     *(
         FigureTarget(
             f"first_view_{page}",
-            f"first view of {page.capitalize()}: its first screen, of that of a Streamlit page of"
-            " one line, medians",
+            f"first screen of {page.capitalize()} over that of a one-line Streamlit page",
             TIMES_BARE,
             unit="×",
         )
         for page in PAGES
     ),
-    FigureTarget("first_view_bare_s", "first view of a Streamlit page of one line, median"),
+    FigureTarget("first_view_bare_s", "first screen of a one-line Streamlit page"),
     *(
         FigureTarget(f"payload_{page}_mb", f"payload of {page.capitalize()}", 1.5, unit="MB")
         for page in PAGES
     ),
     FigureTarget("query_p95_ms", "queries of these pages, p95", 60.0, unit="ms"),
     FigureTarget(
-        "ingest_rows_per_s", "rows taken in from ended runs, in a second", 200_000.0, "at_least", ""
+        "ingest_rows_per_s", "rows ingested per second, ended runs", 200_000.0, "at_least", ""
     ),
     FigureTarget(
-        "ingest_steps_per_s", "steps of a live run taken in, in a second", 2_000.0, "at_least", ""
+        "ingest_steps_per_s", "steps ingested per second, live run", 2_000.0, "at_least", ""
     ),
     FigureTarget(
-        "bytes_per_million_rows", "database, of a million rows of numbers", None, unit="MB"
+        "bytes_per_million_rows", "database size per million rows of numbers", None, unit="MB"
     ),
-    FigureTarget("start_s", "start of the process until Home is drawn, median", 3.0),
+    FigureTarget("start_s", "from process start until Home is drawn, median", 3.0),
     FigureTarget(
-        "one_page_slows", "one open Live page slows a training on all cores", 0.03, unit="%"
+        "one_page_slows", "one open run page slows a training on all cores", 0.03, unit="%"
     ),
-    FigureTarget("thirty_pages_slow", "thirty open Live pages slow it", 0.15, unit="%"),
+    FigureTarget("thirty_pages_slow", "thirty open run pages slow it", 0.15, unit="%"),
     FigureTarget(
         "memory_visited_mb",
-        "memory of the dashboard right after every page was visited",
+        "memory of the dashboard right after visiting every page",
         300.0,
         unit="MB",
     ),
     FigureTarget(
-        "memory_mb", "memory of the dashboard at rest, every page visited", 300.0, unit="MB"
+        "memory_mb", "memory of the dashboard at rest, after visiting every page", 300.0, unit="MB"
     ),
     FigureTarget(
         "memory_growth_mb",
@@ -78,8 +77,8 @@ TARGETS = (
         20.0,
         unit="MB",
     ),
-    FigureTarget("pixel_p95_s", "from a step made to a pixel changed, one page, p95", 2.0),
-    FigureTarget("pixel_p95_s_thirty", "the same with thirty other open pages", 2.0),
+    FigureTarget("pixel_p95_s", "from a step to a changed pixel, one page, p95", 2.0),
+    FigureTarget("pixel_p95_s_thirty", "the same with thirty more open pages", 2.0),
 )
 BY_NAME = {target.name: target for target in TARGETS}
 Report = Callable[..., None]

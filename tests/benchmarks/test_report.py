@@ -59,9 +59,7 @@ def test_a_row_measured_next_to_other_processes_or_from_changed_files_says_so() 
             machine("replicas", load_before=0.51, changed=True),
         ]
     )
-    assert line_of(busy, "8 simulated replicas").endswith(
-        "| ≥ 0.90 | load 0.51, files changed since the commit |"
-    )
+    assert line_of(busy, "8 simulated replicas").endswith("| ≥ 0.90 | load 0.51, modified files |")
     quiet = figures(
         [figure("replicas", "replicas_8_over_1", 0.95), machine("replicas", load_before=0.5)]
     )
@@ -81,7 +79,7 @@ def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
     assert line_of(text, "resident memory").endswith(
         "| **331 MB** |  | 1 |  | **≤ 300 MB, missed** | – |"
     )
-    assert line_of(text, "slowest page of a large store, first visit").endswith(
+    assert line_of(text, "slowest page of a large home, first visit").endswith(
         "| **0.98 s** |  | 1 |  | ≤ 1.00 s | – |"
     )
 
