@@ -12,28 +12,29 @@ from benchmarks.results import FOLDER, Record
 
 SIGNS = {"at_least": "≥", "at_most": "≤"}
 STORED = FOLDER / "load.jsonl"
-WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images. Thirty windows show one more run during its training. A first screen
-is the median time from a new window until everything in 1280 × 720 is drawn; "whole page" is the median until all is drawn.
+WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images. Thirty windows show one more run during its training. The first screen
+takes the median time from a new window until everything in 1280 × 720 is drawn; × divides it by that of a one-line Streamlit page. "Whole page" is the median until all is drawn.
 
 """  # noqa: E501
 
 
 def under_load(path: Path = STORED) -> str:
-    """Each figure with its target, and the circumstances of its question."""
+    """Each figure with its target; commit and load of each question above them."""
     if not path.exists():
         return f"{NOT_MEASURED.capitalize()}.\n"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     machines = {record["question"]: record for record in records if record["kind"] == "machine"}
-    lines = [
-        _line(record, machines[record["question"]])
-        for record in records
-        if record["kind"] == "figure"
-    ]
-    commits = ", ".join(dict.fromkeys(machine["commit"] for machine in machines.values()))
-    return f"{WHAT}Commits: {commits}.\n\n" + table(["Figure", "Value", "Target", "Machine"], lines)
+    lines = [_line(record) for record in records if record["kind"] == "figure"]
+    questions = ", ".join(
+        f"{name} ({', '.join(filter(None, (machine['commit'], conditions.in_words(machine))))})"
+        for name, machine in machines.items()
+    )
+    return f"{WHAT}Groups of rows, with commit and load if not idle: {questions}.\n\n" + table(
+        ["Figure", "Value", "Target"], lines
+    )
 
 
-def _line(record: Record, machine: Record) -> list[str]:
+def _line(record: Record) -> list[str]:
     limit, unit = record["limit"], record["unit"]
     target = "stated" if limit is None else f"{SIGNS[record['direction']]} {_number(limit, unit)}"
     if record["met"] is False:
@@ -50,7 +51,6 @@ def _line(record: Record, machine: Record) -> list[str]:
         BY_NAME[record["name"]].title if record["name"] in BY_NAME else record["title"],
         value + (reason if record["value"] is None else ""),
         target + (reason if record["value"] is not None else ""),
-        conditions.in_words(machine),
     ]
 
 

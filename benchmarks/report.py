@@ -182,13 +182,16 @@ def _yardstick_line(records: Sequence[Record], name: str) -> list[str]:
 
 
 def machines(records: Sequence[Record]) -> str:
-    """The machines, each with its rows; a row has its date, its commit, and what was not idle."""
-    rows_of: dict[str, list[str]] = {}
+    """The machines, each with its rows, their date and commit, and what was not idle."""
+    rows_of: dict[str, dict[str, list[str]]] = {}
     for record in (record for record in records if record["kind"] == "machine"):
         facts = (record["date"][:10], record["commit"], conditions.in_words(record))
-        row = f"{record['row']} ({', '.join(filter(None, facts))})"
-        rows_of.setdefault(_machine(record), []).append(row)
-    lines = [f"- {machine}: {', '.join(rows)}\n" for machine, rows in rows_of.items()]
+        rows = rows_of.setdefault(_machine(record), {})
+        rows.setdefault(", ".join(filter(None, facts)), []).append(record["row"])
+    lines = []
+    for machine, rows in rows_of.items():
+        groups = "; ".join(f"{', '.join(names)} ({facts})" for facts, names in rows.items())
+        lines.append(f"- {machine}: {groups}\n")
     return "".join(lines) or f"{NOT_MEASURED.capitalize()}.\n"
 
 

@@ -36,7 +36,7 @@ TARGETS = (
     *(
         FigureTarget(
             f"first_view_{page}",
-            f"first screen of {page.capitalize()} over that of a one-line Streamlit page",
+            f"first screen of {page.capitalize()}",
             TIMES_BARE,
             unit="×",
         )

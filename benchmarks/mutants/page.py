@@ -24,8 +24,8 @@ INTRODUCTION = """# Mutation tests
 
 Written by `make mutants` from `benchmarks/results/mutants.jsonl`; do not edit.
 
-A mutant is the training core with one small change by cosmic-ray: another operator, a number one larger or smaller, a condition negated. Places are drawn with a seed from the files
-of `benchmarks/mutants/cosmic-ray.toml`. A mutant is noticed when a test about its file fails, or when the tests do not end (`make test-all` only). Only the tests of that file run, so
+A mutant is the training core with one small change by cosmic-ray: another operator, a number one larger or smaller, a negated condition. A seed draws the places from the files
+of `benchmarks/mutants/cosmic-ray.toml`. A mutant is noticed if a test of its file fails, or if the tests do not end (only in `make test-all`). Only the tests of that file run, so
 each share is a lower bound.
 """  # noqa: E501
 

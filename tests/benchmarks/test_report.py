@@ -182,7 +182,7 @@ def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
     assert report.machines([record]) == f"- {machine}: input (2026-01-02, abc1234)\n"
     busy = {**record, "row": "matrix", "load_before": 3.0}
     assert report.machines([record, busy]).endswith(
-        f"- {machine}: input (2026-01-02, abc1234), matrix (2026-01-02, abc1234, load 3.00)\n"
+        f"- {machine}: input (2026-01-02, abc1234); matrix (2026-01-02, abc1234, load 3.00)\n"
     )
 
 
