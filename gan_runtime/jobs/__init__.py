@@ -1,5 +1,5 @@
-"""Background jobs next to training: a process and a folder each, with progress, a log, cancel and
-one end.
+"""Background jobs next to training. Each has a process and a folder, with progress, a log, a cancel
+request and one end.
 
 job          the declaration of a job, the context that its work runs in, and its process
 folder       the files of one job, and its state as read from them

@@ -1,4 +1,4 @@
-"""Background jobs of data sets: prepare one, and survey its images first."""
+"""Background jobs of data sets: survey the images of a source, and prepare a set."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from gan_runtime.records.home import Home
 
 PREPARE, SURVEY = "prepare_data", "survey_data"
 GRID_FILE = "grid.npy"  # uint8 (up to 64, pixels, pixels, channels), a result of a survey
-PREVIEW = "preview"  # the name of a data set that is only surveyed
-OF_A_RUN = "a run that needs it"  # the actor of a download
+PREVIEW = "preview"  # data-set name in a survey's request
+OF_A_RUN = "a run that needs it"  # actor name of a download
 
 
 def check_preparation(_: Home, request: PreparationRequest) -> None:
-    """Checks all that needs no reading of the source. Raises DatasetError, SpecError."""
+    """Checks a request as far as possible without reading the source. Raises DatasetError,
+    SpecError.
+    """
     request.check()
 
 
@@ -48,11 +50,11 @@ JOBS = (
 
 
 def request_preparation(home: Home, request: PreparationRequest, actor: str) -> JobDir:
-    """A job that prepares a data set. Downloaded sets have the name of their preparation.
+    """Requests a job that prepares a data set. Downloaded sets have the name of their preparation.
 
     Raises:
         DatasetError, SpecError: the request is wrong.
-        JobError: that data set is being prepared already.
+        JobError: that data set is already being prepared.
         HomeError: the home cannot be written.
     """
     name = request.set_name if request.preparation in PREPARATIONS else request.name
@@ -76,12 +78,12 @@ def preparing_job(home: Home, name: str) -> JobSnapshot | None:
 
 
 def job_for(home: Home, dataset: str) -> str:
-    """The id of the job that a run on this data set has to wait for; empty when the data is ready.
+    """The id of the job that a run on this data set must wait for; "" if the data is ready.
 
-    Requests a job for a set that Keras downloads or that is simulated.
+    Requests the job itself for a set that is downloaded or simulated.
 
     Raises:
-        DatasetError: there is no such set, or it is damaged.
+        DatasetError: there is no such set, or the set is damaged.
     """
     live = preparing_job(home, dataset)
     if live is not None:
@@ -97,7 +99,7 @@ def name_of(request: JobRequest) -> str:
 
 
 def prepare(task: Task) -> dict[str, Any]:
-    """The work: prepares one data set, then deletes its uploaded files.
+    """The work of a job: prepares one data set, then deletes its uploaded files.
 
     Raises DatasetError, SpecError, HomeError.
     """
@@ -114,7 +116,9 @@ def prepare(task: Task) -> dict[str, Any]:
 
 
 def survey(task: Task) -> dict[str, Any]:
-    """The work: what a preparation would make of its images. Raises as `prepare`."""
+    """The work of a job: reports what a preparation would do with its images. Raises as
+    `prepare`.
+    """
     result = preparations.survey(_preparation(task.options), task.progress)
     np.save(task.results / GRID_FILE, result.grid)
     return {

@@ -1,4 +1,4 @@
-"""The folder of one job, and the state that follows from its files.
+"""The folder of one job, and the job's state as derived from its files.
 
 job.json         the request, and its actor; written once
 process.json     pid and start time of its process
@@ -43,7 +43,9 @@ class _StoredRecord(BaseModel):
 
 
 class JobRequest(_StoredRecord):
-    """`kind`: the name of the job. `asker`: "dashboard", "command line", "Python"."""
+    """A request for a job. `kind`: the name of the job. `asker`: "dashboard", "command line" or
+    "Python".
+    """
 
     kind: Name
     options: Document
@@ -61,8 +63,8 @@ class JobRequest(_StoredRecord):
 
 
 class JobProgress(_StoredRecord):
-    """`done` of `total` in the units of the job; `total` is 0 while unknown. `sentence`: the
-    current step.
+    """The progress of a job: `done` of `total` in the job's units. `total`: 0 while unknown.
+    `sentence`: the current step.
     """
 
     done: Count = 0
@@ -72,7 +74,7 @@ class JobProgress(_StoredRecord):
 
     @property
     def share(self) -> float:
-        """0 to 1."""
+        """The completed share, 0 to 1."""
         return min(1.0, self.done / self.total) if self.total else 0.0
 
 
@@ -84,7 +86,7 @@ class _ProcessIdentity(_StoredRecord):
 
 @dataclass(frozen=True)
 class JobSnapshot:
-    """A job at one moment."""
+    """The state of a job at one moment."""
 
     job: JobDir
     request: JobRequest
@@ -94,7 +96,7 @@ class JobSnapshot:
 
     @property
     def is_live(self) -> bool:
-        """Whether it waits or runs."""
+        """Whether the job waits or runs."""
         return self.state in LIVE
 
 
@@ -104,39 +106,37 @@ class JobDir(TaskFolder):
 
     @property
     def job_id(self) -> str:
-        """Such as prepare-data-0007."""
+        """The id, such as prepare-data-0007."""
         return self.path.name
 
     @property
     def start_lock(self) -> Path:
-        """Held while the process is started, so that only one is."""
+        """Locked while the process is started, so that only one is."""
         return self.path / ".start.lock"
 
     @property
     def lock(self) -> Path:
-        """Held by the job's process as long as it runs."""
+        """Locked by the job's process as long as it runs."""
         return self.path / ".worker.lock"
 
     @property
     def work(self) -> Path:
-        """Folder of half-made files."""
+        """The folder of unfinished files."""
         return self.path / "work"
 
     @property
     def results(self) -> Path:
-        """Folder of the result's files."""
+        """The folder of the result's files."""
         return self.path / "results"
 
     def clear(self, finished: bool) -> None:
-        """Deletes the half-made files of a job that has ended, and the results unless it has
-        finished.
-        """
+        """Deletes the unfinished files of an ended job, and its results unless it has finished."""
         for folder in (self.work,) if finished else (self.work, self.results):
             shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def progress_file(self) -> Path:
-        """Lines of JSON."""
+        """The progress reports, as JSON lines."""
         return self.path / "progress.jsonl"
 
     def request(self) -> JobRequest | None:
@@ -144,32 +144,34 @@ class JobDir(TaskFolder):
         return _read(self.path / "job.json", JobRequest)
 
     def write_request(self, request: JobRequest) -> None:
-        """Once, before any other process can see the folder."""
+        """Writes the request, once, before any other process can see the folder."""
         write_whole(self.path / "job.json", request.model_dump_json(indent=2) + "\n")
 
     def write_process(self, pid: int) -> None:
-        """Records the process: by the one that starts it, and by itself."""
+        """Records the process. Both the starting process and the job's process call it."""
         write_whole(self.process_file, json.dumps(processes.identity(pid)) + "\n")
 
     def started_at(self) -> datetime | None:
-        """When its process began, by the clock of the host; None before that."""
+        """The start time of the process by the host's clock; None before the start."""
         identity = self._identity()
         return None if identity is None else datetime.fromtimestamp(identity.started, UTC)
 
     @property
     def is_started(self) -> bool:
-        """Whether it has ever had a process."""
+        """Whether the job has ever had a process."""
         return self._identity() is not None
 
     def process(self) -> psutil.Process | None:
-        """The living process; None before it was started, and after it has exited."""
+        """The running process; None before its start and after its exit."""
         identity = self._identity()
         if identity is None:
             return None
         return processes.alive(identity.pid, identity.started, identity.born)
 
     def take(self) -> bool:
-        """Makes this process the one of the job; False where another one has begun it."""
+        """Makes this process the job's process; False if another process has already
+        begun the job.
+        """
         with contextlib.suppress(Timeout), FileLock(self.start_lock).acquire(blocking=False):
             if not self.is_started:
                 self.write_process(os.getpid())
@@ -177,7 +179,7 @@ class JobDir(TaskFolder):
         return False
 
     def waiting(self, kinds: tuple[str, ...], read: set[str]) -> list[tuple[JobDir, JobRequest]]:
-        """The jobs of these kinds in the same home that wait for a process, the oldest first.
+        """The jobs of these kinds in the same home that wait for a process, oldest first.
 
         `read`: ids of folders that need not be read again; this call adds to them.
         """
@@ -193,21 +195,21 @@ class JobDir(TaskFolder):
         return waiting
 
     def end(self) -> End | None:
-        """How it ended; None before that."""
+        """How the job ended; None before its end."""
         return _read(self.path / "end.json", End)
 
     def write_end(self, end: End) -> None:
-        """Written last: then the job has ended."""
+        """Writes the end, which is the last file of a job."""
         write_whole(self.path / "end.json", end.model_dump_json(indent=2) + "\n")
 
     def add_progress(self, done: int, total: int, sentence: str) -> None:
-        """Appends a line, in one write."""
+        """Appends a progress report in a single write."""
         progress = JobProgress(done=done, total=total, sentence=sentence)
         with self.progress_file.open("ab", buffering=0) as file:
             file.write(progress.model_dump_json().encode() + b"\n")
 
     def progress(self) -> JobProgress:
-        """The newest whole line."""
+        """The newest progress report that is a whole line."""
         try:
             lines = run_files.tail(self.progress_file, _TAIL_BYTES).splitlines(keepends=True)
             return JobProgress.model_validate_json(
@@ -221,7 +223,8 @@ class JobDir(TaskFolder):
         request = self.request()
         if request is None:
             return None
-        # The process is checked before the end is read: an end written in between is never missed.
+        # The process is checked before the end is read, so that an end written in between is never
+        # missed.
         started, lives = self.is_started, self.process() is not None
         end = self.end() or self._unwritten_end(request.kind, started, lives)
         state: State = end.state if end is not None else "running" if started else "waiting"
@@ -244,7 +247,9 @@ def _number(name: str) -> str:
 
 
 def _read(path: Path, kind: type[_Record]) -> _Record | None:
-    """None where it is missing, torn by a power loss, written by hand, or no plain file."""
+    """A record from a file; None if the file is missing, torn by a power loss, invalid, or not a
+    regular file.
+    """
     try:
         return kind.model_validate_json(run_files.content(path))
     except (OSError, ValidationError):

@@ -1,4 +1,5 @@
-"""The job that generates images of a run: a grid of seeds, drawn as those of the run's epochs.
+"""The job that generates images of a run: a grid, strip or plane of seeds, drawn like the run's
+sample images.
 
 Loading a framework and building the networks takes seconds, so the process stays for the next
 request. It holds the networks of MOST_NETWORKS checkpoints at most, uses the CPU alone, and takes
@@ -40,16 +41,16 @@ from gan_runtime.training.recorder import SampleWriter
 GENERATE = "generate"
 MOST_IMAGES = 256
 MOST_SEED = 2**32 - 1
-MOST_NETWORKS = 2  # in memory: the newest and the best of a run, or of two runs
+MOST_NETWORKS = 2  # in memory, such as the newest and the best checkpoint of a run
 MOST_FRAMES = 16
 MOST_REACH_DEG = 180.0
 LEAST_TRUNCATION, MOST_TRUNCATION = 0.05, 5.0
 STAYS_S = 300.0
-SHEET_PIXELS = 960  # of a line of a strip: a page shows no wider image
-NICENESS = 5  # a training on the same cores gets three quarters of them
+SHEET_PIXELS = 960  # of a line of a strip, the widest image that a page shows
+NICENESS = 5  # a training on the same cores gets three quarters of their time
 PICTURE_FILE = "generated.png"
 USUAL_FRAMES: dict[Layout, int] = {"grid": 8, "strip": 8, "plane": 9}
-FILM_FILE = "generated.gif"  # of a strip or a plane
+FILM_FILE = "generated.gif"  # the film of a strip or a plane
 ARRAYS_FILE = "generated.npz"  # the arrays that the workload shows, by name
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -59,12 +60,12 @@ Arrays = Mapping[str, NDArray[Any]]
 class ImageRequest:
     """The options of the job.
 
-    `count`: of images in a grid. `label`: the name of one class; empty for all of them, in rows.
-    `seeds`: of the images of a class in turn; empty for `seed`, seed + 1, … `epoch`: of stored
-    weights that replace those of the newest checkpoint. `layout`, `frames`, `reach_deg`,
-    `truncation`: as in `LatentPoints`. `values`: of the workload's conditions, by field and in
-    their units; others have those of held-out rows. `upload`: the file id of an image that the
-    networks change, instead of held-out ones.
+    `count`: number of images in a grid. `label`: the name of one class, or "" for one row per
+    class. `seeds`: the seeds of a class's images; empty for `seed`, seed + 1, … `epoch`: the epoch
+    of the stored weights to use instead of the newest checkpoint. `layout`, `frames`, `reach_deg`,
+    `truncation`: as in `LatentPoints`. `values`: conditions of the workload by field, in the
+    field's unit; other conditions come from held-out rows. `upload`: the file id of an image that
+    the networks change, instead of held-out images.
     """
 
     run_id: str
@@ -83,14 +84,14 @@ class ImageRequest:
 
     @property
     def points(self) -> LatentPoints:
-        """Of one class."""
+        """The latent points of one class."""
         following = ((self.seed + place) % (MOST_SEED + 1) for place in range(self.count))
         seeds = tuple(self.seeds or following)
         return LatentPoints(seeds, self.layout, self.frames, self.reach_deg, self.truncation)
 
 
 def check(home: Home, request: ImageRequest) -> None:
-    """Checks whether a run can generate these images, in whatever state it is.
+    """Checks whether a run, in any state, can generate these images.
 
     Raises:
         UnknownRunError: there is no such run.
@@ -147,7 +148,7 @@ def seeds_of(text: str) -> list[int]:
     """The seeds of a text such as "3, 17, 40-47", in their order.
 
     Raises:
-        SpecError: it names none, more than MOST_IMAGES, or one above MOST_SEED.
+        SpecError: the text has no seed, more than MOST_IMAGES, or one above MOST_SEED.
     """
     seeds: list[int] = []
     for part in filter(None, re.split(r"[\s,;]+", re.sub(r"\s*[-–]\s*", "-", text.strip()))):
@@ -177,7 +178,7 @@ def _check_range(name: str, number: float, least: float, most: float) -> None:
 
 
 def engine_of(home: Home, options: Mapping[str, Any]) -> str:
-    """The engine that a request needs: no process can load two. Empty for a run that is deleted."""
+    """The engine that a request needs, since no process can load two; "" for a deleted run."""
     try:
         return home.run_dir(str(options["run_id"])).spec().engine
     except GanRuntimeError:
@@ -199,17 +200,17 @@ JOBS = (
 
 
 def checkpoints_of(home: Home, run_id: str) -> dict[Which, int]:
-    """The checkpoints of a run, and the step of each; empty for a run that is deleted."""
+    """The checkpoints of a run with their steps; empty for a deleted run."""
     return checkpoints.steps(RunDir(home.runs / run_id).checkpoints)
 
 
 def newest_images(home: Home, run_id: str) -> JobSnapshot | None:
-    """The newest job that generates images of a run and is not cancelled."""
+    """The newest uncancelled job that generates images of a run; None without one."""
     return job_queue.newest(home, GENERATE, also_cancelled=False, run_id=run_id)
 
 
 def classes_of(home: Home, run_id: str) -> tuple[str, ...]:
-    """The classes that a run's networks can generate; empty for those that read no labels.
+    """The classes that a run's networks can generate; empty for networks without labels.
 
     Raises:
         UnknownRunError, SpecError, DatasetError: there is no such run, its options cannot be read,
@@ -220,14 +221,14 @@ def classes_of(home: Home, run_id: str) -> tuple[str, ...]:
 
 
 def conditions_of(home: Home, run_id: str) -> list[Condition]:
-    """The numbers that a run's generator reads. Raises as `classes_of`."""
+    """The conditions that a run's generator reads. Raises as `classes_of`."""
     spec = home.run_dir(run_id).spec()
     read = loading.fields_read(spec, home)
     return [condition for condition in spec.entry.conditions if condition.field in read]
 
 
 def changes_images(home: Home, run_id: str) -> bool:
-    """Whether a run's generator makes an image from an image of 8 bits. Raises as `classes_of`."""
+    """Whether a run's generator changes 8-bit images. Raises as `classes_of`."""
     spec = home.run_dir(run_id).spec()
     source = loading.fields_read(spec, home).get(SOURCE)
     return source is not None and source.dtype == "uint8" and source.shape[-1] in sheet.CHANNELS
@@ -237,7 +238,8 @@ def changes_images(home: Home, run_id: str) -> bool:
 
 
 def generate(task: Task) -> dict[str, Any]:
-    """The work: one PNG of all images, drawn as those of the run's epochs, and their arrays.
+    """The work of a job: writes one PNG of all images, drawn like the run's sample images, and
+    their arrays.
 
     Raises:
         CheckpointError, DatasetError, SpecError: as `inference.of_run` and
@@ -263,7 +265,7 @@ def generate(task: Task) -> dict[str, Any]:
 
 
 def _uploaded(home: Home, file_id: str) -> Image.Image:
-    """Raises DatasetError: the file has expired, or is no image."""
+    """The uploaded image. Raises DatasetError if the file has expired or is no image."""
     path = uploads.place(home, file_id)
     try:
         with path.open("rb") as file, decoding.as_not_usable():
@@ -289,16 +291,17 @@ def _generated(
 
 @cache
 def _yield_to_trainings() -> None:
-    """Once in a process: the system adds to the niceness."""
+    """Lowers the priority, once per process, since the system adds up the niceness."""
     os.nice(NICENESS)
 
 
-_IN_MEMORY: OrderedDict[object, tuple[object, TrainedNetworks]] = OrderedDict()  # last use last
+# Most recently used last.
+_IN_MEMORY: OrderedDict[object, tuple[object, TrainedNetworks]] = OrderedDict()
 
 
 def _networks_of(home: Home, request: ImageRequest) -> TrainedNetworks:
-    """The networks of a run with the weights of a checkpoint; what is in memory and has not changed
-    is not read again.
+    """The networks of a run with the weights of a checkpoint, from memory if the files are
+    unchanged.
     """
     run = home.run_dir(request.run_id)
     inference.check_data(run, home)
@@ -310,7 +313,7 @@ def _networks_of(home: Home, request: ImageRequest) -> TrainedNetworks:
     if networks_key not in _IN_MEMORY:
         while len(_IN_MEMORY) >= MOST_NETWORKS:
             _IN_MEMORY.popitem(last=False)
-            gc.collect()  # networks refer to each other in circles
+            gc.collect()  # networks have reference cycles
         networks = inference.of_run(run, home, request.checkpoint)
         loaded: object = (request.checkpoint, None, weights)
     else:
@@ -325,8 +328,8 @@ def _networks_of(home: Home, request: ImageRequest) -> TrainedNetworks:
 
 
 def _draw(networks: TrainedNetworks, arrays: Arrays, request: ImageRequest, results: Path) -> None:
-    """Writes the sheet, and of a strip or a plane the film through its points in order."""
-    if request.upload:  # input and output next to each other: there is no target
+    """Writes the sheet, and for a strip or a plane a film through its points in order."""
+    if request.upload:  # input and output next to each other, without a target
         shown = [sheet.image(sheet.pixels(array)[0]).convert("RGB") for array in arrays.values()]
         limits = replace(pictures.whole(1), columns=len(shown))
         pair = sheet.tiled(np.stack([np.asarray(image) for image in shown]), limits)
@@ -341,7 +344,7 @@ def _draw(networks: TrainedNetworks, arrays: Arrays, request: ImageRequest, resu
         return
     alone, columns = (replace(pictures.whole(1), columns=count) for count in (1, request.frames))
     classes = inference.shown_classes(drawn.classes)
-    if classes > 1:  # a row for each class, and a film of all of them
+    if classes > 1:  # a row per class, and a film of all classes
         pictures.save(drawn.sheet(columns), results / PICTURE_FILE)
     points = request.points.count
     frames = [drawn.rows(np.arange(classes) * points + place) for place in range(points)]
@@ -355,7 +358,7 @@ def _draw(networks: TrainedNetworks, arrays: Arrays, request: ImageRequest, resu
 
 
 def _that_fit(count: int, width: int) -> int:
-    """`count` images, halved until the images of a line fit into SHEET_PIXELS."""
+    """The images per line: `count`, halved until a line fits into SHEET_PIXELS."""
     while count % 2 == 0 and count * width > SHEET_PIXELS:
         count //= 2
     return count
@@ -370,16 +373,16 @@ class ImageSet:
     classes: tuple[str, ...]
 
     def of_one_class(self, label: str) -> ImageSet:
-        """The same images, all of a class of this name."""
+        """The same images, all labeled with one class."""
         zeros = {name: np.zeros_like(self.arrays[name]) for name in self._labels}
         return replace(self, arrays={**self.arrays, **zeros}, classes=(label,))
 
     def rows(self, places: NDArray[np.integer]) -> ImageSet:
-        """Some of them."""
+        """The images of these rows."""
         return replace(self, arrays={name: array[places] for name, array in self.arrays.items()})
 
     def sheet(self, limits: pictures.SheetLimits) -> Image.Image:
-        """Drawn as the images of an epoch; a single image without the name of its class."""
+        """The sheet, drawn like an epoch's sample images; a single image has no class name."""
         arrays = tuple(self.arrays.values())
         if len(arrays[0]) == 1 and self._labels:
             return sheet.image(sheet.pixels(arrays[0])[0])

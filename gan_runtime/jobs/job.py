@@ -1,11 +1,11 @@
-"""What a background job is: its declaration, the context that its work runs in, and its process:
+"""A background job: its declaration, the context of its work, and its process:
 
     python -m gan_runtime.jobs.job JOB_DIR
 
-A declaration has options, the refusals, the work, and where its result goes. The core's jobs are
-declared in the modules of `DECLARING`, those of a domain in the modules that the domain names; each
-offers `JOBS`. The output of the process goes to the job's log.txt. A cancel arrives as SIGTERM and
-as the file STOP.
+A declaration has options, checks, the work, and the destination of the result. The modules of
+`DECLARING` declare the core's jobs, and each domain names its modules; each module offers `JOBS`.
+The output of the process goes to the job's log.txt. A cancel arrives as SIGTERM and as the file
+STOP.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from gan_runtime.jobs.folder import JobDir
 
 NOTHING_STORED = "nothing was stored"
-ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # so that a job takes no memory of a training's GPU
-SECONDS_BETWEEN = 0.3  # two lines of progress
-SECONDS_BETWEEN_LOOKS = 0.03  # of a staying process, for its next job
+ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # so that a job uses no GPU memory of a training
+SECONDS_BETWEEN = 0.3  # between two progress reports
+SECONDS_BETWEEN_LOOKS = 0.03  # between two checks of a staying process for its next job
 DECLARING = (
     "gan_runtime.jobs.core_jobs",
     "gan_runtime.jobs.image_job",
@@ -54,20 +54,20 @@ DECLARING = (
 class Job:
     """One kind of background job.
 
-    `name`: as its folders call it; `earlier`: names that earlier versions gave their folders.
-    `options`: the record of a request, a dataclass or a model. `work`: "module:function", which
-    gets a `Task` and returns a small document. `check(home, options)`: raises what is wrong with a
-    request before anything is written. `same`: the options by which two requests are the same;
-    while one of them is live, the other is refused with `busy`, a sentence with these options.
-    `result`: where the result goes: a journal of its run, files in its folder, a data set, or
-    answers of the home. `turn`: jobs with the same turn run one at a time; an accelerator's name is
-    the turn of its trainings as well; empty: the job starts at once. `environment`: variables of
-    its process, for libraries that read them once. `stored`: what is left of a job that did not
-    finish. `killed_at_once`: a cancel kills its process, because a library handles no signal; only
-    where nothing can be left half-made. `stays_s`: seconds that its process waits for the next job
-    of its name, where the work takes seconds to load; it ends with the process that started it.
-    `loads(home, options)`: what the work has to load; a staying process takes only jobs with the
-    same answer.
+    `name`: the prefix of its folders; `earlier`: the prefixes in earlier versions. `options`: the
+    record of a request, a dataclass or a model. `work`: "module:function", which gets a `Task` and
+    returns a small document. `check(home, options)`: raises an error for an invalid request before
+    anything is written. `same`: the options that make two requests equal; while one is live, the
+    other is refused with `busy`, a sentence with these options. `result`: the destination of the
+    result: a journal of its run, files in its folder, a data set, or answers of the home. `turn`:
+    jobs with the same turn run one at a time, and an accelerator's name is also the turn of its
+    trainings; with "" the job starts at once. `environment`: variables of its process, for
+    libraries that read them once. `stored`: a phrase for what an unfinished job leaves.
+    `killed_at_once`: whether a cancel kills its process, because a library handles no signal; only
+    for jobs that cannot leave unfinished files. `stays_s`: seconds that its process waits for the
+    next job of its name, if the work loads slowly; it also ends with the process that started it.
+    `loads(home, options)`: what the work has to load; a staying process takes only jobs with an
+    equal value.
     """
 
     name: str
@@ -88,20 +88,20 @@ class Job:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that its folders can have."""
+        """All names that folders of this job can have."""
         return (self.name, *self.earlier)
 
 
 @cache
 def jobs() -> dict[str, Job]:
-    """Every job by its name, and by its names in earlier versions. Loads no framework."""
+    """Every job by its current name and by its names in earlier versions. Loads no framework."""
     modules = (*DECLARING, *(module for domain in DOMAINS for module in domain.jobs))
     declared = (job for module in modules for job in importlib.import_module(module).JOBS)
     return {name: job for job in declared for name in job.names}
 
 
 def job_named(name: str) -> Job:
-    """Raises JobError for an unknown name; the message lists the names."""
+    """The job with this name. Raises JobError for an unknown name; the message lists the names."""
     if name not in jobs():
         names = ", ".join(dict.fromkeys(job.name for job in jobs().values()))
         raise JobError(f"{quoted(name)} is no background job: choose one of {names}.")
@@ -112,8 +112,8 @@ EndState = Literal["finished", "failed", "cancelled", "lost"]
 
 
 class End(BaseModel):
-    """`reason`: a sentence. `result`: the document that the work returned, empty unless
-    finished.
+    """The end of a job. `reason`: a sentence. `result`: the document that the work returned, empty
+    unless finished.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -124,7 +124,7 @@ class End(BaseModel):
 
 
 def as_document(options: Any) -> dict[str, Any]:
-    """A record of options as job.json stores it; paths are text."""
+    """An option record in the form stored in job.json, with paths as text."""
     if isinstance(options, BaseModel):
         return options.model_dump(mode="json")
     values = (
@@ -152,13 +152,13 @@ def _stored(name: str) -> str:
 
 
 class Cancelled(BaseException):
-    """A user asked the job to end. No Exception, so that no library swallows it."""
+    """A user cancelled the job. Not a subclass of Exception, so that no library catches it."""
 
 
 class Task:
     """The context of a job's work.
 
-    `work`: a folder on the disk of the home, so that a finished data set can be renamed out of it.
+    `work`: a folder on the home's disk, so that a finished data set can be moved by a rename.
     `results`: a folder that stays with the job.
     """
 
@@ -176,7 +176,7 @@ class Task:
         self._protected = threading.Event()
 
     def progress(self, done: int, total: int, sentence: str) -> None:
-        """Reports progress; cheap enough to be called for each row.
+        """Reports progress. Fast enough to be called for each row.
 
         Raises:
             Cancelled: a user asked the job to end.
@@ -190,7 +190,7 @@ class Task:
         self._job.add_progress(done, total, sentence)
 
     def past_cancelling(self) -> None:
-        """From here on the job cannot be cancelled: its result is being moved to its place."""
+        """Marks that the job can no longer be cancelled, since its result is being moved."""
         self._protected.set()
 
     def on_sigterm(self, *_: object) -> None:
@@ -206,8 +206,8 @@ Work = Callable[[Task], dict[str, Any]]
 
 
 def main(job: JobDir) -> int:
-    """Runs one job, and in a process that stays those that follow; returns the exit code of the
-    last one: 0 finished or cancelled, else 1.
+    """Runs one job, and in a staying process also later jobs. Returns the exit code of the last
+    job: 0 if finished or cancelled, else 1.
     """
     parent, request = os.getppid(), job.request()
     code = _run_to_its_end(job)
@@ -222,9 +222,9 @@ def main(job: JobDir) -> int:
 def _following(
     first: JobDir, options: Mapping[str, Any], declared: Job, parent: int
 ) -> Iterator[JobDir]:
-    """The next jobs of the same name, until none comes for `stays_s` seconds, one needs something
-    else loaded, or `parent` has exited, even by a kill: the system then gives this process another
-    parent.
+    """The next jobs of the same name, until none arrives for `stays_s` seconds, a job needs to load
+    something else, or `parent` has exited. Even after a kill the system then gives this process
+    another parent.
     """
     home, read = Home(first.path.parent.parent), {first.job_id}
     loaded = declared.loads(home, options)
@@ -245,7 +245,7 @@ def _following(
 
 
 def _print_into(log: Path) -> None:
-    """From now on the output of this process goes to `log`."""
+    """Redirects the output of this process to `log`."""
     sys.stdout.flush()
     sys.stderr.flush()
     with os.fdopen(run_files.appending(log), "ab") as file:
@@ -260,7 +260,7 @@ def _run_to_its_end(job: JobDir) -> int:
             if job.end() is not None:
                 return 1
             end = _run(job)
-            # Before the end is written: no reader of an ended job finds half-made files.
+            # Before the end is written, so that no reader of an ended job sees unfinished files.
             job.clear(end.state == "finished")
             job.write_end(end)
             return 0 if end.state in ("finished", "cancelled") else 1
@@ -299,7 +299,7 @@ def _run(job: JobDir) -> End:
             state="failed", reason=f"{type(error).__name__}: {first} (the log has the details)"
         )
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # its end is being written
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the end is being written
 
 
 def _imported(entry: str) -> Work:
@@ -309,7 +309,8 @@ def _imported(entry: str) -> Work:
 
 
 if __name__ == "__main__":
-    from gan_runtime.jobs import job as module  # as its users know it: this is a second copy
+    # The module that others import: as __main__ this is a second copy.
+    from gan_runtime.jobs import job as module
     from gan_runtime.jobs.folder import JobDir
 
     with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:

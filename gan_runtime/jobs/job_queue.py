@@ -1,7 +1,8 @@
 """Requesting, starting, cancelling and listing jobs, and their supervision by the owner.
 
-Files only, so any process may request a job: page, command line, owner. The owner kills jobs that
-do not stop, writes the end of lost ones, and starts those that wait for their turn.
+All state is in files, so any process can request a job: a page, the command line, or the owner. The
+owner kills jobs that do not stop, writes the end of lost jobs, and starts jobs that wait for their
+turn.
 """
 
 from __future__ import annotations
@@ -31,21 +32,22 @@ from gan_runtime.records.home import Home, is_run_name, next_number
 from gan_runtime.records.states import StateTimer
 
 WORKER = "gan_runtime.jobs.job"
-MOST_ENDED = 100  # folders of ended jobs that stay
-MOST_QUICK = 20  # the same of jobs with a staying process: a user may request one each second
-GRACE_SECONDS = 10.0  # from a cancel to a kill
-SETTLED_SECONDS = 2.0  # modification times are coarse: a second change can leave the time unchanged
+MOST_ENDED = 100  # folders of ended jobs that are retained
+MOST_QUICK = 20  # the same for jobs with a staying process, which a user can request every second
+GRACE_SECONDS = 10.0  # from a cancel to the kill
+# Modification times are coarse, so a second change can leave the time unchanged.
+SETTLED_SECONDS = 2.0
 log = logging.getLogger("gan_runtime")
 
 
 def request(home: Home, name: str, options: Any, actor: str) -> JobDir:
-    """A new job, once its declaration accepts the options.
+    """Requests a new job if its declaration accepts the options.
 
-    `options`: its record, or the values of one.
+    `options`: the job's option record, or its values by name.
 
     Raises:
-        JobError: there is no such job, or the same is running.
-        HomeError: as `enqueue`. Others as the job's `check`.
+        JobError: there is no such job, or an equal one is live.
+        HomeError: as for `enqueue`. The job's `check` can raise others.
     """
     job = job_named(name)
     record = job.options(**options) if isinstance(options, Mapping) else options
@@ -61,10 +63,10 @@ def request(home: Home, name: str, options: Any, actor: str) -> JobDir:
 
 
 def enqueue(home: Home, kind: str, options: dict[str, Any], actor: str) -> JobDir:
-    """A new job. One without a turn starts at once; the owner of the home starts the others.
+    """Creates a job. A job without a turn starts at once; the owner of the home starts the others.
 
     Raises:
-        HomeError: the home cannot be written, or its disk is full; no file is left behind.
+        HomeError: the home cannot be written, or its disk is full; no file remains.
     """
     home.prepare()
     disk.require(home.path, disk.LEAST_BYTES, "a background job")
@@ -76,8 +78,8 @@ def enqueue(home: Home, kind: str, options: dict[str, Any], actor: str) -> JobDi
 
 
 def start(job: JobDir) -> None:
-    """Starts its process, in its own session: closing the page, the dashboard or the terminal
-    does not end it. A job whose kind has a staying process waits for that one to take it.
+    """Starts the process of a job in a new session, so that closing the page, the dashboard or the
+    terminal does not end it. If the job's kind has a staying process, that process takes the job.
     """
     declared = _declared(job)
     staying = _staying(job, declared)
@@ -100,14 +102,14 @@ def start(job: JobDir) -> None:
             )
         job.write_process(
             child.pid
-        )  # the child does so later; until then the job would seem to wait
+        )  # the child does so later; until then the job would appear to wait
         if staying is not None:
             staying.write_process(child.pid)
 
 
 def _staying(job: JobDir, declared: Job | None) -> JobDir | None:
-    """The folder of the staying process of a kind, at most one in a home: its process.json and the
-    lock of its start. None where processes do not stay.
+    """The folder with process.json and the start lock of a kind's staying process, at most one per
+    home. None if processes of this kind do not stay.
     """
     if declared is None or not declared.stays_s:
         return None
@@ -117,10 +119,11 @@ def _staying(job: JobDir, declared: Job | None) -> JobDir | None:
 
 
 def cancel(job: JobDir, actor: str) -> None:
-    """Asks it to end; a second call changes nothing. The owner kills it after `GRACE_SECONDS`.
+    """Requests the end of a job; a second call changes nothing. The owner kills the job after
+    `GRACE_SECONDS`.
 
     Raises:
-        JobError: it has ended already.
+        JobError: the job has already ended.
     """
     snapshot = job.snapshot()
     if snapshot is not None and not snapshot.is_live:
@@ -136,7 +139,7 @@ def cancel(job: JobDir, actor: str) -> None:
 
 
 def signal_group(job: JobDir, number: signal.Signals) -> None:
-    """Signals the job's process and its children, if it lives."""
+    """Signals the job's process and its children, if the process runs."""
     process = job.process()
     if process is not None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -144,7 +147,9 @@ def signal_group(job: JobDir, number: signal.Signals) -> None:
 
 
 def snapshots(home: Home, name: str = "", /, **options: Any) -> list[JobSnapshot]:
-    """All jobs, the newest first; or those of one name, whose options have these values."""
+    """All jobs, newest first; with arguments, the jobs of one name whose options have
+    these values.
+    """
     names = job_named(name).names if name else ()
     matching = [job for job in reversed(job_dirs(home)) if _matches(job.request(), names, options)]
     return [snapshot for job in matching if (snapshot := job.snapshot()) is not None]
@@ -173,22 +178,25 @@ def newest(
 
 
 def newest_live(home: Home, job: Job, options: Mapping[str, Any]) -> JobSnapshot | None:
-    """The waiting or running job that does the same as one with these options would do."""
+    """The waiting or running job that equals a request with these options; None without one."""
     same = {name: options.get(name) for name in job.same}
     return next((live for live in snapshots(home, job.name, **same) if live.is_live), None)
 
 
 def job_dirs(home: Home) -> list[JobDir]:
-    """Every job's folder, the oldest first."""
+    """The folders of all jobs, oldest first."""
     try:
         paths = [path for path in home.jobs.iterdir() if is_run_name(path.name) and path.is_dir()]
-    except (FileNotFoundError, NotADirectoryError):  # no job yet, or a home that no folder can be
+    # There is no job yet, or the home's path can be no folder.
+    except (FileNotFoundError, NotADirectoryError):
         return []
     return [JobDir(path) for path in sorted(paths, key=lambda path: path.name.rpartition("-")[2])]
 
 
 def job_dir(home: Home, job_id: str) -> JobDir:
-    """One job's folder. Raises JobError when it does not exist; the message lists the newest."""
+    """The folder of a job. Raises JobError if it does not exist; the message lists the
+    newest jobs.
+    """
     jobs_by_id = {job.job_id: job for job in job_dirs(home)}
     if job_id not in jobs_by_id:
         newest_ids = ", ".join(list(jobs_by_id)[-8:])
@@ -198,13 +206,15 @@ def job_dir(home: Home, job_id: str) -> JobDir:
 
 
 def _declared(job: JobDir) -> Job | None:
-    """None for a job that only another version of the program declares."""
+    """The declaration of a job; None if only another version of the program declares it."""
     request = job.request()
     return jobs().get(request.kind) if request is not None else None
 
 
 def _new(home: Home, request: JobRequest) -> JobDir:
-    """Made under another name and renamed, so that no half-made job is ever seen."""
+    """Creates the folder under a temporary name and renames it, so that no process sees an
+    unfinished job.
+    """
     try:
         home.jobs.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=home.jobs, prefix=".new-") as scratch:
@@ -232,19 +242,20 @@ def _delete_old(home: Home) -> None:
 
 
 class JobSupervisor:
-    """Called by one thread at a time. Its state is in the jobs' folders, so the next owner
-    continues.
+    """Supervises the jobs of a home. Not thread-safe. The state is in the jobs' folders, so the
+    next owner continues.
     """
 
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
         self._home, self._timer = home, StateTimer(clock)
-        self._open: list[JobDir] = []  # without an end
-        self._logged: dict[str, str] = {}  # job → the reason that was logged last
+        self._open: list[JobDir] = []  # jobs without an end
+        self._logged: dict[str, str] = {}  # job → the last logged reason
 
     def tick(self, busy: set[str]) -> set[str]:
-        """`busy`: turns that others have, such as accelerators on which runs train.
+        """Starts, kills and ends jobs as needed. `busy`: turns that are taken, such as accelerators
+        with a training.
 
-        Returns the turns that jobs have now.
+        Returns the turns that jobs now have.
         """
         self._find_new()
         live = [(job, snapshot) for job in self._open if (snapshot := job.snapshot()) is not None]
@@ -262,7 +273,7 @@ class JobSupervisor:
         return claimed
 
     def _act_on(self, job: JobDir, snapshot: JobSnapshot, busy: set[str]) -> set[str]:
-        """Returns the turn that the job has got, if any."""
+        """Acts on one job; returns the turn that it has taken, if any."""
         turn = _turn(snapshot)
         if snapshot.end is not None:
             self._write_end(job, snapshot.end)
@@ -275,20 +286,20 @@ class JobSupervisor:
         return set()
 
     def _complain(self, job: JobDir, error: Exception) -> None:
-        """Into the log, once for each job and reason."""
+        """Logs an error, once for each job and reason."""
         if self._logged.get(job.job_id) != str(error):
             self._logged[job.job_id] = str(error)
             log.warning("job %s is skipped: %s", job.job_id, error)
 
     def _find_new(self) -> None:
-        """Reads the folder of jobs only after it has changed: each request changes it."""
+        """Reads the folder of jobs only after it has changed, as each request changes it."""
         with contextlib.suppress(FileNotFoundError):
             changed_ns = self._home.jobs.stat().st_mtime_ns
             if self._timer.seconds("jobs", "", changed_ns) < SETTLED_SECONDS:
                 self._open = [job for job in job_dirs(self._home) if job.end() is None]
 
     def _write_end(self, job: JobDir, end: End) -> None:
-        """Writes the end of a job whose process could not, after deleting what is half-made."""
+        """Deletes the unfinished files of a job whose process could not, then writes its end."""
         if job.end() is None:
             with contextlib.suppress(Timeout), FileLock(job.lock).acquire(blocking=False):
                 job.clear(finished=False)

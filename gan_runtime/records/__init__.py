@@ -1,1 +1,3 @@
-"""What is written of a run: records, the files that hold them, the folder they stand in."""
+"""The stored form of a run: records, the files that contain them, and the folders of homes and
+runs.
+"""

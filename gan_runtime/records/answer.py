@@ -1,4 +1,4 @@
-"""The answer of an evaluation of one checkpoint: one kind of record for all evaluations."""
+"""The answer of an evaluation for one checkpoint; all evaluations use this record."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from gan_runtime.records.record import (
 )
 from gan_runtime.records.run_files import answer_place
 
-# prefix of the name of weight snapshots; no checkpoint has it
+# prefix of the names of weight snapshots, which no checkpoint name has
 EPOCH_PREFIX = "epoch "
 ArrayPath = Annotated[str, Field(pattern=r"^[a-z_]{1,40}/[A-Za-z0-9._-]{1,160}\.npz$")]
 
 
 class Score(BaseModel):
-    """One number; NaN where a part of it was not measured.
+    """One score; fields are NaN where they were not measured.
 
     `error`: one standard deviation. `low`, `high`: a 95% interval. `floor`, `floor_error`: the
     score of ground truth against other ground truth; `ceiling`: of noise against ground truth.
-    `baselines`: the score of simpler predictions by name, such as "persistence". `samples`: rows.
+    `baselines`: scores of simpler predictions by name, such as "persistence". `samples`: number of
+    rows.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -48,8 +49,8 @@ class Score(BaseModel):
 
 
 class CurveSeries(BaseModel):
-    """One line of a curve: real, generated, prediction, truth, …; `error`: one standard deviation,
-    or empty.
+    """One line of a curve, such as real, generated, prediction or truth. `error`: one standard
+    deviation, or empty.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -98,12 +99,14 @@ _PLACE = Column("place", lambda _, origin: answer_place(origin.journal, origin.p
 
 
 class Answer(Record):
-    """What an evaluation measured of one checkpoint, such as "best", after `epoch` and `step`.
+    """The measurements of an evaluation for one checkpoint, such as "best", after `epoch` and
+    `step`.
 
     `key`: a later answer with the same run, evaluation and key replaces an earlier one. `facts`:
     settings of the measurement, such as the number of tiles. `metric_prefix`: finite scores become
-    metrics of the run with this prefix (view `numbers`); "": they are not comparable between runs.
-    `precedence`: of several answers for one metric and epoch the highest counts, then the newest.
+    metrics of the run with this prefix (view `numbers`); "" if they are not comparable between
+    runs. `precedence`: if several answers give one metric for an epoch, the highest counts, then
+    the newest.
     """
 
     tables = (

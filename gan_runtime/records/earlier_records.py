@@ -1,4 +1,5 @@
-"""Records of version 0.2.0 for evaluations, one kind each, and the answers made of them.
+"""The evaluation records of version 0.2.0, one kind per evaluation, and their conversion to
+answers.
 
 `physics`: generated against simulated showers. `flow`: a rollout, one record for each way of tiling
 (`iteration` is common to those of one job). `surface`: losses along the path of the weights.
@@ -16,8 +17,9 @@ the file |
 | surface | loss_surface | the network | network, images, share_x, share_y | loss: a map with facts
 columns; path: series loss, epoch | |
 
-Scores of a rollout have the baselines reference and replay. Metrics of the run have the prefix
-physics_ or flow_; of rollouts only usual ones, and those in tiles before the whole image.
+Scores of a rollout have the baselines `reference` and `replay`. Metrics of the run have the prefix
+physics_ or flow_. Only rollouts with default settings give metrics, and tiles take precedence over
+the whole image.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from gan_runtime.records.answer import EPOCH_PREFIX, Answer, ArrayFile, Curve, CurveSeries, Score
 from gan_runtime.records.record import MOST_STEPS, Count, Name, Rank, Record, Step, agree
 
-MOST_CELLS = 10_000_000  # of a grid, so that no page allocates more
+MOST_CELLS = 10_000_000  # of a grid; limits the memory of a page
 Side = Literal["real", "generated"]
 Axis = Annotated[int, Field(ge=1, le=10_000)]
 Bounds = tuple[float, float]
@@ -81,7 +83,7 @@ class PhysicsCurve(BaseModel):
 
 
 class PhysicsShower(BaseModel):
-    """The brightest cells of one shower, by their place in the flat grid, in MeV.
+    """The brightest cells of one shower in MeV, by their index in the flat grid.
 
     `pair`: one simulated and one generated shower of the same energy and angle. `share`: of the
     shower's energy in these cells.
@@ -103,7 +105,7 @@ class PhysicsShower(BaseModel):
 
 
 class Physics(Record):
-    """`grid`: cells along x, y and z; `periodic`: axes that are circular; `showers`: number."""
+    """`grid`: cells along x, y and z; `periodic`: circular axes; `showers`: number of showers."""
 
     is_numbers_only = True
 
@@ -125,7 +127,7 @@ class Physics(Record):
 
 
 def check_cells(grid: tuple[int, int, int], pictures: list[PhysicsShower]) -> None:
-    """Raises ValueError when a grid is too large, or a shower is outside of it."""
+    """Raises ValueError if a grid is too large, or a shower lies outside it."""
     size = math.prod(grid)
     if size > MOST_CELLS:
         raise ValueError(f"grid must have at most {MOST_CELLS:,} cells")
@@ -141,8 +143,8 @@ FramesFile = Annotated[str, Field(pattern=r"^(flow/[a-z0-9_-]{1,120}\.npz)?$")]
 
 
 class FlowScore(BaseModel):
-    """A number over all steps. `reference`: its baseline; `replay`: the score of the nearest
-    training film; NaN: not measured.
+    """A score over all steps. `reference`: the score of its baseline; `replay`: the score of the
+    nearest training film; NaN where not measured.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -153,8 +155,9 @@ class FlowScore(BaseModel):
 
 
 class FlowSeries(BaseModel):
-    """A number a step from step `first` on: of the prediction, the copied start frame
-    (persistence), the true frames, and the nearest training film (replay), NaN beyond its end.
+    """One number per step from step `first` on: for the prediction, the copied start frame
+    (persistence), the true frames, and the nearest training film (replay), which is NaN beyond its
+    end.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
@@ -173,7 +176,7 @@ class FlowSeries(BaseModel):
 
 
 class FlowStage(BaseModel):
-    """Seconds of all calls of one stage, and the median of one call."""
+    """The seconds of all calls of one stage, and the median of a call."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     name: Name
@@ -185,13 +188,13 @@ class FlowStage(BaseModel):
 class Flow(Record):
     """A rollout of `steps` steps.
 
-    `checkpoint`: such as "best", or "epoch 3" for snapshots. `cores`: that shared the tiles.
-    `tile`, `overlap`: pixels; `tiles`: number; 1 for the way "whole". `grid`: height, width,
-    channels. `trajectory`: held-out one, from 0, with its `reynolds` number (None for images) and
-    `start` frame. `is_usual`: default trajectory, start and steps, which are comparable between
-    runs. `solver_steps`: between two frames. `film`: label of the trajectory; `obstacle_width` in
-    cells. `replay`: nearest training film and its first frame. `frames`: file of truth and
-    prediction; "" without.
+    `checkpoint`: such as "best", or "epoch 3" for snapshots. `cores`: number of cores that shared
+    the tiles. `tile`, `overlap`: in pixels; `tiles`: their number, 1 for the way "whole". `grid`:
+    height, width, channels. `trajectory`: index of the held-out trajectory, with its `reynolds`
+    number (None for images) and `start` frame. `is_usual`: whether trajectory, start and steps are
+    the defaults, which are comparable between runs. `solver_steps`: solver steps between two
+    frames. `film`: label of the trajectory; `obstacle_width`: in cells. `replay`: nearest training
+    film and its first frame. `frames`: file with truth and prediction, or "".
     """
 
     is_numbers_only = True
@@ -235,7 +238,7 @@ class Surface(Record):
     """The loss of a network in nats on the plane of its weights' path, and the path.
 
     `loss`: on the grid of `x` and `y`, `x` fastest; `path_loss`: at the points of the path.
-    `share_x`, `share_y`: of all squared movement of the weights. `images`: number.
+    `share_x`, `share_y`: shares of all squared movement of the weights. `images`: number of images.
     """
 
     kind: Literal["surface"] = "surface"
@@ -293,9 +296,9 @@ def answer_of(record: Earlier) -> Answer:
 
 
 def rollout_key(record: Flow) -> str:
-    """Equal for rollouts with the same start frame, steps and tiles.
+    """The key of a rollout's answer, equal for rollouts with the same start frame, steps and tiles.
 
-    Weights of a snapshot never replace those of a checkpoint.
+    A snapshot's answer never replaces a checkpoint's.
     """
     weights = "weights" if record.checkpoint.startswith(EPOCH_PREFIX) else "checkpoint"
     tiles = f"{record.way}, {record.cores} cores, overlap {record.overlap}, {record.blend}"

@@ -1,6 +1,6 @@
 """The home folder: results.duckdb, runs/, jobs/, data/, classifiers/, and the lock of their owner.
 
-The home counts the numbers of runs and jobs, such as 7 in quick-0007, and the ranks of the queue;
+The home assigns the numbers of runs and jobs, such as 7 in quick-0007, and the ranks of the queue;
 none is used twice.
 """
 
@@ -23,7 +23,8 @@ from gan_runtime.base.errors import HomeError, UnknownRunError, quoted
 from gan_runtime.records import run_files
 from gan_runtime.records.run_folder import RunDir, write_whole
 
-REPOSITORY = Path(__file__).resolve().parents[2]  # of app.py: the project, or site-packages
+# The folder of app.py: the project, or site-packages.
+REPOSITORY = Path(__file__).resolve().parents[2]
 IS_INSTALLED = not (REPOSITORY / "pyproject.toml").exists()
 # Installed files other than modules: examples, results of benchmarks, settings of Streamlit.
 SHARE = Path(sys.prefix) / "share" / "gan-dashboard" if IS_INSTALLED else REPOSITORY
@@ -31,13 +32,13 @@ HOME_VARIABLE = "GAN_RUNTIME_HOME"
 DEFAULT_HOME = Path("~/gan-dashboard") if IS_INSTALLED else REPOSITORY
 LAST_NUMBER = ".last-number"
 BIN = ".bin"
-# Names that `submit` gives, such as quick-0007: a prefix and a number. A bundle may contain no
-# others.
+# Names that `submit` gives, such as quick-0007: a prefix and a number. A bundle can contain no
+# other names.
 SUBMITTED_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*-[0-9]{4,8}")
 
 _NOT_FOR_DUCKDB = ("?", "\\")
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_NUMBER = re.compile(r"-([0-9]{4,9})$")  # [0-9]: \d knows digits of other scripts too
+_NUMBER = re.compile(r"-([0-9]{4,9})$")  # [0-9], since \d also matches digits of other scripts
 
 
 def is_run_name(name: str) -> bool:
@@ -67,7 +68,7 @@ def command_line() -> str:
 
 
 def is_text(text: str) -> bool:
-    """Whether a text can be encoded as UTF-8; a path in another encoding cannot."""
+    """Whether a text can be encoded as UTF-8, unlike a path in another encoding."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -89,7 +90,7 @@ class Home:
         """`folder`, else $GAN_RUNTIME_HOME, else the project's folder or, of an installed program,
         ~/gan-dashboard.
 
-        Raises HomeError when no folder can have that name.
+        Raises HomeError if no folder can have that name.
         """
         folder_name = folder or Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME)
         try:
@@ -99,7 +100,7 @@ class Home:
             OSError,
             RuntimeError,
             ValueError,
-        ) as error:  # a name too long, of an unknown user, links in a circle
+        ) as error:  # the name is too long or of an unknown user, or links form a circle
             raise _refused(
                 folder_name, getattr(error, "strerror", None) or str(error).rstrip(".")
             ) from None
@@ -111,12 +112,14 @@ class Home:
 
     @property
     def flag(self) -> str:
-        """The end of a command for this home: ` --home DIR`, or nothing for the default home."""
+        """The option that selects this home in a command: ` --home DIR`, or "" for the default
+        home.
+        """
         return "" if self == Home.choose() else f" --home {shlex.quote(str(self.path))}"
 
     @property
     def database(self) -> Path:
-        """The database."""
+        """The path of the database."""
         return self.path / "results.duckdb"
 
     @property
@@ -126,21 +129,22 @@ class Home:
 
     @property
     def bin(self) -> Path:
-        """The trash: deleted runs, until they are removed for good; missing before the first.
+        """The trash: deleted runs, until they are removed permanently; missing before the first
+        deletion.
 
-        It is in runs/, which may be a separate disk, so that deletion and restoration are one
+        The trash is in runs/, which can be a separate disk, so that deleting and restoring are one
         rename.
         """
         return self.runs / BIN
 
     @property
     def data(self) -> Path:
-        """One folder per prepared data set; missing before the first."""
+        """One folder per prepared data set; missing before the first set."""
         return self.path / "data"
 
     @property
     def jobs(self) -> Path:
-        """One folder per background job; missing before the first."""
+        """One folder per background job; missing before the first job."""
         return self.path / "jobs"
 
     @property
@@ -156,7 +160,7 @@ class Home:
     def prepare(self) -> Home:
         """Creates the folders and checks that they can be written.
 
-        Raises HomeError; nothing is left behind.
+        Raises HomeError if it cannot, and then leaves no files.
         """
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
@@ -170,7 +174,7 @@ class Home:
         return self
 
     def check_is_there(self) -> None:
-        """Raises HomeError when the folder is missing, which an empty list of runs would hide."""
+        """Raises HomeError if the folder is missing, which an empty list of runs would hide."""
         if not self.path.is_dir():
             raise HomeError(
                 f"{self.path} was moved or deleted: restore it, or give its new place with --home"
@@ -178,7 +182,7 @@ class Home:
             )
 
     def run_dirs(self) -> list[RunDir]:
-        """Every run's folder by name, without folders whose names no run can have."""
+        """The folders of all runs by name, without folders whose names no run can have."""
         if not self.runs.is_dir():
             return []
         return [
@@ -190,7 +194,7 @@ class Home:
     def run_dir(self, run_id: str) -> RunDir:
         """The folder of one run.
 
-        Raises UnknownRunError; its message lists the newest runs that exist.
+        Raises UnknownRunError if there is no such run; the message lists the newest runs.
         """
         # Each refresh of a page calls this, so a thousand other folders are not listed.
         if is_run_name(run_id) and (self.runs / run_id).is_dir():
@@ -207,14 +211,14 @@ class Home:
 
 
 LAST_RANK = ".last-rank"
-# Own numbers stay below MOST, so that each run can be bundled. Imported runs have up to 8 digits;
-# counting never continues from those of more than 6.
+# New numbers stay below MOST, so that each run can be bundled. Imported runs have up to 8 digits;
+# counting never continues from a number above MOST_COUNTED.
 MOST, MOST_COUNTED = 10_000_000, 1_000_000
-MOST_DIGITS = 15  # of a stored number; a rank, which starts at the seconds since 1970, has ten
+MOST_DIGITS = 15  # of a stored number; ranks start at the seconds since 1970 and have ten digits
 
 
 def next_number(folder: Path) -> int:
-    """A number that was never used, even by a deleted run, whose rows may still be in use."""
+    """A number that was never used, not even by a deleted run, whose rows can still be in use."""
     stored = folder / LAST_NUMBER
     with FileLock(stored.with_suffix(".lock")):
         used = _used(folder)
@@ -224,9 +228,9 @@ def next_number(folder: Path) -> int:
 
 
 def next_rank(home: Home, clock: Callable[[], float] = time.time) -> float:
-    """A place in the queue behind all earlier ones of this home, whatever the clocks say.
+    """A queue rank behind all earlier ranks of this home, independent of clock changes.
 
-    The first is the time of day in seconds, as earlier versions ranked waiting runs.
+    The first rank is the time in seconds, as earlier versions ranked waiting runs.
     """
     stored = home.runs / LAST_RANK
     with FileLock(stored.with_suffix(".lock")):
@@ -237,14 +241,18 @@ def next_rank(home: Home, clock: Callable[[], float] = time.time) -> float:
 
 
 def keep_count(folder: Path) -> None:
-    """Called before an import, so that counting continues from the home's own last number."""
+    """Stores the last number before an import, so that counting does not continue from imported
+    runs.
+    """
     stored = folder / LAST_NUMBER
     with FileLock(stored.with_suffix(".lock")):
         write_whole(stored, f"{_last(_used(folder), stored)}\n")
 
 
 def _last(used: set[int], stored: Path) -> int:
-    """The last own number; where its file is missing, the highest of the folders."""
+    """The last number that this home assigned; if its file is missing, the highest number of the
+    folders.
+    """
     last = _number_in(stored)
     if last is not None and last < MOST:
         return last
@@ -252,13 +260,13 @@ def _last(used: set[int], stored: Path) -> int:
 
 
 def _used(folder: Path) -> set[int]:
-    """Numbers of folders, including the trash."""
+    """The numbers in the names of folders, including the trash."""
     paths = [*folder.iterdir(), *(folder / BIN).glob("*")]
     return {number for path in paths if (number := run_number(path.name)) is not None}
 
 
 def _number_in(file: Path) -> int | None:
-    """None where the file is missing or contains anything else."""
+    """The number in a file; None if the file is missing or has other content."""
     try:
         text = run_files.content(file).decode("utf-8", errors="replace").strip()
     except (FileNotFoundError, run_files.NotPlainError):

@@ -1,7 +1,7 @@
 """Image files that records of a run name: sample grids (PNG), and the frames of rollouts (npz).
 
-A file may come from another user, so its size and content are checked before memory is allocated.
-Frames are as networks see them, in [-1, 1], as float16 or, in small films, as 256 levels.
+A file can come from another user, so its size and content are checked before memory is allocated.
+Frames have the networks' values in [-1, 1], stored as float16 or, in small films, as 255 levels.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from gan_runtime.records import run_files
 from gan_runtime.records.record import MOST_STEPS
 from gan_runtime.records.run_folder import RunDir
 
-FILM_BYTES = 64_000_000  # of both films, before they are packed
-MAX_FILM_BYTES = 2 * FILM_BYTES  # of a file that is read, unpacked, with its mask
+FILM_BYTES = 64_000_000  # of both films, before compression
+MAX_FILM_BYTES = 2 * FILM_BYTES  # of a file with its mask, after decompression
 Frames16 = NDArray[np.float16]
 FILM_NAME = re.compile(r"[a-z0-9_-]{1,120}\.npz", re.ASCII)
 
-LEVELS = 127  # on either side of 0
+LEVELS = 127  # on each side of 0
 DIFFERENCES = np.dtype(np.int8)
 _AXES = (1, 2, 3)  # of (channels, frames, height, width)
 _HALF = np.dtype(np.float16)
@@ -47,9 +47,9 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Frames:
-    """`steps` int64 (K,): of each frame, 0 for the start frame. `truth`, `predicted` (K, height,
-    width, channels). `mask` (height, width, M): constant input channels, such as the obstacle; M
-    may be 0.
+    """The frames of a rollout. `steps`: int64 (K,), the step of each frame, 0 for the start frame.
+    `truth`, `predicted`: (K, height, width, channels). `mask`: (height, width, M), constant input
+    channels such as the obstacle; M can be 0.
     """
 
     steps: NDArray[np.int64]
@@ -59,7 +59,7 @@ class Frames:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of both films, unpacked."""
+        """The bytes of both films without compression."""
         return self.truth.nbytes + self.predicted.nbytes
 
 
@@ -76,10 +76,10 @@ def thinned(frames: Frames, most_bytes: int = FILM_BYTES) -> Frames:
 def write_film(run: RunDir, name: str, frames: Frames, is_small: bool = False) -> str:
     """Writes a film atomically; returns its path within the run's folder.
 
-    `is_small`: 256 levels, in about a sixth of the bytes.
+    `is_small`: stores rounded levels, in about a sixth of the bytes.
 
     Raises:
-        HomeError: the disk is full; no file is left.
+        HomeError: the disk is full; the file is deleted.
         ValueError: a small film has values outside [-1, 1].
     """
     target = run.films / f"{name}.npz"
@@ -99,7 +99,7 @@ def write_film(run: RunDir, name: str, frames: Frames, is_small: bool = False) -
 
 
 def read_film(run: RunDir, file: str) -> Frames:
-    """The frames of a file that a record names, checked.
+    """Reads and checks the frames of a file that a record names.
 
     Raises PictureError; its message is the end of a sentence.
     """
@@ -115,7 +115,9 @@ def read_film(run: RunDir, file: str) -> Frames:
 
 
 def referenced_films(run: RunDir) -> list[Path]:
-    """The films that a record names, even one of a newer version: records are searched as text."""
+    """The films that some record names. Records are searched as text, so records of newer versions
+    count too.
+    """
     texts = {
         f'"{run.films.name}/{path.name}"'.encode(): path for path in sorted(run.films.glob("*.npz"))
     }
@@ -176,15 +178,15 @@ def differences_of(frames: NDArray[np.floating]) -> NDArray[np.int8]:
 
 
 def _of_differences(differences: NDArray[np.int8]) -> NDArray[np.float16]:
-    """The inverse, to half a level and float16 rounding."""
+    """The inverse of `differences_of`, up to half a level and float16 rounding."""
     levels: NDArray[Any] = differences
     for axis in _AXES:
         levels = np.cumsum(levels, axis=axis, dtype=np.int8)
     return np.moveaxis(np.divide(levels, LEVELS, dtype=np.float16), 0, -1)
 
 
-_ENCRYPTED = 0x1  # of the flags of a member
-_HEADER_CHARACTERS = 1_000  # of a member: its type and shape; NumPy writes about 120
+_ENCRYPTED = 0x1  # bit in the flags of a member
+_HEADER_CHARACTERS = 1_000  # header of a member, with type and shape; NumPy writes about 120
 Kinds = Mapping[str, Collection[np.dtype[Any]]]
 
 
@@ -194,7 +196,8 @@ def _npz_arrays(file: int, kinds: Kinds, most_bytes: int) -> dict[str, NDArray[A
     Sizes are checked before memory is allocated, and nothing is unpickled. NumPy's own reader
     allocates what a header of 100 bytes claims.
 
-    `kinds`: the exact names, with the allowed types. `most_bytes`: of all arrays, unpacked.
+    `kinds`: the exact names, each with its allowed types. `most_bytes`: limit for all arrays after
+    decompression.
 
     Raises PictureError; its message is the end of a sentence.
     """
@@ -228,7 +231,7 @@ def _array(content: bytes, name: str, kinds: Collection[np.dtype[Any]]) -> NDArr
     shape, is_fortran, kind = np.lib.format.read_array_header_1_0(
         file, max_header_size=_HEADER_CHARACTERS
     )
-    if kind not in kinds:  # so no objects, which would be unpickled
+    if kind not in kinds:  # excludes objects, which would be unpickled
         raise PictureError(f"its array {name} has the type {str(kind)[:20]}")
     begin = file.tell()
     if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != len(content) - begin:
@@ -244,13 +247,13 @@ MAX_SIDE = 4_096
 _FILE = re.compile(r"samples/([A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.png)", re.ASCII)
 _BEGIN = re.compile(
     rb"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR(.{8})", re.DOTALL
-)  # then width and height
+)  # width and height follow
 
 
 def read_grid(run: RunDir, file: str) -> bytes:
     """The bytes of a sample grid that a record names, such as samples/epoch-00001.png.
 
-    A record may come from another user, so only a valid PNG in the run's samples folder is read.
+    A record can come from another user, so only a valid PNG in the run's samples folder is read.
 
     Raises PictureError; its message is the end of a sentence.
     """
@@ -288,7 +291,7 @@ def _decode(content: bytes) -> None:
     with Image.open(io.BytesIO(content), formats=("PNG",)) as picture:
         picture.verify()  # checksums of all parts
     with Image.open(io.BytesIO(content), formats=("PNG",)) as picture:
-        picture.load()  # the pixels themselves; `verify` ends the use of an object
+        picture.load()  # decodes the pixels; an object cannot be used after `verify`
 
 
 def _bytes(run: RunDir, name: str) -> bytes:

@@ -1,6 +1,7 @@
-"""The journal: append-only JSON lines, one record a line, from which results.duckdb is built.
+"""The journal: an append-only file with one JSON record per line, from which results.duckdb is
+built.
 
-A trainer appends to its own journal and fsyncs at each flush. Readers take whole lines only: a line
+A trainer appends to its own journal and fsyncs every write. Readers read only whole lines: a line
 torn by a crash is invisible until a newline ends it, and is then skipped and counted.
 """
 
@@ -110,7 +111,7 @@ Reader = TypeAdapter[Record]
 
 
 def reader_of(kinds: tuple[type[Record], ...]) -> Reader:
-    """A reader of lines with records of these kinds."""
+    """A parser of lines with records of these kinds."""
     any_of: Any = functools.reduce(operator.or_, kinds)
     return TypeAdapter(Annotated[any_of, Field(discriminator="kind")])
 
@@ -130,9 +131,9 @@ class JournalWriter:
     def write(self, *records: Record) -> None:
         """Appends the records and waits until they are on the disk.
 
-        An earlier write that was cut off is ended by a newline first.
+        If an earlier write was cut off, a newline ends it first.
 
-        Raises HomeError when the disk is full or broken; a part may be written.
+        Raises HomeError if the disk is full or broken; a part can be written.
         """
         texts = [
             record.model_copy(update={"attempt": self.attempt}).model_dump_json()
@@ -149,7 +150,7 @@ class JournalWriter:
             self._torn = False
 
     def _write_all(self, data: bytes) -> None:
-        """A nearly full disk may take only the beginning, and returns its number of bytes."""
+        """Writes all bytes. On a nearly full disk one write can store only the first part."""
         while data:
             data = data[self._file.write(data) :]
 
@@ -165,10 +166,10 @@ class JournalWriter:
 
 
 class SideJournalWriter(JournalWriter):
-    """The journal of a worker other than the first, which holds only its times and its failure."""
+    """The journal of a worker with a rank above 0: only its times and its failure."""
 
     def write(self, *records: Record) -> None:
-        """Appends the records that are this worker's own."""
+        """Appends those records that describe this worker; drops the others."""
         worker_records = [record for record in records if _is_of_one_worker(record)]
         if worker_records:
             super().write(*worker_records)
@@ -188,7 +189,9 @@ def append(path: Path, attempt: int, *records: Record) -> None:
 
 @dataclass(frozen=True)
 class SkippedLine:
-    """A line that is no record. `place`: its first byte; `reason`: empty for a torn line."""
+    """A line that is no valid record. `place`: offset of its first byte; `reason`: empty for a torn
+    line.
+    """
 
     line: bytes
     place: int
@@ -197,7 +200,9 @@ class SkippedLine:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Records of a journal with the first byte of each line, the next offset, and invalid lines."""
+    """Records of a journal with the offset of each line, the offset to continue from, and the
+    invalid lines.
+    """
 
     records: list[Record]
     places: list[int]
@@ -231,12 +236,12 @@ def chunks(
 
 
 def read(path: Path, offset: int = 0, max_bytes: int = run_files.PIECE_BYTES) -> Chunk:
-    """The first of `chunks`; an empty one where nothing is new."""
+    """The first of `chunks`, or an empty chunk if nothing is new."""
     return next(chunks(path, offset, max_bytes), Chunk([], [], offset, ()))
 
 
 def read_all(path: Path) -> list[Record]:
-    """Every whole record; empty when there is no file. Raises as `chunks`."""
+    """All whole records; empty without a file. Raises as `chunks`."""
     if not path.exists():
         return []
     return [record for chunk in chunks(path) for record in chunk.records]
@@ -249,7 +254,7 @@ def first(path: Path) -> Record | SkippedLine | None:
 
 
 def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
-    """The records whose lines contain `word`, with their places; other lines are not parsed.
+    """The records whose lines contain `word`, with their offsets; other lines are not parsed.
 
     Raises as `chunks`.
     """
@@ -267,7 +272,7 @@ def naming(path: Path, word: bytes) -> Iterator[tuple[int, Record]]:
 
 
 def statuses(path: Path) -> list[tuple[int, StatusChange]]:
-    """The changes of state in a journal, with their places. Raises as `chunks`."""
+    """The changes of state in a journal, with their offsets. Raises as `chunks`."""
     named = naming(path, b'"status"')
     return [(place, record) for place, record in named if isinstance(record, StatusChange)]
 

@@ -45,11 +45,11 @@ _CODES = frozenset(Reason)
 
 
 class StudyPlace(BaseModel):
-    """A run's place in its study: the variant (its label, and its index from 0) and the repeat
-    (from 1).
+    """The position of a run in its study: the variant (its label, and its index from 0) and the
+    repeat (from 1).
 
-    `question`: a key of studies/design.py. Every run of a study repeats it, so that the study
-    exists as long as one of its runs.
+    `question`: a key of studies/design.py. Every run of a study stores it, so a study exists as
+    long as any of its runs.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -64,9 +64,9 @@ class StudyPlace(BaseModel):
 class Created(Record):
     """A run was submitted.
 
-    `accelerator`: the resolved one. `color`: index in the run palette. `preset`: may be empty.
-    `images_per_step`: training images of one step; None in old runs. `asker`: the actor, such as
-    "dashboard"; empty in old records, here and below.
+    `accelerator`: resolved, never "auto". `color`: index in the run palette. `preset`: "" without a
+    preset. `images_per_step`: training images of one step; None in old runs. `asker`: the actor,
+    such as "dashboard"; empty in old records, here and below.
     """
 
     author = Author.SUBMISSION
@@ -102,8 +102,8 @@ class Created(Record):
 class StatusChange(Record):
     """The run changed its state.
 
-    `code`, `details`: why, for decisions. `reason`: the same as a sentence. Where the journal has
-    no code that this version knows, as in version 0.2.0, the code is derived from the sentence.
+    `code`, `details`: the cause, for decisions. `reason`: the same as a sentence. If the journal
+    has no code of this version, as in version 0.2.0, the code is derived from the sentence.
     `queue_rank`: order of waiting runs. `waits_for`: the job that prepares the data set of a
     waiting run, or empty. `after`, `after_if`: the run that must end or finish before this one
     starts. `asker`: the actor of a resume or a change of the queue.
@@ -153,18 +153,18 @@ class StatusChange(Record):
 
     @classmethod
     def of(cls, status: Status, why: Cause, **fields: Any) -> StatusChange:
-        """`fields`: the remaining fields."""
+        """A change of state with a cause. `fields`: the remaining fields."""
         return cls(
             status=status, code=why.code, details=dict(why.details), reason=why.sentence, **fields
         )
 
     @property
     def cause(self) -> Cause | None:
-        """Why, for decisions; None without a code."""
+        """The cause, for decisions; None without a code."""
         return None if self.code is None else Cause(self.code, self.details)
 
     def because(self, why: Cause, **fields: Any) -> StatusChange:
-        """The same state for another reason from now on; `fields`: other changes."""
+        """A change to the same state for another cause. `fields`: other changes."""
         reason = {"code": why.code, "details": dict(why.details), "reason": why.sentence}
         return self.model_copy(update={**reason, "at": now(), **fields})
 
@@ -191,7 +191,7 @@ class Renamed(Record):
 
 
 class Marked(Record):
-    """Tags, a note or a flag of the run changed; None: unchanged.
+    """Tags, a note or a flag of the run changed. None means unchanged.
 
     `pinned`: first in lists, and protected from deletion. `hidden`: left out of lists.
     """
@@ -215,7 +215,9 @@ class HostFacts(Record):
 
 
 class AttemptStart(Record):
-    """An attempt continues after `resume_step`; earlier measurements beyond that step are void."""
+    """An attempt started from the state after `resume_step`; older measurements beyond that step
+    are void.
+    """
 
     author = Author.WORKER
     kind: Literal["attempt"] = "attempt"
@@ -223,9 +225,10 @@ class AttemptStart(Record):
 
 
 class AttemptPlan(Record):
-    """The size of the attempt: images of the data set, steps of an epoch, epochs.
+    """The size of the attempt: images of the data set, steps per epoch, and epochs.
 
-    `images_per_step`: training images; 0 in old journals. `updates`: per step and network.
+    `images_per_step`: training images per step, 0 in old journals. `updates`: updates per step, by
+    network.
     """
 
     tables = (RowTable("plans", ("attempt", "images", "steps_per_epoch", "epochs")),)
@@ -238,7 +241,7 @@ class AttemptPlan(Record):
 
 
 class Event(Record):
-    """Something that the user should know."""
+    """A message for the user, such as a warning."""
 
     tables = (
         RowTable(

@@ -1,4 +1,4 @@
-"""Records of what a trainer measures in an attempt (MEASURED)."""
+"""Records of a trainer's measurements in an attempt (MEASURED)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gan_runtime.records.record import (
     agree,
 )
 
-MAX_STEPS = 10_000  # of one host call, as `steps_per_loop` allows
+MAX_STEPS = 10_000  # of one host call, the maximum of `steps_per_loop`
 SCALARS = RowTable(
     "scalars",
     (
@@ -99,7 +99,8 @@ def _steps(call: Scalars, run_id: str, metric: str, newest: int) -> list[Row]:
 
 
 class WorkerTimes(Record):
-    """How a worker spent a host call, in seconds per step: own work, and time inside collectives.
+    """The time of a worker in a host call, in seconds per step: computing, and waiting in
+    collectives.
 
     The first call of an attempt, which includes compilation, is left out.
     """
@@ -143,7 +144,7 @@ class EpochDone(Record):
 
 
 class EpochScores(Record):
-    """Metrics that are measured once an epoch, stored together with the per-step ones."""
+    """Metrics measured once per epoch, stored in the same table as per-step metrics."""
 
     author = Author.FIRST_WORKER
     tables = (replace(SCALARS, parts=lambda scores, origin: _parts_of_scores(scores, origin)),)
@@ -221,7 +222,7 @@ class Sample(Record):
 class TimeShare(BaseModel):
     """The time of one category of operations in the profiled steps.
 
-    `share`: 0 to 1. `network`, `phase` (of the program): "" where unknown.
+    `share`: 0 to 1. `network`, `phase` of the program: "" if unknown.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -233,7 +234,9 @@ class TimeShare(BaseModel):
 
 
 class Profile(Record):
-    """Where the time of `steps` profiled steps went, up to `step`; the shares add up to 1."""
+    """The time of the last `steps` profiled steps up to `step`, by category; the shares add up to
+    1.
+    """
 
     author = Author.FIRST_WORKER
     tables = (
@@ -254,8 +257,8 @@ class Profile(Record):
 
 
 class MemoryUse(Record):
-    """Resident bytes of the trainer, and bytes on its fullest device (None where unknown): current
-    and peak.
+    """Resident bytes of the trainer and bytes on its fullest device (None if unknown), current and
+    peak.
     """
 
     author = Author.FIRST_WORKER
@@ -279,11 +282,11 @@ class PhaseSeconds(Record):
 
 
 class KernelCounts(Record):
-    """The operations of one training step, counted once an attempt.
+    """The operations of one training step, counted once per attempt.
 
     `operations`: of the traced graph. `kernels_before`, `kernels_after`: HLO instructions that do
-    work before and after XLA's optimization; `fusions`: how many of the latter are fusions. None
-    without XLA.
+    work, before and after XLA's optimization; `fusions`: the fusions among the latter. None without
+    XLA.
     """
 
     tables = (RowTable("kernels", is_public=True, is_exported=True),)

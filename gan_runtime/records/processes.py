@@ -24,11 +24,11 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import IS_INSTALLED, REPOSITORY
 from gan_runtime.records.run_folder import RunDir, Stamp
 
-TRAINER = "gan_runtime.worker"  # a module that processes of the dashboard do not import
-SCRATCH_PREFIX = "gan-worker-"  # of a trainer's temporary folder; then its pid
-ENDING_SECONDS = 5.0  # that `kill` waits for a killed process
+TRAINER = "gan_runtime.worker"  # the dashboard's processes must not import this module
+SCRATCH_PREFIX = "gan-worker-"  # of a trainer's temporary folder; the pid follows
+ENDING_SECONDS = 5.0  # time that `kill` waits for a killed process
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
-LOW_PRIORITY = 10  # of nice: a tenth of the time of a usual process that competes for a core
+LOW_PRIORITY = 10  # niceness: a tenth of the time of a normal process that competes for a core
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _SESSION = Path("/proc/self/autogroup")
 
@@ -47,15 +47,16 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def identity(pid: int) -> dict[str, Any]:
-    """`pid`, `started` and `born`, as a pid alone may be reused.
+    """`pid`, `started` and `born`, since a pid alone can be reused.
 
-    `started`: a time of day, which moves with the clock. `born`: ticks since boot, on Linux.
+    `started`: start time by the clock, which can be changed. `born`: boot id and ticks since boot,
+    on Linux.
     """
     return {"pid": pid, "started": psutil.Process(pid).create_time(), "born": _born(pid)}
 
 
 def alive(pid: int, started: float, born: str = "") -> psutil.Process | None:
-    """The process of that identity; None when it exited, is a zombie, or its pid was reused."""
+    """The process with that identity; None if it has exited, is a zombie, or its pid was reused."""
     try:
         process = psutil.Process(pid)
         by_clock = abs(process.create_time() - started) < CLOCK_TOLERANCE_S
@@ -66,12 +67,13 @@ def alive(pid: int, started: float, born: str = "") -> psutil.Process | None:
 
 
 def lower_priority() -> None:
-    """Lets other processes of this host go first: this one gets the processor time that they
-    leave. For threads that it starts from now on.
+    """Gives other processes of this host priority over this one and the threads that it starts from
+    now on.
     """
     with contextlib.suppress(OSError, psutil.Error):
         psutil.Process().nice(max(LOW_PRIORITY, psutil.Process().nice()))
-    with contextlib.suppress(OSError):  # Linux weighs sessions before their processes
+    # Linux shares time between sessions first, then between their processes.
+    with contextlib.suppress(OSError):
         _SESSION.write_text(str(LOW_PRIORITY), encoding="ascii")
 
 
@@ -91,13 +93,13 @@ def started_for(*words: str) -> list[psutil.Process]:
 
 
 def started_as(module: str, words: int) -> set[tuple[str, ...]]:
-    """The first `words` arguments of each running process that was started as `-m module`."""
+    """The first `words` arguments of each running process started as `-m module`."""
     sequences = (part for _, line in _running() for part in _sequences(line, words + 2))
     return {part[2:] for part in sequences if part[:2] == ("-m", module)}
 
 
 def _running() -> Iterator[tuple[psutil.Process, list[str]]]:
-    """Processes and their command lines."""
+    """Running processes and their command lines."""
     for process in psutil.process_iter(["cmdline", "status"]):
         if process.info["status"] != psutil.STATUS_ZOMBIE:
             yield process, process.info["cmdline"] or []
@@ -110,8 +112,8 @@ def _sequences(words: list[str], length: int) -> list[tuple[str, ...]]:
 def kill(doomed: Iterable[psutil.Process]) -> None:
     """Kills the processes and waits up to ENDING_SECONDS until they have ended.
 
-    All are suspended before the first is killed. Otherwise a worker could see that another one
-    disappeared and record a failure before its own turn.
+    All are suspended before the first is killed. Otherwise a worker could notice that another
+    worker disappeared, and record a failure before it is killed itself.
     """
     suspended = [process for process in doomed if _signaled(process.suspend)]
     killed = [process for process in suspended if _signaled(process.kill)]
@@ -135,7 +137,7 @@ def is_there(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except (psutil.NoSuchProcess, OverflowError):
         return False
-    except psutil.Error:  # of another user
+    except psutil.Error:  # a process of another user
         return True
 
 
@@ -167,7 +169,9 @@ _MOST_BYTES = 64_000
 
 
 class _Start(BaseModel):
-    """The content of the file. `boot`: boot id; `before`: files of trainers at the start."""
+    """The content of the start lock. `boot`: boot id; `before`: stamps of trainer files at the
+    start.
+    """
 
     attempt: int
     boot: str
@@ -175,9 +179,9 @@ class _Start(BaseModel):
 
 
 def take_start_lock(run: RunDir, attempt: int, boot: str) -> int | None:
-    """The descriptor of the new, locked file; None where files cannot be created or locked.
+    """The descriptor of the new, locked file; None if files cannot be created or locked here.
 
-    Raises OSError when the lock of an earlier start cannot be removed.
+    Raises OSError if the lock of an earlier start cannot be removed.
     """
     run.start_lock.unlink(missing_ok=True)
     start = _Start(attempt=attempt, boot=boot, before=_written(run))
@@ -196,13 +200,15 @@ def take_start_lock(run: RunDir, attempt: int, boot: str) -> int | None:
 
 
 def handed_start_locks(environment: Mapping[str, str]) -> list[int]:
-    """Descriptors of start locks that this process inherited; its children do not by default."""
+    """The descriptors of start locks that this process inherited. Its children do not inherit them
+    by default.
+    """
     word = environment.get(HANDED_VARIABLE, "")
     if not word.isdecimal():
         return []
     try:
         os.set_inheritable(int(word), False)
-    except OSError:  # started by hand, in the environment of a trainer
+    except OSError:  # started manually with the environment of a trainer
         return []
     return [int(word)]
 
@@ -210,7 +216,7 @@ def handed_start_locks(environment: Mapping[str, str]) -> list[int]:
 def is_start_without_trace(run: RunDir, attempt: int, boot: str) -> bool:
     """Whether no process of that start exists, will exist, or has written anything.
 
-    False where that is uncertain: no file, or one of another attempt, host or boot.
+    False if uncertain: there is no file, or one of another attempt, host or boot.
     """
     try:
         number = os.open(run.start_lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -224,15 +230,15 @@ def is_start_without_trace(run: RunDir, attempt: int, boot: str) -> bool:
             boot,
             _written(run),
         )
-    except (OSError, ValidationError):  # locked, or not a start lock
+    except (OSError, ValidationError):  # the file is locked, or no start lock
         return False
     finally:
         os.close(number)
 
 
 def _written(run: RunDir) -> dict[str, Stamp]:
-    """Stamps of the files that only a trainer writes; without empty ones, as the owner opens the
-    log before the trainer runs.
+    """Stamps of the files that only a trainer writes. Empty files are left out, since the owner
+    opens the log before the trainer runs.
     """
     stamps: dict[str, Stamp] = {}
     for path in (run.log, run.process_file, run.launcher_journal, *_journals_of_workers(run)):

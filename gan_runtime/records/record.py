@@ -7,9 +7,9 @@ say what a bundle leaves out. Reader, tables, ingest, export and bundles follow 
 The types of fields come first. Bounds leave room for sums and products in SQL: a count of images
 times a batch stays within BIGINT.
 
-Last the actors, whose names records store. An operator starts, stops and deletes; a viewer only
-reads. The default is a viewer. The name says where a change came from ("dashboard"). The signed-in
-user appears in the process log only, so that no bundle carries it.
+The actors are last. An operator starts, stops and deletes; a viewer, the default, only reads.
+Records store the actor's name, which says where a change came from ("dashboard"). The signed-in
+user appears only in the process log, so no bundle contains that name.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gan_runtime.spec import RunSpec, nesting
 
-# Controls but the newline, marks of writing direction, surrogates.
+# Control characters except the newline, marks of writing direction, surrogates.
 _UNSEEN = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 MAX_TAGS, MAX_REMARK = 20, 2_000
 MAX_NAME, MAX_TEXT, MAX_DOCUMENT = 200, 10_000, 100_000  # characters
-MAX_METRICS = 1_000  # of one record
+MAX_METRICS = 1_000  # per record
 MOST_STEPS = 10_000  # of an evaluation that predicts step by step
 TAG = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,38}[A-Za-z0-9._-]$|^[A-Za-z0-9]$"
 YEARS = (1970, 2200)  # pandas counts nanoseconds, up to 2262
-# A page divides by some of these, and groups and names runs by the others.
+# Pages divide by some of these options, and group and name runs by the others.
 NEEDED = ("workload", "dataset", "precision", "replicas", "batch_size_global", "epochs", "seed")
 
 
 def _utc(moment: datetime) -> datetime:
-    """A time without a zone is UTC."""
+    """The time in UTC; a time without a zone is taken as UTC."""
     if not YEARS[0] <= moment.year < YEARS[1]:
         raise ValueError(f"the year must be from {YEARS[0]} to {YEARS[1] - 1}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _document(value: dict[str, Any]) -> dict[str, Any]:
-    # Raises ValueError for what JSON cannot hold, such as an integer of 5,000 digits.
+    # Raises ValueError for values without a JSON form, such as an integer of 5,000 digits.
     text = json.dumps(value)
     if len(text) > MAX_DOCUMENT:
         raise ValueError(f"it has more than {MAX_DOCUMENT:,} characters")
@@ -57,7 +57,7 @@ def _document(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _options(values: dict[str, Any]) -> dict[str, Any]:
-    """The options of a run; those that this version does not know may have any value."""
+    """Checks the options of a run; options unknown to this version can have any value."""
     absent = [name for name in NEEDED if name not in values]
     if absent:
         raise ValueError(f"{absent[0]} is missing")
@@ -69,7 +69,9 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fits(value: Any, kind: type, minimum: float | None, maximum: float | None) -> bool:
-    """Names of a choice may be unknown, as they change with versions."""
+    """Whether a value has the right type and range. Any choice is valid, since choices change with
+    versions.
+    """
     if kind is str:
         return isinstance(value, str) and len(value) <= MAX_NAME
     if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
@@ -80,24 +82,24 @@ def _fits(value: Any, kind: type, minimum: float | None, maximum: float | None) 
 
 
 def _remark(text: str) -> str:
-    """Lines of text without control characters."""
+    """Checks that a text has no invisible characters."""
     if _UNSEEN.search(text):
         raise ValueError("it contains invisible characters")
     return text
 
 
 def _cut_at(most: int) -> AfterValidator:
-    """Shortens texts of the program itself, such as the reason of a failure."""
+    """A validator that shortens texts of the program, such as the reason of a failure."""
     return AfterValidator(lambda text: text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def _tags(tags: list[str]) -> list[str]:
-    """In order, without duplicates."""
+    """The tags in order, without duplicates."""
     return list(dict.fromkeys(tags))
 
 
 class Sharing(Enum):
-    """Marks of fields: what a bundle leaves out of them, in addition to names of folders."""
+    """Marks fields by what a bundle leaves out of them, in addition to names of folders."""
 
     PROSE = "text without names of hosts and addresses"
     OPTIONS = "options without the address of a TPU"
@@ -136,7 +138,9 @@ Row = tuple[Any, ...]
 
 
 class Author(StrEnum):
-    """Whose journal may contain a record, and why its line is skipped in another one."""
+    """The journal that can contain a record, and the reason to skip its line in any
+    other journal.
+    """
 
     ANYONE = ""
     SUBMISSION = "a run is submitted once, in the first line of the supervisor's journal"
@@ -147,8 +151,8 @@ class Author(StrEnum):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a record was read. `place`: first byte of its line; `picture`: reads the PNG that a
-    record names, or gives None.
+    """The source of a record. `place`: offset of its line; `picture`: reads the PNG that a record
+    names, or returns None.
     """
 
     run_id: str
@@ -159,8 +163,8 @@ class Origin:
 
 @dataclass(frozen=True)
 class Column:
-    """A column whose name or value differs from a field: `value` is a field, or a function of the
-    record and its origin. `type`: SQL; by default from the field.
+    """A column that differs from a field. `value`: a field, or a function of the record and its
+    origin. `type`: SQL type, by default that of the field.
     """
 
     name: str
@@ -170,13 +174,13 @@ class Column:
 
 @dataclass(frozen=True)
 class RowSeries:
-    """Rows in order of their step. `name`: the column that names the series; "": only one."""
+    """Rows ordered by step. `name`: the column that names the series; "" for a single series."""
 
     name: str = ""
-    is_of_worker: bool = False  # rows with a rank, which are not checked for repeats
+    is_of_worker: bool = False  # rows have a rank, and are not checked for repeats
 
 
-# A series: its name, its last step, and a function that gives its rows after a step.
+# A series: its name, its last step, and a function that returns its rows after a step.
 Part = tuple[str, int, Callable[[int], list[Row]]]
 
 
@@ -184,11 +188,11 @@ Part = tuple[str, int, Callable[[int], list[Row]]]
 class RowTable:
     """A table `ingest.<name>` with a row for each record, or each element of the list field `each`.
 
-    `columns`: after run_id; fields of the element or record, `place` (of the line), `number` (of
-    the element, from 0); None: all fields. `series`: the column `step` orders the rows, repeated
-    lines are left out, and rows beyond the step that a later attempt resumes from are void.
-    `parts`: splits a record into several series. `is_public`: a view of that name exists;
-    `is_exported`: `export` writes it.
+    `columns`: the columns after run_id: fields of the element or record, `place` (offset of the
+    line), `number` (index of the element, from 0); None for all fields. `series`: orders rows by
+    the column `step`, drops repeated lines, and voids rows beyond the step that a later attempt
+    resumes from. `parts`: splits a record into several series. `is_public`: there is a view of this
+    name; `is_exported`: `export` writes it.
     """
 
     name: str
@@ -201,12 +205,13 @@ class RowTable:
 
 
 def now() -> datetime:
-    """The present in UTC."""
+    """The current time in UTC."""
     return datetime.now(UTC)
 
 
 class Record(BaseModel):
-    """`attempt`: from 1. `at`: time of writing. `views`: exported views of schema.sql.
+    """One line of a journal. `attempt`: from 1. `at`: time of writing. `views`: exported views of
+    schema.sql.
 
     `is_numbers_only`: no field can name a host or a user, so a bundle copies its lines unchanged.
     """
@@ -216,23 +221,23 @@ class Record(BaseModel):
     views: ClassVar[tuple[str, ...]] = ()
     is_numbers_only: ClassVar[bool] = False
 
-    # NaN must reach the database: a loss that became NaN is a result.
+    # NaN must reach the database, since a loss that became NaN is a result.
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="constants")
     attempt: Attempt = 1
     at: UtcTime = Field(default_factory=lambda: now())
 
 
 def agree(*lists: list[float] | list[int]) -> None:
-    """Raises ValueError when lists of a record differ in length."""
+    """Raises ValueError if lists of a record differ in length."""
     if len({len(numbers) for numbers in lists}) > 1:
         raise ValueError("its lists must have the same length")
 
 
-DASHBOARD = "dashboard"  # the actor of a page, as in records
+DASHBOARD = "dashboard"  # actor name of the pages, in records
 
 
 class Role(StrEnum):
-    """What an actor may do."""
+    """The permissions of an actor."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -240,8 +245,8 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Actor:
-    """`name`: as in records. `person`: the signed-in user, if any. `why_not`: why a viewer cannot
-    change anything, and what to do.
+    """Who requests a change. `name`: stored in records. `person`: the signed-in user, if any.
+    `why_not`: why a viewer cannot change anything, and what to do.
     """
 
     name: str
@@ -256,5 +261,5 @@ class Actor:
 
 
 def operator(name: str, person: str = "") -> Actor:
-    """An actor who may change everything."""
+    """An actor who can change everything."""
     return Actor(name, Role.OPERATOR, person, why_not="")

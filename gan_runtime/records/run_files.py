@@ -1,8 +1,8 @@
-"""Files in the folders of runs and jobs, and zips: names of journals, and safe reading, as files
-may come from other users.
+"""Files in the folders of runs and jobs, and zips: names of journals, and safe reading, since files
+can come from other users.
 
-Only regular files are opened, and no reader blocks. Journals are read as whole lines in pieces of a
-few megabytes, so a pipe, a line of gigabytes or a foreign file costs neither memory nor time.
+Only regular files are opened, so no reader blocks. Journals are read as whole lines in pieces of a
+few megabytes, so a pipe, a line of gigabytes or a foreign file takes little memory and time.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gan_runtime.base.errors import JournalError, PictureError
 
 _LAUNCHER, _SUPERVISOR = "journal-launcher.jsonl", "journal-supervisor.jsonl"
 EVALUATIONS = "journal-evaluations.jsonl"
-EARLIER_JOURNALS = ("surface", "physics", "flow")  # of version 0.2.0: one for each evaluation
+EARLIER_JOURNALS = ("surface", "physics", "flow")  # of version 0.2.0, one per evaluation
 FILMS_FOLDER = "flow"
-ANSWERS_AFTER = 10**15  # beyond every place in another journal
-# Precedence: launcher, then workers by rank, then the owner, which only sees that a process exited.
+ANSWERS_AFTER = 10**15  # beyond every offset in another journal
+# Precedence: launcher, workers by rank, then the owner, which sees only that a process exited.
 _FIRST_WORKER = 10_000_000
 _NAME = re.compile(
     rf"journal-(supervisor|launcher|evaluations|{'|'.join(EARLIER_JOURNALS)}|[0-9]{{1,6}})\.jsonl"
@@ -52,7 +52,7 @@ def rank(name: str) -> int | None:
 
 
 def source(name: str) -> int:
-    """The precedence of a journal for the state of the run; the highest counts."""
+    """The precedence of a journal for the state of the run; the highest wins."""
     if name == _LAUNCHER:
         return _FIRST_WORKER + 1
     worker = rank(name)
@@ -60,7 +60,7 @@ def source(name: str) -> int:
 
 
 def answer_place(name: str, place: int) -> int:
-    """The order of a run's answers without clocks: those of the common journal are newer."""
+    """Orders a run's answers without clocks: those in the common journal are newer."""
     return place + (ANSWERS_AFTER if name == EVALUATIONS else 0)
 
 
@@ -71,20 +71,21 @@ MAX_BYTES = 16_000_000  # of a small file; the results of a job take some kiloby
 
 
 class NotPlainError(OSError):
-    """A folder, a pipe, a socket or a device."""
+    """The path is a folder, pipe, socket or device."""
 
 
 def plain(path: Path) -> int:
     """The descriptor of a regular file or a link to one, which the caller closes.
 
     Raises:
-        NotPlainError: something else; opening a pipe would block, opening a device may act.
+        NotPlainError: it is no regular file; opening a pipe would block, opening a device can have
+            effects.
         OSError: it is missing or cannot be read.
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise _not_plain(path)
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(file).st_mode):  # replaced meanwhile
+    if not stat.S_ISREG(os.fstat(file).st_mode):  # the file was replaced in the meantime
         os.close(file)
         raise _not_plain(path)
     return file
@@ -100,7 +101,7 @@ def appending(path: Path) -> int:
 
 
 def content(path: Path) -> bytes:
-    """A small file. Raises as `plain`, and OSError above MAX_BYTES."""
+    """The content of a small file. Raises as `plain`, and OSError above MAX_BYTES."""
     with os.fdopen(plain(path), "rb") as file:
         data = read(file, MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -109,7 +110,9 @@ def content(path: Path) -> bytes:
 
 
 def read(file: BinaryIO, most_bytes: int) -> bytes:
-    """The rest of a file, up to `most_bytes`; Python alone would allocate that many."""
+    """The rest of a file, up to `most_bytes`. Python's own `read` would allocate that
+    many at once.
+    """
     return file.read(min(most_bytes, os.fstat(file.fileno()).st_size + 1))
 
 
@@ -127,7 +130,7 @@ def _not_plain(path: Path) -> NotPlainError:
 def opened(folder: Path, name: str) -> int:
     """The descriptor of a file that a record names, which the caller closes.
 
-    `name`: without a "/". Neither the folder nor the file may be a link or a pipe.
+    `name`: without a "/". Neither the folder nor the file can be a link or a pipe.
 
     Raises PictureError; its message is the end of a sentence.
     """
@@ -151,18 +154,18 @@ def opened(folder: Path, name: str) -> int:
 
 
 MAX_LINE = 16_000_000  # bytes; the longest record, a call of 10,000 steps with 20 metrics, has 5 MB
-MAX_BAD_LINES = 10_000  # of one journal; a crash tears one
+MAX_BAD_LINES = 10_000  # per journal; each crash tears one line
 PIECE_BYTES = 4_000_000
 
 
 class BadLines:
-    """Counts the lines of a journal that are no records."""
+    """Counts the invalid lines of a journal."""
 
     def __init__(self, path: Path) -> None:
         self._name, self._count = path.name, 0
 
     def count(self) -> None:
-        """Counts one more. Raises JournalError above MAX_BAD_LINES."""
+        """Counts one line. Raises JournalError above MAX_BAD_LINES."""
         self._count += 1
         if self._count > MAX_BAD_LINES:
             raise JournalError(f"{self._name} has more than {MAX_BAD_LINES:,} invalid lines")
@@ -197,11 +200,11 @@ def _plain(path: Path) -> int:
 # ---- zips of strangers ---------------------------------------------------------------------------
 
 
-# A zip ends with a list of its members, at 46 bytes and a name each. Python makes an object of
-# several hundred bytes of each before they can be checked: 2 GB with 40 million unnamed members
-# would fill the memory of most hosts. So the list is refused by its size before it is read, then by
-# its number of members.
-MEMBER_BYTES = 256  # of the list, on average: 46, a name, and extra fields
+# A zip ends with a list of its members, each 46 bytes and a name. Python turns each into an object
+# of several hundred bytes before it can be checked, so a list of 2 GB, with 40 million unnamed
+# members, would fill the memory of most hosts. Therefore a list is refused by its size before it is
+# read, then by its number of members.
+MEMBER_BYTES = 256  # average in the list: 46, a name, and extra fields
 _END_BYTES = 70_000  # the end record, with a comment of up to 64 KiB
 _MEMBER = b"PK\x01\x02"  # begins each member of the list
 
@@ -212,9 +215,9 @@ class CrowdedZipError(Exception):
 
 @contextlib.contextmanager
 def open_zip(path: Path | int, most_members: int) -> Iterator[zipfile.ZipFile]:
-    """The zip, with at most `most_members` members, of MEMBER_BYTES each in its list.
+    """Opens a zip with at most `most_members` members, each of MEMBER_BYTES in its list on average.
 
-    `path`: or the descriptor of an open file, which is then closed.
+    `path`: a path, or the descriptor of an open file, which is closed at the end.
 
     Raises:
         CrowdedZipError: it lists more, or its list is longer. What `zipfile.ZipFile` raises for
@@ -226,7 +229,7 @@ def open_zip(path: Path | int, most_members: int) -> Iterator[zipfile.ZipFile]:
 
 
 class _CountedReader(io.BufferedReader):
-    """Counts members while the zip is opened: Python reads its last bytes, then its whole list at
+    """Counts members while Python opens the zip: it reads the last bytes, then the whole list at
     once.
     """
 

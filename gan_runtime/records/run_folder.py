@@ -33,7 +33,7 @@ from gan_runtime.records.record import Attempt, Rank
 from gan_runtime.records.run_files import FILMS_FOLDER
 from gan_runtime.spec import RunSpec
 
-Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers name process groups
+Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers mean process groups
 _TAIL_BYTES = 64_000
 Stamp = tuple[int, int, int]  # inode, bytes, modification time in nanoseconds
 
@@ -46,12 +46,12 @@ class TaskFolder:
 
     @property
     def process_file(self) -> Path:
-        """Pid and start time of the process, of a run of the newest attempt."""
+        """Pid and start time of the process; for a run, of the newest attempt."""
         return self.path / "process.json"
 
     @property
     def stop_file(self) -> Path:
-        """Exists from a stop request on; contains the actor."""
+        """The stop request, if any; contains the actor."""
         return self.path / "STOP"
 
     @property
@@ -60,12 +60,12 @@ class TaskFolder:
         return self.path / "log.txt"
 
     def request_stop(self, asker: str) -> None:
-        """Requests a stop; a second request changes nothing."""
+        """Requests a stop. A second request changes nothing."""
         if not self.stop_file.exists():
             self.stop_file.write_text(asker, encoding="utf-8")
 
     def log_tail(self, lines: int = 200) -> str:
-        """The last lines of the log; empty where there is none or it cannot be read."""
+        """The last lines of the log; "" without a readable log."""
         try:
             text = run_files.tail(self.log, _TAIL_BYTES).decode("utf-8", errors="replace")
         except OSError:
@@ -79,7 +79,7 @@ class RunDir(TaskFolder):
 
     @property
     def run_id(self) -> str:
-        """Such as quick-0007."""
+        """The id, such as quick-0007."""
         return self.path.name
 
     @property
@@ -98,7 +98,7 @@ class RunDir(TaskFolder):
         return self.path / "journal-launcher.jsonl"
 
     def worker_lock(self, rank: int = 0) -> Path:
-        """Locked by worker `rank` while it runs: one writer per journal."""
+        """Locked by worker `rank` while it runs, so that each journal has one writer."""
         return self.path / (f".worker-{rank}.lock" if rank else ".worker.lock")
 
     @property
@@ -108,7 +108,7 @@ class RunDir(TaskFolder):
 
     @property
     def samples(self) -> Path:
-        """Sample images, one PNG an epoch for each kind."""
+        """Sample images, one PNG per epoch and kind."""
         return self.path / "samples"
 
     def sample_file(self, kind: str, epoch: int) -> Path:
@@ -117,7 +117,7 @@ class RunDir(TaskFolder):
 
     @property
     def checkpoints(self) -> Path:
-        """Training state, newest last."""
+        """Checkpoints of the training state."""
         return self.path / "checkpoints"
 
     @property
@@ -127,25 +127,25 @@ class RunDir(TaskFolder):
 
     @property
     def snapshots(self) -> Path:
-        """Weights only, one file an epoch, where the options request them."""
+        """Weights without optimizers, one file per epoch, if the options request them."""
         return self.path / "snapshots"
 
     @property
     def evaluations_journal(self) -> Path:
-        """Answers of evaluations of its checkpoints."""
+        """The journal with the answers of evaluations."""
         return self.path / run_files.EVALUATIONS
 
     def earlier_journal(self, kind: str) -> Path:
-        """Where version 0.2.0 wrote the answers of one kind of evaluation."""
+        """The journal in which version 0.2.0 stored the answers of one kind of evaluation."""
         return self.path / f"journal-{kind}.jsonl"
 
     @property
     def films(self) -> Path:
-        """The frames of rollouts, one file a rollout and way."""
+        """The frames of rollouts, one file per rollout and way of tiling."""
         return self.path / FILMS_FOLDER
 
     def trainer_journal(self, rank: int = 0) -> Path:
-        """What worker `rank` measured."""
+        """The journal with the measurements of worker `rank`."""
         return self.path / f"journal-{rank}.jsonl"
 
     def journals(self) -> list[Path]:
@@ -153,14 +153,14 @@ class RunDir(TaskFolder):
         return self.in_order(self.journal_stats())
 
     def in_order(self, names: Iterable[str]) -> list[Path]:
-        """Journals by name, the supervisor's first, as it contains the submission."""
+        """Journals with these names, the supervisor's first, since it contains the submission."""
         supervisor = self.supervisor_journal.name
         return [
             self.path / name for name in sorted(names, key=lambda name: (name != supervisor, name))
         ]
 
     def journal_stats(self) -> dict[str, Stamp]:
-        """The stamp of each journal, which changes with it; none for a missing folder.
+        """The stamp of each journal, which changes with the file; empty for a missing folder.
 
         Raises JournalError when a journal is not a regular file.
         """
@@ -188,8 +188,8 @@ class RunDir(TaskFolder):
     def process(self) -> dict[str, Any] | None:
         """Pid, start time and attempt of the trainer; None without a valid process.json.
 
-        Several workers: those of the launcher, and under `workers` rank, pid and start time of
-        each. On a cluster: those of rank 0, with its machine as `cluster_host`.
+        With several workers: those of the launcher, and `workers` with rank, pid and start time of
+        each. On a cluster: those of rank 0, and its machine as `cluster_host`.
         """
         try:
             return _process_entry(run_files.content(self.process_file))
@@ -198,12 +198,13 @@ class RunDir(TaskFolder):
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Writes JSON atomically. Raises HomeError when the disk is full."""
+    """Writes JSON atomically. Raises HomeError if the disk is full."""
     write_whole(path, json.dumps(value, indent=2) + "\n")
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a temporary file and renames it, so that the file is old or new, never torn.
+    """Writes a temporary file and renames it, so that readers see the old or the new file, never a
+    part.
 
     Raises HomeError when the disk is full.
     """
@@ -212,7 +213,8 @@ def write_whole(path: Path, text: str) -> None:
         with temporary.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())  # else a power loss may leave the new name with an empty file
+            # Otherwise a power loss can leave an empty file under the new name.
+            os.fsync(file.fileno())
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise HomeError.not_written(path, error) from None
@@ -226,7 +228,7 @@ def _stamp(entry: os.DirEntry[str]) -> Stamp:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-# Seconds since 1970, within what a date can hold: no NaN and no 1e300.
+# Seconds since 1970 that a date can represent, so neither NaN nor 1e300.
 Started = Annotated[float, Field(ge=0, le=1e10)]
 
 
@@ -247,7 +249,7 @@ class _TrainerProcess(_Process):
 
 
 def _process_entry(content: bytes) -> dict[str, Any] | None:
-    """None when the file contains anything else, such as after a power loss."""
+    """The entry in process.json; None for other content, such as after a power loss."""
     try:
         entry = _TrainerProcess.model_validate_json(content, strict=True)
     except ValidationError:
@@ -259,7 +261,7 @@ def latest_status(run: RunDir) -> StatusChange:
     """The newest state of a run.
 
     Raises:
-        RunStateError: its journals contain none.
+        RunStateError: its journals contain no state.
     """
     newest = max(_changes(run), key=lambda change: change[0], default=None)
     if newest is None:
@@ -270,7 +272,9 @@ def latest_status(run: RunDir) -> StatusChange:
 
 
 def _changes(run: RunDir) -> Iterator[tuple[Standing, StatusChange]]:
-    """A journal that breaks off counts up to there, so that an unreadable run can be stopped."""
+    """The changes of state. A damaged journal counts up to the damage, so that an unreadable run
+    can be stopped.
+    """
     for path in run.journals():
         with contextlib.suppress(JournalError):
             for place, record in journal.naming(path, b'"status"'):
@@ -279,7 +283,7 @@ def _changes(run: RunDir) -> Iterator[tuple[Standing, StatusChange]]:
 
 
 def steps_per_epoch(run: RunDir) -> int:
-    """By the newest plan in its journal; 1 without one."""
+    """Steps per epoch by the newest plan in the journal; 1 without a plan."""
     path = run.trainer_journal()
     named = journal.naming(path, b'"plan"') if path.exists() else ()
     plans = [record for _, record in named if isinstance(record, journal.AttemptPlan)]
@@ -297,7 +301,7 @@ class Marks:
 
 
 def marks_of(run: RunDir) -> Marks:
-    """The newest of each."""
+    """The newest tags, note and flags of a run."""
     newest = Marks()
     for _, record in journal.naming(run.supervisor_journal, b'"marked"'):
         if isinstance(record, Marked):
@@ -310,20 +314,20 @@ def marks_of(run: RunDir) -> Marks:
     return newest
 
 
-DATA_FACT = "data_content"  # of the host's facts; missing for data sets of the program
+DATA_FACT = "data_content"  # key in the host's facts; missing for built-in data sets
 
 
 def data_content(run: RunDir) -> str:
-    """The content digest of the data set that the newest attempt read; empty without one."""
+    """The content digest of the data set that the newest attempt read; "" without a digest."""
     digests = [str(record.facts.get(DATA_FACT, "")) for record in _facts(run.trainer_journal())]
     return digests[-1] if digests else ""
 
 
 def data_refusal(run: RunDir, dataset: str, content_now: str) -> str:
-    """Why a run cannot continue on its data set as prepared now; empty when it can.
+    """The reason why a run cannot continue on its data set as prepared now; "" if it can.
 
-    Another data set may have the same name now: its numbers would belong to another training.
-    `content_now`: digest; empty where unknown.
+    The name can belong to other data by now, and its numbers would belong to another training.
+    `content_now`: current digest, "" if unknown.
     """
     if not content_now or not run.has_checkpoint:
         return ""
@@ -337,7 +341,7 @@ def data_refusal(run: RunDir, dataset: str, content_now: str) -> str:
 
 
 def _facts(path: Path) -> Iterator[HostFacts]:
-    """The host of each attempt in a journal."""
+    """The host facts of each attempt in a journal."""
     if not path.exists():
         return
     for _, record in journal.naming(path, b'"host"'):

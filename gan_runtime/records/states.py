@@ -1,5 +1,5 @@
-"""The states of a run: why it is in one, as a code for decisions, details and the sentence, and how
-long a state has lasted.
+"""The states of a run: their causes, as a code for decisions, details and a sentence, and the time
+that a state has lasted.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Status = Literal[
     "queued", "starting", "compiling", "running", "finished", "stopped", "failed", "lost"
 ]
 ACTIVE: tuple[Status, ...] = ("starting", "compiling", "running")
-CUT_SHORT: tuple[Status, ...] = ("stopped", "failed", "lost")  # may be resumed
+CUT_SHORT: tuple[Status, ...] = ("stopped", "failed", "lost")  # can be resumed
 ENDED: tuple[Status, ...] = ("finished", *CUT_SHORT)
-# Clocks of several processes may disagree, but an attempt only moves on to a later stage.
+# Clocks of several processes can disagree, but an attempt only advances to a later stage.
 STAGES: dict[Status, int] = {
     "queued": 0,
     "starting": 1,
@@ -43,7 +43,7 @@ def standing(change: StatusChange, journal_name: str, place: int) -> Standing:
 
 
 class Reason(StrEnum):
-    """The codes, by the state that they explain."""
+    """The codes, grouped by the state that they explain."""
 
     # queued
     WAITS_FOR_DEVICE = "waits_for_device"
@@ -105,7 +105,7 @@ WAITS_FOR_A_RUN = frozenset(
         Reason.WAITS_FOR_FINISH_OF_UNREADABLE,
     }
 )
-# In the queue for a device that other runs of the home have.
+# Reasons of a queued run that waits for a device used by other runs of the home.
 WAITS_IN_TURN = frozenset({Reason.WAITS_FOR_DEVICE, Reason.MOVED, Reason.RESUMED})
 
 Detail = str | int | float
@@ -113,11 +113,11 @@ Detail = str | int | float
 _RESUME = "resume continues from the last checkpoint"
 _ALONE = "or start this run without waiting"
 _DATA = "waiting for data set {data_set} ({percent}%)"
-# Measured: TensorFlow gives up a silent worker after 7 to 9 s; JAX is set to 10.
+# TensorFlow drops a silent worker after 7 to 9 s (measured); JAX is set to 10 s.
 _SILENCE = "about 10 s"
 _SAVED = "after step {step:,} of {steps:,}; saved, can be resumed"
-# Square brackets enclose a part that is left out where its detail is empty. A sentence that is a
-# single detail comes from an error.
+# A part in square brackets is left out if its detail is empty. A sentence that is one detail comes
+# from an error.
 SENTENCES: dict[Reason, str] = {
     Reason.WAITS_FOR_DEVICE: "waiting for the accelerator",
     Reason.DEVICES_TAKEN: "waiting for {devices}",
@@ -185,7 +185,7 @@ SENTENCES: dict[Reason, str] = {
     ),
 }
 
-# Literal sentences of version 0.2.0 that have changed since.
+# Sentences of version 0.2.0 that have changed since; old journals contain them.
 _GOES_ON = "resume goes on from its last checkpoint"
 _WITHOUT = "or let this one start without it"
 _EARLIER: tuple[tuple[Reason, str], ...] = (
@@ -248,16 +248,16 @@ _EARLIER: tuple[tuple[Reason, str], ...] = (
 
 @dataclass(frozen=True)
 class Cause:
-    """A code, and the details that its sentence needs."""
+    """Why a run is in a state: a code, and the details for its sentence."""
 
     code: Reason
     details: Mapping[str, Detail] = field(default_factory=dict)
 
     @property
     def sentence(self) -> str:
-        """Without a capital at its beginning and a period at its end.
+        """The sentence, without a capital letter at the start and a period at the end.
 
-        Raises ValueError when a detail is missing or of another type.
+        Raises ValueError if a detail is missing or has another type.
         """
         try:
             return _template(self).format_map(self.details)
@@ -296,7 +296,7 @@ def _template(of: Cause) -> str:
 
 
 def _detail(text: str) -> Detail:
-    """A number again where the text is one, with or without commas."""
+    """The number in a text, with or without commas; other texts unchanged."""
     digits = text.replace(",", "")
     is_number = digits.isdecimal() and text in (f"{int(digits)}", f"{int(digits):,}")
     return int(digits) if is_number else text
@@ -304,7 +304,7 @@ def _detail(text: str) -> Detail:
 
 @functools.cache
 def _patterns() -> list[tuple[str, Reason, re.Pattern[str]]]:
-    """The literal beginning, code and pattern of each template, the longest literal text first."""
+    """The literal prefix, code and pattern of each template, the longest literal text first."""
     templates = [
         (code, text)
         for code, text in (*SENTENCES.items(), *_EARLIER)
@@ -335,8 +335,8 @@ def _pattern(template: str) -> str:
 
 
 class StateTimer:
-    """How long states of several runs have lasted, by a monotonic clock. The times of files and
-    records come from other clocks, which may be an hour off.
+    """Measures by a monotonic clock how long states of runs have lasted. Times of files and records
+    come from other clocks, which can be an hour off.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -344,7 +344,9 @@ class StateTimer:
         self._since: dict[tuple[str, str], tuple[Any, float]] = {}
 
     def seconds(self, state: str, run_id: str, value: Any) -> float:
-        """Since the first of the latest calls with this `value`; 0 when the value has changed."""
+        """Seconds since the first of the latest calls with this `value`; 0 if the value has
+        changed.
+        """
         now = self._clock()
         previous, since = self._since.setdefault((state, run_id), (value, now))
         if previous != value:

@@ -1,4 +1,4 @@
-"""What must hold before a run starts: this host can train it, its data set is prepared, and the run
+"""The conditions for starting a run: this host can train it, its data set is prepared, and the run
 that it depends on has ended.
 """
 
@@ -47,8 +47,8 @@ class Admission:
 
     `spec`: with the resolved engine, so that every attempt uses the same one. `accelerator`: cpu,
     gpu or tpu. `data`: availability of its data set. `memory_bytes`: estimate for all processes.
-    `checkpoint_bytes`: of all retained checkpoints. While the data set is being prepared these are
-    None, None and 0. `warnings`: sentences.
+    `checkpoint_bytes`: size of all retained checkpoints. While the data set is being prepared,
+    these three are None, None and 0. `warnings`: sentences.
     """
 
     spec: RunSpec
@@ -65,10 +65,10 @@ class Admission:
 
 
 def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") -> Admission:
-    """Checks whether this host can train a run; reads only.
+    """Checks whether this host can train a run. Changes nothing.
 
-    `home`: of prepared data sets; the trainer checks a set that is still being prepared. `after`:
-    the run that this one waits for, which may still write its checkpoints.
+    `home`: the home with the prepared data sets; a set that is still being prepared is checked by
+    the trainer. `after`: the run that this run waits for, which can still write checkpoints.
 
     Raises SpecError with a sentence for each option that prevents it.
     """
@@ -95,7 +95,7 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
 
 
 def require_space(home: Home, admissions: Sequence[Admission]) -> None:
-    """Raises HomeError when the disk has too little space for these runs together."""
+    """Raises HomeError if the disk has too little space for all these runs."""
     needed = sum(admission.checkpoint_bytes for admission in admissions)
     purpose = "starting a run" if len(admissions) < 2 else f"starting {len(admissions)} runs"
     disk.require(
@@ -114,7 +114,9 @@ def _enough(spec: RunSpec, home: Home | None) -> Availability:
 def _resolved(
     spec: RunSpec, host: Host, accelerator: str, wrong: list[FieldError]
 ) -> RunSpec | None:
-    """Rules about an accelerator or an engine apply to what `auto` resolves to as well."""
+    """The spec with its engine resolved, so that rules about accelerators and engines also apply to
+    `auto`.
+    """
     try:
         engine = host.engine(spec)
         RunSpec.parse({**spec.model_dump(), "accelerator": accelerator, "engine": engine})
@@ -142,7 +144,7 @@ def _warnings(spec: RunSpec, host: Host, memory_bytes: float | None) -> tuple[st
 # ---- dependencies --------------------------------------------------------------------------------
 
 
-UNREADABLE = "unreadable"  # in place of the state of a quarantined run
+UNREADABLE = "unreadable"  # replaces the state of a quarantined run
 
 
 @dataclass(frozen=True)
@@ -156,9 +158,9 @@ class Dependency:
     condition: Condition = "ended"
 
     def cause(self, status: str | None) -> Cause | None:
-        """Why the waiting run still waits; None when it can start.
+        """The cause for which the waiting run still waits; None if it can start.
 
-        `status`: of the other run; None when it is deleted, UNREADABLE without readable journals.
+        `status`: state of the other run; None if it is deleted, UNREADABLE if its journals are.
         """
         must_finish, is_over = self.condition == "finished", status in (*ENDED, None)
         if status == UNREADABLE:
@@ -179,11 +181,11 @@ class Dependency:
 
 
 def check_dependency(home: Home, waiting: Collection[str], after: Dependency) -> None:
-    """Checks whether the runs `waiting` may wait for another one.
+    """Checks whether the runs `waiting` can wait for another run.
 
     Raises:
         UnknownRunError: there is no run to wait for.
-        RunStateError: they could never start.
+        RunStateError: the runs could never start.
     """
     state = latest_status(home.run_dir(after.run_id))
     if after.condition == "finished" and state.status in CUT_SHORT:
@@ -213,12 +215,14 @@ def check_dependency(home: Home, waiting: Collection[str], after: Dependency) ->
 # ---- data sets -----------------------------------------------------------------------------------
 
 
-NOTED_STEPS = 10  # of the progress, each a line in the run's journal
+NOTED_STEPS = 10  # steps of the progress, each a line in the run's journal
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """`news`: a new line for the run's journal; `failure`: why there will be no data."""
+    """Whether a dependency is fulfilled. `news`: a new line for the run's journal; `failure`: why
+    the dependency can never be fulfilled.
+    """
 
     is_ready: bool
     news: StatusChange | None = None
@@ -229,17 +233,17 @@ READY = Readiness(is_ready=True)
 
 
 class DataDependencies:
-    """Whether the data sets of waiting runs are ready, asked for each run at each tick."""
+    """Checks at each tick whether the data sets of waiting runs are ready."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        # run and attempt → the job that it waits for, or ""
+        # run and attempt → the job that the run waits for, or ""
         self._jobs: dict[tuple[str, int], str] = {}
         # run → tenth and data set of its newest line
         self._noted: dict[str, tuple[int, str]] = {}
 
     def of(self, run: RunDir, attempt: int) -> Readiness:
-        """Whether the data set is ready. Raises RunStateError as `latest_status`."""
+        """Whether a run's data set is ready. Raises RunStateError as `latest_status`."""
         key = (run.run_id, attempt)
         if key not in self._jobs:
             self._jobs[key] = latest_status(run).waits_for
@@ -250,7 +254,7 @@ class DataDependencies:
         except JobError:
             look = None
         if look is None or look.state == "finished":
-            # Without the folder of the job, the trainer reports missing data.
+            # If the job's folder was deleted, the trainer reports missing data.
             return READY
         name = core_jobs.name_of(look.request)
         if look.end is not None:
@@ -259,12 +263,12 @@ class DataDependencies:
         return Readiness(False, news=self._news(run, name, look))
 
     def _news(self, run: RunDir, name: str, look: JobSnapshot) -> StatusChange | None:
-        """A line at each tenth of the progress."""
+        """A journal line for each tenth of the progress; None in between."""
         tenth = int(look.progress.share * NOTED_STEPS)
         if self._noted.setdefault(run.run_id, (0, name)) == (tenth, name):
             return None
         self._noted[run.run_id] = (tenth, name)
-        newest = latest_status(run)  # its place in the queue may have changed
+        newest = latest_status(run)  # the run's place in the queue can have changed
         return newest.because(
             cause(Reason.WAITS_FOR_DATA, data_set=name, percent=round(100 * tenth / NOTED_STEPS))
         )
@@ -277,23 +281,25 @@ JournalStamp = tuple[int, int]  # bytes, and modification time in nanoseconds
 
 
 class RunDependencies:
-    """Whether the runs that waiting runs depend on have ended, asked for each run at each tick.
+    """Checks at each tick whether the runs that waiting runs depend on have ended.
 
-    An uncertain run waits.
+    If that is uncertain, the run waits.
     """
 
     def __init__(self, home: Home, store: Store, will_resume: Callable[[str], bool]) -> None:
-        """`will_resume`: whether a lost run will be resumed automatically, and so has not ended."""
+        """`will_resume`: whether a lost run resumes automatically, and so has not ended."""
         self._home, self._store, self._will_resume = home, store, will_resume
         self._read: dict[str, tuple[JournalStamp, StatusChange]] = {}  # run → its newest state
         self._states: dict[str, str | None] = {}  # run depended on → its state; None: deleted
         self._has_store = True
 
     def look(self, waiting: Iterable[RunDir], has_store: bool = True) -> None:
-        """Reads the dependencies again after news. `has_store`: whether the database answers."""
+        """Reads the dependencies of waiting runs; called after news. `has_store`: whether the
+        database answers.
+        """
         before, self._read, self._states, self._has_store = self._read, {}, {}, has_store
         for run in waiting:
-            with contextlib.suppress(OSError, GanRuntimeError):  # `of` raises it too
+            with contextlib.suppress(OSError, GanRuntimeError):  # `of` raises it again
                 self._read[run.run_id] = _newest(run, before.get(run.run_id))
         self._note_states()
 
@@ -318,7 +324,7 @@ class RunDependencies:
         why = waits or cause(Reason.WAITS_FOR_DEVICE)
         if why == before:
             return Readiness(waits is None)
-        now = latest_status(run)  # its place or its dependency may have changed
+        now = latest_status(run)  # the run's place or dependency can have changed
         if (now.status, now.after, now.after_if) != (newest.status, newest.after, newest.after_if):
             return Readiness(is_ready=False)
         return Readiness(waits is None, now.because(why))
@@ -334,7 +340,9 @@ class RunDependencies:
             self._states[run_id] = stored.get(run_id) or otherwise(run_id)
 
     def _in_journals(self, run_id: str) -> str | None:
-        """A lost run counts as queued, as only the database knows whether it will be resumed."""
+        """The state of a run by its journals. A lost run counts as queued, since only the database
+        shows whether it resumes.
+        """
         if self._of_folder(run_id) is None:
             return None
         try:
@@ -344,7 +352,7 @@ class RunDependencies:
         return "queued" if status == "lost" else status
 
     def _of_folder(self, run_id: str) -> str | None:
-        """UNREADABLE, or None for a deleted run; of a run that the database does not have."""
+        """The state of a run that the database lacks: UNREADABLE, or None if it is deleted."""
         if not is_run_name(run_id):
             return None
         try:
@@ -359,7 +367,9 @@ class RunDependencies:
 def _newest(
     run: RunDir, before: tuple[JournalStamp, StatusChange] | None
 ) -> tuple[JournalStamp, StatusChange]:
-    """`before`: the last result, still valid where the journal has not changed."""
+    """The newest state of a run with its journal stamp. `before`: the last result, reused if the
+    journal is unchanged.
+    """
     file = run.supervisor_journal.stat()
     stamp = (file.st_size, file.st_mtime_ns)
     return before if before and before[0] == stamp else (stamp, latest_status(run))

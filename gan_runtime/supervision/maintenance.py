@@ -1,7 +1,7 @@
 """Maintenance of a home in a thread: measures disk usage, and removes expired runs from the trash.
 
-A folder is walked again only when an entry right in it has changed, so thousands of ended runs cost
-one scan each, and none of their images.
+A folder is walked again only if a direct entry has changed, so each ended run costs one scan of its
+folder, however many images it has.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger("gan_runtime")
 # ---- disk usage ----------------------------------------------------------------------------------
 
 
-# Name, bytes and modification time of each entry right in a folder.
+# Name, bytes and modification time of each direct entry of a folder.
 Entries = tuple[tuple[str, int, int], ...]
 
 
@@ -50,8 +50,8 @@ class Space:
 
     `runs`: by run id. `data`: prepared data sets. `jobs`: background jobs with results, and
     uploads. `spill`: temporary files of queries. `keras_cache`: downloads of Keras, shared by all
-    homes. `bin`: the trash, with what is being removed. `free`, `low`: of the home's disk;
-    `runs_disk`: of runs/ where that is another disk.
+    homes. `bin`: the trash, including runs being removed. `free`, `low`: free bytes and warning
+    limit of the home's disk; `runs_disk`: of the disk of runs/, if that is another disk.
     """
 
     runs: Mapping[str, int]
@@ -67,7 +67,7 @@ class Space:
 
     @property
     def is_low(self) -> bool:
-        """Whether the disk of the home is worth a warning, apart from `runs_disk`."""
+        """Whether the home's disk, apart from `runs_disk`, is worth a warning."""
         return self.free < self.low
 
     @property
@@ -77,15 +77,15 @@ class Space:
 
 
 class DiskUsage:
-    """Measures the space of a home, reusing unchanged results; for one thread at a time."""
+    """Measures the disk usage of a home, reusing results of unchanged folders. Not thread-safe."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._measured: dict[Path, tuple[Entries, int]] = {}
-        self.walked = 0  # folders, so far
+        self.walked = 0  # folders walked so far
 
     def space(self) -> Space:
-        """The usage now."""
+        """The current usage."""
         home, before = self._home, self._measured
         self._measured = {}
         spill = database_file.spill_folder(home.database)
@@ -113,12 +113,12 @@ class DiskUsage:
         )
 
     def _keras_cache(self, before: Mapping[Path, tuple[Entries, int]]) -> int:
-        with contextlib.suppress(RuntimeError):  # the user has no home folder
+        with contextlib.suppress(RuntimeError):  # the system user has no home folder
             return sum(self._each(framework_settings.keras_cache(), before).values())
         return 0
 
     def _each(self, parent: Path, before: Mapping[Path, tuple[Entries, int]]) -> dict[Path, int]:
-        """The bytes of each folder and file in `parent`; empty where that is missing."""
+        """The bytes of each folder and file in `parent`; empty if that is missing."""
         sizes: dict[Path, int] = {}
         with contextlib.suppress(OSError), os.scandir(parent) as entries:
             for entry in entries:
@@ -163,16 +163,16 @@ def _file_bytes(path: Path) -> int:
 # ---- the thread ----------------------------------------------------------------------------------
 
 
-FIRST_SECONDS = 3.0  # before the first round, which would slow down the first page
+FIRST_SECONDS = 3.0  # before the first round, which would slow down the first page load
 ROUND_SECONDS = 30.0  # between two rounds
 TRASH_SECONDS = 600.0  # between two checks of the trash
 
 
 class Maintenance:
-    """The thread of one open home; without ownership it only measures."""
+    """The maintenance thread of one open home; without ownership it only measures."""
 
     def __init__(self, home: Home, is_owned: bool = True, clock: Clock = time.monotonic) -> None:
-        self.space: Space | None = None  # None until it was measured
+        self.space: Space | None = None  # None before the first measurement
         self._home, self._is_owned, self._clock = home, is_owned, clock
         self._measure = DiskUsage(home)
         self._checked_trash_s = float("-inf")
@@ -184,12 +184,12 @@ class Maintenance:
         self._thread.start()
 
     def end(self) -> None:
-        """Waits for a round in progress."""
+        """Ends the thread after a round in progress."""
         self._ended.set()
         self._thread.join()
 
     def run_round(self) -> None:
-        """Does everything that is due."""
+        """Does all maintenance that is due."""
         with self._lock:
             if self._is_owned and self._clock() - self._checked_trash_s >= TRASH_SECONDS:
                 self._checked_trash_s = self._clock()

@@ -1,9 +1,8 @@
 """Notices when a run ends, fails or collapses, sent by the owner of a home in its own thread.
 
-What happened is read from the database. notified.jsonl in the home says what was sent, line by
-line, so a new owner sends the rest and nothing twice. Only a crash between the answer of a server
-and that line repeats a notice, with the same key. What ended before a channel was set up is not
-sent.
+Events are read from the database. notified.jsonl in the home lists the sent notices, so a new owner
+sends the rest, and nothing twice. Only a crash between a server's answer and that line repeats a
+notice, with the same key. Runs that ended before a channel was set up give no notice.
 """
 
 from __future__ import annotations
@@ -34,17 +33,18 @@ from gan_runtime.training.verdict import Finding, Verdict
 log = logging.getLogger("gan_runtime")
 LEDGER = "notified.jsonl"
 ROUND_SECONDS = 2.0
-PAUSES_SECONDS = (5.0, 30.0, 120.0, 600.0, 3_600.0)  # before the next tries; then the last one
+# Before each retry; then the last pause repeats.
+PAUSES_SECONDS = (5.0, 30.0, 120.0, 600.0, 3_600.0)
 MOST_TRIES = 28  # about a day
-LAST_TIMEOUT_S = 4.0  # of a server when the owner ends
+LAST_TIMEOUT_S = 4.0  # of a server's answer when the owner ends
 JOIN_SECONDS = 15.0
-MOST_TEXT = 1_900  # letters; Discord takes 2,000
+MOST_TEXT = 1_900  # characters; Discord takes 2,000
 MOST_RECENT = 20  # events for browsers
 
 
 @dataclass(frozen=True)
 class RunEvent:
-    """What happened to an attempt of a run."""
+    """An event of an attempt of a run."""
 
     event: Event
     ending: Ending
@@ -56,7 +56,7 @@ class RunEvent:
         return key(self.ending, self.event)
 
     def notice(self, row: RunRow, url: str = "") -> Notice:
-        """`row`: the run; `url`: of the pages."""
+        """The notice of this event. `row`: the run; `url`: of the pages."""
         name, collapsed = " ".join(row.name.split()), self.event == "collapsed"
         who = name if name == row.run_id else f"{name} ({row.run_id})"
         title = f"{who} {'collapsed' if collapsed else self.ending.status}"
@@ -89,12 +89,12 @@ def key(ending: Ending, event: Event) -> str:
 
 
 def end_of(ending: Ending) -> Event:
-    """Of an attempt that has ended."""
+    """The event of an attempt that has ended."""
     return "ended" if ending.status in ("finished", "stopped") else "failed"
 
 
 def events_of(ending: Ending, verdict: Verdict) -> list[RunEvent]:
-    """The events of an attempt that has ended, or that trains and has collapsed."""
+    """The events of an attempt that has ended, or has collapsed while training."""
     found: list[Event] = []
     if verdict.finding is Finding.COLLAPSED:
         found.append("collapsed")
@@ -104,7 +104,7 @@ def events_of(ending: Ending, verdict: Verdict) -> list[RunEvent]:
 
 
 def recent(store: Store) -> list[Notice]:
-    """The newest events of a home, for browsers, the latest first."""
+    """The newest events of a home, for browsers, latest first."""
     endings = queries.endings(store)[:MOST_RECENT]
     verdicts = queries.verdicts(store, tuple(ending.run_id for ending in endings))
     rows = {row.run_id: row for row in queries.runs(store)}
@@ -121,13 +121,13 @@ def recent(store: Store) -> list[Notice]:
 
 @dataclass
 class Ledger:
-    """notified.jsonl. `done`: channel → keys that are not to be sent (any more)."""
+    """The file notified.jsonl. `done`: channel → keys of notices that must not be sent (again)."""
 
     path: Path
     done: dict[str, set[str]] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Reads the file again; lines that cannot be read do not count."""
+        """Reads the file again; invalid lines do not count."""
         self.done = {}
         try:
             lines = [line for piece in run_files.pieces(self.path) for line in piece.splitlines()]
@@ -142,7 +142,9 @@ class Ledger:
                 continue
 
     def add(self, channel: str, state: str, keys: Sequence[str]) -> None:
-        """`state`: before (the channel was set up), sent, unwanted or given_up. Raises OSError."""
+        """Appends a line. `state`: "before" (the channel was set up), "sent", "unwanted" or
+        "given_up". Raises OSError.
+        """
         entry = {"channel": channel, "state": state, "keys": [*keys], "at": time.time()}
         with os.fdopen(run_files.appending(self.path), "ab") as file:
             file.write(f"{json.dumps(entry)}\n".encode())
@@ -153,14 +155,14 @@ class Ledger:
 
 @dataclass
 class _Delay:
-    """Of a notice that was not accepted."""
+    """The retries of a notice that was not accepted."""
 
     tries: int = 0
     not_before_s: float = float("-inf")
 
 
 class Notifier:
-    """The thread of an owned home. `is_ready`: whether the database has all runs."""
+    """The notification thread of an owned home. `is_ready`: whether the database has all runs."""
 
     def __init__(
         self,
@@ -170,7 +172,7 @@ class Notifier:
         clock: Clock = time.monotonic,
         environment: Mapping[str, str] = os.environ,
     ) -> None:
-        self.trouble = ""  # why the newest try failed, or ""
+        self.trouble = ""  # why the last try failed, or ""
         self._home, self._store, self._is_ready = home, store, is_ready
         self._clock, self._environment = clock, environment
         self._ledger = Ledger(home.path / LEDGER)
@@ -185,12 +187,14 @@ class Notifier:
         self._thread.start()
 
     def end(self) -> None:
-        """Sends what has just happened, once and with little patience."""
+        """Ends the thread. Sends the newest notices once more, with a short timeout."""
         self._ended.set()
         self._thread.join(JOIN_SECONDS)
 
     def run_round(self, timeout_s: float = channels.TIMEOUT_S) -> None:
-        """Sends what is due. Raises NotifyError for wrong settings, OSError for a full disk."""
+        """Sends all notices that are due. Raises NotifyError for wrong settings, OSError for a full
+        disk.
+        """
         with self._lock:
             settings = channels.settings(self._home.path, self._environment)
             if not settings.channels or not self._is_ready():
@@ -201,7 +205,7 @@ class Notifier:
                 self._send(channel, self._due(channel, settings, endings), settings, timeout_s)
 
     def _note_channels(self, settings: NoticeSettings, endings: list[Ending]) -> None:
-        """What ended before a channel was set up is done."""
+        """Marks runs that ended before a channel was set up as done."""
         for channel in settings.channels:
             if channel.name not in self._ledger.done:
                 over = [ending for ending in endings if ending.status in ENDED]
@@ -211,7 +215,9 @@ class Notifier:
     def _due(
         self, channel: Channel, settings: NoticeSettings, endings: list[Ending]
     ) -> list[RunEvent]:
-        """The earliest first. What nobody wants to know now is never sent."""
+        """The events to send on a channel, earliest first. Events that the settings exclude now are
+        never sent.
+        """
         done = self._ledger.done[channel.name]
         new = [
             event
@@ -225,7 +231,7 @@ class Notifier:
         return [event for event in new if event.event in settings.events]
 
     def _verdict(self, ending: Ending) -> Verdict:
-        """Computed again once an epoch has ended or quality was measured."""
+        """The verdict of an attempt, recomputed after an epoch or a measurement of quality."""
         marker = (ending.attempt, ending.status, ending.news)
         before, verdict = self._verdicts.get(ending.run_id, (None, Verdict()))
         if before != marker:
@@ -236,7 +242,7 @@ class Notifier:
     def _send(
         self, channel: Channel, due: list[RunEvent], settings: NoticeSettings, timeout_s: float
     ) -> None:
-        """A server that does not accept one notice gets no other in this round."""
+        """Sends notices on a channel until the server refuses one in this round."""
         for event in due:
             delay = self._delays.setdefault((channel.name, event.key), _Delay())
             if self._clock() < delay.not_before_s:
@@ -244,7 +250,7 @@ class Notifier:
             try:
                 row = queries.run(self._store, event.ending.run_id)
                 channel.send(event.notice(row, settings.url or ""), timeout_s)
-            except UnknownRunError:  # deleted meanwhile
+            except UnknownRunError:  # the run was deleted in the meantime
                 continue
             except NotifyError as error:
                 self._put_off(channel, event, delay, error)
@@ -282,7 +288,7 @@ class Notifier:
 
 
 def trial_notice() -> Notice:
-    """For a try of the settings."""
+    """A notice that tests the settings."""
     text = "Test of the notices of the GAN dashboard: this channel works."
     document = {"id": f"test/{time.time_ns()}", "event": "test", "text": text, "content": text}
     return Notice(str(document["id"]), "GAN dashboard: test", text, document)

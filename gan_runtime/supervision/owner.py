@@ -27,7 +27,7 @@ from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import Pid
 
-PATIENCE_SECONDS = 0.5  # `is_owned` of another process takes a free lock for a moment
+PATIENCE_SECONDS = 0.5  # `is_owned` in another process briefly takes a free lock
 BEAT_SECONDS = 5.0
 SILENCE_SECONDS = 4 * BEAT_SECONDS  # until an owner on another host counts as ended
 _MOST_BYTES = 4_096
@@ -35,7 +35,7 @@ log = logging.getLogger("gan_runtime")
 
 
 class HomeOwner(BaseModel):
-    """The entry of an owner. `url`: of its pages, or "". `beats`: its counter."""
+    """The entry of an owner. `url`: URL of its pages, or "". `beats`: its counter."""
 
     host: str = Field(max_length=300)
     pid: Pid
@@ -45,14 +45,14 @@ class HomeOwner(BaseModel):
 
     @property
     def who(self) -> str:
-        """For a sentence."""
+        """The owner, for a sentence."""
         since = f"{self.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         where = f", at {self.url}" if self.url else ""
         return f"process {self.pid} on host {self.host} since {since}{where}"
 
     @property
     def is_here(self) -> bool:
-        """Whether it is on this host, where the lock alone decides."""
+        """Whether the owner is on this host, where the lock alone decides."""
         return self.host == platform.node()
 
     def is_same(self, other: HomeOwner | None) -> bool:
@@ -78,7 +78,7 @@ class Ownership:
         self._thread.start()
 
     def check(self) -> None:
-        """Raises HomeInUseError when another host took over, HomeError when the home is missing."""
+        """Raises HomeInUseError if another host took over, HomeError if the home is missing."""
         self._home.check_is_there()
         other = holder(self._home)
         if other is not None and not self._entry.is_same(other):
@@ -105,7 +105,9 @@ class Ownership:
                 self._write()
 
     def _write(self) -> None:
-        """In place, as a rename would change the folder of all runs."""
+        """Writes in place, since a rename would change the modification time of the
+        runs' folder.
+        """
         path = _path(self._home)
         with contextlib.suppress(OSError), path.open("r+b" if path.exists() else "wb") as file:
             file.write(self._entry.model_dump_json().encode())
@@ -113,13 +115,13 @@ class Ownership:
 
 
 def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sleep) -> Ownership:
-    """Becomes the owner of a prepared home. `url`: of its pages.
+    """Becomes the owner of a prepared home. `url`: URL of the owner's pages.
 
     Raises:
         HomeInUseError: another process is the owner; the message names it.
         HomeError: the lock cannot be written, such as on a full disk.
     """
-    # The dashboard opens in one thread and closes in another.
+    # The dashboard opens a home in one thread and closes it in another.
     lock = FileLock(home.owner_lock, thread_local=False)
     try:
         lock.acquire(timeout=PATIENCE_SECONDS)
@@ -137,7 +139,7 @@ def acquire(home: Home, url: str = "", sleep: Callable[[float], None] = time.sle
 
 
 def is_owned(home: Home) -> bool:
-    """Whether a dashboard or a training owns the home now."""
+    """Whether a dashboard or a training currently owns the home."""
     if not home.owner_lock.exists():
         return False
     lock = FileLock(home.owner_lock, thread_local=False)
@@ -152,7 +154,7 @@ def is_owned(home: Home) -> bool:
 
 
 def holder(home: Home) -> HomeOwner | None:
-    """The entry of the owner; None without a readable one."""
+    """The entry of the owner; None without a readable entry."""
     with contextlib.suppress(OSError, ValidationError):
         return HomeOwner.model_validate_json(run_files.tail(_path(home), _MOST_BYTES))
     return None

@@ -1,6 +1,4 @@
-"""The thread that acts for a home, as its owner or as one of those who only look: a tick each
-moment.
-"""
+"""The thread of an open home, for its owner or for a reader. It runs a tick every TICK_SECONDS."""
 
 from __future__ import annotations
 
@@ -35,13 +33,15 @@ log = logging.getLogger("gan_runtime")
 
 
 TICK_SECONDS = 0.25
-FAILED_TICK_SECONDS = 2.0  # after two failures in a row; the tick after the first may repair it
-WITHIN_SECONDS = 3.0  # that a page waits for a tick, as reading all journals may take minutes
-LOG_SECONDS = 60.0  # between two log entries about the same kind of error
+# After two failures in a row; the tick after the first can repair the cause.
+FAILED_TICK_SECONDS = 2.0
+# Limit for a page that waits for a tick, since reading all journals can take minutes.
+WITHIN_SECONDS = 3.0
+LOG_SECONDS = 60.0  # between two log entries about one kind of error
 
 
 class OwnerThread:
-    """The thread of an open home, which acts every moment. Methods are thread-safe."""
+    """Runs `act` periodically in a thread. Methods are thread-safe."""
 
     def __init__(self, act: Callable[[], None], clock: Clock) -> None:
         self.trouble = ""  # why the last tick failed, or ""
@@ -55,7 +55,7 @@ class OwnerThread:
         self._thread = threading.Thread(target=self._work, name="gan-runtime", daemon=True)
 
     def begin(self, at_once: bool = True) -> None:
-        """Starts the thread. `at_once`: waits for the first tick however long it takes."""
+        """Starts the thread. `at_once`: waits for the first tick to end, without a time limit."""
         if at_once:
             self.tick()
         self._thread.start()
@@ -63,16 +63,16 @@ class OwnerThread:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a tick has ended: before that, not all journals are read."""
+        """Whether the first tick has ended; before that, some journals are unread."""
         return self._begun.is_set()
 
     def end(self) -> None:
-        """Waits for a tick in progress."""
+        """Ends the thread after a tick in progress."""
         self._ended.set()
         self._thread.join()
 
     def refresh(self) -> None:
-        """Acts now, unless a long tick is in progress."""
+        """Runs a tick now, unless a long one is in progress."""
         if self._acting.acquire(timeout=WITHIN_SECONDS):
             try:
                 self._tick()
@@ -80,7 +80,9 @@ class OwnerThread:
                 self._acting.release()
 
     def tick(self) -> None:
-        """An error is stored in `trouble`: a full disk must not end the supervision of all runs."""
+        """Runs one tick. An error is stored in `trouble`, since a full disk must not end the
+        supervision of all runs.
+        """
         with self._acting:
             self._tick()
 
@@ -99,11 +101,11 @@ class OwnerThread:
         self._begun.set()
 
     def _log(self, error: Exception) -> None:
-        """Once a minute, as a disk may stay full for hours."""
+        """Logs an error at most once per minute, since a disk can stay full for hours."""
         now, kind = self._clock(), type(error).__name__
         if now - self._logged_s.get(kind, -LOG_SECONDS) >= LOG_SECONDS:
             self._logged_s[kind] = now
-            is_expected = isinstance(error, GanRuntimeError)  # its sentence is enough
+            is_expected = isinstance(error, GanRuntimeError)  # the sentence is enough
             log.error(
                 "the owner could not act: %s", self.trouble, exc_info=None if is_expected else error
             )
@@ -125,14 +127,14 @@ class OpenHome(Protocol):
     store: Store
     thread: OwnerThread
     maintenance: Maintenance
-    is_reading: bool  # while all journals are read into a new database
+    is_reading: bool  # whether all journals are being read into a new database
 
     @property
     def recovered(self) -> list[RecoveredStore]:
         """Files of results.duckdb that were quarantined."""
 
     def end(self) -> None:
-        """Closes the database, and ends the ownership."""
+        """Closes the database and ends the ownership."""
 
 
 class OwnedHome:
@@ -148,13 +150,13 @@ class OwnedHome:
     ) -> None:
         self.home, self._ownership, self._recovery = home, ownership, StoreRecovery(home, clock)
         self.is_reading = False
-        self._is_renewed = False  # reopened, and the ingestor must start again
+        self._is_renewed = False  # the database was reopened, so the ingestor must restart
         self.store = self._recovery.open()
         try:
             with self.store.barrier.by_owner():
                 try:
                     self._connect(grace_seconds, starter, clock)
-                except StoreDamagedError:  # a file may open whose tables cannot be read
+                except StoreDamagedError:  # a file can open although its tables are unreadable
                     self._recovery.repair(self.store)
                     self._connect(grace_seconds, starter, clock)
         except BaseException:  # such as out of memory
@@ -190,7 +192,7 @@ class OwnedHome:
         return self._recovery.recovered
 
     def end(self) -> None:
-        """Trainers continue without an owner; the next one finds them."""
+        """Ends the ownership. Trainers continue, and the next owner supervises them."""
         self.maintenance.end()
         self.thread.end()
         self.notifier.end()
@@ -213,7 +215,7 @@ class OwnedHome:
         self.store.rest()
 
     def _repair(self) -> Exception | None:
-        """Why the database does not answer, if so."""
+        """Repairs the database if needed; returns the error if it still does not answer."""
         try:
             self._is_renewed |= self._recovery.repair(self.store)
             self.is_reading |= self._is_renewed
@@ -240,7 +242,9 @@ class ViewedHome:
 
     @classmethod
     def begin(cls, home: Home) -> ViewedHome:
-        """Reads journals into a temporary file, as images of many runs do not fit into memory."""
+        """Reads the journals into a temporary database file, since images of many runs do not fit
+        into memory.
+        """
         folder = tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-")
         viewing = cls(home, folder, time.monotonic)
         viewing.thread.begin(at_once=False)
@@ -248,7 +252,9 @@ class ViewedHome:
         return viewing
 
     def end(self) -> None:
-        """Removes the file; readers may continue, as the database closes with the last of them."""
+        """Removes the file. Readers can continue, since the database closes with the
+        last reader.
+        """
         self.maintenance.end()
         self.thread.end()
         self._folder.cleanup()

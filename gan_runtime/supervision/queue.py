@@ -1,4 +1,4 @@
-"""The queue of a home: waiting and training runs, and how an ended run is queued again."""
+"""The queue of a home: waiting and training runs, and queuing an ended run again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LiveRun:
 
     @property
     def as_attempt(self) -> Attempt:
-        """For its starter."""
+        """The attempt, for a starter."""
         return Attempt(self.run, self.attempt, self.accelerator)
 
 
@@ -68,7 +68,7 @@ def of_store(home: Home, store: Store) -> list[LiveRun]:
 
 @dataclass(frozen=True)
 class _JournalState:
-    """The state of a run when its journals had these stamps; `live`: None for an ended run."""
+    """The state of a run for these stamps of its journals. `live`: None for an ended run."""
 
     stamps: dict[str, Stamp]
     live: LiveRun | None
@@ -78,7 +78,7 @@ class _JournalState:
 class LiveInJournals:
     """Waiting and training runs while the database does not answer.
 
-    Ended runs are read only where their folders change, as reading all might take minutes.
+    Ended runs are read only if their folders change, since reading all can take minutes.
     """
 
     def __init__(self, home: Home) -> None:
@@ -86,8 +86,8 @@ class LiveInJournals:
         self._read_states: dict[str, _JournalState] = {}
 
     def look(self, last: Iterable[LiveRun]) -> list[LiveRun]:
-        """Live runs in the order of `of_store`. `last`: the previous result, which remains where a
-        journal cannot be read.
+        """The live runs in the order of `of_store`. `last`: the previous result, used for runs with
+        an unreadable journal.
         """
         before, self._changed_ns = self._changed_ns, folders_changed_ns(self._home)
         live = {run.run.run_id: run for run in last}
@@ -124,7 +124,7 @@ class LiveInJournals:
 
 
 def _accelerator(run: RunDir) -> str:
-    """Of the submission; empty where the first line is no submission."""
+    """The accelerator in the submission; "" if the first line is no submission."""
     first = journal.first(run.supervisor_journal)
     return first.accelerator if isinstance(first, Created) else ""
 
@@ -133,11 +133,11 @@ def _accelerator(run: RunDir) -> str:
 
 
 NEXT_OWNER = operator("next owner")
-MOST_REQUEUES = 3  # in a row: a cause that returns, such as too little memory, needs the user
+MOST_REQUEUES = 3  # in a row; a recurring cause, such as too little memory, needs the user
 
 
 def requeue(run: RunDir, attempt: int) -> bool:
-    """Queues the run as its next attempt, in its old place; False after MOST_REQUEUES in a row."""
+    """Queues the next attempt of a run at its old rank; False after MOST_REQUEUES in a row."""
     waits = [
         change
         for _, change in journal.statuses(run.supervisor_journal)
@@ -155,20 +155,20 @@ def requeue(run: RunDir, attempt: int) -> bool:
 
 @dataclass(frozen=True)
 class ChangedRates:
-    """All options of the next attempt, and what differs from the last."""
+    """All options of the next attempt, and the changes since the last attempt."""
 
     spec: dict[str, Any]
     in_words: str
 
 
 def changeable(workload: str) -> tuple[str, ...]:
-    """Options that a resume may change, as no array of a checkpoint depends on them."""
+    """The options that a resume can change, since no array of a checkpoint depends on them."""
     rates = catalog.WORKLOADS[workload].rates if workload in catalog.WORKLOADS else ()
     return (*rates, "clip_norm")
 
 
 def changed_rates(run: RunDir, changes: Mapping[str, Any]) -> ChangedRates | None:
-    """The run's options with `changes`; None when nothing differs. Reads only.
+    """The run's options with `changes`; None if nothing differs. Writes nothing.
 
     Raises:
         SpecError: a value is invalid, or a resume cannot change that option.
@@ -200,11 +200,12 @@ def changed_rates(run: RunDir, changes: Mapping[str, Any]) -> ChangedRates | Non
 def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> None:
     """Queues an ended run again: same run, next attempt, from its last checkpoint.
 
-    `changes`: new values of `changeable` options, from the next attempt on. `actor`: its name.
+    `changes`: new values of `changeable` options, from the next attempt on. `actor`: the actor's
+    name.
 
     Raises:
-        RunStateError: it has not ended, is finished, cannot continue, or belongs to a study whose
-            options cannot change.
+        RunStateError: the run has not ended, is finished, cannot continue, or belongs to a study,
+            whose options cannot change.
         SpecError: a value is invalid, or a resume cannot change that option.
         HomeError: the disk has too little space.
     """
@@ -228,7 +229,8 @@ def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> N
         "queued", why, queue_rank=next_rank(home), waits_for=waits_for, asker=actor
     )
     if rates:
-        write_json(run.spec_path, rates.spec)  # first, as the owner may start the trainer at once
+        # Before the journal, since the owner can start the trainer at once.
+        write_json(run.spec_path, rates.spec)
         journal.append(run.supervisor_journal, last.attempt + 1, Changed(spec=rates.spec), queued)
     else:
         journal.append(run.supervisor_journal, last.attempt + 1, queued)
@@ -236,14 +238,14 @@ def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> N
 
 
 def _newest_bytes(run: RunDir) -> int:
-    """The size of its next two checkpoints, which it needs to save and end."""
+    """The bytes of the next two checkpoints, which a run needs to save and end."""
     return 2 * max(
         (path.stat().st_size for path in run.checkpoints.glob("*.safetensors")), default=0
     )
 
 
 def _dataset_of(run: RunDir) -> str:
-    """The data set of a run; empty where its options cannot be read, which its trainer reports."""
+    """The data set of a run; "" if its options are unreadable, which the trainer reports."""
     try:
         return run.spec().dataset
     except SpecError:
@@ -251,10 +253,10 @@ def _dataset_of(run: RunDir) -> str:
 
 
 def resume_refusal(run: RunDir) -> str:
-    """Why an ended run cannot continue; "" when it can.
+    """The reason why an ended run cannot continue; "" if it can.
 
     A run without numbers, or killed in this home before its first checkpoint, starts from step 1.
-    An imported run has numbers and no checkpoints: starting it again would make them void.
+    An imported run has numbers and no checkpoints, so starting it again would void its numbers.
     """
     if run.has_checkpoint:
         return _of_other_data(run)
@@ -274,7 +276,7 @@ def _of_other_data(run: RunDir) -> str:
     dataset, home = _dataset_of(run), Home(run.path.parent.parent)
     try:
         return run_folder.data_refusal(run, dataset, loading.content_of(dataset, home))
-    except DatasetError:  # missing or damaged, which the trainer reports
+    except DatasetError:  # a missing or damaged set is reported by the trainer
         return ""
 
 
@@ -298,12 +300,14 @@ def _study(run: RunDir) -> StudyPlace | None:
 
 
 def starting_from(home: Home, run_id: str) -> list[str]:
-    """Ids of runs that have not ended and still need the weights of a run (`start_from`)."""
+    """The ids of live runs that still need the weights of a run (`start_from`)."""
     return [run.run_id for run in home.run_dirs() if _needs_weights_of(run, run_id)]
 
 
 def _needs_weights_of(run: RunDir, run_id: str) -> bool:
-    """False for a run with its own checkpoint, and for unreadable options, which cannot train."""
+    """Whether a run still needs another run's weights; False with a checkpoint, or if its options
+    are unreadable.
+    """
     with contextlib.suppress(OSError, GanRuntimeError):
         if run_id.encode() in run_files.content(run.spec_path):  # before the options are parsed
             source = run.spec().start_from.partition(":")[0]

@@ -1,8 +1,8 @@
 """Recovery from crashes: orphan processes, leftover files, stalled runs, automatic resume.
 
-A run stalls by a deadlock, a hung accelerator or disk, or a frozen process: its process exists, so
-it is not lost. A lost run resumes automatically a few times, as its cause may happen only once,
-such as a reboot.
+A run stalls if a deadlock, a hung accelerator or disk, or a suspended process blocks it. Its
+process exists, so it is not lost. A lost run resumes automatically a few times, since the cause can
+be unique, such as a reboot.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gan_runtime.supervision.starters import Attempt, Starter
 
 
 def orphans(home: Home, starter: Starter) -> list[LiveRun]:
-    """Attempts of this home that have ended and still have processes."""
+    """The ended attempts of this home that still have processes."""
     return [
         LiveRun(attempt.run, "ended", attempt.number, attempt.accelerator)
         for attempt in starter.present(home.runs)
@@ -46,7 +46,7 @@ def orphans(home: Home, starter: Starter) -> list[LiveRun]:
 
 
 def is_over(attempt: Attempt) -> bool:
-    """Whether an attempt has ended, or a later one has begun; False where that is uncertain."""
+    """Whether an attempt has ended, or a later one has begun; False if uncertain."""
     try:
         attempt.run.path.lstat()
         newest = latest_status(attempt.run)
@@ -62,14 +62,14 @@ def is_over(attempt: Attempt) -> bool:
 # ---- leftover files ------------------------------------------------------------------------------
 
 
-IDLE_SECONDS = 3_600.0  # another process may be submitting or importing
+IDLE_SECONDS = 3_600.0  # another process can be submitting or importing
 _INCOMPLETE = (".new-", ".import-")
 _SCRATCH = re.compile(SCRATCH_PREFIX + r"([0-9]{1,10})-\w+")
-_TEMPORARY = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # of write_whole
+_TEMPORARY = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # files of `write_whole`
 
 
 def clean_home(home: Home) -> None:
-    """Removes leftover files of a home; called by a new owner."""
+    """Removes leftover files of a home. A new owner calls it."""
     for path in home.path.glob(f"{home.database.name}.new-*"):
         _remove(path)
     uploads.remove_old(home)
@@ -92,9 +92,9 @@ def _clean_scratch() -> None:
 
 
 def _clean_films(home: Home) -> None:
-    """Removes films that no record names, as a job may be killed before it writes the record."""
+    """Removes films that no record names, since a job can be killed before it writes the record."""
     runs = [run for run in home.run_dirs() if run.films.is_dir()]
-    # Before any record is read: a job that ends meanwhile counts as running.
+    # Listed before any record is read, so that a job that ends in the meantime counts as running.
     snapshots = job_queue.snapshots(home) if runs else []
     iterated = {
         snapshot.request.options.get("run_id") for snapshot in snapshots if snapshot.is_live
@@ -126,7 +126,7 @@ def clean_run(run: RunDir) -> None:
 
 
 def _now(folder: Path) -> float:
-    """By the clock that dates the files in it."""
+    """The current time by the clock of the folder's file system."""
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(b".")
         file.flush()
@@ -134,7 +134,7 @@ def _now(folder: Path) -> float:
 
 
 def _changed(folder: Path) -> float:
-    """The last modification in a folder, two levels deep; infinity if it vanishes meanwhile."""
+    """The last modification in a folder, two levels deep; infinity if the folder disappears."""
     times = []
     for path in (folder, *folder.glob("*"), *folder.glob("*/*")):
         with contextlib.suppress(OSError):
@@ -155,7 +155,7 @@ def _remove(path: Path) -> None:
 
 LEAST_STALL_SECONDS = 120.0
 USUAL_CALLS = 20.0
-LONGEST_PROBES = 3.0  # scoring thousands of rows at the end of an epoch is no stall
+LONGEST_PROBES = 3.0  # factor for the end of an epoch, where scoring thousands of rows is no stall
 STALLED, GOES_ON = queries.STANDS_STILL, "goes_on"
 _STALL_ACTIONS = {
     "note": "Check its log; stop it, or kill its process and resume the run.",
@@ -165,14 +165,14 @@ _STALL_ACTIONS = {
 
 
 class StallDetection:
-    """Detects runs whose journal has nothing new for much longer than a usual call takes."""
+    """Detects runs whose journal has had no new line for much longer than a usual call takes."""
 
     def __init__(self, store: Store, clock: Clock = time.monotonic) -> None:
         self._store, self._timer = store, StateTimer(clock)
         self._stalled: set[tuple[str, int]] = set()  # run and attempt
 
     def news(self, run: RunDir, attempt: int) -> Event | None:
-        """A warning once a run has stalled, and a note when it continues."""
+        """A warning when a run has stalled, a note when it continues, else None."""
         silent_s = self._timer.seconds("still", run.run_id, (attempt, _written_bytes(run)))
         if (run.run_id, attempt) in self._stalled:
             if silent_s < LEAST_STALL_SECONDS:
@@ -200,8 +200,8 @@ class StallDetection:
 
 
 def stall_action(run: RunDir) -> StallAction:
-    """The option of the run; "note" in old runs."""
-    with contextlib.suppress(Exception):  # unreadable options, which the trainer reports
+    """The run's option `still_action`; "note" for old runs."""
+    with contextlib.suppress(Exception):  # the trainer reports unreadable options
         return run.spec().still_action
     return "note"
 
@@ -216,13 +216,13 @@ def _written_bytes(run: RunDir) -> int:
 # ---- lost runs -----------------------------------------------------------------------------------
 
 
-PAUSES_SECONDS = (10.0, 60.0, 300.0)  # before the first, second and third time
+PAUSES_SECONDS = (10.0, 60.0, 300.0)  # before the first, second and third resume
 RESUMER = operator("automatic resume")
 NOT_RESUMED = "automatic_resume"
 
 
 class AutoResume:
-    """Resumes lost runs whose options request it; the journal counts how often."""
+    """Resumes lost runs whose options request it. The journal counts the resumes."""
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
         self._home, self._store, self._timer = home, store, StateTimer(clock)
@@ -230,7 +230,7 @@ class AutoResume:
         self._given_up: set[tuple[str, int]] = set()  # run and attempt
 
     def look(self) -> None:
-        """Reads which lost runs to resume; call it again after news."""
+        """Reads which lost runs to resume; called after news."""
         rows = self._store.rows(
             """
             SELECT run_id, attempt FROM ingest.newest JOIN ingest.created USING (run_id)
@@ -260,7 +260,7 @@ class AutoResume:
         return acted
 
     def _resume(self, run: RunDir, attempt: int, times: int) -> bool:
-        """Resumes a run, or logs once why not."""
+        """Resumes a run, or logs once why it cannot."""
         refusal = (
             f"The run was resumed automatically {times} times and is lost again: check its log"
             " before you resume it."
@@ -278,7 +278,7 @@ class AutoResume:
 
 
 def times_resumed(run: RunDir) -> int:
-    """How often a run was resumed automatically since the user last queued it."""
+    """The number of automatic resumes since a user last queued the run."""
     times = 0
     for record in journal.read_all(run.supervisor_journal):
         if (

@@ -1,4 +1,4 @@
-"""How trainers start and end: the starter of processes on this host."""
+"""The start and end of trainers, as processes of this host."""
 
 from __future__ import annotations
 
@@ -34,32 +34,34 @@ class Attempt:
 
 
 class Starter(Protocol):
-    """Starts and ends trainers. Its state is in files, except for child processes."""
+    """The protocol for starting and ending trainers. All state except child processes
+    is in files.
+    """
 
     def claim(self, attempt: Attempt) -> Claim:
-        """Locks the devices of an attempt and its start; the trainer inherits both.
+        """Takes the device locks and the start lock of an attempt; the trainer inherits both.
 
-        Called before the journal says "starting". Raises DeviceLockError when this host has no
-        locks.
+        Called before the journal says "starting". Raises DeviceLockError if this host has no locks.
         """
 
     def start(self, attempt: Attempt, claim: Claim) -> None:
-        """Starts a trainer on the claimed devices, which outlives its starter. Raises OSError."""
+        """Starts a trainer on the claimed devices; it can outlive its starter. Raises OSError."""
 
     def is_alone(self, attempt: Attempt) -> bool:
-        """Whether no other run of its home may train on that accelerator at the same time."""
+        """Whether the attempt excludes other runs of its home from its accelerator."""
 
     def alive(self, attempt: Attempt) -> bool:
-        """Whether the trainer runs, or may still start."""
+        """Whether the trainer runs or can still start."""
 
     def never_began(self, attempt: Attempt) -> bool:
-        """Whether no trainer was spawned or will be, as the owner was killed before the start.
+        """Whether no trainer was or will be spawned, because the owner was killed before the start.
 
-        False where that is uncertain.
+        False if uncertain.
         """
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
-        """Requests a stop; kills the trainer after `grace_seconds`, and returns whether it did.
+        """Requests a stop, and kills the trainer after `grace_seconds`; returns whether it killed
+        it.
 
         Called at each tick.
         """
@@ -68,20 +70,20 @@ class Starter(Protocol):
         """Kills the trainer at once."""
 
     def clean_up(self, attempt: Attempt) -> str:
-        """Kills remaining processes of a trainer that exited; returns how it ended, such as "killed
-        by signal 9", or "".
+        """Kills remaining processes of an exited trainer; returns how it ended, such as "killed by
+        signal 9", or "".
         """
 
     def present(self, runs: Path) -> list[Attempt]:
-        """Attempts of runs in this folder that have processes, from any starter."""
+        """The attempts of runs in this folder that have processes, from any starter."""
 
     def busy_accelerators(self, live: Iterable[str]) -> set[str]:
         """Accelerators of trainers that still run; `live`: ids of waiting and training runs."""
 
 
-# Until a new trainer has written process.json; guarantees promise its state within 15 s.
+# Limit for a new trainer to write process.json. Docs guarantee that its state shows within 15 s.
 HANDSHAKE_SECONDS = 10.0
-SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes are not visible here
+SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes are invisible here
 
 
 @dataclass(frozen=True)
@@ -93,23 +95,23 @@ class _Child:
 
 
 class LocalStarter:
-    """Trainers as processes of this host, each in its own session.
+    """Trainers as processes of this host, each in a separate session.
 
     Runs on a cluster are supervised through their journals.
     """
 
     def __init__(self, timer: StateTimer, module: str = processes.TRAINER) -> None:
-        """`module`: of a trainer."""
+        """`module`: the module that a trainer runs."""
         self._timer, self._module = timer, module
         self._children: dict[str, _Child] = {}
         self._with_own_gpus: set[tuple[str, int]] = set()
 
     def claim(self, attempt: Attempt) -> Claim:
-        """See Starter."""
+        """Takes the device locks and the start lock."""
         run = attempt.run
         try:
             spec = run.spec()
-        except SpecError:  # which the trainer reports
+        except SpecError:  # the trainer reports it
             spec = None
         devices, count = host_devices.of_run(attempt.accelerator, spec)
         holder = Holder(
@@ -130,7 +132,7 @@ class LocalStarter:
         return claim
 
     def is_alone(self, attempt: Attempt) -> bool:
-        """See Starter. A run that has locked single GPUs leaves the others free."""
+        """A run that has locked single GPUs leaves the others free."""
         key = (attempt.run.run_id, attempt.number)
         if (
             attempt.accelerator == "gpu"
@@ -141,7 +143,7 @@ class LocalStarter:
         return key not in self._with_own_gpus
 
     def start(self, attempt: Attempt, claim: Claim) -> None:
-        """See Starter."""
+        """Starts the trainer process in a new session."""
         run = attempt.run
         environment = processes.environment(cluster.without_cluster(dict(os.environ)))
         environment.pop(processes.HANDED_VARIABLE, None)
@@ -174,7 +176,7 @@ class LocalStarter:
         self._children[run.run_id] = _Child(process, attempt.accelerator)
 
     def alive(self, attempt: Attempt) -> bool:
-        """See Starter."""
+        """Whether the trainer runs or can still start."""
         run = attempt.run
         child = self._children.get(run.run_id)
         if child is not None:
@@ -187,32 +189,32 @@ class LocalStarter:
             return waited < HANDSHAKE_SECONDS or bool(_in_process_table(attempt))
         if _is_elsewhere(identity):
             with contextlib.suppress(JournalError):  # the ingestor quarantines the run
-                # Without what this owner writes, such as that the run has stalled.
+                # Without the lines that this owner writes, such as a stall.
                 stats = {**run.journal_stats(), run.supervisor_journal.name: None}
                 return self._timer.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
             return True
         return _process(identity) is not None
 
     def never_began(self, attempt: Attempt) -> bool:
-        """See Starter. A start on a cluster has no lock, so it is uncertain."""
+        """A start on a cluster has no lock, so the answer is uncertain."""
         if attempt.run.run_id in self._children:
             return False
         is_free = processes.is_start_without_trace(attempt.run, attempt.number, processes.boot())
         return is_free and not _in_process_table(attempt)
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
-        """See Starter."""
+        """Requests a stop, and kills after `grace_seconds`; returns whether it killed."""
         if self._timer.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
             self.end(attempt)
             return True
         process = _trainer(attempt)
-        if process is not None:  # without process.json, the trainer reads STOP once it is up
+        if process is not None:  # without process.json, the trainer reads STOP once it runs
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
         return False
 
     def end(self, attempt: Attempt) -> None:
-        """See Starter."""
+        """Kills the trainer at once."""
         process = _trainer(attempt)
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -220,10 +222,10 @@ class LocalStarter:
         processes.kill(_in_process_table(attempt))
 
     def clean_up(self, attempt: Attempt) -> str:
-        """See Starter."""
+        """Kills remaining processes; returns how the trainer ended, or ""."""
         child = self._children.pop(attempt.run.run_id, None)
-        # Workers of a launcher that exited still hold the accelerator. If it was killed early, they
-        # are only in the process table.
+        # Workers of an exited launcher still hold the accelerator. If it was killed early, only the
+        # process table lists them.
         processes.kill([*_workers(attempt), *_in_process_table(attempt)])
         code = child.process.returncode if child else None
         if not code:
@@ -231,7 +233,7 @@ class LocalStarter:
         return f"killed by signal {-code}" if code < 0 else _log_end(code, attempt.run)
 
     def present(self, runs: Path) -> list[Attempt]:
-        """See Starter."""
+        """The attempts of these runs that have processes."""
         arguments = processes.started_as(self._module, 3)
         return [
             Attempt(RunDir(Path(folder)), int(number), accelerator)
@@ -240,12 +242,12 @@ class LocalStarter:
         ]
 
     def busy_accelerators(self, live: Iterable[str]) -> set[str]:
-        """See Starter. Forgets those that ended."""
+        """Also forgets children that have ended."""
         ids = set(live)
         for run_id, child in list(self._children.items()):
             if run_id not in ids and child.process.poll() is not None:
                 del self._children[run_id]
-        # The locks of GPUs show which of them are free.
+        # GPU locks show which GPUs are free.
         return {
             child.accelerator for child in self._children.values() if child.process.poll() is None
         } - {"gpu"}
@@ -286,7 +288,7 @@ def _in_process_table(attempt: Attempt) -> list[psutil.Process]:
 
 
 def _log_end(code: int, run: RunDir) -> str:
-    """How a trainer ended that exited without a final event, such as on a full disk."""
+    """Logs and returns how a trainer exited without a final event, such as on a full disk."""
     line = "".join(filter(str.isprintable, run.log_tail(1)))[:300].rstrip(". ")
     return f"exit code {code}; its log ends: {line}" if line else f"exit code {code}"
 
@@ -298,7 +300,7 @@ def _identity(attempt: Attempt) -> dict[str, Any] | None:
 
 
 def _is_elsewhere(identity: dict[str, Any]) -> bool:
-    """Whether a cluster started it: its pid is meaningless here."""
+    """Whether a cluster started the process, so that its pid means nothing here."""
     return "cluster_host" in identity
 
 

@@ -1,10 +1,10 @@
 """An unusable results.duckdb is quarantined, and its owner reads the journals into a new one.
 
-Damage shows when the home is opened, or later in a statement, which is then answered from the new
-file. Pages and log report it as a `RecoveredStore`. As the database contains only what the journals
-say, `rebuild` also migrates between schema versions. The old file and its .wal get a name such as
-results.duckdb.damaged-20260101-120000. The newest few of this and earlier versions are retained;
-those of a newer version or another program are never deleted.
+Damage is detected when the home is opened, or later by a statement, which the new file then
+answers. Pages and log report it as a `RecoveredStore`. The database contains only data from the
+journals, so `rebuild` also migrates between schema versions. The old file and its .wal get a name
+such as results.duckdb.damaged-20260101-120000. The newest MAX_RETAINED files of this and earlier
+versions are retained; files of a newer version or another program are never deleted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def quarantine(database: Path, kind: StoreKind) -> Path:
         disk.check_targets([database], overwrite=True)
     target = _free_name(database, kind)
     try:
-        if wal(database).exists():  # first, as DuckDB would replay it into the file that comes next
+        if wal(database).exists():  # first, since DuckDB would replay the log into the next file
             wal(database).rename(wal(target))
         database.rename(target)
     except OSError as error:
@@ -72,15 +72,15 @@ def quarantine(database: Path, kind: StoreKind) -> Path:
 
 
 def _free_name(database: Path, kind: StoreKind) -> Path:
-    """A name that was not used within the same second, so that names sort by age."""
+    """An unused name, numbered within a second, so that names sort by age."""
     name = f"{database.name}.{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
     names = [path.name.removesuffix(".wal") for path in database.parent.glob(f"{name}*")]
     return database.with_name(f"{name}-{max(map(_place_in_second, names)) + 1}" if names else name)
 
 
 def _place_in_second(name: str) -> int:
-    """1, 2, 3, … of the files of one second."""
-    parts = name.split("-")  # kind, day, time and, from the second on, place
+    """The number of a file among those of one second, from 1."""
+    parts = name.split("-")  # kind, day, time and, from the second file on, its number
     return int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else 1
 
 
@@ -102,16 +102,17 @@ def _forget_oldest(database: Path) -> None:
 # ---- recovery of a home that is open -------------------------------------------------------------
 
 
-MOST_IN_AN_HOUR = 4  # quarantined files, and reopenings without a pause
+MOST_IN_AN_HOUR = 4  # limit for quarantined files, and for reopenings without a pause
 PAUSE_SECONDS = 60.0
 HOUR_S = 3_600.0
 
 
 @dataclass(frozen=True)
 class RecoveredStore:
-    """`problem`: such as "has schema version 3, …"; `old`: the quarantined file.
+    """A database that was replaced. `problem`: such as "has schema version 3, …"; `old`: the
+    quarantined file.
 
-    `runs`: how many were read again; None while they are being read.
+    `runs`: number of runs read again; None while they are being read.
     """
 
     database: Path
@@ -121,7 +122,7 @@ class RecoveredStore:
 
     @property
     def report(self) -> str:
-        """For the user, without the command that removes the old file."""
+        """The report for the user, without the command that removes the old file."""
         rebuilt = (
             "The journals of all runs are being read into a new database."
             if self.runs is None
@@ -142,28 +143,28 @@ class RecoveredStore:
 
     @property
     def sentence(self) -> str:
-        """Report and command."""
+        """The report with that command."""
         return f"{self.report} {self.removal}"
 
 
 class StoreRecovery:
-    """Repairs the database of one owner: `open` first, then `repair` before each tick and
-    `count_runs` after it, by one thread at a time.
+    """Repairs the database of one owner: call `open` first, then `repair` before each tick and
+    `count_runs` after it. Not thread-safe.
     """
 
     def __init__(self, home: Home, clock: Clock = time.monotonic) -> None:
         self._home, self._clock = home, clock
         self.recovered: list[RecoveredStore] = []
-        # Times within the last hour.
+        # Times of events within the last hour.
         self._reopened_s: list[float] = []
         self._quarantined_s: list[float] = []
 
     def open(self) -> Store:
-        """The database of the home, new if need be.
+        """Opens the database of the home, or a new one if it cannot be used.
 
         Raises:
             StoreLockedError, StoreNewerError: another process has the file open, or it is newer.
-            StoreError, HomeError: it can neither be used nor quarantined.
+            StoreError, HomeError: the file can neither be used nor quarantined.
         """
         try:
             store = Store(self._home.database)
@@ -174,9 +175,9 @@ class StoreRecovery:
         return store
 
     def repair(self, store: Store) -> bool:
-        """Reopens the database after a statement met damage; returns whether it did.
+        """Reopens the database after a statement has met damage; returns whether it did.
 
-        Raises StoreError or HomeError when that fails, or must wait.
+        Raises StoreError or HomeError if that fails or must wait.
         """
         if store.damage is None:
             return False
@@ -214,9 +215,9 @@ class StoreRecovery:
             log.warning("%d runs were read again from their journals", runs)
 
     def _quarantine_damaged(self, error: BaseException) -> None:
-        """Called while the database is closed. A file that can be read stays.
+        """Quarantines the file unless it is readable. Called while the database is closed.
 
-        The file may be missing: deleted, or quarantined before an attempt that failed.
+        The file can be missing: deleted, or quarantined by an earlier failed repair.
         """
         if not self._home.database.exists() and not self._home.database.is_symlink():
             wal(self._home.database).unlink(missing_ok=True)
@@ -260,7 +261,7 @@ VIEWS = (
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """Rows per view of the new file, and the quarantined old file, if it was unusable."""
+    """Row counts per view of the new file, and the quarantined old file if it was unusable."""
 
     rows: dict[str, int]
     damaged: Path | None
@@ -294,7 +295,9 @@ def rebuild(home: Home) -> Rebuilt:
 
 
 def _problem(database: Path) -> StoreKind | None:
-    """None for a usable or missing file. Raises StoreLockedError where it is open elsewhere."""
+    """The kind of problem of a file; None if usable or missing. Raises StoreLockedError if it is
+    open elsewhere.
+    """
     if not database.exists():
         return None
     try:

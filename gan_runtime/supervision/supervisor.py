@@ -1,8 +1,8 @@
 """The supervisor starts waiting runs on free devices, stops runs on request, and records the end of
 trainers that did not report it.
 
-Its state is in files and in the database, so a new supervisor continues after a crash. Trainers are
-separate processes and continue meanwhile.
+Its state is in files and in the database, so after a crash a new supervisor continues. Trainers are
+separate processes and train on.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from gan_runtime.supervision.queue import LiveInJournals, LiveRun
 from gan_runtime.supervision.recovery import STALLED, AutoResume, StallDetection, stall_action
 from gan_runtime.supervision.starters import LocalStarter, Starter
 
-LEAVING_SECONDS = 20.0  # for processes after the end of a run; a launcher gives its workers 10 s
-GRACE_SECONDS = 60.0  # for a stop, which waits for the end of a call on the device
+# For processes to exit after the end of a run; a launcher gives its workers 10 s.
+LEAVING_SECONDS = 20.0
+GRACE_SECONDS = 60.0  # for a stop, which waits until a call on the device ends
 
 
 class Supervisor:
-    """Acts once per `tick`; called by one thread at a time, in the process that owns the home."""
+    """Acts once per `tick`, in the process that owns the home. Not thread-safe."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Supervisor:
         clock: Clock = time.monotonic,
         starter: Starter | None = None,
     ) -> None:
-        """`starter`: by default one of processes on this host."""
+        """`starter`: by default a `LocalStarter`."""
         self._home, self._store, self._ingestor, self._grace_seconds = (
             home,
             store,
@@ -59,14 +60,15 @@ class Supervisor:
         )
         self._data = DataDependencies(home)
         self._before = RunDependencies(home, store, self._auto_resume.will_resume)
-        self._forced: dict[tuple[str, int], Reason] = {}  # killed run and attempt → why
-        self._noted: dict[tuple[str, int], Cause] = {}  # waiting run and attempt → last cause
-        # Ended attempts whose processes must exit, including those of an earlier owner.
+        self._forced: dict[tuple[str, int], Reason] = {}  # killed run and attempt → reason
+        # Waiting run and attempt → last journaled cause.
+        self._noted: dict[tuple[str, int], Cause] = {}
+        # Ended attempts with processes that must exit, including those of an earlier owner.
         self._leaving = {live.key: live for live in recovery.orphans(home, self._starter)}
         self._timer = StateTimer(clock)
         self._turns_of_jobs: set[str] = set()
-        self._without_store: LiveInJournals | None = None  # while the database does not answer
-        # Read again only after news.
+        self._without_store: LiveInJournals | None = None  # set while the database does not answer
+        # Read again only after new journal lines.
         self._runs = queue.of_store(home, store)
         self._auto_resume.look()
         self._before.look(self._waiting())
@@ -75,15 +77,16 @@ class Supervisor:
     def tick(self, trouble: Exception | None = None) -> None:
         """Ingests the journals, then acts on them.
 
-        `trouble`: why the database does not answer. Then, or when the ingest fails, it acts on the
-        journals alone, and raises the error at the end.
+        `trouble`: why the database does not answer. In that case, or if the ingest fails, the tick
+        uses only the journals, and raises the error at the end.
         """
         failed_before, self._failed = self._failed, True
         self._act(failed_before, trouble)
         self._failed = False
 
     def _act(self, look_again: bool, trouble: Exception | None) -> None:
-        # Before the journals are read, so that a final event written meanwhile is not missed.
+        # Checked before the journals are read, so that a final event written in between is not
+        # missed.
         exited = {
             live.run.run_id
             for live in self._runs
@@ -115,7 +118,7 @@ class Supervisor:
         return self._without_store is None
 
     def _ingest(self, must_read: bool, trouble: Exception | None) -> Exception | None:
-        """Ingests the journals; returns why the database does not answer, if so."""
+        """Ingests the journals; returns the error if the database does not answer."""
         if trouble is None:
             try:
                 if self._ingestor.catch_up_news() or must_read:
@@ -133,7 +136,7 @@ class Supervisor:
         return trouble
 
     def _set_runs(self, runs: list[LiveRun]) -> None:
-        """A run that was quarantined while it trained stays under supervision."""
+        """Sets the live runs. A run that was quarantined while training stays under supervision."""
         keys = {live.key for live in runs}
         absent = [live for live in self._runs if live.status in ACTIVE and live.key not in keys]
         quarantined = [live for live in absent if not recovery.is_over(live.as_attempt)]
@@ -144,15 +147,15 @@ class Supervisor:
         return [live.run for live in self._runs if live.status == "queued"]
 
     def _act_on(self, live: LiveRun, busy: set[str], has_exited: bool) -> bool:
-        """Acts on one run, and adds its accelerator to the busy ones.
+        """Acts on one run, and adds its accelerator to `busy`.
 
-        Returns whether its journal has news.
+        Returns whether the run's journal has new lines.
         """
         if live.status == "queued":
             return self._act_on_waiting(live, busy)
         if has_exited:
             if self._starter.never_began(live.as_attempt) and queue.requeue(live.run, live.attempt):
-                busy.add(live.accelerator)  # the run is first in the queue at the next tick
+                busy.add(live.accelerator)  # for this run, now first in the queue
             else:
                 self._note_end(live)
             return True
@@ -163,7 +166,7 @@ class Supervisor:
         return live.status == "running" and self._has_store and self._act_on_stall(live)
 
     def _act_on_stall(self, live: LiveRun) -> bool:
-        """Logs a stall; stops or kills the run where its options request that."""
+        """Logs a stall; stops or kills the run if its options request that."""
         news = self._stalls.news(live.run, live.attempt)
         if news is None:
             return False
@@ -177,7 +180,9 @@ class Supervisor:
         return True
 
     def _act_on_waiting(self, live: LiveRun, busy: set[str]) -> bool:
-        """A run that waits for its data set or another run does not block the queue."""
+        """Starts a waiting run if possible. A run that waits for data or another run does not block
+        the queue.
+        """
         if live.run.stop_file.exists():
             self._note(live, "stopped", cause(Reason.TAKEN_FROM_QUEUE))
             return True
@@ -195,9 +200,9 @@ class Supervisor:
         return True
 
     def _act_on_next(self, live: LiveRun, busy: set[str]) -> bool:
-        """The first run for an accelerator starts, or blocks those behind it.
+        """Starts the first run for an accelerator, or lets it block the runs behind it.
 
-        Otherwise many small runs would delay a large one forever.
+        Otherwise many small runs could delay a large one forever.
         """
         with self._starter.claim(live.as_attempt) as claim:
             if claim.is_taken:
@@ -209,7 +214,7 @@ class Supervisor:
         return self._note_wait(live, device_locks.wait_cause(claim, self._home.path.resolve()))
 
     def _note_wait(self, live: LiveRun, why: Cause | None) -> bool:
-        """Logs once for each training of another home that has the devices."""
+        """Journals why a run waits, once for each training of another home that has the devices."""
         if why is None or self._noted.get(live.key) == why:
             return False
         self._noted[live.key] = why
@@ -220,7 +225,7 @@ class Supervisor:
         return True
 
     def _end_leaving(self) -> None:
-        """Kills processes that outlive their ended attempt by LEAVING_SECONDS."""
+        """Kills processes that are still alive LEAVING_SECONDS after their attempt ended."""
         for key, live in list(self._leaving.items()):
             if (
                 self._timer.seconds(f"leaving {live.attempt}", live.run.run_id, key)
@@ -230,7 +235,7 @@ class Supervisor:
                 self._starter.end(live.as_attempt)
 
     def _busy_accelerators(self) -> set[str]:
-        """Accelerators of trainers that still run, even after their final event."""
+        """The accelerators of trainers that still run, even after their final event."""
         return self._starter.busy_accelerators(live.run.run_id for live in self._runs)
 
     def _start(self, live: LiveRun, claim: Claim) -> None:

@@ -2,8 +2,8 @@
 
 runs/.bin/quick-0007/   the folder of the run, and in it deleted.json: time, user, size
 
-One rename moves a run there and back. The note is written before the move and is harmless in a run
-that was not moved.
+A single rename moves a run into the trash and back. deleted.json is written before the move, and is
+harmless in a run that was not moved.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ from gan_runtime.records.states import Reason, cause
 
 DAYS = 30
 NOTE = "deleted.json"
-REPEAT = "~"  # between an id and a number, where that id is already in the trash
+REPEAT = "~"  # between an id and a number, if that id is already in the trash
 
 
 @dataclass(frozen=True)
 class DeletedRun:
-    """`key`: name of its folder: the id, or `quick-0007~2` where that id is already in the trash.
+    """A run in the trash. `key`: name of its folder: the id, or `quick-0007~2` if that id is
+    already in the trash.
 
     `deleted_at`, `size_bytes` and `days_left` are None, and `asker` is empty, for a folder that a
     user moved there. It never expires.
@@ -54,7 +55,7 @@ class DeletedRun:
 
 
 def deleted_runs(home: Home, moment: Moment | None = None) -> list[DeletedRun]:
-    """The runs in the trash, the latest first."""
+    """The runs in the trash, latest first."""
     moment = moment or Moment.now()
     notes = _notes(home)
     seconds = read_clock(home.bin, moment, _least(notes)) if notes else 0.0
@@ -70,7 +71,7 @@ def put(run: RunDir, asker: str, moment: Moment | None = None) -> str:
     """Moves a run into the trash; returns its key there.
 
     Raises:
-        RunStateError: it started to train meanwhile; it stays.
+        RunStateError: the run has just started training, and is not moved.
         HomeError: the home cannot be written.
     """
     home = Home(run.path.parent.parent)
@@ -101,10 +102,10 @@ def put(run: RunDir, asker: str, moment: Moment | None = None) -> str:
 
 
 def restore(home: Home, key: str) -> RunDir:
-    """Moves a run out of the trash; a queued one comes back as stopped.
+    """Moves a run out of the trash. A queued run returns as stopped.
 
     Raises:
-        UnknownRunError: it is not in the trash.
+        UnknownRunError: the run is not in the trash.
         RunStateError: another run has its id now.
         HomeError: the home cannot be written.
     """
@@ -124,17 +125,17 @@ def restore(home: Home, key: str) -> RunDir:
         place.rename(run.path)
     except OSError as error:
         raise HomeError.not_written(run.path, error) from None
-    for note in (run.path / NOTE, *run.path.glob(f".{NOTE}.*")):  # and what a crash left of it
+    for note in (run.path / NOTE, *run.path.glob(f".{NOTE}.*")):  # and its leftovers after a crash
         note.unlink(missing_ok=True)
     run.announce()
     return run
 
 
 def remove(home: Home, key: str) -> None:
-    """Removes a run in the trash for good.
+    """Removes a run from the trash permanently.
 
     Raises:
-        UnknownRunError: it is not in the trash, or was just restored.
+        UnknownRunError: the run is not in the trash, or was just restored.
         HomeError: the home cannot be written.
     """
     place = _place(home, key)
@@ -147,9 +148,9 @@ def remove(home: Home, key: str) -> None:
 
 
 def remove_old(home: Home, moment: Moment | None = None) -> list[DeletedRun]:
-    """Removes runs that were in the trash for 30 days, for good; returns them.
+    """Permanently removes runs that have been in the trash for 30 days; returns them.
 
-    Both the clock of the trash and the calendar count. A calendar that puts the deletion into the
+    Both the trash's clock and the calendar must agree. A calendar that puts the deletion into the
     future is wrong and is ignored.
     """
     if not _notes(home):
@@ -168,7 +169,7 @@ def remove_old(home: Home, moment: Moment | None = None) -> list[DeletedRun]:
 
 
 def discard(home: Home, folder: Path) -> None:
-    """Removes a folder of the home for good: renames it, then deletes its files."""
+    """Permanently removes a folder of the home: renames it, then deletes its files."""
     doomed = home.runs / f".deleted-{folder.name}-{secrets.token_hex(4)}"
     folder.rename(doomed)
     shutil.rmtree(doomed, ignore_errors=True)
@@ -193,7 +194,7 @@ def _not_there(home: Home, key: str) -> UnknownRunError:
 
 
 def free_place(home: Home, run_id: str) -> Path:
-    """quick-0007, or quick-0007~2 where that is taken."""
+    """A free folder in the trash, such as quick-0007, or quick-0007~2 if that is taken."""
     names = (run_id if number == 1 else f"{run_id}{REPEAT}{number}" for number in count(1))
     return next(place for name in names if not (place := home.bin / name).exists())
 
@@ -204,7 +205,7 @@ def _is_key(name: str) -> bool:
 
 
 def _notes(home: Home) -> dict[Path, dict[str, Any]]:
-    """Each folder of the trash with its note; empty where that cannot be read."""
+    """Each folder of the trash with its deleted.json; {} if that is unreadable."""
     notes: dict[Path, dict[str, Any]] = {}
     for path in sorted(home.bin.glob("*")):
         if path.is_dir() and _is_key(path.name):
@@ -216,7 +217,7 @@ def _notes(home: Home) -> dict[Path, dict[str, Any]]:
 
 
 def _least(notes: dict[Path, dict[str, Any]]) -> float:
-    """The highest reading of the clock in any note."""
+    """The highest clock reading in any deleted.json."""
     counted = (note.get("counted_s") for note in notes.values())
     return max(
         (float(seconds) for seconds in counted if isinstance(seconds, int | float)), default=0.0
@@ -249,7 +250,7 @@ def _moment(text: object) -> datetime | None:
 
 
 def _name(run: RunDir) -> str:
-    """The name in lists; a journal that breaks off counts up to there."""
+    """The display name of a run. A damaged journal counts up to the damage."""
     name = ""
     with contextlib.suppress(JournalError, FileNotFoundError):
         for _, record in journal.naming(run.supervisor_journal, b'"name"'):
@@ -262,14 +263,16 @@ def _name(run: RunDir) -> str:
 
 
 DAY_S = 86_400.0
-MOST_UNSEEN_S = DAY_S  # that count for a reboot
+MOST_UNSEEN_S = DAY_S  # most seconds that count for the time around a reboot
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _STATE, _LOCK = ".clock.json", ".clock.lock"
 
 
 @dataclass(frozen=True)
 class Moment:
-    """`day_s`: seconds since 1970. `boot`: boot id, or "". `up_s`: since boot, including sleep."""
+    """A point in time. `day_s`: seconds since 1970. `boot`: boot id, or "". `up_s`: seconds since
+    boot, including sleep.
+    """
 
     day_s: float
     boot: str
@@ -277,7 +280,7 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """The present."""
+        """The current moment."""
         boot = ""
         with contextlib.suppress(OSError):
             boot = _BOOT.read_text(encoding="ascii").strip()
@@ -291,7 +294,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class ClockReading:
-    """Seconds that were counted at a moment."""
+    """A reading of the trash's clock: the seconds counted at a moment."""
 
     seconds: float
     moment: Moment
@@ -304,13 +307,13 @@ class ClockReading:
 
 
 def read_clock(folder: Path, moment: Moment, least: float = 0.0) -> float:
-    """The seconds counted by now. `least`: a lower bound, in case the file is lost."""
+    """The seconds counted until `moment`. `least`: a lower bound, in case the file is lost."""
     reading = _stored(folder / _STATE)
     return least if reading is None else max(least, reading.at(moment))
 
 
 def advance_clock(folder: Path, moment: Moment, least: float = 0.0) -> float:
-    """As `read`, and stores them. Raises HomeError when the disk is full."""
+    """As `read_clock`, and stores the reading. Raises HomeError if the disk is full."""
     with FileLock(folder / _LOCK):
         seconds = read_clock(folder, moment, least)
         write_whole(
@@ -320,7 +323,7 @@ def advance_clock(folder: Path, moment: Moment, least: float = 0.0) -> float:
 
 
 def _stored(path: Path) -> ClockReading | None:
-    """None where the file is missing or cannot be read."""
+    """The stored reading; None if the file is missing or unreadable."""
     try:
         content = json.loads(run_files.content(path))
         moment = content["moment"]
