@@ -1,1 +1,3 @@
-"""Ways to run a workload's training step on devices; each fulfils `contract.Engine`."""
+"""The engines, which run a workload's training step on devices; each implements
+`contract.Engine`.
+"""

@@ -1,4 +1,6 @@
-"""What the training loop needs of an engine. The loop knows no workload, the workload no engine."""
+"""The interface between the training loop and an engine. The loop does not depend on a workload,
+nor a workload on an engine.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +13,20 @@ from numpy.typing import NDArray
 
 from gan_runtime.base.errors import CheckpointError
 
-Arrays = dict[str, NDArray[np.generic]]  # of a state, by their names in a checkpoint
+Arrays = dict[str, NDArray[np.generic]]  # arrays of a state by their names in a checkpoint
 RATE_FACTOR = "rate_factor"  # name of the factor by which alarms have lowered the learning rates
 AVERAGE = "average"  # owner of a moving average's arrays in a checkpoint
 
 
 @dataclass(frozen=True)
 class WorkerSeconds:
-    """Where the time of a worker's call went.
+    """The time of a worker's call, split into computing and waiting.
 
     Seconds are per step; compute and wait add up to the whole step.
 
-    `compute_s`, `wait_s`: this worker's own part of the call, and its time inside collectives.
-    `all_compute_s`: own parts of all workers by rank in the call before; 0 where not known yet.
+    `compute_s`, `wait_s`: this worker's computing, and its time inside collectives.
+    `all_compute_s`: computing times of all workers by rank in the previous call; 0 before the first
+    measurement.
     """
 
     compute_s: float
@@ -33,9 +36,9 @@ class WorkerSeconds:
 
 @dataclass(frozen=True)
 class WorkerStatus:
-    """What a worker learns of all workers in a call.
+    """Information about all workers that each worker receives in a call.
 
-    `stop_agreed`: one of them had a stop request when the call began, and all know of it.
+    `stop_agreed`: a worker had a stop request when the call began, so all workers stop after it.
     `seconds`: None with JAX, which does not report when an exchange inside its program begins.
     """
 
@@ -72,7 +75,7 @@ class ProbeResult:
     scores: dict[str, float]
 
 
-# What the time of a step goes to (step_profile.py).
+# Categories of a step's time (step_profile.py).
 Category = Literal[
     "forward",
     "backward",
@@ -87,9 +90,9 @@ Category = Literal[
 
 @dataclass(frozen=True)
 class ProfileShare:
-    """Seconds of profiled steps, and their share (0 to 1), that one kind of work took.
+    """The seconds and the share (0 to 1) of profiled steps that one kind of work took.
 
-    `network`, `phase` (of the program): "" where not known.
+    `network`, `phase` of the program: "" if unknown.
     """
 
     network: str
@@ -101,22 +104,22 @@ class ProfileShare:
 
 @dataclass(frozen=True)
 class ProfiledSteps:
-    """The numbers of steps under the profiler, and where their time went: shares that sum to 1."""
+    """The numbers of profiled steps, and the shares of their time, which sum to 1."""
 
     numbers: StepNumbers
     shares: tuple[ProfileShare, ...]
 
     @property
     def worker_status(self) -> WorkerStatus | None:
-        """As in `StepNumbers`."""
+        """The worker status, as in `StepNumbers`."""
         return self.numbers.worker_status
 
 
 @dataclass(frozen=True)
 class StepKernels:
-    """What a step is made of (docs/metrics.md).
+    """The operation counts of a step (docs/metrics.md).
 
-    The last three are None where no option asks for them or XLA compiles nothing.
+    The last three are None if no option requests them or XLA compiles nothing.
     """
 
     operations: int
@@ -127,24 +130,26 @@ class StepKernels:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """Bytes that the framework holds on the fullest device, now and at most so far."""
+    """Bytes that the framework has allocated on the fullest device: current and peak."""
 
     bytes: int
     peak_bytes: int
 
 
 class Engine(Protocol):
-    """One run's networks and optimizers on its devices.
+    """The networks and optimizers of a run on its devices.
 
-    Built once, used by one thread at a time.
+    Not thread-safe.
     """
 
     def worker_extremes(self, number: int) -> tuple[int, int]:
-        """Lowest and highest `number` of all workers, which must call this at the same time."""
+        """The lowest and the highest `number` of all workers; all workers must call
+        this together.
+        """
         ...
 
     def updates(self) -> dict[str, int]:
-        """Updates per step of each network that a step changes."""
+        """The updates per step of each trained network."""
         ...
 
     def trace(self) -> None:
@@ -152,34 +157,38 @@ class Engine(Protocol):
         ...
 
     def kernels(self) -> StepKernels:
-        """Counts what `trace` has built; the option `count_kernels` compiles it once more."""
+        """Counts the operations that `trace` has built. The option `count_kernels` compiles them
+        once more.
+        """
         ...
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
-        """Trains `steps` steps; returns when their numbers are on the host.
+        """Trains `steps` steps; returns once their numbers are on the host.
 
-        `stop_requested`: a stop request of this worker, which all workers learn of.
+        `stop_requested`: whether this worker has a stop request; the call sends it to all workers.
         """
         ...
 
     def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
-        """As `run`, under the framework's profiler: slower, so not fit for timing."""
+        """As `run`, under the framework's profiler, which slows the steps down."""
         ...
 
     def device_memory(self) -> DeviceMemory | None:
-        """None where the framework does not know (CPU)."""
+        """The memory of the fullest device; None if the framework does not count it (CPU)."""
         ...
 
     def mark(self) -> None:
-        """Remembers the weights: the next `probe` reports how far they have moved."""
+        """Stores the current weights, so that the next `probe` reports how far they have moved."""
         ...
 
     def probe(self) -> ProbeResult:
-        """Histograms and scores on a fixed batch; changes nothing."""
+        """Histograms and scores on a fixed batch. Changes nothing."""
         ...
 
     def sample(self) -> dict[str, NDArray[Any]]:
-        """The workload's output for its fixed inputs, equal in all its runs: arrays (64, …)."""
+        """The workload's output for its fixed inputs, which are the same in all runs: arrays (64,
+        …).
+        """
         ...
 
     def generate(self, inputs: dict[str, NDArray[Any]], seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -190,28 +199,30 @@ class Engine(Protocol):
         ...
 
     def slow_down(self, factor: float) -> None:
-        """Multiplies all learning rates by `factor` from now on; part of the state."""
+        """Multiplies all learning rates by `factor` from now on. The factor is part of
+        the state.
+        """
         ...
 
     def state(self) -> Arrays:
-        """Every weight, optimizer slot and counter by name, as on one device."""
+        """Every weight, optimizer slot and counter by name, in the layout of one device."""
         ...
 
     def load(self, arrays: Arrays) -> None:
-        """Continues from a state of any number of devices, also in the middle of a training.
+        """Loads a state of any number of devices, even during a training.
 
         Raises:
-            CheckpointError: names or shapes differ; nothing is changed then.
+            CheckpointError: names or shapes differ; nothing is changed.
         """
         ...
 
     def describe(self) -> dict[str, object]:
-        """Strategy, devices and versions, for the record."""
+        """The strategy, devices and versions, for the record."""
         ...
 
 
 def check_fit(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raises CheckpointError when names or shapes differ from `shapes`, those of the run."""
+    """Raises CheckpointError if names or shapes of arrays differ from the run's `shapes`."""
     if set(arrays) != set(shapes):
         names = sorted(set(arrays) ^ set(shapes))[:3]
         raise CheckpointError(

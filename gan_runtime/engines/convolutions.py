@@ -1,5 +1,5 @@
-"""Convolutions that both engines compute as products of matrices: of enlarged values, onto one
-pixel and from one.
+"""Convolutions that both engines compute as matrix products: of enlarged values, to a single pixel,
+and from a single pixel.
 """
 
 from __future__ import annotations
@@ -57,24 +57,24 @@ class Axis:
 
     @property
     def outcome(self) -> int:
-        """How many numbers a "valid" convolution of the enlarged values gives."""
+        """The output size of a "valid" convolution of the enlarged values."""
         return self.cells * self.factor - self.taps + 1
 
     @property
     def windows(self) -> int:
-        """Groups of `factor` outcomes; of the last one some may be too many."""
+        """The number of groups of `factor` outcomes; the last group can have surplus outcomes."""
         return -(-self.outcome // self.factor)
 
     @property
     def touched(self) -> int:
-        """Cells that all phases of a window touch together: 2 for 6 taps and a factor of 6, 3
-        for 8 taps.
+        """The number of cells that the phases of a window read together: 2 for 6 taps and a factor
+        of 6, 3 for 8 taps.
         """
         return (self.factor + self.taps - 2) // self.factor + 1
 
     @property
     def beyond(self) -> int:
-        """Cells of the last window that are not there; only outcomes that are cut off read them."""
+        """Cells of the last window beyond the values; only surplus outcomes read them."""
         return self.windows + self.touched - 1 - self.cells
 
     def summed(self) -> NDArray[np.float32]:

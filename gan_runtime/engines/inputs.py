@@ -20,7 +20,7 @@ from gan_runtime.workloads.contract import Noise, Options, Workload
 
 
 def host_values(rows: Mapping[str, NDArray[Any]], fields: Fields) -> dict[str, NDArray[Any]]:
-    """Stored rows (rows, *shape) by field → values, in the order of `fields`."""
+    """Converts stored rows (rows, *shape) by field into values, in the order of `fields`."""
     return {name: host_value(rows[name], field) for name, field in fields.items()}
 
 
@@ -44,11 +44,10 @@ _SEED = 0
 def fixed_inputs(
     workload: Workload, options: Options, data: DataSet, count: int = SAMPLES
 ) -> dict[str, NDArray[Any]]:
-    """`count` rows of inputs by name, on the host; more rows begin with the same ones.
+    """`count` rows of inputs by name, on the host. A larger `count` begins with the same rows.
 
-    From NumPy's RandomState, whose numbers never change (NEP 19), and from held-out rows, of which
-    there may be fewer than `count`. So grids stay comparable over versions, engines and
-    accelerators.
+    They come from NumPy's RandomState, whose stream never changes (NEP 19), and from held-out rows,
+    possibly fewer than `count`. So grids are comparable across versions, engines and accelerators.
     """
     rows = host_values(data.read_held_out(count), data.fields)
     return workload.fixed_inputs(options, data.fields, rows, np.random.RandomState(_SEED), count)
@@ -66,8 +65,8 @@ def digest(inputs: Mapping[str, NDArray[Any]], classes: tuple[str, ...] = ()) ->
 def chunks(
     inputs: Mapping[str, NDArray[Any]], rows: int
 ) -> Iterator[tuple[dict[str, NDArray[Any]], int]]:
-    """The inputs in equal chunks of `rows` rows, and how many of these count: the last chunk is
-    padded with its last row.
+    """The inputs in equal chunks of `rows` rows, each with its number of valid rows; the last chunk
+    is padded with its last row.
     """
     count = len(next(iter(inputs.values())))
     for begin in range(0, count, rows):
@@ -79,24 +78,28 @@ def chunks(
 # ----------------------------------------------------------------------
 # Inputs on request: any number of rows, drawn by a seed, of all classes or of one.
 
-MOST_CLASSES = 20  # in one request that names no class
+MOST_CLASSES = 20  # in a request without a class
 
 
 class HostNoise:
-    """A `workloads.contract.Noise` of NumPy's RandomState, whose stream never changes (NEP 19);
-    drops nothing out.
+    """A `workloads.contract.Noise` from NumPy's RandomState, whose stream never changes (NEP 19);
+    dropout changes nothing.
     """
 
     def __init__(self, seed: int, streams: int = 0) -> None:
-        """`streams`: how many are taken already."""
+        """`streams`: number of streams already used."""
         self._seed, self._streams = seed, streams
 
     def normal(self, rows: int, *shape: int) -> NDArray[np.float32]:
-        """float32 (rows, *shape), standard normal. More rows begin with the same ones."""
+        """float32 (rows, *shape), standard normal. A larger number of rows begins with the same
+        rows.
+        """
         return self._stream().standard_normal((rows, *shape)).astype(np.float32)
 
     def uniform(self, rows: int, *shape: int) -> NDArray[np.float32]:
-        """float32 (rows, *shape), from 0 to 1. More rows begin with the same ones."""
+        """float32 (rows, *shape), from 0 to 1. A larger number of rows begins with the
+        same rows.
+        """
         return self._stream().random_sample((rows, *shape)).astype(np.float32)
 
     def dropout(self, values: Any, rate: float) -> Any:  # noqa: ARG002
@@ -116,7 +119,7 @@ def drawn_inputs(
     label: int | None = None,
 ) -> dict[str, NDArray[Any]]:
     """`count` rows of inputs by name, on the host: the workload's inputs for held-out rows, which
-    repeat where there are fewer. Labels are those of `labels_of`; a seed gives every class the same
+    repeat if there are fewer. Labels come from `labels_of`; a seed gives every class the same
     latents.
     """
     rows = held_out_rows(data, count, label)
@@ -124,8 +127,8 @@ def drawn_inputs(
 
 
 def held_out_rows(data: DataSet, count: int, label: int | None = None) -> dict[str, NDArray[Any]]:
-    """`count` held-out rows, values by field, which repeat where there are fewer; with the labels
-    of `labels_of`.
+    """`count` held-out rows as values by field, repeated if there are fewer; labels come from
+    `labels_of`.
     """
     rows = host_values(data.read_held_out(count), data.fields)
     places = np.arange(count) % len(next(iter(rows.values())))
@@ -142,16 +145,16 @@ def inputs_of(
     rows: dict[str, NDArray[Any]],
     noise: Noise,
 ) -> dict[str, NDArray[Any]]:
-    """The workload's inputs for these rows, values by field, and this noise of NumPy."""
+    """The workload's inputs for these rows (values by field), with NumPy noise."""
     inputs = workload.inputs(options, fields, rows, noise)
     return {name: np.asarray(values) for name, values in inputs.items()}
 
 
 def labels_of(count: int, classes: int, label: int | None = None) -> NDArray[np.int32]:
-    """int32 (count,): all `label`, or without one equally many of each class, in their order.
+    """int32 (count,): all equal to `label`, or without it equally many of each class, in order.
 
-    Of more than MOST_CLASSES classes, MOST_CLASSES evenly spread ones; of more classes than rows,
-    one row each.
+    With more than MOST_CLASSES classes, only MOST_CLASSES evenly spread ones; with more classes
+    than rows, one row each.
     """
     if label is not None:
         return np.full(count, label, np.int32)
@@ -190,7 +193,7 @@ def epoch_order(seed: int, epoch: int, count: int) -> NDArray[np.int32]:
 
 
 def philox(counters: NDArray[np.uint64], key: tuple[int, int]) -> NDArray[np.uint64]:
-    """Four words of 32 bits for each counter of four words: (4, n) → (4, n)."""
+    """Encrypts counters of four 32-bit words into four random words each: (4, n) → (4, n)."""
     first, second, third, fourth = counters
     for number in range(ROUNDS):
         keys = [(part + number * step) & LOW for part, step in zip(key, KEY_STEPS, strict=True)]
@@ -208,13 +211,13 @@ def philox(counters: NDArray[np.uint64], key: tuple[int, int]) -> NDArray[np.uin
 def _product(
     factor: int, words: NDArray[np.uint64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Upper and lower half of the products of 32-bit words."""
+    """The upper and lower halves of products of 32-bit words."""
     product = words * np.uint64(factor)
     return product >> np.uint64(32), product & np.uint64(LOW)
 
 
 class RowOrder:
-    """Which rows of the training set each step reads; stores the order of one epoch."""
+    """The rows of the training set that each step reads; caches the order of one epoch."""
 
     def __init__(self, seed: int, plan: StepPlan) -> None:
         self._seed, self._plan = seed, plan
@@ -222,11 +225,13 @@ class RowOrder:
         self._rows: NDArray[np.int32] = np.zeros((0,), np.int32)
 
     def rows(self, first_step: int, steps: int) -> NDArray[np.int32]:
-        """int32 (steps, batches per step, batch_size_global) from step `first_step`, 0-based."""
+        """The row numbers of `steps` steps from step `first_step` (0-based): int32 (steps, batches
+        per step, batch_size_global).
+        """
         return np.stack([self._step(first_step + index) for index in range(steps)])
 
     def prepare(self, step: int) -> None:
-        """Computes the order of that step's epoch, which takes a moment, while the device works."""
+        """Computes the order of that step's epoch while the device works."""
         self._step(step)
 
     def _step(self, number: int) -> NDArray[np.int32]:

@@ -1,5 +1,5 @@
-"""Parts of the optimizers of every engine: constants without an option, RMSprop, and the rate of
-each step.
+"""Optimizer parts that both engines share: constants without an option, RMSprop, and the
+learning-rate schedule.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from keras import ops
 from gan_runtime.engines.task import RatePlan
 
 RMSPROP_RHO = 0.9  # as in Keras and in CERN's 3DGAN
-# Micikevicius et al. 2018: the loss scale doubles after so many steps without overflow.
+# Micikevicius et al. 2018: the loss scale doubles after this many steps without overflow.
 LOSS_SCALE_GROWTH_STEPS = 2000
 Tensor = Any
 
@@ -43,8 +43,8 @@ class RMSprop(keras.optimizers.RMSprop):
 class StepRate(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
     """A rate plan as a Keras schedule, computed on the device in float32.
 
-    `updates_per_step`: of this network. `factor()`: by which alarms have lowered the rate (1, 1/2,
-    1/4, …).
+    `updates_per_step`: updates of this network per step. `factor()`: factor by which roll-backs
+    have lowered the rate (1, 1/2, 1/4, …).
     """
 
     def __init__(self, plan: RatePlan, updates_per_step: int, factor: Callable[[], Tensor]) -> None:
@@ -58,5 +58,5 @@ class StepRate(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore
         )
 
     def get_config(self) -> dict[str, Any]:
-        """Not supported: a schedule follows from the options of its run."""
+        """Unsupported, since a schedule follows from the options of its run."""
         raise NotImplementedError("make a StepRate from the options of its run")

@@ -1,4 +1,4 @@
-"""The probe of the networks after an epoch: what both engines share."""
+"""Parts of the probe after an epoch that both engines share."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from gan_runtime.workloads.contract import Phase, Program
 PROBE_ROWS = 256
 SCORE_BINS = 40
 WEIGHT_BINS = 60
-MOST_CLASSES = 20  # with a mean each, over about a dozen of PROBE_ROWS
-LONGEST_CLASS = 100  # letters of a folder's name; the name of a number may have 200
-# By name: int (bins,), and the lowest and highest value, float (2,), not finite where a value is
-# not.
+MOST_CLASSES = 20  # classes with means, each over about a dozen of PROBE_ROWS
+LONGEST_CLASS = 100  # characters of a folder's name; a metric's name can have 200
+# Name → counts int (bins,) and the lowest and highest value, float (2,), which are not finite if a
+# value is not.
 Counts = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 def gradient_names(program: Program, phase: Phase, network: str) -> tuple[str, str]:
-    """Names of a network's gradient in a phase: the kind of its histograms, the metric of its norm.
+    """The names for a network's gradient in a phase: the kind of its histograms, and the metric of
+    its norm.
 
     ("gradient", "gradient_norm_critic") where one phase changes the network, ("gradient@first",
     "gradient_norm_critic@first") where several do.
@@ -36,7 +37,7 @@ def gradient_names(program: Program, phase: Phase, network: str) -> tuple[str, s
 
 
 def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
-    """Lowest and highest possible value of a score; None where its bins follow the values."""
+    """The lowest and highest possible value of a score; None if its bins follow the values."""
     for judgement in entry.judgements:
         if judgement.name == name and judgement.low is not None and judgement.high is not None:
             return judgement.low, judgement.high
@@ -44,7 +45,9 @@ def score_range(entry: WorkloadEntry, name: str) -> tuple[float, float] | None:
 
 
 def probe_rows_per_replica(rows: int, replicas: int) -> int:
-    """Rows of the probe batch on each replica, at most PROBE_ROWS in all. `rows`: of the set."""
+    """The rows of the probe batch on each replica, at most PROBE_ROWS in total. `rows`: rows of the
+    set.
+    """
     return max(1, min(PROBE_ROWS, rows) // replicas)
 
 
@@ -52,8 +55,8 @@ def probe_rows_per_replica(rows: int, replicas: int) -> int:
 class ProbeClasses:
     """The classes of the rows of the probe batch.
 
-    `labels`: int (rows,), the index of each row's class in `names`. `names` is empty where there
-    are no means by class: without labels, with one class, and with more than MOST_CLASSES.
+    `labels`: int (rows,), the index of each row's class in `names`. `names` is empty if there are
+    no means by class: without labels, with one class, or with more than MOST_CLASSES.
     """
 
     names: tuple[str, ...]
@@ -61,7 +64,7 @@ class ProbeClasses:
 
     @classmethod
     def of(cls, fields: Fields, rows: Mapping[str, NDArray[Any]]) -> ProbeClasses:
-        """`rows`: of all replicas."""
+        """The classes of these rows. `rows`: of all replicas."""
         names = tuple(_short(name, number) for number, name in enumerate(class_names(fields)))
         return (
             cls(names, rows[LABELS])
@@ -72,7 +75,7 @@ class ProbeClasses:
     def means(self, judged: Mapping[str, NDArray[Any]]) -> dict[str, float]:
         """The mean of each score, (rows,), over the rows of each class, by its stored name.
 
-        A class without a row in the probe batch is left out.
+        Classes without a row in the probe batch are left out.
         """
         return {
             metrics.of_class(name, self.names[number]): float(
@@ -84,13 +87,13 @@ class ProbeClasses:
 
 
 def _short(name: str, number: int) -> str:
-    """A cut name has its number: long names may begin alike."""
+    """Shortens a name, and appends its number, since long names can begin alike."""
     return name if len(name) <= LONGEST_CLASS else f"{name[:LONGEST_CLASS]}… ({number})"
 
 
 def variables_by_layer(name: str, network: Any) -> dict[str, list[int]]:
-    """Network, and each layer with trainable variables → their indices among those of the network:
-    "critic/dense" → [0].
+    """Maps the network and each layer with trainable variables to the indices of these variables in
+    the network: "critic/dense" → [0].
     """
     order = {id(variable): place for place, variable in enumerate(network.trainable_variables)}
     places = {name: list(order.values())} | {
@@ -103,11 +106,11 @@ def variables_by_layer(name: str, network: Any) -> dict[str, list[int]]:
 def probe_result(histograms: Counts, scores: Mapping[str, Any], loss_scaled: bool) -> ProbeResult:
     """The result of a probe, by name.
 
-    A histogram of values that are not all finite has no bins and is left out.
+    Histograms with non-finite values have no bins and are left out.
 
-    `loss_scaled`: a gradient of the probe may overflow under a loss scale, as in a step that
-    float16 skips. That says nothing about the weights, so its norm is left out. Every other number
-    that is not finite stays, and raises an alarm.
+    `loss_scaled`: a gradient of the probe can overflow under a loss scale, as in a step that
+    float16 skips. That says nothing about the weights, so its norm is left out. Any other
+    non-finite number is included, and raises an alarm.
     """
     numbers = {name: float(scores[name]) for name in sorted(scores)}
     finite = [

@@ -1,4 +1,5 @@
-"""What a step consists of: the time of its operations in a profile, and the kernels in XLA's text.
+"""The composition of a step: the time of its operations in a profile, and the kernels in XLA's
+text.
 
 Pure functions, no framework.
 
@@ -58,11 +59,11 @@ class Window:
         return self.end_s - self.start_s
 
 
-Place = tuple[str, str, Category]  # (phase, network, category); "" where not known
+Place = tuple[str, str, Category]  # (phase, network, category); "" if unknown
 
 _EXCHANGES = "^Collective|^Nccl|^nccl|^AllReduce|^all-reduce"
-# What an operation is: the first row that fits its kind and its path decides. {network}: the name
-# of a network, with the number that Keras or TensorFlow may add.
+# The category of an operation: the first row that matches its kind and path decides. {network}: the
+# name of a network, with the number that Keras or TensorFlow can append.
 _RULES: tuple[tuple[str, str, Category], ...] = (
     # kind, path, category
     (r"Iterator|Infeed|MemcpyH2D|MEMCPYHtoD|OptionalGetValue", "", "input"),
@@ -77,7 +78,7 @@ _RULES: tuple[tuple[str, str, Category], ...] = (
     ("", r"/{network}/", "forward"),
     ("", r"/forward(?:_\d+)*/", "forward"),
 )
-# Calls that wait for others, which have their own events.
+# Calls that wait for others, which have separate events.
 _CALLS = re.compile(
     r"^(_?XlaRun|XlaLaunch|_?XlaCompile|(Stateful)?PartitionedCall|While|StatelessWhile|If|StatelessIf|RemoteCall)$"
 )
@@ -105,7 +106,7 @@ class Classifier:
         self._places: dict[tuple[str, str], Place] = {}
 
     def place(self, op: Op) -> Place:
-        """(phase, network, category); "unattributed" where no rule fits."""
+        """The (phase, network, category) of an operation; "unattributed" if no rule matches."""
         key = (op.name, op.kind)
         if key not in self._places:
             self._places[key] = self._find(f"/{op.name}/", op.kind)
@@ -164,7 +165,7 @@ Running = dict[tuple[int, Place], int]  # (level, place) → running operations
 
 
 def _divided(ops: Iterable[Op], window: Window, classifier: Classifier) -> dict[Place, float]:
-    """Seconds of the window by place, each moment among the operations that ran then."""
+    """The seconds of the window by place; each moment is divided among its running operations."""
     changes = sorted(_changes(ops, window, classifier), key=lambda change: change[0])
     running: Running = defaultdict(int)
     seconds: dict[Place, float] = defaultdict(float)
@@ -180,7 +181,7 @@ def _divided(ops: Iterable[Op], window: Window, classifier: Classifier) -> dict[
 
 
 def _takers(running: Running) -> dict[Place, float]:
-    """The places that a moment belongs to, and their parts of it."""
+    """The places that share a moment, and their shares."""
     lowest = min((level for (level, _), count in running.items() if count), default=None)
     if lowest is None:
         return {("", "", "idle"): 1.0}
@@ -251,7 +252,7 @@ _CALLED = re.compile(
     r" %[^,}]+)*)"
 )
 _HLO_CALLS = {"call", "while", "conditional", "async-start"}
-# They compute nothing.
+# Instructions that compute nothing.
 _FREE = {
     "parameter",
     "constant",
@@ -266,7 +267,7 @@ _FREE = {
 
 @dataclass(frozen=True)
 class HloCounts:
-    """`kernels`: instructions that do work; `fusions`: how many of them are fusions."""
+    """`kernels`: instructions that do work; `fusions`: the fusions among them."""
 
     kernels: int
     fusions: int

@@ -1,5 +1,5 @@
-"""What a run trains, derived once from its options, its workload and the fields of its data; and
-the learning rate of every step: scaled by the batch, warmed up, along a cosine with restarts.
+"""The training task of a run, derived from its options, workload and data fields, and the learning
+rate of every step: scaled by the batch, with warm-up and a cosine with restarts.
 
 Loads no framework: the trainer computes rates with keras.ops (optimizers.py), the Launch page with
 numpy.
@@ -26,10 +26,10 @@ from gan_runtime.workloads.contract import Program, Workload
 
 @dataclass(frozen=True)
 class StepPlan:
-    """Rows and updates of a step, from the program alone.
+    """The rows and updates of a step, which the program determines.
 
-    `batches`: of training rows in a step, of `batch_size_global` rows each.
-    `rows`: of the training set. `updates`: per step, of each network that a step changes.
+    `batches`: batches of training rows per step, of `batch_size_global` rows each. `rows`: rows of
+    the training set. `updates`: updates per step of each trained network.
     """
 
     batches: int
@@ -44,7 +44,7 @@ class StepPlan:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps of one pass over the set; an incomplete last one is dropped."""
+        """Steps of one pass over the set; an incomplete last step is dropped."""
         return self.rows // self.rows_per_step
 
 
@@ -55,8 +55,8 @@ def step_plan(spec: RunSpec, program: Program, rows: int) -> StepPlan:
 
 
 def check_batches(spec: RunSpec, program: Program) -> None:
-    """Raises ValueError when the workload's entry declares another number of batches than its
-    program takes: learning rates and estimates would be wrong.
+    """Raises ValueError if the workload's entry declares another number of batches than its program
+    takes, since learning rates and estimates would be wrong.
     """
     batches = spec.entry.batches(spec.of_workload)
     if batches != program.batches:
@@ -67,7 +67,7 @@ def check_batches(spec: RunSpec, program: Program) -> None:
 
 
 def average_owners(entry: WorkloadEntry) -> dict[str, str]:
-    """Network that is averaged → owner of its average's arrays: "average" for the first network,
+    """Averaged network → owner of its average's arrays: "average" for the first network,
     "average_NETWORK" for others.
     """
     first, *further = entry.averages
@@ -76,7 +76,9 @@ def average_owners(entry: WorkloadEntry) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class EngineTask:
-    """`options`: of the workload. `fields`: of a batch. `plan`: rows and updates of a step."""
+    """The task of an engine. `options`: of the workload. `fields`: of a batch. `plan`: rows and
+    updates of a step.
+    """
 
     spec: RunSpec
     workload: Workload
@@ -88,12 +90,12 @@ class EngineTask:
 
     @property
     def averages(self) -> dict[str, str]:
-        """As `average_owners`; empty in a run without moving averages."""
+        """As `average_owners`; empty for a run without moving averages."""
         return average_owners(self.entry) if self.spec.ema_decay else {}
 
     @property
     def steps(self) -> int:
-        """Of the whole training."""
+        """The steps of the whole training."""
         return self.spec.epochs * self.plan.steps_per_epoch
 
     @property
@@ -120,10 +122,10 @@ def workload_of(spec: RunSpec) -> Workload:
 
 
 def data_for_workload(spec: RunSpec, data: DataSet) -> DataSet:
-    """The data set with those fields only that the run's workload reads.
+    """The data set with only the fields that the run's workload reads.
 
     Raises:
-        DatasetError: they do not fit the workload; the message gives the reason.
+        DatasetError: the fields do not fit the workload; the message gives the reason.
     """
     return FieldSelection(data, spec.entry.reads(spec.of_workload, data.fields))
 
@@ -137,7 +139,7 @@ def data_for_workload(spec: RunSpec, data: DataSet) -> DataSet:
 
 @dataclass(frozen=True)
 class RatePlan:
-    """The rate as a function of the steps done.
+    """The learning rate as a function of the completed steps.
 
     `cycle_steps` 0: no cosine; `warmup_steps` 0: no warm-up.
     """
@@ -149,7 +151,7 @@ class RatePlan:
     def rate(self, step: Any, ops: Any) -> Any:
         """The rate after `step` steps, a float, array or tensor; `ops`: numpy or keras.ops.
 
-        A constant plan gives one number.
+        A constant plan returns a single number.
         """
         rate = self.base
         if self.warmup_steps:
@@ -161,12 +163,12 @@ class RatePlan:
 
     @property
     def is_constant(self) -> bool:
-        """Neither warm-up nor cosine."""
+        """Whether the plan has neither warm-up nor cosine."""
         return not self.warmup_steps and not self.cycle_steps
 
 
 def batch_factor(spec: RunSpec) -> float:
-    """The factor on a rate that an option states for the reference batch."""
+    """The factor on a learning rate, which options state for the reference batch."""
     ratio = spec.batch_size_global / spec.reference_batch
     return {"none": 1.0, "linear": ratio, "sqrt": math.sqrt(ratio)}[spec.learning_rate_scaling]
 
@@ -188,14 +190,14 @@ def rate_plan(spec: RunSpec, network: str, steps_per_epoch: int) -> RatePlan:
 def rate_curves(spec: RunSpec, steps_per_epoch: int, points: int = 400) -> dict[str, np.ndarray]:
     """The rates over a whole run, for a chart: columns `epoch` (from 0) and one for each network.
 
-    About `points` steps, and both sides of every restart, so that its edge is vertical.
+    Rows are about `points` steps and both sides of every restart, so that its edge is vertical.
     """
     plans = {
         network.name: rate_plan(spec, network.name, steps_per_epoch)
         for network in spec.entry.networks
     }
     last = spec.epochs * steps_per_epoch - 1
-    plan = next(iter(plans.values()))  # warm-up and cycle are the same for all
+    plan = next(iter(plans.values()))  # warm-up and cycle are equal for all networks
     restarts = (
         np.arange(plan.warmup_steps, last, plan.cycle_steps)[:points]
         if plan.cycle_steps
@@ -211,7 +213,7 @@ def rate_curves(spec: RunSpec, steps_per_epoch: int, points: int = 400) -> dict[
 
 
 def check_networks(program: Program, networks: Iterable[str]) -> None:
-    """Raises ValueError when the program changes a network that the workload does not have."""
+    """Raises ValueError if the program changes a network that the workload lacks."""
     if unknown := [name for name in program.networks if name not in set(networks)]:
         raise ValueError(
             f"the program changes {', '.join(unknown)}, but the workload's networks are"
@@ -220,12 +222,12 @@ def check_networks(program: Program, networks: Iterable[str]) -> None:
 
 
 def refuse_seed_generators(networks: Mapping[str, Any]) -> None:
-    """Keras' seeded generators give every replica the same numbers (decision 3), and JAX does not
-    carry their state along.
+    """Refuses layers with Keras' seeded generators, which give every replica the same numbers
+    (decision 3) and whose state JAX does not keep.
 
     Raises:
-        ValueError: for a layer such as keras.layers.Dropout; the message names the generators and
-            the replacement.
+        ValueError: a layer has one, such as keras.layers.Dropout; the message names the generators
+            and the replacement.
     """
     for name, network in networks.items():
         weights = {id(weight) for weight in network.weights}
@@ -240,11 +242,11 @@ def refuse_seed_generators(networks: Mapping[str, Any]) -> None:
 
 @contextmanager
 def forbid_weight_assignment(networks: Mapping[str, Any]) -> Iterator[None]:
-    """Around a forward pass: no layer may assign a weight that gradients move, because TensorFlow
-    would use the new value and JAX the old one.
+    """A context for forward passes in which no layer can assign a trained weight, because
+    TensorFlow would use the new value and JAX the old one.
 
     Raises:
-        ValueError: from the layer that tries, such as keras.layers.SpectralNormalization.
+        ValueError: a layer assigns one, such as keras.layers.SpectralNormalization.
     """
     weights = [weight for network in networks.values() for weight in network.trainable_variables]
     for weight in weights:

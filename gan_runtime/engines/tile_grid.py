@@ -1,4 +1,4 @@
-"""The grid of an image's tiles: how they cut an image, are shared among cores, and merge again.
+"""The grid of an image's tiles: cutting an image, sharing the tiles among cores, and merging them.
 NumPy only.
 
     TileGrid(image=(80, 192), tile=(64, 64))     6 tiles: rows 0 and 16, columns 0, 64 and 128
@@ -64,7 +64,7 @@ class TileGrid:
         return len(self.rows) * len(self.columns)
 
     def at(self, position: Sides) -> tuple[slice, slice]:
-        """The pixels of a tile."""
+        """The slices of a tile's pixels."""
         (row, column), (height, width) = position, self.tile
         return slice(row, row + height), slice(column, column + width)
 
@@ -132,7 +132,7 @@ def blend_weights(tile: Sides, blend: Blend) -> Weights:
 
 
 class TileMerge:
-    """Merges the tiles of one grid; the sum of the weights is computed once."""
+    """Merges the tiles of one grid. The sum of the weights is computed only once."""
 
     def __init__(self, grid: TileGrid, blend: Blend = "none") -> None:
         self._grid = grid
@@ -155,8 +155,8 @@ class TileMerge:
 
 
 def tile_borders(starts: tuple[int, ...], tile: int, length: int) -> tuple[int, ...]:
-    """Along one axis the pixels behind a border: where a tile begins, or one before it
-    has ended.
+    """The pixels after a border along one axis: where a tile begins, or the previous tile has
+    ended.
     """
     ends = {start + tile for start in starts}
     return tuple(sorted((set(starts) | ends) - {0, length}))

@@ -1,4 +1,5 @@
-"""A network on the tiles of images, in several ways; the engines have the programs (…/tiles.py).
+"""Runs a network on the tiles of images, in several ways. The engines have the programs (tiles.py
+of each).
 
 The outcome of a tile depends on that tile alone, to the last bit: not on the number of tiles, their
 grouping or order, nor on the number of cores. The networks run in inference mode, and a program
@@ -57,8 +58,8 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class StageTime:
-    """`seconds`: of all calls; `times`: images, or 1 for a stage once per program; `median_s`: of
-    one call.
+    """`seconds`: of all calls; `times`: number of images, or 1 for a stage that occurs once per
+    program; `median_s`: of one call.
     """
 
     stage: str
@@ -68,7 +69,7 @@ class StageTime:
 
 
 class Stopwatch:
-    """Seconds of the stages of images, by a clock of the host.
+    """Measures the seconds of each stage by the host's clock.
 
     Times of a stage that occurs several times in an image, as a call per tile, are added up.
     """
@@ -95,7 +96,7 @@ class Stopwatch:
         self._once[stage] += seconds
 
     def times(self) -> list[StageTime]:
-        """Of every stage, in their order."""
+        """The times of every stage, in order."""
         return [self._time(stage) for stage in STAGES]
 
     def image_s(self) -> float:
@@ -110,8 +111,8 @@ class Stopwatch:
 ImageArray = NDArray[np.float32]  # (height, width, channels)
 Shape = tuple[int, ...]
 Rounds = NDArray[np.int32]
-# Tiles of a round. It reads the weights once, and calls as many operations as for one tile; 2 cores
-# and 6 tiles, which cover a frame of the vortex street, make one round each.
+# Tiles per round. A round reads the weights once, and calls as many operations as for one tile.
+# With 6 tiles, which cover a frame of the vortex street, each of 2 cores has one round.
 ROUND = 3
 
 
@@ -146,16 +147,17 @@ class Translator:
 
     @property
     def tile(self) -> int:
-        """Side of its tiles in pixels."""
+        """The side of its tiles, in pixels."""
         return self.workload.tile(self.options, self.fields)
 
 
 def translator_of(
     spec: RunSpec, workload: Translates, fields: Fields, arrays: Arrays
 ) -> Translator:
-    """Of a run, from the arrays of a checkpoint; with samples_from=ema, of the average.
+    """The translator of a run, from the arrays of a checkpoint; with `samples_from=ema`, of the
+    average.
 
-    `fields`: those that the workload reads.
+    `fields`: the fields that the workload reads.
     """
     name = spec.entry.averages[0]
     begin = f"{AVERAGE if spec.samples_from == 'ema' else name}/"

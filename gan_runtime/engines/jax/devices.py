@@ -29,7 +29,9 @@ PLATFORMS = {"cpu": "cpu", "gpu": "cuda,cpu", "tpu": "tpu,cpu"}
 
 
 def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:  # noqa: ARG001 (same for all engines)
-    """Keras on JAX, JAX on the accelerator; on the CPU a simulated core for each replica."""
+    """Selects Keras on JAX and JAX on the accelerator; on the CPU, one simulated core
+    per replica.
+    """
     os.environ["KERAS_BACKEND"] = "jax"
     os.environ["JAX_PLATFORMS"] = PLATFORMS[accelerator]
     if accelerator == "cpu":
@@ -41,12 +43,14 @@ def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None: 
 
 # ---- workers -------------------------------------------------------------------------------------
 
-HEARTBEAT_SECONDS = 10  # JAX takes a worker silent for longer as lost, and ends the others
+HEARTBEAT_SECONDS = 10  # JAX treats a worker that is silent for longer as lost, and ends the others
 ADDRESS_FROM_JAX = ""
 
 
 def place(workers: int) -> WorkerRank:
-    """This process among `workers`. Raises AcceleratorError as `Members.from_environment`."""
+    """The rank of this process among `workers`. Raises AcceleratorError as
+    `Members.from_environment`.
+    """
     return Members.from_environment(workers, _in_slurm).place
 
 
@@ -75,8 +79,8 @@ def join(spec: RunSpec, accelerator: str) -> None:
 
 
 def leave() -> None:
-    """Waits until all workers are done: JAX would take one that exits earlier as lost, and end the
-    others. The run's results are stored by then, so a missing worker does no harm.
+    """Waits until all workers are done, since JAX would treat a worker that exits earlier as lost
+    and end the others. The run's results are already stored, so a missing worker does no harm.
     """
     import jax
 
@@ -96,7 +100,7 @@ AXIS = "replicas"  # of the mesh
 
 
 def put_on_devices(arrays: Any, sharding: Sharding) -> Any:
-    """A tree of host arrays, equal in all processes, on the devices of `sharding`."""
+    """Puts a tree of host arrays, equal in all processes, on the devices of `sharding`."""
     import jax
 
     if sharding.is_fully_addressable:
@@ -108,7 +112,7 @@ def put_on_devices(arrays: Any, sharding: Sharding) -> Any:
 
 
 def on_first_device(arrays: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """Arrays that are equal on all devices, from the first device of this process."""
+    """Copies replicated arrays to the first device of this process."""
     return {name: array.addressable_shards[0].data for name, array in arrays.items()}
 
 
@@ -145,7 +149,7 @@ def make_mesh(spec: RunSpec, accelerator: str) -> Mesh:
 
 
 def fullest_memory(devices: Sequence[Any]) -> DeviceMemory | None:
-    """Memory of the device with the highest peak; None where JAX does not count it (CPU)."""
+    """The memory of the device with the highest peak; None if JAX does not count it (CPU)."""
     infos = [info for info in (device.memory_stats() for device in devices) if info]
     if not infos:
         return None

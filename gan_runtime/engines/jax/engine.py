@@ -60,10 +60,9 @@ class TrainingCall:
     """`function(state, resident, call_rows, first_step, steps)` → (state, float32 (most_steps,
     metrics)).
 
-    `resident`, `call_rows`: the rows of the steps (inputs.py).
-    `first_step`: int32, steps done before. `steps`: int32, of this call; later numbers are 0.
-    `arguments`: shapes and shardings. `donated`: arguments that the call may overwrite. `metrics`:
-    of the columns.
+    `resident`, `call_rows`: the rows of the steps (inputs.py). `first_step`: int32, completed
+    steps. `steps`: int32, steps of this call; numbers of later steps are 0. `arguments`: shapes and
+    shardings. `donated`: arguments that the call can overwrite. `metrics`: names of the columns.
     """
 
     function: Callable[..., tuple[State, jax.Array]]
@@ -75,7 +74,9 @@ class TrainingCall:
 
 
 def training_call(task: EngineTask, mesh: Mesh, streamed: bool = False) -> TrainingCall:
-    """The call of a run with resident or `streamed` rows. Builds the networks on the host."""
+    """The training call of a run with resident or `streamed` rows. Builds the networks
+    on the host.
+    """
     model = JaxModel(task)
     step = JaxReplicaStep(task, model, mesh.size, mesh.devices.flat[0].platform)
     arguments = _arguments(model, mesh, streamed)
@@ -96,8 +97,8 @@ def training_call(task: EngineTask, mesh: Mesh, streamed: bool = False) -> Train
 
         table = jnp.zeros((longest, len(metrics)), jnp.float32)
         state, table = jax.lax.fori_loop(0, steps, body, (state, table))
-        # Each replica's batch norm follows its own rows. Its statistics are moving means, so their
-        # mean now equals that of a mean in every step. A counter or a key has no mean.
+        # Each replica's batch norm follows its own rows. Statistics are moving means, so averaging
+        # them once now equals averaging in every step. Counters and keys are not averaged.
         floats = [
             name for name in model.statistics if jnp.issubdtype(state[name].dtype, jnp.floating)
         ]
@@ -137,7 +138,7 @@ def _arguments(model: JaxModel, mesh: Mesh, streamed: bool) -> tuple[Any, ...]:
 
 
 class Poll:
-    """Lowest and highest number of all processes, which must call this at the same time."""
+    """The lowest and the highest number of all processes; all processes must call it together."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._sharding = NamedSharding(mesh, PartitionSpec(AXIS))
@@ -188,7 +189,7 @@ class JaxEngine:
         return self.task.plan.updates
 
     def trace(self) -> None:
-        """Traces the training call; the first `run` compiles it, while the rows are read."""
+        """Traces the training call. The first `run` compiles it while the rows are read."""
         self._feed.prepare(self._steps_done)
         self.lowered = jax.jit(self._call.function, donate_argnums=self._call.donated).lower(
             *self._call.arguments
@@ -203,7 +204,7 @@ class JaxEngine:
         return StepKernels(operations, before.kernels, after.kernels, after.fusions)
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
-        """The numbers are means over the replicas of all workers."""
+        """Trains `steps` steps; the numbers are means over the replicas of all workers."""
         begin = time.perf_counter()
         status = WorkerStatus(stop_agreed=self._poll(stop_requested)[1] > 0) if self._poll else None
         if self._compiled is None:
@@ -220,18 +221,18 @@ class JaxEngine:
         return StepNumbers(values, time.perf_counter() - begin, status)
 
     def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
-        """Not with JAX: the rules of options refuse it (spec/rules.py)."""
+        """Unsupported with JAX; the option rules refuse it (spec/rules.py)."""
         raise NotImplementedError
 
     def device_memory(self) -> DeviceMemory | None:
         return fullest_memory(self.mesh.local_devices)
 
     def mark(self) -> None:
-        # A copy: the next call overwrites the originals.
+        # A copy, since the next call overwrites the originals.
         self._marked = {name: array.copy() for name, array in self._weights().items()}
 
     def probe(self) -> ProbeResult:
-        """On the first rows of the set; sizes of updates only after `mark`."""
+        """Probes the first rows of the set; sizes of updates are reported only after `mark`."""
         result = self._probes.probe(self._state, self._steps_done)
         return ProbeResult(result.histograms, {**result.scores, **self._moved_since_mark()})
 
@@ -274,23 +275,25 @@ class JaxEngine:
     # ---- parts -----------------------------------------------------------------------------------
 
     def _placed(self, arrays: Arrays) -> State:
-        """Equal on every device."""
+        """The arrays, replicated on every device."""
         state: State = put_on_devices(arrays, NamedSharding(self.mesh, REPLICATED))
         return state
 
     def _with_statistics(self, state: State) -> State:
-        """The averaged network gets the batch-norm statistics of the network in training."""
+        """A state whose averaged network has the batch-norm statistics of the network
+        in training.
+        """
         averages = self.model.in_average(self.model.statistics)
         return state | {average: state[name] for name, average in averages.items()}
 
     def _weights(self) -> State:
-        """Everything that gradients move, from the first device."""
+        """All trained weights, from the first device."""
         names = [name for names in self.model.trainable.values() for name in names]
         return on_first_device({name: self._state[name] for name in names})
 
     def _moved_since_mark(self) -> dict[str, float]:
-        """Norm of the change of a network's weights since `mark`, over their norm then; clears the
-        mark.
+        """For each network, the norm of the change of its weights since `mark`, divided by their
+        norm at `mark`. Clears the mark.
         """
         before, self._marked = self._marked, {}
         if not before:

@@ -1,7 +1,7 @@
 """Networks outside of training steps: the probe after each epoch, and samples.
 
-The passes of a probe run on all replicas. Weights and gradients are equal everywhere, so the first
-device counts them.
+The passes of a probe run on all replicas. Weights and gradients are equal on all devices, so the
+first device counts them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class JaxProbes:
         self._summary_call = jax.jit(self._summarised)
 
     def probe(self, state: State, step: int) -> ProbeResult:
-        """On the first rows of the set, after `step` steps."""
+        """Probes the first rows of the set, after `step` steps."""
         by_row, gradients, scalars = self._probe_call(state, self._rows, np.int32(step))
         judged = {name: np.asarray(values) for name, values in by_row.items()}
         counts = {
@@ -85,7 +85,7 @@ class JaxProbes:
     # ---- on the host -----------------------------------------------------------------------------
 
     def _scored(self, name: str, judged: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Counts of the score of each row, and the ends of the bins: NaN where a value is not
+        """The counts of the rows' scores, and the ends of the bins, which are NaN if a value is not
         finite.
         """
         if not np.isfinite(judged).all():
@@ -103,7 +103,7 @@ class JaxProbes:
     ) -> tuple[dict[str, RangeCounts], Numbers]:
         """Histograms of each network and of each of its layers, and norms of gradients, by name.
 
-        In one call: one compilation for each shape would take longer than a single one for all.
+        All are in one call, since one compilation per shape would take longer.
         """
         summaries: dict[str, RangeCounts] = {}
         norms: Numbers = {}
@@ -130,7 +130,9 @@ class JaxProbes:
     def _probe_replica(
         self, state: State, rows: Rows, step: jax.Array
     ) -> tuple[Numbers, list[State], Numbers]:
-        """Scores of all rows; by phase, unscaled gradients of the whole batch; single numbers."""
+        """Scores of all rows; unscaled gradients of the whole batch, by phase; and
+        single numbers.
+        """
         task, noise = self._task, JaxStepNoise(self._spec.seed, step, jax.lax.axis_index(AXIS))
         values = host_values(rows, task.fields)
         with self._model.scope(state) as scope, step_scope(self._step.context(scope, noise, step)):
@@ -167,7 +169,8 @@ def range_counts(tensors: list[jax.Array]) -> RangeCounts:
     bins = jnp.clip(
         ((flat - low) / (high - low) * WEIGHT_BINS).astype(jnp.int32), 0, WEIGHT_BINS - 1
     )
-    # One pass a bin: accelerators are slow at scattering millions of values into a few places.
+    # One pass per bin, since accelerators are slow at scattering millions of values into a few
+    # bins.
     at_least = jax.lax.map(lambda number: (bins >= number).sum(), jnp.arange(WEIGHT_BINS + 1))
     return at_least[:-1] - at_least[1:], jnp.stack([low, high])
 
@@ -179,7 +182,7 @@ def bin_counts(values: NDArray[Any], low: float, high: float) -> NDArray[Any]:
 
 
 def _ends(values: NDArray[Any]) -> tuple[float, float]:
-    """Lowest and highest value, slightly apart where all are equal."""
+    """The lowest and the highest value, slightly apart if all are equal."""
     low = float(values.min())
     return low, max(float(values.max()), low + max(1e-12, 1e-5 * abs(low)))
 
@@ -212,18 +215,19 @@ class JaxSampler:
         )
 
     def sample(self, state: State, step: int) -> Arrays:
-        """For the fixed inputs, after `step` steps: named arrays (64, …)."""
+        """The outputs for the fixed inputs, after `step` steps: named arrays (64, …)."""
         return self.generate(state, self._fixed, step)
 
     def generate(
         self, state: State, inputs: Mapping[str, NDArray[Any]], step: int, seed: int = 0
     ) -> Arrays:
-        """For any inputs (rows, …) with the names of the fixed ones: named arrays (rows, …).
+        """The outputs for inputs (rows, …) with the names of the fixed inputs: named arrays (rows,
+        …).
 
-        `seed`: of the noise of `show`.
+        `seed`: seed of the noise of `Workload.show`.
 
         Raises:
-            ValueError: other names.
+            ValueError: the inputs have other names.
         """
         if set(inputs) != set(self._fixed):
             raise ValueError(f"the inputs are {', '.join(inputs)}: use {', '.join(self._fixed)}.")

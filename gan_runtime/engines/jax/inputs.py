@@ -29,7 +29,7 @@ from gan_runtime.engines.jax.tpu_volumes import flat, is_volume
 
 LANES = 128  # adjacent numbers in a TPU's memory
 REPLICATED = PartitionSpec()
-# Of (steps, batches, batch, …): each replica has its share of every batch.
+# Of (steps, batches, batch, …): each replica gets its share of every batch.
 SHARDED = PartitionSpec(None, None, AXIS)
 Rows = dict[str, Any]
 
@@ -38,11 +38,11 @@ Rows = dict[str, Any]
 
 
 def device_shape(field: Field) -> tuple[int, ...]:
-    """Shape of a row on a device: a large one is flat and padded to whole lanes; a small one, such
-    as a label, is unchanged.
+    """The shape of a row on a device: large rows are flat and padded to whole lanes; small ones,
+    such as labels, are unchanged.
 
-    A TPU would pad a last axis of one channel to 128, and transpose the whole set in each call if
-    rows were not whole lanes.
+    Otherwise a TPU would pad a last axis of one channel to 128, and transpose the whole set in each
+    call.
     """
     numbers = math.prod(field.shape)
     return field.shape if numbers < LANES else (-(-numbers // LANES) * LANES,)
@@ -108,12 +108,12 @@ def step_rows(fields: Fields, resident: Rows, call_rows: Any, index: Any) -> Row
 
 
 class Feed(Protocol):
-    """The rows of a run's calls. `resident`: the first half of the pair, equal in every call."""
+    """The rows of a run's calls. `resident`: the first part of the pair, equal in every call."""
 
     resident: Rows
 
     def call_rows(self, first_step: int, steps: int) -> Any:
-        """The second half for `steps` steps after `first_step`, padded to the longest call."""
+        """The second part for `steps` steps after `first_step`, padded to the longest call."""
         ...
 
     def prepare(self, first_step: int) -> None:
@@ -122,12 +122,12 @@ class Feed(Protocol):
 
 
 def feed(data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> Feed:
-    """The rows of `data` in this order; the longest call makes `longest` steps."""
+    """A feed with the rows of `data` in this order; the longest call has `longest` steps."""
     return (StreamedRows if data.resident is None else ResidentRows)(data, order, mesh, longest)
 
 
 class ResidentRows:
-    """The whole set is on every device."""
+    """A feed with the whole set on every device."""
 
     def __init__(self, data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> None:
         assert data.resident is not None
@@ -149,9 +149,9 @@ class ResidentRows:
 
 
 class StreamedRows:
-    """A thread reads the rows of the next call and sends them to the devices.
+    """A feed whose thread reads the rows of the next call and sends them to the devices.
 
-    Each process reads for its own devices only.
+    Each process reads only the rows of its devices.
     """
 
     def __init__(self, data: DataSet, order: RowOrder, mesh: Mesh, longest: int) -> None:
@@ -159,7 +159,7 @@ class StreamedRows:
         self._data, self._order, self._longest = data, order, longest
         self._sharding = NamedSharding(mesh, SHARDED)
         self._read_steps = range(0)
-        # Rows of these steps on the host: (steps, batches, own share, …).
+        # Rows of these steps on the host: (steps, batches, share of this process, …).
         self._read_rows: Rows = {}
         self._reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rows")
         self._pending: tuple[int, Future[Rows]] | None = None
@@ -217,9 +217,9 @@ class StreamedRows:
 # kind of device. (On a TPU, random numbers made in software took 72% of a step, by the compiler's
 # estimate.)
 
-STREAMS_PER_PHASE = 1000  # more than any phase opens
-REQUEST_PLACE = 1000  # instead of a phase's index: more than a program has
-# An 8-bit number decides each unit: a quarter of the random bits of floats.
+STREAMS_PER_PHASE = 1000  # more than any phase uses
+REQUEST_PLACE = 1000  # replaces the index of a phase; larger than any
+# An 8-bit number decides each unit, which takes a quarter of the random bits of floats.
 LEVELS = 256
 
 
@@ -301,8 +301,8 @@ def _forward(
 def _backward(
     retained_levels: int, levels: jax.Array, upstream: jax.Array
 ) -> tuple[jax.Array, None]:
-    """Compares again: a TPU's compiler would pack the mask into bits for the way back, which is
-    slower.
+    """Compares again, since a TPU's compiler would pack a stored mask into bits, which
+    is slower.
     """
     return _thinned(upstream, jax.lax.optimization_barrier(levels), retained_levels), None
 

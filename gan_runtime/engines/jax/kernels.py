@@ -1,4 +1,4 @@
-"""Kernels of the training step for the JAX engine: the mathematics of the Keras layers."""
+"""Kernels of the training step for the JAX engine: the arithmetic of Keras layers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Sizes = tuple[int, ...]
 
 
 class JaxKernels:
-    """`axis`: mesh axis over which batch norm is synchronised; None: over the replica's
-    own share.
+    """XLA's own operations. `axis`: mesh axis over which batch norm is synchronized; None for the
+    replica's share only.
     """
 
     def __init__(self, axis: str | None) -> None:
@@ -46,7 +46,7 @@ class JaxKernels:
     def batch_norm(
         self, values: jax.Array, gamma: Any, beta: Any, epsilon: float
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """Moments in float32; those of equal shares add up to those of the whole batch."""
+        """Moments are float32; means of equal shares average to the mean of the whole batch."""
         wide = values.astype(jnp.float32)
         axes = tuple(range(values.ndim - 1))
         moments = jnp.stack([wide.mean(axes), jnp.square(wide).mean(axes)])
@@ -87,8 +87,8 @@ class JaxCpuKernels(JaxKernels):
 
 
 def layout(axes: int) -> tuple[str, str, str]:
-    """Of values, kernel and outcome with so many axes between batch and channels: ("NHWC", "HWIO",
-    "NHWC") for images.
+    """The layouts of values, kernel and outcome for this number of axes between batch and channels:
+    ("NHWC", "HWIO", "NHWC") for images.
     """
     names = "DHW"[-axes:]
     return f"N{names}C", f"{names}IO", f"N{names}C"
@@ -196,7 +196,7 @@ _transposed_written_out.defvjp(
 # product for each tap of both axes is as fast, and takes twice as long to compile.
 
 AXES = 3
-MOST_CHANNELS = 16  # those of CERN's 3DGAN; with more nothing was tried
+MOST_CHANNELS = 16  # the number in CERN's 3DGAN; more were not measured
 
 
 def is_small_volume(kernel: jax.Array, strides: tuple[int, ...]) -> bool:
@@ -225,7 +225,7 @@ def volume_convolution(values: jax.Array, kernel: jax.Array, padding: str) -> ja
 def _folded(kernel: jax.Array, outcomes: int) -> jax.Array:
     """(taps x, taps y, taps z, C, O) → (taps x, taps y · z · C, z' · O).
 
-    Sums with one term: exact.
+    Each sum has one term, so it is exact.
     """
     diagonals = jnp.einsum("xytio,tzn->xyzino", kernel, band(kernel.shape[2], outcomes))
     return diagonals.reshape(kernel.shape[0], -1, outcomes * kernel.shape[-1])

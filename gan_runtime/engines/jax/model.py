@@ -23,9 +23,9 @@ from gan_runtime.spec import RunSpec
 
 
 def make_optimizer(spec: RunSpec, network: str, rate: StepRate) -> keras.optimizers.Optimizer:
-    """The optimizer of one network, not yet built; with a loss scale in float16.
+    """The unbuilt optimizer of one network, with a loss scale in float16.
 
-    It clips gradients that are already summed over the replicas.
+    It clips gradients after they are summed over the replicas.
     """
     common = {
         "learning_rate": rate,
@@ -51,9 +51,9 @@ State = dict[str, jax.Array]
 class JaxModel:
     """`networks`, and `optimizers` of those that a step changes, by network; `variables` by name.
 
-    `averages`: networks with moving averages, by the network that they follow; may be empty.
-    `trainable`: names of the arrays that gradients move, by network. `statistics`: names of the
-    arrays that layers such as batch norm store.
+    `averages`: networks with moving averages, by the network that they follow; can be empty.
+    `trainable`: names of the trained arrays, by network. `statistics`: names of the arrays that
+    layers such as batch norm store.
     """
 
     def __init__(self, task: EngineTask) -> None:
@@ -61,7 +61,7 @@ class JaxModel:
         # Keras draws the seeds of weights from it; keras.utils.set_random_seed loads TensorFlow.
         random.seed(spec.seed)
         keras.config.set_dtype_policy(spec.precision)
-        self.rate_factor: Any = 1.0  # of the step in tracing
+        self.rate_factor: Any = 1.0  # of the step being traced
         with jax.default_device(jax.local_devices(backend="cpu")[0]):
             self.networks = task.networks()
             check_networks(task.program, self.networks)
@@ -90,13 +90,13 @@ class JaxModel:
         }
 
     def scope(self, state: State) -> keras.StatelessScope:
-        """Inside, every variable of the networks has its value of `state`."""
+        """A scope in which every variable of the networks has its value from `state`."""
         return keras.StatelessScope(
             [(variable, state[name]) for name, variable in self.variables.items()]
         )
 
     def in_average(self, names: list[str]) -> dict[str, str]:
-        """Those of these arrays that are averaged → their names in the average."""
+        """Maps the averaged arrays among `names` to their names in the average."""
         split = ((name, *name.split("/", 1)) for name in names)
         owners = self.task.averages
         return {

@@ -1,7 +1,7 @@
 """One training step on one replica as a pure function: forward passes, gradients, updates, numbers.
 
-Called inside `jax.shard_map`, where each replica has its own share of the batch and the same
-weights. Each phase has one all-reduce, of the gradients of all its networks together.
+Called inside `jax.shard_map`, where each replica has one share of the batch and the same weights.
+Each phase has one all-reduce, of the gradients of all its networks together.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class JaxReplicaStep:
     def gradients(
         self, place: int, state: State, rows: Rows, step: jax.Array, part: int | jax.Array = 0
     ) -> tuple[State, State, Numbers]:
-        """Of phase number `place`: scaled gradients by name, values that its layers store, numbers.
+        """The results of phase number `place`: scaled gradients by name, values that layers store,
+        and numbers.
 
         `rows`: one part of this replica's share of the batch, as stored.
         """
@@ -97,13 +98,13 @@ class JaxReplicaStep:
                     {**forward.losses, **forward.scalars},
                 )
 
-            # A forward pass for each loss; XLA merges what they have in common.
+            # A forward pass per loss; XLA merges their common parts.
             by_weight, (statistics, numbers) = jax.grad(scaled, has_aux=True)(weights)
             gradients |= by_weight
         return gradients, statistics, numbers
 
     def all_reduced(self, gradients: State) -> State:
-        """Gradients of a replica's share of the loss → of the whole batch, float32."""
+        """Sums the gradients of the replicas' shares into those of the whole batch, float32."""
         if self._replicas == 1:  # a single replica sends nothing, so it rounds nothing
             return gradients
         with jax.named_scope("all_reduce_gradients"):
@@ -124,7 +125,7 @@ class JaxReplicaStep:
         step: jax.Array,
         kernels: LayerKernels | None = None,
     ) -> StepContext:
-        """What layers and losses may use inside `scope`. `step`: int32 from 0."""
+        """The services for layers and losses inside `scope`. `step`: int32 from 0."""
         return StepContext(
             noise=noise,
             kernels=kernels,
@@ -154,7 +155,7 @@ class JaxReplicaStep:
             return forward, self._stored(scope)
 
     def _stored(self, scope: keras.StatelessScope) -> State:
-        """Values that the layers have stored in a scope."""
+        """The values that layers have stored in a scope."""
         return {
             name: scope.get_current_value(self._model.variables[name])
             for name in self._model.statistics
@@ -163,8 +164,8 @@ class JaxReplicaStep:
     def _input_gradient(
         self, scope: keras.StatelessScope, function: Function, inputs: jax.Array
     ) -> jax.Array:
-        """Values that layers store meanwhile are a result of the derivative and then go to `scope`:
-        JAX forbids any other way.
+        """Values that layers store are returned by the differentiated function and then written to
+        `scope`, as JAX requires.
         """
         outside = {
             name: scope.get_current_value(variable)
@@ -183,7 +184,9 @@ class JaxReplicaStep:
     def _accumulated(
         self, place: int, state: State, rows: Rows, step: jax.Array
     ) -> tuple[State, State, Numbers]:
-        """Means over the parts of the batch, one after another: memory holds one at a time."""
+        """Means over the parts of the batch, computed one after another, so that memory holds one
+        part.
+        """
         if self._parts == 1:
             return self.gradients(place, state, rows, step)
         parts = jax.tree.map(lambda array: array.reshape(self._parts, -1, *array.shape[1:]), rows)

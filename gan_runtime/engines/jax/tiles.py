@@ -53,7 +53,8 @@ from gan_runtime.workloads.step_context import Padding, kernel_scope
 # constants each checkpoint would need a compilation.
 
 Shapes = list[jax.ShapeDtypeStruct]
-OPEN, OF_WEIGHTS, OF_VALUES = range(3)  # an intermediate value depends on: nothing, weights, values
+# What an intermediate value depends on: nothing, weights, values.
+OPEN, OF_WEIGHTS, OF_VALUES = range(3)
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ def split(
 
 
 def _sorted(traced: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], dict[Var, int]]:
-    """Equations to be computed ahead, and the rest. Those that depend on nothing are in both: a
-    compiler makes constants of them.
+    """The equations to compute ahead, and the rest. Equations without dependencies are in both,
+    since a compiler turns them into constants.
     """
     follows = dict.fromkeys(traced.constvars, OPEN)
     follows |= {
@@ -115,8 +116,8 @@ def _sorted(traced: Jaxpr, count: int) -> tuple[list[JaxprEqn], list[JaxprEqn], 
 
 
 def _grows(equation: JaxprEqn) -> bool:
-    """Whether it has more numbers out than in, such as a bias repeated for each pixel: computing
-    these again is cheaper than reading them.
+    """Whether an equation has more output than input numbers, such as a bias repeated for each
+    pixel; recomputing is then cheaper than reading.
     """
     numbers_out, numbers_in = (
         sum(math.prod(v.aval.shape) for v in values)
@@ -141,8 +142,8 @@ SHARDED = PartitionSpec(AXIS)
 
 
 class TileCall:
-    """The program as a function of shapes, so that it also compiles for devices that this host does
-    not have. `arguments`: their shapes.
+    """The program as a function of shapes, so that it also compiles for devices that this host
+    lacks. `arguments`: shapes of its arguments.
     """
 
     def __init__(self, translator: Translator, mesh: Mesh, tiles: Shape) -> None:
@@ -246,7 +247,7 @@ def _shaped(shape: Shape, dtype: str, mesh: Mesh, spread: PartitionSpec) -> jax.
 
 
 class JaxProductKernels(JaxKernels):
-    """For inference: JAX derives the gradients."""
+    """Kernels for inference; JAX derives the gradients."""
 
     def convolution(
         self, values: jax.Array, kernel: jax.Array, strides: Sizes, padding: Padding

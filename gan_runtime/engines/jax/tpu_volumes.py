@@ -34,12 +34,12 @@ AXES = 3
 UNIT = 128  # rows and columns of a matrix unit
 FEW_CHANNELS = 32  # with 64 the compiler fills its units; between 16 and 64 not measured
 MOST_COLUMNS = 16  # outcomes of the second axis in a block
-Around = tuple[tuple[int, int], ...]  # zeros before and behind, along each axis
+Around = tuple[tuple[int, int], ...]  # zeros before and after, along each axis
 
 
 @dataclass(frozen=True)
 class Block:
-    """Outcomes that are computed together, as channels."""
+    """The outcomes that are computed together, as channels."""
 
     second: int
     depth: int
@@ -60,7 +60,7 @@ class Slab:
 
 @dataclass(frozen=True)
 class ConvolutionShape:
-    """Shape of a convolution with stride 1; each tuple: along the three axes."""
+    """The shape of a convolution with stride 1; each tuple has one entry per axis."""
 
     sizes: Sizes
     taps: Sizes
@@ -70,7 +70,7 @@ class ConvolutionShape:
 
     @property
     def outcome(self) -> Sizes:
-        """Sizes of the outcome."""
+        """The sizes of the outcome."""
         along = zip(self.sizes, self.around, self.taps, strict=True)
         return tuple(size + sum(zeros) - taps + 1 for size, zeros, taps in along)
 
@@ -156,7 +156,7 @@ def _forward(
 def _backward(
     around: Around, residuals: tuple[Any, Any], upstream: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Both gradients are such convolutions too, each with its own best block."""
+    """Both gradients are convolutions of this kind too, each with a separate best block."""
     values, kernel = residuals
     shape = _shape(values, kernel, around)
     by_values = _convolution(upstream, kernel[::-1, ::-1, ::-1].swapaxes(-1, -2), shape.mirrored)

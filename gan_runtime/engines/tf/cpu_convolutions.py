@@ -1,4 +1,4 @@
-"""Convolutions that oneDNN is slow at on a CPU, written otherwise; the same mathematics.
+"""Convolutions rewritten where oneDNN is slow on a CPU, with the same arithmetic.
 
 Images are (B, height, width, C), volumes (B, x, y, z, C); kernels (…, C in, C out).
 
@@ -23,7 +23,7 @@ Images are (B, height, width, C), volumes (B, x, y, z, C); kernels (…, C in, C
   diagonals t = z - z' are the taps. For 25 cells and 6 taps that is 25 / 6 times the products that
   are needed, and still less time.
 
-All of it is made of operations that can be differentiated again.
+All parts consist of operations that can be differentiated again.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def _named(
 
 
 def few_pixel_convolution(rows: SpectrumAxis, columns: SpectrumAxis) -> FewPixelConvolution | None:
-    """The convolution along these axes; None where the images have too many pixels."""
+    """The convolution along these axes; None if the images have too many pixels."""
     fewest, most = sorted((rows.size * columns.size, rows.outcome * columns.outcome))
     return (
         FewPixelConvolution(rows, columns) if fewest <= FEW_PIXELS and most <= MOST_PIXELS else None
@@ -255,7 +255,7 @@ def _used(axis: SpectrumAxis) -> slice:
 
 
 def _read(axis: SpectrumAxis) -> NDArray[np.bool_]:
-    """(size, outcome, used taps): whether it reads the pixel."""
+    """(size, outcome, used taps): whether a tap reads the pixel."""
     return np.arange(axis.size)[:, None, None] == _pixels(axis)[:, _used(axis)]
 
 

@@ -54,7 +54,8 @@ class TfEngine:
         self._workers = Workers(spec, self.strategy)
         self._clock = WaitClock(is_on=not self._workers.is_one)
         self._steps_done = 0
-        self._settled_at: int | None = None  # steps done when the replicas last became one model
+        # Completed steps when the replicas were last made equal.
+        self._settled_at: int | None = None
         self._iterator: Any = None
         # Freeing an iterator makes TensorFlow wait for its threads, up to minutes (measured).
         self._past_iterators: list[Any] = []
@@ -65,7 +66,7 @@ class TfEngine:
             check_networks(self.task.program, self.networks)
             refuse_seed_generators(self.networks)
             self._averages = self._copies()
-            # Replicas read it in every step; only the host writes it.
+            # Replicas read the factor in every step; only the host writes it.
             self._rate_factor = keras.Variable(
                 1.0, trainable=False, name="rate_factor", aggregation="only_first_replica"
             )
@@ -130,7 +131,7 @@ class TfEngine:
         self._state.mark()
 
     def probe(self) -> ProbeResult:
-        """On the first rows of the set; `update_ratio_…` only after `mark`."""
+        """Probes the first rows of the set; `update_ratio_…` is reported only after `mark`."""
         moved = self._state.moved_since_mark()
         self._settle()
         result = self._probes.probe(self._steps_done)
@@ -188,7 +189,9 @@ class TfEngine:
         return CustomLoop(self.spec, self.strategy, step, self._state, self._workers, self._clock)
 
     def _settle(self) -> None:
-        """Makes the replicas one model, once for probe, samples and state of an epoch's end."""
+        """Makes the replicas equal, once for the probe, the samples and the state at the end of an
+        epoch.
+        """
         if self._settled_at != self._steps_done:
             self._state.settle()
             self._settled_at = self._steps_done
@@ -209,12 +212,12 @@ class TfEngine:
         updates = self.task.plan.updates[network]
         rate = StepRate(plan, updates, lambda: tf.convert_to_tensor(self._rate_factor))
         optimizer = make_optimizer(self.spec, network, rate, self._clock)
-        # Now, because the traced call cannot create variables.
+        # Built here, because the traced call cannot create variables.
         optimizer.build(self.networks[network].trainable_variables)
         return optimizer
 
     def _copies(self) -> dict[str, Average]:
-        """The averages as training begins, by network: copies of the networks that they follow."""
+        """The initial averages by network: copies of the networks that they follow."""
         copies = self.task.networks() if self.task.averages else {}
         averages = {
             name: Average(owner, self.networks[name], copies[name])

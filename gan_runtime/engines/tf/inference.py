@@ -38,7 +38,7 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Judged
 from gan_runtime.workloads.step_context import step_scope
 
-# By name: int (bins,), lowest and highest value (2,).
+# Name → counts int (bins,), lowest and highest value (2,).
 Counts = dict[str, tuple[tf.Tensor, tf.Tensor]]
 
 
@@ -69,11 +69,13 @@ class TfProbes:
         self._probe_call.get_concrete_function(self._batch, tf.constant(0, tf.int32))
 
     def warm_up(self) -> None:
-        """Runs the graph once: the first run takes three to four times as long as any other."""
+        """Runs the graph once, since the first run takes three to four times as long as
+        later ones.
+        """
         self._probe_call(self._batch, tf.constant(0, tf.int32))
 
     def probe(self, step: int) -> ProbeResult:
-        """On the first rows of the set, after `step` steps."""
+        """Probes the first rows of the set, after `step` steps."""
         counts, scores, judged = tf.nest.map_structure(
             lambda value: value.numpy(), self._probe_call(self._batch, tf.constant(step, tf.int32))
         )
@@ -83,7 +85,7 @@ class TfProbes:
     # ---- on all replicas -------------------------------------------------------------------------
 
     def _probe_everywhere(self, batch: Any, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
-        """The numbers of this process' first replica, which equal those of all others."""
+        """The numbers of this process's first replica, equal to those of all others."""
         everyone = self._strategy.run(self._probe_replica, args=(batch, step))
         first: tuple[Counts, Numbers, Numbers] = tf.nest.map_structure(
             lambda value: self._strategy.experimental_local_results(value)[0], everyone
@@ -91,7 +93,7 @@ class TfProbes:
         return first
 
     def _distributed(self, rows: Mapping[str, NDArray[Any]]) -> Any:
-        """Each replica's share of the rows, in their order."""
+        """Distributes the rows to the replicas, in order."""
 
         def of_replica(context: Any) -> Rows:
             place = context.replica_id_in_sync_group
@@ -105,7 +107,7 @@ class TfProbes:
     # ---- on one replica --------------------------------------------------------------------------
 
     def _probe_replica(self, rows: Rows, step: tf.Tensor) -> tuple[Counts, Numbers, Numbers]:
-        """Histograms; single numbers; scores of all rows, (rows,), where there are
+        """Histograms; single numbers; and scores of all rows, (rows,), if there are
         means by class.
         """
         with self._restored_statistics():
@@ -131,7 +133,7 @@ class TfProbes:
             variable.assign(value)
 
     def _judged(self, rows: Rows, step: tf.Tensor) -> Judged:
-        """In plain Keras, without the kernels of a step."""
+        """Measures rows in plain Keras, without the kernels of a step."""
         task, noise = self._task, TfStepNoise(self._spec.seed, step, replica_id(), self._replicas)
         values = values_of(rows, task.fields)
         with step_scope(self._step.context(noise, step)):
@@ -147,7 +149,7 @@ class TfProbes:
         scales = self._step.loss_scales()
         batch = {name: array[: self._spec.batch_size_per_replica] for name, array in rows.items()}
         for place, phase in enumerate(self._task.program.phases):
-            # Each phase starts with the stored values of the end of training.
+            # Each phase starts with the stored values from the end of training.
             with self._restored_statistics():
                 scaled, _ = self._step.gradients(
                     place, batch, step, replica_id(), tf.constant(0), scales
@@ -168,9 +170,11 @@ class TfProbes:
         return counts
 
     def _histograms(self, kind: str, network: str, values: list[tf.Tensor]) -> Counts:
-        """Of a network and of each of its layers; `values` in the order of its trainable variables.
+        """Histograms of a network and of each of its layers. `values`: in the order of the
+        trainable variables.
 
-        Zeros on all replicas but the first: values are equal on all, and only the first is read.
+        Zeros on all replicas except the first, since values are equal on all and only the first is
+        read.
         """
         tensors = {
             histogram(kind, part): [values[place] for place in places]
@@ -189,8 +193,8 @@ class TfProbes:
 
 
 def _mean_gradients(values: list[tf.Tensor], spec: RunSpec) -> list[tf.Tensor]:
-    """A replica's gradients are its share of the sum, or in local training the mean over its own
-    rows.
+    """The gradients of the whole batch. A replica's gradients are its share of the sum, or in local
+    training the mean over its rows.
     """
     kind = "mean" if spec.sync_every_steps > 1 else "sum"
     return list(tf.distribute.get_replica_context().all_reduce(kind, values))
@@ -202,7 +206,7 @@ def _score_counts(
     """Counts of the rows of all replicas in fixed bins, or in bins from the lowest to the highest
     value.
 
-    With a value that is not finite, which the first bin would count, the ends are NaN.
+    The ends are NaN if a value is not finite, which the first bin would count.
     """
     if ends is None:
         return range_counts([_of_all_rows(values)], SCORE_BINS)
@@ -218,7 +222,7 @@ def _of_all_rows(values: tf.Tensor) -> tf.Tensor:
 
 
 def _means(judged: Judged) -> Numbers:
-    """The judged scalars, each the mean over the replicas, in one exchange."""
+    """The means of the judged scalars over the replicas, in one exchange."""
     if not judged.scalars:
         return {}
     values = tf.stack([tf.cast(value, tf.float32) for value in judged.scalars.values()])
@@ -226,8 +230,8 @@ def _means(judged: Judged) -> Numbers:
 
 
 def _on_the_first_replica(make: Callable[[], Counts], nothing: Counts) -> Counts:
-    """`make()` on the first replica; `nothing` on the others. On a TPU the replica's number is
-    known at run time only.
+    """`make()` on the first replica; `nothing` on the others. A TPU determines the replica's number
+    only at run time.
     """
     number = tf.get_static_value(replica_id())
     if number is None:
@@ -289,18 +293,19 @@ class TfSampler:
         self._call.get_concrete_function(_tensors(chunk), *_scalars(0, 0, 0))
 
     def sample(self, step: int) -> dict[str, NDArray[Any]]:
-        """For the fixed inputs, after `step` steps: named arrays (64, …)."""
+        """The outputs for the fixed inputs, after `step` steps: named arrays (64, …)."""
         return self.generate(self._fixed, step)
 
     def generate(
         self, inputs: dict[str, NDArray[Any]], step: int, seed: int = 0
     ) -> dict[str, NDArray[Any]]:
-        """For any inputs (rows, …) with the names of the fixed ones: named arrays (rows, …).
+        """The outputs for inputs (rows, …) with the names of the fixed inputs: named arrays (rows,
+        …).
 
-        `seed`: of the noise of `show`.
+        `seed`: seed of the noise of `Workload.show`.
 
         Raises:
-            ValueError: other names.
+            ValueError: the inputs have other names.
         """
         if set(inputs) != set(self._fixed):
             raise ValueError(f"the inputs are {', '.join(inputs)}: use {', '.join(self._fixed)}.")
@@ -365,7 +370,9 @@ def _gathered(value: tf.Tensor) -> tf.Tensor:
 
 
 def _scalars(first: int, seed: int, step: int) -> list[tf.Tensor]:
-    """The index of a chunk's first row; the seed as an int32 from 0; the steps done."""
+    """Scalars for the graph: the index of a chunk's first row, the seed as an int32 from 0, and the
+    completed steps.
+    """
     return [tf.constant(number, tf.int32) for number in (first, seed % 2**31, step)]
 
 

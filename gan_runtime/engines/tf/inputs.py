@@ -68,9 +68,9 @@ def rows_of_pipeline(
         batches = _numbered(batches, first_step, spec.replicas)
     batches = batches.prefetch(2 * spec.replicas)
     options = tf.data.Options()
-    # Gathering stored rows is light; the cores are for the model.
+    # Gathering rows needs little time, so the cores stay free for the model.
     options.threading.private_threadpool_size = 1
-    # Without a stated cardinality, workers check before every batch whether all of them have one.
+    # Without a stated cardinality, workers check before every batch whether all have one.
     return batches.with_options(options).apply(
         tf.data.experimental.assert_cardinality(tf.data.experimental.INFINITE_CARDINALITY)
     )
@@ -87,7 +87,7 @@ def _numbered(batches: tf.data.Dataset, first_step: int, replicas: int) -> tf.da
 
 
 def _reader(data: DataSet, count: int) -> Callable[[tf.Tensor], Rows]:
-    """Numbers of `count` rows → the rows."""
+    """A function from the numbers of `count` rows to the rows."""
     resident = data.resident
     if resident is None:
         return _streamed(data, count)
@@ -159,9 +159,9 @@ def value_of(stored: tf.Tensor, field: Field) -> tf.Tensor:
 # here is made from such words.
 
 NON_NEGATIVE = 2**31 - 1  # mask of a seed's bits without the sign
-STREAMS_PER_PHASE = 1000  # more than any phase opens
-REQUEST_PLACE = 1000  # instead of a phase's index: more than a program has
-# An 8-bit number decides each unit: a quarter of the random words of floats.
+STREAMS_PER_PHASE = 1000  # more than any phase uses
+REQUEST_PLACE = 1000  # replaces the index of a phase; larger than any
+# An 8-bit number decides each unit, which takes a quarter of the random words of floats.
 LEVELS = 256
 
 

@@ -1,5 +1,5 @@
-"""Kernels of the training step for the TensorFlow engine: the mathematics of the Keras layers,
-faster.
+"""Kernels of the training step for the TensorFlow engine: the arithmetic of Keras layers, faster on
+a CPU.
 
 On a CPU with AVX-512 bfloat16 (`python -m benchmarks.kernel_times` measures each):
 
@@ -48,7 +48,7 @@ SPECTRAL_SAVING = 2.0  # least ratio of multiplications, of the plain convolutio
 
 
 class PlainKernels:
-    """TensorFlow's own convolutions; batch norm fused, or synchronised over the replicas."""
+    """TensorFlow's own convolutions; batch norm is fused, or synchronized over the replicas."""
 
     def __init__(self, synchronised: bool = False) -> None:
         self._synchronised = synchronised
@@ -210,7 +210,9 @@ def _axis(size: int, taps: int, stride: int, padding: str) -> SpectrumAxis:
 
 
 def _surrounded(values: tf.Tensor, kernel: tf.Tensor, padding: str) -> tf.Tensor:
-    """With the zeros that a convolution without a stride adds; the rest of it is "valid"."""
+    """The values with the zeros that a convolution without a stride adds; the convolution itself is
+    then "valid".
+    """
     if padding == "valid":
         return values
     return tf.pad(values, [[0, 0], *_zeros(values, kernel, padding), [0, 0]])
@@ -256,8 +258,8 @@ def synchronised_batch_norm(
 
 @tf.custom_gradient
 def _mean_over_replicas(value: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-    """Its gradient is the same exchange, written out so that profiles find it under its layer's
-    name.
+    """The mean over the replicas. Its gradient is the same exchange, written out so that profiles
+    list it under its layer.
     """
     backward_scope = backward_scope_name()
 

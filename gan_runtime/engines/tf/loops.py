@@ -28,7 +28,7 @@ class WholeStep:
     """
 
     def __init__(self, step: TfReplicaStep, state: NetworkState, ema_decay: float) -> None:
-        """`ema_decay`: 0 without a moving average."""
+        """`ema_decay`: 0 means no moving average."""
         self._step, self._state, self._ema_decay = step, state, ema_decay
 
     def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
@@ -97,8 +97,8 @@ class CustomLoop:
     def _train_call(
         self, iterator: Any, first_step: tf.Tensor, steps: tf.Tensor, message: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """float32 (steps, metrics); begin and end of all collectives, float64 (n, 2); the messages
-        of all workers.
+        """Returns the numbers, float32 (steps, metrics); begin and end of all collectives, float64
+        (n, 2); and the messages of all workers.
         """
         messages = self._workers.sum(message, self._clock)
 
@@ -120,8 +120,8 @@ class CustomLoop:
         return mean, all_stamps, messages
 
     def _step_everywhere(self, iterator: Any, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """float32 (metrics,), the mean over this worker's replicas; stamps of its first replica and
-        of later collectives, (collectives, 2).
+        """Returns float32 (metrics,), the mean over this worker's replicas, and the stamps of its
+        first replica and of later collectives, (collectives, 2).
         """
         numbers, own_stamps = self._strategy.run(
             self._replica_step, args=(iterator.get_next(), step)
@@ -132,11 +132,11 @@ class CustomLoop:
         return local, tf.concat([self._workers.local(own_stamps)[0], self._clock.take()], axis=0)
 
     def _replica_step(self, rows: Rows, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """float32 (metrics,), and the stamps of the step's collectives."""
+        """Returns float32 (metrics,), and the stamps of the step's collectives."""
         return self._whole_step(rows, step), self._clock.take()
 
     def _average_when_due(self, steps_done: tf.Tensor, numbers: tf.Tensor) -> None:
-        """Ends a series of local steps. `numbers`: of the last one."""
+        """Ends a series of local steps if it is due. `numbers`: of the last step."""
         is_due = steps_done % self._sync_every_steps == 0
 
         def average() -> tf.Tensor:
@@ -185,7 +185,7 @@ class SteppedModel(keras.Model):  # type: ignore[misc]
 
 
 class KerasLoop:
-    """For one worker. `batches`: with the number of their step."""
+    """A loop for one worker. `batches`: with the number of their step."""
 
     def __init__(self, step: WholeStep) -> None:
         model = SteppedModel(step)

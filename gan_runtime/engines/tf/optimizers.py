@@ -1,5 +1,5 @@
-"""Keras optimizers with another exchange between replicas: type of the numbers, clipping after the
-sum, local steps.
+"""Keras optimizers with a different exchange between replicas: type of the numbers, clipping after
+the sum, local steps.
 
 A Keras optimizer sums gradients over replicas itself and clips BEFORE that sum (measured: a norm
 limit of 1 gave an update of norm 2 on two replicas). Two private methods are overridden:
@@ -34,7 +34,7 @@ class GradientExchange:
         self.is_alone = spec.sync_every_steps > 1  # each replica follows its own gradients
 
     def __call__(self, gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-        """Gradients of this replica's share of the loss → those of the whole batch, float32."""
+        """Sums the gradients of the replicas' shares into those of the whole batch, float32."""
         replica = tf.distribute.get_replica_context()
         # A single replica sends nothing, so it rounds nothing.
         if not self.is_alone and replica.num_replicas_in_sync > 1:
@@ -82,7 +82,7 @@ class _Exchanging:
             )
 
     def _update_once(self) -> Callable[[Any, tf.Tensor, tf.Tensor], None]:
-        """An update for the copies of one variable, called for one after another."""
+        """An update function for the copies of one variable, called for each in turn."""
         updated: list[tf.Tensor] = []
 
         def update(copy: Any, gradient: tf.Tensor, learning_rate: tf.Tensor) -> None:
@@ -123,7 +123,7 @@ class ExchangingAdam(_Exchanging, keras.optimizers.Adam):
 
 
 class ExchangingSGD(_Exchanging, keras.optimizers.SGD):
-    """Plain, or with momentum."""
+    """SGD, with or without momentum."""
 
 
 class ExchangingRMSprop(_Exchanging, RMSprop):
@@ -133,7 +133,7 @@ class ExchangingRMSprop(_Exchanging, RMSprop):
 def make_optimizer(
     spec: RunSpec, network: str, rate: StepRate, clock: WaitClock = NO_CLOCK
 ) -> keras.optimizers.Optimizer:
-    """The optimizer of one network, not yet built; with a loss scale in float16."""
+    """The unbuilt optimizer of one network, with a loss scale in float16."""
     name = f"optimizer_{network}"
     inner: Any
     if spec.optimizer == "adam":

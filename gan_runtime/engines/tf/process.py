@@ -19,8 +19,8 @@ AUTOCLUSTER_FLAGS = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
 
 
 def keep_jax_out() -> None:
-    """Blocks the import of JAX, which TensorFlow would import where it is installed: both could
-    claim the same device.
+    """Blocks the import of JAX, which TensorFlow would import if installed; both could claim the
+    same device.
     """
     block_imports("jax")
 
@@ -69,7 +69,9 @@ USER_SETTINGS = ("MALLOC_", "GLIBC_TUNABLES")
 
 
 def keep_freed_memory() -> bool:
-    """Returns False where the user has set malloc's options, and with another C library."""
+    """Makes glibc keep freed memory. Returns False if the user has set malloc's options, or with
+    another C library.
+    """
     if any(name.startswith(USER_SETTINGS) for name in os.environ):
         return False
     option = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -82,7 +84,7 @@ FIRST_PORT = 18_900  # of the workers on one Slurm node; worker n listens on FIR
 
 
 def place(workers: int) -> WorkerRank:
-    """This process among `workers`.
+    """The rank of this process among `workers`.
 
     Under Slurm it also sets TF_CONFIG, from which the strategy reads the addresses.
 
@@ -94,7 +96,7 @@ def place(workers: int) -> WorkerRank:
 
 
 def leave() -> None:
-    """Does nothing: TensorFlow's workers exit independently."""
+    """Does nothing, since TensorFlow's workers exit independently."""
 
 
 def _in_slurm() -> Members:
@@ -107,6 +109,6 @@ def _in_slurm() -> Members:
     resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
         port_base=FIRST_PORT, gpus_per_node=tasks, gpus_per_task=1, auto_set_gpu=False
     )
-    # Before `task_id`, which it sets.
+    # Read before `task_id`, which this call sets.
     addresses = tuple(resolver.cluster_spec().as_dict()["worker"])
     return Members(int(resolver.task_id), addresses)

@@ -29,7 +29,7 @@ _OPERATION = re.compile(r"^(?P<name>[^:\s]+):(?P<kind>[A-Za-z_]\w*)$")
 _WAITS_FOR_INPUT = "IteratorGetNextOp::DoCompute"
 # Threads that prepare batches ahead; only waiting for a batch takes time from the step.
 _BACKGROUND = "tf_data_"
-_DEVICE_LINES = ("Stream", "XLA Ops")  # the other lines of a device repeat these in summary
+_DEVICE_LINES = ("Stream", "XLA Ops")  # other lines of a device summarize these
 _ENDED = "end: "  # event at the end of what XLA submits to a thread pool
 _PICOSECONDS = 1e-12
 HloNames = dict[tuple[str, str], str]  # (module, instruction) → path in the graph
@@ -146,7 +146,7 @@ class _StatReader:
         self._names = {key: stat.name for key, stat in plane.stat_metadata.items()}
 
     def of(self, event: Any, name: str) -> str | int | None:
-        """None when neither the event nor its metadata has this statistic."""
+        """A statistic of an event; None if neither the event nor its metadata has it."""
         for stat in (*event.stats, *self._plane.event_metadata[event.metadata_id].stats):
             if self._names.get(stat.metadata_id) == name:
                 kind = stat.WhichOneof("value")
@@ -197,8 +197,8 @@ def graph_operations(concrete: Any) -> int:
 
 
 def step_kernels(concrete: Any, modules: Iterable[tuple[str, str]]) -> StepKernels:
-    """`modules`: XLA's text of each compiled function, before and after optimization;
-    may be empty.
+    """The operation counts of a step. `modules`: XLA's text of each compiled function, before and
+    after optimization; can be empty.
     """
     texts = list(modules)
     if not texts:

@@ -48,7 +48,7 @@ class SpectrumAxis:
 
     @property
     def pixels(self) -> int:
-        """Values in each phase."""
+        """The number of values in each phase."""
         return -(-self.size // self.stride)
 
     @property
@@ -60,7 +60,9 @@ class SpectrumAxis:
 
     @property
     def period(self) -> int:
-        """Of the shortest cyclic convolution in which no outcome meets a wrapped-around value."""
+        """The period of the shortest cyclic convolution in which no outcome reads a wrapped-around
+        value.
+        """
         return max(
             self.pixels,
             self.outcome,
@@ -95,8 +97,8 @@ class SpectralConvolution:
         self._axes = (rows, columns)
 
     def multiplications(self, batch: int, channels_in: int, channels_out: int) -> int:
-        """Of one pass with its transforms. Builds no matrix: those of large images would fill the
-        memory.
+        """The multiplications of one pass with its transforms. Builds no matrix, since those of
+        large images would fill the memory.
         """
         rows, columns = self._axes
         alone = math.prod(2 - axis.period % 2 for axis in self._axes)  # frequencies 0 and π
@@ -174,7 +176,7 @@ def _product(matrix: Matrix, values: tf.Tensor) -> tf.Tensor:
 
 @lru_cache(maxsize=64)
 def _matrices(rows: SpectrumAxis, columns: SpectrumAxis) -> Matrices:
-    """In float64 from the definition, then float32.
+    """The matrices, computed in float64 from the definition, then rounded to float32.
 
     With X(f) = a + ib = sum of values[q] exp(-i q·f) and V(f) = c + ie = sum of kernel[d] exp(i
     d·f), the outcome's spectrum is X · V = (k1 - k3) + i (k1 + k2), where k1 = c (a + b), k2 = a (e
@@ -202,8 +204,8 @@ def _matrices(rows: SpectrumAxis, columns: SpectrumAxis) -> Matrices:
 
 
 def _frequencies(height: int, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """In radians per pixel, (count, 2): those that are their own conjugates, and one of each pair
-    of the others.
+    """Frequencies in radians per pixel, (count, 2): the self-conjugate ones, and one of each
+    conjugate pair.
     """
     alone, pairs = [], []
     for row in range(height):

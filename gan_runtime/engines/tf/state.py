@@ -16,8 +16,8 @@ from gan_runtime.engines.contract import RATE_FACTOR, Arrays, check_fit
 
 @dataclass(frozen=True)
 class Average:
-    """A moving average. `owner`: of its arrays in a checkpoint; `live`: the network in training;
-    `network`: with the averaged weights.
+    """A moving average. `owner`: name prefix of its arrays in a checkpoint; `live`: the network in
+    training; `network`: the network with the averaged weights.
     """
 
     owner: str
@@ -26,7 +26,9 @@ class Average:
 
 
 class NetworkState:
-    """Names are those of one device, so a state of eight replicas loads on one, and back."""
+    """The state of all networks. Names are those of one device, so a state of eight replicas loads
+    on one replica, and vice versa.
+    """
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class NetworkState:
         """Loads a state on every replica.
 
         Raises:
-            CheckpointError: names or shapes differ; nothing is changed then.
+            CheckpointError: names or shapes differ; nothing is changed.
         """
         variables = self.variables()
         check_fit(arrays, {name: tuple(variable.shape) for name, variable in variables.items()})
@@ -59,22 +61,22 @@ class NetworkState:
             variable.assign(arrays[name])
 
     def settle(self) -> None:
-        """Makes the replicas one model: batch-norm statistics, which follow each replica's own
-        share, and after local steps the weights become their mean.
+        """Makes the replicas equal: batch-norm statistics, which follow each replica's share,
+        become their mean, and after local steps also the weights.
         """
         if self._replicas > 1 or self._averages:
             self._strategy.run(self._settle_call)
 
     def mark(self) -> None:
-        """Remembers the weights of the trained networks."""
+        """Stores the current weights of the trained networks."""
         self._marked = {
             name: [tf.identity(variable) for variable in self._networks[name].trainable_variables]
             for name in self._optimizers
         }
 
     def moved_since_mark(self) -> dict[str, float]:
-        """`update_ratio_<network>`: ‖w - w₀‖ / ‖w₀‖ over all weights, w₀ those at `mark`; clears
-        the mark.
+        """`update_ratio_<network>`: ‖w - w₀‖ / ‖w₀‖ over all weights, with w₀ the weights at
+        `mark`. Clears the mark.
         """
         ratios = {}
         for name, before in self._marked.items():

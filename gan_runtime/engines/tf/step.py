@@ -30,7 +30,7 @@ from gan_runtime.workloads.step_context import (
     step_scope,
 )
 
-# By these names profiles classify operations (step_profile.py).
+# Profiles classify operations by these names (step_profile.py).
 FORWARD_SCOPE, GRADIENT_SCOPE = "forward", "gradients"
 Gradients = dict[str, list[tf.Tensor]]
 Numbers = dict[str, tf.Tensor]
@@ -58,7 +58,7 @@ class TfReplicaStep:
         self.gradient_functions = [
             self._compiled(place) for place in range(len(task.program.phases))
         ]
-        self.metrics: list[str] = []  # the order of the numbers; empty until the step is traced
+        self.metrics: list[str] = []  # in the order of the numbers; empty until the step is traced
 
     def __call__(self, rows: Rows, step: tf.Tensor) -> tf.Tensor:
         """Trains on stored rows (batches of a step · share of the batch, …) by field; returns
@@ -71,9 +71,9 @@ class TfReplicaStep:
             gradients, phase_numbers = self._accumulated(
                 gradients_of, self.batch_of(rows, phase), step
             )
-            # Otherwise, on replicas in one memory, a weight that only a number needs, and no
-            # gradient, may be read after the update (measured: the loss of a Wasserstein critic,
-            # whose gradient does not depend on its value).
+            # Otherwise, on replicas in one memory, a weight that only a reported number needs, and
+            # no gradient, can be read after the update (measured with the loss of a Wasserstein
+            # critic, whose gradient does not depend on its value).
             with tf.control_dependencies(list(phase_numbers.values())):
                 gradients = tf.nest.map_structure(tf.identity, gradients)
             self._clock.set_own_work(tf.nest.flatten(gradients))
@@ -96,7 +96,7 @@ class TfReplicaStep:
     def context(
         self, noise: Noise, step: tf.Tensor, kernels: LayerKernels | None = None
     ) -> StepContext:
-        """What layers and losses may use in this step. `step`: int32 from 0."""
+        """The services for layers and losses in this step. `step`: int32 from 0."""
         scaled, progress = self._task.is_loss_scaled, TrainingProgress(step, self._task.steps)
         slopes = input_gradient, weighted_gradient
         return StepContext(noise, kernels, *slopes, mean_over_replicas, scaled, progress)
@@ -110,7 +110,7 @@ class TfReplicaStep:
         part: tf.Tensor,
         scales: Numbers,
     ) -> tuple[Gradients, Numbers]:
-        """Scaled gradients by network, and numbers, of phase number `place`.
+        """The scaled gradients by network, and the numbers, of phase number `place`.
 
         `rows`: one part of this replica's share of the batch, as stored. `scales`: of
         `loss_scales`.
@@ -121,9 +121,9 @@ class TfReplicaStep:
         followers: dict[str, list[str]] = {}
         for update in phase.updates:
             followers.setdefault(update.followed(context.loss_scaling), []).append(update.network)
-        # A tape for each loss: one for all would follow D's loss back through G as well, and an
-        # exchange there (synchronised batch norm) is never pruned from a graph, so all of it would
-        # be computed to no effect.
+        # One tape per loss: a common tape would follow D's loss back through G as well, and an
+        # exchange there (synchronized batch norm) is never pruned from a graph, so that pass would
+        # be computed for nothing.
         scope = PHASE_SCOPE.format(place)
         with ExitStack() as stack, step_scope(context), tf.name_scope(f"{scope}/{FORWARD_SCOPE}"):
             tapes = {
@@ -176,7 +176,7 @@ class TfReplicaStep:
             yield tape
 
     def loss_scales(self) -> Numbers:
-        """float32 by network; 1 without loss scaling."""
+        """The loss scale by network, float32; 1 without loss scaling."""
         return {
             name: tf.convert_to_tensor(getattr(optimizer, "dynamic_scale", 1.0), tf.float32)
             for name, optimizer in self._optimizers.items()
@@ -185,7 +185,9 @@ class TfReplicaStep:
     def _accumulated(
         self, gradients_of: Callable[..., Any], rows: Rows, step: tf.Tensor
     ) -> tuple[Gradients, Numbers]:
-        """Means over the parts of the batch, one after another: memory holds one part at a time."""
+        """Means over the parts of the batch, computed one after another, so that memory holds one
+        part.
+        """
         size = self._spec.batch_size_per_replica // self._parts
         total: tuple[Gradients, Numbers] | None = None
         for part in range(self._parts):
@@ -260,8 +262,8 @@ def weighted_gradient(
 
 
 def _dense(gradient: Any, variable: Any) -> tf.Tensor:
-    """A gradient as a tensor: an embedding's is slices; that of a weight without influence on the
-    loss is None.
+    """The gradient as a dense tensor. An embedding's gradient is slices, and None means no
+    influence on the loss.
     """
     if gradient is None:
         return tf.zeros(variable.shape, variable.dtype)
@@ -273,7 +275,7 @@ def mean_over_replicas(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def replica_id() -> tf.Tensor:
-    """int32 number of this replica among all."""
+    """The int32 index of this replica among all."""
     return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32)
 
 

@@ -1,4 +1,4 @@
-"""The tf.distribute strategy of a run, and what its workers exchange in each call.
+"""The tf.distribute strategy of a run, and the exchange between workers in each call.
 
 The TPU path follows the TensorFlow guide and has not run on hardware (docs/tpu.md).
 """
@@ -39,7 +39,7 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
     Must run before TensorFlow starts its devices, which fixes the number of simulated cores.
 
     Raises:
-        AcceleratorError: fewer devices than replicas, or TensorFlow cannot reach the TPU.
+        AcceleratorError: there are fewer devices than replicas, or TensorFlow cannot reach the TPU.
     """
     if spec.workers > 1:
         return _multi_worker(spec, accelerator)
@@ -56,14 +56,14 @@ def make_strategy(spec: RunSpec, accelerator: str) -> tf.distribute.Strategy:
 def simulated_cores(cores: int) -> tf.distribute.Strategy:
     """A replica on each of `cores` simulated CPU cores.
 
-    Raises AcceleratorError when the process has started with fewer.
+    Raises AcceleratorError if the process has started with fewer.
     """
     _simulate_cpu_cores(cores)
     return _mirrored([f"CPU:{index}" for index in range(cores)], SharedMemoryMirroredStrategy)
 
 
 def fullest_memory(devices: Sequence[str]) -> DeviceMemory | None:
-    """Memory of the device with the highest peak; None when they are CPUs."""
+    """The memory of the device with the highest peak; None for CPUs."""
     names = [tf.DeviceSpec.from_string(device) for device in devices]
     infos = [
         tf.config.experimental.get_memory_info(f"{name.device_type}:{name.device_index}")
@@ -247,13 +247,15 @@ def waited_s(stamps: NDArray[np.float64]) -> float:
 
 
 class Workers:
-    """This worker's side of the exchange. `is_one`: no other workers, no exchange."""
+    """This worker's side of the exchange. `is_one`: there are no other workers, so nothing is
+    exchanged.
+    """
 
     def __init__(self, spec: RunSpec, strategy: tf.distribute.Strategy) -> None:
         self.is_one = spec.workers == 1
         self._strategy, self._spec = strategy, spec
         self._rank = 0 if self.is_one else strategy.cluster_resolver.task_id
-        # None before the first call, 0 after it, because that one includes compilation.
+        # None before the first call, 0 after it, because the first call includes compilation.
         self._own_s: float | None = None
 
     def message(self, stop_requested: bool) -> tf.Tensor:
@@ -265,7 +267,9 @@ class Workers:
         return tf.constant(message)
 
     def extremes(self, number: int) -> tuple[int, int]:
-        """Lowest and highest number of all workers, below 2^53; all of them must call it."""
+        """The lowest and the highest number of all workers, below 2^53. All workers
+        must call it.
+        """
         if self.is_one:
             return number, number
         message = np.zeros(self._spec.workers, np.float64)
@@ -279,17 +283,17 @@ class Workers:
         return self._strategy.experimental_local_results(value)
 
     def local_mean(self, numbers: Any) -> tf.Tensor:
-        """Over this worker's replicas."""
+        """The mean over this worker's replicas."""
         if self.is_one:
             return self._strategy.reduce(tf.distribute.ReduceOp.MEAN, numbers, axis=None)
         return tf.reduce_mean(tf.stack(self.local(numbers)), axis=0)
 
     def mean(self, rows: tf.Tensor, clock: WaitClock) -> tf.Tensor:
-        """Over all workers, in one exchange for a whole call."""
+        """The mean over all workers, in one exchange for a whole call."""
         return self._exchanged("mean", rows, clock)
 
     def sum(self, message: tf.Tensor, clock: WaitClock) -> tf.Tensor:
-        """The sum of all workers' messages; all of them must call it, once a call."""
+        """The sum of all workers' messages. All workers must call it, once per call."""
         return self._exchanged("sum", message / self._spec.replicas, clock)
 
     def _exchanged(self, kind: str, value: tf.Tensor, clock: WaitClock) -> tf.Tensor:
@@ -307,7 +311,7 @@ class Workers:
     def status(
         self, messages: tf.Tensor, stamps: tf.Tensor, steps: int, seconds: float
     ) -> WorkerStatus | None:
-        """What this worker learns in a call of `seconds`; None for a single worker."""
+        """The worker status after a call of `seconds`; None for a single worker."""
         if self.is_one:
             return None
         wait_s = waited_s(stamps.numpy()) / steps

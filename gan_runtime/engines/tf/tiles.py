@@ -46,7 +46,7 @@ from gan_runtime.workloads.step_context import Padding, kernel_scope
 
 
 class TfProductKernels(PlainKernels):
-    """For inference."""
+    """Kernels for inference."""
 
     def convolution(
         self, values: tf.Tensor, kernel: tf.Tensor, strides: Sizes, padding: Padding
@@ -139,13 +139,13 @@ class TfTileProgram:
         with self._watch.of(TRANSFER_IN):
             inputs = self._send(tiles, rounds)
         with self._watch.of(EXECUTE):
-            shares = self._call(*inputs)  # on processors it returns when it is done
+            shares = self._call(*inputs)  # on a CPU the call returns when it is done
         with self._watch.of(TRANSFER_OUT):
             return np.concatenate([share.numpy() for share in shares])
 
     def _send(self, tiles: NDArray[np.float32], rounds: Rounds) -> list[tf.Tensor]:
-        """Each core's share of both, on that core: first the tiles of all, then the
-        rounds of all.
+        """Puts each core's share on that core: first the tiles of all cores, then the rounds of all
+        cores.
         """
         inputs = []
         for array in (tiles, rounds):
