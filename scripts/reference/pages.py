@@ -92,7 +92,8 @@ def _values(option: Option) -> str:
     else:
         of_numbers = option.allowed if option.kind is not str else ""
         shorter = re.sub(r"^(?:a whole number from|at least) ", "", of_numbers)
-        words = [shorter.replace(" and at most ", " to "), default]
+        range_words = shorter.replace(" and at most ", " to ").replace(" and below ", " to below ")
+        words = [range_words, default]
     return f" ({', '.join(filter(None, words))})" if any(words) else ""
 
 
@@ -135,7 +136,8 @@ def _metrics_list(numbers: Iterable[Metric]) -> str:
     lines = []
     for metric in numbers:
         role = metric.role.replace("_", " ")
-        facts = ", ".join(filter(None, (metric.title, metric.unit, role, metric.better)))
+        unit = "" if metric.unit in metric.title else metric.unit
+        facts = ", ".join(filter(None, (metric.title, unit, role, metric.better)))
         lines.append(f"- `{metric.name}`: {facts}\n")
     return "".join(lines)
 
@@ -215,8 +217,8 @@ def commands() -> str:
         "# Commands",
         WRITTEN,
         "`python -m gan_runtime COMMAND`, or `gan-dashboard COMMAND` where it is installed. Every"
-        " command takes `--home DIR` and `--json`. Exit codes: 0 done, 1 a run failed or was lost,"
-        " 2 the request is wrong. Options of several commands:\n",
+        " command takes `--home DIR` and `--json`. Exit codes: 0 success, 1 a run failed or was"
+        " lost, 2 the request is invalid. Options of several commands:\n",
         "".join(shared),
         *(_command(name, command, shared) for name, command in sorted(every.items())),
         "Next: [options for --set](options.md) · [SQL views](sql.md).\n",
