@@ -50,7 +50,7 @@ def with_smoothed(frame: pd.DataFrame, points: int, curve: str) -> pd.DataFrame:
     """The rows with a column `smoothed`: the mean of the last `points` values of `mean`, or of all
     before, if fewer.
 
-    `curve`: the column that tells the curves apart; the rows of each are in the order of x.
+    `curve`: the column that distinguishes the curves; the rows of each are in the order of x.
     """
     means = frame.groupby(curve, sort=False, observed=True)["mean"]
     return frame.assign(

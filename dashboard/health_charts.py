@@ -1,9 +1,8 @@
 """Small charts of a run's health.
 
-As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
+As charts.py: a frame in, an altair Chart out, and no data in the spec.
 
-The frames are those of `queries.epoch_scores`, and of `queries.curves` where a chart runs over
-steps.
+The frames: as `queries.epoch_scores`, or as `queries.curves` over steps.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dashboard.chart_panels import Group
 from dashboard.charts import Rows, heading, layered, log_axis
 from gan_runtime.base.metrics import FAMILIES, LOSS_SCALE, Metric
 
-# Equal values lie on each other: the dashes of a second line let the first one through.
+# Equal values overlap: the dashes of a later line let the first one show.
 DASHES = ([1, 0], [6, 4], [2, 3], [8, 3, 2, 3])
 HEIGHT = 290  # with title, legend and axes: the curves themselves get about half
 LOSS_SCALES = FAMILIES[LOSS_SCALE].panel
@@ -27,17 +26,15 @@ ROW_HEIGHT = 15  # of a legend
 
 
 def rows_of(frame: pd.DataFrame, group: Group) -> pd.DataFrame:
-    """The rows of a chart: each number under its name in the legend; over steps the first
-    line first, the dashes of the others over it.
+    """The rows of a chart, with legend names; over steps the first line comes first, so that the
+    dashes of later lines are on top.
     """
     rows = frame.assign(series=frame["metric"].map(group.labels))
     return rows if group.per_epoch else _in_order(rows, group.colors)
 
 
 def over_epochs(rows: Rows, group: Group) -> alt.LayerChart:
-    """What is measured once an epoch, a line each, with what it is to be compared with behind
-    the lines.
-    """
+    """Numbers of the epochs, a line each, with the panel's reference behind them."""
     drawn = "Lines over the epochs, a point for each measurement."
     return _small(rows, group, drawn, *charts.usual(group), *_epoch_lines(group))
 
@@ -53,7 +50,7 @@ def over_steps(rows: Rows, group: Group) -> alt.LayerChart:
 
 
 def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart:
-    """Learning rates over the epochs of a run to come.
+    """Learning rates over the epochs of a future run.
 
     Columns: epoch (from 0), series, rate; `colors`: of each series.
     """
@@ -61,16 +58,16 @@ def planned_rates(frame: pd.DataFrame, colors: dict[str, str]) -> alt.LayerChart
     tooltip = alt.Tooltip("epoch:Q", title="Epoch", format=".1f")
     lines = _dashed(colors, _x("epoch"), y, tooltip, "rate", ".3~g")
     description = (
-        "The learning rates that these options give, over the epochs. Alarms can lower them in the"
-        " run."
+        "The learning rates that these options give, over the epochs. Alarms can lower them during"
+        " the run."
     )
     title = "Learning rates over the epochs"
     return _titled(_in_order(frame, colors), lines, title=title, description=description)
 
 
 def _small(rows: Rows, group: Group, drawn: str, *layers: alt.Chart) -> alt.LayerChart:
-    """As high as all small charts, and by the further rows of its legend higher. `drawn`: what it
-    shows, one sentence.
+    """A chart of the common height, plus further rows of its legend. `drawn`: one sentence on what
+    it shows.
     """
     panel, height = group.panel, HEIGHT + ROW_HEIGHT * (charts.legend_rows(group.colors) - 1)
     return _titled(
@@ -98,17 +95,17 @@ def _titled(
 
 
 def _in_order(rows: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
-    """The rows of the first line first."""
+    """The rows sorted by line."""
     order = {name: number for number, name in enumerate(colors)}
     return rows.sort_values("series", key=lambda names: names.map(order), kind="stable")
 
 
 def _epoch_lines(group: Group) -> tuple[alt.Chart, ...]:
-    """One line for each number, with a point at every epoch."""
+    """A line for each number, with a point at every epoch."""
     y = alt.Y("value:Q", title=group.axis, **_epoch_axis(group))
     base = alt.Chart().encode(x=_x("epoch"), y=y, color=_color(group.colors))
     if group.log:
-        base = base.transform_filter("datum.value > 0")  # a logarithm has no place for 0: a gap
+        base = base.transform_filter("datum.value > 0")  # 0 has no logarithm: a gap
     tooltip = [
         alt.Tooltip("series:N", title=group.panel.series),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
@@ -125,7 +122,7 @@ def _epoch_lines(group: Group) -> tuple[alt.Chart, ...]:
 
 
 def _epoch_axis(group: Group) -> dict[str, Any]:
-    """Scale and axis of what is measured once an epoch."""
+    """Scale and axis of numbers of the epochs."""
     if group.log:
         return {
             "scale": alt.Scale(type="log"),
@@ -147,7 +144,7 @@ def _step_axis(group: Group) -> dict[str, Any]:
         return {"scale": alt.Scale(type="log", base=2), "axis": alt.Axis(format="~s", tickCount=4)}
     if group.log:
         return {"scale": alt.Scale(type="log", nice=False), "axis": charts.log_axis()}
-    is_rate = group.format.endswith("e")  # others are written out: 1,500 and 0.02
+    is_rate = group.format.endswith("e")  # other numbers are written out: 1,500 and 0.02
     axis = {"axis": alt.Axis(tickCount=4, format="~g") if is_rate else alt.Axis(tickCount=4)}
     return (
         {"scale": alt.Scale(domain=list(group.panel.domain)), **axis}
@@ -190,7 +187,7 @@ def _x(name: str) -> alt.X:
 
 
 def _decades(form: str) -> alt.Axis:
-    """A line for each power of ten; Vega would draw one for each digit between them."""
+    """An axis with a line for each power of ten; Vega would draw one for each digit."""
     return alt.Axis(values=[10.0**power for power in range(-12, 9)], format=form)
 
 
@@ -199,26 +196,28 @@ def _color(colors: dict[str, str]) -> alt.Color:
 
 
 def _again(colors: dict[str, str]) -> list[int]:
-    """How many lines before each one have its color."""
+    """How many earlier lines have the color of each line."""
     all_colors = list(colors.values())
     return [all_colors[:place].count(color) for place, color in enumerate(all_colors)]
 
 
 def _dash(colors: dict[str, str], numbers: Iterable[int]) -> alt.StrokeDash:
-    """`numbers`: of the dashes of each line."""
+    """`numbers`: index of the dashes of each line."""
     dashes = [DASHES[number % len(DASHES)] for number in numbers]
     scale = alt.Scale(domain=list(colors), range=dashes)
     return alt.StrokeDash("series:N", title=None, legend=_legend(colors), scale=scale)
 
 
 def _legend(colors: dict[str, str]) -> alt.Legend | None:
-    """One line is named by the chart's title."""
+    """The legend; None for one line, which the title names."""
     return charts.fitted_legend(colors, has_dashes=any(_again(colors))) if len(colors) > 1 else None
 
 
 def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> alt.LayerChart:
-    """The measured quality of one run over its epochs, with its 95% interval as a band and its
-    floor dashed. `rows`: epoch, value, low, high, floor; all above 0 with `log`.
+    """The measured quality of a run over its epochs, with its 95% interval as a band and its floor
+    dashed.
+
+    `rows`: epoch, value, low, high, floor; all above 0 with `log`.
     """
     scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=8)
 
@@ -246,7 +245,7 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
     band = base.mark_area(opacity=0.2, line=False, color=color).encode(
         y=of("low"), y2=alt.Y2("high:Q")
     )
-    # An epoch alone has no area.
+    # A single epoch has no area.
     bars = base.mark_rule(opacity=0.4, strokeWidth=1.5, color=color).encode(
         y=of("low"), y2=alt.Y2("high:Q")
     )

@@ -1,8 +1,8 @@
 """Distributions over epochs and runs.
 
-As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
+As charts.py: a frame in, an altair Chart out, and no data in the spec.
 
-The frames are those of gan_runtime/store/queries/distributions.py: at most 1,500 rows.
+The frames: as in gan_runtime/store/queries/distributions.py, at most 1,500 rows.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ import pandas as pd
 
 from dashboard.charts import Rows, fitted_legend, heading, layered
 
-Domain = tuple[float, float] | None  # all that the values can be, where that is known
-OVERLAP = 2.5  # how many epochs high the highest point of a ridge is
+Domain = tuple[float, float] | None  # the range of all possible values, if known
+OVERLAP = 2.5  # height of the highest ridge, in epochs
 HEIGHT = 440
-CANVAS = {
-    "embedOptions": {"renderer": "canvas"}
-}  # one renderer however many points, so that nothing is embedded again
+CANVAS = {"embedOptions": {"renderer": "canvas"}}  # one renderer, so that nothing is embedded again
 
 
 DRIFT = "A shape that drifts, widens or narrows shows what training changes."
@@ -33,9 +31,7 @@ def ridgelines(
     height: int = HEIGHT,
     domain: Domain = None,
 ) -> alt.LayerChart:
-    """A ridge for each epoch of one run, the newest in front, each as high as its own highest
-    bin allows.
-    """
+    """A ridge for each epoch of one run, the newest in front, scaled to equal height."""
     highest = frame.groupby("epoch")["share"].transform("max")
     rows = frame.assign(
         value=(frame["left"] + frame["right"]) / 2,
@@ -55,8 +51,8 @@ def ridgelines(
         ),
         detail=alt.Detail("epoch:O"),
     )
-    # Opaque, so that a ridge covers what is behind it; the white line parts ridges of one color,
-    # on light and on dark ground.
+    # Opaque, so that a ridge covers those behind it; the white line separates ridges of one color
+    # on any background.
     ridges = base.mark_area(
         interpolate="monotone",
         fill=color,
@@ -77,9 +73,7 @@ def heatmap(
     height: int = HEIGHT,
     domain: Domain = None,
 ) -> alt.Chart:
-    """Epochs from left to right, values upwards; the stronger the color, the larger the
-    share of that epoch.
-    """
+    """Epochs from left to right, values upwards; a stronger color is a larger share of an epoch."""
     spacing = _spacing(frame)
     cells = frame[frame["share"] > 0].assign(
         begin=lambda rows: (rows["epoch"] - spacing + 0.5).clip(lower=0.5),
@@ -137,16 +131,16 @@ def run_overlay(
     )
     rows = frame.assign(value=(frame["left"] + frame["right"]) / 2)
     description = (
-        "The same distribution of several runs at one epoch. Lines that lie on each other are equal"
+        "The same distribution of several runs at one epoch. Lines that coincide are equal"
         " distributions."
     )
-    titled = _titled(title, "One line a run.", description, height)
+    titled = _titled(title, "One line per run.", description, height)
     return layered(rows, area, line, reader, **titled)
 
 
 def _filled(frame: pd.DataFrame) -> pd.Series[bool]:
-    """The rows of each epoch from just before its first value to just after its last: no
-    ridge where there is nothing.
+    """The rows of each epoch from just before its first value to just after its last: a ridge has
+    no empty tails.
     """
     rows = frame.sort_values(["epoch", "left"])
     here = rows["share"] > 0
@@ -163,7 +157,7 @@ def _filled(frame: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _spacing(frame: pd.DataFrame) -> float:
-    """Epochs from one shown epoch to the next; 1 when there is one only."""
+    """Epochs from one shown epoch to the next; 1 for a single epoch."""
     epochs = frame["epoch"].drop_duplicates().sort_values()
     return float(epochs.diff().median()) if len(epochs) > 1 else 1.0
 
@@ -178,7 +172,7 @@ def _tooltip(axis: str) -> list[alt.Tooltip]:
 
 
 def _epoch_axis() -> alt.Axis:
-    """The oldest ridge rises above epoch 1, where there are no epochs to name."""
+    """The oldest ridge rises above epoch 1, where ticks have no labels."""
     return alt.Axis(
         tickMinStep=1,
         grid=False,
@@ -197,7 +191,7 @@ def _tight() -> alt.Scale:
 
 
 def _titled(title: str, subtitle: str, description: str, height: int) -> dict[str, Any]:
-    """Properties of a chart."""
+    """The properties of a chart."""
     return {
         "title": heading(title, subtitle),
         "description": description,
@@ -207,9 +201,7 @@ def _titled(title: str, subtitle: str, description: str, height: int) -> dict[st
 
 
 def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int = 180) -> alt.Chart:
-    """Weights or gradients of one network at one epoch, counts on a log scale that begins at
-    0, so that tails show.
-    """
+    """Weights or gradients of one network at one epoch; counts on a log scale from 0 show tails."""
     counts = alt.Axis(format="~s", values=[0, *(10**power for power in range(1, 10, 2))])
     return (
         alt.Chart(rows)
@@ -230,8 +222,8 @@ def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int =
         .properties(
             title=title,
             description=(
-                "How many weights or gradients have which value, after one epoch, counts"
-                " logarithmic. Long tails are few but large values."
+                "Counts of weights or gradients by value, after one epoch, on a logarithmic scale."
+                " Long tails are few but large values."
             ),
             height=height,
         )

@@ -1,9 +1,8 @@
-"""The parts of the tab Histograms of a run and of Compare: what to show, one run over its
-epochs, several runs at one epoch.
+"""The tab Histograms of a run and of Compare: the selection, one run over its epochs, several runs
+at one epoch.
 
-Names and colors of the stored distributions are those that the runs' workloads declare. A histogram
-that fits no kind here is shown nowhere; tests/engines/test_every_series.py fails for one that a
-trainer stores.
+Names and colors are those that the runs' workloads declare. tests/engines/test_every_series.py
+fails for a stored histogram that no kind here shows.
 """
 
 from __future__ import annotations
@@ -30,10 +29,9 @@ KINDS = {WEIGHT: ("Weights", "Weight"), GRADIENT: ("Gradients", "Gradient")}
 
 @dataclass(frozen=True)
 class Panel:
-    """One distribution.
+    """A distribution.
 
-    `series`: name of a histogram, or with `of_steps` a metric of the steps. `domain`: all that it
-    can be.
+    `series`: a histogram, or with `of_steps` a metric of the steps. `domain`: all possible values.
     """
 
     series: str
@@ -46,19 +44,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice of the user: distributions that belong together."""
+    """A choice of the user: distributions shown together."""
 
     label: str
     panels: tuple[Panel, ...]
 
 
 def choices(histograms: list[str], metrics: list[str], declaration: Declarations) -> list[Choice]:
-    """Everything that can be shown of runs that have stored these histograms and metrics:
-    scores, losses, then layer by layer.
-    """
-    found_choices = [Choice(_of_whom(declaration), _scores(histograms, declaration))]
+    """The choices for runs with these histograms and metrics: scores, losses, then each layer."""
+    all_choices = [Choice(_scores_title(declaration), _scores(histograms, declaration))]
     losses = [loss for loss in declaration.losses if loss.name in metrics]
-    found_choices.append(
+    all_choices.append(
         Choice(
             "Losses of the steps",
             tuple(
@@ -68,15 +64,15 @@ def choices(histograms: list[str], metrics: list[str], declaration: Declarations
         )
     )
     parts = {_part(name) for name in histograms if _kind(name)[0] in KINDS}
-    found_choices += [
+    all_choices += [
         Choice(part_name(part, declaration), _values(part, histograms, declaration))
         for part in sorted(parts, key=lambda part: _order(part, declaration))
     ]
-    return [choice for choice in found_choices if choice.panels]
+    return [choice for choice in all_choices if choice.panels]
 
 
 def panel_names(histograms: list[str], metrics: list[str], declaration: Declarations) -> set[str]:
-    """Those of the series that the page shows."""
+    """The series that the page shows."""
     return {
         panel.series
         for choice in choices(histograms, metrics, declaration)
@@ -85,9 +81,7 @@ def panel_names(histograms: list[str], metrics: list[str], declaration: Declarat
 
 
 def whole_networks(declaration: Declarations, histograms: list[str]) -> list[Panel]:
-    """Weights and gradients of each network, all its layers together: those that are stored,
-    or are to be expected.
-    """
+    """Weights and gradients of each whole network: those stored, or else those expected."""
     expected = [histogram(kind, network.name) for network in declaration.networks for kind in KINDS]
     stored = [name for name in histograms if _kind(name)[0] in KINDS and "/" not in _part(name)]
     names = sorted(
@@ -125,8 +119,8 @@ def _score_panel(line: chart_panels.Line, judged: Judgement | None) -> Panel:
     return Panel(line.name, judged.title, judged.axis, line.color, domain=judged.bounds)
 
 
-def _of_whom(declaration: Declarations) -> str:
-    """ "Scores of the discriminator", where the workload says who judges."""
+def _scores_title(declaration: Declarations) -> str:
+    """ "Scores of the discriminator", if the workload declares which network scores."""
     score = declaration.of_role("judged_real")
     return (
         f"Scores of the {declaration.network(score.network).noun}"
@@ -152,9 +146,7 @@ def _value_panel(name: str, title: str, declaration: Declarations) -> Panel:
 
 
 def _kind(name: str) -> tuple[str, str]:
-    """Kind and phase: "gradient@judge/critic" gives ("gradient", "judge"); without a phase it
-    is "".
-    """
+    """Kind and phase: "gradient@judge/critic" → ("gradient", "judge"); the phase can be empty."""
     kind, _, phase = name.partition("/")[0].partition(OF_PHASE)
     return kind, phase
 
@@ -174,7 +166,7 @@ def _part(name: str) -> str:
 
 
 def _order(part: str, declaration: Declarations) -> tuple[int, str]:
-    """Networks in their order, and each before its layers."""
+    """Networks in their order, each before its layers."""
     networks = [network.name for network in declaration.networks]
     network = part.partition("/")[0]
     return (networks.index(network) if network in networks else len(networks), part)
@@ -191,8 +183,8 @@ VIEWS: dict[str, Draw] = {
     "Heatmap": histogram_charts.heatmap,
 }
 BINS_HELP = (
-    "Different epochs and runs share the same bins. The first and last bin hold the outermost"
-    " half percent. Long runs show at most 30 epochs."
+    "Epochs and runs share the same bins. The first and last bin hold the outermost half percent."
+    " Long runs show at most 30 epochs."
 )
 
 
@@ -211,7 +203,7 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
     )
     if not choice_list:
         st.info(
-            "These runs have no histograms yet. Losses appear with the first steps, histograms"
+            "These runs have no histograms yet. Losses appear after the first steps, histograms"
             " after each epoch."
         )
         return
@@ -238,9 +230,7 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
 
 
 def _after_one_epoch(store: Store, row: RunRow) -> None:
-    """Weights and gradients of each network as a whole, several side by side, under a
-    slider of their own.
-    """
+    """Weights and gradients of each whole network, side by side, under one slider."""
     newest = _newest(store, [row.run_id])
     panels = whole_networks(
         declarations.of(row.workload), queries.histogram_names(store, [row.run_id])
@@ -327,7 +317,7 @@ def _overlay(store: Store, run_ids: list[str], panel: Panel, epoch: int) -> pd.D
 
 
 def _earlier_epochs(frame: pd.DataFrame, names: dict[str, str], epoch: int) -> None:
-    """Says which runs are shown at another epoch than the selected one."""
+    """Names the runs shown at an earlier epoch than the selected one."""
     rows_by_run = frame[["run_id", "epoch"]].drop_duplicates()
     earlier = [
         f"{words.plain(names[run_id])} at epoch {at}"

@@ -14,12 +14,12 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 from gan_runtime.training.verdict import Verdict
 
-LAST_RUNS = "last_runs"  # style.css gives the pictures in it one height
+LAST_RUNS = "last_runs"  # style.css gives the images in it one height
 ACROSS = 4
 
 
 def welcome() -> None:
-    """What a first visitor sees: the three things to do here."""
+    """The three steps that a first visitor sees."""
     st.write(
         "Nothing has been trained here yet. **Start a quick run** trains a small DCGAN on"
         " handwritten digits, on this machine, in about a minute."
@@ -28,8 +28,8 @@ def welcome() -> None:
         (
             "1 · Launch",
             (
-                "Pick a preset, data, accelerator and precision. Missing hardware can be tried on"
-                " simulated cores."
+                "Pick a preset, data, accelerator and precision. Simulated cores replace missing"
+                " hardware."
             ),
             places.LAUNCH,
             "Go to Launch",
@@ -55,7 +55,7 @@ def welcome() -> None:
 
 
 def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
-    """A card for each training run: image, progress, figures, stop."""
+    """A card for each training run: image, progress, figures, stop button."""
     verdicts = run_selection.verdicts(runtime.store, [row.run_id for row in rows])
     for row in rows:
         progress = queries.progress(runtime.store, row.run_id)
@@ -83,13 +83,13 @@ def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
 
 
 def last_runs(store: Store, rows: list[RunRow]) -> None:
-    """The newest ended runs, with their last image."""
+    """The newest ended runs with their last image."""
     if not rows:
         return
     st.header("Last runs")
     verdicts = run_selection.verdicts(store, [row.run_id for row in rows])
     with st.container(key=LAST_RUNS):
-        # Row by row: on a phone one card follows the other in this order.
+        # Row by row, so that a phone shows the cards in this order.
         for begin in range(0, len(rows), ACROSS):
             for column, row in zip(st.columns(ACROSS), rows[begin : begin + ACROSS], strict=False):
                 with column.container(border=True, height="stretch"):

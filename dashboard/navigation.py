@@ -1,7 +1,7 @@
 """The script of every page view: page config, navigation, then the page itself.
 
-No folder called pages/ is next to it: Streamlit would take that folder for its old automatic
-navigation, and the first deep link after a start would show a page without its frame.
+It has no folder pages/ next to it: Streamlit would take that for its old automatic navigation, and
+the first deep link after a start would show a page without its frame.
 """
 
 from __future__ import annotations

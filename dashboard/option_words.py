@@ -1,6 +1,4 @@
-"""Options as people read them: labels, choices, a whole group in one line, and which of them
-have an effect in a setting.
-"""
+"""Options in words: labels, choices, a group in one line, and which options have an effect."""
 
 from __future__ import annotations
 
@@ -35,17 +33,17 @@ SHOWN_WHEN: dict[str, OneOf | Above] = {
 
 
 def needed(option: Option) -> OneOf | Above | None:
-    """What must be set so that an option has an effect; None where it always has one."""
+    """What must be set for an option to have an effect; None if it always has one."""
     return option.needs or SHOWN_WHEN.get(option.name)
 
 
 def has_effect(option: Option, form: Mapping[str, Any]) -> bool:
-    """Whether changing the option would change the run in the form."""
+    """Whether changing the option would change the run of the form."""
     need = needed(option)
     return need is None or need.holds(form)
 
 
-# A choice that is missing here is shown as it is, with spaces for underscores.
+# A choice without an entry here is shown with spaces for underscores.
 CHOICES = {
     **{name: entry.title for name, entry in catalog.WORKLOADS.items()},
     **{name: entry.title for name, entry in catalog.DATASETS.items()},
@@ -75,10 +73,10 @@ CHOICES = {
 OF_OPTION = {
     "learning_rate_scaling": {"none": "as given"},
     "rmsprop_epsilon": {"inside": "inside the root", "outside": "outside the root"},
-    "loop": {"custom": "our own", "keras": "Keras' built-in"},
+    "loop": {"custom": "custom", "keras": "Keras built-in"},
 }
-# A shared option within a line of several; one that is missing here is named by its label. Those of
-# workloads bring theirs.
+# Phrases for shared options in a line of several; without an entry, the label. Workloads bring
+# their own.
 PHRASES = {
     "loop": "{} loop",
     "batch_size_global": "batch {}",
@@ -103,26 +101,23 @@ PHRASES = {
     "weight_snapshots": "weights stored",
     "name": "{}",
 }
-# The usual value in the record of a run whose option was auto.
+# The value of "auto" in the record of a run.
 USUAL = {"engine": "tensorflow"}
-LABEL_LENGTH = (
-    32  # longer ones break into two lines in the Launch form, and the fields of a row stand uneven
-)
+LABEL_LENGTH = 32  # longer labels wrap in the Launch form, and misalign a row of fields
 # What a group says when all of it is at its default.
 AT_DEFAULT = {"Moving average": "none", "Run": "unnamed", "Monitoring": "alarms are noted"}
-# Options that a group names whatever they are, as the beginning of its line; a workload's group
-# begins with its learning rates.
+# Options that the line of a group always names first; for a workload's group, its learning rates.
 ALWAYS_NAMED = {"Optimizer": ("optimizer",), "Numbers": ("precision", "xla")}
 
 
 def choice(value: Any, option: str = "") -> str:
-    """A choice in words, of the option of this name; other values as they are."""
+    """A choice in words, of the option of this name; other values unchanged."""
     words_of = {**CHOICES, **OF_OPTION.get(option, {})}
     return words_of.get(str(value), str(value).replace("_", " "))
 
 
 def label(option: Option) -> str:
-    """With its unit where both fit into a line of the form: "Warm-up (epochs)"."""
+    """The label, with its unit if both fit into a line of the form: "Warm-up (epochs)"."""
     full = f"{option.label} ({option.unit})" if option.unit else option.label
     return full if len(full) <= LABEL_LENGTH else option.label
 
@@ -135,7 +130,7 @@ def value(option: Option, setting: Any) -> str:
 
 
 def number(setting: Any) -> str:
-    """3e-4 · 0.5 · 10; text that is no number stays as it is."""
+    """3e-4 · 0.5 · 10; text that is not a number stays unchanged."""
     try:
         amount = float(setting)
     except ValueError:
@@ -155,9 +150,7 @@ def phrase(option: Option, setting: Any) -> str:
 def changes(
     form: Mapping[str, Any], options: list[Option], base: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """A phrase for each option that has an effect and is not as in `base`, the defaults if
-    none is given.
-    """
+    """A phrase for each effective option that differs from `base`, by default the defaults."""
     usual = defaults(workload_of(form)) if base is None else base
     effective = [option for option in options if has_effect(option, form)]
     return [
@@ -170,10 +163,9 @@ def changes(
 def run_changes(
     values: Mapping[str, Any], without: tuple[str, ...] = ("name",), preset: str = ""
 ) -> str:
-    """All that a stored run has changed from its preset, or from the defaults without one, in one
-    line.
+    """What a stored run has changed from its preset, or from the defaults, in one line.
 
-    Options that came after it count as unchanged.
+    Options newer than the run count as unchanged.
     """
     workload = workload_of(values)
     preset_values = (
@@ -187,9 +179,7 @@ def run_changes(
 
 
 def group_line(group: str, form: Mapping[str, Any]) -> str:
-    """A group of the form in one line: "Adam · warm-up 2 epochs"; "default" when nothing is
-    changed.
-    """
+    """A group of the form in one line: "Adam · warm-up 2 epochs"; "default" if unchanged."""
     options = [
         option for option in RunSpec.options(workload_of(form)).values() if option.group == group
     ]
@@ -200,16 +190,12 @@ def group_line(group: str, form: Mapping[str, Any]) -> str:
 
 
 def group_title(group: str, workload: str) -> str:
-    """What a group is called above its fields: the options that a workload has for itself by
-    the workload's title.
-    """
+    """The title of a group above its fields; for a workload's own options, the workload's title."""
     return catalog.WORKLOADS[workload].title if group == OF_WORKLOAD else group
 
 
 def defaults(workload: str) -> dict[str, Any]:
-    """Every option of a run of the workload at its default; of one that is not known here,
-    the shared options.
-    """
+    """Every option of the workload at its default; for an unknown workload, the shared options."""
     return {name: option.default for name, option in RunSpec.options(workload).items()}
 
 
@@ -229,7 +215,7 @@ def _head(group: str, form: Mapping[str, Any]) -> str:
 
 
 def same(option: Option, setting: Any, usual: Any) -> bool:
-    """Whether two values of an option are one, as numbers or as the text of a form."""
+    """Whether two values of an option are equal, as numbers or as text of the form."""
     if option.kind is not float:
         return str(setting) == str(usual)
     try:

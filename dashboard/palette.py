@@ -6,14 +6,12 @@ GENERATOR = "#0072B2"
 DISCRIMINATOR = "#D55E00"
 REAL = "#6B7280"
 NEUTRAL = "#7C8798"
-WORDS_ON_LIGHT, WORDS_ON_DARK = (
-    "#4B5563",
-    "#B4BDC9",
-)  # next to charts; contrast 4.5 and more on every background of the theme
-WAITING = "#C9CFD8"  # time in which nothing is computed
+# Text next to charts; contrast of at least 4.5 on every background of the theme.
+WORDS_ON_LIGHT, WORDS_ON_DARK = "#4B5563", "#B4BDC9"
+WAITING = "#C9CFD8"  # time without computing
 
-# Work of a training step. Color-blind safe, legible on light and dark; gray where no work is
-# known.
+# Kinds of work of a training step. Color-blind safe, legible in both themes; gray for no known
+# work.
 WORK = {
     "forward": "#56B4E9",
     "backward": "#009E73",
@@ -25,16 +23,15 @@ WORK = {
     "unattributed": "#7C8798",
 }
 
-# Color-blind safe, none of them the generator's or the discriminator's. A run keeps its index for
-# life.
+# Color-blind safe, without the colors of generator and discriminator. A run keeps its index.
 RUNS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#5E4FA2", "#44AA99")
 SIMILAR = {"#009E73", "#44AA99"}  # two greens that look the same in thin lines
-# Networks in the order of `Declarations.networks`: the generator, its discriminator, further ones.
+# Networks in the order of `Declarations.networks`: the generator, its discriminator, others.
 NETWORKS = (GENERATOR, DISCRIMINATOR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-LINES = RUNS  # of one chart, where its numbers are of no network: classes
-SIDES = {"real": REAL, "generated": GENERATOR}  # of what a number is about
-# For groups of runs: other colors than single runs have, so that a mean is not taken for a run. P.
-# Tol, "bright", without its blue, which is too near the generator's.
+LINES = RUNS  # of a chart whose numbers belong to no network, such as classes
+SIDES = {"real": REAL, "generated": GENERATOR}  # of the rows that a number describes
+# For groups of runs: not the colors of runs, so that a mean is not mistaken for a run. P. Tol's
+# "bright" without its blue, which is too close to the generator's.
 GROUPS = ("#AA3377", "#228833", "#CCBB44", "#66CCEE", "#8C6D31", "#EE6677")
 
 
@@ -44,10 +41,10 @@ def run_color(index: int) -> str:
 
 
 def distinct(indices: list[int]) -> list[str]:
-    """The colors of runs that are shown together: each its own, or where one before it has that,
-    the next that is free.
+    """The colors of runs shown together: the run's color, or the next free one if an earlier
+    run has that.
 
-    Beyond eight runs colors repeat.
+    Beyond eight runs, colors repeat.
     """
     colors: list[str] = []
     for index in indices:
@@ -63,13 +60,13 @@ def _is_like_one_of(colors: list[str], color: str) -> bool:
 
 
 def group_color(index: int) -> str:
-    """The color of the group at this place."""
+    """The color of the group at this index."""
     return GROUPS[index % len(GROUPS)]
 
 
 def repeated(colors: dict[str, str]) -> set[str]:
-    """The names whose color a name before them has: where there are more runs than colors,
-    these are dashed or hollow.
+    """The names whose color an earlier name has, as with more runs than colors: they are dashed or
+    hollow.
     """
     first: dict[str, str] = {}
     return {name for name, color in colors.items() if first.setdefault(color, name) != name}

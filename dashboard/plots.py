@@ -1,12 +1,10 @@
-"""Charts on a page: a specification, cached where possible, and its rows next to it.
+"""Charts on a page: a specification, cached if possible, and its rows next to it.
 
-Apart from widgets.py, as Home draws no chart: the libraries for them are loaded once its first
-screen is there.
+Apart from widgets.py, because Home draws no chart: chart libraries load after its first screen.
 
 Zoom: a drag across a chart shows that part alone, with more of its points; a double-click or the
-button shows all again. The page asks the store for the rows of that part, so an axis ends where its
-data end, whatever is dragged, and the wheel scrolls the page. Charts with the same key show the
-same part.
+button shows everything. The page queries the rows of that part, so an axis always ends at its data,
+and the wheel scrolls the page. Charts with the same key show the same part.
 """
 
 from __future__ import annotations
@@ -32,18 +30,18 @@ from gan_runtime.base import formats
 from gan_runtime.store import queries
 from gan_runtime.store.queries import Window
 
-ROWS = "rows"  # of a chart, under this name in its specification
+ROWS = "rows"  # the name of a chart's rows in its specification
 EXPLANATION = (
     "<button type='button' class='chart-help' aria-label='What is this chart?'>?"
     "<span role='tooltip'>{}</span></button>"
 )
 MOST_KEPT = 500  # specifications, some kilobytes each
-# a chart is checked when it is sent; to check each part of it as well is what tests are for
+# Tests validate each part of a chart; here a chart is only checked when it is sent.
 schemapi.disable_debug_mode()
 
 
 def chart(altair_chart: alt.Chart | alt.LayerChart, key: str, **selection: Any) -> None:
-    """Puts a chart that was just drawn on the page, its tables next to its specification.
+    """Puts a newly drawn chart on the page, its tables next to its specification.
 
     `selection`: `on_select` and `selection_mode` of Streamlit.
     """
@@ -54,7 +52,7 @@ def chart(altair_chart: alt.Chart | alt.LayerChart, key: str, **selection: Any) 
 def taken_apart(
     altair_chart: alt.Chart | alt.LayerChart,
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """The specification of a chart, and its tables by the names that they have there."""
+    """The specification of a chart, and its tables by name."""
     frames: dict[str, pd.DataFrame] = {}
     for part in (altair_chart, *getattr(altair_chart, "layer", ())):
         if isinstance(part.data, pd.DataFrame):
@@ -64,9 +62,9 @@ def taken_apart(
 
 
 def specification(altair_chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
-    """Of a chart whose tables have names.
+    """The specification of a chart with named tables.
 
-    Nothing compares it with the schema of Vega-Lite, which takes as long as all the rest: tests do.
+    Not validated against the schema of Vega-Lite, which would double the time: tests do that.
     """
     spec: dict[str, Any] = json.loads(json.dumps(altair_chart.to_dict(validate=False)))
     has_ground = any(
@@ -78,14 +76,12 @@ def specification(altair_chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
 
 @cache
 def _ground_row() -> bytes:
-    """Written once: in each refresh Streamlit would serialize again what is in a
-    specification.
-    """
+    """Serialized once: Streamlit would serialize the content of a specification at each refresh."""
     return tables.of(pd.DataFrame({"x": [0]})).arrow
 
 
 def with_rows(spec: dict[str, Any], rows: pd.DataFrame | bytes, key: str, **arguments: Any) -> None:
-    """Puts a chart on the page: its kept specification and today's rows.
+    """Puts a cached specification with new rows on the page.
 
     `arguments`: of `st.vega_lite_chart`.
     """
@@ -98,10 +94,10 @@ def _put(
     key: str,
     **arguments: Any,
 ) -> None:
-    """Every chart of the dashboard is put on the page here.
+    """Puts a chart on the page; every chart of the dashboard ends here.
 
-    Its place has its height before it is drawn: what is below does not move. Its description, what
-    it shows and how to read it, is behind the "?" in its corner.
+    It has its height before it is drawn, so that nothing below moves. The "?" in its corner shows
+    its description: what it shows and how to read it.
     """
     st.html(EXPLANATION.format(html.escape(str(chart_spec["description"]))))
     spec = {**chart_spec, "datasets": {**chart_spec.get("datasets", {}), **tables}}
@@ -115,8 +111,8 @@ def kept_chart(
     *what: Hashable,
     **arguments: Any,
 ) -> None:
-    """A chart on a page that is redrawn while a run trains: what `draw(rows, *what)` makes is
-    drawn once, without the rows, and kept.
+    """A chart on a page that is redrawn while a run trains: the specification of
+    `draw(rows, *what)` is cached, without the rows.
     """
     with_rows(cached_specification(draw, *what), rows, key, **arguments)
 
@@ -133,8 +129,8 @@ def cached_specification(
 def steady_chart(
     _draw: Callable[[pd.DataFrame], alt.Chart | alt.LayerChart], frame: pd.DataFrame, key: str
 ) -> None:
-    """A chart in which more than the rows follows from the rows: with the same `key` and the
-    same rows Streamlit repeats what it sent.
+    """A chart whose specification depends on its rows: for the same `key` and rows, Streamlit
+    repeats what it sent.
     """
     chart(_draw(tables.harmless(frame)), key)
 
@@ -143,9 +139,9 @@ def steady_chart(
 class Sketch:
     """A chart as plain HTML, for a first render: a browser needs 0.2 s to load and run Vega.
 
-    `colors`: name in the legend → color. `bands`: color, and (x, low, high) of each point. `lines`:
-    color, width in pixels, opacity, and (x, y) of each point. `dots`: color, x, y. `names`: x → its
-    label, for an axis of names. All in data units.
+    All in data units. `colors`: name in the legend → color. `bands`: color, and (x, low, high) of
+    each point. `lines`: color, width in pixels, opacity, and (x, y) of each point. `dots`: color,
+    x, y. `names`: x → label, for an axis of names.
     """
 
     title: str
@@ -188,7 +184,7 @@ class Sketch:
         )
 
     def _place(self, x: float, y: float) -> tuple[float, float]:
-        """In percent of the plot, from its upper left corner."""
+        """The position in percent of the plot, from its upper left corner."""
         left, right, bottom, top = self.limits
         return 100 * (x - left) / (right - left or 1.0), 100 * (top - y) / (top - bottom or 1.0)
 
@@ -252,7 +248,7 @@ def _ticks(low: float, high: float, step: float) -> list[float]:
 
 
 def sketch_of_curves(group: Group, rows: pd.DataFrame, height: int) -> Sketch:
-    """Of the rows of `charts.step_curves`."""
+    """A sketch of the rows of `charts.step_curves`."""
     bands, lines = [], []
     for line in group.lines:
         curve = rows[rows["metric"] == line.name]
@@ -272,7 +268,7 @@ def _is_finite(point: tuple[float, ...]) -> bool:
 
 
 LINE = 34  # pixels, with or without the button
-LEAST = 0.01  # of what is shown: a shorter drag is a click with an unsteady hand
+LEAST = 0.01  # of what is shown: a shorter drag is an unsteady click
 PARAMETERS = (charts.ZOOM, charts.WHOLE)
 
 
@@ -303,7 +299,7 @@ def live_chart(
 
 
 def zoom_line(key: str, unit: str = "Steps") -> None:
-    """How to zoom, or what is shown and the way back: one line of the same height."""
+    """How to zoom, or the shown part and a button to show everything: one line of fixed height."""
     first, last = zoom_window(key)
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", height=LINE, border=False
@@ -323,30 +319,28 @@ def zoom_line(key: str, unit: str = "Steps") -> None:
 
 
 def place_of(name: str, key: str) -> str:
-    """The key of a chart.
+    """The key of a chart, a new one for each part.
 
-    A new part is a new chart: the old one would keep what was dragged on top of the new rows.
+    An old chart would keep the mark of the drag over the new rows.
     """
     return f"{name}.{key}.{st.session_state.get(f'{key}.turn', 0)}"
 
 
 def follow(place: str, key: str, x: pd.Series[Any]) -> None:
-    """As `take`, for charts in which nothing but a zoom can be done."""
+    """As `take`, for charts that only zoom."""
     take(place, key, x)
 
 
 def _follow_everywhere(place: str, key: str, x: pd.Series[Any]) -> None:
-    """As `follow`, on a page of several fragments: other curves show the same part, and a
-    line says which.
-    """
+    """As `follow`, on a page of several fragments, whose other curves and zoom line change too."""
     follow(place, key, x)
     st.rerun()
 
 
 def take(place: str, key: str, x: pd.Series[Any]) -> bool:
-    """Follows what was done in the chart at `place`, whose rows lie at `x`.
+    """Applies a zoom in the chart at `place`, whose rows are at `x`.
 
-    False where that was no zoom.
+    False if the event was not a zoom.
     """
     selected = st.session_state[place]["selection"]
     if selected.get(charts.WHOLE):

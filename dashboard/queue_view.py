@@ -1,8 +1,8 @@
-"""The queue and its host: what waits in which order, what starts after what, what occupies each
-device and for how long.
+"""The queue and its host: which runs wait in which order, what starts after what, and what occupies
+each device for how long.
 
-People change the order by hand. Pages do not wait for the host: they draw without it, and again as
-soon as it is known.
+Users can change the order. Pages do not wait for the hardware check: they are drawn without it, and
+again when it is done.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ WAYS: tuple[tuple[Direction, str, str, str], ...] = (
 
 
 def show(runtime: Runtime) -> None:
-    """What waits, with the buttons that change it; nothing while nothing waits and no other
-    home has a device.
+    """The waiting runs with buttons to change their order; without any, devices used by other
+    homes.
     """
     items = queries.queue_items(runtime.store)
     if not items:
@@ -88,7 +88,7 @@ def _group(
 
 
 def _move(runtime: Runtime, run_id: str, way: Direction) -> None:
-    """Before the page is drawn again, so that it shows the new order at once."""
+    """Moves a run before the page is redrawn, so that the new order shows at once."""
     try:
         items = queries.queue_items(runtime.store)
         runtime.commands.move_in_queue(
@@ -106,19 +106,19 @@ def _study_line(study: StudyRow, waiting: list[RunRow]) -> str:
 
 
 IN_ITS_TURN = ""
-AFTER_AT_LAUNCH = "launch"  # the key of the choice there
+AFTER_AT_LAUNCH = "launch"  # the key of the choice on Launch
 AFTER_HELP = (
     "The run keeps its place in the queue and starts once the other run has ended in any way. A"
     " lost run that resumes automatically has not ended."
 )
 ONLY_HELP = (
-    "If the other run is stopped, failed, lost or deleted, this one waits. Resume that run, or"
-    " remove the condition."
+    "If the other run is stopped, failed, lost or deleted, this one keeps waiting. Resume that run,"
+    " or remove the condition."
 )
 
 
 def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> Dependency | None:
-    """What a run is to wait for; nothing is asked while no other run waits or trains.
+    """The run to wait for; no choice is drawn while no other run waits or trains.
 
     `without`: runs that cannot be waited for.
     """
@@ -143,9 +143,7 @@ def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> D
 
 
 def fill_after(runtime: Runtime, key: str, after: Dependency | None) -> None:
-    """Lets `after_choice` begin with that, unless the run before has ended by now: then there
-    is nothing to wait for.
-    """
+    """Sets the initial choice of `after_choice`, unless that run has ended by now."""
     is_open = after is not None and any(
         row.is_live and row.run_id == after.run_id for row in queries.runs(runtime.store)
     )
@@ -156,7 +154,7 @@ def fill_after(runtime: Runtime, key: str, after: Dependency | None) -> None:
 
 
 def change_after(runtime: Runtime, group: list[RunRow]) -> None:
-    """For what waits: behind a button, so that the queue stays short."""
+    """The choice for waiting runs, behind a button, so that the queue stays short."""
     first, run_ids = group[0], [row.run_id for row in group]
     with st.popover("After", icon=":material/hourglass_top:", type="tertiary"):
         after = after_choice(runtime, first.run_id, run_ids)
@@ -176,21 +174,21 @@ def _option(row: RunRow | None) -> str:
 
 
 def show_devices(runtime: Runtime) -> None:
-    """A line for all devices."""
+    """All devices in a line."""
     looks = _looks()
     if looks:
         st.caption(" · ".join(occupancy(runtime, look) for look in looks))
 
 
 def show_taken(runtime: Runtime) -> None:
-    """Only what has a device."""
+    """Only occupied devices."""
     for look in _looks():
         if look.holder:
             st.caption(f":material/lock: {occupancy(runtime, look)}")
 
 
 def show_other_homes(runtime: Runtime) -> None:
-    """Only what has a device and is not seen elsewhere on the page."""
+    """Only devices occupied by other homes."""
     looks = [
         look for look in _looks() if look.holder and not look.is_of(runtime.home.path.resolve())
     ]
@@ -199,7 +197,7 @@ def show_other_homes(runtime: Runtime) -> None:
 
 
 def occupancy(runtime: Runtime, look: Occupancy, moment: datetime | None = None) -> str:
-    """Such as "CPU: run quick-0007 trains on it for 12 m 04 s", as Markdown."""
+    """For example "CPU: taken by run quick-0007 for 12 m 04 s", as Markdown."""
     label = words.plain(look.device.label)
     if look.holder is None:
         return f"{label}: free"
@@ -218,14 +216,13 @@ def _since(since: datetime | None, moment: datetime | None) -> str:
 
 
 def _time_left(runtime: Runtime, look: Occupancy) -> str:
-    """How long a run of this home continues, as far as that is known."""
+    """The time left of a run of this home, if known."""
     if look.holder is None or not look.is_of(runtime.home.path.resolve()):
         return ""
     try:
         seconds = queries.progress(runtime.store, look.holder.run_id).seconds_left
-    except (
-        UnknownRunError
-    ):  # deleted while its last process ends, or its journals are still to be read
+    # Deleted while its last process ends, or its journals are not read yet.
+    except UnknownRunError:
         return ""
     return "" if seconds is None else f", {formats.duration(seconds)} left"
 
@@ -238,15 +235,14 @@ def _looks() -> list[Occupancy]:
         return []
 
 
-PATIENCE_S = 0.1  # so that a page whose answer is a moment away is drawn once and not twice
+PATIENCE_S = 0.1  # so that a page is drawn once if the answer is about to come
 LOOK_AGAIN_S = 0.5
 
 
 def known_host(runtime: Runtime) -> Host | None:
     """The host.
 
-    None while it is being checked, which the page then says, or after a sentence on why the check
-    failed.
+    None while the check runs, or if it failed; the page then says so.
     """
     if runtime.host_look.has_ended(PATIENCE_S):
         return actions.attempt(runtime.host)

@@ -1,14 +1,13 @@
 """When a page is drawn: the first screen before the rest, and a live page at intervals.
 
-First screens: a chart takes a browser 70 ms or more, on the screen or below it. The first render of
-a page in a window therefore draws the first screen only, with fewer points per curve. The browser
-then requests the whole page; what is already drawn does not move. Measurements and reasons:
+First screens: a chart takes a browser 70 ms or more, visible or not. So the first render of a page
+in a window draws only the first screen, with fewer points per curve. Then the browser requests the
+whole page, and what is already drawn does not move. Measurements and reasons:
 docs/decisions/24-pages-under-load.md.
 
-Live pages redraw each second, but slower where they would take cores from a training. What changes
-with each step redraws apart from the rest of the page. With thirty viewers a refresh takes about
-10 ms of a core, with one viewer three times as much. A training loses more than that, because its
-cores wait for each other.
+Live pages redraw each second, or slower if they would take cores from training. What changes with
+each step redraws apart from the rest. A refresh takes about 10 ms of a core with thirty viewers,
+three times as much with one. Training loses more than that, because its cores wait for each other.
 """
 
 from __future__ import annotations
@@ -23,26 +22,24 @@ from itertools import count
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-PAGES = ("run", "compare", "studies", "launch")  # below the first screen of the others is little
-POINTS = 80  # per curve: half of the time of a chart is for its points
-PAUSE_SECONDS = 1.2  # a slow browser has drawn the first screen by then
+PAGES = ("run", "compare", "studies", "launch")  # others have little below the first screen
+POINTS = 80  # per curve: points take half of a chart's time
+PAUSE_SECONDS = 1.2  # by then a slow browser has drawn the first screen
 MARK = "rest_follows"  # key of a container on the page until the rest is drawn
 RENDERED = "first_screen.seen"  # pages that this window has drawn, in its session state
 
 
 def is_first_render(page: str) -> bool:
-    """Whether this window draws the page for the first time, so that only its first screen is
-    due.
-    """
+    """Whether this window draws the page for the first time, so only its first screen."""
     pages = st.session_state.get(RENDERED, frozenset())
     st.session_state[RENDERED] = pages | {page}
     return page not in pages
 
 
 def rest_follows(what: str) -> None:
-    """At the end of a first render: a sentence, and the browser requests the whole page.
+    """Ends a first render: a sentence, and the browser requests the whole page.
 
-    `what`: "Numbers and results".
+    `what`: such as "Numbers and results".
     """
     with st.container(key=MARK):
         st.caption(f"{what} follow in a moment.")
@@ -56,15 +53,15 @@ def rest_follows(what: str) -> None:
 
 
 USUAL_SECONDS = 1.0
-# With a CPU training on at most so many cores.
+# If a CPU trains on at most FEW_CORES cores.
 SHARED_CPU_SECONDS, FEW_CORES = 1.5, 4
-PER_CORE_S, MOST_PER_S = 12.0, 24.0  # refreshes for all viewers; one process draws no more
+PER_CORE_S, MOST_PER_S = 12.0, 24.0  # refreshes of all viewers, the most that a process draws
 REST_SECONDS, REST_SHARED_CPU_SECONDS = 3.0, 6.0  # for what changes once an epoch
 REST_SHARE = 1 / 8  # of all refreshes
-SEEN_SECONDS = 15.0  # without a refresh, after which a viewer no longer counts
-# Share of the interval that an answer may be old, so that viewers share it.
+SEEN_SECONDS = 15.0  # without a refresh, before a viewer no longer counts
+# Share of the interval that an answer can be old, so that viewers share it.
 OLD = 0.25
-# An interval stays while the right one is within this factor: changing it redraws the whole page.
+# An interval stays while the right one is within this factor: a change redraws the whole page.
 SLACK = 2.0
 
 
@@ -78,7 +75,7 @@ class Audience:
         self._seen: dict[str, float] = {}
 
     def note(self, viewer: str) -> None:
-        """A page was drawn for this viewer."""
+        """Notes that a page was drawn for this viewer."""
         now = self._clock()
         with self._lock:
             self._seen[viewer] = now
@@ -94,7 +91,7 @@ class Audience:
 
 
 def interval_of(viewers: int, accelerator: str, cores: int = os.cpu_count() or 1) -> float:
-    """Seconds between two refreshes of one page with so many viewers, in quarters of a second."""
+    """Seconds between two refreshes of a page with so many viewers, in steps of 0.25 s."""
     least = SHARED_CPU_SECONDS if _shares_cpu(accelerator, cores) else USUAL_SECONDS
     return max(least, math.ceil(4 * viewers / _most_per_s(cores)) / 4)
 
@@ -115,7 +112,7 @@ def _most_per_s(cores: int) -> float:
 
 
 def is_close(interval: float, right: float) -> bool:
-    """Whether a page may keep its interval, where another one would be right."""
+    """Whether a page can keep its interval, given the right one."""
     return right / SLACK <= interval <= right * SLACK
 
 
@@ -123,7 +120,7 @@ _audience = Audience()
 
 
 def age_s(accelerator: str) -> float:
-    """How old an answer on such a page may be, in seconds, while tables change several times a
+    """The greatest age of an answer on a live page, in seconds, while tables change several times a
     second.
     """
     return OLD * _audience.interval(accelerator)

@@ -1,6 +1,6 @@
-"""Runs in lists and legends: which are listed, the name, color and verdict of each.
+"""Runs in lists and legends: which are listed, and the name, color and verdict of each.
 
-Hidden runs and studies are left out unless the user shows them, in this session.
+Hidden runs and studies are left out unless the user shows them in this session.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ SHOW_HIDDEN = "listed.hidden"
 
 
 def runs(store: Store, run_ids: Collection[str] = ()) -> list[RunRow]:
-    """The newest first.
+    """The runs for lists, newest first.
 
-    What waits or trains, or is in `run_ids`, is there in any case; so are all, were none
-    left.
+    Runs that wait or train, or are in `run_ids`, are always listed; if none is left, all are.
     """
     return offered(queries.runs(store), run_ids)
 
 
 def offered(rows: list[RunRow], run_ids: Collection[str] = ()) -> list[RunRow]:
-    """Of some runs, in their order, those that `runs` would give were there no others."""
+    """These runs without hidden ones, in their order; see `runs`."""
     if st.session_state.get(SHOW_HIDDEN):
         return rows
     return [row for row in rows if not row.hidden or row.is_live or row.run_id in run_ids] or rows
 
 
 def studies(store: Store, study_id: str = "") -> list[StudyRow]:
-    """The newest first.
+    """The studies for lists, newest first.
 
-    One whose runs are all hidden is left out, unless its id is `study_id` or it is not done.
+    A study of hidden runs is left out, unless its id is `study_id` or it is not done.
     """
     rows = queries.studies(store)
     if st.session_state.get(SHOW_HIDDEN):
@@ -49,12 +48,12 @@ def studies(store: Store, study_id: str = "") -> list[StudyRow]:
 
 
 def pinned_first(rows: list[RunRow]) -> list[RunRow]:
-    """In their order otherwise."""
+    """Pinned runs first, otherwise in their order."""
     return sorted(rows, key=lambda row: not row.pinned)
 
 
 def settings(row: RunRow) -> str:
-    """A run in short: 2 simulated cores · bfloat16 · batch 64."""
+    """The settings of a run in short: 2 simulated cores · bfloat16 · batch 64."""
     kind = "simulated cores" if row.accelerator == "cpu" else row.accelerator.upper() + "s"
     where = f"{row.replicas} {kind}" if row.replicas > 1 else row.accelerator.upper()
     where = f"{row.workers} workers × {where}" if row.workers > 1 else where
@@ -66,7 +65,7 @@ def settings(row: RunRow) -> str:
 
 
 def unique_names(rows: list[RunRow]) -> dict[str, str]:
-    """run_id → name for legends and tables; the id is added where two runs share a name."""
+    """run_id → name for legends and tables, with the id if two runs share a name."""
     names = [words.cell(row.name) for row in rows]
     return {
         row.run_id: name if names.count(name) == 1 else f"{name} ({row.run_id})"
@@ -75,7 +74,7 @@ def unique_names(rows: list[RunRow]) -> dict[str, str]:
 
 
 def colors(rows: list[RunRow]) -> dict[str, str]:
-    """run_id → color: the run's own, or another where one of the runs before it has that."""
+    """run_id → color: the run's own, or another one if an earlier run has that."""
     return dict(
         zip(
             (row.run_id for row in rows), palette.distinct([row.color for row in rows]), strict=True

@@ -1,5 +1,5 @@
-"""How fast devices are, and where the time of a training step goes: a bar for each network or
-phase of a run, or for each of several variants. No Streamlit.
+"""The speed of devices, and the time of a training step: a bar for each network or phase of a run,
+or for each of several variants. No Streamlit.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ WORK_NAMES = {
     "unattributed": "Unattributed",
 }
 HEIGHT = 270
-LEAST_SHARE = 0.0005  # below it a kind of operation is not named
+LEAST_SHARE = 0.0005  # below it a kind of work is not named
 AROUND, BAR = 130, 46  # pixels: title, legend and axis, and each bar
 SECONDS = alt.Tooltip("seconds_per_step:Q", title="Seconds per step", format=".4f")
 
 
 def by_network(frame: pd.DataFrame, titles: dict[str, str]) -> alt.Chart:
-    """`frame` as `queries.profile` gives it; `titles`: of the networks by name, in their order."""
+    """`frame`: as `queries.profile`; `titles`: of the networks by name, in their order."""
     rows = _summed(frame.assign(bar=frame["network"].map(titles).fillna(NEITHER)))
     return _bars(rows, "Network", [*titles.values(), NEITHER], SECONDS, HEIGHT)
 
 
 def by_phase(frame: pd.DataFrame, phases: list[str]) -> alt.Chart:
-    """`frame` as `queries.profile` gives it; `phases`: their names, in the order of the bars."""
+    """`frame`: as `queries.profile`; `phases`: names in the order of the bars."""
     rows = _summed(frame.assign(bar=frame["phase"].replace("", NEITHER)))
     return _bars(rows, "Phase", [*phases, NEITHER], SECONDS, AROUND + BAR * (len(phases) + 1))
 
 
 def by_variant(frame: pd.DataFrame) -> alt.Chart:
-    """`frame` as `queries.variant_profiles` gives it."""
+    """`frame`: as `queries.variant_profiles`."""
     order = list(dict.fromkeys(frame["variant"]))
     runs = alt.Tooltip("runs:Q", title="Runs profiled", format="d")
     rows = frame.assign(bar=frame["variant"], category=_known_work(frame))
@@ -48,10 +48,10 @@ def by_variant(frame: pd.DataFrame) -> alt.Chart:
 
 
 def totals(frame: pd.DataFrame) -> str:
-    """All networks and phases together, such as "Forward 36.7%, Backward 61.3%, Idle 1.9%";
-    `frame` as `queries.profile` gives it.
+    """All networks and phases together: "Forward 36.7%, Backward 61.3%, Idle 1.9%".
 
-    Waiting is named even where it is 0: a user wants to see that a step waits for no input.
+    `frame`: as `queries.profile`. Input and idle are named even at 0: users want to see that a step
+    does not wait for input.
     """
     shares = frame["share"].groupby(_known_work(frame)).sum()
     names = (
@@ -63,12 +63,12 @@ def totals(frame: pd.DataFrame) -> str:
 
 
 def _known_work(frame: pd.DataFrame) -> pd.Series:
-    """The kind of work of each row; one that this version does not know is unattributed."""
+    """The kind of work of each row; unknown kinds are unattributed."""
     return frame["category"].where(frame["category"].isin(list(WORK_NAMES)), "unattributed")
 
 
 def _summed(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each bar and kind of work."""
+    """A row for each bar and kind of work."""
     rows = frame.assign(category=_known_work(frame))
     return rows.groupby(["bar", "category"], as_index=False, sort=False)[
         ["share", "seconds_per_step"]
@@ -78,9 +78,7 @@ def _summed(frame: pd.DataFrame) -> pd.DataFrame:
 def _bars(
     frame: pd.DataFrame, bar_title: str, order: list[str], further: alt.Tooltip, height: int
 ) -> alt.Chart:
-    """`frame`: bar (whose, in words), category, share (0 to 1), and what the tooltip
-    `further` asks for.
-    """
+    """`frame`: bar (title), category, share (0 to 1), and the field of the tooltip `further`."""
     works = list(WORK_NAMES)
     rows = frame.assign(
         work=frame["category"].map(WORK_NAMES), order=frame["category"].map(works.index)
@@ -105,17 +103,17 @@ def _bars(
     ).properties(
         title="Where does a step's time go?",
         description=(
-            f"A bar for each {bar_title.lower()}: a step's time by kind of operation. The widest"
-            " parts are where time can be saved."
+            f"A bar for each {bar_title.lower()}: a step's time by kind of work. The widest parts"
+            " are where time can be saved."
         ),
         height=height,
     )
 
 
 def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
-    """How many times faster on more devices.
+    """Speed-up by number of devices, on two logarithmic axes.
 
-    `frame`: system, detail, devices, speed_up, ours (bool); both axes logarithmic.
+    `frame`: system, detail, devices, speed_up, ours (bool).
     """
     base = alt.Chart().encode(
         x=alt.X(
@@ -146,14 +144,14 @@ def speed_up(frame: pd.DataFrame, height: int = 320) -> alt.LayerChart:
     )
     description = (
         "How many times faster training is on more devices, both axes logarithmic. On a diagonal"
-        " line twice the devices are twice as fast."
+        " line, twice the devices are twice as fast."
     )
     title = "How does it scale?"
     return layered(frame, lines, points, title=title, description=description, height=height)
 
 
 def epoch_bars(rows: Rows, height: int = 260) -> alt.Chart:
-    """Training seconds of each epoch of one run. `rows` as `queries.epoch_times` gives it."""
+    """Training seconds of each epoch of one run. `rows`: as `queries.epoch_times`."""
     return (
         alt.Chart(rows)
         .transform_calculate(begin="datum.epoch - 0.4", end="datum.epoch + 0.4")
@@ -186,7 +184,7 @@ def epoch_bars(rows: Rows, height: int = 260) -> alt.Chart:
 
 
 def worker_bars(frame: pd.DataFrame, height: int = 160) -> alt.Chart:
-    """Own work and waiting of each worker in a step. `frame` as `queries.worker_times` gives it."""
+    """Compute and waiting time of each worker in a step. `frame`: as `queries.worker_times`."""
     parts = {"compute_s": "Own work", "wait_s": "Waiting for others and transfer"}
     long = frame.melt(["rank", "wait_share"], list(parts), "part", "seconds").assign(
         worker=lambda rows: "Worker " + rows["rank"].astype(str),

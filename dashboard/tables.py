@@ -1,5 +1,5 @@
-"""Tables as a browser gets them: the rows of a chart, written once for all browsers that open
-at the same run, and numbers in our words.
+"""Tables as a browser gets them: the rows of a chart, serialized once for all browsers on a run,
+and numbers in words.
 """
 
 from __future__ import annotations
@@ -28,17 +28,14 @@ SENT_AS = {
 
 @dataclass(frozen=True)
 class Table:
-    """Several sessions share it and never change it.
-
-    `arrow`: the frame in Arrow's IPC format.
-    """
+    """A frame and its Arrow IPC bytes, `arrow`, shared by sessions and never changed."""
 
     frame: pd.DataFrame
     arrow: bytes
 
     @property
     def empty(self) -> bool:
-        """Nothing to draw."""
+        """Whether there is nothing to draw."""
         return self.frame.empty
 
 
@@ -50,15 +47,15 @@ def of(frame: pd.DataFrame) -> Table:
 
 
 def of_curves(frame: pd.DataFrame) -> Table:
-    """As `of`, in half the bytes: a name of many rows is sent once, values in single
-    precision, which is finer than a pixel.
+    """As `of`, in half the bytes: a repeated name is sent once, and values in single precision,
+    which is finer than a pixel.
     """
     kinds = {column: kind for column, kind in SENT_AS.items() if column in frame}
     return Table(frame, of(frame.astype(kinds).reset_index(drop=True)).arrow)
 
 
 def show(table: pd.DataFrame | Styler, **arguments: Any) -> Any:
-    """`st.dataframe`, whose bar copies and downloads what it was sent: no text in it is a formula.
+    """`st.dataframe`, whose toolbar copies and downloads what it was sent: no text is a formula.
 
     Every table of a page is shown here.
     """
@@ -66,9 +63,7 @@ def show(table: pd.DataFrame | Styler, **arguments: Any) -> Any:
 
 
 def harmless(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame, with texts of which a spreadsheet makes no formula; those in lists and the
-    names of columns too.
-    """
+    """The frame with texts, lists and column names that no spreadsheet takes for formulas."""
     texts = [
         not is_numeric_dtype(kind) and not is_datetime64_any_dtype(kind) for kind in frame.dtypes
     ]
@@ -86,17 +81,16 @@ def _harmless(value: Any) -> Any:
 
 
 def is_long(frame: pd.DataFrame) -> bool:
-    """Whether `with_words` leaves it with its bare numbers."""
+    """Whether `with_words` leaves its numbers unformatted."""
     return len(frame) > MOST_ROWS_IN_WORDS
 
 
 def with_words(
     frame: pd.DataFrame, columns: Mapping[str, Callable[[float], str]]
 ) -> Styler | pd.DataFrame:
-    """A frame whose numbers are read in our words, with thin spaces, and still sorted as numbers.
+    """A frame with formatted numbers, which still sort as numbers.
 
-    Styling takes 0.5 ms a row of twenty columns, so that a very long table is left with its bare
-    numbers.
+    Formatting takes 0.5 ms for a row of twenty columns, so a very long table has bare numbers.
     """
     if is_long(frame):
         return frame.round(dict.fromkeys(columns, 3))

@@ -1,5 +1,5 @@
-"""Pieces of a page: the picker of several runs, state lines, rows of figures, an epoch
-slider, a command, the bar of a job.
+"""Parts of pages: the picker of several runs, state lines, rows of figures, an epoch slider, a
+command, the bar of a job.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from gan_runtime.training.verdict import Verdict
 
 NO_VERDICT = Verdict()
 MOST_NAMED, MOST_LETTERS = 5, 80  # of unknown runs in an address
-FIGURE_WIDTH = 138  # two side by side on a phone, five in the card of Home
-ENDED_WELL = ("finished", "stopped")  # no longer green or gray where the verdict is trouble
+FIGURE_WIDTH = 138  # two side by side on a phone, five in a card of Home
+ENDED_WELL = ("finished", "stopped")  # states whose dot turns red if the verdict is trouble
 MOST_IN_FIGURE = 2  # losses side by side
 LOCAL_SGD_HELP = (
-    "Replicas train alone in between; then their weights are averaged. The curves differ from"
-    " synchronous training."
+    "Replicas train alone for some steps; then their weights are averaged. The curves differ from"
+    " those of synchronous training."
 )
 
 
@@ -45,7 +45,7 @@ def state(status: str, text: str = "", verdict: Verdict = NO_VERDICT) -> None:
 
 
 def local_sgd(sync_every_steps: int) -> None:
-    """Marks a run whose replicas do not exchange gradients in each step; nothing for all others."""
+    """A badge for local SGD, whose replicas do not exchange gradients; nothing for other runs."""
     if sync_every_steps == 1:
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -56,22 +56,20 @@ def local_sgd(sync_every_steps: int) -> None:
 
 
 def title(row: RunRow) -> str:
-    """The run's name for lists; the id follows when a user has renamed it."""
+    """The run's name for lists, with the id if a user has renamed it."""
     return row.name if row.name == row.run_id else f"{row.name} ({row.run_id})"
 
 
 def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
-    """The ids in `?runs=a,b`, or in `?run=a` as the page of a run has it, each once; `usual` where
-    the address names none. They may be of no stored run.
+    """The ids in `?runs=a,b` or `?run=a`, each once; `usual` if the address has none. Their runs
+    need not be stored.
     """
     run_ids = st.query_params.get("runs", st.query_params.get("run", ",".join(usual)))
     return [run_id for run_id in dict.fromkeys(run_ids.split(",")) if run_id]
 
 
 def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
-    """Several runs, from `?runs=a,b`, or `usual` where the address names none; a choice goes
-    into the address.
-    """
+    """The runs of `?runs=a,b`, or `usual` without it; a choice goes into the address."""
     named = named_runs(usual)
     rows = {row.run_id: row for row in run_selection.pinned_first(run_selection.runs(store, named))}
     run_ids = [run_id for run_id in named if run_id in rows]
@@ -99,7 +97,7 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
 
 
 def figures(progress: RunProgress, row: RunRow, memory: PeakMemory | None = None) -> None:
-    """The row of figures on top of a live run; memory only where it is given."""
+    """The row of figures of a run; memory only if it is given."""
     time_left = formats.duration(progress.seconds_left) if row.is_live else "–"
     items = [
         ("Epoch", f"{progress.epoch} / {row.epochs}", ""),
@@ -133,8 +131,8 @@ def figures(progress: RunProgress, row: RunRow, memory: PeakMemory | None = None
 
 
 def _losses(progress: RunProgress, row: RunRow) -> list[tuple[str, str, str]]:
-    """The newest losses: one figure where there are at most two, else one of each network;
-    none where the workload names no loss.
+    """The newest losses: one figure for up to two, else one for each network; none if the workload
+    declares no loss.
     """
     declaration = declarations.of(row.workload)
     together: dict[str, list[Metric]] = {}
@@ -147,7 +145,7 @@ def _losses(progress: RunProgress, row: RunRow) -> list[tuple[str, str, str]]:
 def _loss_figure(
     declaration: Declarations, losses: list[Metric], progress: RunProgress
 ) -> tuple[str, str, str]:
-    """Label, value and help. The help says which is which where a network has several."""
+    """Label, value and help. The help names the losses if a network has several."""
     names = dict.fromkeys(
         declaration.network(loss.network).short if loss.network else loss.title for loss in losses
     )
@@ -157,7 +155,7 @@ def _loss_figure(
 
 
 def progress_bar(progress: RunProgress) -> None:
-    """Steps done out of all steps."""
+    """The steps done out of all steps."""
     share = progress.step / progress.last_step if progress.last_step else 0.0
     st.progress(
         min(1.0, share),
@@ -166,11 +164,11 @@ def progress_bar(progress: RunProgress) -> None:
 
 
 def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
-    """An epoch from 1 to `last_epoch`; the range never changes under the hand.
+    """An epoch from 1 to `last_epoch`; the range never changes while a user drags.
 
-    While a run is live it follows the newest epoch until a user moves it. Following takes a new
-    widget for each epoch: setting the value of an existing one comes back from the browser as if a
-    person had moved it.
+    While a run is live, the slider follows the newest epoch until a user moves it. Following takes
+    a new widget for each epoch: the browser would return a value set on an existing widget as if a
+    user had moved it.
     """
     newest = max(1, newest)
     if last_epoch < 2:
@@ -185,7 +183,7 @@ def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
 
 
 def follow_button(key: str, live: bool) -> None:
-    """Lets the slider follow the newest epoch again, once a user has moved it."""
+    """A button that lets the slider follow the newest epoch again, once a user has moved it."""
     if live and not _is_following(key):
         st.button(
             "Follow the newest epoch",
@@ -210,8 +208,8 @@ SAME_COMMAND = "The same from the command line"
 
 
 def command_line(command: str, caption: str = SAME_COMMAND) -> None:
-    """The words above it and the command, whatever it contains."""
-    st.caption(f"{caption} (a click selects it):")
+    """A caption and the command, whatever it contains."""
+    st.caption(f"{caption} (click to select it):")
     st.html(f"<pre class='command'>{html.escape(command)}</pre>")
 
 
@@ -220,7 +218,7 @@ JOB_SECONDS = 0.5  # between two checks of a job
 
 @dataclass(frozen=True)
 class EndButton:
-    """`pressed`: what replaces it until the job has ended."""
+    """The button that ends a job. `pressed`: what replaces it until the job has ended."""
 
     key: str
     label: str = "Cancel"
@@ -230,16 +228,16 @@ class EndButton:
 def job_bar(
     runtime: Runtime, look: JobSnapshot, sentence: Callable[[JobSnapshot], str], button: EndButton
 ) -> None:
-    """A bar that redraws alone; the page once more when the job has ended.
+    """A bar that redraws alone; redraws the page when the job has ended.
 
-    `sentence`: what the job does, without a full stop.
+    `sentence`: what the job does, without a period.
     """
     st.fragment(_job_bar, run_every=JOB_SECONDS)(runtime, look.job.job_id, sentence, button)
 
 
 def job_sentence(look: JobSnapshot) -> str:
-    """What the job itself says that it does."""
-    return words.plain(look.progress.sentence) or "begins"
+    """The job's own sentence about what it does."""
+    return words.plain(look.progress.sentence) or "starting"
 
 
 def _job_bar(
@@ -252,7 +250,7 @@ def _job_bar(
         return
     bar, column = st.columns([5, 1], vertical_alignment="center")
     bar.progress(
-        look.progress.share, text=f"{sentence(look)}. It continues when the page is closed."
+        look.progress.share, text=f"{sentence(look)}. You can close the page: it continues."
     )
     if look.job.stop_file.exists():
         column.caption(button.pressed)
@@ -261,15 +259,13 @@ def _job_bar(
         is_pressed = actions.button(button.label, key=button.key, icon=":material/close:")
     if is_pressed:
         actions.succeeded(lambda: runtime.commands.cancel_job(job_id))
-        # The whole page: `scope="fragment"` is an error when the press arrives while the page is
+        # The whole page: `scope="fragment"` is an error if the press arrives while the page is
         # drawn.
         st.rerun()
 
 
 def _job_look(runtime: Runtime, job_id: str) -> JobSnapshot | None:
-    """None when its folder was deleted: a tab that slept for days asks for a job that has long
-    been forgotten.
-    """
+    """The job; None if its folder was deleted, as for a browser tab that slept for days."""
     with contextlib.suppress(JobError):
         return job_queue.job_dir(runtime.home, job_id).snapshot()
     return None

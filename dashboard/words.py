@@ -12,18 +12,16 @@ from gan_runtime.studies.statistics import Cost, break_even_steps
 from gan_runtime.training import workers
 
 SILENT_AFTER_S = 30.0
-# What no text of a person may bring into a page: controls, and marks that turn the writing
-# direction of their neighbors.
+# What no text of a user can bring into a page: controls, and marks that change the writing
+# direction of other text.
 HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 BREAKS = re.compile(r"[ \t-\r\x1c-\x1f\x85\u2028\u2029]+")
-MARKUP = re.compile(
-    r"([\\`*\[\]<>~$&|]|(?<![^\W_])_|_(?![^\W_]))"
-)  # an underscore within a word means nothing
+MARKUP = re.compile(r"([\\`*\[\]<>~$&|]|(?<![^\W_])_|_(?![^\W_]))")  # not underscores in a word
 FIRST_OF_BLOCK = re.compile(r"^(?=[-+#=])|^(\d+)(?=[.)])")  # a list, a heading, a line
 JOINER = "\u2060"  # has no width
 NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?%?", re.IGNORECASE)
-# Streamlit searches for icons, emoji, colors and addresses in the finished text, where a backslash
-# is lost: a joiner parts them.
+# Streamlit searches the finished text for icons, emoji, colors and addresses, where a backslash is
+# lost: a joiner breaks them.
 LOOKED_FOR = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
 LOCAL_SGD = "local SGD, weights averaged every {} steps"
 
@@ -32,8 +30,8 @@ def plain(text: str) -> str:
     """Text of a run, a study or a user, for any place that shows Markdown: one line of exactly
     these characters.
 
-    Not for `st.code`, tables, charts and the options of a selectbox, which show text as it is, nor
-    for `st.html`.
+    Not for `st.code`, `st.html`, tables, charts and the options of a selectbox, which show text
+    unchanged.
     """
     text_only = HIDDEN.sub("", BREAKS.sub(" ", text)).strip()
     escaped = FIRST_OF_BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", text_only))
@@ -41,15 +39,15 @@ def plain(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text of a run or a user, for a table or a chart: a spreadsheet that gets it, copied
-    or as a CSV file, takes it for no formula.
+    """Text of a run or a user, for a table or a chart: no spreadsheet takes it for a formula,
+    copied or as a CSV file.
     """
     is_formula = bool(text) and text[0] in FORMULA_BEGINNINGS and not NUMBER.fullmatch(text)
     return JOINER + text if is_formula else text
 
 
 def capitalized(text: str) -> str:
-    """The reason of a state as its own sentence."""
+    """A reason as a sentence."""
     return text[:1].upper() + text[1:]
 
 
@@ -66,7 +64,7 @@ def age(then: datetime | None, moment: datetime | None = None) -> str:
 
 
 def is_silent(status: str, then: datetime | None, moment: datetime | None = None) -> bool:
-    """A training run that has not written for longer than any step should take."""
+    """Whether a training run has not written for longer than any step should take."""
     return (
         status == "running"
         and then is not None
@@ -84,16 +82,14 @@ def dot(status: str) -> str:
 
 
 def local_sgd(sync_every_steps: int) -> str:
-    """How a run that averages weights now and then is called everywhere; empty for
-    synchronous training.
-    """
+    """The name of local SGD on all pages; empty for synchronous training."""
     return LOCAL_SGD.format(sync_every_steps) if sync_every_steps > 1 else ""
 
 
 def waiting(compute_s: list[float], wait_share: float) -> str:
-    """Who of several workers is slow, in a sentence.
+    """The slowest of several workers, in a sentence.
 
-    `compute_s`: own work per step by rank; `wait_share`: the most one waits.
+    `compute_s`: compute time per step by rank; `wait_share`: the largest share of waiting.
     """
     slowest = workers.straggler(compute_s)
     if slowest is None:
@@ -105,9 +101,7 @@ def waiting(compute_s: list[float], wait_share: float) -> str:
 
 
 def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
-    """When a variant has paid back its longer start, in a sentence; (name, what it costs) of
-    both.
-    """
+    """When a variant has paid back its longer start, in a sentence. Both: name and cost."""
     name, start, step = (
         other[0],
         other[1].compile_s - usual[1].compile_s,

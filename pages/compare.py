@@ -1,6 +1,6 @@
 """Compare: several runs side by side: results, curves, samples, histograms.
 
-The address keeps runs and tab.
+The address holds the runs and the tab.
 """
 
 import streamlit as st

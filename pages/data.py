@@ -1,4 +1,4 @@
-"""Data: the data sets that runs can train on, and how to make another."""
+"""Data: the data sets for runs, and a form for new ones."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""An address of version 0.2.0: leads to the tab Evaluation of a run."""
+"""An address of version 0.2.0, which redirects to the tab Evaluation of a run."""
 
 from dashboard.evaluation import view
 from dashboard.frame import session

@@ -1,4 +1,4 @@
-"""Home: what is training, what waits, what was trained last. Reads, and starts the quick run."""
+"""Home: current runs, the queue, and the last runs; it also starts the quick run."""
 
 import streamlit as st
 

@@ -1,6 +1,6 @@
 """A run: while it waits, while it trains and after it has ended.
 
-The address keeps the run and the open tab.
+The address holds the run and the open tab.
 """
 
 import streamlit as st

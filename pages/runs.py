@@ -1,6 +1,4 @@
-"""Runs: every stored run in one table; open one, compare several, rename, delete; and what
-was deleted.
-"""
+"""Runs: all stored runs in one table; open, compare, rename or delete them; and the trash."""
 
 import streamlit as st
 

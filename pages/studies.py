@@ -1,6 +1,4 @@
-"""Studies: what questions that started several runs say; what XLA and precision cost; the
-paper, figure by figure.
-"""
+"""Studies: reports of studies, costs of XLA and precision, and the paper, figure by figure."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""TPU: what a TPU would make of a run, from the TPU's own compiler; no TPU is needed."""
+"""TPU: the compile check of a run by the TPU's own compiler; no TPU is needed."""
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ was_running = check.newest_progress(runtime.home, plan).running
 
 @st.fragment(run_every=1.0 if was_running else None)
 def panel() -> None:
-    """Redraws alone while programs are compiled; each answer is shown as it comes."""
+    """Redraws alone while programs are compiled; each result shows as it comes."""
     progress = check.newest_progress(runtime.home, plan)
     if was_running and not progress.running:
         st.rerun()

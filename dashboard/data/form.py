@@ -110,7 +110,7 @@ def _source(runtime: Runtime, preparation: Preparation) -> Path | None:
         return None
     files = st.file_uploader(
         "A .zip of images, or several images" if pictures else "One or several HDF5 files",
-        type=None if pictures else preparation.suffixes,  # a picture is known by its contents
+        type=None if pictures else preparation.suffixes,  # an image is recognized by its contents
         accept_multiple_files=True,
         key=f"{PREFIX}files.{preparation.maker}.{generation}",
         help=" ".join(

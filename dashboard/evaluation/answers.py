@@ -108,7 +108,7 @@ class DomainPage:
     where an answer lacks one. `over_epochs`: the scores drawn over epochs; `best_rule`: the words
     before the best epoch by the first.
     `real`: what generated rows are compared with. `subject`: an answer in words; `about`: what
-    distinguishes it from others of its run, besides the epoch. `usual`: the answers shown first,
+    distinguishes it from others of its run except the epoch. `usual`: the answers shown first,
     from a run's answers, newest first. `unbiased`: scores with a floor near 0, whose ratios to it
     mean nothing.
     `baselines`: simpler predictions in words, by name, the most important first. `read`: converts a

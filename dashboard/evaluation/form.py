@@ -114,7 +114,7 @@ def _fields(
 
 
 def _weights(run: RunDir, declared_options: Mapping[str, Option], usual: str) -> dict[str, Any]:
-    """The weights to measure: a checkpoint, or with such an option those stored after an epoch,
+    """The weights to measure: a checkpoint, or, with an option for epochs, those stored after one,
     newest first.
     """
     epochs = inference.stored_epochs(run)

@@ -1,4 +1,4 @@
-"""The dashboard's process as `serve` starts it: Streamlit, whose end by Ctrl-C is no failure.
+"""Starts Streamlit for `serve`; Ctrl-C is a normal exit.
 
 python -m dashboard.frame.process app.py --server.port 8501
 """
@@ -19,12 +19,12 @@ SETTINGS = SHARE / ".streamlit"
 
 def main(words: list[str]) -> int:
     """Runs Streamlit with these arguments until a signal ends it. Returns the exit code."""
-    # To judge a foreign origin Streamlit asks a server outside for this machine's address.
-    # web_guard judges before it does.
+    # Streamlit would ask an external server for this machine's address to check an origin.
+    # web_guard checks it first.
     net_util.get_external_ip = lambda: None
     use_settings()
-    # uvicorn's own setting: the addresses of proxies whose X-Forwarded-For it believes. Its default
-    # is every client of this machine.
+    # The proxies that uvicorn trusts to name the client. Its default is every client of this
+    # machine.
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     try:
         cli.main(["run", *words], standalone_mode=False)
@@ -37,13 +37,13 @@ def main(words: list[str]) -> int:
 
 
 def use_settings() -> None:
-    """Streamlit reads the project's settings behind a user's own; in a checkout they are
-    next to app.py, where it reads them by itself.
+    """Adds the project's settings for Streamlit, before which a user's own settings take effect. In
+    a checkout Streamlit reads them itself, next to app.py.
     """
     if IS_INSTALLED:
-        of_person = config.get_config_files
+        user_files = config.get_config_files
         config.get_config_files = lambda file_name: [
-            *of_person(file_name),
+            *user_files(file_name),
             str(SETTINGS / file_name),
         ]
 

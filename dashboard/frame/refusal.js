@@ -1,4 +1,4 @@
-// A page whose WebSocket is refused stays empty, as Streamlit only tries again. So it asks the server why, and shows the answer.
+// A page whose WebSocket is refused stays empty while Streamlit retries. This asks the server for the reason and shows it.
 (() => {
   const EVERY_MS = 3000, PATIENT_TRIES = 5
   const box = Object.assign(document.createElement("div"), { role: "alert" })
@@ -11,7 +11,7 @@
       return box.remove()
     }
     const answer = await fetch(new URL("_stcore/stream", window.__streamlit.BACKEND_BASE_URL), { method: "POST" }).catch(() => null)
-    // 426: the server would connect. It may just be busy, so a proxy is suspected only after some time.
+    // 426: the server would connect. It may only be busy, so this blames a proxy only after some tries.
     if (![403, 426].includes(answer?.status) || (answer.status === 426 && ++tries < PATIENT_TRIES)) return
     box.textContent = await answer.text()
     document.body.append(box)

@@ -13,7 +13,7 @@ from dashboard.frame import access
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands.runtime import Runtime
 
-_first_page = threading.Lock()  # never released: the other pages are prepared once in a process
+_first_page = threading.Lock()  # never released: other pages are prepared once per process
 
 
 def runtime() -> Runtime:
@@ -25,14 +25,14 @@ def runtime() -> Runtime:
 
 
 def opened() -> Runtime:
-    """Opened when the process starts, kept until it ends. Raises as `runtime`."""
+    """The process's runtime, opened at its start. Raises as `runtime`."""
     return access.post().runtime()
 
 
 def open_early() -> None:
-    """At the start of the process, with what every page draws with.
+    """Opens the runtime and imports what every page draws with, at the start of the process.
 
-    The pages report what goes wrong, and try again.
+    Errors are left to the pages, which report them and try again.
     """
     with contextlib.suppress(GanRuntimeError):
         opened()
@@ -40,31 +40,26 @@ def open_early() -> None:
 
 
 def prepare_other_pages() -> None:
-    """Once the first page is drawn, as both would take the processor from it: the libraries of all
-    pages, so that none has to wait for them, and the check of the host. In a thread; later calls do
-    nothing.
+    """Imports the libraries of all pages and checks the host, in a thread, once the first page is
+    drawn; earlier, both would slow it down. Later calls do nothing.
     """
     if _first_page.acquire(blocking=False):
         threading.Thread(target=_prepare, name="prepare-pages", daemon=True).start()
 
 
 def _prepare() -> None:
-    importlib.import_module(
-        "streamlit.emojis"
-    )  # which a page else waits for when it first draws buttons
+    importlib.import_module("streamlit.emojis")  # otherwise imported by the first button
     dashboard = Path(__file__).resolve().parent.parent
     for path in sorted((*dashboard.glob("*view.py"), *dashboard.glob("*/*view.py"))):
         importlib.import_module(".".join(path.relative_to(dashboard.parent).with_suffix("").parts))
-    # What was loaded stays until the process ends. A pass over all of it takes 0.1 s of a core, and
-    # there are many in an hour.
+    # These modules stay until the process ends. A collection over all of them takes 0.1 s, many
+    # times an hour.
     gc.collect()
     gc.freeze()
-    atexit.register(
-        gc.unfreeze
-    )  # else DuckDB's module complains at the end that it was not cleared away
+    atexit.register(gc.unfreeze)  # otherwise DuckDB's module reports leaks at exit
     access.host_look().begin()
 
 
 def close() -> None:
-    """At the end of the process: trainers continue, the next start finds them."""
+    """Closes the runtime at the end of the process. Trainers continue, as the next start sees."""
     access.post().close()

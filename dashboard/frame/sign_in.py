@@ -1,16 +1,15 @@
-"""Who may sign in as an operator, as the secrets file says it, and who has.
+"""Who can sign in as an operator, by the secrets file, and who has signed in.
 
     [operators]
-    emails = ["anna@lab.example"]       # who signs in with OpenID Connect, whose provider must have
-    verified the address
-    subjects = ["248289761001"]         # or by the provider's own number of a person; of several
-    providers: subjects.google = […]
-    password = "$argon2id$…"            # or one password for all: `python -m gan_runtime
-    operator-password` prints this line
-    [auth]                              # Streamlit's own: the provider, docs/sharing.md
+    emails = ["anna@lab.example"]       # OpenID Connect, address verified by the provider
+    subjects = ["248289761001"]         # or the provider's number of a user
+                                        # several providers: subjects.google = […]
+    password = "$argon2id$…"            # or one password for all, the line that
+                                        # `python -m gan_runtime operator-password` prints
+    [auth]                              # Streamlit's table of the provider, docs/sharing.md
 
-A file that cannot be understood stops the start. It is read again when it changes, and then
-everyone signs in again. No sentence about it holds a value of it.
+The dashboard does not start with an invalid file. A changed file is read again, and then everyone
+signs in again. No message contains a value of the file.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from gan_runtime.base.web_access import is_hash
 
 TABLES = ("operators", "auth")
 OPERATORS = ("emails", "subjects", "password")
-OF_A_PROVIDER = ("client_id", "client_secret", "server_metadata_url")
-OF_AUTH = ("redirect_uri", "cookie_secret")
-UNNAMED = "default"  # Streamlit's name for the provider of [auth] itself
-LEAST_SECRET = 24  # characters: who guesses the secret of the identity cookie can be any user
+PROVIDER_KEYS = ("client_id", "client_secret", "server_metadata_url")
+AUTH_KEYS = ("redirect_uri", "cookie_secret")
+UNNAMED = "default"  # Streamlit's name for the provider in [auth] itself
+LEAST_SECRET = 24  # characters: a guessed cookie secret lets anyone be any user
 
 
 def unknown_tables(tables: Mapping[str, Any], *, is_shared: bool) -> str:
-    """The first table or key that is none of ours; in a file that other apps share, only one
-    that is likely a slip.
+    """The first unknown table or key; in a file shared with other apps, only one that looks like
+    a typing error.
     """
     for name in tables:
         if name not in TABLES and (
@@ -54,45 +53,47 @@ def unknown_tables(tables: Mapping[str, Any], *, is_shared: bool) -> str:
 
 
 def provider_names(auth: Any) -> tuple[str, ...]:
-    """Their names, empty for the one of [auth] itself. Raises SignInError."""
+    """The names of the providers, empty for the one in [auth] itself. Raises SignInError."""
     if auth is None:
         return ()
     table = _table("auth", auth)
-    _texts("auth", table, OF_AUTH)
+    _texts("auth", table, AUTH_KEYS)
     if len(table["cookie_secret"]) < LEAST_SECRET:
-        raise SignInError(f"auth.cookie_secret must have {LEAST_SECRET} characters at least.")
-    named = [
+        raise SignInError(
+            f"auth.cookie_secret must have at least {LEAST_SECRET} characters. Use a random text."
+        )
+    names = [
         name for name, value in table.items() if isinstance(value, dict) and name != "client_kwargs"
     ]
-    for name in named:
+    for name in names:
         if "_" in name:
             raise SignInError(
-                f"[auth.{name}]: the name of a provider must not contain an underscore."
+                f"[auth.{name}]: the name of a provider must not contain an underscore. Rename it."
             )
         if name == UNNAMED:
             raise SignInError(
                 f"[auth.{name}]: Streamlit uses this name for the provider of [auth]. Choose"
                 " another name."
             )
-        _texts(f"auth.{name}", table[name], OF_A_PROVIDER)
-    if not named or set(OF_A_PROVIDER) & set(table):
-        _texts("auth", table, OF_A_PROVIDER)
-        return ("", *named)
-    return tuple(named)
+        _texts(f"auth.{name}", table[name], PROVIDER_KEYS)
+    if not names or set(PROVIDER_KEYS) & set(table):
+        _texts("auth", table, PROVIDER_KEYS)
+        return ("", *names)
+    return tuple(names)
 
 
 def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
-    """`emails`, `subjects` and `password` of `Ways`. Raises SignInError."""
+    """The fields `emails`, `subjects` and `password` of `Ways`. Raises SignInError."""
     if table is None:
         return {}
     table = _table("operators", table)
     if unknown := sorted(set(table) - set(OPERATORS)):
         raise SignInError(f"operators.{unknown[0]} is unknown. Allowed: {_joined(OPERATORS)}.")
     if not table:
-        raise SignInError(f"[operators] is empty: give one of {_joined(OPERATORS)}.")
-    people = sorted(set(table) - {"password"})
-    if people and not providers:
-        raise SignInError(f"operators.{people[0]} needs a provider in [auth].")
+        raise SignInError(f"[operators] is empty. Set one of {_joined(OPERATORS)}.")
+    user_keys = sorted(set(table) - {"password"})
+    if user_keys and not providers:
+        raise SignInError(f"operators.{user_keys[0]} needs a provider in [auth].")
     if "password" in table and not is_hash(table["password"]):
         raise SignInError(
             "operators.password must be the hash that `python -m gan_runtime operator-password`"
@@ -108,14 +109,12 @@ def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _subjects(subjects: Any, providers: tuple[str, ...]) -> list[tuple[str, str]]:
-    """(provider, its number of a user): the same number is another person at another
-    provider.
-    """
+    """(provider, its number of a user): other providers give the same number to other users."""
     if not isinstance(subjects, dict):
         numbers = _names("operators.subjects", subjects)
         if len(providers) > 1:
             raise SignInError(
-                "There are several providers, so operators.subjects must name one for each list:"
+                "There are several providers. List operators.subjects by provider:"
                 f" [operators.subjects] with keys {_joined(tuple(filter(None, providers)))}."
             )
         return [(providers[0], number) for number in numbers]
@@ -124,7 +123,7 @@ def _subjects(subjects: Any, providers: tuple[str, ...]) -> list[tuple[str, str]
             f"operators.subjects.{unknown[0]} is not a provider. Allowed: {_joined(providers)}."
         )
     if not subjects:
-        raise SignInError("[operators.subjects] is empty.")
+        raise SignInError("[operators.subjects] is empty. List users or remove it.")
     return [
         (name, number)
         for name in subjects
@@ -143,7 +142,7 @@ def _texts(name: str, table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
         if not isinstance(table.get(key), str) or not table[key]:
             present = _joined(tuple(sorted(table))) or "nothing"
             raise SignInError(
-                f"{name}.{key} must be a text, not empty. [{name}] contains {present}."
+                f"{name}.{key} must be a text that is not empty. [{name}] contains {present}."
             )
 
 
@@ -153,7 +152,7 @@ def _names(name: str, names: Any) -> list[str]:
         or not names
         or not all(isinstance(text, str) and text for text in names)
     ):
-        raise SignInError(f"{name} must be a list of texts, none of them empty.")
+        raise SignInError(f"{name} must be a list of texts that are not empty.")
     return names
 
 
@@ -161,18 +160,18 @@ def _joined(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-SECONDS = 12 * 3600.0  # that a user stays signed in
+SECONDS = 12 * 3600.0  # before a user must sign in again
 MOST_SEATS = 10_000
 MOST_BYTES = 1 << 20
-WRONG = "Sign-in is set up wrongly:"
-OF_ALL_APPS = Path.home() / ".streamlit" / "secrets.toml"  # may hold what other apps need
+WRONG = "The sign-in settings are invalid:"
+OF_ALL_APPS = Path.home() / ".streamlit" / "secrets.toml"  # can hold settings of other apps
 
 
 @dataclass(frozen=True)
 class Ways:
-    """`providers`: their names, empty for the one of [auth] itself.
+    """The ways to sign in. `providers`: their names, empty for the one in [auth] itself.
 
-    `subjects`: (provider, its number of a user). `trouble`: what is wrong with the file; then
+    `subjects`: (provider, its number of a user). `trouble`: the error in the file, with which
     nobody is an operator.
     """
 
@@ -184,12 +183,12 @@ class Ways:
 
     @property
     def are_set_up(self) -> bool:
-        """Whether users can be identified."""
+        """Whether sign-in is set up."""
         return bool(self.password or self.providers or self.emails or self.subjects or self.trouble)
 
     def is_operator(self, user: Mapping[str, Any]) -> bool:
-        """By the claims of a provider in the file: its number of the person, or an address
-        that it has verified.
+        """Whether the claims of a configured provider match: its number of the user, or a verified
+        address.
         """
         email, provider = user.get("email"), user.get("provider")
         name = "" if provider == UNNAMED else provider
@@ -203,8 +202,8 @@ class Ways:
 
 
 class Seats:
-    """Which sessions have signed in: kept here and not in a session's own state, into which
-    its browser writes.
+    """The sessions that have signed in. Not in a session's own state, to which its browser
+    writes.
     """
 
     def __init__(self) -> None:
@@ -212,7 +211,7 @@ class Seats:
         self._taken: OrderedDict[str, tuple[Ways, str, float]] = OrderedDict()
 
     def take(self, session_id: str, ways: Ways, person: str) -> None:
-        """A user has signed in."""
+        """Signs a user in."""
         with self._lock:
             self._taken[session_id] = (ways, person, time.monotonic() + SECONDS)
             self._taken.move_to_end(session_id)
@@ -220,34 +219,33 @@ class Seats:
                 self._taken.popitem(last=False)
 
     def leave(self, session_id: str) -> None:
-        """They have signed out."""
+        """Signs the user of a session out."""
         with self._lock:
             self._taken.pop(session_id, None)
 
     def person(self, session_id: str, ways: Ways) -> str:
-        """Who has signed in under the current settings; empty if nobody has."""
+        """The user signed in under the current settings; empty if none."""
         with self._lock:
             seat_ways, person, until = self._taken.get(session_id, (None, "", 0.0))
         return person if seat_ways == ways and time.monotonic() < until else ""
 
 
 def check_at_start() -> None:
-    """Ends the process with a sentence where the secrets files cannot be understood: what somebody
-    meant to protect would lie open.
+    """Ends the process with a message if the secrets files are invalid: otherwise what they were
+    meant to protect would be open.
 
-    Called while the server loads app.py; what goes wrong later, in its lifespan, uvicorn shows as a
-    traceback.
+    Called while the server loads app.py; uvicorn shows later errors as tracebacks.
     """
     if trouble := ways().trouble:
-        read = ", ".join(map(str, st.get_option("secrets.files")))
-        print(f"Error: {trouble} Read from: {read}", file=sys.stderr, flush=True)
+        files = ", ".join(map(str, st.get_option("secrets.files")))
+        print(f"Error: {trouble} Read from: {files}", file=sys.stderr, flush=True)
         raise SystemExit(2)
 
 
 def ways() -> Ways:
-    """Read from the secrets files that Streamlit reads.
+    """The ways to sign in, from the secrets files that Streamlit reads.
 
-    One that somebody has named must be there.
+    A file named in the settings must exist.
     """
     are_named = bool(config.is_manually_set("secrets.files"))
     files = [Path(file) for file in st.get_option("secrets.files")]
@@ -272,20 +270,20 @@ def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Ways:
             if size > MOST_BYTES:
                 raise ValueError("too large")
             added = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # its content belongs in no message
+        except (OSError, ValueError):  # no message may contain the content
             return Ways(trouble=f"{WRONG} {file.name} cannot be read as TOML.")
-        if odd := unknown_tables(added, is_shared=file == OF_ALL_APPS):
+        if unknown := unknown_tables(added, is_shared=file == OF_ALL_APPS):
             return Ways(
-                trouble=f"{WRONG} {odd} in {file.name} is unknown. Allowed: [operators] and [auth]."
+                trouble=(
+                    f"{WRONG} {unknown} in {file.name} is unknown. Allowed: [operators] and [auth]."
+                )
             )
         tables |= added
     return parsed(tables)
 
 
 def parsed(tables: Mapping[str, Any]) -> Ways:
-    """The ways that the tables of a secrets file open; a sentence where they cannot be
-    understood.
-    """
+    """The ways to sign in by the tables of a secrets file; with `trouble` if they are invalid."""
     try:
         providers = provider_names(tables.get("auth"))
         return Ways(**operator_entries(tables.get("operators"), providers), providers=providers)

@@ -1,7 +1,4 @@
-"""The body of one upload: its content goes to the disk, the rest is passed on.
-
-See upload_spool.py.
-"""
+"""Writes the content of an upload to disk and passes the rest of its body on (upload_spool.py)."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ MEGABYTE = 1 << 20  # as Streamlit counts its limit
 
 
 class Upload:
-    """One file on its way to the disk."""
+    """A file on its way to the disk."""
 
     def __init__(self, asker: Actor, file_id: str, scope: Scope, receive: Receive) -> None:
         home = Home.choose()
@@ -42,7 +39,7 @@ class Upload:
         await to_thread.run_sync(self._forget)
 
     async def message(self) -> Message:
-        """What Streamlit receives: the body in one message, then whatever comes behind it."""
+        """The message for Streamlit: the body at once, then everything after it."""
         kind, options = parse_options_header(self._headers.get("content-type"))
         if self._is_done or kind != b"multipart/form-data" or b"boundary" not in options:
             return await self._receive()
@@ -57,7 +54,7 @@ class Upload:
         except OSError as error:
             raise HTTPException(507, str(HomeError.not_written(self._path, error))) from None
         except FormParserError:
-            raise HTTPException(400, "the body is not a multipart form") from None
+            raise HTTPException(400, "The body is not a multipart form.") from None
 
     def _make_room(self, size: int) -> None:
         self._commands.receive_upload(self._file_id, size)
@@ -71,7 +68,7 @@ class Upload:
         while True:
             message = await self._receive()
             if message["type"] != "http.request":
-                return message  # the browser went away
+                return message  # the browser disconnected
             body = message.get("body", b"")
             received += len(body)
             if received > limit:
@@ -82,8 +79,8 @@ class Upload:
 
 
 class _Parts:
-    """Reads a multipart body as it comes: the content of its first part goes to `file`, the
-    headers of all are kept.
+    """Parses a multipart body in chunks: the content of the first part goes to `file`, the headers
+    of all parts are stored.
     """
 
     def __init__(self, boundary: bytes, file: BinaryIO) -> None:
@@ -100,13 +97,13 @@ class _Parts:
         self._parser = MultipartParser(boundary, callbacks)
 
     def take(self, body: bytes) -> None:
-        """The next bytes of the body. Raises FormParserError, OSError."""
+        """Parses the next bytes of the body. Raises FormParserError, OSError."""
         self._parser.write(body)
 
     def without_content(self) -> bytes:
-        """The body as it was, with empty contents.
+        """The body with empty contents.
 
-        Raises FormParserError when it has ended too early.
+        Raises FormParserError if it ended too early.
         """
         self._parser.finalize()
         parts = [

@@ -1,10 +1,9 @@
-"""Keeps what people drop into the browser on the disk: Streamlit would hold all of it in memory.
+"""Writes uploads to disk, because Streamlit would hold them in memory.
 
-A file comes as one part of a multipart body. Its content goes to the home while it arrives
-(gan_runtime/data/uploads.py), and Streamlit gets the same body with an empty content. It asks for
-the body after it has checked session, token and size, so a request that it refuses writes nothing;
-nor does one of a viewer's session. What a page gets of Streamlit is then the name and the id of the
-file.
+A file is one part of a multipart body. Its content goes to the home as it arrives
+(gan_runtime/data/uploads.py), and Streamlit gets the same body without the content. Streamlit asks
+for the body after it has checked session, token and size, so a refused request writes nothing, nor
+does a viewer's. A page then gets the name and the id of the file from Streamlit.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ UPLOAD = re.compile(r".*/_stcore/upload_file/([^/]+)/([A-Za-z0-9-]{1,100})")
 
 
 class UploadSpool:
-    """The middleware: app.py puts it behind the guard and before Streamlit's own."""
+    """The middleware, which app.py puts after the guard and before Streamlit's own."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes everything on, uploads without their content, and those of viewers not at all."""
+        """Passes everything on: uploads without their content, and viewers' uploads not at all."""
         if (
             scope["type"] != "http"
             or PLACE not in scope["path"]
@@ -38,12 +37,11 @@ class UploadSpool:
             await self._app(scope, receive, send)
             return
         file = UPLOAD.fullmatch(scope["path"])
-        if file is None:  # Streamlit would take it, and hold all of it in memory
-            await PlainTextResponse("Not here.\n", status_code=404)(scope, receive, send)
+        if file is None:  # Streamlit would accept it and hold all of it in memory
+            await PlainTextResponse("Not found.\n", status_code=404)(scope, receive, send)
             return
-        from dashboard.frame import (
-            access,
-        )  # loads the runtime, which the start of the server does not wait for
+        # Imports the runtime, for which the start of the server does not wait.
+        from dashboard.frame import access
 
         asker = access.of_session(file[1])
         if asker.may_change:
@@ -54,9 +52,8 @@ class UploadSpool:
     async def _spool(
         self, asker: Actor, file_id: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        from dashboard.frame.upload_body import (
-            Upload,  # takes a moment, which the start of the server has not
-        )
+        # Takes a moment, which would delay the start of the server.
+        from dashboard.frame.upload_body import Upload
 
         upload, statuses = Upload(asker, file_id, scope, receive), []
 
@@ -69,6 +66,6 @@ class UploadSpool:
         try:
             await self._app(scope, upload.message if is_put else receive, send_noting)
         finally:
-            done = bool(statuses) and statuses[0] < 400
-            if done != is_put:  # taken back, or not taken in
+            is_accepted = bool(statuses) and statuses[0] < 400
+            if is_accepted != is_put:  # deleted by the user, or refused
                 await upload.forget()

@@ -1,12 +1,12 @@
-"""What the web server answers, before Streamlit sees a request: own names only, own pages only,
-nothing from another host.
+"""What the web server answers before Streamlit sees a request: only to its own names, only its own
+pages, nothing from another host.
 
-Every answer carries the headers below. With them the browser itself refuses what a text on a page
-might make it fetch. Why: docs/decisions/07-web-guard-and-sign-in.md.
+Every answer carries the headers below, with which the browser refuses what a text on a page might
+make it fetch. Reasons: docs/decisions/07-web-guard-and-sign-in.md.
 
-Streamlit takes every message of its protocol (streamlit/proto/BackMsg.proto) from every client
-that opened a page. Those that our pages send reach it. What each of the others could do here, and
-what stops it, is listed in docs/threat-model.md.
+Streamlit accepts every message of its protocol (streamlit/proto/BackMsg.proto) from every client
+with an open page. Only the messages that our pages send reach it. docs/threat-model.md lists what
+each other message could do and what stops it.
 """
 
 from __future__ import annotations
@@ -27,25 +27,23 @@ from gan_runtime.base import web_access
 
 log = logging.getLogger("gan_runtime")
 PASSED = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls_request"})
-OPERATIONS_PASSED = frozenset(
-    {"deferred_file"}
-)  # the content of a download button, made when it is pressed
-# of one drop into the browser: Streamlit makes two addresses for each name before anybody has sent
-# a file
+OPERATIONS_PASSED = frozenset({"deferred_file"})  # content of a download button, made on a press
+# For one drop into the browser: Streamlit creates two addresses for each name before any file
+# arrives.
 MOST_FILES = 10_000
 POLICY_VIOLATION = 1008
 
 
 def guarded(receive: Receive, browser: str) -> Receive:
-    """What the browser sends, without the messages that no page of ours sends.
+    """The browser's messages without those that no page of ours sends.
 
-    What is no message of the protocol ends the connection.
+    An invalid message ends the connection.
     """
     logged: set[str] = set()
 
     def refused(message: Message) -> bool:
         refusal = why_message_refused(message.get("bytes"))
-        if refusal and refusal not in logged:  # once a connection, however often it is sent
+        if refusal and refusal not in logged:  # once per connection
             logged.add(refusal)
             log.warning("Message from %s refused: %s", browser, refusal)
         return bool(refusal)
@@ -62,7 +60,7 @@ def guarded(receive: Receive, browser: str) -> Receive:
 
 
 def why_message_refused(data: bytes | None) -> str:
-    """Why Streamlit does not get this message; empty where it does."""
+    """Why Streamlit does not get this message; empty if it does."""
     message = _parsed(data)
     if message is None:
         return "it is not a message of Streamlit's protocol"
@@ -81,9 +79,7 @@ def why_message_refused(data: bytes | None) -> str:
 
 
 def _parsed(data: bytes | None) -> BackMsg | None:
-    """None for text, for bytes that are no message, and for a message of no kind that this
-    Streamlit knows.
-    """
+    """The message; None for text, other bytes, and a kind that this Streamlit does not know."""
     try:
         message = BackMsg.FromString(data or b"")
     except DecodeError:
@@ -93,7 +89,7 @@ def _parsed(data: bytes | None) -> BackMsg | None:
 
 STREAM = "/_stcore/stream"  # Streamlit's WebSocket
 DEFAULT_PORTS = {"http": 80, "https": 443}
-CLOSED = ("/_stcore/metrics",)  # sizes of caches and sessions: without use here
+CLOSED = ("/_stcore/metrics",)  # sizes of caches and sessions, which nothing here needs
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -101,8 +97,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-# Streamlit's pages need inline styles, Vega makes functions of expressions, and downloads, workers
-# and the script of a component of ours (of the film player) are blobs.
+# Streamlit's pages need inline styles, Vega compiles expressions to functions, and downloads,
+# workers and the script of the film player are blobs.
 CONTENT_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self'"
     " 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'"
@@ -111,8 +107,8 @@ CONTENT_POLICY = (
 )
 REFUSED = (
     "This dashboard does not answer to that host name. Open it as localhost, or by the address it"
-    " was started with. For other names, set STREAMLIT_SERVER_ALLOWED_HOSTS, separated by spaces,"
-    " before it starts.\n"
+    " was started with. To allow other names, set STREAMLIT_SERVER_ALLOWED_HOSTS, separated by"
+    " spaces, before it starts.\n"
 )
 ANOTHER_PAGE = (
     "The page is at {origin}, but asks for the dashboard at {host}. Only its own pages can connect."
@@ -125,13 +121,13 @@ NO_UPGRADE = (
 
 
 class WebGuard:
-    """The middleware: app.py puts it before Streamlit's own."""
+    """The middleware, which app.py puts before all others."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes on what may be asked, with our headers on the answer."""
+        """Passes on allowed requests, and adds our headers to the answers."""
         if scope["type"] == "http":
             await self._answer(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -145,8 +141,8 @@ class WebGuard:
             log_once(f"WebSocket refused. {refusal.strip()}")
             await send({"type": "websocket.close", "code": 1008})
             return
-        # Streamlit compares letter by letter, and a proxy may have added the port that https has
-        # anyway.
+        # Streamlit compares the headers exactly, and a proxy may have added the default port of
+        # https.
         headers["host"] = urlsplit(headers["origin"]).netloc
         browser = (scope.get("client") or ("an unknown address",))[0]
         await self._app(scope, guarded(receive, browser), send)
@@ -157,7 +153,7 @@ class WebGuard:
         if not is_own_host(host):
             answer, host = PlainTextResponse(REFUSED, status_code=400), "localhost"
         elif scope["path"].rstrip("/") in CLOSED:
-            answer = PlainTextResponse("Not here.\n", status_code=404)
+            answer = PlainTextResponse("Not found.\n", status_code=404)
         elif scope["path"].endswith(STREAM):
             answer = _no_websocket(scope)
         headers = {**HEADERS, "Content-Security-Policy": CONTENT_POLICY.format(host=host)}
@@ -171,7 +167,7 @@ class WebGuard:
 
 
 def why_refused(headers: Headers) -> str:
-    """Why a page may not open its WebSocket; empty where it may."""
+    """Why a page cannot open its WebSocket; empty if it can."""
     host, origin = headers.get("host", ""), headers.get("origin", "")
     if not is_own_host(host):
         return REFUSED
@@ -183,8 +179,8 @@ def why_refused(headers: Headers) -> str:
 
 
 def _no_websocket(scope: Scope) -> ASGIApp:
-    """The answer to a plain request in the place of a WebSocket: a page without a connection
-    asks why (refusal.js), or a proxy made it one.
+    """The answer to a plain request for the WebSocket, from a page that asks why it cannot connect
+    (refusal.js), or from a proxy that drops the upgrade.
     """
     refusal = why_refused(Headers(scope=scope))
     if not refusal and scope["method"] == "GET":
@@ -194,20 +190,20 @@ def _no_websocket(scope: Scope) -> ASGIApp:
 
 @lru_cache(maxsize=100)
 def log_once(sentence: str) -> None:
-    """A page tries again every second.
+    """Logs a sentence once, because a page retries every second.
 
-    A browser's words may hold what acts on the terminal that shows the log: it is left out.
+    Without unprintable characters, which could act on the terminal that shows the log.
     """
     log.warning("%s", "".join(filter(str.isprintable, sentence)))
 
 
 def is_own_host(host: str) -> bool:
-    """Whether a Host header names this server: as loopback, as the address it listens on, or as a
-    name that was allowed.
+    """Whether a Host header names this server: as loopback, by the address it listens on, or by an
+    allowed name.
 
-    A page of another site can let its own name point here ("DNS rebinding"), so a foreign name is
-    refused even from this machine. A server that listens on all addresses answers to any address in
-    digits, which cannot be such a name, and to this machine's names.
+    A page of another site can let its name point here (DNS rebinding), so foreign names are refused
+    even on this machine. A server on all addresses accepts any address in digits, which cannot be
+    rebound, and this machine's names.
     """
     name = _hostname(host)
     bound = str(st.get_option("server.address") or "::").lower()
@@ -224,9 +220,9 @@ def is_own_host(host: str) -> bool:
 
 
 def is_own_origin(origin: str, host: str) -> bool:
-    """Whether a WebSocket was opened by our own page: other ports of this machine, other sites and
-    no site are refused. A proxy may name the port that http or https has anyway:
-    `https://lab.example` is `lab.example:443`.
+    """Whether one of our pages opened a WebSocket: other ports, other sites and no site are not.
+
+    A proxy may add the default port: `https://lab.example` is `lab.example:443`.
     """
     usual = DEFAULT_PORTS.get(origin.partition(":")[0])
     address = _address(origin.partition("://")[2], usual) if usual else None
@@ -235,14 +231,12 @@ def is_own_origin(origin: str, host: str) -> bool:
 
 @cache
 def own_names() -> set[str]:
-    """What this machine calls itself."""
+    """The names of this machine."""
     return {socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
 def _hostname(host: str) -> str:
-    """The name in a Host header, without its port; empty for anything else than a name and a
-    port.
-    """
+    """The name in a Host header, without the port; empty for an invalid header."""
     address = _address(host, None)
     return address[0].rstrip(".") if address else ""
 

@@ -1,5 +1,5 @@
-"""The values of the fields of the Launch form: filled from presets and stored runs, read,
-and stored.
+"""The values of the fields of the Launch form: filled from presets and stored runs, read, and
+stored.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from gan_runtime.spec.presets import PRESETS
 
 PREFIX = "spec."
 VALUES = "launch.values"  # name of an option, or PRESET → the text of its field
-TURNS = "launch.turns"  # name → how often the form itself has written into the field
+TURNS = "launch.turns"  # name → how often the form itself has filled the field
 PRESET = "preset"
 WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 def keep_typed() -> dict[str, str]:
-    """Takes over what has been typed since the last view, and returns the text of all fields.
+    """Stores what was typed since the last view, and returns the text of all fields.
 
-    Stored next to the widgets, as Streamlit drops the values of those that it does not draw: in a
-    closed group, or on another page.
+    Stored apart from the widgets, because Streamlit drops values of widgets that are not drawn: in
+    a closed group, or on another page.
     """
     typed: dict[str, str] = st.session_state.setdefault(VALUES, {})
     typed.update(
@@ -38,31 +38,28 @@ def keep_typed() -> dict[str, str]:
 
 
 def text_of(name: str) -> str:
-    """The value of a field, as text."""
+    """The text of a field."""
     return str(st.session_state[VALUES][name])
 
 
 def key(name: str) -> str:
-    """The key of a field's widget; another one each time the form itself writes into the field.
+    """The key of a field's widget, a new one each time the form itself fills the field.
 
-    A browser sends the values of all widgets with whatever it asks for, those too that a page on
-    its way to it has already replaced. Under the same key they would come back, and a preset would
-    be half undone.
+    A browser sends the values of all widgets with each request, also values that a page on its way
+    has replaced. Under the same key they would return and undo half of a preset.
     """
     turns: dict[str, int] = st.session_state.setdefault(TURNS, {})
     return f"{PREFIX}{name}.{turns.get(name, 0)}"
 
 
 def key_to_draw(name: str) -> str:
-    """The key of a field's widget, which begins with the text of the field."""
+    """The key of a field's widget, initialized with the text of the field."""
     st.session_state.setdefault(key(name), text_of(name))
     return key(name)
 
 
 def values() -> dict[str, Any]:
-    """The values of the form: whole numbers as numbers, what is none and all other text as
-    typed.
-    """
+    """The values of the form: whole numbers as numbers, all other text as typed."""
     typed = keep_typed()
     return {
         name: int(typed[name])
@@ -79,9 +76,7 @@ def fill(preset: str) -> None:
 
 
 def fill_again(spec: Mapping[str, Any], preset: str) -> None:
-    """Fills the form with the options of a stored run, flat; what it is from before is at its
-    default.
-    """
+    """Fills the form with the options of a stored run, flat; newer options get their defaults."""
     name = nesting.workload_of(spec)
     workload = name if name in catalog.WORKLOADS else nesting.DEFAULT_WORKLOAD
     defaults = option_words.defaults(workload)
@@ -96,7 +91,7 @@ def fill_again(spec: Mapping[str, Any], preset: str) -> None:
 
 
 def put(values: Mapping[str, Any]) -> None:
-    """Writes values into their fields, which hold text unless they offer choices."""
+    """Writes values into their fields, as text unless they offer choices."""
     typed = keep_typed()
     options = RunSpec.options(values.get("workload") or typed["workload"])
     for name, value in values.items():
@@ -104,11 +99,11 @@ def put(values: Mapping[str, Any]) -> None:
 
 
 def fit_to_workload() -> None:
-    """Another workload was picked: its options take what was typed for the earlier one's of the
-    same name.
+    """Fits the form to a newly picked workload, which takes typed values of options with the same
+    name.
 
-    What is unchanged since the preset filled the form, or is no choice of this one, is as the
-    preset has it where it is made for this workload, else at the default of this one.
+    Unchanged values, and choices that it lacks, come from the preset if that is made for this
+    workload, else from the defaults.
     """
     before = _untouched(st.session_state[VALUES]["workload"])
     typed = keep_typed()
@@ -125,8 +120,8 @@ def fit_to_workload() -> None:
 
 
 def _untouched(workload: str) -> dict[str, Any]:
-    """What the chosen preset makes of a workload: of one that is not its own it leaves the
-    options alone that this has a default for.
+    """The chosen preset's values for a workload; for another workload than its own, without the
+    options that this has defaults for.
     """
     preset_values = machine.preset_values(str(st.session_state[VALUES][PRESET]))
     if workload != preset_values["workload"]:
@@ -166,7 +161,7 @@ def command(preset: str, spec: RunSpec) -> str:
 
 
 def _of_preset(preset: str, workload: str) -> RunSpec:
-    """What the preset makes of a workload, which need not be its own."""
+    """The preset's options for any workload."""
     return RunSpec.parse(nesting.overlaid(machine.preset_values(preset), {"workload": workload}))
 
 
@@ -176,6 +171,6 @@ def _shell(value: Any) -> str:
 
 
 def _short(value: float) -> str:
-    """Short, unless that loses digits."""
+    """A short form, unless it loses digits."""
     short = option_words.number(value)
     return short if float(short) == value else repr(value)

@@ -1,5 +1,5 @@
-"""The Launch form, generated from RunSpec's options: one widget per option, its error right
-below it.
+"""The Launch form, generated from RunSpec's options: a widget for each option, with its error below
+it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,15 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
 from gan_runtime.supervision.queue import changeable
 
-OPEN_GROUPS = (
-    "Model and data",
-    "Accelerator",
-    "Schedule",
-)  # what a beginner needs; every other group waits in its expander
+OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # outside of expanders
 COLUMNS = 3
 
 
 @dataclass(frozen=True)
 class Filled:
-    """The form as it is filled in: a spec, or field → message for everything that is wrong.
+    """The form as filled in: a spec, or field → message for each problem.
 
-    `data_sets`: data sets by name.
+    `data_sets`: by name.
     """
 
     data_sets: dict[str, DataSetInfo]
@@ -51,7 +47,7 @@ class Filled:
 
 
 def pick_preset() -> str:
-    """The chosen preset's name; picking one fills the form with its values."""
+    """The name of the selected preset; a selection fills the form with its values."""
     if fields.PRESET not in fields.keep_typed():
         fields.fill(next(iter(PRESETS)))
     name = str(
@@ -77,8 +73,8 @@ def show(
     filled: Filled,
     is_first_screen: bool = False,
 ) -> None:
-    """The widgets of all groups, three side by side, each with its help and its error; no host: not
-    known yet. A first screen ends with the accelerator.
+    """The widgets of all groups, three side by side, with their help and errors. `host`: None while
+    it is not known. A first screen ends with the accelerator.
     """
     form = fields.values()
     rates = changeable(form["workload"])
@@ -107,7 +103,7 @@ def show(
             group, form, [option.name for option in options if option.name in filled.problems]
         ):
             if not st.session_state[_group_key(group)]:
-                continue  # half of the page is not visible; it comes when the group is opened
+                continue  # contents of a closed group are drawn once it is opened
             _group(preset, in_use, filled)
             _not_in_use([option for option in options if option not in in_use])
             if group == "Optimizer" and filled.spec is not None:
@@ -115,8 +111,8 @@ def show(
 
 
 def _group_of(option: Option, rates: Collection[str]) -> str:
-    """Where a field is drawn: the run's name and learning rates, which are changed most, wait
-    in no closed group.
+    """The group of a field: the name and the learning rates, which change most, are in open
+    groups.
     """
     if option.name == "name":
         return OPEN_GROUPS[0]
@@ -124,11 +120,11 @@ def _group_of(option: Option, rates: Collection[str]) -> str:
 
 
 def _expander(group: str, form: dict[str, Any], wrong: list[str]) -> DeltaGenerator:
-    """A group that says in its label what is set in it, and opens by itself when something in it is
-    wrong.
+    """The expander of a group, whose label summarizes its values, and which opens by itself if
+    some are wrong.
 
-    Whether it is open is kept here: a new label makes a new widget, which would close under the
-    hand that typed.
+    Its state is stored here: a new label makes a new widget, which would close while the user
+    types.
     """
     key = _group_key(group)
     st.session_state[key] = bool(st.session_state.get(key)) or bool(wrong)
@@ -144,7 +140,7 @@ def _group_key(group: str) -> str:
 
 
 def _group(preset: str, options: list[Option], filled: Filled) -> None:
-    """Row by row, so that a narrow screen keeps the order."""
+    """The fields row by row, so that a narrow screen keeps their order."""
     for begin in range(0, len(options), COLUMNS):
         for column, option in zip(
             st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False
@@ -160,7 +156,7 @@ def _group(preset: str, options: list[Option], filled: Filled) -> None:
 
 
 def _not_in_use(options: list[Option]) -> None:
-    """Names what is not shown because it has no effect now, and what it needs."""
+    """Names the options that have no effect now, and what they need."""
     needs: dict[str, list[str]] = {}
     for option in options:
         if need := needed(option):
@@ -174,9 +170,7 @@ def _not_in_use(options: list[Option]) -> None:
 
 
 def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> None:
-    """What this host offers; what is missing is grayed, with the reason and what to
-    do.
-    """
+    """A card for each accelerator; a missing one is disabled, with the reason and what to do."""
     selected = fields.text_of("accelerator")
     columns = st.columns(4)
     for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
@@ -204,13 +198,13 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
         on_click=look_again,
         type="tertiary",
         icon=":material/refresh:",
-        help="Detects the hardware of this host again.",
+        help="Checks again which accelerators this host has.",
     )
 
 
 def _card_text(name: str, host: Host | None) -> str:
     if host is None:
-        return "Not known yet."
+        return "Detecting hardware …"
     if name == "auto":
         best = next(kind for kind in ACCELERATORS if host.devices[kind].available)
         return f"Best available: {option_words.choice(best)}."
@@ -223,7 +217,7 @@ def _card_text(name: str, host: Host | None) -> str:
 
 
 def read(home: Home) -> Filled:
-    """The values of the form right now, with a data set that fits the workload."""
+    """The current values of the form, checked against the data set."""
     data_sets = loading.data_sets(home)
     try:
         spec = RunSpec.parse(fields.values())
@@ -254,15 +248,15 @@ def _field(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
             on_change=fields.fit_to_workload if option.name == "workload" else None,
         )
     else:
-        # Numbers too: a number field keeps what is out of its range to itself, and the run would
-        # train with the value before.
+        # Also for numbers: a number field would drop what is out of its range, and the run would
+        # train with the previous value.
         st.text_input(label, key=key, help=text)
 
 
 def _choices(option: Option, data_sets: Mapping[str, DataSetInfo]) -> tuple[str, ...]:
-    """What a field offers.
+    """The choices of a field.
 
-    Data sets are those known here, and that of a run which is to be trained again.
+    Data sets are those known here, and the one of a run to be trained again.
     """
     if option.name != "dataset":
         return option.choices
@@ -270,7 +264,7 @@ def _choices(option: Option, data_sets: Mapping[str, DataSetInfo]) -> tuple[str,
 
 
 def _summary(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
-    """What the chosen workload or dataset is, in a sentence."""
+    """What the selected workload or data set is, in a sentence."""
     selected = fields.text_of(option.name)
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[selected].summary)
@@ -282,9 +276,9 @@ def _summary(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
 
 
 def _of_set(known_set: DataSetInfo) -> str:
-    """What it is; of one that people have prepared, what a row of it is.
+    """What a data set is; for a prepared one, what a row of it is.
 
-    Its source is shown next to the form.
+    Its source is next to the form.
     """
     if known_set.is_prepared and not known_set.problem:
         return data_summary.row(known_set.fields)
@@ -292,7 +286,7 @@ def _of_set(known_set: DataSetInfo) -> str:
 
 
 def _suggestions(preset: str, option: Option) -> None:
-    """Values that the preset's source studies, one click each."""
+    """Buttons for values that the preset's source studies."""
     offered = PRESETS[preset].suggestions.get(option.name, ())
     if offered:
         with st.container(horizontal=True, gap="xsmall"):
@@ -306,7 +300,7 @@ def _suggestions(preset: str, option: Option) -> None:
 
 
 def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
-    """What was seen to go wrong with the preset at this value of the option, and the way out."""
+    """A known problem of the preset with this value, and a button that repairs it."""
     caution = machine.preset_caution(preset, spec) if spec else None
     if caution and option.name == caution.option:
         st.warning(caution.text, icon=":material/warning:")
@@ -319,7 +313,9 @@ def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
 
 
 def _slow_here(option: Option, spec: RunSpec | None) -> None:
-    """That this host has no arithmetic for the precision, and the way out."""
+    """A warning if this host has no fast arithmetic for the precision, and a button that fixes
+    it.
+    """
     if spec is None or option.name != "precision" or not (why := machine.precision_warning(spec)):
         return
     st.warning(why, icon=":material/warning:")
@@ -332,9 +328,9 @@ def _slow_here(option: Option, spec: RunSpec | None) -> None:
 
 
 def _learning_rates(spec: RunSpec, rows: int) -> None:
-    """The rates of all networks over the epochs, on a data set of so many rows.
+    """A chart of the learning rates over the epochs, for a data set of `rows` rows.
 
-    Nothing for constant rates, and none can be drawn for a run without a step.
+    Nothing for constant rates, or for a run without a step.
     """
     steps_per_epoch = spec.steps_per_epoch(rows)
     declaration = declarations.of(spec.workload)

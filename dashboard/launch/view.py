@@ -1,5 +1,5 @@
-"""The tab Run of the Launch page: the form, and on the right what the run as typed will take,
-and the start.
+"""The tab Run of the Launch page: the form, and on the right what the run will take, and the start
+button.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ TITLES = {"run": "Run", "study": "Study", "paper": "Reproduce the paper"}
 
 
 def show(runtime: Runtime) -> None:
-    """The form on the left; what it starts stays in sight on the right, and its button on a
-    phone (style.css).
+    """The form on the left; what the run takes stays in sight on the right, and on a phone its
+    button (style.css).
     """
     form, side = st.columns([2, 1], gap="large")
     is_first_screen = rendering.is_first_render(PAGE)
@@ -66,9 +66,9 @@ def _start(runtime: Runtime, preset: str, filled: Filled, host: Host | None) -> 
 
 
 def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | None:
-    """Steps, batch, memory and time of the run as typed.
+    """Steps, batch, memory and time of the run in the form.
 
-    None when this host cannot train it; the reasons are shown.
+    None if this host cannot train it; the reasons are shown.
     """
     st.header("This run")
     admission = _admitted(spec, host, runtime.home)
@@ -94,9 +94,7 @@ def what_is_wrong(problems: dict[str, str]) -> None:
 
 
 def start_button(label: str, why_not: str = "") -> bool:
-    """The one primary button of the page; grayed with the reason while the values of the
-    form cannot be trained.
-    """
+    """The primary button of the page, disabled with the reason while the form has errors."""
     with st.container(key="launch_start"):
         pressed = actions.button(
             label,
@@ -111,9 +109,7 @@ def start_button(label: str, why_not: str = "") -> bool:
 
 
 def accelerator_is_busy(store: Store, spec: RunSpec, admission: Admission | None) -> bool:
-    """Whether a run started now would have to wait: for a run of this home, or for a training
-    of another one.
-    """
+    """Whether a new run would have to wait for a run of this home or for training of another."""
     accelerator = spec.accelerator if admission is None else admission.accelerator
     live = [row for row in queries.runs(store) if row.is_live and row.accelerator == accelerator]
     devices, count = host_devices.of_run(accelerator, spec)
@@ -123,9 +119,7 @@ def accelerator_is_busy(store: Store, spec: RunSpec, admission: Admission | None
 
 
 def _admitted(spec: RunSpec, host: Host, home: Home) -> Admission | None:
-    """Weights to begin with are looked at when the run is submitted: another run may still
-    make them.
-    """
+    """Checks the run, except weights to start from: another run may still produce them."""
     try:
         return admit(spec.model_copy(update={"start_from": ""}), host, home)
     except SpecError as error:
@@ -147,7 +141,7 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
         "Memory, est.",
         formats.size(memory_bytes),
         help=(
-            "Framework, weights, gradients, optimizer and activations of all replicas. Estimated"
+            "Framework, weights, gradients, optimizer and activations of all replicas, estimated"
             f" from measured CPU trainers. This host has {formats.size(host.memory_bytes)}."
         ),
     )

@@ -1,1 +1,1 @@
-"""The page Paper."""
+"""The tab The paper of Studies, and the tab Reproduce the paper of Launch."""

@@ -1,4 +1,4 @@
-"""The paper's figures, drawn from stored runs; among them the descent path on the loss surface.
+"""The paper's figures, drawn from stored runs, among them the descent path on the loss surface.
 
 A frame in, an altair chart out.
 """
@@ -20,9 +20,9 @@ SMOOTHED = 9
 
 
 def epoch_lines(frame: pd.DataFrame, colors: dict[str, str], height: int = 360) -> alt.Chart:
-    """Training seconds of each epoch, a line a run.
+    """Fig. 6: training seconds of each epoch, a line for each run.
 
-    `frame`: variant, run_id, epoch, seconds. Fig. 6.
+    `frame`: variant, run_id, epoch, seconds.
     """
     chart = (
         alt.Chart(frame)
@@ -57,9 +57,10 @@ def smooth_lines(
     smoothed: int = SMOOTHED,
     height: int = 320,
 ) -> alt.LayerChart:
-    """A metric of the variants over epochs, faint as measured and as the mean of `smoothed` points.
+    """Figs. 7, 9, 10: a metric of the variants over epochs, faint as measured, and bold as the mean
+    of `smoothed` points.
 
-    `frame`: variant, x, low, mean, high, epoch. Figs. 7, 9, 10.
+    `frame`: variant, x, low, mean, high, epoch.
     """
     base = alt.Chart().encode(
         x=alt.X(
@@ -94,8 +95,8 @@ def smooth_lines(
     zoom = alt.selection_interval(bind="scales", encodings=["x"], name="zoom")
     canvas = {"embedOptions": {"renderer": "canvas"}}
     description = (
-        "Each variant over the epochs: faint as measured, bold smoothed. Compare where the bold"
-        " lines go and how much the faint ones swing."
+        "Each variant over the epochs: faint as measured, bold smoothed. Compare the bold lines,"
+        " and how much the faint ones vary."
     )
     return layered(
         frame,
@@ -112,13 +113,8 @@ def _variants(colors: dict[str, str]) -> alt.Color:
     return alt.Color("variant:N", title=None, legend=legend(), scale=scale)
 
 
-LEVELS = (
-    11,
-    7,
-    4,
-    2,
-)  # how many lines; fewer on a surface so rough that all of them would be too much to draw
-MOST_LINE_POINTS = 900  # with 441 cells and 60 snapshots below 1,500 marks
+LEVELS = (11, 7, 4, 2)  # numbers of contours; fewer on a surface too rough to draw all
+MOST_LINE_POINTS = 900  # with 441 cells and 60 snapshots, fewer than 1,500 marks
 
 
 def surface_cells(x: list[float], y: list[float], loss: NDArray[np.float64]) -> pd.DataFrame:
@@ -138,7 +134,7 @@ def surface_cells(x: list[float], y: list[float], loss: NDArray[np.float64]) -> 
 
 
 def contour_lines(x: list[float], y: list[float], loss: NDArray[np.float64]) -> pd.DataFrame:
-    """Lines of equal loss at levels whose steps are equal ratios.
+    """Contours of the loss, at levels in equal ratios.
 
     Columns: line, order, x, y, loss. Empty for a flat surface.
     """
@@ -163,7 +159,7 @@ def contour_lines(x: list[float], y: list[float], loss: NDArray[np.float64]) -> 
 def named_path(
     epochs: list[int], x: list[float], y: list[float], loss: list[float]
 ) -> pd.DataFrame:
-    """The path with its two ends named, each on the side that the path leaves free.
+    """The path with labels at its two ends, each on the free side of the path.
 
     Columns: epoch, x, y, loss, label, side.
     """
@@ -184,13 +180,13 @@ def descent(
     color: str,
     height: int = 380,
 ) -> alt.LayerChart:
-    """The path in the network's color on a map whose gray is the stronger, the higher the loss.
+    """The path in the network's color on a map that is darker for a higher loss.
 
     `path`: see `named_path`.
     """
     description = (
-        "The path of the weights over a map of the loss, on the plane of largest movement. A path"
-        " into lighter places descends."
+        "The path of the weights over a map of the loss, in the plane of largest movement. A path"
+        " into lighter areas descends."
     )
     layers = (*_map(lines), *_walk(path, color))
     return layered(
@@ -199,7 +195,7 @@ def descent(
 
 
 def _map(lines: pd.DataFrame) -> tuple[alt.Chart, alt.Chart]:
-    """Shades of the loss over the cells, which the whole chart has, and its contours."""
+    """The loss over the cells, whose rows the whole chart has, and its contours."""
     axis = alt.Axis(grid=False, format="~g", tickCount=6)
     plain = alt.Scale(zero=False, nice=False)
     shade = alt.Chart().mark_rect(fill=palette.NEUTRAL, stroke=None)
@@ -222,7 +218,7 @@ def _map(lines: pd.DataFrame) -> tuple[alt.Chart, alt.Chart]:
 
 
 def _walk(path: pd.DataFrame, color: str) -> tuple[alt.Chart, ...]:
-    """The path, a stop after each epoch, and the names of its two ends."""
+    """The path, a dot after each epoch, and the labels of its two ends."""
     way = alt.Chart(path).encode(x=alt.X("x:Q"), y=alt.Y("y:Q"))
     tooltip = [
         alt.Tooltip("epoch:Q", title="After epoch", format="d"),

@@ -1,7 +1,5 @@
-"""Fig.
-
-11 on the Paper page: the descent of both networks on their loss surfaces, and the button that
-computes them.
+"""Fig. 11 of the paper: the descent of both networks on their loss surfaces, and the button that
+computes the surfaces.
 """
 
 from __future__ import annotations
@@ -89,7 +87,7 @@ def _map(surface: SurfaceRow, declaration: Declarations, path: pd.DataFrame) -> 
 
 
 def _job(runtime: Runtime, run_id: str, is_drawn: bool) -> None:
-    """A button, or how far the job is while it runs."""
+    """A button, or the progress of the job."""
     look = jobs.newest_request(runtime.home, run_id, "loss_surface")
     if look is not None and look.is_live:
         widgets.job_bar(runtime, look, _how_far, STOP)

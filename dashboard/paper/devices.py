@@ -20,6 +20,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.studies import references
 
+# Options that have a column.
 COLUMNS = {
     "workload",
     "dataset",
@@ -28,21 +29,15 @@ COLUMNS = {
     "precision",
     "xla",
     "batch_size_global",
-}  # have columns
+}
 SCALING = [domain.scaling for domain in DOMAINS if domain.scaling]
 TIMES = [domain.times for domain in DOMAINS if domain.times]
-GROUPED_BY = [
-    "dataset",
-    "images",
-    "accelerator",
-    "settings",
-    "cpu_model",
-    "imported",
-]  # runs of a line agree in these
+# The runs of a line agree in these.
+GROUPED_BY = ["dataset", "images", "accelerator", "settings", "cpu_model", "imported"]
 
 
 def show(store: Store, batches: Batches | None) -> None:
-    """`batches`: a study of the question "devices" with a finished run."""
+    """Fig. 13 and scaling. `batches`: a study of the question "devices" with a finished run."""
     rates = queries.rates_by_device(store, "dcgan_mnist")
     _accelerator_figure(store, batches, rates)
     _scaling(rates)
@@ -74,18 +69,19 @@ def _accelerator_figure(store: Store, batches: Batches | None, rates: pd.DataFra
 
 
 def readings() -> str:
-    """What "x % faster" can mean, as shares of the time."""
+    """What "x% faster" can mean, as shares of the time."""
     shares = "; ".join(
         f"{name} × {1.0 - share:.2f} or × {1.0 / (1.0 + share):.2f}"
         for name, share in references.PAPER_FASTER_THAN.items()
     )
     return (
-        f"“x % faster” has two readings, x % less time or x % more speed. Of the time of {shares}."
+        f"“x% faster” has two readings: x% less time, or x% more speed. As shares of the time of"
+        f" {shares}."
     )
 
 
 def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
-    """`queries.rates_by_device` in the words of the page."""
+    """`queries.rates_by_device` in words."""
     return pd.DataFrame(
         {
             "Accelerator": rates["accelerator"].str.upper(),
@@ -110,7 +106,7 @@ def rate_table(rates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scaling(rates: pd.DataFrame) -> None:
-    """Next to the tables that others have published."""
+    """Scaling of stored runs next to published tables."""
     st.header("Scaling, next to published results")
     lines = speed_ups(rates)
     ours = lines.loc[lines["ours"], "system"].nunique()
@@ -118,8 +114,8 @@ def _scaling(rates: pd.DataFrame) -> None:
         "Solid: stored runs that differ only in the number of devices. "
         if ours
         else (
-            "No stored runs differ only in the number of devices. A study Replicas or Devices"
-            " starts some. "
+            "No stored runs differ only in the number of devices. Start a study of Replicas or"
+            " Devices on Launch. "
         )
     )
     st.caption(
@@ -166,9 +162,11 @@ def _times(times: PublishedTimes) -> None:
 
 
 def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
-    """Steady rates by number of devices, each line against its own fewest devices: ours where runs
-    differ in that alone, and published ones. Columns: system (the legend's), detail (all that the
-    runs of a line share), devices, rate, ours, speed_up.
+    """Steady rates by number of devices, each line relative to its fewest devices: stored runs that
+    differ only in that, and published ones.
+
+    Columns: system (for the legend), detail (what the runs of a line share), devices, rate, ours,
+    speed_up.
     """
     rows = []
     names: set[str] = set()
@@ -198,7 +196,7 @@ def speed_ups(rates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _line_name(row: pd.Series, names: set[str]) -> str:
-    """Short enough for a legend; a second line of the same kind is numbered."""
+    """A short name for the legend; later lines of the same kind are numbered."""
     name = f"Here, {str(row['accelerator']).upper()}, batch {row['batch_size_global']}"
     numbered = (f"{name} ({number})" for number in itertools.count(2))
     return (
@@ -209,7 +207,7 @@ def _line_name(row: pd.Series, names: set[str]) -> str:
 
 
 def _line_detail(row: pd.Series) -> str:
-    """Such as: Digits (embedded), 1,797 images, mixed bfloat16, XLA off, TensorFlow, AMD EPYC
+    """For example: Digits (embedded), 1,797 images, mixed bfloat16, XLA off, TensorFlow, AMD EPYC
     (imported).
     """
     parts = (
@@ -223,14 +221,12 @@ def _line_detail(row: pd.Series) -> str:
 
 
 def _xla(accelerator: str, engine: str, xla: str) -> str:
-    """A TPU and JAX compile every step whatever the option says."""
+    """XLA in words; a TPU and JAX compile every step whatever the option says."""
     return "always" if accelerator == "tpu" or engine == "jax" else option_words.choice(xla)
 
 
 def _other_options(settings: str) -> str:
-    """The options of runs that have no column of their own and are not at their default, such
-    as: R1 penalty 1.0.
-    """
+    """Options without a column that are not at their default, for example: R1 penalty 1.0."""
     options_here = json.loads(settings)
     options = RunSpec.options(nesting.workload_of(options_here))
     changed = [

@@ -1,5 +1,5 @@
-"""The frame of a figure on the Paper page: the paper's sentences, where our numbers come
-from, and whether they agree.
+"""The frame of a figure of the paper: the paper's sentences, the source of our numbers, and whether
+both agree.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ def box(number: str, title: str) -> st.delta_generator.DeltaGenerator:
 
 
 def claim(quotation: Quotation, judgement: Verdict) -> None:
-    """A sentence of the paper, and right below it whether runs agree with it."""
+    """A sentence of the paper, and below it whether runs agree."""
     quote(quotation)
     verdict(judgement)
 
 
 def quote(quotation: Quotation) -> None:
-    """A sentence of the paper, word for word, and its section."""
+    """A sentence of the paper, word for word, with its section."""
     st.caption(f"The paper, {quotation.section}: “{words.plain(quotation.sentence)}”")
 
 
 def without_claim(quotation: Quotation) -> None:
-    """All that the text says about a figure, where that is nothing that runs could agree with."""
+    """The paper's text about a figure that makes no claim."""
     quote(quotation)
     st.caption("The paper says nothing else about this figure, so there is no verdict.")
 
 
 def source(store: Store, ranked: Sequence[Candidate], study: StudyRow, run_ids: list[str]) -> None:
-    """Which study a figure is drawn from, under what its runs were measured, whether they are
-    judged, and why others are not drawn.
+    """The study of a figure, its conditions, whether its runs are judged, and why other studies are
+    not drawn.
     """
     selection = next(
         candidate for candidate in ranked if candidate.study.study_id == study.study_id
@@ -61,7 +61,7 @@ def source(store: Store, ranked: Sequence[Candidate], study: StudyRow, run_ids: 
 
 
 def source_of_run(store: Store, run_id: str, shortfalls: Sequence[str]) -> None:
-    """As `source`, for a figure that is drawn from one run."""
+    """As `source`, for a figure of one run."""
     sentences = (
         f"{studies_words.conditions(queries.conditions(store, [run_id]))}.",
         verdicts.reasons(shortfalls),
@@ -70,7 +70,7 @@ def source_of_run(store: Store, run_id: str, shortfalls: Sequence[str]) -> None:
 
 
 def verdict(judgement: Verdict) -> None:
-    """Agrees, differs, or too little is known, and why."""
+    """Agrees, differs, or not enough runs, and why."""
     st.markdown(f"{judgement.icon} **{judgement.word}:** {judgement.why}")
 
 

@@ -1,5 +1,5 @@
-"""Reproducing the paper from the page: the choices, what is queued, and in what it differs
-from the paper, before the button.
+"""The tab Reproduce the paper of Launch: the choices, the runs to queue, and their differences from
+the paper.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DATASETS = (references.PAPER_DATASET, "digits")
 
 
 def show(runtime: Runtime) -> None:
-    """Nothing is queued before its button is pressed, and no data set is used without a choice."""
+    """The tab. Nothing is queued before a press, and no data set is used without a choice."""
     host = queue_view.known_host(runtime)
     if host is None:
         return
@@ -35,7 +35,7 @@ def show(runtime: Runtime) -> None:
         images = _images()
     with right:
         size = st.radio(
-            "ReproductionSize",
+            "Size",
             list(paper.SIZES),
             list(paper.SIZES).index(paper.usual_size(host)),
             format_func=lambda key: paper.SIZES[key].title,
@@ -43,7 +43,7 @@ def show(runtime: Runtime) -> None:
             key="paper.size",
         )
     if images is None:
-        st.info("Pick the images above.")
+        st.info("Pick the images above to see what is queued.")
         return
     _offer(runtime, host, paper.plan(host, images[0], images[1].images, size))
 
@@ -66,9 +66,9 @@ def _size_text(size: paper.ReproductionSize) -> str:
 
 
 def _images() -> tuple[str, Availability] | None:
-    """The data set and what of it is at hand.
+    """The selected data set and what is available of it.
 
-    MNIST is picked beforehand only where all of it is here.
+    MNIST is selected at first only if all of it is here.
     """
     answers = {name: _availability(name) for name in DATASETS}
     available = {
@@ -85,12 +85,12 @@ def _images() -> tuple[str, Availability] | None:
     )
     for name, answer in answers.items():
         if isinstance(answer, str):
-            st.caption(f"{catalog.DATASETS[name].title} is not here: {words.plain(answer)}")
+            st.caption(f"{catalog.DATASETS[name].title} cannot be used: {words.plain(answer)}")
     return (name_picked, available[name_picked]) if name_picked else None
 
 
 def _availability(name: str) -> Availability | str:
-    """What is at hand, or why nothing is."""
+    """What is available, or why nothing is."""
     try:
         return loading.availability(name)
     except DatasetError as error:
@@ -103,7 +103,7 @@ def _is_whole(available: Availability) -> bool:
 
 def _image_text(name: str, available: Availability) -> str:
     if not available.ready:
-        return "Not on this host. Queueing downloads all of it first and needs a network."
+        return "Not on this host. Queueing downloads all of it first, which needs a network."
     of = catalog.DATASETS[name].rows
     where = words.plain(available.note or available.origin)
     text = f"{formats.count(available.images)} images, {where}"
@@ -129,7 +129,7 @@ def _offer(runtime: Runtime, host: Host, plan: ReproductionPlan) -> None:
     )
     st.markdown(
         f"Queues {len(plan.studies)} studies with {plan.runs} runs ({parts}): {time}.",
-        help=f"{estimates.TIME_HELP} Training only, without starting, compiling and scores.",
+        help=f"{estimates.TIME_HELP} Training only, without start-up, compiling and scores.",
     )
     if plan.deviations:
         st.markdown("**Differences from the paper**")
@@ -145,7 +145,7 @@ def _offer(runtime: Runtime, host: Host, plan: ReproductionPlan) -> None:
 
 
 def deviation_table(plan: ReproductionPlan) -> pd.DataFrame:
-    """One row for each thing in which runs differ from the paper."""
+    """A row for each difference between the runs and the paper."""
     every = len(plan.studies)
     rows = [
         (

@@ -1,9 +1,7 @@
 """Whether stored runs agree with a figure of the paper, and why.
 
-Every number is computed from runs.
-
-Judged are comparable runs: the same data, at least as many epochs and repeats. Others are shown,
-not judged.
+Every number is computed from runs. Only comparable runs are judged: the same data, at least as many
+epochs and repeats.
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ from gan_runtime.studies.statistics import Difference
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether stored runs agree with a sentence of the paper, and why; `agrees` None: they do not
-    suffice to say, or, where not `is_comparable`, are too unlike the paper's.
+    """Whether stored runs agree with a sentence of the paper, and why. `agrees` is None if they do
+    not suffice, or, without `is_comparable`, differ too much from the paper's.
     """
 
     agrees: bool | None
@@ -38,7 +36,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """The verdict itself."""
+        """The verdict in words."""
         if not self.is_comparable:
             return "Not judged"
         return (
@@ -51,7 +49,7 @@ class Verdict:
 
     @property
     def icon(self) -> str:
-        """Next to the word."""
+        """The icon before the word."""
         return {
             None: ":material/pending:",
             True: ":material/check_circle:",
@@ -80,7 +78,7 @@ NO_DESCENT = Verdict(
     " “Reproduce the paper” on Launch queues such runs.",
 )
 NO_EPOCHS = Verdict(
-    None, "no run has finished its second epoch, and the first one holds the compiling."
+    None, "no run has finished its second epoch, and the first one includes compiling."
 )
 
 
@@ -90,14 +88,14 @@ def by_repeat(results: pd.DataFrame, variant: str, measure: str) -> dict[int, fl
 
 
 def of_ratio(compared: Difference, paper: float, sentence: str) -> Verdict:
-    """Agrees where the interval holds the paper's ratio."""
+    """Agrees if the interval contains the paper's ratio."""
     if not compared.ratio.is_known:
         return Verdict(None, f"{sentence}.")
     within = compared.ratio.low <= paper <= compared.ratio.high
     if within and not compared.is_clear:
         return Verdict(
             None,
-            f"{sentence}, which the interval holds, but it holds no difference at all as well.",
+            f"{sentence}; the interval contains that, but also no difference at all.",
         )
     return Verdict(
         within,
@@ -108,7 +106,7 @@ def of_ratio(compared: Difference, paper: float, sentence: str) -> Verdict:
 
 @dataclass(frozen=True)
 class Least:
-    """What a study needs at least.
+    """The least that a study needs.
 
     The paper states no repeats, so `repeats` are those of "Reproduce the paper"; an interval needs
     them.
@@ -119,7 +117,7 @@ class Least:
 
 
 _FULL = paper.SIZES["full"]
-# By question. A step's time is steady after the first epoch; a rate's schedule has no chance in it.
+# By question. Step times are steady after the first epoch; a rate's schedule does not vary.
 LEAST = {
     "batch_size": Least(_FULL.epochs, _FULL.repeats),
     "schedule": Least(_FULL.epochs, 1),
@@ -131,7 +129,7 @@ OF_ONE_RUN = Least(_FULL.epochs, 1)
 
 @dataclass(frozen=True)
 class Candidate:
-    """A study, and all that keeps it from being judged: empty for one that can be compared."""
+    """A study, and the reasons why it cannot be judged: empty if it is comparable."""
 
     study: StudyRow
     shortfalls: tuple[str, ...]
@@ -153,17 +151,17 @@ class Batches:
 
     @property
     def run_ids(self) -> list[str]:
-        """Of all repeats."""
+        """The runs of all repeats."""
         return list(self.results["run_id"])
 
     def named(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """With the column `variant` in addition to `run_id`."""
+        """The frame with the column `variant`."""
         return frame.assign(
             variant=frame["run_id"].map(self.results.set_index("run_id")["variant"])
         )
 
     def judged(self, verdict: Verdict) -> Verdict:
-        """The verdict, if the study can be compared with the paper."""
+        """The verdict, if the study is comparable with the paper."""
         candidate = next(
             candidate
             for candidate in self.ranked
@@ -173,8 +171,8 @@ class Batches:
 
 
 def candidates(store: Store, studies: Collection[StudyRow], question: str) -> list[Candidate]:
-    """The studies of a question with a finished run: first those that can be compared, then those
-    with more finished runs, then the newer ones. `studies`: the newest first.
+    """The studies of a question with a finished run: comparable ones first, then those with more
+    finished runs, then newer ones. `studies`: newest first.
     """
     finished = [row for row in studies if row.question == question and row.finished]
     ranked = [Candidate(row, tuple(_of_study(store, row))) for row in finished]
@@ -193,13 +191,13 @@ def _of_study(store: Store, study: StudyRow) -> list[str]:
 
 
 def repeats(results: pd.DataFrame) -> int:
-    """How many finished runs the variant has that has the fewest."""
+    """The number of finished runs of the variant with the fewest."""
     done = results[results["status"] == "finished"]
     return min(int((done["variant"] == variant).sum()) for variant in results["variant"].unique())
 
 
 def shortfalls(conditions: Collection[Conditions], repeats: int, least: Least) -> list[str]:
-    """In what runs under these conditions fall short of the paper's, in words."""
+    """How runs under these conditions fall short of the paper's, in words."""
     reasons = []
     for run in conditions:
         if (run.dataset, run.images) != (references.PAPER_DATASET, references.PAPER_IMAGES):
@@ -216,19 +214,17 @@ def shortfalls(conditions: Collection[Conditions], repeats: int, least: Least) -
 
 
 def judged(verdict: Verdict, shortfalls: Collection[str]) -> Verdict:
-    """The verdict, or what was measured without one; `reasons` says why."""
+    """The verdict, or the measurement without one; `reasons` says why."""
     return verdict if not shortfalls else Verdict(None, verdict.why, is_comparable=False)
 
 
 def reasons(shortfalls: Collection[str]) -> str:
-    """Why runs are not judged, in a sentence; empty where they are."""
-    return f"Selection, not judged: {words.plain('; '.join(shortfalls))}." if shortfalls else ""
+    """Why runs are not judged, in a sentence; empty if they are."""
+    return f"Shown, not judged: {words.plain('; '.join(shortfalls))}." if shortfalls else ""
 
 
 def other_studies(ranked: Collection[Candidate], study: StudyRow) -> str:
-    """Why the other studies of the question are not drawn, in a sentence; empty where there
-    are none.
-    """
+    """Why other studies of the question are not drawn, in a sentence; empty if there are none."""
     rest = [candidate for candidate in ranked if candidate.study.study_id != study.study_id]
     why = "; ".join(
         f"{candidate.study.title} ({candidate.study.study_id}):"

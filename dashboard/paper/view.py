@@ -1,4 +1,4 @@
-"""The report on the paper: what the paper says, what the stored runs say, and the chart."""
+"""The report on the paper: its claims, what stored runs show, and charts."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ BASE_VARIANTS = 2  # ridgelines side by side: the smallest and the largest batch
 
 @dataclass(frozen=True)
 class Picked:
-    """The studies that the figures are drawn from, each with a finished run; None where there
-    is none.
-    """
+    """The studies of the figures, each with a finished run; None where there is none."""
 
     batches: Batches | None
     schedule: Batches | None
@@ -48,7 +46,7 @@ WHAT = (
     f" {references.PAPER_EPOCHS} epochs, and batches of {references.PAPER_BATCHES[0]} to"
     f" {references.PAPER_BATCHES[-1]}. Each sentence of the paper about a figure is quoted and"
     " compared with stored runs. Only runs with the paper's data and at least as many epochs and"
-    " repeats get a verdict. Intervals in brackets are of ratios, those of a study together at"
+    " repeats get a verdict. Intervals in brackets are of ratios; those of a study hold together at"
     f" {formats.percent(LEVEL)}. {study_words.UNCORRECTED} {study_words.CUT_OFF}"
 )
 NO_STUDY = (
@@ -57,9 +55,7 @@ NO_STUDY = (
 
 
 def show(runtime: Runtime) -> None:
-    """The report on the paper: its figures, each drawn from stored runs next to what the paper
-    says.
-    """
+    """The figures of the paper, each with its claims and drawn from stored runs."""
     store = runtime.store
     st.caption(WHAT)
     studies = pick_studies(store)
@@ -83,9 +79,7 @@ def show(runtime: Runtime) -> None:
 
 
 def pick_studies(store: Store) -> Picked:
-    """Of each question the study that can best be compared with the paper; of several
-    batch-size studies the user may pick another.
-    """
+    """The most comparable study of each question; the user can pick another batch-size study."""
     studies = run_selection.studies(store)
     ranked = {
         question: verdicts.candidates(store, studies, question) for question in verdicts.LEAST
@@ -169,7 +163,7 @@ def _times(store: Store, batches: Batches) -> None:
 
 
 def rate_figure(store: Store, batches: Batches | None) -> None:
-    """Figure 9, from a study of the rate's schedule."""
+    """Figure 9, from a study of the learning-rate schedule."""
     with paper_figure.box("9", "Learning rate by iteration"):
         if batches is None:
             paper_figure.claim(references.RATE_DIPS, verdicts.NO_SCHEDULE)
@@ -206,15 +200,15 @@ def optimization_figure(batches: Batches) -> None:
             references.OPTIMIZED, batches.judged(paper_words.optimized_best(batches.results))
         )
         st.caption(
-            "“The loss” is read as the generator's: of the discriminator's the text says under Fig."
-            " 11 that it grows with the batch."
+            "“The loss” is read as the generator's: under Fig. 11 the text says that the"
+            " discriminator's grows with the batch."
         )
         st.markdown(paper_words.lowest(batches.results))
         paper_figure.points(batches.results, *LOSSES)
 
 
 def descent_figure(runtime: Runtime, batches: Batches | None) -> None:
-    """Figure 11: what its text says of the batches, and the path of one run."""
+    """Figure 11: the text's claims about batches, and the path of one run."""
     with paper_figure.box("11", "Descent path"):
         if batches is not None:
             paper_figure.claim(
@@ -271,7 +265,7 @@ def _loss_curves(store: Store, batches: Batches, metrics: tuple[str, ...], key: 
 
 
 def _ridges(store: Store, batches: Batches) -> None:
-    """The losses of D of the smallest and the largest batch."""
+    """D's losses with the smallest and the largest batch."""
     ends = list(batches.first.items())
     for column, (variant, run_id) in zip(
         st.columns(BASE_VARIANTS, gap="medium"), (ends[0], ends[-1]), strict=True

@@ -1,5 +1,5 @@
-"""What stored runs say to the paper's figures: of losses, learning rates and the descent on
-the loss surface, and of time.
+"""What stored runs say about the paper's figures: losses, learning rates, the descent on the loss
+surface, and times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gan_runtime.store.queries import Conditions, SurfaceRow
 from gan_runtime.studies import references
 from gan_runtime.studies.statistics import difference
 
-ABRUPT = 0.2  # of the highest rate: what a rate has to rise by between two points to rise abruptly
+ABRUPT = 0.2  # of the highest rate: the least rise between two points that counts as abrupt
 
 
 def losses(results: pd.DataFrame) -> str:
@@ -29,16 +29,15 @@ def losses(results: pd.DataFrame) -> str:
         for variant, row in means.iterrows()
     ]
     return (
-        f"Mean losses of the last epoch in nats. {'; '.join(parts)}. Where D can only guess, both"
-        " are 0.69 and 1.39."
+        f"Mean losses of the last epoch in nats. {'; '.join(parts)}. If D can only guess, they are"
+        " 0.69 and 1.39."
     )
 
 
 def concentration(quartiles: pd.DataFrame) -> str:
-    """Fig.
+    """Fig. 8: whether D's losses concentrate as training continues.
 
-    8: whether D's losses gather as training continues. `quartiles`: variant, epoch, width (of the
-    middle half, nats).
+    `quartiles`: variant, epoch, width (of the middle half, nats).
     """
     parts = []
     for variant, rows in quartiles.groupby("variant", sort=False):
@@ -55,7 +54,7 @@ def concentration(quartiles: pd.DataFrame) -> str:
 
 
 def rates(curves: pd.DataFrame) -> str:
-    """Fig. 9: what the learning rate did. `curves`: variant, x, mean."""
+    """Fig. 9: the course of the learning rate. `curves`: variant, x, mean."""
     parts = []
     for variant, rows in curves.sort_values("x").groupby("variant", sort=False):
         low, high, rises = rows["mean"].min(), rows["mean"].max(), _abrupt_rises(rows["mean"])
@@ -69,10 +68,9 @@ def rates(curves: pd.DataFrame) -> str:
 
 
 def rate_cycles(curves: pd.DataFrame, batches: set[int]) -> Verdict:
-    """Fig.
+    """Fig. 9: dips and abrupt rises at the paper's batch.
 
-    9: dips and abrupt rises at the paper's batch. `curves` as above, of runs with these global
-    batches.
+    `curves`: as in `rates`, of runs with these global batches.
     """
     if batches != {references.PAPER_RESTARTS_BATCH}:
         batch_names = ", ".join(str(batch) for batch in sorted(batches)) or "none"
@@ -98,7 +96,7 @@ def _abrupt_rises(rate: pd.Series) -> int:
 
 
 def lowest(results: pd.DataFrame) -> str:
-    """Fig. 10: which variant ends with the lowest losses."""
+    """Fig. 10: the variants with the lowest losses at the end."""
     means = _last_losses(results)
     if means.empty:
         return "No loss is stored yet."
@@ -112,11 +110,10 @@ def lowest(results: pd.DataFrame) -> str:
 
 
 def optimized_best(results: pd.DataFrame) -> Verdict:
-    """Fig.
+    """Fig. 10: G's loss is lowest at the paper's best batches: their lowest against the lowest of
+    the others.
 
-    10: G's loss is lowest at the paper's best batches: the lowest of these against the lowest of
-    the others. "The loss" is read as G's, since of D's the text says under Fig. 11 that it grows
-    with the batch.
+    "The loss" is read as G's, because under Fig. 11 the text says that D's grows with the batch.
     """
     return _lowest_at([f"batch {batch}" for batch in references.PAPER_BEST_BATCHES], results)
 
@@ -162,9 +159,9 @@ def _last_losses(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def descent(surfaces: list[SurfaceRow]) -> str:
-    """Fig. 11: how much of the movement the map shows."""
+    """Fig. 11: the share of the movement that the map shows."""
     parts = [
-        f"{surface.network.capitalize()}: the map holds"
+        f"{surface.network.capitalize()}: the map contains"
         f" {formats.percent(surface.share_x + surface.share_y)} of its movement"
         for surface in surfaces
     ]
@@ -175,10 +172,9 @@ def descent(surfaces: list[SurfaceRow]) -> str:
 
 
 def descends(surfaces: list[SurfaceRow]) -> Verdict:
-    """Fig.
+    """Fig. 11: the loss falls during training.
 
-    11: the loss is reduced as training goes on. Of D's the text says no such thing, so it is shown,
-    not judged.
+    The text does not say this of D, so D's loss is shown, not judged.
     """
     parts = [
         f"{surface.network.capitalize()} from {surface.path_loss[0]:.2f} to"
@@ -223,9 +219,8 @@ def time_by_batch(results: pd.DataFrame, accelerators: Iterable[str]) -> Verdict
 
 
 def time_grows(results: pd.DataFrame) -> Verdict:
-    """Fig.
-
-    5, as section 5.1 has it: an epoch takes longer with the largest batch than with the smallest.
+    """Fig. 5, as in section 5.1: an epoch takes longer with the largest batch than with the
+    smallest.
     """
     first, last = str(results["variant"].iloc[0]), str(results["variant"].iloc[-1])
     compared = against_first(results, "epoch_seconds", last)
@@ -239,11 +234,10 @@ def time_grows(results: pd.DataFrame) -> Verdict:
 
 
 def time_by_epoch(epochs: pd.DataFrame, results: pd.DataFrame) -> Verdict:
-    """Fig.
+    """Fig. 6, as in section 5.1: epochs take longer from each batch to the next larger one.
 
-    6, as section 5.1 has it: epochs take longer from each batch to the next larger one. `epochs`:
-    variant, run_id, epoch, seconds, in the order of the variants; the first of each run holds the
-    compiling.
+    `epochs`: variant, run_id, epoch, seconds, in the order of the variants; the first of each run
+    includes compiling.
     """
     later = epochs[epochs["epoch"] > epochs.groupby("run_id")["epoch"].transform("min")]
     if later.empty:
@@ -263,14 +257,9 @@ def time_by_epoch(epochs: pd.DataFrame, results: pd.DataFrame) -> Verdict:
 
 
 def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
-    """Fig.
-
-    12: steady steps with XLA against without, and what is known of the reason where they were
-    measured.
-    """
-    compiled = next(
-        (name for name in results["variant"] if name.lower() == "xla jit"), ""
-    )  # studies before 0.2 wrote it small
+    """Fig. 12: steady steps with XLA against without, and a known reason where one applies."""
+    # Studies before version 0.2.0 wrote the name in lower case.
+    compiled = next((name for name in results["variant"] if name.lower() == "xla jit"), "")
     compared = against_first(results, "steady_step", compiled)
     if compared is None:
         return Verdict(
@@ -312,10 +301,9 @@ def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
 
 
 def accelerators(results: pd.DataFrame) -> Verdict:
-    """Fig.
+    """Fig. 13: many TPU cores against a CPU, a GPU and one TPU core.
 
-    13: so many TPU cores against a CPU, a GPU and one TPU core. `results`: of a study of the
-    question "devices".
+    `results`: of a study of the question "devices".
     """
     all_cores = f"tpu x{references.PAPER_REPLICAS}"
     devices = {"CPU": "cpu x1", "GPU": "gpu x1", "TPU, serial": "tpu x1"}
@@ -335,7 +323,7 @@ def accelerators(results: pd.DataFrame) -> Verdict:
         )
         compared = difference(together, alone, len(devices))
         if compared is None:
-            return Verdict(None, "no repeat has all of them.")
+            return Verdict(None, "no repeat has a run on each of these devices.")
         share = references.PAPER_FASTER_THAN[name]
         ratios = (1.0 - share, 1.0 / (1.0 + share))
         parts.append(
@@ -348,8 +336,8 @@ def accelerators(results: pd.DataFrame) -> Verdict:
 
 
 def _of_readings(readings: Iterable[list[bool | None]]) -> bool | None:
-    """Agrees where all numbers agree in one reading of the sentence; differs where some
-    number differs in each.
+    """Agrees if all numbers agree in one reading of the sentence; differs if some number differs
+    in each.
     """
     judged = [
         False if False in verdicts else None if None in verdicts else True for verdicts in readings

@@ -1,1 +1,1 @@
-"""The page Live."""
+"""The page of a run."""

@@ -1,5 +1,5 @@
-"""What can be done with a run: stop it, resume it as it was or with other learning rates,
-train it again, compare it.
+"""What a user can do with a run: stop it, resume it with the same or other learning rates, train it
+again, compare it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,11 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.supervision.queue import changeable, resume_refusal
 
 STOPPING_HELP = "The trainer finishes its step and saves a checkpoint. This takes some seconds."
-LABEL, HELP = (
-    "Other rates",
-    "Resume with other learning rates",
-)  # the button is too narrow for all of it
+LABEL, HELP = "Other rates", "Resume with other learning rates"  # the button is narrow
 
 
 def stop_or_resume(runtime: Runtime, row: RunRow) -> None:
-    """Each in its own place: a second press on Stop must not resume the run."""
+    """Two places, so that a second press on Stop does not resume the run."""
     stop_column, resume_column = st.columns(2, vertical_alignment="center")
     with stop_column:
         stop(runtime, row)
@@ -38,7 +35,7 @@ def stop_or_resume(runtime: Runtime, row: RunRow) -> None:
 
 
 def stop(runtime: Runtime, row: RunRow) -> None:
-    """Nothing for a run that has ended."""
+    """The stop button; nothing for a run that has ended."""
     if not row.is_live:
         return
     if runtime.home.run_dir(row.run_id).stop_file.exists():
@@ -66,7 +63,7 @@ def stop(runtime: Runtime, row: RunRow) -> None:
 
 
 def _stop(runtime: Runtime, run_id: str) -> None:
-    """Before the page is drawn again, so that it shows at once that the press was heard."""
+    """Stops a run before the page is redrawn, so that the press shows at once."""
     try:
         runtime.commands.stop(run_id)
     except GanRuntimeError as error:
@@ -76,7 +73,7 @@ def _stop(runtime: Runtime, run_id: str) -> None:
 def resume(runtime: Runtime, row: RunRow) -> None:
     """Two buttons below each other; the second opens a form.
 
-    Runs of a study have the first one only.
+    Runs of a study have only the first.
     """
     refusal = resume_refusal(runtime.home.run_dir(row.run_id))
     is_pressed = actions.button(
@@ -94,7 +91,7 @@ def resume(runtime: Runtime, row: RunRow) -> None:
 
 
 def _form(runtime: Runtime, row: RunRow) -> None:
-    """The options as they are now; what is changed holds from the next attempt on."""
+    """The current learning rates; changes take effect with the next attempt."""
     st.caption(
         "The run continues from its newest checkpoint under the same name. Lower rates help"
         " after a NaN."
@@ -115,13 +112,13 @@ def _form(runtime: Runtime, row: RunRow) -> None:
 
 
 def next_steps(runtime: Runtime, row: RunRow) -> None:
-    """Ways to continue. A workload that this version does not have cannot be trained again."""
+    """Buttons of an ended run. A workload that this version lacks cannot be trained again."""
     if row.workload in catalog.WORKLOADS and st.button(
         "Run again with changes",
         icon=":material/replay:",
         help=(
-            "Opens Launch with the options of this run. A run that it waited for is filled in"
-            " while that one has not ended."
+            "Opens Launch with the options of this run. If it waited for a run that has not ended,"
+            " that is filled in too."
         ),
     ):
         fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
@@ -148,7 +145,7 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
 
 
 def previous(rows: list[RunRow], row: RunRow) -> RunRow | None:
-    """The newest run of the same workload that was created before. `rows`: newest first."""
+    """The newest earlier run of the same workload. `rows`: newest first."""
     return next(
         (
             other

@@ -1,11 +1,10 @@
-"""The sections Health and Further numbers of the tab Overview: whether the training is in order, in
-small charts.
+"""The sections Health and Further numbers of the tab Overview: small charts that show whether
+training is healthy.
 
-What is drawn follows from what the run's workload declares (gan_runtime/base/metrics.py); a number
-that is undeclared is drawn by itself.
+The run's workload declares what is drawn (gan_runtime/base/metrics.py); an undeclared number has
+its own chart.
 
-The rows of the page's charts are read through `Store.once`, so that thirty browsers on one run make
-them once.
+The rows are read through `Store.once`, so that thirty browsers on one run query them once.
 """
 
 from __future__ import annotations
@@ -36,15 +35,16 @@ from gan_runtime.store.queries import RunRow, Window
 from gan_runtime.store.store import Store
 
 ChartRows = tuple[Group, Table]
-MOST_FURTHER = 24  # charts of numbers without a panel: an imported run may hold any number of them
+MOST_FURTHER = 24  # charts of numbers without a panel: an imported run can have any number
 
 
 @dataclass(frozen=True)
 class Health:
     """The small charts.
 
-    `per_epoch`: all that are measured once an epoch, also before the first one; `has_panels`:
-    whether there are any but further ones; `left_out`: how many further numbers are not drawn.
+    `per_epoch`: all groups measured once an epoch, also before the first epoch; `has_panels`:
+    whether there are others than further numbers; `left_out`: how many further numbers are not
+    drawn.
     """
 
     per_epoch: list[Group]
@@ -57,7 +57,7 @@ class Health:
 def curves(
     store: Store, run_id: str, groups: tuple[Group, ...], max_points: int, window: Window
 ) -> list[ChartRows]:
-    """Each group with the curves of its numbers within the window, and smoothed."""
+    """Each group with its smoothed curves within the window."""
     names = tuple(name for group in groups for name in group.names)
     frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
     points = charts.smoothed_points(charts.LIVE_SHARE, max_points)
@@ -71,7 +71,7 @@ def score_histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: in
 
 
 def quality(store: Store, run_id: str) -> Table:
-    """As `queries.qualities`; what a logarithmic axis cannot show of an interval is cut."""
+    """As `queries.qualities`, with intervals cut at what a logarithmic axis can show."""
     rows = queries.qualities(store, [run_id])
     if is_log(rows):
         least = float(rows["value"].min()) / 10.0
@@ -82,7 +82,7 @@ def quality(store: Store, run_id: str) -> Table:
 
 
 def is_log(rows: pd.DataFrame) -> bool:
-    """Whether a score has a logarithmic axis: unbiased distances may be negative."""
+    """Whether a score has a logarithmic axis: unbiased distances can be negative."""
     return bool((rows["value"] > 0).all())
 
 
@@ -92,7 +92,7 @@ def epoch_times(store: Store, run_id: str) -> Table:
 
 
 def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
-    """All charts but the large ones: those of epochs first, then those of a usual panel.
+    """All charts except the large ones: those of epochs first, then those of standard panels.
 
     `spec`: the run's options as JSON.
     """
@@ -122,9 +122,9 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
 
 
 def _chart_rows(store: Store, run_id: str, groups: list[Group], still: set[str]) -> list[ChartRows]:
-    """The charts that have something to draw, with their rows.
+    """The charts with data, and their rows.
 
-    What the engine adds is drawn where it changes.
+    Numbers that the engine adds are drawn only where they change.
     """
     usual = {panel.name for panel in PANELS}
     steps = [group for group in groups if not group.per_epoch and group.panel.name not in still]
@@ -151,11 +151,10 @@ def _names(groups: Iterable[Group]) -> tuple[str, ...]:
 
 
 def constant(spec: dict[str, Any]) -> set[str]:
-    """Panels of per-step numbers that the options of a run leave as they are.
+    """The panels of per-step numbers that the options of a run keep constant.
 
-    They need no query, and this page asks every second.
-
-    Options that a stored run does not have are at their default.
+    They need no query, which this page would repeat every second. Missing options of a stored run
+    are at their defaults.
     """
     moving = (
         spec.get("learning_rate_schedule", "constant") != "constant"
@@ -172,14 +171,12 @@ def constant(spec: dict[str, Any]) -> set[str]:
 
 HELP = (
     "Measured after each epoch on the first 256 training images and as many generated ones."
-    " Rules of thumb: judge a GAN by its images."
+    " These are rules of thumb: judge a GAN by its images."
 )
 
 
 def show(store: Store, row: RunRow) -> None:
-    """What is measured once an epoch, then what changes over the steps; numbers without a
-    panel of their own come last.
-    """
+    """Numbers of the epochs, then numbers of the steps; numbers without a panel come last."""
     ask = store.lately if row.is_live else store.once
     health = ask(health_rows, row.run_id, row.workload, row.spec)
     if health.has_panels:
@@ -206,9 +203,9 @@ def _draw(small_charts: list[ChartRows], row: RunRow) -> None:
 
 
 def _awaited(row: RunRow, groups: list[Group]) -> None:
-    """As high as the charts that are to come, so that nothing below them jumps when they do."""
+    """A placeholder as high as the coming charts, so that nothing below them jumps."""
     if not row.is_live:
-        st.caption("This run has recorded no scores of an epoch.")
+        st.caption("This run has recorded no scores.")
         return
     height = health_charts.HEIGHT * ((len(groups) + 1) // 2)
     with st.container(

@@ -36,14 +36,14 @@ from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
 
-LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, as where they are drawn
-SLIDER_HEIGHT = 64  # pixels of the epoch slider, whose place a first render keeps
+LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, equal to their defaults
+SLIDER_HEIGHT = 64  # pixels that a first render reserves for the epoch slider
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
 Result = TypeVar("Result")
 NOT_RECORDED = "This run ended before anything was recorded."
 NO_LOSSES = (
-    "This version does not know which numbers of this run are losses. All recorded numbers are"
+    "This version does not know which numbers of this run are losses. See all recorded numbers"
     " below."
 )
 QUALITY_AWAITED = "The measured quality appears here."
@@ -52,7 +52,7 @@ WAITING = "Curves, images and speed appear here when training starts. This page 
 
 @dataclass(frozen=True)
 class Parts:
-    """The places of the parts of the tab.
+    """The containers of the parts of the tab.
 
     Two fragments fill them, so that what changes with each step is redrawn alone.
     """
@@ -64,7 +64,7 @@ class Parts:
 
 
 def parts(run_id: str) -> Parts:
-    """Made with the page, before its fragments write into them."""
+    """The containers, created before the fragments that write into them."""
     figures = st.container()
     curves, samples = st.columns([2, 1], gap="medium")
     with curves:
@@ -73,7 +73,7 @@ def parts(run_id: str) -> Parts:
 
 
 def waiting(store: Store, row: RunRow) -> None:
-    """What is known of a run that waits: its place in the queue, and what it will train."""
+    """A waiting run: its place in the queue, and what it will train."""
     items = queries.queue_items(store)
     place = next(
         (at for at, runs in enumerate(items) if row.run_id in {run.run_id for run in runs}), None
@@ -107,9 +107,7 @@ def show_newest(
 
 
 def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
-    """Images; below the first screen scores, what is measured of the run, and where its
-    time goes.
-    """
+    """Images; below the first screen scores, health, and where the time goes."""
     with parts.samples:
         key = f"run.{row.run_id}"
         kind = sample_images.choice(queries.sample_kinds(store, [row.run_id]), [row], key)
@@ -134,17 +132,15 @@ def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) ->
 def shared(
     store: Store, row: RunRow, age_s: float, make: Callable[..., Result], *what: Hashable
 ) -> Result:
-    """What grows with each step, made once for all viewers of this run within a part of their
-    pace.
+    """A result that grows with each step, computed once for all viewers within their interval.
 
-    Of a run that has ended the page is drawn for the last time: nothing on it is older than its
-    end.
+    For an ended run the page is drawn a last time, with nothing older than the end.
     """
     return store.lately(make, *what, age_s=age_s if row.is_live else 0.0)
 
 
 def _zoomed(run_id: str) -> str:
-    """The key of what is zoomed on this page: its curves show the same steps."""
+    """The zoom key of this page: its curves show the same steps."""
     return f"run.{run_id}"
 
 
@@ -170,7 +166,7 @@ def _losses(store: Store, row: RunRow, is_first_screen: bool) -> None:
 
 
 def _broken(store: Store, row: RunRow) -> None:
-    """Where the numbers have ended, if one of them became none."""
+    """An error where a number became infinite or NaN."""
     ask = store.lately if row.is_live else store.once
     broken = ask(queries.not_finite, row.run_id)
     if not broken.empty:
@@ -183,9 +179,7 @@ def _broken(store: Store, row: RunRow) -> None:
 
 
 def _awaited(row: RunRow, sentence: str, height: int) -> None:
-    """The place of a chart before its first rows: as high as the chart, so that nothing jumps
-    when they come.
-    """
+    """A placeholder as high as the chart, before its first rows, so that nothing jumps."""
     if not row.is_live:
         st.caption(NOT_RECORDED)
         return
@@ -196,8 +190,8 @@ def _awaited(row: RunRow, sentence: str, height: int) -> None:
 
 
 def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
-    """The quality, scores and how they are spread, where the workload has some, and the time of
-    each epoch; two or three side by side.
+    """Quality, scores and their histograms, if the workload has some, and the time of each epoch;
+    two or three side by side.
     """
     declaration = declarations.of(row.workload)
     quality = shared(
@@ -269,7 +263,7 @@ def _epochs(store: Store, row: RunRow) -> None:
 
 
 def _workers(store: Store, row: RunRow) -> None:
-    """Only runs of several workers have another to wait for."""
+    """Compute and waiting times, for runs of several workers."""
     if row.engine == "jax":
         st.caption(
             "JAX does not report how long each worker computes and waits: workers exchange"
@@ -319,7 +313,7 @@ def _phases_line(store: Store, row: RunRow) -> None:
 
 def _step_profile(store: Store, row: RunRow) -> None:
     if row.engine == "jax":
-        return  # it makes no profiles
+        return  # it records no profiles
     profile = queries.profile(store, row.run_id)
     if profile.empty:
         st.caption("Set 'Profile steps' on Launch to see where a step's time goes.")
@@ -334,7 +328,7 @@ def _step_profile(store: Store, row: RunRow) -> None:
     plots.steady_chart(draw, profile, f"profile.{row.run_id}")
     st.caption(
         f"{step_charts.totals(profile)}. Measured once, over {profile['steps'].iloc[0]} training"
-        " steps that count in no other time. The bar of their epoch is shorter by them.",
+        " steps that count in no other time. They are missing from the bar of their epoch.",
         help=(
             "Each moment is divided among the operations that compute then. Exchange and input"
             " count only when nothing computes. A network's row holds its own layers. Where the"

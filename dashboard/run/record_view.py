@@ -1,5 +1,5 @@
-"""What is recorded of a run: the tab Log and events, and the tab Options with the host that
-it was trained on, in words.
+"""The records of a run: the tab Log and events, and the tab Options with the host of the run, in
+words.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
 LOG_LINES, READ_LINES = 60, 600  # shown; read to find them
-# Information and warnings in their own formats, sentences without one, and the errors that they
-# print on every machine without a GPU or in every run. Any other error stays.
+# Messages of TensorFlow, XLA and CUDA: information, warnings, and errors that every run prints, or
+# every host without a GPU. Other errors stay.
 NOISE = re.compile(
     r"^(?:[IW]0000 00:00:|WARNING: All log messages before absl|To enable the following"
     r" instructions"
@@ -33,14 +33,14 @@ NOISE = re.compile(
 
 
 def show_log(runtime: Runtime, row: RunRow) -> None:
-    """The log above the events."""
+    """The log, and the events below it."""
     head, switch = st.columns([3, 1], vertical_alignment="bottom")
     head.header("Log")
     with switch:
         everything = st.toggle(
             "All lines",
             key=f"all_lines.{row.run_id}",
-            help="With what TensorFlow, XLA and CUDA print at each start.",
+            help="Includes what TensorFlow, XLA and CUDA print at each start.",
         )
     lines = runtime.home.run_dir(row.run_id).log_tail(READ_LINES).splitlines()
     printed = lines if everything else without_noise(lines)
@@ -55,12 +55,12 @@ def show_log(runtime: Runtime, row: RunRow) -> None:
 
 
 def without_noise(lines: list[str]) -> list[str]:
-    """A trainer's log without what TensorFlow, XLA and CUDA print at each start."""
+    """The log lines without what TensorFlow, XLA and CUDA print at each start."""
     return [line for line in lines if not NOISE.match(line)]
 
 
 def local_events(store: Store, row: RunRow) -> pd.DataFrame:
-    """The events of a run at the viewer's time, oldest first."""
+    """The events of a run in the viewer's time zone, oldest first."""
     zone = st.context.timezone or "UTC"
     events = queries.events(store, row.run_id)
     at = (
@@ -95,13 +95,13 @@ LABELS = {
 
 
 def show_options(row: RunRow) -> None:
-    """As high as its rows: nothing scrolls inside the page."""
+    """The table of options, as high as its rows, so that it does not scroll."""
     table = options_table(row)
     tables.show(table, hide_index=True, key=f"options.{row.run_id}", height="content")
 
 
 def options_table(row: RunRow) -> pd.DataFrame:
-    """The run's options in the order of the form, then the host it ran on."""
+    """The run's options in the order of the form, then facts about its host."""
     spec = json.loads(row.spec)
     rows = [
         (option_words.label(option), option_words.value(option, spec[name]), name)
@@ -114,9 +114,7 @@ def options_table(row: RunRow) -> pd.DataFrame:
 
 
 def host_facts(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(label, text) of each fact, in the order in which they were written; facts without a
-    label under their own name.
-    """
+    """(label, text) of each fact, in recorded order; facts without a label under their own name."""
     return [
         (LABELS.get(name, _spaced(name).capitalize()), _text(name, fact))
         for name, fact in facts.items()

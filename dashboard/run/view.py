@@ -1,5 +1,5 @@
-"""The page of a run: its head with the verdict and what can be done, and its tabs, of which
-only the open one is drawn.
+"""The page of a run: its head with verdict and buttons, and its tabs, of which only the open one
+is drawn.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOTHING_STORED = "No run is stored yet. Start one on the Launch page; its curves
 
 @dataclass(frozen=True)
 class Head:
-    """The places above the tabs."""
+    """The containers above the tabs."""
 
     verdict: DeltaGenerator
     buttons: DeltaGenerator
@@ -45,11 +45,10 @@ class Head:
 
 
 def pick(runtime: Runtime) -> RunRow:
-    """The run of the address, else the one opened last, the newest live one or the newest; a choice
-    goes into the address.
+    """The run of the address, else the last opened run, the newest live one, or the newest.
 
-    An address that the page writes by itself would be one more press on Back. Ends the page where
-    nothing is stored.
+    Only a choice goes into the address: otherwise Back would take one more press. Ends the page if
+    no run is stored.
     """
     title, picker = st.columns([3, 2], vertical_alignment="bottom")
     address_run, before = (
@@ -64,7 +63,7 @@ def pick(runtime: Runtime) -> RunRow:
     if address_run and address_run not in rows:
         st.warning(
             f"Run '{words.plain(address_run[: widgets.MOST_LETTERS])}' is not stored here."
-            f" {words.plain(run_id)} is shown."
+            f" This page shows {words.plain(run_id)}."
         )
     key = f"{PAGE}.picked"
     if st.session_state.get(key) != run_id:
@@ -96,8 +95,8 @@ def _nothing_stored(runtime: Runtime) -> None:
 
 
 def head(row: RunRow) -> Head:
-    """The run in short, and the places of its verdict and buttons, made before the fragments
-    that fill them.
+    """The settings of the run, and the containers of its verdict and buttons, created before the
+    fragments that fill them.
     """
     facts, own_buttons = st.columns([2, 1], vertical_alignment="center")
     with facts:
@@ -114,7 +113,7 @@ def titles(runtime: Runtime, row: RunRow) -> dict[str, str]:
 
 
 def show(runtime: Runtime, row: RunRow, tab: str, place: DeltaGenerator, head: Head) -> None:
-    """Fills the head and the open tab, and redraws both by itself while the run is live."""
+    """Fills the head and the open tab, and redraws both while the run is live."""
     if tab != OVERVIEW or row.status == "queued":
         _redrawn(runtime, row, head, None, is_first_screen=False)
         with place:
@@ -151,9 +150,8 @@ def _redrawn(
 ) -> None:
     """Two fragments: what changes with each step, and the rest less often.
 
-    The page as a whole when the run begins or ends.
-
-    Widgets keep their state between refreshes, and the first results are shown at once.
+    They redraw the whole page when the run begins or ends. Widgets keep their state between
+    refreshes, and the first results show at once.
     """
     store, run_id = runtime.store, row.run_id
     every = rendering.interval(row.accelerator)
@@ -203,7 +201,7 @@ def _redrawn(
 
 
 def current(store: Store, run_id: str) -> RunRow | None:
-    """The run now; None once it is deleted, here or elsewhere."""
+    """The run now; None if it was deleted."""
     try:
         return queries.run(store, run_id)
     except UnknownRunError:
@@ -211,12 +209,12 @@ def current(store: Store, run_id: str) -> RunRow | None:
 
 
 def _has_results(store: Store, run_id: str) -> bool:
-    """Whether an epoch has left something to be seen."""
+    """Whether an epoch has stored samples."""
     return bool(queries.sample_epochs(store, [run_id]))
 
 
 def _gone(run_id: str) -> None:
-    """What takes the place of a run that was deleted while its page was open."""
+    """The notice for a run that was deleted while its page was open."""
     st.info(
         f"Run {words.plain(run_id)} was deleted while this page was open.", icon=":material/delete:"
     )
@@ -232,13 +230,13 @@ def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
         st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
     elif words.is_silent(row.status, progress.written_at):
         st.warning(
-            f"The trainer has not reported for a while ({words.age(progress.written_at)}). See"
-            " its log for the cause."
+            f"The trainer has not reported for a while ({words.age(progress.written_at)}). Open"
+            " the tab Log and events to find the cause."
         )
 
 
 def _note(row: RunRow) -> str:
-    """Why it is in its state."""
+    """The reason for the state, as a sentence."""
     if row.reason_code in WAITS_IN_TURN and row.status == "queued":
         return "Waiting: each device trains one run at a time. See the queue on Home."
     return words.capitalized(row.note)

@@ -1,5 +1,5 @@
-"""What a user makes of runs: tags and a note, pinned or hidden; and the bin of deleted
-ones, how long they stay and what can be done with them.
+"""What users do with runs: tags and a note, pinning and hiding; and the trash of deleted runs, with
+the days that they stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gan_runtime.supervision.trash import DeletedRun
 
 
 def toggles(runtime: Runtime, table: pd.DataFrame) -> None:
-    """Pin or unpin, hide or show the runs, whichever would change one of them."""
+    """Buttons to pin or unpin, and to hide or unhide the runs, whichever changes some."""
     ids = list(table["run_id"])
     pin, hide = not table["pinned"].all(), not table["hidden"].all()
     _toggle(
@@ -44,7 +44,7 @@ def _toggle(label: str, icon: str, what: str, marking: Callable[[], None]) -> No
 
 @st.dialog("Tags and note")
 def edit(runtime: Runtime, run_id: str) -> None:
-    """Of one run."""
+    """The dialog of one run."""
     rows = queries.runs(runtime.store)
     row = next((row for row in rows if row.run_id == run_id), None)
     if row is None:
@@ -72,7 +72,7 @@ OPEN = "runs.bin"
 
 
 def show_trash(runtime: Runtime) -> None:
-    """Nothing where the trash is empty."""
+    """The trash; nothing while it is empty."""
     runs = trash.deleted_runs(runtime.home)
     if not runs:
         return
@@ -108,7 +108,7 @@ def _id(run: DeletedRun) -> str:
 
 
 def trash_line(run: DeletedRun) -> str:
-    """When it was deleted and by whom, how large it is, and how long it stays, in a line."""
+    """A line: when and from where it was deleted, its size, and the days that it stays."""
     when = (
         "deleted"
         if run.deleted_at is None
@@ -120,7 +120,7 @@ def trash_line(run: DeletedRun) -> str:
 
 
 def days_left(run: DeletedRun) -> str:
-    """How long it stays."""
+    """How long the run stays in the trash."""
     if run.days_left is None:
         return "stays until you remove it"
     if run.days_left < 1:

@@ -1,5 +1,5 @@
-"""Columns of the table of Runs: the losses, and the space of each run, with all else that
-takes space in a line below.
+"""Columns of the table of Runs: losses, quality and disk space, and a line with the space of
+everything.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ QUALITY_HELP = (
 
 
 def loss_columns(declaration: Declarations, workloads: int) -> dict[str, Any]:
-    """By the name of the number.
+    """The loss columns by name.
 
-    Losses of several workloads take one column: separate columns would be mostly empty.
+    Losses of several workloads share one column: separate columns would be mostly empty.
     """
     if workloads > 1:
         return {
@@ -56,8 +56,10 @@ def losses_in_words(row: Mapping[Hashable, Any]) -> str:
 
 
 def quality_columns(table: pd.DataFrame) -> dict[str, Any]:
-    """By name: the best quality as a number and its interval; in words where runs have different
-    scores. `table`: as `with_quality` gives it.
+    """The quality columns by name: the best value and its interval, or one column in words if runs
+    have different scores.
+
+    `table`: as `with_quality`.
     """
     titles = _quality_titles(table)
     if len(titles) > 1:
@@ -71,21 +73,21 @@ def quality_columns(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def with_quality(table: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
-    """The table with the best measured quality, its title, and its interval in words, which begin
-    with the score where runs have different ones.
+    """The table with the best measured quality, its title, and its interval in words, which name
+    the score if runs have different ones.
 
     `best`: as `queries.best_qualities`.
     """
-    found = best.reindex(table["run_id"])
+    qualities = best.reindex(table["run_id"])
     scores = [
         None if pd.isna(name) else declarations.of(workload).table([name])[name]
-        for workload, name in zip(table["workload"], found["metric"], strict=True)
+        for workload, name in zip(table["workload"], qualities["metric"], strict=True)
     ]
     named = table.assign(
-        quality=found["value"].to_numpy(float),
+        quality=qualities["value"].to_numpy(float),
         quality_title=[score.title if score else "" for score in scores],
     )
-    rows = found.to_dict("records")
+    rows = qualities.to_dict("records")
     is_mixed = len(_quality_titles(named)) > 1
     ranges = [
         _range(score, row, is_mixed) if score else "–"
@@ -101,15 +103,15 @@ def _quality_titles(table: pd.DataFrame) -> list[str]:
 def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
     """0.012 to 0.016, epoch 9; with the score: KCD 0.014 (0.012 to 0.016), epoch 9."""
     form = metric.format.replace("~", "")
-    known = not (pd.isna(row["low"]) or pd.isna(row["high"]))
-    between = f"{row['low']:{form}} to {row['high']:{form}}" if known else ""
+    has_interval = not (pd.isna(row["low"]) or pd.isna(row["high"]))
+    between = f"{row['low']:{form}} to {row['high']:{form}}" if has_interval else ""
     value = f"{metric.title} {row['value']:{form}}"
     first = f"{value} ({between})" if is_mixed and between else value if is_mixed else between
     return ", ".join(filter(None, [first, f"epoch {row['epoch']:.0f}"]))
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
-    """The table with the bytes of each run; NaN where not measured yet."""
+    """The table with the bytes of each run; NaN before they are measured."""
     bytes_by_run = space.runs if space is not None else {}
     return table.assign(
         space=pd.array(
@@ -119,7 +121,7 @@ def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:
 
 
 def show_space(runtime: Runtime) -> None:
-    """What takes space, in a line, the largest first; nothing until it was measured."""
+    """What takes space, largest first, in a line; nothing before it is measured."""
     space = runtime.maintenance.space
     if space is not None:
         st.caption(space_in_words(space))
@@ -134,7 +136,7 @@ def space_in_words(space: Space) -> str:
         "database": space.database,
         "temporary files of queries": space.spill,
         "Keras' cache": space.keras_cache,
-        "bin": space.bin,
+        "trash": space.bin,
     }
     largest = sorted(parts.items(), key=lambda part: -part[1])
     usage = " · ".join(f"{name} {formats.size(size)}" for name, size in largest if size >= 1_000)

@@ -1,4 +1,4 @@
-"""The Runs page: filters, table with checkboxes, and what can be done with the chosen runs."""
+"""The Runs page: filters, the table with checkboxes, and buttons for the selected runs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,11 @@ from gan_runtime.training.verdict import Verdict
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
-ROW_PIXELS, FRAME_PIXELS = (
-    35,
-    6,
-)  # of a row of Streamlit's table, its head too, and of the lines around all
+ROW_PIXELS, FRAME_PIXELS = 35, 6  # of Streamlit's table: a row or the head, and the outer lines
 
 
 def _space(number_format: str | None = None) -> Any:
-    """The column of a run's bytes; `number_format`: of Streamlit; words need none."""
+    """The column of a run's bytes; `number_format`: Streamlit's, not needed for words."""
     text = "All files of the run: checkpoints, images, journals, films."
     return st.column_config.NumberColumn("Space", format=number_format, help=text)
 
@@ -69,7 +66,7 @@ COLUMNS = {
     "options": st.column_config.TextColumn(
         "Options changed",
         width="large",
-        help="Other options that differ from the preset of the run.",
+        help="Options that differ from the preset of the run and have no column.",
     ),
     "space": _space(),
     "dataset": st.column_config.TextColumn("Dataset"),
@@ -86,7 +83,7 @@ COLUMNS = {
 ONLY_WHERE_ANY_HAS_IT = ("kept_first", "verdict", "tags", "remark")
 LAST_BEFORE_LOSSES = "images_per_s"
 
-# Options that have a column of their own, or do not change the training.
+# Options that have a column, or do not change the training.
 WITHOUT_MENTION = (
     *("name", "workload", "dataset", "accelerator", "replicas", "workers", "precision", "xla"),
     *("batch_size_global", "epochs", "steps_per_loop"),
@@ -108,9 +105,7 @@ SEARCHED = [
 
 
 def columns(declaration: Declarations, workloads: int, rows: pd.DataFrame) -> dict[str, Any]:
-    """The columns of the table, with those of the quality, and of the losses that the workloads of
-    the runs declare.
-    """
+    """The columns of the table, with quality, and the losses that the runs' workloads declare."""
     place = list(COLUMNS).index(LAST_BEFORE_LOSSES) + 1
     items = list(COLUMNS.items())
     return {
@@ -122,8 +117,8 @@ def columns(declaration: Declarations, workloads: int, rows: pd.DataFrame) -> di
 
 
 def in_words(table: pd.DataFrame, verdicts: Mapping[str, Verdict]) -> pd.DataFrame:
-    """The table with more columns in words: kept_first, verdict (in few words), options (changed),
-    done (percent of the epochs), link (to the run), losses (of its workload).
+    """The table with columns in words: kept_first, verdict (short), options (changed), done
+    (percent of epochs), link (to the run), losses (of its workload).
     """
     return table.assign(
         verdict=[verdicts.get(run_id, widgets.NO_VERDICT).title for run_id in table["run_id"]],
@@ -151,7 +146,7 @@ def in_words(table: pd.DataFrame, verdicts: Mapping[str, Verdict]) -> pd.DataFra
 
 
 def left_out(store: Store) -> None:
-    """One quiet line for each folder that cannot be read as a run, the first few of them."""
+    """A line for each folder that cannot be read as a run, at most MOST_LEFT_OUT."""
     reasons = list(queries.set_aside(store).items())
     lines = [
         f"{words.plain(name)} cannot be read and is not listed: {words.plain(why)}."
@@ -164,8 +159,8 @@ def left_out(store: Store) -> None:
 
 
 def filtered(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that fit the search text, the chosen states and tags; hidden ones only where
-    they are wanted.
+    """The rows that match the search text, the selected states and tags; hidden ones only if they
+    are shown.
     """
     search, pills = st.columns([2, 3], vertical_alignment="bottom")
     text = (
@@ -199,7 +194,7 @@ def filtered(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_hidden(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """`rows`: those of the table that fit otherwise."""
+    """The rows without hidden runs, unless they are shown. `rows`: rows of the table that match."""
     hidden = int(table["hidden"].sum())
     if not hidden:
         return rows
@@ -211,9 +206,9 @@ def _without_hidden(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
-    """Shows the rows, sortable by a click on a column's head; returns the ticked ones among them.
+    """Shows the rows, sortable by column; returns the ticked rows among them.
 
-    `stored`: the ids of all runs; a deleted run is ticked no longer, also once it is restored.
+    `stored`: the ids of all runs; a deleted run loses its tick, also after it is restored.
     """
     before = [run_id for run_id in st.session_state.get(TICKED, []) if run_id in stored]
     if rows.empty:
@@ -259,13 +254,13 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
     if hidden:
         st.caption(
             f"{formats.quantity(len(hidden), 'ticked run')} not in this search: the buttons below"
-            " skip it."
+            f" skip {'it' if len(hidden) == 1 else 'them'}."
         )
     return rows[rows["run_id"].isin(ticked)]
 
 
 def _has_something(rows: pd.DataFrame, column: str) -> bool:
-    """Whether any row says something in a column that is empty for most people."""
+    """Whether a column that is empty for most users has a value in any row."""
     if column == "algorithm":
         return bool((rows["sync_every_steps"] > 1).any())
     if column in (runs_columns.QUALITY, runs_columns.RANGE):
@@ -278,14 +273,12 @@ def _is_filled(value: object) -> bool:
 
 
 def table_key(run_ids: list[str]) -> str:
-    """Other rows make another table, so that a tick on row 2 never comes to mean another run."""
+    """The key of the table, a new one for other rows, so that a tick never moves to another run."""
     return f"runs.table.{zlib.crc32('/'.join(run_ids).encode())}"
 
 
 def redraw_when_states_change(store: Store, table: pd.DataFrame) -> None:
-    """Redraws the table when a run starts, ends or appears, and leaves it alone otherwise:
-    ticks stay under the hand.
-    """
+    """Redraws the table only when a run starts, ends or appears, so that ticks stay in place."""
     before = dict(zip(table["run_id"], table["status"], strict=True))
 
     @st.fragment(run_every=2.0)
@@ -297,7 +290,7 @@ def redraw_when_states_change(store: Store, table: pd.DataFrame) -> None:
 
 
 def buttons(runtime: Runtime, table: pd.DataFrame) -> None:
-    """What can be done with the ticked runs."""
+    """The buttons for the ticked runs."""
     ids = list(table["run_id"])
     if not ids:
         st.caption(

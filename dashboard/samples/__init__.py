@@ -1,1 +1,1 @@
-"""Samples: players and films."""
+"""Samples: players, films, and generated images."""

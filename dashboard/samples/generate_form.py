@@ -1,6 +1,4 @@
-"""What the user asks of a run's generator: seeds, a strip between them, a plane, or an image to
-change.
-"""
+"""The form for a run's generator: seeds, a strip between seeds, a plane, or an image to change."""
 
 from __future__ import annotations
 
@@ -32,8 +30,8 @@ SEEDS_HELP: dict[Layout, str] = {
         "The seeds to pass, in order. Latents in between lie on an arc (spherical interpolation)."
     ),
     "plane": (
-        "Three seeds: the center, the direction to the right, and the one down. Latents lie on the"
-        " sphere through the center."
+        "Three seeds: the center, the direction to the right, and the direction down. Latents lie"
+        " on the sphere through the center."
     ),
 }
 FRAMES: dict[Layout, tuple[str, tuple[int, ...], int]] = {
@@ -42,22 +40,22 @@ FRAMES: dict[Layout, tuple[str, tuple[int, ...], int]] = {
 }
 REACHES = (15, 30, 45, 60, 90)
 TRUNCATIONS = (0.0, 2.0, 1.5, 1.0, 0.7, 0.5)
-EVERY_CLASS = ""  # in place of the name of one
+EVERY_CLASS = ""  # instead of a class name
 CHECKPOINT_HELP = (
-    "Newest: the networks that made the last images. Best: the epoch with the best quality. Epochs:"
-    " with the option weight_snapshots."
+    "Newest: the networks that made the last images. Best: the epoch with the best quality. With"
+    " the option weight_snapshots, each epoch is listed too."
 )
 TRUNCATION_HELP = (
-    "The largest number in a latent vector. Lower values give typical images with less variety; the"
-    " lowest ones may give empty images."
+    "The largest absolute value in a latent vector. Lower values give typical images with less"
+    " variety; the lowest ones can give empty images."
 )
 OF_HELD_OUT = "As held out"
 
 
 def form(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
-    """The request of a press; None before it, and while it cannot be made, with the reason.
+    """The request after a press; None before it, and while it is not possible, with the reason.
 
-    `is_busy`: whether the last request of this run is being worked on.
+    `is_busy`: whether a job works on the last request of this run.
     """
     spec = actions.attempt(lambda: runtime.home.run_dir(run_id).spec())
     if spec is None:
@@ -124,13 +122,13 @@ def _of_layout(layout: Layout) -> dict[str, Any]:
         format_func=lambda degrees: f"{degrees}°",
         key="generate.reach",
         width=110,
-        help="From the center to the edges. At 90° the edges show the directions' own images.",
+        help="From the center to the edges. At 90° the edges show the images of the directions.",
     )
     return {"frames": frames, "reach_deg": float(reach)}
 
 
 def _of_latents(runtime: Runtime, run_id: str) -> dict[str, Any]:
-    """Truncation, and the numbers that the networks read."""
+    """The truncation, and the numbers that the networks are conditioned on."""
     values = {}
     for condition in actions.attempt(lambda: image_job.conditions_of(runtime.home, run_id)) or ():
         value = st.number_input(
@@ -141,7 +139,7 @@ def _of_latents(runtime: Runtime, run_id: str) -> dict[str, Any]:
             placeholder=OF_HELD_OUT,
             key=f"generate.{condition.field}",
             width=160,
-            help=f"Empty: as in held-out data. Such as {condition.usual:.12g} {condition.unit}.",
+            help=f"Empty: as in held-out data. Example: {condition.usual:.12g} {condition.unit}.",
         )
         if value is not None:
             values[condition.field] = float(value)
@@ -171,7 +169,7 @@ def _of_changed_images(runtime: Runtime, run_id: str, is_busy: bool) -> ImageReq
         which, epoch = checkpoint(runtime, run_id)
         count = st.selectbox("Images", COUNTS, key="generate.count", width=110)
         seed = st.number_input(
-            "Seed", 0, MOST_SEED, key="generate.seed", width=130, help="Chooses the tiles."
+            "Seed", 0, MOST_SEED, key="generate.seed", width=130, help="Selects the tiles."
         )
         pressed = _button(is_busy)
     upload = ""
@@ -183,7 +181,7 @@ def _of_changed_images(runtime: Runtime, run_id: str, is_busy: bool) -> ImageReq
 
 
 def _upload(runtime: Runtime, run_id: str) -> str:
-    """The file id of the user's image; "" for held-out ones."""
+    """The id of the user's uploaded image; "" for held-out images."""
     if why_not := access.asker().why_not:
         st.caption(why_not)
         return ""
@@ -200,7 +198,7 @@ def _upload(runtime: Runtime, run_id: str) -> str:
 
 
 def checkpoint(runtime: Runtime, run_id: str, place: str = "generate") -> tuple[Which, int | None]:
-    """A checkpoint, or the newest with the weights of an epoch. Nothing is drawn where there is no
+    """A checkpoint, or the newest one with the weights of an epoch. Draws nothing if there is no
     choice.
     """
     steps = image_job.checkpoints_of(runtime.home, run_id)
@@ -228,7 +226,7 @@ def checkpoint(runtime: Runtime, run_id: str, place: str = "generate") -> tuple[
 
 
 def _class(classes: tuple[str, ...], run_id: str, can_be_all: bool) -> str:
-    """Nothing is drawn for networks that know no classes."""
+    """The selected class; draws nothing for networks without classes."""
     if not classes:
         return EVERY_CLASS
     return str(

@@ -1,6 +1,6 @@
-"""More images of a trained run: a form, the job that makes them, and what it made.
+"""More images of a trained run: a form, its job, and the result.
 
-The job's process stays, so that after the first request a page waits for the images itself.
+The job's process stays alive, so that after the first request the page can wait for the images.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gan_runtime.jobs.image_job import ARRAYS_FILE, FILM_FILE, PICTURE_FILE, Ima
 from gan_runtime.jobs.job import SECONDS_BETWEEN_LOOKS
 from gan_runtime.store.queries import RunRow
 
-WAITED_S = 3.0  # by the page for a job, before it shows how far the job is
+WAITED_S = 3.0  # for a job, before the page shows its progress
 MOST_NAMED = 8  # seeds in a sentence
 NARROWEST, WIDEST = 480, 960  # pixels of the image on a wide page
 NO_CHECKPOINT = (
@@ -34,18 +34,18 @@ NO_CHECKPOINT = (
     " Train the run to generate images with it."
 )
 ARRAYS_HELP = (
-    "A NumPy .npz file: each image as the network made it, and what it was conditioned on. Values"
-    " of images are from -1 to 1."
+    "A NumPy .npz file: each image as the network made it, and its conditions. Values of images are"
+    " from -1 to 1."
 )
 
 EXPORT_HELP = (
-    "A zip with a Keras file, a SavedModel and an ONNX file, which open without this program; a"
-    " README that loads them, and a model card with data, quality and hardware."
+    "A zip with a Keras file, a SavedModel and an ONNX file, which open without this program. It"
+    " also has a README that loads them, and a model card with data, quality and hardware."
 )
 
 
 def show(runtime: Runtime, row: RunRow) -> None:
-    """Below the samples of a run: more images of it."""
+    """More images of a run, below its samples."""
     st.subheader("Generate images", anchor=False)
     if not image_job.checkpoints_of(runtime.home, row.run_id):
         st.caption(NO_CHECKPOINT)
@@ -63,7 +63,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
 
 
 def show_export(runtime: Runtime, row: RunRow) -> None:
-    """Below that: the trained model as files for other programs."""
+    """The trained model as files for other programs."""
     if not image_job.checkpoints_of(runtime.home, row.run_id):
         return
     st.subheader("Export the model", anchor=False)
@@ -116,7 +116,7 @@ def _exported(look: JobSnapshot) -> None:
 
 
 def _start(runtime: Runtime, request: ImageRequest) -> None:
-    """Requests the images, and waits a moment: a process that has the networks needs less."""
+    """Requests the images and waits a moment, which is enough if the networks are loaded."""
     with st.spinner("Generating …"):
         job = actions.attempt(lambda: runtime.commands.request_job(image_job.GENERATE, request))
         if job is None:
@@ -141,7 +141,7 @@ def _ended(look: JobSnapshot, name: str) -> None:
 
 
 def _result(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
-    """The image, its description, and the files."""
+    """The image, its description, and the files to download."""
     picture, arrays = look.job.results / PICTURE_FILE, look.job.results / ARRAYS_FILE
     if not picture.exists() or not arrays.exists():
         st.caption("The last images were deleted. Press Generate again.")
@@ -219,7 +219,7 @@ def _seeds_in_words(request: ImageRequest) -> str:
 
 
 def _download(label: str, read: Callable[[], bytes], name: str, kind: str, text: str) -> None:
-    """The file is read when the button is pressed, not before."""
+    """A download button; the file is read when it is pressed."""
     st.download_button(
         label,
         read,

@@ -1,5 +1,5 @@
-"""One slider and a play button that move what several runs looked like after an epoch:
-images, histograms, a film.
+"""A slider and a play button for the output of several runs over epochs: images, histograms, a
+film.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
 
     `frame`: the rows of one run of `queries.score_histograms`.
 
-    Its axis reaches to the largest share of all runs and epochs, so the charts of several runs can
-    be compared, and none jumps while the epochs play. That value comes as an unseen point: in the
-    spec it would be a new chart each time. After a first epoch all scores may lie in one bin; the
-    root scale leaves room for those of all others.
+    The axis ends at the largest share of all runs and epochs, so that charts are comparable and do
+    not jump while epochs play. That value is an invisible point: in the spec it would make a new
+    chart each time. After a first epoch all scores can be in one bin; the root scale leaves room
+    for the others.
     """
     y = alt.Y(
         "share:Q",
@@ -73,13 +73,13 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
 
 
 PLAY_SECONDS = 0.6
-# How often the slider is set after a pause: a tick on its way interrupts a redraw or
-# takes the place of its message.
+# How often the slider is set after a pause: a tick in transit can interrupt a redraw or replace its
+# message.
 REMINDERS = 4
 ACROSS = 3
 SAME_INPUTS = "All runs got the same inputs: compare these grids image by image."
 OTHER_INPUTS = (
-    "These grids have different inputs (latents, labels or frames), or are of an earlier"
+    "These grids have different inputs (latents, labels or frames), or come from an earlier"
     " version. Compare whole grids, not single images."
 )
 
@@ -91,8 +91,8 @@ def sample_player(
     histograms: bool = False,
     colors: dict[str, str] | None = None,
 ) -> None:
-    """The images of several runs at one epoch, one kind at a time, and optionally D's scores
-    below them, under ONE slider, with a play button.
+    """The images of several runs at one epoch, one kind at a time, and optionally D's scores below,
+    under ONE slider with a play button.
 
     `colors`: run_id → color; by default as `run_selection.colors`.
     """
@@ -111,9 +111,9 @@ def _player(
     colors: dict[str, str],
     timed: bool,
 ) -> None:
-    """`timed`: whether the fragment's timer is that of playing."""
+    """`timed`: whether the fragment's timer is the player's."""
     if bool(st.session_state[f"{key}.playing"]) != timed:
-        st.rerun()  # the page sets the timer; nothing is drawn or advanced before
+        st.rerun()  # the page sets the timer first
     run_ids = [row.run_id for row in rows]
     stored = queries.sample_kinds(store, run_ids)
     if not stored:
@@ -152,8 +152,7 @@ def _play_button(key: str, newest: int) -> None:
     if playing:
         _advance(key, newest)
     elif st.session_state.get(f"{key}.paused") and f"{key}.epoch" in st.session_state:
-        # What the browser's slider shows may be a tick away from what is drawn: the state repeats
-        # its place.
+        # The browser's slider can be a tick away from what is drawn: the state repeats its place.
         st.session_state[f"{key}.epoch"] = st.session_state[f"{key}.epoch"]
     icon = ":material/pause:" if playing else ":material/play_arrow:"
     st.button(
@@ -162,9 +161,7 @@ def _play_button(key: str, newest: int) -> None:
 
 
 def _toggle(key: str) -> None:
-    """Before the page is drawn: a pause stops at the epoch that is seen, not at the one that
-    would come next.
-    """
+    """Runs before the page is drawn, so that a pause stops at the shown epoch, not at the next."""
     playing = bool(st.session_state[f"{key}.playing"])
     st.session_state.update(
         {
@@ -176,7 +173,7 @@ def _toggle(key: str) -> None:
 
 
 def _advance(key: str, newest: int) -> None:
-    """One epoch on; after the newest it starts again at the first."""
+    """Moves to the next epoch, and from the newest to the first."""
     now = int(st.session_state.get(f"{key}.epoch", newest))
     st.session_state[f"{key}.epoch"] = 1 if now >= newest else now + 1
 
@@ -184,7 +181,7 @@ def _advance(key: str, newest: int) -> None:
 def _one_run(
     store: Store, row: RunRow, color: str, epoch: int, kind: str, bars: pd.DataFrame, key: str
 ) -> None:
-    """Name, images, and D's scores where `bars` has some of this run."""
+    """Name, images, and D's scores if `bars` has some of this run."""
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch, kind)
     points = bars[bars["run_id"] == row.run_id] if len(bars) else bars
@@ -201,7 +198,7 @@ def _one_run(
 
 
 def _scores_line(judged: list[Group]) -> str:
-    """What the bars below the grids are, in their colors."""
+    """A line that explains the bars below the grids, in their colors."""
     lines = [line for group in judged for line in group.lines]
     legend = [
         f"<b style='color:{line.color}'>■</b>&nbsp;{html.escape(line.label.lower())}"
@@ -218,7 +215,7 @@ def _film_button(
     colors: dict[str, str],
     key: str,
 ) -> None:
-    """The film is made when the button is pressed, not before."""
+    """A download button; the film is made when it is pressed."""
     st.download_button(
         "Time-lapse",
         data=lambda: film(store, rows, epochs, kind, colors),

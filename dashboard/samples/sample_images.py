@@ -1,6 +1,4 @@
-"""The images of a run at an epoch, with their descriptions, and the kinds
-of images that runs make.
-"""
+"""The images of a run at an epoch, with descriptions, and the kinds of images that runs make."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ from gan_runtime.store.store import Store
 
 
 def title(kind: str, rows: list[RunRow]) -> str:
-    """What the workload of the first of the runs that has this kind calls it; of a kind that
-    no workload has, its name.
-    """
+    """The title of a kind, from the first run whose workload has it; else its name."""
     entries = [catalog.WORKLOADS[row.workload] for row in rows if row.workload in catalog.WORKLOADS]
     titles = (
         picture.title for entry in entries for picture in entry.pictures if picture.name == kind
@@ -32,9 +28,9 @@ def title(kind: str, rows: list[RunRow]) -> str:
 
 
 def choice(kinds: list[str], rows: list[RunRow], key: str) -> str:
-    """One of the kinds, picked above the slider.
+    """The selected kind.
 
-    Nothing is drawn where there is no choice; "" where there is no kind.
+    Draws nothing if there is no choice; "" if there is no kind.
     """
     if len(kinds) < 2:
         return kinds[0] if kinds else ""
@@ -42,7 +38,7 @@ def choice(kinds: list[str], rows: list[RunRow], key: str) -> str:
         st.session_state[f"{key}.kind"] = kinds[0]
     return str(
         st.segmented_control(
-            "Pictures",
+            "Images",
             kinds,
             format_func=lambda kind: words.plain(title(kind, rows)),
             key=f"{key}.kind",
@@ -56,11 +52,11 @@ def choice(kinds: list[str], rows: list[RunRow], key: str) -> str:
 WIDTH = 480  # pixels at most: a grid fits into a window 800 pixels high
 BLANK_SIDE = 240
 AWAITED = "The first generated images appear here after epoch 1."
-BLANK_COLOR = (128, 136, 148, 48)  # a veil on light and on dark ground
+BLANK_COLOR = (128, 136, 148, 48)  # a veil on a light or dark background
 
 
 def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = True) -> None:
-    """The newest images up to `epoch` of a kind, or of the run's first kind; before the first
+    """The newest images of a kind up to `epoch`, by default of the first kind; before the first
     image of a live run, an empty place and a sentence.
     """
     grid = queries.sample(store, row.run_id, epoch, kind)
@@ -77,7 +73,7 @@ def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = 
 
 
 def _absent(store: Store, row: RunRow, kind: str) -> None:
-    """A run may make other kinds of images than the selected one, or none yet."""
+    """A run without images of the selected kind, or without any yet."""
     kinds = queries.sample_kinds(store, [row.run_id])
     if kinds and kind not in kinds:
         st.caption(f"This run makes no images called “{title(kind, [row])}”.")
@@ -89,7 +85,7 @@ def _absent(store: Store, row: RunRow, kind: str) -> None:
 
 @st.cache_data(show_spinner=False, max_entries=200)
 def is_picture(png: bytes) -> bool:
-    """Whether the bytes can be shown; an older store may hold some that were never looked at."""
+    """Whether the bytes are an image; an older database can contain some that were not checked."""
     try:
         image_files.check_grid(png)
     except PictureError:

@@ -1,5 +1,5 @@
-"""A film of images of one kind: those of several runs side by side, one frame an epoch, as
-an animated GIF.
+"""A film of images of one kind: several runs side by side, one frame per epoch, as an animated
+GIF.
 """
 
 from __future__ import annotations
@@ -11,17 +11,14 @@ import numpy as np
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 MILLISECONDS = 400  # of a frame
-LAST_MILLISECONDS = 2_000  # of the last one, so that the end can be looked at
+LAST_MILLISECONDS = 2_000  # of the last frame, so that the end can be seen
 MOST_FRAMES = 100
 MOST_COLORS = 256
-GREY_WITHIN = 16  # how far the channels of a pixel may be apart, as at the edges of letters
+GREY_WITHIN = 16  # how far the channels of a gray pixel can differ, as at the edges of letters
 COLUMNS = 4
-MARGIN, LINE = 12, 22  # pixels round everything; height of a line of text
-ENLARGED_UP_TO = 2  # so many runs side by side are shown at twice their size
-SMALL, LARGE = (
-    300,
-    640,
-)  # sides of an image: up to the first it is enlarged, down to the second it is made smaller
+MARGIN, LINE = 12, 22  # pixels around everything; height of a line of text
+ENLARGED_UP_TO = 2  # runs side by side that are shown at twice their size
+SMALL, LARGE = 300, 640  # sides of an image: up to the first enlarged, from the second reduced
 WHITE, INK, BLANK = "#ffffff", "#31333f", "#eceef2"
 
 
@@ -29,7 +26,7 @@ WHITE, INK, BLANK = "#ffffff", "#31333f", "#eceef2"
 class Strip:
     """The grids of one run.
 
-    `pngs`: epoch → PNG; `color`: of the square next to the name, as "#rrggbb".
+    `pngs`: epoch → PNG; `color`: of the square next to the name, "#rrggbb".
     """
 
     name: str
@@ -38,14 +35,14 @@ class Strip:
 
 
 def shown_epochs(epochs: list[int]) -> list[int]:
-    """At most MOST_FRAMES of them, evenly spread, the last one among them."""
+    """At most MOST_FRAMES epochs, evenly spaced, always with the last."""
     every = -(-len(epochs) // MOST_FRAMES)
     return epochs[::-1][:: max(1, every)][::-1]
 
 
 def gif(strips: list[Strip], epochs: list[int]) -> bytes:
-    """Each epoch is a frame of all runs: the newest grid at or before it, or an empty field before
-    a run's first.
+    """Each epoch is a frame of all runs: the newest grid until then, or an empty field before a
+    run's first.
 
     Raises:
         ValueError: there is no epoch, or no run has a grid.
@@ -63,8 +60,8 @@ def gif(strips: list[Strip], epochs: list[int]) -> bytes:
 
 
 def _size(strips: list[Strip]) -> tuple[int, int]:
-    """Of the field of each run, in which its images fit: that of the largest one, enlarged
-    where there is room.
+    """The size of each run's field, in which its images fit: that of the largest, enlarged if there
+    is space.
     """
     sizes = [
         Image.open(io.BytesIO(png)).size
@@ -105,21 +102,18 @@ def _frame(strips: list[Strip], epoch: int, size: tuple[int, int]) -> Image.Imag
 
 
 def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
-    """With 256 colors, as GIF has: these exactly, and grays for the rest.
+    """The image in 256 colors, as in a GIF: these colors exactly, and grays for the rest.
 
-    Colored grids get what Pillow chooses.
-
-    Left to choose by itself, Pillow spends nearly all colors on the grays of the grids and dulls
-    those of the runs.
+    For colored grids Pillow chooses. Otherwise Pillow would spend nearly all colors on the grays of
+    the grids and dull the colors of the runs.
     """
     colors = [ImageColor.getrgb(color) for color in dict.fromkeys(exact)]
     pixels = np.asarray(canvas)
     grays = MOST_COLORS - len(colors)
     index_of_level = np.rint(np.arange(256) / 255 * (grays - 1)).astype(np.uint8) + len(colors)
     indices = index_of_level[pixels[..., 0]]
-    tinted = (pixels[..., 0] != pixels[..., 1]) | (
-        pixels[..., 0] != pixels[..., 2]
-    )  # few: names, squares, empty fields
+    # Few pixels: names, squares, empty fields.
+    tinted = (pixels[..., 0] != pixels[..., 1]) | (pixels[..., 0] != pixels[..., 2])
     few = pixels[tinted].astype(np.int16)
     places = [(few == color).all(axis=-1) for color in colors]
     apart = np.where(
@@ -144,9 +138,8 @@ def _grid(strip: Strip, epoch: int, size: tuple[int, int]) -> Image.Image:
     if not epochs:
         return Image.new("RGB", size, BLANK)
     grid = Image.open(io.BytesIO(strip.pngs[max(epochs)])).convert("RGB")
-    scale = min(
-        size[0] / grid.width, size[1] / grid.height
-    )  # height and width may differ from those of other runs
+    # The sides can differ from those of other runs.
+    scale = min(size[0] / grid.width, size[1] / grid.height)
     fitted = (round(grid.width * scale), round(grid.height * scale))
     field = Image.new("RGB", size, WHITE)
     field.paste(
@@ -158,16 +151,14 @@ def _grid(strip: Strip, epoch: int, size: tuple[int, int]) -> Image.Image:
 def _label(
     strip: Strip, epoch: int, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont
 ) -> str:
-    """The run's name; once the film has gone beyond its last grid, the epoch of that one with
-    it.
-    """
+    """The run's name; after its last grid also the epoch of that."""
     last = max(strip.pngs, default=epoch)
     ended = f" · ends at epoch {last}" if last < epoch else ""
     return _fitting(strip.name, max(0, width - round(font.getlength(ended))), font) + ended
 
 
 def _fitting(name: str, width: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> str:
-    """The name, or its beginning where it is too wide."""
+    """The name, shortened if it is too wide."""
     if font.getlength(name) <= width:
         return name
     return next(

@@ -1,8 +1,8 @@
-"""What a study takes before it begins: how many repeats make a difference clear, and how long it
-will train.
+"""What a study takes before it starts: the repeats that make a difference clear, and its training
+time.
 
-Repeats follow from the newest stored study of the same question that shows how far they scatter;
-time from the speed of runs like its own that trained on this host.
+Repeats follow from the scatter in the newest stored study of the same question; time from the speed
+of similar runs on this host.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gan_runtime.studies.statistics import pooled_spread
 from gan_runtime.supervision.admission import admit
 from gan_runtime.training import watch
 
-LOOKED_AT = 3  # so many newest studies of a question are asked
+LOOKED_AT = 3  # newest studies of a question that are searched
 
 
 def known_spread(store: Store, question: str) -> tuple[str, float] | None:
-    """The study and the standard deviation of its log ratios of time per epoch; None where no
-    study has two repeats.
+    """The study and the standard deviation of its log ratios of time per epoch; None if no study
+    has two repeats.
     """
     finished = [
         row for row in queries.studies(store) if row.question == question and row.finished > 1
@@ -61,15 +61,14 @@ TIME_HELP = "From the speed of similar runs on this host. Unknown before the fir
 
 
 def seconds(runtime: Runtime, host: Host, designs: Iterable[StudyDesign]) -> float | None:
-    """Pure training of all their runs one after another; None while a run is unlike all that
-    this host has trained.
+    """Training time of all their runs one after another; None if this host has trained no run like
+    one of them.
     """
     by_spec: dict[RunSpec, float | None] = {}
     total = 0.0
     for planned in (run for design in designs for run in design.runs):
-        without_seed = planned.spec.model_copy(
-            update={"seed": 0, "name": ""}
-        )  # repeats differ in these
+        # Repeats differ in these.
+        without_seed = planned.spec.model_copy(update={"seed": 0, "name": ""})
         if without_seed not in by_spec:
             by_spec[without_seed] = _seconds(runtime, host, without_seed)
         run_s = by_spec[without_seed]

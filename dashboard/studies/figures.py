@@ -1,5 +1,5 @@
-"""The figures of a study's report: its measures by variant, and its speed next to what the
-authors of its workload have published.
+"""The figures of a study's report: its measures by variant, and its speed next to what the authors
+of its workload have published.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from gan_runtime.store.queries import RunRow
 def variant_points(
     frame: pd.DataFrame, unit: str, title: str, mean_word: str, height: int = 260
 ) -> alt.LayerChart:
-    """One measure of every run as a dot, and each variant's mean with its interval as a bar, as far
-    as it is drawn.
+    """A measure of every run as a dot, and of each variant the mean with its interval as a bar.
 
     `frame`: variant, variant_index, repeat, run_id, value, color (hex), mean, low, high, drawn_low,
-    drawn_high. Values in `unit`; `mean_word`: which mean it is. Without an interval its ends are
-    NaN, and no bar is drawn.
+    drawn_high. Values in `unit`; `mean_word`: which mean it is. Without an interval, its ends are
+    NaN and no bar is drawn.
     """
     x = alt.X(
         "variant:N",
@@ -52,7 +51,7 @@ def variant_points(
 
 
 def _runs(x: alt.X, unit: str) -> alt.Chart:
-    """A dot of each run."""
+    """A dot for each run."""
     dots = alt.Chart().mark_circle(size=70, opacity=0.85)
     return dots.encode(
         x=x,
@@ -73,7 +72,7 @@ def _runs(x: alt.X, unit: str) -> alt.Chart:
 
 
 def _means(x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
-    """Of each variant once: a wide bar for the interval, and a tick for the mean."""
+    """For each variant, a wide bar for the interval and a tick for the mean."""
     tooltip = [
         alt.Tooltip("mean:Q", title=title, format=".4~g"),
         alt.Tooltip("low:Q", title="95% interval from", format=".4~g"),
@@ -92,9 +91,9 @@ def _means(x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
 def show_measure(
     results: pd.DataFrame, measure: str, page: str, is_first_screen: bool = False
 ) -> None:
-    """`measure`: a column of `results`, which are rows of `queries.study_results`.
+    """A measure as a chart, on a first screen as plain HTML.
 
-    A first screen gets the chart as plain HTML.
+    `measure`: a column of `results`, which are rows of `queries.study_results`.
     """
     column, frame = (
         study_measures.measure_of(measure, results),
@@ -111,7 +110,7 @@ def show_measure(
 
 
 def sketch(frame: pd.DataFrame, title: str, height: int = 260) -> str:
-    """As `variant_points`, as HTML."""
+    """`variant_points` as HTML."""
     places = frame["variant_index"].astype(float)
     dots = list(zip(frame["color"], places, frame["value"].astype(float), strict=True))
     once = frame.assign(place=places).drop_duplicates("variant_index")
@@ -134,8 +133,8 @@ WORDS = (
 
 
 def show_published(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
-    """Nothing where the devices of the runs do not differ, where several workloads train, or
-    where one has no published speeds.
+    """Published speeds next to the study's; nothing if its runs have equal devices or several
+    workloads, or no speeds are published.
     """
     published = published_speeds(runs)
     lines = speed_ups(results, runs, published) if published else pd.DataFrame()
@@ -152,7 +151,7 @@ def show_published(results: pd.DataFrame, runs: Sequence[RunRow]) -> None:
 
 
 def published_speeds(runs: Sequence[RunRow]) -> PublishedSpeeds | None:
-    """Those of the one workload that these runs train; None where there are none."""
+    """The speeds published for the one workload of these runs; None if there are none."""
     names = {row.workload for row in runs}
     entry = catalog.WORKLOADS.get(names.pop()) if len(names) == 1 else None
     return None if entry is None else entry.published
@@ -161,10 +160,10 @@ def published_speeds(runs: Sequence[RunRow]) -> PublishedSpeeds | None:
 def speed_ups(
     results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds
 ) -> pd.DataFrame:
-    """As `step_charts.speed_up` draws it, each line against its own fewest devices; empty below two
-    numbers of devices here.
+    """The rows of `step_charts.speed_up`, each line relative to its fewest devices; empty if the
+    runs have only one number of devices.
 
-    `results` as `queries.study_results` gives them.
+    `results`: as `queries.study_results`.
     """
     rates = _rates(results, runs)
     if rates["devices"].nunique() < 2:
@@ -191,7 +190,7 @@ def speed_ups(
 def published_table(
     results: pd.DataFrame, runs: Sequence[RunRow], published: PublishedSpeeds
 ) -> pd.DataFrame:
-    """A row a variant of the study with its quality and its losses, and a row a published speed."""
+    """A row for each variant of the study, with quality and losses, and each published speed."""
     rates = _rates(results, runs)
     outcomes = [name for name in _judging(runs) if name in results and results[name].notna().any()]
     fewest = float(rates.sort_values("devices")["rate"].iloc[0])
@@ -215,13 +214,13 @@ def published_table(
 
 
 def _judging(runs: Sequence[RunRow]) -> list[str]:
-    """The names of what may choose the best epoch, and of the losses."""
+    """The names of the qualities and the losses."""
     declaration = declarations.of(runs[0].workload)
     return [metric.name for metric in (*declaration.qualities, *declaration.losses)]
 
 
 def _mean(rows: pd.DataFrame, name: str) -> str:
-    """Of the repeats of a variant; its interval is in the table of the study."""
+    """The mean of a variant's repeats; the table of the study has its interval."""
     measure, mean = study_measures.measure_of(name, rows), float(rows[name].mean())
     return "–" if math.isnan(mean) else f"{mean * measure.scale:{measure.form}}"
 
@@ -231,8 +230,8 @@ def _place(devices: int, batch: int, rate: float, of_fewest: float) -> list[str]
 
 
 def _rates(results: pd.DataFrame, runs: Sequence[RunRow]) -> pd.DataFrame:
-    """Of each variant that has been measured: variant, devices, batch (of each), rate
-    (images/s, mean of its repeats).
+    """By measured variant: variant, devices, batch (per device), rate (images/s, mean of its
+    repeats).
     """
     by_run = {row.run_id: row for row in runs}
     rates = []

@@ -1,5 +1,5 @@
-"""The form of a new study: a question, a base of options, the values to try, repeats; what it
-will take; the start.
+"""The form of a new study: a question, base options, the values to compare, repeats; what it will
+take; and the start button.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 class StudyForm:
     """The fields of the form, as typed.
 
-    `sets`: further options, key=value; `share`: the difference to find, 0.05 for 5%.
+    `sets`: further options, key=value; `share`: the difference to detect, 0.05 for 5%.
     """
 
     question: str
@@ -64,14 +64,14 @@ class StudyForm:
 
 @dataclass(frozen=True)
 class Checked:
-    """The study of the form, or field → message for what is wrong with it."""
+    """The study of the form, or field → message for each problem."""
 
     design: StudyDesign | None
     problems: dict[str, str] = field(default_factory=dict)
 
 
 def show(runtime: Runtime) -> None:
-    """The whole form, and on the right what the study will take."""
+    """The form, and on the right what the study will take."""
     form, summary = st.columns([2, 1], gap="large")
     with form:
         typed = _fields()
@@ -96,7 +96,7 @@ def show(runtime: Runtime) -> None:
 
 
 def check(typed: StudyForm) -> Checked:
-    """What the form says, refused or accepted."""
+    """The study of the form, or its problems."""
     try:
         return Checked(typed.design())
     except SpecError as error:
@@ -134,17 +134,17 @@ def _fields() -> StudyForm:
 
 
 def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
-    """The preset to start from, epochs and repeats as typed, the difference to find as a share."""
+    """The preset to start from, epochs and repeats as typed, and the difference as a share."""
     first, second, third, fourth = st.columns([3, 2, 2, 2], vertical_alignment="bottom")
     base = first.selectbox(
         "Starting from",
         list(PRESETS),
         format_func=lambda name: PRESETS[name].title,
         key=f"{PREFIX}preset",
-        help="All other options.",
+        help="The preset of all other options.",
     )
-    # Numbers as text: a number field keeps what is out of its range to itself, and the study would
-    # run with the value before.
+    # Text fields: a number field would drop what is out of its range, and the study would run with
+    # the previous value.
     epochs = second.text_input(
         "Epochs",
         str(preset(base).values["epochs"]),
@@ -159,7 +159,7 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
         help=f"Runs of each value, each with another seed: 1 to {MAX_REPEATS}. {REPEATS_HELP}",
     )
     share = fourth.selectbox(
-        "Difference to find",
+        "Difference to detect",
         SHARES,
         index=SHARES.index(StudyForm.share),
         format_func=formats.percent,
@@ -174,7 +174,7 @@ def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
 
 
 def _whole(repeats: str) -> int:
-    """The number of repeats. Raises SpecError when the text is none."""
+    """The number of repeats. Raises SpecError if the text is not one."""
     if repeats.isdecimal() and len(repeats) < 10:
         return int(repeats)
     allowed = f"a whole number from 1 to {MAX_REPEATS}"
@@ -201,7 +201,7 @@ def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
     order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
     st.caption(
         f"One after another, interleaved: {order}{' → …' if count > 6 else ''}. If the machine"
-        " slows down meanwhile, all values slow down alike."
+        " slows down meanwhile, it affects all values alike."
     )
 
 

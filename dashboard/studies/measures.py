@@ -1,4 +1,4 @@
-"""The measures of a study: what its variants are compared in."""
+"""The measures of a study, in which its variants are compared."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ THREE_DIGITS = ".3g"
 class Measure:
     """A column of `queries.study_results`.
 
-    `scale`: what turns its unit there into `unit`; `form`: a Python format.
-
-    `by_factors`: a positive quantity whose repeats differ by factors, so that its mean is the
-    geometric one.
+    `scale`: converts its unit there to `unit`; `form`: a Python format. `by_factors`: a positive
+    quantity whose repeats differ by factors, so that its mean is the geometric one.
     """
 
     title: str
@@ -37,17 +35,17 @@ class Measure:
 
     @property
     def mean_word(self) -> str:
-        """Which mean it is."""
+        """The kind of its mean."""
         return "Geometric mean" if self.by_factors else "Mean"
 
 
 TIME, USUAL_OUTCOME, FASTER = "epoch_seconds", "spread_ratio", "speed_up"
-MEAN_HELP = "Mean over the last epoch that has it."
+MEAN_HELP = "Mean over the last epoch with a value."
 OUTCOME_HELP = (
-    "What the variants are compared by, in addition to time. Scores of an evaluation are offered"
-    " once a run has been evaluated."
+    "The measure in which variants are compared, in addition to time. Scores of an evaluation"
+    " appear once a run has been evaluated."
 )
-LOSS_HELP = f"{MEAN_HELP} A loss of a GAN is no measure of its images."
+LOSS_HELP = f"{MEAN_HELP} A GAN's loss does not measure its images."
 MEASURES = {
     "epoch_seconds": Measure(
         "Time per epoch",
@@ -72,13 +70,13 @@ MEASURES = {
         "real images = 1",
         ".2f",
         help=(
-            "Spread of the generated images divided by that of the real ones. Near 0: all images"
+            "Spread of the generated images divided by that of the real ones. Near 0, all images"
             " are alike."
         ),
         by_factors=False,
     ),
 }
-# Drawn, and no column of the table, which has the ratio of times.
+# Drawn, but not a column of the table, which has the ratio of times.
 SPEED_UP = Measure(
     "Speed-up",
     "first variant = 1",
@@ -89,7 +87,7 @@ SPEED_UP = Measure(
 
 def measure_of(name: str, results: pd.DataFrame) -> Measure:
     """The measure of a column of `results`, which are rows of `queries.study_results`; a column
-    that is none of ours is a number that the workload of the study declares.
+    without one is a number that the study's workload declares.
     """
     if name in MEASURES:
         return MEASURES[name]
@@ -105,9 +103,9 @@ def measure_of(name: str, results: pd.DataFrame) -> Measure:
 
 
 def measures(results: pd.DataFrame) -> dict[str, Measure]:
-    """The measures of these results: what the workloads declare is before the last measure.
+    """The measures of these results, with declared numbers before the last measure.
 
-    A number that a job measures on a checkpoint is left out where it has not.
+    A number that a job measures on a checkpoint is left out if no run has it.
     """
     names = {
         metric.name
@@ -127,8 +125,8 @@ def _declared(results: pd.DataFrame) -> Declarations:
 
 
 def outcomes(results: pd.DataFrame, question: Question | None = None) -> list[str]:
-    """The measures that a run of this study has, by name, except the time: first the measured
-    quality, else the spread of images, or the speed-up where the question is about speed.
+    """The measures that a run of this study has, by name, except time: first the measured quality,
+    else the spread of images, or the speed-up for a question about speed.
     """
     about_speed = question is not None and question.is_about_speed
     names = [FASTER, *measures(results)] if about_speed else list(measures(results))

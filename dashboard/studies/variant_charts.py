@@ -1,6 +1,6 @@
 """Variants of one setting side by side.
 
-As charts.py: a frame in, an altair Chart out, and nothing of the data in the spec.
+As charts.py: a frame in, an altair Chart out, and no data in the spec.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ CANVAS = {"embedOptions": {"renderer": "canvas"}}
 def pay_back(
     costs: dict[str, Cost], colors: dict[str, str], steps: int, height: int = 300
 ) -> alt.LayerChart:
-    """Seconds of compiling and training over the steps, a line a variant; a dot where one has
-    caught up with the first.
+    """Seconds of compiling and training over the steps, a line for each variant; a dot where one
+    has caught up with the first.
 
-    `colors`: variant → color, in legend order. The lines go as far as `steps`, or a little beyond
-    the last dot.
+    `colors`: variant → color, in legend order. Lines end at `steps`, or just after the last dot.
     """
     first, *rest = costs
     dots = {name: break_even_steps(costs[first], costs[name]) for name in rest}
@@ -73,9 +72,8 @@ def loss_curves(
 ) -> alt.LayerChart:
     """A loss of one run of each variant over the steps.
 
-    `frame` as `queries.curves` gives it, with a column `variant`.
-
-    Equal curves lie on each other: the dashes of the later ones let the first one through.
+    `frame`: as `queries.curves`, with a column `variant`. Equal curves overlap: the dashes of later
+    ones let the first one show.
     """
     names = list(colors)
     base = alt.Chart().encode(
@@ -108,8 +106,8 @@ def loss_curves(
     reader = base.mark_circle(size=90, opacity=0).encode(tooltip=tooltip)
     layers = (ground(), line, reader.add_params(drag()))
     description = (
-        f"{metric.title} of one run of each variant over the steps. Equal lines lie on each other,"
-        " so that the dashes of all show."
+        f"{metric.title} of one run of each variant over the steps. Equal lines overlap, and the"
+        " dashes of all show."
     )
     title = metric.title
     return layered(

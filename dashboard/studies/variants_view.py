@@ -1,5 +1,5 @@
-"""The sections XLA pay-back and Same losses? of Studies: runs that differ in one option only,
-and what each of its values costs.
+"""The tabs XLA pay-back and Same losses? of Studies: runs that differ in one option only, and the
+costs of its values.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ TABLE_HELP = (
 
 
 def show(runtime: Runtime, option: str) -> None:
-    """The whole page: which runs, when compiling is paid back, what each variant costs and is
-    made of, whether the losses agree.
+    """The tab: the selection of runs, when compiling is paid back, what each variant costs and is
+    made of, and whether losses agree.
     """
     store = runtime.store
     comparable = pick_set(store, option)
@@ -59,8 +59,8 @@ def show(runtime: Runtime, option: str) -> None:
 
 
 def pick_set(store: Store, option: str) -> ComparableSet | None:
-    """One set of runs that differ in `option` only, from `?run=…` or the newest; None when
-    there is none.
+    """A set of runs that differ in `option` only, from `?run=…` or the newest; None if there is
+    none.
     """
     address_run = st.query_params.get("run", "")
     sets = _offered(store, option, address_run)
@@ -83,9 +83,9 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
 
 
 def _offered(store: Store, option: str, address_run: str) -> list[ComparableSet]:
-    """Without hidden runs; all sets if only hidden ones are left.
+    """The sets without hidden runs; all sets if no others are left.
 
-    That of a run that is `address_run` for is there in any case.
+    The set of the run `address_run` is always included.
     """
     sets = queries.comparable_sets(store, option)
     visible = {row.run_id for row in run_selection.runs(store, (address_run,))}
@@ -104,7 +104,7 @@ def _offered(store: Store, option: str, address_run: str) -> list[ComparableSet]
 
 
 def how_to_start(runtime: Runtime, option: str) -> None:
-    """Which runs are missing, and the way to start them."""
+    """The missing runs, and buttons to start them."""
     first, second, *_ = (value_name(option, value) for value in RunSpec.options()[option].choices)
     st.info(
         f"No two stored runs differ only in {LABELS[option]}. Start the same run twice with the"
@@ -137,9 +137,7 @@ def how_to_start(runtime: Runtime, option: str) -> None:
 
 
 def pay_back(store: Store, comparable: ComparableSet, medians: pd.DataFrame) -> None:
-    """When compiling is paid back: lines over the steps, and a sentence for each variant but
-    the first.
-    """
+    """When compiling is paid back: lines over the steps, and a sentence for each other variant."""
     names = {value: value_name(comparable.option, value) for value in comparable.runs}
     times = zip(medians["variant"], medians["compile"], medians["steady_step"], strict=True)
     costs = {names[value]: Cost(compile_s, step_s) for value, compile_s, step_s in times}
@@ -158,7 +156,7 @@ def pay_back(store: Store, comparable: ComparableSet, medians: pd.DataFrame) -> 
 def table(comparable: ComparableSet, medians: pd.DataFrame) -> None:
     """Start, speed and memory of each variant.
 
-    `medians` as `queries.variant_medians` gives them.
+    `medians`: as `queries.variant_medians`.
     """
     usual = medians["steady_step"].iloc[0]
     device = medians["device_peak_bytes"].notna().any()
@@ -183,7 +181,7 @@ def table(comparable: ComparableSet, medians: pd.DataFrame) -> None:
     st.header("What each costs", help=TABLE_HELP)
     tables.show(columns, hide_index=True, key=f"{comparable.option}.table")
     if medians["runs"].min() < 3:
-        st.caption("Fewer than three runs per variant: more seeds make the medians steadier.")
+        st.caption("Fewer than three runs per variant: add seeds to make the medians steadier.")
 
 
 COUNTS = {
@@ -206,7 +204,7 @@ TIMES = {
 
 
 def kernels(store: Store, comparable: ComparableSet) -> None:
-    """How much a step is made of, before and after XLA has put operations together."""
+    """The operations of a step, before and after XLA has fused them."""
     counts = queries.variant_kernels(store, comparable.variants)
     if counts.empty:
         return
@@ -229,7 +227,7 @@ def kernels(store: Store, comparable: ComparableSet) -> None:
 
 
 def work(store: Store, comparable: ComparableSet) -> None:
-    """Where a step's time goes in each variant that was profiled."""
+    """Where a step's time goes in each profiled variant."""
     profiles = queries.variant_profiles(store, comparable.variants)
     if profiles.empty:
         st.caption("Set 'Profile steps' on Launch to see where a step's time goes.")
@@ -241,7 +239,7 @@ def work(store: Store, comparable: ComparableSet) -> None:
 
 
 def losses(store: Store, comparable: ComparableSet) -> None:
-    """The losses of runs of the same seed laid over each other, and how far they are apart."""
+    """The losses of runs with the same seed, overlaid, and how far apart they are."""
     st.header(
         "Are the losses the same?",
         help="With the same seed: the same first weights, images and noise in each step.",
@@ -249,7 +247,8 @@ def losses(store: Store, comparable: ComparableSet) -> None:
     pairs = comparable.of_one_seed()
     if not pairs:
         st.caption(
-            "No two of these runs have the same seed. Their losses cannot be compared step by step."
+            "No two of these runs have the same seed, so their losses cannot be compared step by"
+            " step. Start a run with the seed of another."
         )
         return
     names = {row.run_id: value_name(comparable.option, value) for value, row in pairs.items()}
@@ -298,9 +297,7 @@ def _parities(store: Store, names: dict[str, str], loss: Metric) -> list[str]:
 
 
 def _colors(comparable: ComparableSet) -> dict[str, str]:
-    """Each variant in the color of its first run, or another where two would be
-    equal.
-    """
+    """The color of each variant: that of its first run, or another if two would be equal."""
     rows = {
         **{value: rows[0] for value, rows in comparable.runs.items()},
         **comparable.of_one_seed(),
@@ -317,7 +314,7 @@ def _run_ids(comparable: ComparableSet) -> list[str]:
 
 
 def _oldest(comparable: ComparableSet) -> str:
-    """A name for the set that stays when more runs join it."""
+    """An id of the set that stays when more runs join it."""
     return min(
         (row for rows in comparable.runs.values() for row in rows), key=lambda row: row.created_at
     ).run_id
@@ -333,7 +330,7 @@ def _set_label(comparable: ComparableSet) -> str:
 
 
 def _settings(row: RunRow, without: str) -> str:
-    """What the runs of a set have in common, in short."""
+    """The options that the runs of a set share, in short."""
     spec = json.loads(row.spec)
     devices = (
         f"{row.replicas} {row.accelerator.upper()} replicas"

@@ -1,4 +1,4 @@
-"""The report of a study: how far it is, what its variants took and learnt, and how sure that is."""
+"""The report of a study: its progress, the results of its variants, and how sure they are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OUTCOME, BY_CHANCE = "study.outcome", "seed"  # a key of the address; the questi
 
 
 def show(runtime: Runtime) -> None:
-    """The report of one study; redraws alone while its runs wait or train."""
+    """The report of a study; redraws alone while its runs wait or train."""
     study = picker(runtime.store)
     if study is None:
         st.info(why_none(runtime.store))
@@ -66,9 +66,9 @@ def show(runtime: Runtime) -> None:
 
 
 def picker(store: Store) -> StudyRow | None:
-    """One study, from `?study=…` or the newest; the choice goes into the address.
+    """The study of `?study=…` or the newest; a choice goes into the address.
 
-    None: there is none.
+    None if there is none.
     """
     address_study = st.query_params.get("study", "")
     rows = {row.study_id: row for row in run_selection.studies(store, address_study)}
@@ -77,7 +77,7 @@ def picker(store: Store) -> StudyRow | None:
     if address_study and address_study not in rows:
         st.warning(
             f"Study {words.plain(address_study[: widgets.MOST_LETTERS])} is not stored here."
-            " The newest study is shown."
+            " This page shows the newest one."
         )
     study_id = address_study if address_study in rows else next(iter(rows))
     if st.session_state.get(PICKED) != study_id:
@@ -98,9 +98,9 @@ def _to_address() -> None:
 
 
 def why_none(store: Store) -> str:
-    """What the page says where it has no study to show."""
+    """Why the page has no study to show."""
     if queries.studies(store):
-        return "All runs of studies are hidden. To show them, turn on hidden runs on the Runs page."
+        return "All runs of studies are hidden. To see them, show hidden runs on the Runs page."
     return (
         "No study is stored yet. A study trains several runs that differ in one option and"
         " measures its effect."
@@ -108,7 +108,7 @@ def why_none(store: Store) -> str:
 
 
 def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
-    """State, bar, time left, and the buttons that fit the state."""
+    """State, progress, time left, and buttons for the state."""
     now = queries.study_progress(runtime.store, study.study_id)
     question = QUESTIONS.get(study.question)
     widgets.state(study.status, question.asks if question else study.title)
@@ -122,8 +122,7 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
     )
     run_ids = [row.run_id for row in runs]
     with st.container(horizontal=True, vertical_alignment="center"):
-        # The permanent link comes first, so that it stays in its place when others come and
-        # go.
+        # Always there, so it comes first and stays in place when others come and go.
         st.page_link(
             places.COMPARE,
             label=f"Compare {len(runs)} runs",
@@ -158,10 +157,10 @@ def _do(action: Callable[[], None]) -> None:
 def report(
     store: Store, study: StudyRow, runs: list[RunRow], is_first_screen: bool = False
 ) -> None:
-    """Sentences, two charts, a table, the repeats that a difference needs, images."""
+    """Sentences, two charts, a table, the repeats for a clear difference, images."""
     results = queries.study_results(store, study.study_id)
     if results["seconds"].isna().all():
-        st.info("The report appears here when the first run has numbers.")
+        st.info("The report appears here when the first run has results.")
         return
     st.caption(
         f"{study_words.conditions(queries.conditions(store, [row.run_id for row in runs]))}."
@@ -204,7 +203,7 @@ def _numbers(results: pd.DataFrame, runs: list[RunRow], by_chance: bool) -> None
 
 
 def _chart_measures(results: pd.DataFrame, question: str) -> tuple[str, str]:
-    """The measures of the two charts, the one that the question asks for first."""
+    """The measures of the two charts, first the one that the question asks for."""
     outcomes = study_measures.outcomes(results, QUESTIONS.get(question))
     usual = outcomes[0] if outcomes else study_measures.USUAL_OUTCOME
     selected = st.session_state.get(OUTCOME, st.query_params.get(OUTCOME, usual))
@@ -229,7 +228,7 @@ def _headlines(results: pd.DataFrame, question: str, measures: tuple[str, str]) 
 
 
 def _pick_outcome(results: pd.DataFrame, question: str) -> None:
-    """Any measure that a run of the study has, but the time per epoch."""
+    """The selection of any measure except time per epoch."""
     outcomes = study_measures.outcomes(results, QUESTIONS.get(question))
     if outcomes:
         st.selectbox(

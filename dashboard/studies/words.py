@@ -1,4 +1,4 @@
-"""What a study has measured, in words, cells and points, and under what.
+"""The results of a study, in words, cells and points, and their conditions.
 
 Every number is computed from its runs.
 """
@@ -36,8 +36,8 @@ UNCORRECTED = (
     "Nothing is corrected across measures, studies or figures: without any effect, about"
     f" {round(20 * (1.0 - LEVEL))} of 20 is “clear” by chance."
 )
-SIZES = (0.02, 0.05, 0.10)  # differences for which the report says how many repeats they need
-FULLY_SHOWN = 0.75  # of the range of the points: how far beyond them an interval is drawn
+SIZES = (0.02, 0.05, 0.10)  # differences whose needed repeats the report states
+FULLY_SHOWN = 0.75  # how far an interval is drawn beyond the points, as a share of their range
 NO_LATER_EPOCH = (
     "its runs have one epoch, which includes compiling; the time of an epoch is measured from the"
     " second on"
@@ -47,9 +47,8 @@ NO_LATER_EPOCH = (
 def against_first(results: pd.DataFrame, measure: str, variant: str) -> Difference | None:
     """A variant's `measure` over that of the first variant, repeat by repeat.
 
-    `results` as `queries.study_results` gives them.
-
-    Its interval is one of all variants that are compared with the first.
+    `results`: as `queries.study_results`. The interval is simultaneous for all variants compared
+    with the first.
     """
     first = results[results["variant_index"] == results["variant_index"].min()]
     of_variant = _by_repeat(results[results["variant"] == variant], measure)
@@ -57,19 +56,19 @@ def against_first(results: pd.DataFrame, measure: str, variant: str) -> Differen
 
 
 def comparisons(results: pd.DataFrame) -> int:
-    """How many variants are compared with the first."""
+    """The number of variants compared with the first."""
     return max(1, results["variant"].nunique() - 1)
 
 
 def effects(results: pd.DataFrame, measure: str = "epoch_seconds") -> dict[str, Difference]:
-    """Variant → its difference from the first, of those that have one."""
+    """Variant → its difference from the first, if it has one."""
     variants = list(dict.fromkeys(results["variant"]))[1:]
     differences = {str(variant): against_first(results, measure, variant) for variant in variants}
     return {variant: effect for variant, effect in differences.items() if effect is not None}
 
 
 def sentences(results: pd.DataFrame) -> list[str]:
-    """What each variant does to the time per epoch, against the first one, and how sure that is."""
+    """Each variant's effect on the time per epoch, against the first one, and how sure it is."""
     first = str(results["variant"].iloc[0])
     return [sentence(variant, first, effect) for variant, effect in effects(results).items()]
 
@@ -89,8 +88,8 @@ def outcome(results: pd.DataFrame, measure: str) -> str:
 
 
 def sentence(variant: str, reference: str, effect: Difference) -> str:
-    """Such as: **batch 512** takes 38% less time per epoch than batch 64 (× 0.62, 0.60 to
-    0.64: clear).
+    """For example: **batch 512** takes 38% less time per epoch than batch 64 (× 0.62, 0.60 to 0.64:
+    clear).
     """
     return (
         f"**{plain(variant)}** takes {amount(effect.ratio.mean, 'epoch')} {plain(reference)}"
@@ -99,9 +98,7 @@ def sentence(variant: str, reference: str, effect: Difference) -> str:
 
 
 def amount(ratio: float, what: str) -> str:
-    """A ratio of two times in words: 38% less time per epoch than · 5.0 × as long per
-    step as.
-    """
+    """A ratio of times in words: "38% less time per epoch than", "5.0 × as long per step as"."""
     if abs(1.0 - ratio) < 0.005:
         return f"the same time per {what} as"
     if ratio >= 2.0:
@@ -118,16 +115,14 @@ def evidence(effect: Difference) -> str:
 
 
 def factor(ratio: float) -> str:
-    """0.62 · 12.3 · over 1000, under 0.01: what two repeats that are far apart allow is no
-    number to be read.
-    """
+    """0.62 · 12.3 · over 1000, under 0.01: few scattered repeats allow numbers that say nothing."""
     if not 0.01 <= ratio <= 1000.0:
         return "over 1000" if ratio > 1.0 else "under 0.01"
     return f"{ratio:.3f}" if ratio < 0.1 else f"{ratio:.2f}" if ratio < 10.0 else f"{ratio:.3g}"
 
 
 def levels(results: pd.DataFrame) -> str:
-    """What the intervals and "clear" mean, in plain words."""
+    """What the intervals and "clear" mean."""
     count = comparisons(results)
     together = (
         f"the {count} comparisons with the first variant hold together at {formats.percent(LEVEL)}"
@@ -146,7 +141,7 @@ def levels(results: pd.DataFrame) -> str:
 
 
 def early_looks() -> str:
-    """For an unfinished study: the error rate when every repeat is checked."""
+    """For an unfinished study: the error rate if every repeat is checked."""
     return (
         "This study is not done. Fix the number of repeats in advance and read “clear” at the"
         " end. Suppose you check after each repeat from the 3rd to the 10th, until one is “clear”:"
@@ -156,8 +151,8 @@ def early_looks() -> str:
 
 
 def repeats(results: pd.DataFrame) -> str:
-    """How many repeats a difference in time per epoch needs, from how far those of this study
-    scatter; empty without two.
+    """The repeats that a difference in time per epoch needs, from the scatter of this study; with
+    fewer than two repeats, a hint.
     """
     spread = pooled_spread(list(effects(results).values()))
     if spread is None:
@@ -170,8 +165,8 @@ def repeats(results: pd.DataFrame) -> str:
 
 
 def scatter(results: pd.DataFrame) -> str:
-    """Of a study of seeds: how far runs are apart that differ in chance alone, and what that
-    asks of other studies.
+    """For a study of seeds: the scatter of runs by chance alone, and what it demands of other
+    studies.
     """
     times = results["epoch_seconds"].dropna()
     if len(times) < 2:
@@ -197,7 +192,7 @@ def _needed(spread: float, compared: int, studies: str) -> str:
 
 
 def repeats_in_words(spread: float, size: float, compared: int) -> str:
-    """About 7, or more than a study may have."""
+    """About 7, or more than a study can have."""
     needed = repeats_needed(spread, size, compared)
     return (
         f"about {needed}"
@@ -217,9 +212,7 @@ def missing(results: pd.DataFrame, measure: str) -> str:
 
 
 def points(results: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """The rows of `study_charts.variant_points` for one measure; runs that have not measured
-    it are left out.
-    """
+    """The rows of `figures.variant_points` for one measure, without runs that lack it."""
     column = measure_of(measure, results)
     measured = results.dropna(subset=[measure]).assign(
         value=lambda frame: frame[measure] * column.scale
@@ -242,7 +235,7 @@ def points(results: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 
 def table(results: pd.DataFrame) -> pd.DataFrame:
-    """One row a variant: runs, means with intervals, and time per epoch against the first
+    """A row for each variant: runs, means with intervals, and time per epoch against the first
     variant.
     """
     rows = []
@@ -269,9 +262,9 @@ def _by_repeat(runs: pd.DataFrame, measure: str) -> dict[int, float]:
 
 
 def _interval(values: pd.Series, measure: Measure) -> Interval:
-    """Of the numbers of one variant.
+    """The mean and interval of one variant.
 
-    Numbers that are not positive have no geometric mean; then it is NaN.
+    Without positive numbers there is no geometric mean; then it is NaN.
     """
     interval = (geometric_interval if measure.by_factors else mean_interval)(values)
     return interval or Interval(math.nan, math.nan, math.nan, 0)
@@ -297,7 +290,7 @@ IMPORTED = "imported, so the times are those of the host it came from"
 
 
 def conditions(runs: list[Conditions]) -> str:
-    """All that these runs share, and what they do not with "or" between: safe inside Markdown."""
+    """What these runs share, with "or" between differing values: safe inside Markdown."""
     if not runs:
         return "No run."
     parts = (
@@ -312,7 +305,7 @@ def conditions(runs: list[Conditions]) -> str:
 
 
 def images_of(dataset: str, images: int | None) -> str:
-    """Such as: MNIST, 10,000 of its 60,000 images."""
+    """For example: MNIST, 10,000 of its 60,000 images."""
     entry = catalog.DATASETS.get(dataset)
     name = entry.title if entry else dataset
     if images is None:
@@ -323,5 +316,5 @@ def images_of(dataset: str, images: int | None) -> str:
 
 
 def processor(accelerator: str, cpu_model: str) -> str:
-    """Such as: CPU (AMD EPYC 9B14)."""
+    """For example: CPU (AMD EPYC 9B14)."""
     return f"{accelerator.upper()}{f' ({cpu_model})' if cpu_model else ''}"

@@ -1,4 +1,4 @@
-"""Charts of a TPU compile check and the frames behind them: numbers in, an Altair chart out."""
+"""Charts of a TPU compile check and their frames: numbers in, an Altair chart out."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PARTS = ("computing", "exchange", "host overhead")
 
 
 def batch_rows(plan: CheckPlan, answers: Sequence[StepEstimate], overhead_s: float) -> pd.DataFrame:
-    """Time of an epoch over the batch size on all cores, the smallest batch being 1, and the
+    """Time of an epoch over the batch size on all cores, relative to the smallest batch, and the
     paper's two ends.
 
-    Columns: batch, relative, seconds (NaN for the paper, which prints none), who, label. Empty
-    below two batch sizes.
+    Columns: batch, relative, seconds (NaN for the paper, which prints none), who, label. Empty for
+    fewer than two batch sizes.
     """
     same = [answer for answer in answers if answer.compiled and _cores(answer) == _cores_of(plan)]
     epoch_s = {
@@ -56,9 +56,9 @@ def batch_rows(plan: CheckPlan, answers: Sequence[StepEstimate], overhead_s: flo
 def device_rows(
     plan: CheckPlan, answers: Sequence[StepEstimate], overhead_s: float
 ) -> pd.DataFrame:
-    """Seconds of an epoch over the number of cores that share the batch, by what they go to.
+    """Seconds of an epoch over the number of cores that share the batch, by part.
 
-    Columns: devices, part (of PARTS), seconds, total. Empty below two numbers of cores.
+    Columns: devices, part (of PARTS), seconds, total. Empty for fewer than two numbers of cores.
     """
     at = plan.point
     same = [
@@ -91,8 +91,8 @@ def dearest(answer: StepEstimate) -> pd.DataFrame:
 
 
 def how_good(epochs: Sequence[MachineEpochs]) -> pd.DataFrame:
-    """What the authors measured, the estimate of their way and of this project's step, in the
-    words of the page: a row a machine.
+    """For each machine: what the authors measured, and the estimates of their step and of this
+    project's, in words.
     """
     rows = [
         (
@@ -106,7 +106,7 @@ def how_good(epochs: Sequence[MachineEpochs]) -> pd.DataFrame:
         for row in epochs
     ]
     columns = [
-        *("Machine", "Its authors measured (s/epoch)", "Their way, estimated (s/epoch)", "Error"),
+        *("Machine", "Authors, measured (s/epoch)", "Authors' step, estimated (s/epoch)", "Error"),
         *("This project's step, estimated (s/epoch)", "Times as fast"),
     ]
     return pd.DataFrame(rows, columns=columns)
@@ -117,7 +117,7 @@ def _seconds(seconds: float | None) -> str:
 
 
 def real_runs(rates: pd.DataFrame, images: int) -> pd.DataFrame:
-    """Measured runs on a real TPU, of `queries.rates_by_device`, in the words of the page."""
+    """Measured runs on a real TPU, from `queries.rates_by_device`, in words."""
     real = rates[rates["accelerator"] == "tpu"]
     precision = [option_words.choice(precision) for precision in real["precision"]]
     table = real.assign(seconds=images / real["images_per_s"], precision=precision)[
@@ -152,9 +152,9 @@ ROOM = 1.15  # above the highest mark, for its label
 
 
 def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
-    """Training time per epoch over the batch size, the smallest batch being 1.
+    """Training time per epoch over the batch size, relative to the smallest batch.
 
-    `frame`: see `tpu_frames`.
+    `frame`: as `batch_rows`.
     """
     who = alt.Color(
         "who:N",
@@ -185,15 +185,15 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     )
     points = base.mark_circle(size=70).encode(
         tooltip=[
-            alt.Tooltip("who:N", title="Who"),
+            alt.Tooltip("who:N", title="Source"),
             alt.Tooltip("batch:O", title="Batch"),
             alt.Tooltip("relative:Q", title="Of the smallest", format=".0%"),
             alt.Tooltip("seconds:Q", title="Seconds per epoch", format=".3~g"),
         ]
     )
     words = alt.value(charts.ink())
-    # The paper's labels stand below its line and ours above, and an unseen point above all keeps
-    # both off the legend.
+    # The paper's labels are below its line and ours above; an invisible point above all keeps both
+    # off the legend.
     below = (
         base.transform_filter(alt.datum.who == PUBLISHED)
         .mark_text(dy=16, fontSize=12)
@@ -215,9 +215,9 @@ def by_batch(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
 
 
 def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
-    """Seconds per epoch over the number of cores, stacked by what they go to.
+    """Seconds per epoch over the number of cores, stacked by part.
 
-    `frame`: see `tpu_frames`.
+    `frame`: as `device_rows`.
     """
     order = list(PARTS)
     bars = (
@@ -262,7 +262,7 @@ def by_devices(frame: pd.DataFrame, height: int = 300) -> alt.LayerChart:
     )
     title = "Predicted seconds per epoch by number of cores"
     description = (
-        "Predicted seconds of an epoch by number of cores, divided by what takes them. The part"
-        " that does not shrink limits how many cores help."
+        "Predicted seconds of an epoch by number of cores, divided into parts. The part that does"
+        " not shrink limits how many cores help."
     )
     return layered(frame, bars, text, room, title=title, description=description, height=height)

@@ -1,4 +1,4 @@
-"""The form of the TPU page: which run, on which TPU."""
+"""The form of the TPU page: a run and a TPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gan_runtime.tpu.estimates import TOPOLOGIES
 from gan_runtime.tpu.plan import CheckPlan
 
 PREFIX = "tpu."
-FIRST_BATCH = 512  # the largest of the paper
+FIRST_BATCH = 512  # the paper's largest
 FIRST_PRESET, FIRST_TOPOLOGY = "paper", "v3:2x2"  # the paper's
 
 
@@ -34,7 +34,7 @@ class CheckForm:
     sets: str
 
     def plan(self, home: Home) -> CheckPlan:
-        """The check of it. Raises as `planning.make`."""
+        """The check of these values. Raises as `planning.make`."""
         typed = parse_assignments(self.sets.split())
         fields = {
             "workload": self.workload,
@@ -45,7 +45,7 @@ class CheckForm:
         return planning.make(values, self.topology, home=home)
 
     def command(self) -> str:
-        """The command line that makes the same check."""
+        """The command line for the same check."""
         fields = [
             f"workload={self.workload}",
             f"precision={self.precision}",
@@ -58,8 +58,8 @@ class CheckForm:
 
 
 def begin_with_run(store: Store) -> None:
-    """Fills the form with workload, batch and precision of the run that the address names,
-    once for each run.
+    """Fills the form with workload, batch and precision of the run in the address, once for each
+    run.
     """
     run_id = st.query_params.get("run", "")
     row = next((row for row in queries.runs(store) if row.run_id == run_id), None)
@@ -75,9 +75,9 @@ def begin_with_run(store: Store) -> None:
 
 
 def ask(home: Home) -> tuple[CheckForm, CheckPlan]:
-    """The fields, and the plan they make; `home`: where prepared data sets lie.
+    """The fields and their plan; `home`: of prepared data sets.
 
-    Ends the page after saying what is wrong with them.
+    Ends the page after an error if the fields are invalid.
     """
     form = _fields()
     plan = actions.attempt(lambda: form.plan(home))
@@ -117,13 +117,16 @@ def _fields() -> CheckForm:
             index=list(PRESETS).index(FIRST_PRESET),
             format_func=lambda name: PRESETS[name].title,
             key=f"{PREFIX}preset",
-            help="All other options, the data set among them.",
+            help="The preset of all other options, also of the data set.",
         )
         sets = more.text_input(
             "Further options",
             key=f"{PREFIX}sets",
             placeholder="such as steps_per_loop=100 batch_norm=synchronised",
-            help="Any option of a run as key=value, with spaces between them.",
+            help=(
+                "Options of a run as key=value, separated by spaces. `train --help` lists their"
+                " names."
+            ),
         )
     return CheckForm(
         chosen_preset,

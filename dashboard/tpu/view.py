@@ -1,5 +1,5 @@
-"""The parts of the TPU page: progress, verdict, predictions, most expensive operations, what
-bfloat16 changes, how good it all is.
+"""The parts of the TPU page: progress, verdict, predictions, most expensive operations, effects of
+bfloat16, and the quality of the estimates.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from gan_runtime.tpu.plan import CheckPlan
 
 MILLISECONDS = 1e3
 OVERHEAD_HELP = (
-    "Time of a host call in addition to its steps. An assumption: the compiler does not know it. A"
-    " call runs `steps_per_loop` steps."
+    "Time of a host call in addition to its steps. This is assumed: the compiler does not know it."
+    " A call runs `steps_per_loop` steps."
 )
 
 
 def start_or_cancel(runtime: Runtime, plan: CheckPlan, progress: CheckProgress) -> None:
-    """The one button of the page."""
+    """The primary button of the page, or Cancel."""
     if progress.running:
-        if actions.button("Cancel", icon=":material/close:", help="Finished answers are stored."):
+        if actions.button("Cancel", icon=":material/close:", help="Compiled results are stored."):
             actions.attempt(lambda: _cancel(runtime, plan))
             st.rerun()
         return
@@ -61,7 +61,7 @@ def _cancel(runtime: Runtime, plan: CheckPlan) -> None:
 
 
 def how_far(plan: CheckPlan, progress: CheckProgress) -> None:
-    """A bar while programs are compiled; why it ended, if it did not end well."""
+    """A bar while programs are compiled, or why the check ended early."""
     if progress.running:
         done = {answer.point for answer in progress.answers}
         current = next((tpu_words.program(point) for point in plan.points if point not in done), "")
@@ -76,17 +76,17 @@ def how_far(plan: CheckPlan, progress: CheckProgress) -> None:
 def nothing_yet(progress: CheckProgress) -> None:
     """What will appear, and when."""
     if progress.running:
-        st.caption("The answer about this run appears here as soon as its step is compiled.")
+        st.caption("The result for this run appears here as soon as its step is compiled.")
         return
     st.info(
-        "Nothing is compiled for this choice yet. Press Check: the TPU's own compiler compiles the"
-        " step in the background, about 10 to 60 s per program. First the run itself, then the"
+        "Nothing is compiled for this selection yet. Press Check: the TPU's own compiler compiles"
+        " the step in the background, about 10 to 60 s per program. First the run itself, then the"
         " other precision, the paper's batch sizes, and fewer cores. No TPU is needed."
     )
 
 
 def verdict(plan: CheckPlan, answer: StepEstimate, overhead_s: float) -> None:
-    """Whether it compiles, and the figures of a step."""
+    """Whether the step compiles, and its figures."""
     if not answer.compiled:
         st.error(tpu_words.refused(answer), icon=":material/block:")
         return
@@ -122,7 +122,7 @@ def verdict(plan: CheckPlan, answer: StepEstimate, overhead_s: float) -> None:
         (
             "Memory",
             formats.percent(answer.share_of_memory, 1),
-            "Share of a core's memory; the bar below says what it is used for.",
+            "Share of a core's memory; the bar below shows what uses it.",
         ),
     ]
     with st.container(horizontal=True, horizontal_alignment="distribute"):
@@ -135,12 +135,12 @@ def verdict(plan: CheckPlan, answer: StepEstimate, overhead_s: float) -> None:
 
 
 def overhead_slider() -> float:
-    """Seconds of overhead that a host call is assumed to have."""
+    """The assumed overhead of a host call, in seconds."""
     first = estimates.HOST_OVERHEAD_S * MILLISECONDS
     return (
         float(
             st.slider(
-                "Assumed host overhead (ms a call)",
+                "Assumed host overhead (ms per call)",
                 0.0,
                 20.0,
                 first,
@@ -154,7 +154,7 @@ def overhead_slider() -> float:
 
 
 def predictions(plan: CheckPlan, progress: CheckProgress) -> float:
-    """The two charts under the slider, and the assumption chosen on it."""
+    """The two charts under the slider; returns the assumed overhead."""
     st.header("Predicted time of an epoch")
     overhead_s = overhead_slider()
     left, right = st.columns(2, gap="large")
@@ -175,8 +175,8 @@ def _by_batch(plan: CheckPlan, progress: CheckProgress, overhead_s: float) -> No
     plots.chart(tpu_charts.by_batch(frame), key="tpu.by_batch")
     st.caption(
         f"The paper, {references.TIME_FELL.section}: “{references.TIME_FELL.sentence}” The line"
-        " between the two ends is drawn. Its section 5.1 says the opposite, that the time"
-        " increased with the batch; the Paper page shows both."
+        " between the two ends is interpolated. Its section 5.1 says the opposite, that the time"
+        " increased with the batch; the tab The paper of Studies shows both."
     )
 
 
@@ -207,7 +207,7 @@ def step_in_words(answer: StepEstimate) -> None:
 
 
 def dearest(answer: StepEstimate) -> None:
-    """The ten operations with the most cycles."""
+    """The table of the ten operations with the most cycles."""
     st.header("The ten most expensive operations of a step")
     tables.show(
         tables.with_words(
@@ -237,14 +237,12 @@ def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate])
 
 
 def how_good(store: Store, plan: CheckPlan) -> None:
-    """Such estimates next to published measurements, and next to runs on a real TPU where any
-    are stored.
-    """
+    """Estimates next to published measurements, and next to stored runs on a real TPU, if any."""
     st.header("How good such estimates are")
     st.markdown(tpu_words.HOW_GOOD)
     table = tpu_charts.how_good(references.by_machine(references.stored_estimates()))
     if table.empty:
-        st.caption(f"That comparison is not stored. Run `{references.COMMAND}` to make it.")
+        st.caption(f"This comparison is not stored. Run `{references.COMMAND}` to create it.")
     else:
         tables.show(table, hide_index=True, key="tpu.how_good")
     real = tpu_charts.real_runs(queries.rates_by_device(store, plan.spec.workload), plan.images)

@@ -15,17 +15,17 @@ FIELDS = {
     "link_bytes_per_s": "links",
 }
 WHAT_IS_COMPILED = (
-    "Compiles the training step of a run as the JAX engine makes it (`engine=jax`) with the TPU's"
-    " own compiler. TensorFlow's step is another program and is not compiled here. Every number is"
-    " the compiler's estimate, not a measurement."
+    "Compiles the training step of a run, as the JAX engine (`engine=jax`) builds it, with the"
+    " TPU's own compiler. TensorFlow's step is another program and is not compiled here. Every"
+    " number is the compiler's estimate, not a measurement."
 )
 HOW_GOOD = (
     "**This project's steps have not run on a TPU.** The compiler's estimate is compared with"
     f" times that the authors of another program measured. {references.EPOCH.what} Their layers, in"
     f" plain Keras on JAX, are compiled for their machines (`{references.COMMAND}`); the error is"
-    " that of the estimate. The table also lists this project's own step of the same networks,"
-    " which is not measured. For small steps, add the host's overhead and the exchange, as the"
-    " slider does."
+    " that of the estimate. The table also has this project's own step of the same networks, which"
+    " is not measured. For small steps, add the host's overhead and the exchange, as the slider"
+    " does."
 )
 PAPER_ON_CPU = "reshape, pooling, dropout, up-sampling and flatten"
 
@@ -36,7 +36,7 @@ def program(point: Point) -> str:
 
 
 def waiting(done: int, points: int, current: str) -> str:
-    """How far a check is."""
+    """The progress of a check."""
     return (
         f"{done} of {points} programs compiled · now {current}"
         if current
@@ -59,13 +59,13 @@ def on_device(answer: StepEstimate) -> str:
 
 
 def exchange(answer: StepEstimate) -> str:
-    """What the cores send each other."""
+    """The data that cores exchange."""
     if answer.point.devices == 1:
         return "One core: nothing is exchanged."
     return (
-        f"**Exchange of gradients**: {formats.size(answer.exchange_bytes)} a step and core, about"
-        f" {formats.timing(answer.exchange_s)}. That is our estimate, from the bytes, the links'"
-        " documented rate and 10 µs latency each; the compiler gives none."
+        f"**Exchange of gradients**: {formats.size(answer.exchange_bytes)} per step and core, about"
+        f" {formats.timing(answer.exchange_s)}. That is our estimate, from the bytes, the"
+        " documented rate of the links and 10 µs latency each; the compiler gives none."
     )
 
 
@@ -85,15 +85,15 @@ def memory(answer: StepEstimate) -> str:
 
 
 def arithmetic(answer: StepEstimate) -> str:
-    """How near the step comes to what the chip can do."""
+    """How close the step comes to the chip's peak rate."""
     if answer.floor_s is None or answer.share_of_peak is None or answer.flops is None:
         return (
             "With gradient accumulation the compiler does not count the operations, so the share of"
             " the peak rate is unknown."
         )
     return (
-        f"**Arithmetic**: {answer.flops / 1e9:.3g} billion operations a step and core take at least"
-        f" {formats.timing(answer.floor_s)} at the documented peak rate. The estimate is"
+        f"**Arithmetic**: {answer.flops / 1e9:.3g} billion operations per step and core take at"
+        f" least {formats.timing(answer.floor_s)} at the documented peak rate. The estimate is"
         f" {formats.timing(answer.step_s)}, so the matrix units work"
         f" {formats.percent(answer.share_of_peak)} of the time."
     )
@@ -111,7 +111,7 @@ def silent(answer: StepEstimate) -> str:
 
 
 def precision(first: StepEstimate, other: StepEstimate) -> str:
-    """What bfloat16 changes against float32."""
+    """The effect of bfloat16 against float32."""
     pair = {answer.point.precision: answer for answer in (first, other)}
     half, full = pair.get("mixed_bfloat16"), pair.get("float32")
     if half is None or full is None or not half.compiled or not full.compiled:
@@ -122,8 +122,8 @@ def precision(first: StepEstimate, other: StepEstimate) -> str:
         f" {formats.timing(full.step_s)} in float32 ({_change(time)}). A core holds"
         f" {formats.size(half.memory.total)} against {formats.size(full.memory.total)}"
         f" ({_change(memory)}), and moves {formats.size(half.bytes_accessed)} against"
-        f" {formats.size(full.bytes_accessed)} a step. A TPU's matrix units multiply in bfloat16 in"
-        " both cases; what changes is the numbers between the layers."
+        f" {formats.size(full.bytes_accessed)} per step. A TPU's matrix units multiply in bfloat16"
+        " in both cases; what changes is the numbers between the layers."
     )
 
 
@@ -132,18 +132,18 @@ def _change(ratio: float) -> str:
 
 
 def refused(answer: StepEstimate) -> str:
-    """The compiler's reason, and what to do where it is known."""
+    """The compiler's reason, and what to do if it is known."""
     reason = words.plain(answer.refused)
     if "RESOURCE_EXHAUSTED" in answer.refused or "out of memory" in answer.refused.lower():
         return (
             "It does not fit into the memory of a core: use a smaller batch or more accumulation"
             f" steps. The compiler says: {reason}"
         )
-    return f"The compiler refuses this step. It says: {reason}"
+    return f"The compiler refuses this step. Change its options. The compiler says: {reason}"
 
 
 def sources(plan: CheckPlan) -> str:
-    """The chip in numbers, and where they come from."""
+    """The chip's numbers, and their sources."""
     chip = plan.topology.chip
     named: dict[str, list[str]] = {}
     for field, source in chip.sources.items():

@@ -324,7 +324,7 @@ def test_rollouts_are_named_by_what_distinguishes_them() -> None:
     assert names(answer()) == ["a"]
     assert names(answer(), answer(way="whole", tile=[80, 192])) == [
         "a · map-reduce · 32 px tiles, 1 px overlap",
-        "a · whole image · uncut",
+        "a · whole image · no tiles",
     ]
     assert flow_curves.bars_of([answer(), answer(way="naive")], {}) == [
         "map-reduce",

@@ -130,7 +130,7 @@ def test_a_file_of_a_viewer_gets_neither_to_the_disk_nor_to_streamlit(
 def test_an_id_that_no_page_makes_would_stay_in_memory_and_is_refused(
     ask: Callable[..., tuple[int, str]], file_id: str
 ) -> None:
-    assert ask("PUT", BODY % (b"file", CONTENT), file_id=file_id) == (404, "Not here.\n")
+    assert ask("PUT", BODY % (b"file", CONTENT), file_id=file_id) == (404, "Not found.\n")
 
 
 @pytest.mark.parametrize("body", [b"--xyz\r\nno form at all", BODY[:40]])

@@ -193,7 +193,7 @@ def test_running_jobs_show_their_progress_and_can_be_cancelled(
         "pictures", "shapes", tmp_path / "shapes.zip", {"pixels": 32}
     )
     app.run()
-    goes_on = "begins. It continues when the page is closed."
+    goes_on = "starting. You can close the page: it continues."
     assert [bar.proto.text for bar in app.get("progress")] == [
         f"Data set shapes: {goes_on}",
         f"Preview: {goes_on}",

@@ -163,7 +163,7 @@ def test_a_run_that_is_deleted_while_its_page_is_open_is_reported_in_a_sentence(
     assert run_view.current(runtime.store, "quick-0001") is None
     app.run()
     assert not app.exception
-    assert "'quick-0001' is not stored here. quick-0002 is shown" in texts(app)
+    assert "'quick-0001' is not stored here. This page shows quick-0002" in texts(app)
 
 
 def test_an_address_with_markup_is_shown_as_it_is(show: Show, trained: Make) -> None:

@@ -165,7 +165,7 @@ def test_a_job_under_way_shows_how_far_it_is_and_can_be_cancelled(
     [bar] = app.get("progress")
     assert (bar.proto.value, bar.proto.text) == (
         33,
-        "Generating images: generating. It continues when the page is closed.",
+        "Generating images: generating. You can close the page: it continues.",
     )
     assert button(app).disabled
     app.button(key="generate.cancel.generate-0001").click().run()

@@ -145,7 +145,7 @@ def test_no_data_set_is_used_without_a_choice(show: Show, home: Home) -> None:
     app = show("launch/paper")
     images = app.radio(key="paper.images")
     assert (images.value, images.options) == (None, ["MNIST", "Digits (embedded)"])
-    assert "Pick the images above." in texts(app)
+    assert "Pick the images above to see what is queued." in texts(app)
     assert all(button.key != "paper.start" for button in app.button)
     images.set_value("digits").run()
     table = app.table[0].value
@@ -204,7 +204,7 @@ def test_the_descent_is_drawn_next_to_sentences_computed_from_it(
     assert not app.exception
     text = texts(app)
     assert (
-        "From before the first epoch to after epoch 3. Generator: the map holds 88% of its"
+        "From before the first epoch to after epoch 3. Generator: the map contains 88% of its"
         " movement" in text
     )
     assert "**Not judged:** loss along each path: Generator from 2.50 to 0.50" in text
@@ -223,7 +223,7 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(
     app = show("studies/paper")
     app.button(key="paper.11.start").click().run()
     assert not app.exception
-    assert "It continues when the page is closed." in app.get("progress")[0].proto.text
+    assert "You can close the page: it continues." in app.get("progress")[0].proto.text
     app.button(key="paper.11.stop").click().run()
     assert "stopping …" in texts(app)
     [job] = job_queue.job_dirs(home)

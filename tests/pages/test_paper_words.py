@@ -72,7 +72,7 @@ BATCHES = ("batch 64", "batch 512")
         ([7.5, 7.6, 7.4], False, "25% less time per epoch than batch 64"),
         ([1.0, 1.01, 0.99], False, "90% less"),
         ([2.1], None, "1 repeat, which says nothing about noise"),
-        ([0.5, 30.0], None, "which the interval holds, but it holds no difference at all as well"),
+        ([0.5, 30.0], None, "; the interval contains that, but also no difference at all"),
     ],
 )
 def test_figure_5_agrees_where_the_interval_holds_the_papers_number(

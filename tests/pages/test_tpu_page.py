@@ -45,7 +45,7 @@ def figures(app: AppTest) -> dict[str, str]:
 def test_an_unknown_choice_says_what_check_will_do(show: Show) -> None:
     app = show("tpu")
     assert not app.exception
-    assert "Nothing is compiled for this choice yet" in texts(app)
+    assert "Nothing is compiled for this selection yet" in texts(app)
     assert not app.metric
 
 
@@ -194,13 +194,13 @@ def test_where_no_comparison_is_stored_the_page_says_how_it_is_made(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "stored_estimates", lambda: ())
-    assert "That comparison is not stored. Run `make bench ONLY=cycles` to make it." in texts(
+    assert "This comparison is not stored. Run `make bench ONLY=cycles` to create it." in texts(
         show("tpu")
     )
 
 
 def test_the_page_says_which_program_it_compiles(show: Show) -> None:
-    assert "as the JAX engine makes it" in texts(show("tpu"))
+    assert "as the JAX engine (`engine=jax`) builds it" in texts(show("tpu"))
 
 
 def test_runs_on_a_real_tpu_are_next_to_the_estimate(show: Show) -> None:

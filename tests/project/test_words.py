@@ -27,39 +27,6 @@ STILL: dict[str, int] = {
     "gan_runtime/records/earlier_records.py": 1,
     "gan_runtime/records/states.py": 5,
 }
-STILL_IN_COMMENTS: dict[str, int] = {  # the same for docstrings and comments
-    "dashboard/charts.py": 1,
-    "dashboard/data/form.py": 1,
-    "dashboard/domains/flows/panels.py": 1,
-    "dashboard/domains/flows/rollouts.py": 1,
-    "dashboard/domains/showers/side_by_side.py": 1,
-    "dashboard/evaluation/answers.py": 1,
-    "dashboard/evaluation/form.py": 1,
-    "dashboard/frame/process.py": 1,
-    "dashboard/frame/session.py": 1,
-    "dashboard/frame/sign_in.py": 4,
-    "dashboard/frame/upload_body.py": 1,
-    "dashboard/frame/web_guard.py": 2,
-    "dashboard/histogram_view.py": 1,
-    "dashboard/home_view.py": 1,
-    "dashboard/launch/form.py": 2,
-    "dashboard/launch/view.py": 1,
-    "dashboard/option_words.py": 2,
-    "dashboard/palette.py": 1,
-    "dashboard/paper/devices.py": 1,
-    "dashboard/paper/words.py": 1,
-    "dashboard/plots.py": 3,
-    "dashboard/queue_view.py": 1,
-    "dashboard/rendering.py": 1,
-    "dashboard/run/health_view.py": 1,
-    "dashboard/runs/changes.py": 2,
-    "dashboard/runs/view.py": 1,
-    "dashboard/samples/sample_images.py": 1,
-    "dashboard/samples/timelapse.py": 2,
-    "dashboard/studies/figures.py": 1,
-    "dashboard/studies/view.py": 1,
-    "dashboard/words.py": 2,
-}
 
 CODE = re.compile(
     r"```.*?```|`[^`\n]*(?:\n[^`\n]+)?`|\]\([^)\n]*\)|<[^>\n]*>|https?://\S+", re.DOTALL
@@ -166,11 +133,7 @@ def test_no_docstring_or_comment_has_a_forbidden_word() -> None:
         path.as_posix(): [word for part in of_reader(path) for word in forbidden().findall(part)]
         for path in places
     }
-    more = {
-        path: several
-        for path, several in words.items()
-        if len(several) > STILL_IN_COMMENTS.get(path, 0)
-    }
+    more = {path: several for path, several in words.items() if several}
     assert more == {}, "docs/glossary.md says what to write"
 
 

@@ -219,7 +219,7 @@ def test_providers_by_their_names() -> None:
     [
         ({"operators": "anna"}, "operators must be a table"),
         ({"auth": 3}, "auth must be a table"),
-        ({"operators": {}}, "[operators] is empty: give one of emails, subjects and password."),
+        ({"operators": {}}, "[operators] is empty. Set one of emails, subjects and password."),
         (
             {"operators": {"emails": "anna@lab.example"}, "auth": ONE_PROVIDER},
             "operators.emails must be a list of texts",
@@ -261,14 +261,14 @@ def test_providers_by_their_names() -> None:
         (
             {"auth": AUTH},
             (
-                "auth.client_id must be a text, not empty. [auth] contains cookie_secret and"
+                "auth.client_id must be a text that is not empty. [auth] contains cookie_secret and"
                 " redirect_uri."
             ),
         ),
         ({"auth": PROVIDER}, "auth.redirect_uri must be a text"),
         (
             {"auth": ONE_PROVIDER | {"cookie_secret": "short"}},
-            "auth.cookie_secret must have 24 characters at least.",
+            "auth.cookie_secret must have at least 24 characters. Use a random text.",
         ),
         ({"auth": AUTH | {"lab": {"client_id": "gan"}}}, "auth.lab.client_secret must be a text"),
         (
@@ -284,7 +284,7 @@ def test_providers_by_their_names() -> None:
         ),
         (
             {"auth": AUTH | PROVIDER | {"server_metadata_url": ""}},
-            "auth.server_metadata_url must be a text, not empty",
+            "auth.server_metadata_url must be a text that is not empty",
         ),
     ],
 )

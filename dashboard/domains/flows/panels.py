@@ -5,7 +5,7 @@ NumPy and Pillow only.
 A pixel is one number in units of the flow, on a scale that never changes. Two scales, the obstacle
 and some grays share ONE palette of 256 colors, so that a frame is one byte per pixel in the
 browser, in a GIF and in an MP4. Signed colors are those of all images of flows
-(domains/flows/pictures.py).
+(the images of an epoch).
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ OTHER_TIMES = (
 
 
 def parts(row: EvaluationRow) -> dict[str, str]:
-    """What distinguishes a rollout from others of its run, besides the epoch, in words."""
+    """What distinguishes a rollout from others of its run, in addition to the epoch, in words."""
     facts = rollout(row)
     tiles = f"{facts.tile[0]} px tiles" if facts.way != "whole" else ""
     blend = " (Hann)" if facts.blend == "hann" else ""
@@ -214,7 +214,7 @@ def parts(row: EvaluationRow) -> dict[str, str]:
         "flow": flow(facts),
         "steps": formats.quantity(facts.steps, "step"),
         "way": f"{WAYS.get(facts.way, facts.way)}{shared}",
-        "tiles": f"{tiles}{overlap}" or "one tile",
+        "tiles": f"{tiles}{overlap}" or "no tiles",
     }
 
 

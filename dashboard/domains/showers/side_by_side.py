@@ -123,7 +123,7 @@ def _bin_of(energy_gev: float, energies: list[Bounds]) -> int:
 
 
 def _slider(label: str, key: str, titles: list[str]) -> int:
-    """The position of a slider, which starts at the bin selected on Distributions.
+    """The position of a slider, which starts at the selection on Distributions.
 
     Draws nothing if there is no choice.
     """

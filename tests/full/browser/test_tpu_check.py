@@ -29,7 +29,7 @@ def test_a_stored_check_is_drawn_and_follows_the_assumed_overhead(
     opened(page, "TPU")
     page.get_by_role("option").filter(has_text="v5e").first.click()
     settled(page)
-    expect(page.get_by_text("Nothing is compiled for this choice yet")).to_be_visible()
+    expect(page.get_by_text("Nothing is compiled for this selection yet")).to_be_visible()
 
     # Check compiles with the real compiler: the answer about the run comes first, and what was
     # answered before a Cancel stays.
