@@ -12,8 +12,8 @@ from benchmarks.results import FOLDER, Record
 
 SIGNS = {"at_least": "≥", "at_most": "≤"}
 STORED = FOLDER / "load.jsonl"
-WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images. Thirty windows show one more run during its training. The first screen
-takes the median time from a new window until everything in 1280 × 720 is drawn; × divides it by that of a one-line Streamlit page. "Whole page" is the median until all is drawn.
+WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images. Thirty windows show one more run during its training. "First screen" is the median time
+from a new window until everything in 1280 × 720 is drawn; × is its ratio to a one-line Streamlit page. "Whole page" is the median until all is drawn.
 
 """  # noqa: E501
 
