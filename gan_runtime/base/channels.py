@@ -41,7 +41,7 @@ from gan_runtime.base.errors import NotifyError
 from gan_runtime.base.framework_settings import NOTIFY_VARIABLE
 
 FILE = "notifications.toml"
-TIMEOUT_S = 10.0  # of each answer of a server
+TIMEOUT_S = 10.0  # for each answer of a server
 MOST_BYTES = 100_000  # of the file
 MOST_LETTERS = 300  # of a server's reason in a message
 Event = Literal["ended", "failed", "collapsed"]
@@ -67,11 +67,11 @@ class Channel(Protocol):
 
     @property
     def name(self) -> str:
-        """webhook or email."""
+        """The kind: "webhook" or "email"."""
 
     @property
     def target(self) -> str:
-        """Where it sends to, without secrets."""
+        """The destination, without secrets."""
 
     def send(self, notice: Notice, timeout_s: float = TIMEOUT_S) -> None:
         """Raises NotifyError when the notice was not accepted."""
@@ -98,11 +98,13 @@ class Webhook(_Table):
 
     @property
     def target(self) -> str:
-        """The server."""
+        """The host of the server."""
         return urlsplit(self.url.get_secret_value()).hostname or ""
 
     def send(self, notice: Notice, timeout_s: float = TIMEOUT_S) -> None:
-        """One POST. A redirect is refused: it would take the token to another server."""
+        """Sends one POST. Redirects are refused, since they would send the token to
+        another server.
+        """
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "gan-dashboard",
@@ -128,7 +130,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Email(_Table):
-    """One message to all addresses of `to`."""
+    """A channel that sends one message to all addresses of `to`."""
 
     name: Literal["email"] = "email"
     to: Annotated[list[_Address], Field(min_length=1, max_length=20)]
@@ -141,7 +143,7 @@ class Email(_Table):
 
     @property
     def target(self) -> str:
-        """Its addresses."""
+        """The addresses."""
         return ", ".join(self.to)
 
     def send(self, notice: Notice, timeout_s: float = TIMEOUT_S) -> None:
@@ -174,7 +176,7 @@ class Email(_Table):
 
 
 def _reason(error: Exception) -> str:
-    """Of the system or of the server, in one line."""
+    """The reason that the system or the server gives, in one line."""
     cause = getattr(error, "reason", error)
     text = getattr(cause, "strerror", None) or getattr(cause, "smtp_error", None) or str(cause)
     text = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
@@ -182,7 +184,7 @@ def _reason(error: Exception) -> str:
 
 
 class NoticeSettings(_Table):
-    """`url`: of the pages."""
+    """The settings of notices. `url`: URL of the pages."""
 
     url: _Text | None = None
     events: tuple[Event, ...] = EVENTS
@@ -191,7 +193,7 @@ class NoticeSettings(_Table):
 
     @property
     def channels(self) -> list[Channel]:
-        """Those that are set up."""
+        """The channels that are set up."""
         both: tuple[Channel | None, ...] = (self.webhook, self.email)
         return [channel for channel in both if channel is not None]
 
@@ -224,7 +226,7 @@ def _file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise NotifyError(f"{path} cannot be read ({error.strerror}).") from None
     except ValueError:
-        # No text of the parser, which quotes the line.
+        # Without the parser's message, which quotes the line and its secrets.
         raise NotifyError(f"{path} is not TOML: check quotes and brackets.") from None
 
 

@@ -21,10 +21,10 @@ from typing import Any
 
 from gan_runtime.base.errors import AcceleratorError
 
-JOBS = ("chief", "worker")  # of TF_CONFIG, in the order of the ranks, as TensorFlow counts them
+JOBS = ("chief", "worker")  # task types of TF_CONFIG, in TensorFlow's order of ranks
 LOOPBACK = "127.0.0.1"
-# Raised by TensorFlow in a worker that lost another. An InternalError may mean anything, and counts
-# only if it names a worker.
+# Raised by TensorFlow in a worker that lost another worker. An InternalError can have many causes,
+# and counts only if it names a worker.
 CUT_OFF_ERRORS = ("UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError")
 LOOPBACK_NAMES = (LOOPBACK, "localhost", "::1")
 PROXIES = (
@@ -56,7 +56,7 @@ class WorkerRank:
 
     @property
     def name(self) -> str:
-        """Such as "worker 1 of 2"."""
+        """The name, such as "worker 1 of 2"."""
         return f"worker {self.rank} of {self.workers}"
 
     def says(self, sentence: str) -> str:
@@ -64,8 +64,8 @@ class WorkerRank:
         return sentence if self.workers == 1 else f"{self.name}: {sentence}"
 
     def lost_in(self, error: Exception) -> str | None:
-        """The worker that this one could not reach, such as "worker 1 of 2" or "another worker";
-        None for any other error.
+        """The name of the worker that this worker could not reach, such as "worker 1 of 2" or
+        "another worker"; None for other errors.
         """
         kind = type(error).__name__
         named = re.findall(r"/job:(?!localhost)(\w+)/replica:\d+/task:(\d+)", str(error))
@@ -98,7 +98,7 @@ class Members:
 
     @classmethod
     def from_environment(cls, workers: int, in_slurm: Callable[[], Members]) -> Members:
-        """From TF_CONFIG where it is set, else by `in_slurm` from the variables of Slurm.
+        """The members by TF_CONFIG if it is set, else by `in_slurm` from Slurm's variables.
 
         Raises:
             AcceleratorError: the cluster and the run differ in the number of workers, or the
@@ -126,7 +126,7 @@ class Members:
 
     @classmethod
     def in_tf_config(cls) -> Members:
-        """From TF_CONFIG. Raises ValueError, TypeError or KeyError where it cannot be read."""
+        """The members by TF_CONFIG. Raises ValueError, TypeError or KeyError if it is invalid."""
         config = json.loads(os.environ["TF_CONFIG"])
         jobs, kind, index = config["cluster"], config["task"]["type"], int(config["task"]["index"])
         addresses = tuple(address for job in JOBS for address in jobs.get(job, ()))
@@ -147,8 +147,8 @@ def is_cluster() -> bool:
 
 
 def without_cluster(environment: dict[str, str]) -> dict[str, str]:
-    """The environment of a trainer on this host. The dashboard may run inside a Slurm job; its
-    trainers are not part of that job.
+    """The environment of a trainer on this host, without cluster variables. The dashboard can run
+    inside a Slurm job, which its trainers are not part of.
     """
     return {
         name: value
@@ -171,8 +171,8 @@ def tf_config(addresses: list[str], rank: int) -> str:
 def exempt_from_proxies(environment: MutableMapping[str, str], hosts: Iterable[str]) -> None:
     """Adds `hosts` to the exceptions of the environment's proxies.
 
-    gRPC sends even 127.0.0.1 through a proxy, which cannot reach it: the workers would wait for
-    each other for ever.
+    gRPC uses a proxy even for 127.0.0.1, which it cannot reach, so the workers would wait for each
+    other forever.
     """
     if not any(environment.get(name) for name in PROXIES):
         return
@@ -201,8 +201,8 @@ def _is_free(port: int) -> bool:
         return True
 
 
-HOST_SECONDS = 60.0  # each worker waits so long for all others on one host
-CLUSTER_SECONDS = 600.0  # on a cluster, where machines and images start one after the other
+HOST_SECONDS = 60.0  # for all workers on one host to connect
+CLUSTER_SECONDS = 600.0  # on a cluster, whose machines and images start at different times
 RETRY_SECONDS = 0.2
 _ANSWER_SECONDS = 5.0  # for a connected worker to send its rank
 _GO = b"go\n"
@@ -211,7 +211,7 @@ _GO = b"go\n"
 def meet(
     members: Members, host_seconds: float = HOST_SECONDS, cluster_seconds: float = CLUSTER_SECONDS
 ) -> None:
-    """Returns when all workers have connected to the address of the first one.
+    """Waits until all workers have connected to the address of the first worker.
 
     Raises:
         AcceleratorError: a worker is missing at the deadline, or the first one cannot be reached;
@@ -239,9 +239,8 @@ def meet(
 
 
 def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int]:
-    """Of the first worker: waits for all others, then lets them continue.
-
-    Returns the missing ranks; if there are any, no worker continues.
+    """Run by the first worker: waits for all others, then lets them continue. Returns the missing
+    ranks; if there are any, no worker continues.
     """
     dual = not address[0] and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dual else socket.AF_INET
@@ -259,15 +258,14 @@ def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int
                 worker.settimeout(_ANSWER_SECONDS)
                 present[int(worker.recv(16))] = worker
         for worker in present.values():
-            with contextlib.suppress(OSError):  # it has exited: the framework will report it
+            with contextlib.suppress(OSError):  # the worker has exited, which the framework reports
                 worker.sendall(_GO)
     return []
 
 
 def _join(address: tuple[str, int], rank: int, deadline: float) -> str:
-    """Of another worker: connects to the first one and waits until it may continue.
-
-    Returns why it must not; empty when it may.
+    """Run by the other workers: connects to the first worker and waits for its permission. Returns
+    the reason not to continue, or "".
     """
     why = "it did not answer"
     while (remaining := deadline - time.monotonic()) > 0:

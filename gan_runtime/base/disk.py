@@ -13,7 +13,7 @@ from pathlib import Path
 from gan_runtime.base import formats
 from gan_runtime.base.errors import GanRuntimeError, HomeError, TargetError
 
-# What journals and results.duckdb need. With less, a run could be queued and never start.
+# Needed by journals and results.duckdb. With less, a run could be queued and never start.
 LEAST_BYTES = 20_000_000
 # Pages and runs warn below a twentieth of the disk, within these bounds.
 LOW_BYTES = (100_000_000, 5_000_000_000)
@@ -34,7 +34,7 @@ def low_bytes(folder: Path) -> int:
 
 
 def is_other(folder: Path, than: Path) -> bool:
-    """Whether two folders are on different disks; False where one of them is missing."""
+    """Whether two folders are on different disks; False if a folder is missing."""
     with contextlib.suppress(OSError):
         return folder.stat().st_dev != than.stat().st_dev
     return False
@@ -42,7 +42,7 @@ def is_other(folder: Path, than: Path) -> bool:
 
 def used_bytes(folder: Path) -> int:
     """The bytes of all files in a folder and its sub-folders. Does not follow links, and ignores
-    files that vanish meanwhile.
+    files that disappear.
     """
     total, waiting = 0, [folder]
     while waiting:
@@ -80,11 +80,11 @@ def is_full(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def whole_file(path: Path, durable: bool = False, partial: Path | None = None) -> Iterator[Path]:
-    """A path to write to, which is renamed to `path` at the end, or removed when writing fails.
+    """Yields a temporary path, which is renamed to `path` at the end, or removed if writing fails.
 
-    `durable`: contents and then the name are on the disk at the end, so that a power loss leaves
-    the old file or the new one. `partial`: that path; by default `path` with the suffix .part,
-    which the owner of a home removes after a crash.
+    `durable`: syncs the contents, then the name, so that a power loss leaves the old or the new
+    file. `partial`: the temporary path; by default `path` with the suffix .part, which the owner of
+    a home removes after a crash.
     """
     partial = partial or path.with_suffix(".part")
     try:
@@ -110,7 +110,7 @@ def _fsync(path: Path) -> None:
 
 @contextlib.contextmanager
 def full_disk_as_home_error(folder: Path) -> Iterator[None]:
-    """Raises HomeError, which names the disk, for whatever a library raises on a full disk."""
+    """Turns any error that a library raises on a full disk into HomeError, which names the disk."""
     try:
         yield
     except GanRuntimeError:
@@ -134,7 +134,7 @@ _FILE_TYPES = {
 
 
 def check_targets(paths: Iterable[Path], overwrite: bool) -> None:
-    """Checks that files of the user's choice may be written.
+    """Checks that files at paths chosen by the user can be written.
 
     Raises:
         TargetError: a path is a folder, link, pipe or device, or exists without `overwrite`.
@@ -153,13 +153,13 @@ def check_targets(paths: Iterable[Path], overwrite: bool) -> None:
 
 @contextlib.contextmanager
 def whole_target(path: Path, overwrite: bool) -> Iterator[Path]:
-    """As `whole_file`, for a file of the user's choice. Raises as `check_targets`."""
+    """As `whole_file`, for a path chosen by the user. Raises as `check_targets`."""
     check_targets([path], overwrite)
     # The same suffix, since some writers choose the format by it.
     partial = path.with_name(f".{os.getpid()}.{path.name}")
     with whole_file(path, partial=partial):
         yield partial
-        check_targets([path], overwrite)  # writing may have taken minutes
+        check_targets([path], overwrite)  # checked again, since writing can take minutes
 
 
 def write_target(path: Path, content: bytes, overwrite: bool) -> None:
@@ -169,7 +169,7 @@ def write_target(path: Path, content: bytes, overwrite: bool) -> None:
 
 
 def _file_type(path: Path) -> int | None:
-    """None when the path does not exist."""
+    """The type of a file; None if the path does not exist."""
     try:
         return stat.S_IFMT(path.lstat().st_mode)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Every error that a user can cause, as one tree.
+"""All errors that a user can cause, as one tree.
 
 GanRuntimeError                 its message is a sentence; exit code 2 on the command line
 ├── SpecError                   an option is wrong; carries one message per field
@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import Any
 
 QUOTED_CHARACTERS = 80
-MOST_ERRORS = 6  # wrong options in one message; a file may hold hundreds
+MOST_ERRORS = 6  # most wrong options in one message; a file can have hundreds
 
 
 def quoted(value: Any) -> str:
@@ -120,7 +120,7 @@ class HomeError(GanRuntimeError):
         """The sentence for any refusal of the system, such as in the home of another user."""
         named = (
             error.filename if isinstance(error.filename, str | bytes) else "the home"
-        )  # some name the number of an open file
+        )  # some errors have the number of an open file as name
         path = Path(os.fsdecode(named))
         if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
             return cls.not_written(path, error)
@@ -212,7 +212,9 @@ class SignInError(GanRuntimeError):
 
 
 class NotifyError(GanRuntimeError):
-    """The settings of notices are wrong, or one was not accepted. The message has no secret."""
+    """The settings of notices are wrong, or a notice was not accepted. The message has
+    no secret.
+    """
 
 
 class RunStateError(GanRuntimeError):
@@ -220,7 +222,7 @@ class RunStateError(GanRuntimeError):
 
 
 class JobError(GanRuntimeError):
-    """No such background job, a state that does not allow the command, or a job that failed."""
+    """There is no such background job, its state does not allow the command, or it failed."""
 
 
 class SurfaceError(GanRuntimeError):
@@ -255,7 +257,7 @@ class Advice:
     sentence: str
 
 
-ADVICE = (  # the first match wins, so the specific ones come first
+ADVICE = (  # the first match wins, so specific entries come first
     Advice(
         ("multi-process lockfile",),
         "libtpu's lock file is left over from a process that was killed: end other TPU processes,"
@@ -326,7 +328,7 @@ ADVICE = (  # the first match wins, so the specific ones come first
 
 
 def advice(message: str) -> str:
-    """The cause and what to do; empty for an unusual message."""
+    """The likely cause of a TPU error and what to do; "" for an unrecognized message."""
     text = message.lower()
     rows = (row.sentence for row in ADVICE if any(mark in text for mark in row.marks))
     return next(rows, "")

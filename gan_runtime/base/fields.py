@@ -83,12 +83,12 @@ def needed(
 ) -> Field:
     """The field of a data set that a workload reads.
 
-    `allowed`: whether a shape fits; `sizes`: the shapes that fit, in words; `advice`: what to do
-    where it does not.
+    `allowed`: whether a shape fits; `sizes`: the shapes that fit, as text; `advice`: what to do
+    otherwise.
 
     Raises:
-        DatasetError: it is missing or of another shape; the message ends a sentence about the data
-            set.
+        DatasetError: the field is missing or has another shape; the message ends a sentence about
+            the data set.
     """
     if name not in offered:
         names = " and ".join(offered) or "nothing"

@@ -12,22 +12,24 @@ FORMULA_BEGINNINGS = "=+@\t\r\n＝＋－＠-"
 
 
 def count(number: float | None) -> str:
-    """12,345."""
+    """A count, such as 12,345."""
     return UNKNOWN if number is None else f"{number:,.0f}"
 
 
 def quantity(number: int, noun: str, plural: str = "") -> str:
-    """1 epoch · 1,797 images · 2 classes; `plural` where it is not the noun with an s."""
+    """A count with its noun: 1 epoch · 1,797 images · 2 classes. `plural`: if it is not the noun
+    with an s.
+    """
     return f"{count(number)} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def percent(share: float | None, digits: int = 0) -> str:
-    """38%, of 0.38."""
+    """A share as a percentage: 0.38 gives 38%."""
     return UNKNOWN if share is None else f"{share:,.{digits}%}"
 
 
 def size(number_of_bytes: float) -> str:
-    """1.2 GB · 340 MB · 20 kB, in powers of ten."""
+    """A size in powers of ten: 1.2 GB · 340 MB · 20 kB."""
     if number_of_bytes >= 1e9:
         return f"{number_of_bytes / 1e9:,.1f} GB"
     if number_of_bytes >= 1e6:
@@ -59,7 +61,7 @@ def timing(seconds: float | None) -> str:
 
 
 def loss(number: float | None) -> str:
-    """0.693 · 12.35."""
+    """A loss, such as 0.693 or 12.35."""
     if number is None:
         return UNKNOWN
     return f"{number:.3f}" if abs(number) < 10 else f"{number:.4g}"

@@ -34,7 +34,7 @@ TERRAFORM = ("TF_CLI_", "TF_VAR_", "TF_LOG")  # share TensorFlow's prefix
 NOTIFY_VARIABLE = "GAN_RUNTIME_NOTIFY_"  # begins the settings of notices (channels.py)
 PASS_VARIABLE = "GAN_RUNTIME_PASS"  # further names, such as XLA_FLAGS,LIBTPU_INIT_ARGS
 
-# Paths and log levels change no number, and may name hosts and folders of the user.
+# Paths and log levels change no number, and can contain names of hosts and folders.
 NOT_RECORDED = (
     *("KERAS_HOME", "TF_CONFIG", "JAX_COORDINATOR_ADDRESS", "JAX_COMPILATION_CACHE_DIR"),
     *("TF_CPP_MIN_LOG_LEVEL", "TF_CPP_MAX_VLOG_LEVEL"),
@@ -109,7 +109,8 @@ def use_private_keras_home(scratch: Path) -> None:
     """
     home = scratch / "keras"
     home.mkdir()
-    with contextlib.suppress(OSError, RuntimeError):  # no cache is possible, and so no data set
+    # Without a possible cache there is no data set.
+    with contextlib.suppress(OSError, RuntimeError):
         cache = keras_cache()
         cache.mkdir(parents=True, exist_ok=True)
         (home / "datasets").symlink_to(cache.resolve())

@@ -35,10 +35,9 @@ log = logging.getLogger("gan_runtime")
 
 
 class Table(MutableMapping[str, Row]):
-    """Rows by name. Rows of packages are loaded at the first access, without a framework.
-
-    `group`: of the entry points. `kind`: the class of a row. An unusable row of a package is
-    skipped with a warning in the log, so that all other runs still work.
+    """Rows by name. Rows of packages are loaded at the first access, without a framework. `group`:
+    group of entry points. `kind`: class of the rows. An unusable row of a package is skipped with a
+    warning in the log, so that everything else still works.
     """
 
     def __init__(self, rows: Mapping[str, Row], group: str, kind: type[Row]) -> None:
@@ -68,7 +67,7 @@ class Table(MutableMapping[str, Row]):
         with self._lock:
             if self._is_complete:
                 return
-            # Before the modules of packages are imported, which may access this table.
+            # Set before modules of packages are imported, since they can access this table.
             self._is_complete = True
             for point in (*entry_points(group=self._group), *self._registered()):
                 try:
@@ -85,7 +84,7 @@ class Table(MutableMapping[str, Row]):
             yield EntryPoint(name, place, self._group)
 
     def _loaded(self, point: EntryPoint) -> Row:
-        """Raises PackageError."""
+        """The row that an entry point names. Raises PackageError."""
         if not NAME.fullmatch(point.name):
             raise PackageError(
                 f"{quoted(point.name)} is not a valid name: use up to 40 small letters, digits and"
@@ -93,7 +92,7 @@ class Table(MutableMapping[str, Row]):
             )
         try:
             row = point.load()
-        except Exception as error:  # whatever a package raises at import
+        except Exception as error:  # importing a package can raise anything
             raise PackageError(
                 f"{quoted(point.value)} cannot be loaded ({type(error).__name__}: {error}): "
                 'name a module and what it declares, such as "my_package.entry:ENTRY".'

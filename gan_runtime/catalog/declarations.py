@@ -19,7 +19,7 @@ from gan_runtime.catalog.pairs import UNITLESS_LOSSES
 
 @dataclass(frozen=True)
 class Declarations:
-    """`networks`: the one that generates first, then in the order of the workload's entry."""
+    """`networks`: the generating network first, then in the order of the workload's entry."""
 
     networks: tuple[Network, ...] = ()
     metrics: tuple[Metric, ...] = ()
@@ -54,11 +54,11 @@ class Declarations:
         return {metrics.histogram(metrics.SCORE, judged.name): judged for judged in self.judgements}
 
     def of_role(self, role: Role) -> Metric | None:
-        """The first number with a role; None without one."""
+        """The first metric with a role; None without one."""
         return next((metric for metric in self.metrics if metric.role == role), None)
 
     def value(self, role: Role, numbers: Mapping[str, float]) -> float | None:
-        """The value of the number with a role; None without one, or if it was not measured."""
+        """The value of the metric with a role; None without one, or if it was not measured."""
         metric = self.of_role(role)
         return None if metric is None else numbers.get(metric.name)
 
@@ -105,9 +105,8 @@ class Declarations:
 
 
 def of(workload: str, loss: str = "") -> Declarations:
-    """What one workload declares; empty for an unknown workload.
-
-    `loss`: the option `loss` of a run. A hinge loss has no unit.
+    """The declarations of a workload; empty for an unknown workload. `loss`: the option `loss` of a
+    run. A hinge loss has no unit.
     """
     entry = catalog.WORKLOADS.get(workload)
     if entry is None:
@@ -125,15 +124,15 @@ def of(workload: str, loss: str = "") -> Declarations:
 
 
 def together(workloads: Iterable[str]) -> Declarations:
-    """As `together_with_losses`, where the losses of the runs do not matter."""
+    """As `together_with_losses`, independent of the losses of runs."""
     return together_with_losses((workload, "") for workload in workloads)
 
 
 def together_with_losses(workloads_and_losses: Iterable[tuple[str, str]]) -> Declarations:
-    """What the workloads of several runs declare together: (workload, option `loss`) of each run.
+    """The joint declarations of several runs, given (workload, option `loss`) of each.
 
-    Of equal names the first counts. A number that they measure on different axes, such as a loss in
-    nats and a hinge loss, has no unit there.
+    The first of equal names counts. A metric on different axes, such as a loss in nats and a hinge
+    loss, has no unit.
     """
     declarations = [of(workload, loss) for workload, loss in dict.fromkeys(workloads_and_losses)]
     merged = Declarations()

@@ -1,6 +1,6 @@
-"""What a domain declares: evaluations, which are background jobs that measure a checkpoint and
-store the result (records/answer.py), and the preparations of its data sets. Then the scores of the
-quality of images, which runs have as numbers, and the domains of the project.
+"""The declarations of a domain: evaluations, which are background jobs that measure a checkpoint
+and store the result (records/answer.py), and the preparations of its data sets. Also the scores of
+image quality, which are metrics of runs, and the domains of the project.
 
 Loads no framework and no NumPy, so every process can read it.
 """
@@ -103,7 +103,8 @@ def _of_features(name: str, network: str) -> tuple[Metric, ...]:
 # Scores of the evaluation of images (evaluation/quality.py); definitions: docs/metrics.md.
 QUALITY = "quality"
 QUALITY_METRICS = (
-    # The quality of a run is the first one: it has no bias with few images, whatever the features.
+    # The first score is the quality of a run, since it is unbiased for few images with any
+    # features.
     _quality("kcd", "KCD", "lower", ".3~g", log=True),
     _quality("fcd_infinite", "FCD∞", "lower", ".3~g", log=True),
     _quality("fcd", "FCD", "lower", ".3~g", log=True),
@@ -137,7 +138,7 @@ class Promised:
 
 
 class NoOptions(OptionRecord):
-    """For preparations without options."""
+    """The options of a preparation without options."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ Rule = Callable[..., FieldError | None]  # parameters: the options that it reads
 
 @dataclass(frozen=True)
 class Size:
-    """For the memory estimate. `parameters`: weights of all networks, exact.
-
+    """The size of the networks, for the memory estimate. `parameters`: exact number of weights.
     `activations_per_row`: numbers stored for the backward pass per row, within a factor of two.
     """
 
@@ -54,17 +53,17 @@ class Judgement:
 
     @property
     def legend(self) -> str:
-        """The name of its bars."""
+        """The name of the histogram's bars."""
         return self.label or self.title
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Its range; None if unknown."""
+        """The range of values; None if unknown."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
     def by_class(self) -> Panel:
-        """The chart of its means class by class."""
+        """The chart of the means by class."""
         return Panel(
             f"{self.title}, by class",
             subtitle="Mean over the measured rows of each class.",
@@ -73,7 +72,7 @@ class Judgement:
         )
 
     def of_class(self, class_name: str) -> Metric:
-        """Its mean over the rows of one class, after each epoch."""
+        """The metric of the mean over the rows of one class, after each epoch."""
         return Metric(
             of_class(self.name, class_name),
             f"{self.title}: {class_name}",
@@ -134,7 +133,7 @@ class PublishedSpeeds:
     speeds: tuple[Speed, ...]
 
     def images_per_s(self, speed: Speed) -> float:
-        """Of all devices together."""
+        """The rate of all devices together."""
         return self.images / speed.seconds
 
 
@@ -198,7 +197,7 @@ class WorkloadEntry:
 
     @property
     def averages(self) -> tuple[str, ...]:
-        """The networks that may have a moving average, the one that generates images first."""
+        """The networks that can have a moving average, the generating network first."""
         return (self.averaged,) if isinstance(self.averaged, str) else self.averaged
 
     @property
@@ -277,9 +276,8 @@ class Preset:
 
 @dataclass(frozen=True)
 class PublishedScaling:
-    """Published seconds of an epoch on more and more devices.
-
-    `who`: in a legend; `title`: of its table; `source`: of the caption.
+    """Published seconds per epoch for several numbers of devices. `who`: name in a legend; `title`:
+    of the table; `source`: for the caption.
     """
 
     who: str
@@ -311,7 +309,7 @@ class PublishedTimes:
 
     @property
     def seconds(self) -> dict[str, dict[int, float]]:
-        """Seconds by device and batch size; unpublished ones are missing."""
+        """Published seconds by device and batch size."""
         by_device: dict[str, dict[int, float]] = {}
         for time in self.times:
             by_device.setdefault(time.device, {})[time.batch_size] = time.seconds

@@ -16,7 +16,7 @@ from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, Workl
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Loss = Literal["cross_entropy", "hinge", "relativistic"]
-UNITLESS_LOSSES = frozenset({"hinge"})  # the others are in nats
+UNITLESS_LOSSES = frozenset({"hinge"})  # other losses are in nats
 Updates = Literal["together", "in_turn"]
 Augmentation = Literal[
     "none",
@@ -225,7 +225,7 @@ METRICS = (
         network=D,
         label=_GENERATED,
     ),
-    # Their histograms are drawn instead.
+    # Pages draw the histograms instead.
     Metric(
         "probe_score_real",
         "D's score of real images, after each epoch",
@@ -376,7 +376,7 @@ def batches(options: PairOptions) -> int:
 
 
 def reads_digits(_: PairOptions, offered: Fields) -> Fields:
-    """Grayscale images of 28 × 28 pixels, for networks of that size alone.
+    """Selects grayscale images of 28 × 28 pixels, the only size of these networks.
 
     Raises:
         DatasetError: the data set has no images, or others.
@@ -402,7 +402,7 @@ def entry(
     reads: Callable[[Options, Fields], Fields],
     size: Callable[[Options, Fields], Size],
 ) -> WorkloadEntry:
-    """The entry of one pair, with the numbers, charts and rules of all pairs."""
+    """The catalog entry of a pair, with the metrics, charts and rules that all pairs share."""
     return WorkloadEntry(
         title=title,
         summary=summary,

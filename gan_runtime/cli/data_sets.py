@@ -27,7 +27,7 @@ SETTABLE = "\n\n".join(
     for name, entry in PREPARATIONS.items()
     if preparations.options_of(entry.options)
 )
-MOST_LINES = 10  # of a table, after a preparation
+MOST_LINES = 10  # most rows of a table after a preparation
 NameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="The name of a data set; see `data list`.")
 ]
@@ -188,7 +188,7 @@ def _say_survey(survey: Survey, as_json: bool) -> None:
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:
-    """How a set was prepared."""
+    """Facts about the preparation of a set."""
     return {
         "held out": f"{manifest.held_out:,}",
         "on disk": formats.size(manifest.bytes),
@@ -236,7 +236,7 @@ def _record(data_set: loading.DataSetInfo) -> dict[str, Any]:
 
 
 def _preparation(manifest: Manifest | None) -> dict[str, Any]:
-    """For JSON; empty for sets that come with the program."""
+    """The preparation of a set for JSON; empty for built-in sets."""
     return (
         manifest.model_dump(mode="json", exclude={"format", "name", "fields", "shards"})
         if manifest

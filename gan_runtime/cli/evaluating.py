@@ -137,7 +137,7 @@ def evaluate_run(
 
 
 def wait_for_the_last_epochs(home: Home, run: RunDir, declared: Evaluation) -> None:
-    """Of a run that has just ended: the job that measures while it trains may still be busy."""
+    """Waits until the job that measured an ended run while it trained has finished."""
     newest = jobs.newest_request(home, run.run_id, declared.name)
     if newest is None or not newest.is_live or not jobs.is_while_training(newest):
         return
@@ -164,7 +164,7 @@ def _print(report: EvaluationReport, result: Mapping[str, Any], as_json: bool) -
 
 
 def _is_path(declared: Evaluation, name: str, value: Any) -> bool:
-    """Whether the value of an option is a path, and none of its choices."""
+    """Whether the value of an option is a path, and not one of its choices."""
     return value is not None and str(value) not in options.of(declared.options)[name].choices
 
 

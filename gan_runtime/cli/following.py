@@ -41,7 +41,7 @@ CANCELLED = 1  # exit code
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run at one moment."""
+    """The state of a run at one moment."""
 
     row: RunRow
     progress: RunProgress
@@ -167,7 +167,7 @@ def followed(home: Home, job: JobDir, report: contract.Progress) -> JobSnapshot:
             progress = snapshot.progress
             report(progress.done, progress.total, progress.sentence)
             if stop.is_requested and not is_cancelled:
-                with contextlib.suppress(JobError):  # it has just ended
+                with contextlib.suppress(JobError):  # the job has just ended
                     commands(home).cancel_job(job.job_id)
                 is_cancelled = True
             time.sleep(POLL_JOB_SECONDS)

@@ -1,8 +1,8 @@
-"""Where the command line writes: answers to stdout, everything else (progress, errors) to stderr.
+"""The output of the command line: answers on stdout, everything else (progress, errors) on stderr.
 
 JSON has no NaN: a number that is not finite becomes the text "NaN", "Infinity" or "-Infinity";
-images become Base64. Names and reasons may come from other users: control characters, which could
-move the cursor or reverse text, are printed as \\x1b. A refusal is one sentence on stderr
+images become Base64. Names and reasons can come from other users, so control characters, which
+could move the cursor or reverse text, are printed as \\x1b. A refusal is one sentence on stderr
 (`OneSentence`).
 """
 
@@ -36,7 +36,7 @@ PIPE_WIDTH = 200  # columns of a table that goes into a file or another program
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_NOT_FOR_JSON = re.compile("[\x7f-\x9f]")  # JSON escapes the others
+_NOT_FOR_JSON = re.compile("[\x7f-\x9f]")  # JSON escapes other control characters
 
 
 def prepare() -> None:
@@ -79,7 +79,7 @@ def answers() -> Console:
 
 
 def notes() -> Console:
-    """Writes to stderr."""
+    """The console for stderr."""
     width = None if sys.stderr.isatty() else PIPE_WIDTH
     return _Visible(
         width=width, stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True
@@ -146,7 +146,7 @@ def _not_finite(value: float) -> str:
 
 # ---- tables --------------------------------------------------------------------------------------
 
-MOST_LETTERS = 5_000  # in a cell: longer text takes minutes to lay out; JSON has all
+MOST_LETTERS = 5_000  # in a cell, since the layout of longer text takes minutes; JSON has all
 
 
 def table(*columns: str, title: str | None = None) -> Table:
@@ -183,7 +183,7 @@ def cell(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """1,797 or 0.1234."""
+    """A number, such as 1,797 or 0.1234."""
     return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
 
 

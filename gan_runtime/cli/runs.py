@@ -71,8 +71,8 @@ def runs(
 
 
 def _run_table(frame: pd.DataFrame) -> Table:
-    """One row a run of `queries.run_table`, its `bytes` and its best `quality`, with a column for
-    each loss that its workloads declare.
+    """One row per run of `queries.run_table`, with its `bytes`, its best `quality`, and a column
+    for each declared loss.
     """
     names = declarations.together(frame["workload"])
     losses = [names.loss_title(loss) for loss in names.losses]
@@ -104,7 +104,7 @@ def _run_table(frame: pd.DataFrame) -> Table:
 
 
 def _quality(row: Mapping[Any, Any]) -> str:
-    """As "KCD 1.13"; empty for a run without one."""
+    """The quality of a run, such as "KCD 1.13"; "" without one."""
     if pd.isna(row["quality"]):
         return ""
     metric = declarations.of(row["workload"]).table([row["quality_metric"]])[row["quality_metric"]]

@@ -82,7 +82,7 @@ def train(
 
 
 def _warn(preset: str, *specs: RunSpec) -> None:
-    """Prints what is known to go wrong with these options, before anything starts."""
+    """Prints known problems with these options before anything starts."""
     cautions: dict[str, None] = {}
     for spec in specs:
         if text := machine.precision_warning(spec):
@@ -161,7 +161,7 @@ def resume(
 
 
 class Supervision:
-    """Makes sure that the home has an owner: another process, or a runtime of this one."""
+    """Ensures that the home has an owner: another process, or a runtime of this process."""
 
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
         self._home, self._clock = home, clock
@@ -169,7 +169,7 @@ class Supervision:
         self.runtime = _open_if_free(home)
 
     def keep_up(self) -> None:
-        """Takes over when the other owner has exited; otherwise a queued run waits for ever."""
+        """Takes over if the other owner has exited; otherwise a queued run would wait forever."""
         if self.runtime is not None:
             return
         if owner.is_owned(self._home):
@@ -267,7 +267,7 @@ def _follow(
                 " leave at once)"
             )
             for each in (*reversed(waiting), run):
-                with contextlib.suppress(RunStateError):  # it has just ended
+                with contextlib.suppress(RunStateError):  # the run has just ended
                     commands(home).stop(each.run_id)
             is_stopped = True
         if supervision.trouble and supervision.trouble != trouble:
@@ -306,9 +306,8 @@ def _open_if_free(home: Home) -> Runtime | None:
 
 
 def conclude(home: Home, end: Snapshot, as_json: bool) -> None:
-    """Prints how a followed run has ended, and what to do next.
-
-    Raises typer.Exit with code 1 when it failed or was lost.
+    """Prints how a followed run ended, and what to do next. Raises typer.Exit with code 1 if the
+    run failed or was lost.
     """
     row = end.row
     if row.status in ("failed", "lost"):

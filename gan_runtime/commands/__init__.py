@@ -31,7 +31,7 @@ log = logging.getLogger("gan_runtime")
 
 
 class Commands(QueueCommands, RunCommands, JobCommands, DataCommands):
-    """Every change, by the noun that it is about; those of a whole home are here."""
+    """All commands, grouped by what they change; commands for a whole home are here."""
 
     @change
     def import_bundle(self, bundle: Path) -> list[str]:

@@ -30,9 +30,8 @@ class JobCommands(CommandGroup):
 
     @change
     def request_job(self, name: str, options: Any) -> JobDir:
-        """Requests a job. `options`: its record, or the values of one.
-
-        Raises as `job_queue.request`.
+        """Requests a job. `options`: its option record, or values by name. Raises as
+        `job_queue.request`.
         """
         return job_queue.request(self.home, name, options, self.actor.name)
 
@@ -43,7 +42,7 @@ class JobCommands(CommandGroup):
 
     @change
     def check_on_tpu(self, plan: CheckPlan, alone: bool = False) -> JobDir | None:
-        """Requests a job that compiles the points of a plan without an answer; None when all have
+        """Requests a job that compiles those points of a plan that have no answer; None if all have
         one.
 
         `alone`: cancels earlier checks of the same actor. Compiling takes all cores for minutes.
@@ -54,7 +53,7 @@ class JobCommands(CommandGroup):
         """
         for job in job_queue.snapshots(self.home, check.CHECK) if alone else ():
             if job.is_live and job.request.asker == self.actor.name:
-                with contextlib.suppress(JobError):  # it has just ended
+                with contextlib.suppress(JobError):  # the job has just ended
                     job_queue.cancel(job.job, self.actor.name)
         if not check.unanswered(self.home, plan):
             return None
@@ -64,9 +63,8 @@ class JobCommands(CommandGroup):
 
     @change
     def cancel_job(self, job_id: str) -> None:
-        """Asks a waiting or running job to end.
-
-        Raises JobError when there is none, or it has ended.
+        """Requests the end of a waiting or running job. Raises JobError if there is no such job, or
+        it has ended.
         """
         job_queue.cancel(job_queue.job_dir(self.home, job_id), self.actor.name)
 
@@ -91,9 +89,8 @@ class DataCommands(CommandGroup):
 
     @change
     def remove_data(self, name: str) -> None:
-        """Deletes a prepared data set for good.
-
-        Ended runs that were trained on it stay; to resume one, prepare the set again.
+        """Permanently deletes a prepared data set. Ended runs that were trained on it remain;
+        resuming one needs the set again.
 
         Raises:
             DatasetError: there is no such prepared set.
@@ -155,7 +152,7 @@ class DataCommands(CommandGroup):
 
 
 def _live_on(run: RunDir, name: str) -> str:
-    """The state of a run that waits or trains on this data set; empty for all others."""
+    """The state of a run that waits or trains on this data set; "" for other runs."""
     with contextlib.suppress(GanRuntimeError):
         status = latest_status(run).status
         if status not in ENDED and run.spec().dataset == name:

@@ -1,4 +1,6 @@
-"""Commands about the queue: submit runs and studies, reorder them, and let one wait for another."""
+"""Commands of the queue: submit and reorder runs and studies, and make a run wait for
+another run.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,12 @@ class QueueCommands(CommandGroup):
 
     @change
     def submit(self, spec: RunSpec, preset: str = "", after: Dependency | None = None) -> RunDir:
-        """Queues a new run, which starts in its turn, and no sooner than `after` says.
+        """Queues a new run, which starts in its turn and not before its dependency `after` allows.
 
-        Everything that can be checked is checked first, so nothing is left half-made.
+        All checks come first, so a refused run leaves no files.
 
         Raises:
-            SpecError: this host cannot train that, as `admit`.
+            SpecError: this host cannot train the run, as for `admit`.
             UnknownRunError, RunStateError: the run cannot start after that one, as
                 `check_dependency`.
             HomeError: the home folder cannot be written.
@@ -82,7 +84,8 @@ class QueueCommands(CommandGroup):
                 queued.append(self._queue(admission, design.question.replace("_", "-"), place))
         except HomeError:  # a full disk must not leave half a study
             for run in reversed(queued):
-                if latest_status(run).status not in ACTIVE:  # one that trains already stays
+                # A run that already trains is not changed.
+                if latest_status(run).status not in ACTIVE:
                     trash.discard(self.home, run.path)
             raise
         return queued
@@ -94,7 +97,7 @@ class QueueCommands(CommandGroup):
         study: StudyPlace | None,
         after: Dependency | None = None,
     ) -> RunDir:
-        """`preset`: the name before the number, and with a preset what the run was made from."""
+        """`preset`: the prefix of the run's name, and the preset of the run if there is one."""
         spec, home = admission.spec, self.home
         waits_for = core_jobs.job_for(home, spec.dataset) if admission.waits_for_data else ""
         with tempfile.TemporaryDirectory(dir=home.runs, prefix=".new-") as scratch:
@@ -174,7 +177,9 @@ class QueueCommands(CommandGroup):
 
 
 def dependency_of(run: RunDir) -> Dependency | None:
-    """What a run waits for, or waited for; None where it starts, or started, in its turn."""
+    """The dependency that a run waits for, or waited for; None if it starts, or started, in its
+    turn.
+    """
     queued = [
         state for _, state in journal.statuses(run.supervisor_journal) if state.status == "queued"
     ]
@@ -203,7 +208,7 @@ def _status_after(state: StatusChange, after: Dependency | None, actor: str) -> 
         "at": journal.now(),
         "asker": actor,
     }
-    if not state.waits_for:  # else its data comes first
+    if not state.waits_for:  # otherwise the run waits for its data first
         state = state.because(why)
     return state.model_copy(update=change)
 
@@ -230,8 +235,8 @@ def _write_order(order: _Entries, actor: str) -> None:
     """Distributes the ranks of these runs among them, so that runs queued in the meantime stay
     behind.
 
-    Written from the back: a crash leaves two runs with one rank, never a run without, and the next
-    move separates them.
+    Ranks are written from the back, so a crash leaves two runs with one rank, which the next move
+    separates, and never a run without a rank.
     """
     ranks = sorted(state.queue_rank or 0.0 for _, state in order)
     if len(set(ranks)) < len(ranks):
@@ -246,7 +251,7 @@ def _write_order(order: _Entries, actor: str) -> None:
 
 @contextlib.contextmanager
 def _queue_lock(home: Home) -> Iterator[None]:
-    """One change of the queue at a time, over all processes."""
+    """A lock that allows one change of the queue at a time, over all processes."""
     try:
         with FileLock(home.runs / LOCK, timeout=LOCK_SECONDS):
             yield

@@ -46,7 +46,7 @@ class RunCommands(CommandGroup):
 
     @change
     def stop_all(self, run_ids: Sequence[str]) -> None:
-        """Asks those of the runs that wait or train to end: the last of the queue first, so
+        """Requests the end of all given runs that wait or train, the last of the queue first, so
         that none starts in the meantime.
         """
         states = [(run, latest_status(run)) for run in map(self.home.run_dir, run_ids)]
@@ -54,7 +54,7 @@ class RunCommands(CommandGroup):
             states, key=lambda entry: (entry[1].status != "queued", -(entry[1].queue_rank or 0.0))
         ):
             if state.status not in ENDED:
-                with contextlib.suppress(RunStateError):  # it has just ended
+                with contextlib.suppress(RunStateError):  # the run has just ended
                     self._stop(run)
 
     def _stop(self, run: RunDir) -> None:
@@ -73,10 +73,10 @@ class RunCommands(CommandGroup):
 
     @change
     def resume_all(self, run_ids: Sequence[str]) -> None:
-        """Queues those of the runs again that ended before their time, in this order.
+        """Queues all given runs that ended early again, in this order.
 
         Raises:
-            RunStateError: no run can be resumed; the message says why the first cannot.
+            RunStateError: no run can be resumed; the message has the reason for the first run.
         """
         runs = [self.home.run_dir(run_id) for run_id in run_ids]
         refusals = {
@@ -115,10 +115,9 @@ class RunCommands(CommandGroup):
         pinned: bool | None = None,
         hidden: bool | None = None,
     ) -> None:
-        """Changes what is not None, of each of the runs: `tags` are all of them, `remark` a note of
-        some lines.
-
-        Lists begin with pinned runs, which cannot be deleted; hidden ones are left out of lists.
+        """Changes marks of the runs; None leaves a mark unchanged. `tags`: replaces all tags;
+        `remark`: a note of a few lines. Pinned runs are first in lists and cannot be deleted;
+        hidden runs are left out of lists.
 
         Raises:
             SpecError: a tag or the note is too long, or has odd characters; nothing is changed.
@@ -144,7 +143,7 @@ class RunCommands(CommandGroup):
         score and its value.
 
         Raises:
-            RunStateError: it is training.
+            RunStateError: the run is training.
             CheckpointError: it has no checkpoint, or no weights of that epoch.
             HomeError: the disk has too little space; the best checkpoint is unchanged.
         """
@@ -215,10 +214,10 @@ class RunCommands(CommandGroup):
 
     @change
     def remove_for_good(self, keys: Sequence[str]) -> None:
-        """Deletes runs in the trash for good, and frees their space. This cannot be undone.
+        """Permanently deletes runs in the trash, and frees their space.
 
         Raises:
-            UnknownRunError: one of them is not in the trash; those before it are deleted.
+            UnknownRunError: a run is not in the trash; the runs before it are deleted.
             HomeError: the home cannot be written.
         """
         for key in keys:

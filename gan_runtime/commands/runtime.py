@@ -21,7 +21,7 @@ from gan_runtime.supervision.supervisor import GRACE_SECONDS
 
 
 class Runtime:
-    """Use `Runtime.open` or `Runtime.view`. Every method may be called from any thread."""
+    """Created by `Runtime.open` or `Runtime.view`. All methods are thread-safe."""
 
     why_not_owned: GanRuntimeError | None = None  # None for an owner
 
@@ -41,8 +41,9 @@ class Runtime:
     ) -> Runtime:
         """Becomes the owner of the home and continues with its runs.
 
-        `host_look`: a probe that has started already; `starter`: of trainers, by default processes
-        on this host; `url`: where its pages are, for the message to other processes.
+        `host_look`: a host probe that has already started; `starter`: starts the trainers, by
+        default as processes on this host; `url`: URL of the pages, for the message to other
+        processes.
 
         Raises:
             HomeInUseError: another process is the owner; the message names it.

@@ -73,7 +73,7 @@ class Host(BaseModel):
             AcceleratorError: the host has no such accelerator, or too few devices.
         """
         if spec.accelerator == "tpu" and spec.tpu_address != "local":
-            return "tpu"  # on another machine: only the trainer can check it
+            return "tpu"  # the TPU is on another machine, so only the trainer can check it
         kind: str = spec.accelerator
         if kind == "auto":
             kind = next((name for name in ACCELERATORS if self._reached(name, spec.engine)), "cpu")
@@ -191,7 +191,7 @@ def detect() -> Host:
 
 
 def _tensorflow() -> Any | None:
-    """None where only JAX is installed."""
+    """The TensorFlow module; None if only JAX is installed."""
     tf_process.keep_jax_out()
     try:
         import tensorflow as tf
@@ -247,8 +247,8 @@ def _unavailable(reason: str) -> Device:
 
 
 class HostProbe:
-    """Runs `probe` once, in a background thread, and stores its answer or its error. Every
-    method may be called from any thread.
+    """Runs `probe` once in a background thread, and stores its answer or error. All methods are
+    thread-safe.
     """
 
     def __init__(self) -> None:

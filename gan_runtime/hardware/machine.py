@@ -77,8 +77,8 @@ def has_bfloat16() -> bool:
 
 
 def _cpu_info() -> dict[str, str]:
-    """Name → value of the first processor's lines; the system generates each further one on
-    demand, which takes time.
+    """Name → value for the first processor of /proc/cpuinfo; the system generates each further one
+    on demand, which takes time.
     """
     with contextlib.suppress(OSError), CPU_INFO.open(encoding="utf-8") as file:
         lines = (line.partition(":") for line in takewhile(str.strip, file))
@@ -87,12 +87,12 @@ def _cpu_info() -> dict[str, str]:
 
 
 def has_gpu() -> bool:
-    """Whether a driver is installed; no framework may be able to use the GPU."""
+    """Whether a GPU driver is installed, even if no framework can use the GPU."""
     return shutil.which("nvidia-smi") is not None
 
 
 def has_tpu() -> bool:
-    """Whether a TPU's device file exists; no framework may be able to use the TPU."""
+    """Whether a TPU's device file exists, even if no framework can use the TPU."""
     return any(path.exists() for path in TPU_DEVICES)
 
 
@@ -117,7 +117,7 @@ def is_preset_changed(name: str) -> bool:
 
 
 def preset_caution(name: str, spec: RunSpec) -> Caution | None:
-    """What is known to go wrong with these options of the preset, and its repair."""
+    """A known problem with these options of the preset on this host, and its remedy."""
     caution = preset(name).caution
     usual = RunSpec.parse(preset_values(name)).flat()
     return caution if caution and caution.concerns(spec.flat(), usual) else None

@@ -20,11 +20,12 @@ COLUMNS, MOST_COLUMNS = 8, 16
 EVERYTHING = 1_000_000  # pixels, rows or lines: more than any request
 INSET = 4  # pixels before the first word: pages round the corners of images
 LINE = 16  # pixels of height of a line of text
-FONT_SIZE = 12  # at 11 its spaces close up
+FONT_SIZE = 12  # at 11 the spaces between words disappear
 INK = "#d0d3d9"  # of text on black
 CHANNELS = (1, 3)
 WIDEST_NAME = 120  # pixels, of a class
-LARGE, LARGE_FONT_SIZE = 48, 20  # from this side of an image on, since pages halve large sheets
+# Image side from which the large font is used, since pages halve large sheets.
+LARGE, LARGE_FONT_SIZE = 48, 20
 MARGIN = 6  # pixels between the name of a class and its images
 BETWEEN = 8  # pixels between two classes that have several rows
 
@@ -76,17 +77,17 @@ def pixels(
 
 
 def fitting(size: int, space: int, gap: int = GAP) -> int:
-    """How many cells of `size` pixels fit into `space` pixels; at least one."""
+    """The number of cells of `size` pixels that fit into `space` pixels, at least 1."""
     return max(1, (space + gap) // (size + gap))
 
 
 def columns(width: int, limits: SheetLimits) -> int:
-    """How many images of a width are in a row."""
+    """The number of images of this width in a row."""
     return min(limits.columns, fitting(width, limits.widest))
 
 
 def image(levels: NDArray[np.uint8]) -> Image.Image:
-    """(height, width, 1 or 3) as a grayscale or color image."""
+    """A grayscale or color image from (height, width, 1 or 3) bytes."""
     return Image.fromarray(levels[..., 0] if levels.shape[-1] == 1 else levels)
 
 
@@ -146,8 +147,8 @@ def rgb_grid(arrays: Arrays, _: tuple[str, ...], limits: SheetLimits) -> Image.I
 
 
 def tiled(levels: NDArray[np.uint8], limits: SheetLimits = OF_AN_EPOCH) -> NDArray[np.uint8]:
-    """(N, height, width, channels) as one array (rows · (height + gap) - gap, columns · (width +
-    gap) - gap, channels).
+    """Arranges (N, height, width, channels) in one array (rows · (height + gap) - gap, columns ·
+    (width + gap) - gap, channels).
     """
     height, width, channels = levels.shape[1:]
     across = columns(width, limits)
@@ -196,7 +197,8 @@ def labelled_grid(arrays: Arrays, classes: tuple[str, ...], limits: SheetLimits)
         ValueError: not one label for each image.
     """
     images = pixels(arrays[0])
-    labels = np.rint(arrays[1].reshape(-1).astype(np.float64)).astype(np.int64)  # may be floats
+    # Labels can be floats.
+    labels = np.rint(arrays[1].reshape(-1).astype(np.float64)).astype(np.int64)
     if len(labels) != len(images):
         raise ValueError(
             f"labelled_grid got {len(images)} images but {len(labels)} labels: use one for each."

@@ -41,17 +41,19 @@ def workload_of(values: Mapping[str, Any]) -> str:
 
 
 def entry_of(values: Mapping[str, Any]) -> WorkloadEntry | None:
-    """None for a workload that the catalog lacks, as of a run of another version."""
+    """The catalog entry of the workload; None if the catalog lacks it, as for a run of another
+    version.
+    """
     return catalog.WORKLOADS.get(workload_of(values))
 
 
 def own_options(workload: str) -> Mapping[str, Option]:
-    """The workload's own options; empty for one that the catalog lacks."""
+    """The workload's own options; empty for an unknown workload."""
     return options.of(catalog.WORKLOADS[workload].options) if workload in catalog.WORKLOADS else {}
 
 
 def own_defaults(workload: str) -> Mapping[str, Any]:
-    """The workload's defaults of shared options; empty for one that the catalog lacks."""
+    """The workload's defaults of shared options; empty for an unknown workload."""
     return catalog.WORKLOADS[workload].defaults if workload in catalog.WORKLOADS else {}
 
 
@@ -94,9 +96,7 @@ def split(values: Mapping[str, Any], shared: Mapping[str, Option]) -> NestedOpti
 
 
 def _error(name: str, value: Any, workload: str, shared: Mapping[str, Option]) -> FieldError | None:
-    """The error about a key that is no option; None where the one about an unknown workload is
-    enough.
-    """
+    """The error about an unknown key; None if the error about an unknown workload is enough."""
     workload_options, owners = own_options(workload), _owners(name)
     if workload not in catalog.WORKLOADS and (owners or name.partition(".")[0] == workload):
         return None
@@ -145,9 +145,8 @@ def _of_another(name: str, owners: list[str], workload: str) -> FieldError:
 
 
 def images_per_step(values: Mapping[str, Any]) -> int:
-    """Training images of one step of a stored run: one batch for each that its program takes.
-
-    A workload that the catalog lacks takes one batch. Missing options have their default.
+    """Training images per step of a stored run, over all batches that its program takes. An unknown
+    workload takes one batch. Missing options have their default.
     """
     entry, options_by_name = entry_of(values), flat(values)
     if entry is None:

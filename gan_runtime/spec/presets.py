@@ -35,9 +35,9 @@ PRESETS: dict[str, Preset] = {
             "batch_size_global": 32,
             "epochs": 38,
             "r1_weight": 1.0,
-            "r2_weight": 0.0,  # its time is better spent on epochs
+            "r2_weight": 0.0,  # more epochs are a better use of its time
             "steps_per_loop": 8,
-            "ema_decay": 0.98,  # of the last 50 steps, about one epoch
+            "ema_decay": 0.98,  # averages the last 50 steps, about one epoch
         },
     ),
     "paper": Preset(

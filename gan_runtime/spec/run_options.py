@@ -1,4 +1,4 @@
-"""What is trained, on which data and devices, for how long, and what is monitored meanwhile."""
+"""The options for workload, data, devices, duration and monitoring of a run."""
 
 from __future__ import annotations
 

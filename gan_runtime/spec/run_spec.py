@@ -37,7 +37,7 @@ from gan_runtime.spec.training_options import (
     OptimizerOptions,
 )
 
-# Limits of a spec file, which may come from anyone.
+# Limits of a spec file, which can come from an untrusted source.
 MAX_BYTES = 100_000  # all options together take 1,500
 MAX_KEYS = 200
 ADVICE = "correct it, or start from the spec.json of a run."
@@ -68,7 +68,7 @@ def read_values(path: Path) -> dict[str, Any]:
 
 
 def _content(path: Path) -> bytes:
-    # A pipe would wait for its other end, and a device may never end.
+    # Reading a pipe would block, and a device can be endless.
     if not stat.S_ISREG(path.stat().st_mode):
         raise _refused(path, "is not a plain file: give the path of a JSON file.")
     with path.open("rb") as file:
@@ -142,7 +142,7 @@ class RunSpec(
 
     @classmethod
     def known_options(cls) -> Mapping[str, Option]:
-        """Read each time, since packages add workloads."""
+        """The names of all options; read each time, since packages add workloads."""
         return cls.options()
 
     @classmethod
@@ -246,7 +246,7 @@ class RunSpec(
 
 @cache
 def _options(workload: str, workloads: tuple[str, ...]) -> dict[str, Option]:
-    """`workloads`: those of the catalog, part of the cache's key."""
+    """`workloads`: names in the catalog, a part of the cache key."""
     shared = dict(options.of(RunSpec))
     shared["workload"] = replace(shared["workload"], choices=workloads)
     entry = catalog.WORKLOADS.get(workload)

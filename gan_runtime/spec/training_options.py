@@ -1,4 +1,4 @@
-"""How gradients change the weights: optimizer, learning-rate schedule, moving average, exchange
+"""The options for updates of weights: optimizer, learning-rate schedule, moving average, exchange
 between replicas.
 
 The learning rates are options of the workload, one per network.

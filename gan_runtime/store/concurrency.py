@@ -19,12 +19,14 @@ Result = TypeVar("Result")
 
 
 class _Slot:
-    """The place of one answer. `lock`: other threads wait while it is computed."""
+    """The cache slot of one answer. `lock`: held while the answer is computed; other
+    threads wait.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.tables: frozenset[str] = frozenset()
-        self.version = -1  # of these tables; -1: no answer yet
+        self.version = -1  # version of the tables; -1 without an answer
         self.made_s = 0.0
         self.answer: Any = None
 
@@ -84,14 +86,14 @@ class QueryCache:
     ) -> Result:
         asking: list[set[str]] = self._asking.__dict__.setdefault("stack", [])
         asked_s = self._clock()
-        before = dict(self._versions)  # a change meanwhile may be in the answer, or not
+        before = dict(self._versions)  # a change from here on can be in the answer, or not
         asking.append(set(self._tables(sql)))
         try:
             result = make()
         finally:
             tables = asking.pop()
         self._note(tables)
-        names_no_table = bool(sql) and not tables  # its changes are unknown
+        names_no_table = bool(sql) and not tables  # then changes cannot be detected
         if is_small(result) and not names_no_table:
             slot.tables, slot.answer, slot.made_s = frozenset(tables), result, asked_s
             slot.version = sum(before[table] for table in tables)
@@ -127,8 +129,8 @@ class QueryCache:
             return self._slots[key]
 
 
-PATIENCE_SECONDS = 5.0  # for statements in progress; the owner then tries again later
-FIRST_SECONDS = 15.0  # that only the owner uses a new database, which is incomplete
+PATIENCE_SECONDS = 5.0  # wait for statements in progress; then the owner retries later
+FIRST_SECONDS = 15.0  # during which only the owner uses a new, incomplete database
 
 
 class ReopenBarrier:
@@ -147,7 +149,7 @@ class ReopenBarrier:
 
     @contextmanager
     def passed(self) -> Iterator[None]:
-        """Surrounds one statement; waits while the database is reopened."""
+        """Context of one statement; waits while the database is reopened."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_shut)
             while not self._is_owner and (remaining_s := self._owners_until - time.monotonic()) > 0:
@@ -164,9 +166,8 @@ class ReopenBarrier:
 
     @contextmanager
     def rest(self, seconds: float) -> Iterator[bool]:
-        """Whether the last statement since the last rest ended so many seconds ago.
-
-        No statement passes meanwhile. The owner's statements do not count.
+        """Yields whether no statement has run for `seconds`, since one ran after the last rest. No
+        statement starts during the context. The owner's statements do not count.
         """
         with self._changed:
             asked_s = self._asked_s
@@ -177,13 +178,13 @@ class ReopenBarrier:
 
     @contextmanager
     def still(self) -> Iterator[bool]:
-        """Whether no statement is in progress; none passes meanwhile."""
+        """Yields whether no statement is in progress; none starts during the context."""
         with self._changed:
             yield self._within == 0 and not self._is_shut
 
     @contextmanager
     def shut(self) -> Iterator[None]:
-        """No statement is in progress, and none passes. Raises StoreError when one does not end."""
+        """Context without any statement in progress. Raises StoreError if one does not end."""
         with self._changed:
             self._is_shut = True
             is_empty = self._changed.wait_for(lambda: self._within == 0, PATIENCE_SECONDS)
@@ -214,7 +215,9 @@ class ReopenBarrier:
             self._owner.is_here = False
 
     def wait_until(self, is_done: Callable[[], bool], seconds: float) -> bool:
-        """Whether it is done within so many seconds; at once False for the owner."""
+        """Waits until `is_done`, at most `seconds`; returns whether it is. Returns False at once
+        for the owner.
+        """
         if not self.is_repaired or self._is_owner:
             return False
         with self._changed:

@@ -110,7 +110,9 @@ def merge_when_closed(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def spill_folder(path: Path) -> Path:
-    """Where DuckDB writes what does not fit into memory; it exists only while needed."""
+    """The folder where DuckDB stores data that does not fit into memory; exists only
+    while needed.
+    """
     return path.with_name(f"{path.name}.tmp")
 
 
@@ -147,7 +149,7 @@ def _refused(path: Path | None, error: duckdb.Error) -> StoreError | HomeError:
 
 
 def _for_now(path: Path | None, error: duckdb.Error) -> StoreError | HomeError | None:
-    """An error that is not the file's fault and may be temporary."""
+    """The error for a cause outside the file that can be temporary."""
     if disk.is_full(error):
         return HomeError(f"the disk of {path} is full: free some space.")
     unreadable = any(words in str(error) for words in _UNREADABLE)
@@ -197,7 +199,9 @@ def _fingerprint(
 
 
 def _check_version(connection: duckdb.DuckDBPyConnection, path: Path | None) -> None:
-    """Comes first, as views may name columns that an old file lacks."""
+    """Raises an error for a file of another version. Called first, since views can name columns
+    that an old file lacks.
+    """
     rows: list[tuple[int | None]] = []
     with suppress(duckdb.CatalogException):
         rows = connection.execute("SELECT schema_version FROM ingest.version").fetchall()

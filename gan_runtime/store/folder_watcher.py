@@ -22,9 +22,9 @@ from gan_runtime.records.states import StateTimer
 from gan_runtime.store import ingest_batch
 from gan_runtime.store.store import Store, is_store_error
 
-ROUND_SECONDS = 60.0  # in which every ended run is checked once
-RECENT_SECONDS = 60.0  # that an ended run is read at each tick after its last news
-# Modification times have steps of up to 2 s, so two changes may have the same time.
+ROUND_SECONDS = 60.0  # interval in which every ended run is checked once
+RECENT_SECONDS = 60.0  # during which an ended run is read at each tick after its last change
+# Modification times have steps of up to 2 s, so two changes can have the same time.
 SETTLING_SECONDS = 2.5
 ALWAYS = float("inf")
 
@@ -32,17 +32,18 @@ Clock = Callable[[], float]
 
 
 class FolderWatcher:
-    """Finds the folders of runs to read; for one thread at a time. `clock`: monotonic seconds."""
+    """Selects the run folders to read. Not thread-safe. `clock`: monotonic seconds."""
 
     def __init__(self, home: Home, clock: Clock = time.monotonic) -> None:
         self._home, self._clock = home, clock
         self._changed_ns: int | None = None  # modification time of runs/
         self._unsettled_until = 0.0
-        self.listings = 0  # how often all folders were listed
+        self.listings = 0  # number of times all folders were listed
         self._folders: dict[str, int] = {}  # name → modification time
         self._active_until: dict[str, float] = {}  # run id → until when it is read at each tick
         self._round: list[str] = []  # folders of this round
-        self._round_begin, self._round_done = -ALWAYS, 0  # its time, and how many are done
+        # Start of the round, and number of folders done.
+        self._round_begin, self._round_done = -ALWAYS, 0
 
     def note(self, run_id: str, is_live: bool) -> None:
         """Notes the state of a run that was just read."""
@@ -114,7 +115,7 @@ def folders_changed_ns(home: Home) -> dict[str, int]:
     changed_ns: dict[str, int] = {}
     with suppress(FileNotFoundError), os.scandir(home.runs) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # a broken link, or deleted meanwhile
+            with suppress(FileNotFoundError):  # a broken link, or just deleted
                 if not entry.name.startswith(".") and entry.is_dir():
                     changed_ns[entry.name] = entry.stat().st_mtime_ns
     return changed_ns
@@ -125,7 +126,7 @@ log = logging.getLogger("gan_runtime")
 
 
 class JobIngestor:
-    """Reads the background jobs of a home into the database; for one thread at a time."""
+    """Reads the background jobs of a home into the database. Not thread-safe."""
 
     def __init__(self, home: Home, store: Store, clock: Clock) -> None:
         self._home, self._store, self._timer = home, store, StateTimer(clock)
@@ -154,7 +155,9 @@ class JobIngestor:
         return self._timer.seconds("jobs", "", changed_ns) < SETTLING_SECONDS
 
     def _is_open(self, job: JobDir) -> bool:
-        """Until the row has the written end: that of a dead job is derived before it is written."""
+        """Whether the row of a job still lacks its written end. The end of a lost job is derived
+        before it is written.
+        """
         row, end = self._rows.get(job.job_id), job.end()
         return row is None or end is None or row[_ENDED_AT] != end.at
 

@@ -1,7 +1,8 @@
-"""From journals to tables: reads new lines of each journal, and commits rows and offset together.
+"""Ingests journals into tables: reads new lines of each journal, and commits rows and offset
+together.
 
-After a crash at any moment no row is lost or doubled. A rebuild is the same with all offsets at
-zero. A run that cannot be read is quarantined with the reason, without an effect on others.
+After a crash at any moment no row is lost or duplicated. A rebuild does the same with all offsets
+at zero. An unreadable run is quarantined with the reason, without affecting other runs.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from gan_runtime.store.folder_watcher import Clock, FolderWatcher, JobIngestor
 from gan_runtime.store.ingest_batch import OTHER_TABLES, IngestBatch, NewestSteps, write_rows
 from gan_runtime.store.store import Store, is_store_error, may_be_of_one_run
 
-# Small runs are committed together, as a transaction takes longer than reading one of them.
+# Small runs are committed together, since a transaction takes longer than reading a small run.
 BATCH_ROWS = 200_000
 BATCH_RUNS = 500
 log = logging.getLogger("gan_runtime")
 
 
 class Ingestor:
-    """Reads the journals of a home into the database; for one thread at a time."""
+    """Reads the journals of a home into the database. Not thread-safe."""
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
         self._home, self._store, self._clock = home, store, clock
@@ -63,8 +64,8 @@ class Ingestor:
         self._quarantined: dict[str, str] = dict(
             rows("SELECT run_id, reason FROM ingest.set_aside")
         )  # type: ignore[arg-type]
-        self._waiting: list[IngestBatch] = []  # read, not yet committed
-        self._listings = 0  # of the watcher, at the last check for deleted folders
+        self._waiting: list[IngestBatch] = []  # read but not yet committed
+        self._listings = 0  # listings of the watcher at the last check for deleted folders
         for run_id, (_, state) in self._newest.items():
             if state not in ENDED:
                 self._watcher.note(run_id, is_live=True)
@@ -77,17 +78,17 @@ class Ingestor:
         return self._look(self._watcher.everything()) + self.catch_up_jobs()
 
     def catch_up_news(self) -> int:
-        """As `catch_up`, for several calls a second: reads an ended run when it announces a change,
-        and otherwise once a minute.
+        """As `catch_up`, for several calls per second: reads an ended run when it announces a
+        change, else once a minute.
         """
         return self._look(self._watcher.to_read()) + self.catch_up_jobs()
 
     def catch_up_jobs(self) -> int:
-        """As `catch_up`, of background jobs."""
+        """As `catch_up`, for background jobs."""
         return self._jobs.catch_up()
 
     def catch_up_run(self, run: RunDir) -> int:
-        """As `catch_up`, of one run."""
+        """As `catch_up`, for one run."""
         return self._look_at(run) + self._commit()
 
     def forget(self, run_id: str) -> None:
@@ -124,14 +125,16 @@ class Ingestor:
         )
 
     def _look_at(self, run: RunDir) -> int:
-        """Reads what is new of one run, or quarantines it; returns how much was committed."""
+        """Reads the new lines of one run, or quarantines it; returns the number of committed
+        records.
+        """
         try:
             if not is_run_name(run.run_id):
                 return self._quarantine(
                     run.run_id, "its folder has a name that no run can have", {}
                 )
             return self._read(run)
-        except FileNotFoundError:  # deleted meanwhile
+        except FileNotFoundError:  # just deleted
             return 0
         except Exception as error:
             if is_store_error(error):
@@ -166,7 +169,7 @@ class Ingestor:
             for path in run.in_order(stamps)
             if stamps[path.name][1] > offsets.get(path.name, 0)
         ]
-        if not longer:  # as for each ended run of a new owner
+        if not longer:  # true of each ended run after a change of owner
             self._stamps[run.run_id] = stamps
             return 0
         news, batch = 0, self._batch(run)
@@ -221,7 +224,7 @@ class Ingestor:
         return sum(self._done(batch) for batch in waiting)
 
     def _write_each(self, waiting: list[IngestBatch]) -> int:
-        """Each run in its own transaction, to quarantine only the one that fails."""
+        """Writes each run in a separate transaction, to quarantine only a run that fails."""
         news = 0
         for batch in waiting:
             try:
@@ -250,7 +253,7 @@ class Ingestor:
                 write_rows(writer, batches)
 
     def _done(self, batch: IngestBatch) -> int:
-        """Notes what was committed."""
+        """Updates the state after a commit."""
         run_id = batch.run.run_id
         if batch.offsets:
             self._offsets.setdefault(run_id, {}).update(batch.offsets)
@@ -306,7 +309,7 @@ class Ingestor:
         return 1
 
     def _drop(self, run_id: str) -> None:
-        """Forgets what was read but not committed."""
+        """Drops the batches of a run that are not committed."""
         self._newest_steps.pop(run_id, None)
         self._waiting = [batch for batch in self._waiting if batch.run.run_id != run_id]
 
@@ -316,9 +319,8 @@ class Ingestor:
 
 
 def store_of(home: Home, runs: list[RunDir] | None = None) -> Store:
-    """A database in memory with everything in the journals, or in those of `runs`.
-
-    For a process that does not own results.duckdb; it writes no file of the home.
+    """A database in memory with the contents of all journals, or of those of `runs`. For processes
+    that do not own results.duckdb; writes no file of the home.
     """
     with disk.full_disk_as_home_error(Path(tempfile.gettempdir())):  # of DuckDB's temporary files
         store = Store()

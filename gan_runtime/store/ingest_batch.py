@@ -1,6 +1,6 @@
 """A batch of one run's journals that waits to be committed: rows, offsets, and void stored rows.
 
-Also why a run cannot be stored, in words.
+Also the reasons why a run cannot be stored, as text.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def reason_of(error: Exception) -> str:
     return f"it cannot be stored ({type(error).__name__}: {first})"
 
 
-MAX_EVENTS = 20  # about invalid lines of one batch
+MAX_EVENTS = 20  # most events about invalid lines of one batch
 _LAST_SCALARS = """
     INSERT INTO ingest.last_scalars SELECT * FROM ingest.scalars WHERE run_id = ?
     QUALIFY step = max(step) OVER (PARTITION BY metric)
 """
-OTHER_TABLES = ("offsets", "last_scalars")  # with rows of runs
+OTHER_TABLES = ("offsets", "last_scalars")  # further tables with rows of runs
 _METRIC = 4  # column of scalars
 
 
@@ -78,7 +78,7 @@ class NewestSteps:
 
     @classmethod
     def stored(cls, store: Store, run_id: str) -> NewestSteps:
-        """From the tables."""
+        """The newest steps of a run in the tables."""
         shorter = {"scalars": "last_scalars"}
         selects = (
             f"SELECT '{table.name}', {series.name or chr(39) * 2}, max(step) FROM"
@@ -90,7 +90,9 @@ class NewestSteps:
         return cls({(table, name): step for table, name, step in rows if step is not None})
 
     def advance(self, table: str, name: str, step: int) -> int | None:
-        """Notes a step; returns the previous one, -1 before the first, None for a repeated step."""
+        """Records a step; returns the previous step, -1 before the first, None for a
+        repeated step.
+        """
         series = (table, name)
         before = self._newest.get(series, -1)
         if step <= before:
@@ -99,13 +101,13 @@ class NewestSteps:
         return before
 
     def go_back(self, step: int) -> None:
-        """Steps beyond this one are measured again."""
+        """Resets to a step, since later steps are measured again."""
         self._newest = {series: min(newest, step) for series, newest in self._newest.items()}
 
 
 class IngestBatch:
-    """Records of one run. `is_new`: the tables have no rows of it. `created_at`: of its submission,
-    if that is stored.
+    """Records of one run. `is_new`: whether the tables have no rows of the run. `created_at`: time
+    of its submission, if stored.
     """
 
     def __init__(
@@ -126,7 +128,7 @@ class IngestBatch:
         self.rows: dict[str, list[Row]] = {}
         self.offsets: dict[str, int] = {}
         self.count = 0  # records
-        self.stamps: dict[str, Stamp] | None = None  # once all journals are read to the end
+        self.stamps: dict[str, Stamp] | None = None  # set once all journals are read to the end
         self.newest: tuple[journal.Standing, journal.Status] | None = None
         self._void_after: dict[int, int] = {}  # rank → step beyond which stored rows are void
         self._events = 0
@@ -137,7 +139,7 @@ class IngestBatch:
         return sum(map(len, self.rows.values()))
 
     def take(self, name: str, chunk: journal.Chunk) -> None:
-        """Adds what was read from the journal `name`."""
+        """Adds records read from the journal `name`."""
         authors = self._authors(name)
         for record, place in zip(chunk.records, chunk.places, strict=True):
             reason = self._take(name, authors, record, place)
@@ -185,7 +187,7 @@ class IngestBatch:
         self.rows["last_scalars"] = list(newest.values())
 
     def _take(self, name: str, authors: tuple[Author, ...], record: Record, place: int) -> str:
-        """Adds the rows of one record; returns why it was skipped, or ""."""
+        """Adds the rows of one record; returns the reason why it was skipped, or ""."""
         if record.author not in authors and (
             place > 0 or record.author is not Author.SUBMISSION or Author.SUPERVISOR not in authors
         ):
@@ -237,10 +239,8 @@ class IngestBatch:
             return None
 
     def _void(self, rank: int, resume_step: int) -> None:
-        """Removes a worker's rows beyond the step.
-
-        Journals are read one after the other, so one worker's new attempt must not change rows of
-        another one.
+        """Removes a worker's rows beyond the step. Journals are read one after another, so a
+        worker's new attempt must not change other workers' rows.
         """
         if not self.is_new:
             self._void_after[rank] = min(resume_step, self._void_after.get(rank, resume_step))

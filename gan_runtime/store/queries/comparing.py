@@ -1,4 +1,4 @@
-"""Several runs together: groups of runs as one curve, and the figures of the paper."""
+"""Queries over several runs: groups of runs as one curve, and the figures of the paper."""
 
 from __future__ import annotations
 
@@ -33,15 +33,14 @@ def group_curves(
     max_points: int = 200,
     window: Window = EVERYTHING,
 ) -> pd.DataFrame:
-    """One metric of groups of runs: the mean over the runs of a group, and its lowest and highest
-    run, on a common grid.
+    """One metric of groups of runs: the mean, lowest and highest value over the runs of a group, on
+    a common grid.
 
-    Each run is thinned as in `curves` and taken, between two of its points, on the straight line
-    that joins them. The grid has `max_points` places from the first to the last x of all runs
-    within the window; a run counts from its own first to its own last x.
-    `groups`: name → ids of its runs. Columns: run (the group's name), x, low, mean, high (float64),
-    runs (int64, how many are in the mean there), by name and x. Nothing logged yet gives an empty
-    frame with these columns.
+    Each run is thinned as in `curves` and interpolated linearly. The grid has `max_points` points
+    from the first to the last x of all runs within the window; a run counts from its first to its
+    last x. `groups`: name → ids of its runs. Columns: run (the group's name), x, low, mean, high
+    (float64), runs (int64, how many are in the mean there), by name and x. Nothing logged yet gives
+    an empty frame with these columns.
     """
     members = [(name, run_id) for name, run_ids in groups.items() for run_id in run_ids]
     return store.frame(
@@ -82,7 +81,7 @@ _JUDGED = ("score_gap", "accuracy", "spread_ratio")  # derived from the scores o
 
 
 def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
-    """The results of some runs, a row each, in the order of `run_ids`.
+    """The results of runs, one row each, in the order of `run_ids`.
 
     Columns: run_id; seconds (of training), device_seconds, images (seen); images_per_s (median of
     the epochs); one of each loss that their workloads declare (its name; last step); score_gap_last
@@ -146,9 +145,7 @@ def _judged() -> str:
 
 
 def _best_and_last(rated: Iterable[Metric]) -> str:
-    """Columns _best, _best_epoch and _last of each of some metrics, over the means of its
-    epochs.
-    """
+    """The columns _best, _best_epoch and _last of each metric, over the means of its epochs."""
     return "".join(
         columns_of([metric], f"arg_min(value, ({far}, epoch))", "_best")
         + columns_of([metric], f"arg_min(epoch, ({far}, epoch))", "_best_epoch")
@@ -245,7 +242,7 @@ def loss_quartiles(store: Store, run_ids: list[str], metric: str) -> pd.DataFram
 
 
 def rates_by_device(store: Store, workload: str) -> pd.DataFrame:
-    """Steady speed of the finished runs of a workload, by where and how they trained.
+    """The steady speed of the finished runs of a workload, by device and settings.
 
     Columns: accelerator, devices (replicas × workers), precision, batch_size_global, dataset,
     images (of its training set), engine, xla, cpu_model, imported (see `Conditions`), settings

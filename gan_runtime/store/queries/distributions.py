@@ -27,10 +27,10 @@ FINITE = (  # histograms of overflowed values, in old runs
 MAX_EPOCHS = 30
 MAX_BINS = 50
 MAX_ROWS = MAX_EPOCHS * MAX_BINS
-TAIL = 0.005  # of the values, at either end
+TAIL = 0.005  # share of the values cut at each end
 COLUMNS = ("run_id", "epoch", "left", "right", "share")
 
-# Epochs of one run at equal distances, including the newest.
+# Evenly spaced epochs of one run, including the newest.
 _SPREAD = """
 SELECT run_id, epoch FROM (
     SELECT run_id, epoch, row_number() OVER (ORDER BY epoch DESC) - 1 AS back, count(*) OVER () AS
@@ -61,7 +61,7 @@ class Bins:
 
 
 def common_edges(several: list[Bins], bins: int = MAX_BINS) -> NDArray[np.float64]:
-    """Common edges of histograms: their own where these are equal, else `bins` equal bins."""
+    """The common edges of histograms: unchanged if all are equal, else of `bins` equal bins."""
     first = several[0].edges
     if (
         len(first) - 1 <= bins
@@ -80,7 +80,7 @@ def common_edges(several: list[Bins], bins: int = MAX_BINS) -> NDArray[np.float6
 
 
 def rebinned(histogram: Bins, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of the counts in each of other bins; the first and last include the outside."""
+    """The shares of a histogram's counts in other bins; the first and last bin include outliers."""
     below = histogram.below(edges)
     below[0], below[-1] = 0.0, 1.0
     return np.diff(below)
@@ -115,8 +115,7 @@ def histogram_overlay(store: Store, run_ids: list[str], name: str, epoch: int) -
 
 
 def loss_ridges(store: Store, run_id: str, metric: str) -> pd.DataFrame:
-    """How the steps of an epoch are distributed over a loss, or another number of the steps, epoch
-    by epoch.
+    """The distribution of a loss, or of another metric of steps, within each epoch.
 
     Columns as `histogram_ridges`. NaN and infinite values are left out; a run without finite values
     gives an empty frame.
@@ -126,7 +125,7 @@ def loss_ridges(store: Store, run_id: str, metric: str) -> pd.DataFrame:
 
 
 def loss_overlay(store: Store, run_ids: list[str], metric: str, epoch: int) -> pd.DataFrame:
-    """As `loss_ridges`, of several runs, each at its newest epoch up to `epoch`."""
+    """As `loss_ridges`, for several runs, each at its newest epoch up to `epoch`."""
     return _step_values(store, run_ids, _AT_EPOCH, {"metric": metric, "epoch": epoch})
 
 
@@ -168,7 +167,7 @@ def _histograms(
 def _step_values(
     store: Store, run_ids: list[str], selection: str, parameters: dict[str, Any]
 ) -> pd.DataFrame:
-    """With few steps there are fewer bins, as narrow ones would show gaps."""
+    """Histograms of step values. Few steps give fewer bins, since narrow bins would show gaps."""
     return store.frame(
         f"""
         WITH known AS (
@@ -202,9 +201,8 @@ def _step_values(
 
 
 def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> pd.DataFrame:
-    """Some histograms of one epoch.
-
-    Columns: name, left, right (bin edges), count, share (of all counts, 0 to 1).
+    """Histograms of one epoch. Columns: name, left, right (bin edges), count, share (of all counts,
+    0 to 1).
     """
     return store.frame(
         f"""

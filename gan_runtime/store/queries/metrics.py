@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 XAxis = Literal["step", "epoch", "images", "wall_s", "device_s"]
-MOST_POINTS, MOST_EACH = 1_500, 400  # of a chart, over all its curves together; of one of them
+MOST_POINTS, MOST_EACH = 1_500, 400  # in a chart, over all its curves; in one curve
 
 
 @dataclass(frozen=True)
 class StepRange:
-    """First and last step that an attempt has recorded numbers of."""
+    """The first and the last recorded step of an attempt."""
 
     attempt: int
     first: int
@@ -44,8 +44,8 @@ def curves(
     max_points: int = 400,
     window: Window = EVERYTHING,
 ) -> pd.DataFrame:
-    """Metrics of some runs along `x` within the window, each thinned to at most `max_points`
-    buckets per run and metric.
+    """Metrics of runs along `x` within the window, thinned to at most `max_points` buckets per run
+    and metric.
 
     `x`: step; epoch; images seen; training seconds; device seconds, which are training seconds
     times replicas × workers.
@@ -75,8 +75,8 @@ def curves(
 def _own_curves(
     store: Store, run_id: str, metrics: tuple[str, ...], max_points: int, window: Window
 ) -> pd.DataFrame:
-    """As `curves`, of one run's own metrics over its steps, without joins: the overview calls this
-    once a second. Buckets are of the run's steps for every metric.
+    """As `curves`, for the metrics of one run over its steps, without joins, since pages call this
+    once a second. All metrics share the buckets of the run's steps.
     """
     first, last = _steps_within(store, run_id, window)
     parameters = {f"metric_{place}": metric for place, metric in enumerate(metrics)}
@@ -101,7 +101,7 @@ def _own_curves(
 
 
 def _steps_within(store: Store, run_id: str, window: Window) -> tuple[int, int]:
-    """First and last step of a run in the window; a first one after the last if there is none."""
+    """The first and the last step of a run in the window; first > last if there is none."""
     ranges = step_ranges(store, run_id)
     if not ranges:
         return 1, 0
@@ -130,10 +130,9 @@ def step_ranges(store: Store, run_id: str) -> list[StepRange]:
 
 
 def among(run_ids: Iterable[str]) -> str:
-    """SQL condition that `run_id` is one of these; of none it is false.
-
-    Written out, since DuckDB then skips the blocks of other runs: with a list as a parameter it
-    reads the numbers of all runs.
+    """SQL condition that `run_id` is one of these; false for none. The ids are literals, since
+    DuckDB then skips the blocks of other runs; with a list parameter it reads the numbers of all
+    runs.
     """
     quoted = ("'" + run_id.replace("'", "''") + "'" for run_id in run_ids)
     return f"run_id IN ({', '.join(quoted) or 'NULL'})"
@@ -172,11 +171,11 @@ def buckets(x: XAxis, run_ids: list[str]) -> str:
 
 
 def points_each(curves_in_chart: int, most: int = MOST_EACH) -> int:
-    """How many points each curve of a chart may have: `most`, or fewer where the chart has many."""
+    """The most points for each curve of a chart: `most`, or fewer in a chart with many curves."""
     return max(2, min(most, MOST_POINTS // max(1, curves_in_chart)))
 
 
-# As RunSpec.replicas_in_all. Runs from before an option are at its default.
+# As RunSpec.replicas_in_all. Runs older than an option have its default.
 DEVICES = "CAST(spec->>'replicas' AS BIGINT) * coalesce(CAST(spec->>'workers' AS BIGINT), 1)"
 _X_EXPRESSIONS: dict[XAxis, str] = {
     "step": "step",
@@ -190,7 +189,8 @@ _X_EXPRESSIONS: dict[XAxis, str] = {
 def epoch_scores(
     store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200
 ) -> pd.DataFrame:
-    """Metrics that one run measures once an epoch; in long runs a point is the mean of several.
+    """Metrics that one run measures once per epoch; in long runs a point is the mean over several
+    epochs.
 
     Columns: metric, epoch (int64, the last of the bucket), step (int64), value (float64; NaN and
     infinite values are left out). Before the end of the first epoch the frame is empty, with these
@@ -212,9 +212,7 @@ def epoch_scores(
 def changing_curves(
     store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200
 ) -> pd.DataFrame:
-    """As `curves` over the steps of one run, but only those of the metrics that have had more
-    than one value.
-    """
+    """As `curves` over the steps of one run, for only those metrics with more than one value."""
     rows = store.rows(
         "SELECT metric FROM scalars WHERE run_id = ? AND list_contains(?, metric) GROUP BY metric"
         " HAVING min(value) < max(value)",
@@ -224,11 +222,8 @@ def changing_curves(
 
 
 def once_an_epoch(store: Store, run_ids: list[str], metrics: list[str]) -> set[str]:
-    """Those of some metrics that these runs have measured once an epoch only.
-
-    Asked of numbers that no workload declares.
-
-    A run that has one step so far measures everything once a step.
+    """The metrics, among undeclared ones, that these runs have measured only once per epoch. A run
+    with a single step counts as measuring everything once per step.
     """
     rows = store.rows(
         f"""
@@ -270,9 +265,9 @@ def not_finite(store: Store, run_id: str) -> pd.DataFrame:
 def best_epochs(
     store: Store, run_id: str, metrics: Iterable[Metric], epochs: list[int]
 ) -> dict[str, tuple[int, float]]:
-    """Name of a metric → of these epochs the one in which it is best, by its declared direction,
-    the earliest of several, and its mean there. A metric that was measured in fewer than two of
-    them, or has no better direction, is left out.
+    """Metric name → the epoch among `epochs` in which its mean is best by its declared direction
+    (the earliest of several), and that mean. Metrics measured in fewer than two of the epochs, or
+    without a better direction, are left out.
     """
     signs = {metric.name: metric.sign for metric in metrics if metric.better}
     rows = store.rows(
@@ -296,7 +291,7 @@ def best_epochs(
 
 
 def declared_of(store: Store, run_ids: list[str] | None = None) -> Declarations:
-    """What the workloads of these runs declare together; without `run_ids`, those of all
+    """The joint declarations of the workloads of these runs; without `run_ids`, of all
     stored runs.
     """
     condition = "" if run_ids is None else "WHERE list_contains(?, run_id)"
@@ -311,9 +306,8 @@ def declared_of(store: Store, run_ids: list[str] | None = None) -> Declarations:
 
 
 def metric_table(store: Store, run_ids: list[str]) -> dict[str, Metric]:
-    """Every number that these runs have recorded or their workloads declare, by its name.
-
-    A number that is not declared is one of an epoch if the runs show it so.
+    """Every metric that these runs have recorded or their workloads declare, by name. Whether an
+    undeclared metric is per epoch follows from the recorded values.
     """
     declaration, names = declared_of(store, run_ids), recorded(store, run_ids)
     declared_table, table = declaration.table(), declaration.table(names)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The only kind of images in the oldest runs, and its name today.
 OLD_KIND, USUAL_KIND = "fixed_latents", pairs.GREY[0].name
-MOST_KINDS = 12  # of a page's choice
+MOST_KINDS = 12  # most kinds in a page's choice
 _KIND = f"CASE kind WHEN '{OLD_KIND}' THEN '{USUAL_KIND}' ELSE kind END AS kind"
 # `place`: an image is read by its place, as a search with images would read all of them.
 _WHOLE = f"SELECT run_id, epoch, {_KIND}, rowid AS place FROM ingest.samples WHERE png IS NOT NULL"
@@ -30,7 +30,7 @@ _IN_ORDER = "coalesce(nullif(list_position($declared, kind), 0), 1000), kind"
 
 @dataclass(frozen=True)
 class SampleGrid:
-    """One grid of sample images, a PNG that was checked at ingest, and its epoch and step."""
+    """A grid of sample images, as a PNG that was checked at ingest, with its epoch and step."""
 
     run_id: str
     epoch: int
@@ -101,9 +101,8 @@ def _declared() -> list[str]:
 
 @dataclass(frozen=True)
 class EvaluationRow:
-    """The newest answer of its key.
-
-    `facts`: what else it says, by name; the other fields as in records/answer.py.
+    """The newest answer with a key. `facts`: further facts by name; other fields as in
+    records/answer.py.
     """
 
     run_id: str
@@ -191,8 +190,8 @@ def evaluated_runs(store: Store, evaluation: str) -> list[str]:
 
 
 def evaluations(store: Store, run_ids: list[str], evaluation: str = "") -> list[EvaluationRow]:
-    """The newest answer of each key, by run, evaluation and step; without `evaluation`, those
-    of all.
+    """The newest answer for each key, ordered by run, evaluation and step; without `evaluation`, of
+    all evaluations.
     """
     rows = store.rows(
         """
@@ -226,11 +225,11 @@ def evaluation_scores(store: Store, run_ids: list[str], evaluation: str) -> pd.D
 
 
 def score_history(store: Store, run_id: str, evaluation: str) -> pd.DataFrame:
-    """Each score over the epochs of a run, one row an epoch and score, earliest epoch first.
+    """Each score over the epochs of a run, one row per epoch and score, earliest epoch first.
 
     Columns: epoch, step, checkpoint, score, value, error, low, high, floor, floor_error, ceiling,
-    baselines, samples. Of several answers of an epoch the one of highest precedence counts, then
-    the one that was measured last.
+    baselines, samples. If an epoch has several answers, the highest precedence counts, then the
+    newest.
     """
     return store.frame(
         f"""
@@ -246,8 +245,8 @@ def score_history(store: Store, run_id: str, evaluation: str) -> pd.DataFrame:
 
 
 def qualities(store: Store, run_ids: list[str]) -> pd.DataFrame:
-    """The measured quality of some runs, a row for each measured epoch, the earliest first: of the
-    numbers with the role measured_quality that a run has the one that its workload declares first.
+    """The measured quality of runs, one row per measured epoch, earliest first: the first declared
+    metric with the role measured_quality that a run has.
 
     Columns: run_id, metric, better, epoch, step, value, low, high (95%; NaN where unknown), floor,
     ceiling, wall_s (training seconds until then), device_s (those times devices). Empty before the
@@ -291,8 +290,8 @@ def evaluation_curves(store: Store, row: EvaluationRow) -> list[CurveRow]:
 
 
 def curve_points(store: Store, row: EvaluationRow, numbers: list[int]) -> pd.DataFrame:
-    """Points of some curves of an answer: number, curve, series, x, y (of maps, else NaN),
-    value, error (else NaN).
+    """The points of curves of an answer: number, curve, series, x, y (NaN except for maps), value,
+    error (NaN if unknown).
     """
     return store.frame(
         f"""
@@ -322,12 +321,11 @@ def _with_facts(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class SurfaceRow:
-    """One network's loss in nats on the plane of its path.
+    """A network's loss in nats on the plane of its path. `loss`: (len(y), len(x)); the path's lists
+    have one entry per snapshot.
 
-    `loss`: (len(y), len(x)); the path's lists have one entry a snapshot.
-
-    `share_x`, `share_y`: of all squared movement of the weights, along each axis, 0 to 1. `images`:
-    number of training images.
+    `share_x`, `share_y`: share of all squared movement of the weights along each axis, 0 to 1.
+    `images`: number of training images.
     """
 
     network: str
@@ -344,8 +342,8 @@ class SurfaceRow:
 
 
 def surfaces(store: Store, run_id: str) -> list[SurfaceRow]:
-    """The newest surface of each network of a run, in the order of its workload; empty when
-    none was computed.
+    """The newest surface of each network of a run, in the order of its workload; empty before the
+    first computation.
     """
     rows = store.rows(
         """
@@ -363,7 +361,9 @@ def surfaces(store: Store, run_id: str) -> list[SurfaceRow]:
 
 
 def runs_with_descent(store: Store) -> list[str]:
-    """Ids of ended runs with a surface, then of those with weight snapshots, the newest first."""
+    """The ids of ended runs with a surface, then of ended runs with weight snapshots,
+    newest first.
+    """
     rows = store.rows("""
         SELECT run_id FROM runs LEFT JOIN (SELECT DISTINCT run_id, true AS drawn FROM surfaces)
             USING (run_id)

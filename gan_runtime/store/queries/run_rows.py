@@ -1,4 +1,4 @@
-"""Which runs are stored, and in what state they are."""
+"""The stored runs and their states."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 class RunRow:
     """One stored run.
 
-    `color`: its index in the run palette; `note`: why it is in its state, in words; `reason_code`:
-    the same as a code (records/states.py), None where its journal gives none that this version
-    has.
+    `color`: its index in the run palette; `note`: the reason of its state, as text; `reason_code`:
+    the same as a code (records/states.py), None if this version does not know it.
 
     `study_id`, `variant` (in words) and `repeat` (from 1) are None outside a study. `tags`,
     `remark` (a note), `pinned` and `hidden` are set by users.
@@ -70,9 +69,8 @@ class RunRow:
 
     @property
     def sync_every_steps(self) -> int:
-        """1: gradients are exchanged in each step; more: local SGD.
-
-        Runs from before this option are synchronous.
+        """Steps between two exchanges: 1 exchanges gradients in each step, more is local SGD. Older
+        runs are synchronous.
         """
         return int(json.loads(self.spec).get("sync_every_steps", 1))
 
@@ -83,7 +81,7 @@ class RunRow:
 
     @property
     def engine(self) -> str:
-        """tensorflow or jax."""
+        """The engine: "tensorflow" or "jax"."""
         return str(json.loads(self.spec).get("engine", "tensorflow"))
 
 
@@ -100,7 +98,7 @@ _RUN_COLUMNS = ", ".join(RunRow.__dataclass_fields__)
 
 
 def runs(store: Store, status: tuple[str, ...] = ()) -> list[RunRow]:
-    """Every stored run, newest first; with `status` only those in one of these states."""
+    """All stored runs, newest first; with `status`, only runs in one of these states."""
     condition = "WHERE list_contains(?, status)" if status else ""
     rows = store.rows(
         f"SELECT {_RUN_COLUMNS} FROM runs {condition} ORDER BY created_at DESC",
@@ -131,7 +129,7 @@ def run(store: Store, run_id: str) -> RunRow:
     """One run.
 
     Raises:
-        UnknownRunError: no such run; the message lists the newest that exist.
+        UnknownRunError: there is no such run; the message lists the newest runs.
     """
     rows = store.rows(f"SELECT {_RUN_COLUMNS} FROM runs WHERE run_id = ?", [run_id])
     if not rows and run_id in (quarantined := set_aside(store)):
@@ -144,7 +142,7 @@ def run(store: Store, run_id: str) -> RunRow:
 
 
 def states(store: Store, run_id: str) -> list[RunState]:
-    """Every state that a stored run came to, in order; the last is the one it is in."""
+    """All states that a stored run has reached, in order; the last is the current state."""
     rows = store.rows(
         """
         SELECT attempt, arg_max(status, (source, place)), arg_max(reason, (source, place))
@@ -161,8 +159,8 @@ def set_aside(store: Store) -> dict[str, str]:
 
 
 def run_table(store: Store) -> pd.DataFrame:
-    """One row a run, pinned ones first and then the newest, with its last losses and its rate, for
-    the Runs table.
+    """One row per run with its last losses and its rate, for the Runs table; pinned runs first,
+    then the newest.
 
     Columns: run_id, name, status, workload, dataset, accelerator, replicas, workers, precision,
     xla, batch_size_global, epochs, epochs_done, images_per_s (median of its epochs), one of each
@@ -201,8 +199,8 @@ class Ending:
 
 
 def endings(store: Store) -> list[Ending]:
-    """Newest attempts that train or have ended, the latest first; without imported runs, and those
-    that only left the queue.
+    """The newest attempts that train or have ended, latest first, without imported runs and runs
+    removed from the queue.
     """
     rows = store.rows(
         """
@@ -260,7 +258,7 @@ def _limits(spec: dict[str, object]) -> StoredLimits:
 def _last_epochs(
     store: Store, condition: str, workloads: set[str]
 ) -> dict[str, list[EpochNumbers]]:
-    """run_id → the numbers with a role of its last epochs, and of the epoch before them."""
+    """run_id → the metrics with a role in its last epochs, and in the epoch before them."""
     numbers = declarations.together(sorted(workloads)).metrics
     names = sorted(metric.name for metric in numbers if metric.role and metric.per_epoch)
     rows = store.rows(
@@ -282,7 +280,7 @@ def _last_epochs(
 
 
 def _last_quality(store: Store, condition: str) -> dict[str, list[MeasuredQuality]]:
-    """run_id → the answers of its last measured epochs, the earliest first."""
+    """run_id → the quality answers of its last measured epochs, earliest first."""
     rows = store.rows(
         f"""
         SELECT run_id, epoch, score, value, low, high, floor

@@ -1,4 +1,4 @@
-"""How far a run is, how fast it and others like it are, and where its time and its memory go."""
+"""The progress and speed of a run and of runs like it, and the use of its time and memory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """How far a run is.
-
-    `step` and `epoch` are 0 and rates None before the first numbers; `newest`: metric → last value.
+    """The progress of a run. Before the first numbers `step` and `epoch` are 0 and rates None.
+    `newest`: metric → last value.
     """
 
     step: int
@@ -35,8 +34,8 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class UsualSeconds:
-    """`call`: the median of an attempt's newest calls, with what lies between them;
-    `longest_probe`: of the run's epochs. 0 without any.
+    """`call`: median time of an attempt's newest calls, including the time between them;
+    `longest_probe`: the longest of the run's epochs. 0 if unknown.
     """
 
     call: float
@@ -48,10 +47,7 @@ STANDS_STILL = "alarm_stands_still"  # the kind of an event (supervision/recover
 
 
 def usual_seconds(store: Store, run_id: str, attempt: int) -> UsualSeconds:
-    """What its trainer usually takes from one line of its journal to the next.
-
-    Times are those of one clock, the trainer's.
-    """
+    """The usual time between two lines of a trainer's journal, by the trainer's clock."""
     calls = store.rows(
         """
         SELECT median(seconds) FROM (
@@ -69,10 +65,9 @@ def usual_seconds(store: Store, run_id: str, attempt: int) -> UsualSeconds:
 
 
 def stands_still(store: Store, run_id: str) -> str:
-    """What its owner says of a run that lives and does not train; empty once there are
-    numbers after that, or it has ended.
-    """
-    # Without tables that change at each step, as this is called often, and most runs have no event.
+    """The owner's message about a stalled run; "" once it has new numbers or has ended."""
+    # Reads no table that changes at each step, since this is called often and most runs have no
+    # event.
     events = store.rows(
         """
         SELECT attempt, logged_at, message FROM ingest.events JOIN ingest.newest USING (run_id,
@@ -91,7 +86,7 @@ def stands_still(store: Store, run_id: str) -> str:
 
 
 def progress(store: Store, run_id: str) -> RunProgress:
-    """How far the run is, how fast, and when the trainer last wrote."""
+    """The progress and speed of a run, and the time of the trainer's last line."""
     plan = store.rows(
         "SELECT steps_per_epoch, epochs FROM ingest.plans WHERE run_id = ? ORDER BY attempt DESC"
         " LIMIT 1",
@@ -104,7 +99,7 @@ def progress(store: Store, run_id: str) -> RunProgress:
     newest = {number.metric: number for number in recent if number.step == step}
     epoch = next((number.epoch for number in newest.values()), 0)
     rate = _seconds_per_step(recent, ranges[0]) if ranges else None
-    run(store, run_id)  # raises where there is none
+    run(store, run_id)  # raises if there is no such run
     images_per_step = store.rows(
         "SELECT images_per_step FROM ingest.created WHERE run_id = ?", [run_id]
     )[0][0]
@@ -141,9 +136,7 @@ def device_seconds(store: Store, run_id: str, step: int) -> float | None:
 
 
 class _Number(NamedTuple):
-    """What a step has measured, in the run's training seconds; those are None where the clock
-    was not read.
-    """
+    """A measured step, with its training seconds; these are None if the clock was not read."""
 
     step: int
     metric: str
@@ -164,11 +157,11 @@ def _recent(store: Store, run_id: str, newest: StepRange) -> list[_Number]:
 
 
 def _seconds_per_step(recent: list[_Number], newest: StepRange) -> float | None:
-    """Mean over the last steps of the newest attempt, without its first step, which holds the
-    compiling.
+    """Mean seconds over the last steps of the newest attempt, without its first step, which
+    includes compiling.
 
-    A step is what any number was measured in. The clock stops while steps are profiled:
-    steps that share a time with the one before them are not counted.
+    Every step with a number counts. The clock stops while steps are profiled, so steps with the
+    same time as the previous step are skipped.
     """
     times: dict[int, float] = {}
     for number in recent:
@@ -193,11 +186,11 @@ def _overhead_per_epoch(store: Store, run_id: str) -> float:
 def typical_images_per_s(
     store: Store, spec: RunSpec, accelerator: str, cpu_model: str
 ) -> float | None:
-    """Median rate of earlier runs like `spec` on this host, of those with the nearest global batch;
-    None when there was none.
+    """The median rate of earlier runs like `spec` on this host with the nearest global batch; None
+    without one.
 
-    The first epoch of an attempt holds the compiling and does not count. Runs of another processor
-    than `cpu_model` do not count either, nor imported ones, whose host is unknown.
+    The first epoch of an attempt includes compiling and does not count, nor do runs on another
+    processor than `cpu_model`, or imported runs, whose host is unknown.
     """
     rows = store.rows(
         """
@@ -265,11 +258,11 @@ def events(store: Store, run_id: str) -> pd.DataFrame:
 
 
 def worker_times(store: Store, run_id: str) -> pd.DataFrame:
-    """How each of several workers spends a step, lately: medians over its last 20 host calls.
+    """The recent time per step of each worker: medians over its last 20 host calls.
 
     Columns: rank, step_s, compute_s (own work), wait_s (inside collectives), wait_share (of the
-    step, 0 to 1); by rank. A run of one worker, or one that has not trained yet, gives an empty
-    frame with these columns.
+    step, 0 to 1); by rank. A run with one worker, or before its first numbers, gives an empty frame
+    with these columns.
     """
     return store.frame(
         """
@@ -288,8 +281,8 @@ def worker_times(store: Store, run_id: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class PeakMemory:
-    """Highest bytes of the newest attempt so far; `device_bytes`: of its fullest device, None
-    on a CPU.
+    """Peak bytes of the newest attempt so far. `device_bytes`: on its fullest device, None on a
+    CPU.
     """
 
     process_bytes: int
@@ -297,8 +290,8 @@ class PeakMemory:
 
 
 def profile(store: Store, run_id: str) -> pd.DataFrame:
-    """Where a step's time goes, by the run's newest profile, largest share first; empty when it has
-    none.
+    """The time of a step by category, from the run's newest profile, largest share first; empty
+    without a profile.
 
     Columns: phase, network ("" where unknown), category (str), seconds_per_step, share
     (float64, 0 to 1), steps (how many were profiled). The shares add up to 1.
@@ -315,7 +308,7 @@ def profile(store: Store, run_id: str) -> pd.DataFrame:
 
 
 def peak_memory(store: Store, run_id: str) -> PeakMemory | None:
-    """None before the end of the newest attempt's first epoch."""
+    """The peak memory; None before the end of the newest attempt's first epoch."""
     rows = store.rows(
         """
         SELECT max(process_peak_bytes), max(device_peak_bytes) FROM memory

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyRow:
-    """One study.
-
-    `question`: a key of studies/design.py; `runs` of which so many are finished, waiting and
-    training.
+    """A study. `question`: a key of studies/design.py; `runs`: number of runs, with the numbers
+    that are finished, waiting and training.
     """
 
     study_id: str
@@ -38,7 +36,7 @@ class StudyRow:
 
     @property
     def is_live(self) -> bool:
-        """Some of its runs wait or train."""
+        """Whether any of its runs waits or trains."""
         return self.waiting + self.training > 0
 
     @property
@@ -64,7 +62,7 @@ _STUDY_COLUMNS = ", ".join(StudyRow.__dataclass_fields__)
 
 
 def studies(store: Store) -> list[StudyRow]:
-    """Every study that has a run, newest first."""
+    """All studies with runs, newest first."""
     return [
         StudyRow(*row)
         for row in store.rows(f"SELECT {_STUDY_COLUMNS} FROM studies ORDER BY created_at DESC")
@@ -72,8 +70,8 @@ def studies(store: Store) -> list[StudyRow]:
 
 
 def study_runs(store: Store, study_id: str) -> list[RunRow]:
-    """Its runs in the order in which they are to train: all variants of the first repeat,
-    then of the second.
+    """The runs of a study in their planned order: all variants of the first repeat, then of the
+    second.
     """
     return sorted(
         (row for row in runs(store) if row.study_id == study_id), key=lambda row: row.created_at
@@ -81,11 +79,9 @@ def study_runs(store: Store, study_id: str) -> list[RunRow]:
 
 
 def study_progress(store: Store, study_id: str) -> StudyProgress:
-    """How far a study is.
-
-    What is left of a run is its own estimate while it trains. A waiting run is thought to take as
-    long as the finished ones of its variant did, or else per image as long as all finished ones
-    did.
+    """The progress of a study. A training run has its own estimate of the remaining time. A waiting
+    run is expected to take as long as the finished runs of its variant, or else as long per image
+    as all finished runs.
     """
     rows = study_runs(store, study_id)
     seconds_by_run = {row.run_id: _seconds(row) for row in rows if row.status == "finished"}
@@ -115,7 +111,7 @@ def study_progress(store: Store, study_id: str) -> StudyProgress:
 
 
 def _seconds(row: RunRow) -> float:
-    """From the start of a finished run's first trainer to its end."""
+    """The seconds from the start of a finished run's first trainer to the end of the run."""
     return (
         (row.finished_at - row.started_at).total_seconds()
         if row.finished_at and row.started_at
@@ -124,7 +120,7 @@ def _seconds(row: RunRow) -> float:
 
 
 def study_results(store: Store, study_id: str) -> pd.DataFrame:
-    """One row a run of a study, in the order of variants and repeats.
+    """One row per run of a study, in the order of variants and repeats.
 
     Columns: run_id, workload, loss_option ("" without it), variant, variant_index, repeat, status,
     color, epochs (as planned), seconds (of training), epoch_seconds (median of the epochs after the
