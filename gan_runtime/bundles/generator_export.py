@@ -230,12 +230,12 @@ def _like(array: ArrayShape, fields: Fields) -> Field | None:
     """The field whose rows have this shape; channels alone count where sizes are free."""
     if len(array.shape) < 2:
         return None
-    return next((field for field in fields.values() if _fits(array.shape, field.shape)), None)
+    return next((field for field in fields.values() if _matches(array.shape, field.shape)), None)
 
 
-def _fits(shape: tuple[int | None, ...], other: tuple[int, ...]) -> bool:
+def _matches(shape: tuple[int | None, ...], other: tuple[int, ...]) -> bool:
     pairs = zip(shape, other, strict=False)
-    return len(shape) == len(other) and all(size in (None, known) for size, known in pairs)
+    return len(shape) == len(other) and all(size in (None, expected) for size, expected in pairs)
 
 
 def _names(arrays: Sequence[ArrayShape]) -> str:
@@ -318,7 +318,7 @@ def _quality(run: RunDir, step: int) -> str:
         ]
         facts = {**answers[-1].facts}
         warning = str(facts.pop("warning", ""))
-        settings = ", ".join(f"{name} {_shown(fact)}" for name, fact in facts.items())
+        settings = ", ".join(f"{name} {_text(fact)}" for name, fact in facts.items())
         columns = ("Score", "Value", "95% from", "to", "Real or simulated", "Noise")
         heading = f"{declared.title} ({settings}):" if settings else f"{declared.title}:"
         parts += [heading, _table(columns, rows), *filter(None, [warning])]
@@ -348,8 +348,8 @@ def _hardware(host: str | None, spec: RunSpec) -> str:
         ("Precision", spec.precision),
         ("Software", software),
     ]
-    known = [(name, str(fact)) for name, fact in rows if fact]
-    return _table(("Hardware", ""), known) if facts else "Not known: no attempt is stored."
+    stated = [(name, str(fact)) for name, fact in rows if fact]
+    return _table(("Hardware", ""), stated) if facts else "Not known: no attempt is stored."
 
 
 def _device(name: str) -> str:
@@ -371,7 +371,7 @@ def _options(spec: RunSpec) -> str:
     declared = RunSpec.options(spec.workload)
     values = spec.flat()
     rows = [
-        (option.label, f"{_shown(value)}", f"`{name}`")
+        (option.label, f"{_text(value)}", f"`{name}`")
         for name, option in declared.items()
         if (value := _value(values, name)) != option.default and name not in _PRIVATE
     ]
@@ -382,7 +382,7 @@ def _value(values: dict[str, Any], name: str) -> Any:
     return values.get(name, values.get(name.rpartition(".")[2]))
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -201,9 +201,9 @@ def _outputs(
     options, workload = loaded.spec.of_workload, loaded.workload
     if isinstance(workload, Translates):
         return {GENERATED: workload.translate(options, networks, inputs[SOURCE])}
-    shown = workload.show(options, networks, inputs, _NoNoise())
+    outputs = workload.show(options, networks, inputs, _NoNoise())
     passed_on = {id(tensor) for tensor in inputs.values()}
-    return {name: tensor for name, tensor in shown.items() if id(tensor) not in passed_on}
+    return {name: tensor for name, tensor in outputs.items() if id(tensor) not in passed_on}
 
 
 def run_outputs(loaded: LoadedRun, inputs: Arrays, model: keras.Model) -> Arrays:

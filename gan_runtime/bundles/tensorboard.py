@@ -84,12 +84,12 @@ class EventLog:
 
     def epochs(self) -> dict[int, int]:
         """Step → epoch: as the tag `epoch` says, else counted by the steps with images."""
-        known, counted = 0, 1
+        epoch, counted = 0, 1
         epochs = {}
         for step in sorted(self.scalars):
             value = self.scalars[step].get(EPOCH, math.nan)
-            known = int(value) if 0 <= value < 1e12 else known
-            epochs[step] = known or counted
+            epoch = int(value) if 0 <= value < 1e12 else epoch
+            epochs[step] = epoch or counted
             counted += step in self.images
         return epochs
 

@@ -242,17 +242,17 @@ def report(
 def _page_about(home: Home, run_ids: list[str]) -> bytes:
     """The report, which the dashboard's charts and words are in. Raises ExportError."""
     words = {HOME_VARIABLE: str(home.path), "STREAMLIT_LOGGER_LEVEL": "error"}
-    made = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "dashboard.compare.report", *run_ids],
         env=processes.environment({**os.environ, **words}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
     )
-    if made.returncode:
-        lines = made.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
         raise ExportError(lines[-1].partition("Error: ")[2] or lines[-1])
-    return made.stdout
+    return process.stdout
 
 
 def operator_password(

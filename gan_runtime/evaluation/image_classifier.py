@@ -310,8 +310,8 @@ def _train(
 def _accuracy(model: keras.Model, rows: Arrays, parts: tuple[int, ...], field: Field) -> float:
     """The share of rows with every part of the label classified correctly."""
     own = ImageClassifier(model, parts, "", 0.0, 0.0)
-    chosen = own.read(host_value(rows[IMAGES], field))[1].argmax(axis=1)
-    return float((chosen == rows[LABELS]).mean())
+    predicted = own.read(host_value(rows[IMAGES], field))[1].argmax(axis=1)
+    return float((predicted == rows[LABELS]).mean())
 
 
 def _on_host(outputs: Any) -> list[Any]:

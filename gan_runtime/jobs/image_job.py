@@ -330,9 +330,9 @@ def _networks_of(home: Home, request: ImageRequest) -> TrainedNetworks:
 def _draw(networks: TrainedNetworks, arrays: Arrays, request: ImageRequest, results: Path) -> None:
     """Writes the sheet, and for a strip or a plane a film through its points in order."""
     if request.upload:  # input and output next to each other, without a target
-        shown = [sheet.image(sheet.pixels(array)[0]).convert("RGB") for array in arrays.values()]
-        limits = replace(pictures.whole(1), columns=len(shown))
-        pair = sheet.tiled(np.stack([np.asarray(image) for image in shown]), limits)
+        images = [sheet.image(sheet.pixels(array)[0]).convert("RGB") for array in arrays.values()]
+        limits = replace(pictures.whole(1), columns=len(images))
+        pair = sheet.tiled(np.stack([np.asarray(image) for image in images]), limits)
         pictures.save(sheet.image(pair), results / PICTURE_FILE)
         return
     kind = SampleWriter.of(networks.spec).drawable(arrays)[0]

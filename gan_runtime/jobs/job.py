@@ -235,8 +235,8 @@ def _following(
         if not waiting:
             time.sleep(SECONDS_BETWEEN_LOOKS)
             continue
-        job, wanted = waiting[0]
-        if declared.loads(home, wanted.options) != loaded:
+        job, request = waiting[0]
+        if declared.loads(home, request.options) != loaded:
             return  # the owner starts another process
         if job.take():
             _print_into(job.log)

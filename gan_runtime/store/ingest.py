@@ -75,13 +75,13 @@ class Ingestor:
 
         Returns the number of records, jobs and removed runs.
         """
-        return self._look(self._watcher.everything()) + self.catch_up_jobs()
+        return self._read_all(self._watcher.everything()) + self.catch_up_jobs()
 
     def catch_up_news(self) -> int:
         """As `catch_up`, for several calls per second: reads an ended run when it announces a
         change, else once a minute.
         """
-        return self._look(self._watcher.to_read()) + self.catch_up_jobs()
+        return self._read_all(self._watcher.to_read()) + self.catch_up_jobs()
 
     def catch_up_jobs(self) -> int:
         """As `catch_up`, for background jobs."""
@@ -89,7 +89,7 @@ class Ingestor:
 
     def catch_up_run(self, run: RunDir) -> int:
         """As `catch_up`, for one run."""
-        return self._look_at(run) + self._commit()
+        return self._read_news(run) + self._commit()
 
     def forget(self, run_id: str) -> None:
         """Removes every row of a run."""
@@ -99,11 +99,11 @@ class Ingestor:
         for state in (self._offsets, self._created, self._newest, self._newest_steps, self._stamps):
             state.pop(run_id, None)  # type: ignore[attr-defined]
 
-    def _look(self, names: Iterable[str]) -> int:
+    def _read_all(self, names: Iterable[str]) -> int:
         try:
             news = sum(self._remove(name) for name in self._deleted())
             for name in sorted(names):
-                news += self._look_at(RunDir(self._home.runs / name))
+                news += self._read_news(RunDir(self._home.runs / name))
                 if (
                     len(self._waiting) >= BATCH_RUNS
                     or sum(batch.size for batch in self._waiting) >= BATCH_ROWS
@@ -124,7 +124,7 @@ class Ingestor:
             map(ingest_batch.printable, self._watcher.present)
         )
 
-    def _look_at(self, run: RunDir) -> int:
+    def _read_news(self, run: RunDir) -> int:
         """Reads the new lines of one run, or quarantines it; returns the number of committed
         records.
         """

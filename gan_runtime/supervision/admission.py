@@ -250,21 +250,21 @@ class DataDependencies:
         if not self._jobs[key]:
             return READY
         try:
-            look = job_queue.job_dir(self._home, self._jobs[key]).snapshot()
+            job = job_queue.job_dir(self._home, self._jobs[key]).snapshot()
         except JobError:
-            look = None
-        if look is None or look.state == "finished":
+            job = None
+        if job is None or job.state == "finished":
             # If the job's folder was deleted, the trainer reports missing data.
             return READY
-        name = core_jobs.name_of(look.request)
-        if look.end is not None:
-            end = {"state": look.end.state, "message": look.end.reason}
+        name = core_jobs.name_of(job.request)
+        if job.end is not None:
+            end = {"state": job.end.state, "message": job.end.reason}
             return Readiness(False, failure=cause(Reason.DATA_NOT_PREPARED, data_set=name, **end))
-        return Readiness(False, news=self._news(run, name, look))
+        return Readiness(False, news=self._news(run, name, job))
 
-    def _news(self, run: RunDir, name: str, look: JobSnapshot) -> StatusChange | None:
+    def _news(self, run: RunDir, name: str, job: JobSnapshot) -> StatusChange | None:
         """A journal line for each tenth of the progress; None in between."""
-        tenth = int(look.progress.share * NOTED_STEPS)
+        tenth = int(job.progress.share * NOTED_STEPS)
         if self._noted.setdefault(run.run_id, (0, name)) == (tenth, name):
             return None
         self._noted[run.run_id] = (tenth, name)
@@ -293,7 +293,7 @@ class RunDependencies:
         self._states: dict[str, str | None] = {}  # run depended on → its state; None: deleted
         self._has_store = True
 
-    def look(self, waiting: Iterable[RunDir], has_store: bool = True) -> None:
+    def refresh(self, waiting: Iterable[RunDir], has_store: bool = True) -> None:
         """Reads the dependencies of waiting runs; called after news. `has_store`: whether the
         database answers.
         """

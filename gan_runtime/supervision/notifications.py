@@ -95,12 +95,12 @@ def end_of(ending: Ending) -> Event:
 
 def events_of(ending: Ending, verdict: Verdict) -> list[RunEvent]:
     """The events of an attempt that has ended, or has collapsed while training."""
-    found: list[Event] = []
+    events: list[Event] = []
     if verdict.finding is Finding.COLLAPSED:
-        found.append("collapsed")
+        events.append("collapsed")
     if ending.status in ENDED:
-        found.append(end_of(ending))
-    return [RunEvent(event, ending, verdict) for event in found]
+        events.append(end_of(ending))
+    return [RunEvent(event, ending, verdict) for event in events]
 
 
 def recent(store: Store) -> list[Notice]:

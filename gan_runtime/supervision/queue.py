@@ -85,7 +85,7 @@ class LiveInJournals:
         self._home, self._changed_ns = home, folders_changed_ns(home)
         self._read_states: dict[str, _JournalState] = {}
 
-    def look(self, last: Iterable[LiveRun]) -> list[LiveRun]:
+    def refresh(self, last: Iterable[LiveRun]) -> list[LiveRun]:
         """The live runs in the order of `of_store`. `last`: the previous result, used for runs with
         an unreadable journal.
         """

@@ -229,7 +229,7 @@ class AutoResume:
         self._lost: list[tuple[RunDir, int]] = []
         self._given_up: set[tuple[str, int]] = set()  # run and attempt
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Reads which lost runs to resume; called after news."""
         rows = self._store.rows(
             """

@@ -70,8 +70,8 @@ class Supervisor:
         self._without_store: LiveInJournals | None = None  # set while the database does not answer
         # Read again only after new journal lines.
         self._runs = queue.of_store(home, store)
-        self._auto_resume.look()
-        self._before.look(self._waiting())
+        self._auto_resume.refresh()
+        self._before.refresh(self._waiting())
         self._failed = False  # whether the last tick failed, so its news may be unprocessed
 
     def tick(self, trouble: Exception | None = None) -> None:
@@ -84,7 +84,7 @@ class Supervisor:
         self._act(failed_before, trouble)
         self._failed = False
 
-    def _act(self, look_again: bool, trouble: Exception | None) -> None:
+    def _act(self, must_read: bool, trouble: Exception | None) -> None:
         # Checked before the journals are read, so that a final event written in between is not
         # missed.
         exited = {
@@ -92,7 +92,7 @@ class Supervisor:
             for live in self._runs
             if live.status in ACTIVE and not self._starter.alive(live.as_attempt)
         }
-        failed = self._ingest(bool(exited) or look_again, trouble)
+        failed = self._ingest(bool(exited) or must_read, trouble)
         busy, acted = self._busy_accelerators() | self._turns_of_jobs, False
         for live in self._runs:
             try:
@@ -123,16 +123,16 @@ class Supervisor:
             try:
                 if self._ingestor.catch_up_news() or must_read:
                     self._set_runs(queue.of_store(self._home, self._store))
-                    self._auto_resume.look()
-                    self._before.look(self._waiting())
+                    self._auto_resume.refresh()
+                    self._before.refresh(self._waiting())
             except Exception as error:
                 trouble = error
         if trouble is None:
             self._without_store = None
         else:
             self._without_store = self._without_store or LiveInJournals(self._home)
-            self._set_runs(self._without_store.look(self._runs))
-            self._before.look(self._waiting(), has_store=False)
+            self._set_runs(self._without_store.refresh(self._runs))
+            self._before.refresh(self._waiting(), has_store=False)
         return trouble
 
     def _set_runs(self, runs: list[LiveRun]) -> None:

@@ -222,7 +222,7 @@ def _judged(
         if epoch.epoch > FIRST_EPOCH:
             raised = alarms.raised(limits, epoch.scores, epoch.epoch, before)
             topics = {alarm.topic for alarm in raised}
-            alarm = next((found for topic, found in _BY_ALARM.items() if topic in topics), None)
+            alarm = next((worst for topic, worst in _BY_ALARM.items() if topic in topics), None)
             finding = alarm or _without_alarm(limits, numbers, epoch.scores)
             judged.append(_JudgedEpoch(epoch, finding, alarm is not None))
     return judged

@@ -101,8 +101,8 @@ def cutout(draws: Tensor, shape: tuple[int, ...]) -> Change:
     height, width = shape[1:3]
     rows = ops.reshape(_cut_places(draws[:, 0], height), (shape[0], height, 1, 1))
     columns = ops.reshape(_cut_places(draws[:, 1], width), (shape[0], 1, width, 1))
-    kept = 1.0 - rows * columns  # (B, height, width, 1)
-    return lambda images: images * kept
+    mask = 1.0 - rows * columns  # (B, height, width, 1)
+    return lambda images: images * mask
 
 
 def _cut_places(draws: Tensor, side: int) -> Tensor:

@@ -158,7 +158,7 @@ class Pair:
         one_pass = loss.one_pass if self.judges_each_alone(options) else None
 
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-            batch, generated = _seen(
+            batch, generated = _augmented(
                 options, batch, self._generated(options, networks, batch, noise), noise
             )
             context, of_discriminator = step_context.current(), loss.discriminator
@@ -185,7 +185,7 @@ class Pair:
 
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
             generated = ops.stop_gradient(self._generated(options, networks, batch, noise))
-            batch, generated = _seen(options, batch, generated, noise)
+            batch, generated = _augmented(options, batch, generated, noise)
             fake, real = (_logits(networks, images, batch) for images in (generated, batch[IMAGES]))
             critic = _critic(
                 networks, batch, generated, options, loss.discriminator(real, fake, options)
@@ -198,7 +198,7 @@ class Pair:
         loss = self.loss_of(options)
 
         def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
-            batch, generated = _seen(
+            batch, generated = _augmented(
                 options, batch, self._generated(options, networks, batch, noise), noise
             )
             fake = _logits(networks, generated, batch)
@@ -254,7 +254,7 @@ def _images(networks: Networks, inputs: Batch, training: bool = False) -> Tensor
     )
 
 
-def _seen(
+def _augmented(
     options: PairOptions, batch: Batch, generated: Tensor, noise: Noise
 ) -> tuple[Batch, Tensor]:
     """A batch and generated images (B, …) as D sees them: the real and the generated image at an

@@ -234,7 +234,7 @@ def test_a_change_by_a_user_during_a_tick_is_not_reverted(
     store = Store()
     Ingestor(home, store).catch_up()
     awaited = RunDependencies(home, store, lambda _: False)
-    awaited.look([behind])
+    awaited.refresh([behind])
     newest = latest_status(behind)
     moved = newest.model_copy(update={"queue_rank": 7.5, "at": journal.now()})
     journal.append(behind.supervisor_journal, 1, moved)
@@ -284,7 +284,7 @@ def test_a_run_whose_request_is_unreadable_for_now_waits_and_the_owner_says_so(
     Ingestor(home, store).catch_up()
     awaited = RunDependencies(home, store, lambda _: False)
     elsewhere = behind.supervisor_journal.rename(home.path / "elsewhere")
-    awaited.look([behind])
+    awaited.refresh([behind])
     with pytest.raises(FileNotFoundError):
         awaited.of(behind)
     elsewhere.rename(behind.supervisor_journal)

@@ -266,12 +266,12 @@ def finished_job(home: Home, options: SingleEnergyOptions) -> JobSnapshot | None
     step = checkpoints_of(home, options.run_id).get(options.checkpoint)
     return next(
         (
-            look
-            for look in job_queue.snapshots(home, MAKE)
-            if look.request.options == asdict(options)
-            and look.end is not None
-            and look.end.result.get("step") == step
-            and (look.job.results / RESULT_FILE).exists()
+            job
+            for job in job_queue.snapshots(home, MAKE)
+            if job.request.options == asdict(options)
+            and job.end is not None
+            and job.end.result.get("step") == step
+            and (job.job.results / RESULT_FILE).exists()
         ),
         None,
     )
