@@ -30,13 +30,13 @@ def button(
     label: str, *, disabled: bool = False, help: str | None = None, **arguments: Any
 ) -> bool:
     """`st.button`, for operators."""
-    why_not = access.asker().why_not
+    why_not = access.actor().why_not
     return st.button(label, disabled=disabled or bool(why_not), help=why_not or help, **arguments)
 
 
 def form_button(label: str, **arguments: Any) -> bool:
     """`st.form_submit_button`, for operators."""
-    why_not = access.asker().why_not
+    why_not = access.actor().why_not
     return st.form_submit_button(label, disabled=bool(why_not), help=why_not or None, **arguments)
 
 

@@ -83,20 +83,20 @@ def groups(declaration: Declarations, table: Iterable[Metric]) -> list[Group]:
             (metric.panel, metric.axis, metric.per_epoch, metric.log, own_name), []
         ).append(metric)
     return [
-        _group(declaration, together)
-        for together in members.values()
-        if together[0].panel != metrics.NOT_DRAWN
+        _group(declaration, metrics_of_chart)
+        for metrics_of_chart in members.values()
+        if metrics_of_chart[0].panel != metrics.NOT_DRAWN
     ]
 
 
-def of_panel(declaration: Declarations, name: str) -> list[Group]:
+def panel_groups(declaration: Declarations, name: str) -> list[Group]:
     """The charts of the numbers that are declared for a panel."""
     return groups(
         declaration, [metric for metric in declaration.table().values() if metric.panel == name]
     )
 
 
-def judged(declaration: Declarations, stored: Iterable[str] = ()) -> list[Group]:
+def score_histograms(declaration: Declarations, stored: Iterable[str] = ()) -> list[Group]:
     """The score histograms that the workloads declare, and others of that kind among `stored`: a
     chart for each axis.
 
@@ -110,14 +110,14 @@ def judged(declaration: Declarations, stored: Iterable[str] = ()) -> list[Group]
     axes = dict.fromkeys(judgement.axis for judgement in judgements.values())
     panel = declaration.panel(metrics.SCORES)
     return [
-        _judged_along(
+        _score_histogram(
             axis, panel, {name: each for name, each in judgements.items() if each.axis == axis}
         )
         for axis in axes
     ]
 
 
-def _judged_along(axis: str, panel: Panel, judgements: dict[str, Judgement]) -> Group:
+def _score_histogram(axis: str, panel: Panel, judgements: dict[str, Judgement]) -> Group:
     lines = [
         Line(name, judgement.legend, palette.SIDES.get(judgement.side, palette.NEUTRAL))
         for name, judgement in judgements.items()
@@ -128,14 +128,16 @@ def _judged_along(axis: str, panel: Panel, judgements: dict[str, Judgement]) -> 
     return Group(replace(panel, domain=domain), tuple(lines), axis, ".3f", per_epoch=True)
 
 
-def _group(declaration: Declarations, together: list[Metric]) -> Group:
-    first = together[0]
+def _group(declaration: Declarations, metrics_of_chart: list[Metric]) -> Group:
+    first = metrics_of_chart[0]
     panel = (
         declaration.panel(first.panel)
         if first.panel != metrics.FURTHER_NUMBERS
         else Panel(first.panel, first.title)
     )
-    lines = [Line(metric.name, metric.legend, color(declaration, metric)) for metric in together]
+    lines = [
+        Line(metric.name, metric.legend, color(declaration, metric)) for metric in metrics_of_chart
+    ]
     if len(lines) > 1 and {line.color for line in lines} == {palette.NEUTRAL}:
         colors = palette.LINES
         lines = [

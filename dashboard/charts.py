@@ -110,7 +110,7 @@ def step_curves(rows: Rows, group: Group, height: int = 260) -> alt.LayerChart:
     raw = base.mark_line(opacity=0.35, strokeWidth=1).encode(y=of("mean"))
     bold = base.mark_line(strokeWidth=2.5).encode(y=of("smoothed"), **dash)
     reader = base.mark_circle(size=90, opacity=0).encode(y=of("mean"), tooltip=tooltip)
-    layers = (ground(), *usual(group), band, raw, bold, reader.add_params(drag()))
+    layers = (ground(), *reference_marks(group), band, raw, bold, reader.add_params(drag()))
     description = (
         f"Lines over the training steps: faint as measured, bold smoothed. {panel.reading}"
     )
@@ -243,7 +243,7 @@ def _columns(colors: dict[str, str]) -> int:
     return max(1, NARROWEST // (SYMBOL + LETTER * max(map(len, colors))))
 
 
-def usual(group: Group) -> list[alt.Chart]:
+def reference_marks(group: Group) -> list[alt.Chart]:
     """The reference band or level of the panel, as constant data; nothing where it has none."""
     if group.panel.usual is None:
         return []

@@ -36,7 +36,7 @@ def rows_of(frame: pd.DataFrame, group: Group) -> pd.DataFrame:
 def over_epochs(rows: Rows, group: Group) -> alt.LayerChart:
     """Numbers of the epochs, a line each, with the panel's reference behind them."""
     drawn = "Lines over the epochs, a point for each measurement."
-    return _small(rows, group, drawn, *charts.usual(group), *_epoch_lines(group))
+    return _small(rows, group, drawn, *charts.reference_marks(group), *_epoch_lines(group))
 
 
 def over_steps(rows: Rows, group: Group) -> alt.LayerChart:
@@ -45,7 +45,11 @@ def over_steps(rows: Rows, group: Group) -> alt.LayerChart:
     tooltip = alt.Tooltip("step:Q", title="Step", format=",d")
     lines = _dashed(group.colors, _x("step"), y, tooltip, "mean", ".4~g")
     return _small(
-        rows, group, "Lines over the training steps, unsmoothed.", *charts.usual(group), lines
+        rows,
+        group,
+        "Lines over the training steps, unsmoothed.",
+        *charts.reference_marks(group),
+        lines,
     )
 
 
@@ -112,7 +116,7 @@ def _epoch_lines(group: Group) -> tuple[alt.Chart, ...]:
         alt.Tooltip("step:Q", title="Step", format=",d"),
         alt.Tooltip("value:Q", title="Value", format=group.format),
     ]
-    repeats = _again(group.colors)
+    repeats = _repeats(group.colors)
     line = base.encode(strokeDash=_dash(group.colors, repeats)) if any(repeats) else base
     return (
         line.mark_line(strokeWidth=2),
@@ -195,7 +199,7 @@ def _color(colors: dict[str, str]) -> alt.Color:
     return alt.Color("series:N", title=None, legend=_legend(colors), scale=charts.scale_of(colors))
 
 
-def _again(colors: dict[str, str]) -> list[int]:
+def _repeats(colors: dict[str, str]) -> list[int]:
     """How many earlier lines have the color of each line."""
     all_colors = list(colors.values())
     return [all_colors[:place].count(color) for place, color in enumerate(all_colors)]
@@ -210,7 +214,9 @@ def _dash(colors: dict[str, str], numbers: Iterable[int]) -> alt.StrokeDash:
 
 def _legend(colors: dict[str, str]) -> alt.Legend | None:
     """The legend; None for one line, which the title names."""
-    return charts.fitted_legend(colors, has_dashes=any(_again(colors))) if len(colors) > 1 else None
+    return (
+        charts.fitted_legend(colors, has_dashes=any(_repeats(colors))) if len(colors) > 1 else None
+    )
 
 
 def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> alt.LayerChart:

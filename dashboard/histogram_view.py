@@ -90,7 +90,7 @@ def whole_networks(declaration: Declarations, histograms: list[str]) -> list[Pan
     return [
         _value_panel(
             name,
-            f"{declaration.network(_part(name)).title} {_begin_small(_kind_title(name))}",
+            f"{declaration.network(_part(name)).title} {_lower_first(_kind_title(name))}",
             declaration,
         )
         for name in names
@@ -105,7 +105,11 @@ def part_name(part: str, declaration: Declarations) -> str:
 
 
 def _scores(histograms: list[str], declaration: Declarations) -> tuple[Panel, ...]:
-    lines = [line for group in chart_panels.judged(declaration, histograms) for line in group.lines]
+    lines = [
+        line
+        for group in chart_panels.score_histograms(declaration, histograms)
+        for line in group.lines
+    ]
     return tuple(
         _score_panel(line, declaration.histograms.get(line.name))
         for line in lines
@@ -131,7 +135,7 @@ def _scores_title(declaration: Declarations) -> str:
 
 def _values(part: str, histograms: list[str], declaration: Declarations) -> tuple[Panel, ...]:
     names = [name for name in histograms if _part(name) == part and _kind(name)[0] in KINDS]
-    part_title = _begin_small(part_name(part, declaration))
+    part_title = _lower_first(part_name(part, declaration))
     return tuple(
         _value_panel(name, f"{_kind_title(name)}: {part_title}", declaration)
         for name in sorted(names, key=_kind_order)
@@ -172,7 +176,7 @@ def _order(part: str, declaration: Declarations) -> tuple[int, str]:
     return (networks.index(network) if network in networks else len(networks), part)
 
 
-def _begin_small(text: str) -> str:
+def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
@@ -191,10 +195,10 @@ BINS_HELP = (
 def show(store: Store, rows: list[RunRow]) -> None:
     """One run over its epochs, or several at one epoch. Redraws alone while one of them trains."""
     live = any(row.is_live for row in rows)
-    st.fragment(_redrawn, run_every=2.0 if live else None)(store, rows)
+    st.fragment(_draw, run_every=2.0 if live else None)(store, rows)
 
 
-def _redrawn(store: Store, rows: list[RunRow]) -> None:
+def _draw(store: Store, rows: list[RunRow]) -> None:
     ids = [row.run_id for row in rows]
     choice_list = choices(
         queries.histogram_names(store, ids),
@@ -209,7 +213,7 @@ def _redrawn(store: Store, rows: list[RunRow]) -> None:
         return
     what, how = st.columns([3, 2], vertical_alignment="bottom")
     with what:
-        choice = _picked(choice_list)
+        choice = _pick(choice_list)
     if len(rows) == 1:
         _over_epochs(
             store,
@@ -257,10 +261,10 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
                             panel.color,
                         ),
                     )
-                    plots.kept_chart(histogram_charts.value_histogram, frame, key, *names)
+                    plots.cached_chart(histogram_charts.value_histogram, frame, key, *names)
 
 
-def _picked(choice_list: list[Choice]) -> Choice:
+def _pick(choice_list: list[Choice]) -> Choice:
     labels = [choice.label for choice in choice_list]
     label = st.selectbox("What", labels, help=BINS_HELP, key="histograms.item")
     return choice_list[labels.index(label)]
@@ -276,8 +280,8 @@ def _over_epochs(store: Store, row: RunRow, choice: Choice, view: str | None) ->
     for column, panel in zip(
         st.columns(len(choice.panels), gap="medium"), choice.panels, strict=True
     ):
-        ask = queries.loss_ridges if panel.of_steps else queries.histogram_ridges
-        frame = ask(store, row.run_id, panel.series)
+        query = queries.loss_ridges if panel.of_steps else queries.histogram_ridges
+        frame = query(store, row.run_id, panel.series)
         with column:
             if frame.empty:
                 st.caption(f"{panel.title}: after the first epoch.")
@@ -312,8 +316,8 @@ def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> 
 
 
 def _overlay(store: Store, run_ids: list[str], panel: Panel, epoch: int) -> pd.DataFrame:
-    ask = queries.loss_overlay if panel.of_steps else queries.histogram_overlay
-    return ask(store, run_ids, panel.series, epoch)
+    query = queries.loss_overlay if panel.of_steps else queries.histogram_overlay
+    return query(store, run_ids, panel.series, epoch)
 
 
 def _earlier_epochs(frame: pd.DataFrame, names: dict[str, str], epoch: int) -> None:

@@ -56,13 +56,13 @@ page = st.navigation(
 st.set_page_config(page_title=f"{page.title} – GAN training")
 fields.keep_typed()
 notices.take_over()
-notices.show_asker()
+notices.show_role()
 was_reading = notices.is_reading()
-notices.show_store()
+notices.show_home_state()
 notices.show_disk()
 notices.offer_browser_notices()
 try:
     page.run()
 finally:  # a page may stop early
     session.prepare_other_pages()
-    notices.say_if_rebuilt(was_reading)
+    notices.redraw_if_rebuilt(was_reading)

@@ -70,7 +70,7 @@ CHOICES = {
     "roll_back": "roll back",
 }
 # Choices that mean something else in one option than in others.
-OF_OPTION = {
+CHOICES_OF_OPTION = {
     "learning_rate_scaling": {"none": "as given"},
     "rmsprop_epsilon": {"inside": "inside the root", "outside": "outside the root"},
     "loop": {"custom": "custom", "keras": "Keras built-in"},
@@ -102,7 +102,7 @@ PHRASES = {
     "name": "{}",
 }
 # The value of "auto" in the record of a run.
-USUAL = {"engine": "tensorflow"}
+AUTO_VALUES = {"engine": "tensorflow"}
 LABEL_LENGTH = 32  # longer labels wrap in the Launch form, and misalign a row of fields
 # What a group says when all of it is at its default.
 AT_DEFAULT = {"Moving average": "none", "Run": "unnamed", "Monitoring": "alarms are noted"}
@@ -112,7 +112,7 @@ ALWAYS_NAMED = {"Optimizer": ("optimizer",), "Numbers": ("precision", "xla")}
 
 def choice(value: Any, option: str = "") -> str:
     """A choice in words, of the option of this name; other values unchanged."""
-    words_of = {**CHOICES, **OF_OPTION.get(option, {})}
+    words_of = {**CHOICES, **CHOICES_OF_OPTION.get(option, {})}
     return words_of.get(str(value), str(value).replace("_", " "))
 
 
@@ -143,7 +143,7 @@ def number(setting: Any) -> str:
 
 def phrase(option: Option, setting: Any) -> str:
     """An option and its value in a few words: "warm-up 2 epochs"."""
-    usual = PHRASES.get(option.name, f"{_begin_small(option.label)} {{}}")
+    usual = PHRASES.get(option.name, f"{_lower_first(option.label)} {{}}")
     return (option.phrase or usual).format(value(option, setting))
 
 
@@ -225,10 +225,10 @@ def same(option: Option, setting: Any, usual: Any) -> bool:
 
 
 def _differs(option: Option, setting: Any, usual: Any) -> bool:
-    return not same(option, setting, usual) and setting != USUAL.get(option.name, usual)
+    return not same(option, setting, usual) and setting != AUTO_VALUES.get(option.name, usual)
 
 
-def _begin_small(label: str) -> str:
+def _lower_first(label: str) -> str:
     """A label within a sentence; names and abbreviations keep their capitals."""
     return (
         label

@@ -35,7 +35,7 @@ EXPLANATION = (
     "<button type='button' class='chart-help' aria-label='What is this chart?'>?"
     "<span role='tooltip'>{}</span></button>"
 )
-MOST_KEPT = 500  # specifications, some kilobytes each
+MOST_CACHED = 500  # specifications, some kilobytes each
 # Tests validate each part of a chart; here a chart is only checked when it is sent.
 schemapi.disable_debug_mode()
 
@@ -45,11 +45,11 @@ def chart(altair_chart: alt.Chart | alt.LayerChart, key: str, **selection: Any) 
 
     `selection`: `on_select` and `selection_mode` of Streamlit.
     """
-    spec, frames = taken_apart(altair_chart)
+    spec, frames = split_tables(altair_chart)
     _put(spec, frames, key, **selection)
 
 
-def taken_apart(
+def split_tables(
     altair_chart: alt.Chart | alt.LayerChart,
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """The specification of a chart, and its tables by name."""
@@ -104,7 +104,7 @@ def _put(
     st.vega_lite_chart(spec=spec, key=key, **{"height": chart_spec["height"], **arguments})
 
 
-def kept_chart(
+def cached_chart(
     draw: Callable[..., alt.Chart | alt.LayerChart],
     rows: pd.DataFrame | bytes,
     key: str,
@@ -117,7 +117,7 @@ def kept_chart(
     with_rows(cached_specification(draw, *what), rows, key, **arguments)
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MOST_CACHED)
 def cached_specification(
     draw: Callable[..., alt.Chart | alt.LayerChart], *what: Hashable
 ) -> dict[str, Any]:
@@ -286,7 +286,7 @@ def live_chart(
     `arguments`: of `st.vega_lite_chart`.
     """
     place = place_of(name, key)
-    kept_chart(
+    cached_chart(
         charts.step_curves,
         rows.arrow,
         place,
@@ -327,8 +327,8 @@ def place_of(name: str, key: str) -> str:
 
 
 def follow(place: str, key: str, x: pd.Series[Any]) -> None:
-    """As `take`, for charts that only zoom."""
-    take(place, key, x)
+    """As `apply_zoom`, for charts that only zoom."""
+    apply_zoom(place, key, x)
 
 
 def _follow_everywhere(place: str, key: str, x: pd.Series[Any]) -> None:
@@ -337,7 +337,7 @@ def _follow_everywhere(place: str, key: str, x: pd.Series[Any]) -> None:
     st.rerun()
 
 
-def take(place: str, key: str, x: pd.Series[Any]) -> bool:
+def apply_zoom(place: str, key: str, x: pd.Series[Any]) -> bool:
     """Applies a zoom in the chart at `place`, whose rows are at `x`.
 
     False if the event was not a zoom.

@@ -31,7 +31,7 @@ HELP = (
     "Each device trains one run at a time, across all dashboards of this host. The others wait"
     " here, in this order."
 )
-WAYS: tuple[tuple[Direction, str, str, str], ...] = (
+MOVES: tuple[tuple[Direction, str, str, str], ...] = (
     ("up", "Up", ":material/arrow_upward:", "Move up."),
     ("down", "Down", ":material/arrow_downward:", "Move down."),
     ("next", "Next", ":material/vertical_align_top:", "Move to the front of the queue."),
@@ -64,17 +64,17 @@ def _group(
             else f"{first.name} · {run_selection.settings(first)}"
         )
         widgets.state("queued", f"{place + 1}. {sentence}")
-        for way, label, icon, told_of in WAYS:
-            at_the_end = place == count - 1 if way == "down" else place == 0
+        for direction, label, icon, help_text in MOVES:
+            at_the_end = place == count - 1 if direction == "down" else place == 0
             actions.button(
                 label,
-                key=f"{way}.{first.run_id}",
+                key=f"{direction}.{first.run_id}",
                 icon=icon,
                 type="tertiary",
-                help=told_of,
+                help=help_text,
                 disabled=at_the_end,
                 on_click=_move,
-                args=(runtime, first.run_id, way),
+                args=(runtime, first.run_id, direction),
             )
         change_after(runtime, group)
         if actions.button(
@@ -87,12 +87,12 @@ def _group(
             st.page_link(places.STUDIES, label="Open study", query_params={"study": study.study_id})
 
 
-def _move(runtime: Runtime, run_id: str, way: Direction) -> None:
+def _move(runtime: Runtime, run_id: str, direction: Direction) -> None:
     """Moves a run before the page is redrawn, so that the new order shows at once."""
     try:
         items = queries.queue_items(runtime.store)
         runtime.commands.move_in_queue(
-            run_id, way, [[row.run_id for row in group] for group in items]
+            run_id, direction, [[row.run_id for row in group] for group in items]
         )
     except GanRuntimeError as error:  # it has started meanwhile
         st.toast(words.plain(str(error)), icon=":material/error:")
@@ -175,37 +175,37 @@ def _option(row: RunRow | None) -> str:
 
 def show_devices(runtime: Runtime) -> None:
     """All devices in a line."""
-    looks = _looks()
-    if looks:
-        st.caption(" · ".join(occupancy(runtime, look) for look in looks))
+    occupancies = _occupancies()
+    if occupancies:
+        st.caption(" · ".join(occupancy_text(runtime, occupancy) for occupancy in occupancies))
 
 
-def show_taken(runtime: Runtime) -> None:
+def show_occupied(runtime: Runtime) -> None:
     """Only occupied devices."""
-    for look in _looks():
-        if look.holder:
-            st.caption(f":material/lock: {occupancy(runtime, look)}")
+    for occupancy in _occupancies():
+        if occupancy.holder:
+            st.caption(f":material/lock: {occupancy_text(runtime, occupancy)}")
 
 
 def show_other_homes(runtime: Runtime) -> None:
     """Only devices occupied by other homes."""
-    looks = [
-        look for look in _looks() if look.holder and not look.is_of(runtime.home.path.resolve())
+    occupancies = [
+        occupancy
+        for occupancy in _occupancies()
+        if occupancy.holder and not occupancy.is_of(runtime.home.path.resolve())
     ]
-    if looks:
-        st.caption(" · ".join(occupancy(runtime, look) for look in looks))
+    if occupancies:
+        st.caption(" · ".join(occupancy_text(runtime, occupancy) for occupancy in occupancies))
 
 
-def occupancy(runtime: Runtime, look: Occupancy, moment: datetime | None = None) -> str:
+def occupancy_text(runtime: Runtime, occupancy: Occupancy, moment: datetime | None = None) -> str:
     """For example "CPU: taken by run quick-0007 for 12 m 04 s", as Markdown."""
-    label = words.plain(look.device.label)
-    if look.holder is None:
+    label = words.plain(occupancy.device.label)
+    if occupancy.holder is None:
         return f"{label}: free"
-    whose = device_locks.holder_text(look.holder, runtime.home.path.resolve())
-    return (
-        f"{label}: taken by"
-        f" {words.plain(whose)}{_since(look.holder.since, moment)}{_time_left(runtime, look)}"
-    )
+    whose = device_locks.holder_text(occupancy.holder, runtime.home.path.resolve())
+    since, time_left = _since(occupancy.holder.since, moment), _time_left(runtime, occupancy)
+    return f"{label}: taken by {words.plain(whose)}{since}{time_left}"
 
 
 def _since(since: datetime | None, moment: datetime | None) -> str:
@@ -215,19 +215,19 @@ def _since(since: datetime | None, moment: datetime | None) -> str:
     return f" for {formats.duration(max(0.0, seconds))}"
 
 
-def _time_left(runtime: Runtime, look: Occupancy) -> str:
+def _time_left(runtime: Runtime, occupancy: Occupancy) -> str:
     """The time left of a run of this home, if known."""
-    if look.holder is None or not look.is_of(runtime.home.path.resolve()):
+    if occupancy.holder is None or not occupancy.is_of(runtime.home.path.resolve()):
         return ""
     try:
-        seconds = queries.progress(runtime.store, look.holder.run_id).seconds_left
+        seconds = queries.progress(runtime.store, occupancy.holder.run_id).seconds_left
     # Deleted while its last process ends, or its journals are not read yet.
     except UnknownRunError:
         return ""
     return "" if seconds is None else f", {formats.duration(seconds)} left"
 
 
-def _looks() -> list[Occupancy]:
+def _occupancies() -> list[Occupancy]:
     try:
         return device_locks.occupancies()
     except DeviceLockError as error:
@@ -236,7 +236,7 @@ def _looks() -> list[Occupancy]:
 
 
 PATIENCE_S = 0.1  # so that a page is drawn once if the answer is about to come
-LOOK_AGAIN_S = 0.5
+CHECK_S = 0.5
 
 
 def known_host(runtime: Runtime) -> Host | None:
@@ -250,7 +250,7 @@ def known_host(runtime: Runtime) -> Host | None:
     return None
 
 
-@st.fragment(run_every=LOOK_AGAIN_S)
+@st.fragment(run_every=CHECK_S)
 def _redraw_when_known(runtime: Runtime) -> None:
     if runtime.host_look.has_ended(0.0):
         st.rerun()

@@ -23,10 +23,10 @@ def runs(store: Store, run_ids: Collection[str] = ()) -> list[RunRow]:
 
     Runs that wait or train, or are in `run_ids`, are always listed; if none is left, all are.
     """
-    return offered(queries.runs(store), run_ids)
+    return visible_runs(queries.runs(store), run_ids)
 
 
-def offered(rows: list[RunRow], run_ids: Collection[str] = ()) -> list[RunRow]:
+def visible_runs(rows: list[RunRow], run_ids: Collection[str] = ()) -> list[RunRow]:
     """These runs without hidden ones, in their order; see `runs`."""
     if st.session_state.get(SHOW_HIDDEN):
         return rows

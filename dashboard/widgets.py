@@ -60,7 +60,7 @@ def title(row: RunRow) -> str:
     return row.name if row.name == row.run_id else f"{row.name} ({row.run_id})"
 
 
-def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
+def address_runs(usual: tuple[str, ...] = ()) -> list[str]:
     """The ids in `?runs=a,b` or `?run=a`, each once; `usual` if the address has none. Their runs
     need not be stored.
     """
@@ -70,10 +70,13 @@ def named_runs(usual: tuple[str, ...] = ()) -> list[str]:
 
 def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[RunRow]:
     """The runs of `?runs=a,b`, or `usual` without it; a choice goes into the address."""
-    named = named_runs(usual)
-    rows = {row.run_id: row for row in run_selection.pinned_first(run_selection.runs(store, named))}
-    run_ids = [run_id for run_id in named if run_id in rows]
-    unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in named if run_id not in rows]
+    address_ids = address_runs(usual)
+    rows = {
+        row.run_id: row
+        for row in run_selection.pinned_first(run_selection.runs(store, address_ids))
+    }
+    run_ids = [run_id for run_id in address_ids if run_id in rows]
+    unknown = [words.plain(run_id[:MOST_LETTERS]) for run_id in address_ids if run_id not in rows]
     if unknown:
         st.warning(
             "Not stored here:"
@@ -226,33 +229,36 @@ class EndButton:
 
 
 def job_bar(
-    runtime: Runtime, look: JobSnapshot, sentence: Callable[[JobSnapshot], str], button: EndButton
+    runtime: Runtime,
+    snapshot: JobSnapshot,
+    sentence: Callable[[JobSnapshot], str],
+    button: EndButton,
 ) -> None:
     """A bar that redraws alone; redraws the page when the job has ended.
 
     `sentence`: what the job does, without a period.
     """
-    st.fragment(_job_bar, run_every=JOB_SECONDS)(runtime, look.job.job_id, sentence, button)
+    st.fragment(_job_bar, run_every=JOB_SECONDS)(runtime, snapshot.job.job_id, sentence, button)
 
 
-def job_sentence(look: JobSnapshot) -> str:
+def job_sentence(snapshot: JobSnapshot) -> str:
     """The job's own sentence about what it does."""
-    return words.plain(look.progress.sentence) or "starting"
+    return words.plain(snapshot.progress.sentence) or "starting"
 
 
 def _job_bar(
     runtime: Runtime, job_id: str, sentence: Callable[[JobSnapshot], str], button: EndButton
 ) -> None:
-    look = _job_look(runtime, job_id)
-    if look is None or not look.is_live:
+    snapshot = _job_snapshot(runtime, job_id)
+    if snapshot is None or not snapshot.is_live:
         runtime.refresh()
         st.rerun()
         return
     bar, column = st.columns([5, 1], vertical_alignment="center")
     bar.progress(
-        look.progress.share, text=f"{sentence(look)}. You can close the page: it continues."
+        snapshot.progress.share, text=f"{sentence(snapshot)}. You can close the page: it continues."
     )
-    if look.job.stop_file.exists():
+    if snapshot.job.stop_file.exists():
         column.caption(button.pressed)
         return
     with column:
@@ -264,7 +270,7 @@ def _job_bar(
         st.rerun()
 
 
-def _job_look(runtime: Runtime, job_id: str) -> JobSnapshot | None:
+def _job_snapshot(runtime: Runtime, job_id: str) -> JobSnapshot | None:
     """The job; None if its folder was deleted, as for a browser tab that slept for days."""
     with contextlib.suppress(JobError):
         return job_queue.job_dir(runtime.home, job_id).snapshot()

@@ -22,7 +22,7 @@ JOINER = "\u2060"  # has no width
 NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)(e[+-]?\d+)?%?", re.IGNORECASE)
 # Streamlit searches the finished text for icons, emoji, colors and addresses, where a backslash is
 # lost: a joiner breaks them.
-LOOKED_FOR = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
+STREAMLIT_MARKUP = re.compile(r":(?!\s)|www(?=\.)|(?=@)", re.IGNORECASE)
 LOCAL_SGD = "local SGD, weights averaged every {} steps"
 
 
@@ -35,7 +35,7 @@ def plain(text: str) -> str:
     """
     text_only = HIDDEN.sub("", BREAKS.sub(" ", text)).strip()
     escaped = FIRST_OF_BLOCK.sub(r"\1\\", MARKUP.sub(r"\\\1", text_only))
-    return LOOKED_FOR.sub(rf"\g<0>{JOINER}", escaped)
+    return STREAMLIT_MARKUP.sub(rf"\g<0>{JOINER}", escaped)
 
 
 def cell(text: str) -> str:
@@ -108,11 +108,11 @@ def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
         usual[1].step_s - other[1].step_s,
     )
     begins = f"it compiles {formats.timing(abs(start))} {'longer' if start > 0 else 'shorter'}"
-    goes_on = f"each step takes {formats.timing(abs(step))} {'less' if step > 0 else 'more'}"
+    then = f"each step takes {formats.timing(abs(step))} {'less' if step > 0 else 'more'}"
     if start > 0 and step <= 0:
-        return f"**{name}** never pays back against {usual[0]}: {begins}, and {goes_on}."
+        return f"**{name}** never pays back against {usual[0]}: {begins}, and {then}."
     if start <= 0 and step >= 0:
-        return f"**{name}** is ahead of {usual[0]} from the first step: {begins}, and {goes_on}."
+        return f"**{name}** is ahead of {usual[0]} from the first step: {begins}, and {then}."
     steps = break_even_steps(usual[1], other[1]) or 0.0
     after = (
         f"after {formats.count(steps)} steps ({formats.duration(usual[1].after(steps))})"
@@ -122,9 +122,8 @@ def break_even(usual: tuple[str, Cost], other: tuple[str, Cost]) -> str:
     if start > 0:
         return (
             f"**{name}** has paid back its compiling {after} against {usual[0]}: {begins}, and"
-            f" {goes_on}."
+            f" {then}."
         )
     return (
-        f"**{name}** is ahead of {usual[0]} at first and behind it {after}: {begins}, but"
-        f" {goes_on}."
+        f"**{name}** is ahead of {usual[0]} at first and behind it {after}: {begins}, but {then}."
     )

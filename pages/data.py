@@ -8,11 +8,11 @@ from dashboard.frame import session
 
 st.title("Data sets")
 runtime = session.runtime()
-sets_view.show_making(runtime)
+sets_view.show_current(runtime)
 sets_view.show(runtime)
 
 st.header("Add a data set")
 form = data_form.ask(runtime)
 if form is not None:
     data_form.show_preview(runtime, form)
-sets_view.show_ended(runtime)
+sets_view.show_past(runtime)

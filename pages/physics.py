@@ -3,4 +3,4 @@
 from dashboard.evaluation import view
 from dashboard.frame import session
 
-view.lead_to_run(session.runtime(), "physics")
+view.redirect_to_run(session.runtime(), "physics")

@@ -14,7 +14,7 @@ stored = columns.with_quality(
     queries.run_table(runtime.store), queries.best_qualities(runtime.store)
 )
 table = runs_view.in_words(stored, run_selection.verdicts(runtime.store, stored["run_id"]))
-runs_view.left_out(runtime.store)
+runs_view.show_unreadable(runtime.store)
 if table.empty:
     st.info(
         "No run is stored yet. Start one on the Launch page, and it appears here as soon as it"

@@ -24,9 +24,9 @@ def panel() -> None:
     if was_running and not progress.running:
         st.rerun()
     tpu_view.start_or_cancel(runtime, plan, progress)
-    tpu_view.how_far(plan, progress)
+    tpu_view.show_progress(plan, progress)
     if progress.first is None:
-        tpu_view.nothing_yet(progress)
+        tpu_view.show_empty(progress)
         return
     figures = st.container()
     if progress.first.compiled:

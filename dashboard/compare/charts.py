@@ -35,7 +35,7 @@ FADED = 0.15  # opacity of runs that are not picked
 
 
 @dataclass(frozen=True)
-class Look:
+class CurveStyle:
     """How curves are drawn; `y` "auto" takes the declared scale of the metric."""
 
     smoothing: Smoothing = "light"
@@ -47,7 +47,7 @@ def run_curves(
     colors: dict[str, str],
     x: str,
     metric: Metric,
-    look: Look,
+    style: CurveStyle,
     height: int = 310,
 ) -> alt.LayerChart:
     """One metric of several runs.
@@ -62,7 +62,7 @@ def run_curves(
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
         alt.Tooltip("mean:Q", title="Value", format=metric.format),
     ]
-    return _overlaid(frame, colors, x, metric, look, tooltip, height, dots=metric.per_epoch)
+    return _overlaid(frame, colors, x, metric, style, tooltip, height, dots=metric.per_epoch)
 
 
 def group_curves(
@@ -70,7 +70,7 @@ def group_curves(
     colors: dict[str, str],
     x: str,
     metric: Metric,
-    look: Look,
+    style: CurveStyle,
     height: int = 310,
 ) -> alt.LayerChart:
     """One metric of groups of runs: mean and band.
@@ -85,7 +85,7 @@ def group_curves(
         alt.Tooltip("high:Q", title="Highest run", format=metric.format),
         alt.Tooltip("runs:Q", title="Runs here", format="d"),
     ]
-    return _overlaid(frame, colors, x, metric, look, tooltip, height, dots=False)
+    return _overlaid(frame, colors, x, metric, style, tooltip, height, dots=False)
 
 
 def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:
@@ -102,13 +102,13 @@ def _overlaid(
     colors: dict[str, str],
     x: str,
     metric: Metric,
-    look: Look,
+    style: CurveStyle,
     tooltip: list[alt.Tooltip],
     height: int,
     dots: bool,
 ) -> alt.LayerChart:
     """Band, raw line faint, smoothed line bold, and an invisible layer for clicks and tooltips."""
-    log = _is_log(metric, look.y)
+    log = _is_log(metric, style.y)
     pick = alt.selection_point(name=PICK, fields=["run"])
     base = alt.Chart().encode(
         x=alt.X("x:Q", title=X_TITLES[x], axis=_x_axis(x), scale=alt.Scale(zero=False, nice=False)),
@@ -124,7 +124,7 @@ def _overlaid(
     def opacity(full: float) -> alt.OpacityValue:
         return unless_picked(pick, full, full * FADED)
 
-    share = 0.0 if metric.per_epoch else SMOOTHED_SHARES[look.smoothing]
+    share = 0.0 if metric.per_epoch else SMOOTHED_SHARES[style.smoothing]
     band = base.mark_area(line=False).encode(y=y("low"), y2=alt.Y2("high:Q"), opacity=opacity(0.14))
     raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=opacity(0.35 if share else 0.0))
     bold = base.mark_line(strokeWidth=2.5).encode(
@@ -137,9 +137,9 @@ def _overlaid(
         " single steps scatter."
     )
     layers = (charts.ground(), band, raw, bold, reader)
-    rows = drawable(frame, metric, look.y)
+    rows = drawable(frame, metric, style.y)
     rows = charts.with_smoothed(rows, charts.smoothed_points(share, _longest(rows)), "run")
-    return finished(rows, *layers, title=metric.title, description=description, height=height)
+    return on_canvas(rows, *layers, title=metric.title, description=description, height=height)
 
 
 def _y_title(title: str, log: bool) -> str:
@@ -174,7 +174,7 @@ def unless_picked(pick: alt.Parameter, full: float, faded: float) -> alt.Opacity
     return alt.OpacityValue(**alt.when(pick).then(alt.value(full)).otherwise(alt.value(faded)))
 
 
-def finished(rows: pd.DataFrame, *layers: alt.Chart, **properties: Any) -> alt.LayerChart:
+def on_canvas(rows: pd.DataFrame, *layers: alt.Chart, **properties: Any) -> alt.LayerChart:
     """A layered chart on a canvas, whatever the number of marks: another renderer would embed it
     again.
     """
@@ -206,18 +206,18 @@ def scatter(
     dashed = alt.Chart(front).mark_line(
         interpolate="step-after", color=palette.NEUTRAL, strokeDash=[5, 4]
     )
-    points = _runs(colors, result)
+    points = _run_points(colors, result)
     layers = (dashed.encode(x=x, y=y), points.encode(x=x, y=y))
-    title = alt.Title(f"{result.title} against training time", subtitle=_reading(result))
+    title = alt.Title(f"{result.title} against training time", subtitle=_subtitle(result))
     description = (
         f"{result.title} of each run as a point over its training time. No run is both faster and"
         " better than a run on the dashed line."
     )
-    rows = _named(frame, front, colors)
-    return finished(rows, *layers, title=title, description=description, height=HEIGHT)
+    rows = _with_front(frame, front, colors)
+    return on_canvas(rows, *layers, title=title, description=description, height=HEIGHT)
 
 
-def _named(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
+def _with_front(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> pd.DataFrame:
     """With the columns `on_front`, in words, and `hollow`, where another series has the color."""
     return frame.assign(
         on_front=frame["run"]
@@ -227,7 +227,7 @@ def _named(frame: pd.DataFrame, front: pd.DataFrame, colors: dict[str, str]) -> 
     )
 
 
-def _runs(colors: dict[str, str], result: Result) -> alt.Chart:
+def _run_points(colors: dict[str, str], result: Result) -> alt.Chart:
     """A point for each run, hollow where another series has its color."""
     pick = alt.selection_point(name=PICK, fields=["run"])
     outline = alt.Scale(domain=list(colors), range=list(colors.values()))
@@ -300,10 +300,10 @@ def parallel(
         " part at an option, that option may have made the difference."
     )
     height = HEADING + ROW * len(order)
-    return finished(crossings, *layers, title=title, description=description, height=height)
+    return on_canvas(crossings, *layers, title=title, description=description, height=height)
 
 
-def _reading(result: Result) -> str:
+def _subtitle(result: Result) -> str:
     if result.best == "none":
         return "A better value does not mean better images, so there is no Pareto front."
     better = {"lowest": "Lower", "highest": "Higher"}[result.best]

@@ -30,7 +30,7 @@ from dashboard import charts, plots, run_selection, tables
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping, tabs
 from dashboard.compare import view as compare_view
-from dashboard.compare.charts import Look
+from dashboard.compare.charts import CurveStyle
 from dashboard.evaluation.answers import number
 from dashboard.frame import front_page
 from dashboard.samples import sample_images
@@ -121,22 +121,22 @@ def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterat
     """A table for each evaluation, with the newest scores of each run."""
     run_ids, names = [row.run_id for row in rows], run_selection.unique_names(rows)
     for name in dict.fromkeys(row.evaluation for row in queries.evaluations(store, run_ids)):
-        declared = evaluations.evaluations().get(name)
+        declaration = evaluations.evaluations().get(name)
         histories = {run_id: queries.score_history(store, run_id, name) for run_id in run_ids}
         newest = {
             names[run_id]: history[history["epoch"] == history["epoch"].max()]
             for run_id, history in histories.items()
             if len(history)
         }
-        if declared is not None and newest:
+        if declaration is not None and newest:
             when = ", ".join(
                 f"{run} after epoch {frame['epoch'].iloc[0]}" for run, frame in newest.items()
             )
-            table = _table(_score_table(declared, newest))
-            yield declared.title, table + _note(f"{SCORES} {when}.")
+            table = _table(_score_table(declaration, newest))
+            yield declaration.title, table + _note(f"{SCORES} {when}.")
 
 
-def _score_table(declared: Evaluation, scores: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def _score_table(declaration: Evaluation, scores: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """A row for each score in declared order, a column for each run.
 
     `scores`: run → rows of `queries.score_history`.
@@ -145,13 +145,13 @@ def _score_table(declared: Evaluation, scores: Mapping[str, pd.DataFrame]) -> pd
         run: {
             metric.name: _score(metric, row)
             for row in frame.to_dict("records")
-            if (metric := _declared(declared, str(row["score"])))
+            if (metric := _declared(declaration, str(row["score"])))
         }
         for run, frame in scores.items()
     }
     present = [
         metric
-        for metric in declared.scores
+        for metric in declaration.scores
         if any(metric.name in of_run for of_run in columns.values())
     ]
     titles = [f"{metric.title}{ARROWS[metric.better]}" for metric in present]
@@ -183,8 +183,8 @@ def _score(metric: Metric, row: Mapping[Hashable, Any]) -> str:
         else text("value", row["error"])
     )
     ends = {"real": "floor", "noise": "ceiling"}
-    known = [f"{word} {text(name)}" for word, name in ends.items() if pd.notna(row[name])]
-    return " · ".join([value, *known])
+    references = [f"{word} {text(name)}" for word, name in ends.items() if pd.notna(row[name])]
+    return " · ".join([value, *references])
 
 
 def _curves(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) -> Iterator[Section]:
@@ -201,7 +201,7 @@ def _curves(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) ->
         frame = frame.assign(run=frame["run_id"].map(names)).drop(columns=["run_id", "metric"])
         frame = compare_charts.drawable(frame, metric, "auto")
         if len(frame) and len(figures_of_curves) < MOST_CURVES:
-            drawing = compare_charts.run_curves(frame, colors, x, metric, Look())
+            drawing = compare_charts.run_curves(frame, colors, x, metric, CurveStyle())
             figures_of_curves.append(_figure(drawing, drawings))
     if figures_of_curves:
         yield (
@@ -265,8 +265,8 @@ def _studies(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) -
         results = results[results["run_id"].isin(members)].reset_index(drop=True)
         if len(results) < 2:
             continue
-        shown = [measures.TIME, *measures.outcomes(results)[:1]]
-        drawn = "".join(
+        measure_names = [measures.TIME, *measures.outcomes(results)[:1]]
+        charts_html = "".join(
             _figure(
                 figures.variant_points(
                     tables.harmless(study_words.points(results, name)),
@@ -276,13 +276,13 @@ def _studies(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) -
                 ),
                 drawings,
             )
-            for name in shown
+            for name in measure_names
             if results[name].notna().any()
         )
         yield (
             f"Study: {html.escape(titles.get(study_id, study_id))}",
             _table(study_words.table(results))
-            + f"<div class='charts'>{drawn}</div>"
+            + f"<div class='charts'>{charts_html}</div>"
             + _note(f"{formats.quantity(len(results), 'run')}. {study_words.levels(results)}"),
         )
 
@@ -313,7 +313,7 @@ def _table(frame: pd.DataFrame) -> str:
 
 def _figure(drawing: alt.LayerChart, drawings: list[dict[str, Any]]) -> str:
     """The element of a chart; its specification and rows are appended to `drawings`."""
-    spec, frames = plots.taken_apart(drawing)
+    spec, frames = plots.split_tables(drawing)
     spec["layer"] = [
         layer for layer in spec["layer"] if layer.get("data", {}).get("name") != charts.GROUND
     ]

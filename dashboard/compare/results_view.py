@@ -16,7 +16,7 @@ from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare import results as compare_results
 from dashboard.compare import view as compare_view
-from dashboard.compare.charts import Look
+from dashboard.compare.charts import CurveStyle
 from dashboard.compare.grouping import Series
 from dashboard.compare.results import Axis, Result
 from gan_runtime.base.metrics import Metric
@@ -25,12 +25,12 @@ from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.store.queries import RunRow
 
 PERCENT = "%.1f%%"
-JUDGED = {
+SCORE_COLUMNS = {
     "score_gap": ("Score gap", compare_results.GAP_HELP, "%.3f"),
     "accuracy": ("D's accuracy", compare_results.ACCURACY_HELP, PERCENT),
     "spread_ratio": ("Spread ratio", compare_results.SPREAD_HELP, "%.3f"),
 }
-MOST_USUAL_OPTIONS, MOST_USUAL_RESULTS = 4, 2
+DEFAULT_OPTIONS, DEFAULT_RESULTS = 4, 2
 
 
 def recorded(declaration: Declarations, results: pd.DataFrame) -> Declarations:
@@ -67,7 +67,7 @@ def best_and_last(
         config[f"{title}, best"] = st.column_config.NumberColumn(help=text, format="%.4g")
         config[f"at epoch ({title})"] = st.column_config.NumberColumn("at epoch", format="%d")
         config[f"{title}, last"] = st.column_config.NumberColumn("last", format="%.4g")
-    for name, (title, text, form) in JUDGED.items():
+    for name, (title, text, form) in SCORE_COLUMNS.items():
         if compare_results.has(declaration, name):
             table[title] = results[f"{name}_last"].to_numpy() * (100.0 if form == PERCENT else 1.0)
             config[title] = st.column_config.NumberColumn(help=text, format=form)
@@ -111,12 +111,14 @@ def quality_against_time(
         metric = replace(declaration.table([name])[name], per_epoch=True)
         by_run = {run: colors[series_by_run[run]] for run in dict.fromkeys(frame["run"])}
         # A logarithmic axis has no place for values of 0 and below.
-        look = Look("none", "log" if (frame["mean"] > 0).all() else "linear")
+        style = CurveStyle("none", "log" if (frame["mean"] > 0).all() else "linear")
         frame["low"] = (
-            frame["low"].clip(lower=frame["mean"].min() / 10.0) if look.y == "log" else frame["low"]
+            frame["low"].clip(lower=frame["mean"].min() / 10.0)
+            if style.y == "log"
+            else frame["low"]
         )
         _draw(
-            compare_charts.run_curves(frame, by_run, "device_s", metric, look),
+            compare_charts.run_curves(frame, by_run, "device_s", metric, style),
             f"compare.quality.{name}",
         )
     st.caption("Band: 95% interval. Lower is better.")
@@ -136,7 +138,7 @@ def against_time(
         width=300,
         label_visibility="collapsed",
     )
-    measured = _named(results, rows, series).dropna(subset=["seconds", name])
+    measured = _with_names(results, rows, series).dropna(subset=["seconds", name])
     if measured.empty:
         st.info(
             f"No run has recorded '{results_by_name[name].title}' yet. It appears after the first"
@@ -163,11 +165,11 @@ def options_and_results(
     """Parallel coordinates over the options that differ and the results."""
     options = {option.name: option for option in grouping.differing(rows)}
     results_by_name = compare_results.results(declaration)
-    usual = [*list(options)[:MOST_USUAL_OPTIONS], *_usual(results_by_name)]
+    defaults = [*list(options)[:DEFAULT_OPTIONS], *_default_results(results_by_name)]
     axis_names = st.multiselect(
         "Axes",
         [*options, *results_by_name],
-        default=usual,
+        default=defaults,
         format_func=lambda name: (
             options[name].label if name in options else results_by_name[name].title
         ),
@@ -194,10 +196,10 @@ def options_and_results(
     )
 
 
-def _usual(results_by_name: dict[str, Result]) -> list[str]:
+def _default_results(results_by_name: dict[str, Result]) -> list[str]:
     """The rated results, else the spread of images; then the time."""
     rated = [name for name, result in results_by_name.items() if result.best != "none"][
-        :MOST_USUAL_RESULTS
+        :DEFAULT_RESULTS
     ]
     return [*(rated or ["spread_ratio_last"] * ("spread_ratio_last" in results_by_name)), "seconds"]
 
@@ -220,7 +222,7 @@ def _result_axis(name: str, title: str, results: pd.DataFrame, rows: list[RunRow
     return Axis(title, values, texts)
 
 
-def _named(results: pd.DataFrame, rows: list[RunRow], series: list[Series]) -> pd.DataFrame:
+def _with_names(results: pd.DataFrame, rows: list[RunRow], series: list[Series]) -> pd.DataFrame:
     names = run_selection.unique_names(rows)
     rows_with_names = results.assign(run=results["run_id"].map(names))
     return rows_with_names.assign(series=rows_with_names["run"].map(_series_by_run(rows, series)))

@@ -117,7 +117,7 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     qualities = queries.qualities(store, run_ids)
     results_view.best_and_last(results, qualities, rows, declaration)
     if rendering.is_first_render(PAGE):
-        rendering.rest_follows("What differs, and charts of the results,")
+        rendering.rest_follows("Differences and charts of the results")
         return
     differences(rows)
     by = compare_view.group_by(rows)

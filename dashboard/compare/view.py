@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard import palette, plots, run_selection, words
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
-from dashboard.compare.charts import Look, Smoothing, YScale
+from dashboard.compare.charts import CurveStyle, Smoothing, YScale
 from dashboard.compare.grouping import Series
 from dashboard.frame import places
 from gan_runtime.base.metrics import Metric
@@ -63,7 +63,7 @@ class Choices:
     """The settings of the curves. `by`: how runs are grouped, as in `grouping.choices`."""
 
     x: XAxis
-    look: Look
+    style: CurveStyle
     by: str
 
 
@@ -87,17 +87,17 @@ def choices(rows: list[RunRow]) -> Choices:
         )
         y = _control("Y axis", SCALES, Y, SCALE_HELP, 130)
         by = group_by(rows)
-    return Choices(x, Look(smoothing, y), by)
+    return Choices(x, CurveStyle(smoothing, y), by)
 
 
 def _x_axis(rows: list[RunRow]) -> XAxis:
     """The picked axis, else the default of these runs, also after other runs are picked."""
-    usual = usual_axis(rows)
-    before = st.session_state.get(USUAL_X, usual)
-    if before != usual and st.session_state.get(X, before) == before and X not in st.query_params:
-        st.session_state[X] = usual
-    st.session_state[USUAL_X] = usual
-    return _control("X axis", AXES, X, AXIS_HELP, 150, list(AXES).index(usual))
+    default = usual_axis(rows)
+    before = st.session_state.get(USUAL_X, default)
+    if before != default and st.session_state.get(X, before) == before and X not in st.query_params:
+        st.session_state[X] = default
+    st.session_state[USUAL_X] = default
+    return _control("X axis", AXES, X, AXIS_HELP, 150, list(AXES).index(default))
 
 
 def usual_axis(rows: list[RunRow]) -> XAxis:
@@ -110,12 +110,12 @@ def usual_axis(rows: list[RunRow]) -> XAxis:
 
 
 def _control(
-    label: str, names: dict[Name, str], key: str, text: str, width: int, usual: int = 0
+    label: str, names: dict[Name, str], key: str, text: str, width: int, default: int = 0
 ) -> Name:
     value: Name = st.selectbox(
         label,
         tuple(names),
-        index=usual,
+        index=default,
         format_func=lambda name: names[name],
         key=key,
         bind="query-params",
@@ -233,9 +233,9 @@ def _curves(
             else "No run has a value in this range. Press Show everything."
         )
         return
-    drawable = compare_charts.drawable(frame, metric, choices.look.y)
+    drawable = compare_charts.drawable(frame, metric, choices.style.y)
     if drawable.empty:
-        st.info(f"{words.plain(metric.title)}: no value is above 0. Set the y axis to linear.")
+        st.info(f"{words.plain(metric.title)}: no value is above 0. Set Y axis to Linear.")
         return
     colors = {line.name: line.color for line in lines}
     draw = (
@@ -243,12 +243,14 @@ def _curves(
         if choices.by == grouping.EACH_RUN
         else compare_charts.group_curves
     )
-    zoomed = zoom_key(choices)
-    place = plots.place_of(metric.name, zoomed)
+    zoom = zoom_key(choices)
+    place = plots.place_of(metric.name, zoom)
     plots.chart(
-        draw(drawable, colors, choices.x, metric, choices.look),
+        draw(drawable, colors, choices.x, metric, choices.style),
         key=place,
-        on_select=lambda: None if plots.take(place, zoomed, drawable["x"]) else pick(place, CURVES),
+        on_select=lambda: (
+            None if plots.apply_zoom(place, zoom, drawable["x"]) else pick(place, CURVES)
+        ),
         selection_mode=[compare_charts.PICK, *plots.PARAMETERS],
     )
     if len(drawable) < len(frame):

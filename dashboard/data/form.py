@@ -36,13 +36,13 @@ PREFIX = "data."
 GENERATION = f"{PREFIX}generation"  # incremented to empty the form: a file widget has no reset
 COLUMNS = 3
 LONGEST_NAME = 40
-DROPPED = "Files go straight to the disk of this host."
-OF_PICTURES = "JPEG, PNG or WebP of any size."
-BEFORE_A_PREVIEW = (
+STORED_ON_DISK = "Files go straight to the disk of this host."
+IMAGE_FORMATS = "JPEG, PNG or WebP of any size."
+NO_FILES = (
     "Drop or pick files, then press Preview to see stored images, counts per label, and skipped"
     " files."
 )
-BEFORE_A_FILE = "Drop or pick a file to choose how its rows are converted."
+NO_FILE = "Drop or pick a file to choose how its rows are converted."
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ def ask(runtime: Runtime) -> DataForm | None:
     st.caption(entry.summary)
     source = _source(runtime, entry) if entry.needs_source else None
     if source is None and entry.needs_source:
-        st.caption(BEFORE_A_PREVIEW if entry.has_preview else BEFORE_A_FILE)
+        st.caption(NO_FILES if entry.has_preview else NO_FILE)
         return None
     name = st.text_input(
         "Name",
-        value=entry.name or _plain_name(source),
+        value=entry.name or _name_from(source),
         key=f"{PREFIX}name.{preparation}.{source}",
         help=f"The name of the data set in runs. Allowed: {prepared.NAME_RULE}.",
     )
@@ -96,25 +96,25 @@ def _options(preparation: str) -> tuple[dict[str, str], dict[str, DeltaGenerator
     return values, below
 
 
-def start_again() -> None:
+def empty_form() -> None:
     """Empties the form."""
     st.session_state[GENERATION] = st.session_state.get(GENERATION, 0) + 1
 
 
 def _source(runtime: Runtime, preparation: Preparation) -> Path | None:
     generation = st.session_state.get(GENERATION, 0)
-    pictures = preparation.has_preview
-    why_not = access.asker().why_not
+    is_images = preparation.has_preview
+    why_not = access.actor().why_not
     if why_not:
         st.caption(f"Only operators can add data. {why_not}")
         return None
     files = st.file_uploader(
-        "A .zip of images, or several images" if pictures else "One or several HDF5 files",
-        type=None if pictures else preparation.suffixes,  # an image is recognized by its contents
+        "A .zip of images, or several images" if is_images else "One or several HDF5 files",
+        type=None if is_images else preparation.suffixes,  # an image is recognized by its contents
         accept_multiple_files=True,
         key=f"{PREFIX}files.{preparation.maker}.{generation}",
         help=" ".join(
-            filter(None, (preparation.summary, OF_PICTURES if pictures else "", DROPPED))
+            filter(None, (preparation.summary, IMAGE_FORMATS if is_images else "", STORED_ON_DISK))
         ),
     )
     if files:
@@ -154,8 +154,8 @@ def _field(option: Option, preparation: str) -> str:
     text = f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}."
     key = f"{PREFIX}option.{preparation}.{option.name}"
     if not option.choices:
-        usual = option.default if option.kind is str else f"{option.default:g}"
-        return st.text_input(label, value=usual, key=key, help=text)
+        default = option.default if option.kind is str else f"{option.default:g}"
+        return st.text_input(label, value=default, key=key, help=text)
     first = option.choices.index(option.default)
     return str(st.selectbox(label, option.choices, index=first, key=key, help=text))
 
@@ -173,7 +173,7 @@ def _checked(form: DataForm, below: Mapping[str, DeltaGenerator]) -> DataForm | 
     return form
 
 
-def _plain_name(source: Path | None) -> str:
+def _name_from(source: Path | None) -> str:
     """A valid name made from the file name."""
     stem = source.stem.lower() if source is not None else ""
     return re.sub(r"[^a-z0-9]+", "-", stem).strip("-")[:LONGEST_NAME].strip("-") or "pictures"
@@ -189,25 +189,29 @@ def show_preview(runtime: Runtime, form: DataForm) -> None:
     if form.source is None or not PREPARATIONS[form.preparation].has_preview:
         _prepare(runtime, form)
     else:
-        _after_a_look(runtime, form, form.source)
+        _preview_or_prepare(runtime, form, form.source)
 
 
-def _after_a_look(runtime: Runtime, form: DataForm, source: Path) -> None:
-    look = core_jobs.newest_survey(
+def _preview_or_prepare(runtime: Runtime, form: DataForm, source: Path) -> None:
+    snapshot = core_jobs.newest_survey(
         runtime.home, core_jobs.preview_of(form.preparation, source, form.options)
     )
-    if look is not None and look.is_live:
-        sets_view.show_progress(runtime, look)
-    elif look is not None and look.state == "finished" and look.end is not None:
-        _answer(look, look.end.result)
+    if snapshot is not None and snapshot.is_live:
+        sets_view.show_progress(runtime, snapshot)
+    elif snapshot is not None and snapshot.state == "finished" and snapshot.end is not None:
+        _preview_result(snapshot, snapshot.end.result)
         _prepare(runtime, form)
     else:
-        if look is not None and look.state in ("failed", "lost") and look.end is not None:
-            st.error(words.plain(look.end.reason), icon=":material/error:")
-        _ask_for_a_look(runtime, form, source, "Preview" if look is None else "Preview again")
+        if (
+            snapshot is not None
+            and snapshot.state in ("failed", "lost")
+            and snapshot.end is not None
+        ):
+            st.error(words.plain(snapshot.end.reason), icon=":material/error:")
+        _preview_button(runtime, form, source, "Preview" if snapshot is None else "Preview again")
 
 
-def _ask_for_a_look(runtime: Runtime, form: DataForm, source: Path, label: str) -> None:
+def _preview_button(runtime: Runtime, form: DataForm, source: Path, label: str) -> None:
     pressed = actions.button(
         label, type="primary", icon=":material/visibility:", key="data.preview"
     )
@@ -224,12 +228,12 @@ def _ask_for_a_look(runtime: Runtime, form: DataForm, source: Path, label: str) 
         st.rerun()
 
 
-def _answer(look: JobSnapshot, result: dict[str, Any]) -> None:
+def _preview_result(snapshot: JobSnapshot, result: dict[str, Any]) -> None:
     summary = Summary.model_validate(result)
     noun = data_summary.noun(result.get("fields", ()))
     grid, numbers = st.columns([3, 2], gap="large")
     with grid:
-        rows = _by_class(np.load(look.job.results / GRID_FILE), result["grid_labels"])
+        rows = _by_class(np.load(snapshot.job.results / GRID_FILE), result["grid_labels"])
         st.image(
             prepared.png_of_pairs(rows) if noun == data_summary.PAIR else prepared.png(rows),
             width=GRID_WIDTH,
@@ -272,8 +276,8 @@ def _prepare(runtime: Runtime, form: DataForm) -> None:
             )
         )
         if job is not None:
-            st.session_state[sets_view.MAKING] = job.job_id
-            start_again()
+            st.session_state[sets_view.REQUESTED] = job.job_id
+            empty_form()
             st.rerun()
 
 

@@ -33,68 +33,64 @@ from gan_runtime.spec import RunSpec, nesting
 from gan_runtime.spec.presets import PRESETS
 
 COLUMNS = 3
-PICTURE_WIDTH = 240
-LOOK_AGAIN_SECONDS = 10  # MNIST's files may appear while the page is open
+IMAGE_WIDTH = 240
+CHECK_SECONDS = 10  # MNIST's files may appear while the page is open
 
 
 def show(runtime: Runtime) -> None:
     """A card for each set; sets that a user prepared come first."""
     sets = sorted(
-        loading.data_sets(runtime.home).values(), key=lambda known_set: not known_set.is_prepared
+        loading.data_sets(runtime.home).values(), key=lambda data_set: not data_set.is_prepared
     )
     for begin in range(0, len(sets), COLUMNS):
         row = sets[begin : begin + COLUMNS]
-        for column, known_set in zip(st.columns(COLUMNS, gap="small"), row, strict=False):
+        for column, data_set in zip(st.columns(COLUMNS, gap="small"), row, strict=False):
             with column.container(border=True, height="stretch"):
-                _card(runtime, known_set)
+                _card(runtime, data_set)
 
 
-def _card(runtime: Runtime, known_set: DataSetInfo) -> None:
-    st.markdown(f"**{words.plain(known_set.title)}**")
-    if known_set.problem:
-        st.error(words.plain(known_set.problem), icon=":material/error:")
-        _remove(runtime, known_set.name)
+def _card(runtime: Runtime, data_set: DataSetInfo) -> None:
+    st.markdown(f"**{words.plain(data_set.title)}**")
+    if data_set.problem:
+        st.error(words.plain(data_set.problem), icon=":material/error:")
+        _remove(runtime, data_set.name)
         return
-    _picture(runtime.home, known_set)
-    at_hand = _availability(runtime.home.path, known_set.name, known_set.is_prepared)
-    rows = at_hand.images if isinstance(at_hand, Availability) else known_set.rows
+    _image(runtime.home, data_set)
+    available = _availability(runtime.home.path, data_set.name, data_set.is_prepared)
+    rows = available.images if isinstance(available, Availability) else data_set.rows
     st.markdown(
-        f"{formats.quantity(rows, data_summary.noun(known_set.fields))} ·"
-        f" {data_summary.row(known_set.fields)}"
+        f"{formats.quantity(rows, data_summary.noun(data_set.fields))} ·"
+        f" {data_summary.row(data_set.fields)}"
     )
-    st.caption(words.plain(known_set.summary if isinstance(at_hand, Availability) else at_hand))
-    if known_set.preparation is not None:
-        data_summary.folded(known_set.rows, known_set.preparation, f"data.summary.{known_set.name}")
+    st.caption(words.plain(data_set.summary if isinstance(available, Availability) else available))
+    if data_set.preparation is not None:
+        data_summary.folded(data_set.rows, data_set.preparation, f"data.summary.{data_set.name}")
     with st.container(horizontal=True, gap="small"):
-        if isinstance(at_hand, Availability):
-            _train(known_set)
-        if known_set.is_prepared:
-            _remove(runtime, known_set.name)
+        if isinstance(available, Availability):
+            _train(data_set)
+        if data_set.is_prepared:
+            _remove(runtime, data_set.name)
         elif (
-            isinstance(at_hand, Availability)
-            and not at_hand.ready
-            and known_set.name in PREPARATIONS
+            isinstance(available, Availability)
+            and not available.ready
+            and data_set.name in PREPARATIONS
         ):
-            _fetch(runtime, known_set.name)
+            _fetch(runtime, data_set.name)
 
 
-def _picture(home: Home, known_set: DataSetInfo) -> None:
+def _image(home: Home, data_set: DataSetInfo) -> None:
     """The first rows, if they can be read at once."""
-    image: bytes | Path | None = embedded_rows(known_set.name)
-    if known_set.is_prepared:
-        image = actions.attempt(lambda: _first_rows(home.path, known_set.name, known_set.summary))
+    image: bytes | Path | None = embedded_rows(data_set.name)
+    if data_set.is_prepared:
+        image = actions.attempt(lambda: _first_rows(home.path, data_set.name, data_set.summary))
     if image is not None:
-        st.image(
-            image, width=PICTURE_WIDTH, alt=f"The first rows of {words.plain(known_set.name)}."
-        )
+        st.image(image, width=IMAGE_WIDTH, alt=f"The first rows of {words.plain(data_set.name)}.")
 
 
-def _train(known_set: DataSetInfo) -> None:
+def _train(data_set: DataSetInfo) -> None:
     """Opens Launch with the data set selected, and options that read it."""
-    if st.button(
-        "Train on it", key=f"data.train.{known_set.name}", icon=":material/rocket_launch:"
-    ):
-        preset, spec = starting_point(known_set.name, known_set.fields)
+    if st.button("Train on it", key=f"data.train.{data_set.name}", icon=":material/rocket_launch:"):
+        preset, spec = starting_point(data_set.name, data_set.fields)
         launch_fields.fill_again(spec.flat(), preset)
         st.switch_page(places.LAUNCH)
 
@@ -112,15 +108,17 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
     changes: dict[str, Any] = {"dataset": dataset}
     for workload in loading.workloads_for(offered)[:1]:
         changes |= {"workload": workload, **catalog.WORKLOADS[workload].fitted(offered)}
-    of_it = [
+    presets_of_workload = [
         name
         for name, preset in PRESETS.items()
         if preset.values["workload"] == changes.get("workload")
     ]
-    name = next(iter(of_it or PRESETS))
-    lost = nesting.own_options(changes["workload"]) if of_it else {}
+    name = next(iter(presets_of_workload or PRESETS))
+    own_options = nesting.own_options(changes["workload"]) if presets_of_workload else {}
     values = {
-        option: value for option, value in machine.preset_values(name).items() if option not in lost
+        option: value
+        for option, value in machine.preset_values(name).items()
+        if option not in own_options
     }
     return name, RunSpec.parse(nesting.overlaid(values, changes))
 
@@ -134,7 +132,7 @@ def _fetch(runtime: Runtime, name: str) -> None:
         key=f"data.download.{name}",
         icon=":material/build:" if is_made else ":material/download:",
         help=f"{way} A run that needs it {automatic} it automatically.",
-        on_click=_after_a_click(lambda: runtime.commands.prepare_data(name)),
+        on_click=_callback(lambda: runtime.commands.prepare_data(name)),
     )
 
 
@@ -157,7 +155,7 @@ def _confirm(runtime: Runtime, name: str) -> None:
         st.rerun()
 
 
-def _after_a_click(action: Callable[[], object]) -> Callable[[], None]:
+def _callback(action: Callable[[], object]) -> Callable[[], None]:
     """A button callback; the next render shows a refusal."""
     return lambda: (actions.attempt(action), None)[1]
 
@@ -170,7 +168,7 @@ def _first_rows(home: Path, name: str, content: str) -> bytes | None:  # noqa: A
     )
 
 
-@st.cache_data(show_spinner=False, ttl=LOOK_AGAIN_SECONDS)
+@st.cache_data(show_spinner=False, ttl=CHECK_SECONDS)
 def _availability(home: Path, name: str, is_prepared: bool) -> Availability | str:  # noqa: ARG001  (a set prepared meanwhile is another one)
     """As `loading.availability`, or why the set cannot be used. Cached, because it reads MNIST's
     files.
@@ -187,86 +185,88 @@ def embedded_rows(name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-MAKING = "data.making"  # the job that this browser tab requested
-MOST_ENDED = 20
+REQUESTED = "data.making"  # the job that this browser tab requested
+MOST_PAST = 20
 SECONDS = 1.0  # between two renders of a live image
-MAKING_WIDTH = 576
+LIVE_WIDTH = 576
 
 
-def show_making(runtime: Runtime) -> None:
+def show_current(runtime: Runtime) -> None:
     """Progress of all current preparations, and the result of the one that this tab requested."""
-    for look in job_queue.snapshots(runtime.home, core_jobs.PREPARE):
-        if look.is_live:
-            show_progress(runtime, look)
-        elif look.job.job_id == st.session_state.get(MAKING):
-            _outcome(runtime, look)
-            del st.session_state[MAKING]  # reported once
+    for snapshot in job_queue.snapshots(runtime.home, core_jobs.PREPARE):
+        if snapshot.is_live:
+            show_progress(runtime, snapshot)
+        elif snapshot.job.job_id == st.session_state.get(REQUESTED):
+            _outcome(runtime, snapshot)
+            del st.session_state[REQUESTED]  # reported once
 
 
-def show_progress(runtime: Runtime, look: JobSnapshot) -> None:
+def show_progress(runtime: Runtime, snapshot: JobSnapshot) -> None:
     """The bar of a job, and below it the set so far, if the job draws it."""
-    widgets.job_bar(runtime, look, _how_far, widgets.EndButton(f"data.cancel.{look.job.job_id}"))
-    st.fragment(_picture_of_now, run_every=SECONDS)(look)
+    widgets.job_bar(
+        runtime, snapshot, _progress_text, widgets.EndButton(f"data.cancel.{snapshot.job.job_id}")
+    )
+    st.fragment(_live_image, run_every=SECONDS)(snapshot)
 
 
-def show_ended(runtime: Runtime) -> None:
+def show_past(runtime: Runtime) -> None:
     """The last preparations and how they ended; nothing before the first."""
-    looks = [
-        look
-        for look in job_queue.snapshots(runtime.home, core_jobs.PREPARE)
-        if look.end is not None
-    ][:MOST_ENDED]
-    if not looks:
+    snapshots = [
+        snapshot
+        for snapshot in job_queue.snapshots(runtime.home, core_jobs.PREPARE)
+        if snapshot.end is not None
+    ][:MOST_PAST]
+    if not snapshots:
         return
     with st.expander("How the last preparations ended"):
         rows = [
             (
-                look.job.job_id,
-                core_jobs.name_of(look.request),
-                look.request.asker,
-                look.state,
-                look.end.reason,
-                look.end.at,
+                snapshot.job.job_id,
+                core_jobs.name_of(snapshot.request),
+                snapshot.request.asker,
+                snapshot.state,
+                snapshot.end.reason,
+                snapshot.end.at,
             )
-            for look in looks
-            if look.end is not None
+            for snapshot in snapshots
+            if snapshot.end is not None
         ]
         columns = ["Job", "Data set", "Requested by", "State", "Reason", "Ended"]
         tables.show(pd.DataFrame(rows, columns=columns), hide_index=True, key="data.ended")
 
 
-def _picture_of_now(look: JobSnapshot) -> None:
+def _live_image(snapshot: JobSnapshot) -> None:
     """The newest image of the set in preparation; redraws alone."""
-    png = prepared.read_live_image(look.job.work)
+    png = prepared.read_live_image(snapshot.job.work)
     if png is not None:
         # A data URL: the server's own address would expire with the next image, before a slow
         # browser requests it.
         address = f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
-        st.image(address, width=MAKING_WIDTH, alt="The set being prepared.")
+        st.image(address, width=LIVE_WIDTH, alt="The set being prepared.")
 
 
-def _how_far(look: JobSnapshot) -> str:
-    what = f"Data set {words.plain(core_jobs.name_of(look.request))}"
-    if look.request.kind == core_jobs.SURVEY:
+def _progress_text(snapshot: JobSnapshot) -> str:
+    what = f"Data set {words.plain(core_jobs.name_of(snapshot.request))}"
+    if snapshot.request.kind == core_jobs.SURVEY:
         what = "Preview"
-    return f"{what}: {widgets.job_sentence(look)}"
+    return f"{what}: {widgets.job_sentence(snapshot)}"
 
 
-def _outcome(runtime: Runtime, look: JobSnapshot) -> None:
+def _outcome(runtime: Runtime, snapshot: JobSnapshot) -> None:
     """How a preparation ended; for a new set also its summary."""
-    name = words.plain(core_jobs.name_of(look.request))
-    if look.end is None:
+    name = words.plain(core_jobs.name_of(snapshot.request))
+    if snapshot.end is None:
         return
-    if look.state == "finished":
-        result = look.end.result
+    if snapshot.state == "finished":
+        result = snapshot.end.result
         rows = formats.quantity(
             int(result.get("rows", 0)), data_summary.noun(result.get("fields", ()))
         )
         st.success(f"Data set {name} is ready: {rows}.", icon=":material/check_circle:")
-        made_set = loading.data_sets(runtime.home).get(core_jobs.name_of(look.request))
+        made_set = loading.data_sets(runtime.home).get(core_jobs.name_of(snapshot.request))
         if made_set is not None and made_set.preparation is not None:
             data_summary.show(made_set.preparation, "data.made")
-    elif look.state == "cancelled":
-        st.info(f"Data set {name}: {words.plain(look.end.reason)}", icon=":material/info:")
+    elif snapshot.state == "cancelled":
+        st.info(f"Data set {name}: {words.plain(snapshot.end.reason)}", icon=":material/info:")
     else:
-        st.error(f"Data set {name}: {words.plain(look.end.reason)}", icon=":material/error:")
+        st.error(f"Data set {name}: {words.plain(snapshot.end.reason)}", icon=":material/error:")

@@ -225,9 +225,9 @@ def unique_labels(firsts: list[str], parts: list[dict[str, str]], keys: list[str
     if len(set(firsts)) == len(firsts):
         return firsts
     every = dict.fromkeys(part for facts in parts for part in facts)
-    telling = [part for part in every if len({facts.get(part) for facts in parts}) > 1]
+    differing = [part for part in every if len({facts.get(part) for facts in parts}) > 1]
     names = [
-        " · ".join([first, *(facts[part] for part in telling if part in facts)])
+        " · ".join([first, *(facts[part] for part in differing if part in facts)])
         for first, facts in zip(firsts, parts, strict=True)
     ]
     return [
@@ -246,7 +246,7 @@ def label(row: EvaluationRow, run: RunRow, about: dict[str, str]) -> str:
 # ---- quality of images ---------------------------------------------------------------------------
 
 NETWORKS = {"imagenet": "MobileNetV2 (ImageNet)", "inception": "Inception (FID)"}
-OTHERS = ("imagenet", "inception")  # features other than the classifier's
+OTHER_FEATURES = ("imagenet", "inception")  # features other than the classifier's
 TEXTS = {
     "fcd_infinite": (
         "Fréchet distance of the classifier's features, extrapolated to infinitely many images."
@@ -294,7 +294,7 @@ TEXTS |= {
 }
 
 
-def _of_images(row: EvaluationRow) -> str:
+def _subject(row: EvaluationRow) -> str:
     facts, count = row.facts, formats.count(row.facts["samples"])
     real = formats.count(facts.get("references", facts["samples"]))
     warning = f". {facts['warning'].rstrip('.')}" if facts["warning"] else ""
@@ -332,13 +332,13 @@ IMAGES = DomainPage(
         "fcd_infinite": ("fcd", "fid"),
         "kcd": ("imagenet_kcd", "kid"),
         **{
-            name: tuple(f"{features}_{name}" for features in OTHERS)
+            name: tuple(f"{features}_{name}" for features in OTHER_FEATURES)
             for name in ("precision", "coverage")
         },
     },
     about=lambda row: {"features": row.facts["features"]},
     real="real images",
-    subject=_of_images,
+    subject=_subject,
     below=_interval,
     unbiased=frozenset({"fcd_infinite", "kcd", "imagenet_kcd", "kid"}),
     floor_title="Real",

@@ -24,7 +24,7 @@ from gan_runtime.training import inference
 ACROSS = 3
 ONE_EPOCH = (
     "Only one epoch of these runs is measured, so there is no best one. With"
-    " weight_snapshots=yes, a run stores its weights after each epoch, and Measure again can"
+    " Weight snapshots on, a run stores its weights after each epoch, and Measure again can"
     " measure each."
 )
 DASHED = (

@@ -51,10 +51,12 @@ def measure(
         )
         st.caption(words.plain(words.capitalized(reasons[rows[0].run_id])))
         return
-    looks = {run_id: jobs.newest_request(runtime.home, run_id, evaluation.name) for run_id in names}
-    for run_id, look in looks.items():
-        if look is not None and look.is_live:
-            widgets.job_bar(runtime, look, partial(_sentence, names[run_id]), STOP)
+    snapshots = {
+        run_id: jobs.newest_request(runtime.home, run_id, evaluation.name) for run_id in names
+    }
+    for run_id, snapshot in snapshots.items():
+        if snapshot is not None and snapshot.is_live:
+            widgets.job_bar(runtime, snapshot, partial(_sentence, names[run_id]), STOP)
             return
     run_id = next(iter(names))
     if len(names) > 1:
@@ -68,9 +70,13 @@ def measure(
         type="primary" if is_first else "secondary",
         icon=":material/labs:",
     )
-    look = looks[run_id]
-    if look is not None and look.end is not None and look.state not in ("finished", "cancelled"):
-        st.warning(f"Not measured: {words.plain(look.end.reason)}", icon=":material/warning:")
+    snapshot = snapshots[run_id]
+    if (
+        snapshot is not None
+        and snapshot.end is not None
+        and snapshot.state not in ("finished", "cancelled")
+    ):
+        st.warning(f"Not measured: {words.plain(snapshot.end.reason)}", icon=":material/warning:")
     if pressed and actions.attempt(partial(_ask, runtime, run_id, evaluation, values)) is not None:
         st.rerun()
 
@@ -90,8 +96,8 @@ def _ask(
     return runtime.commands.evaluate(run_id, evaluation.name, values)
 
 
-def _sentence(name: str, look: JobSnapshot) -> str:
-    return f"{words.plain(name)}: {widgets.job_sentence(look)}"
+def _sentence(name: str, snapshot: JobSnapshot) -> str:
+    return f"{words.plain(name)}: {widgets.job_sentence(snapshot)}"
 
 
 def _fields(

@@ -73,7 +73,9 @@ def draw(runtime: Runtime, row: RunRow) -> None:
         with bar:
             compared = _compare_with(
                 row,
-                run_selection.offered([other for other in candidates if other != row], _named()),
+                run_selection.visible_runs(
+                    [other for other in candidates if other != row], _compared_ids()
+                ),
             )
     evaluation(runtime, applicable[name], [row, *compared], bar)
 
@@ -101,39 +103,41 @@ def of_run(runtime: Runtime, row: RunRow) -> dict[str, Evaluation]:
     return {name: declaration for name, declaration in ordered if name in answered | names}
 
 
-def _named() -> list[str]:
+def _compared_ids() -> list[str]:
     return [run_id for run_id in st.query_params.get(WITH, "").split(",") if run_id]
 
 
 def _compare_with(row: RunRow, candidates: list[RunRow]) -> list[RunRow]:
     """The runs selected for comparison; a change goes into the address."""
     rows = {row.run_id: row for row in candidates}
-    usual = [run_id for run_id in dict.fromkeys(_named()) if run_id in rows][: MOST_RUNS - 1]
+    default = [run_id for run_id in dict.fromkeys(_compared_ids()) if run_id in rows][
+        : MOST_RUNS - 1
+    ]
     if not rows:
         return []
     run_ids = st.multiselect(
         "Compare with",
         list(rows),
-        default=usual,
+        default=default,
         format_func=lambda run_id: widgets.title(rows[run_id]),
         max_selections=MOST_RUNS - 1,
         placeholder="Pick runs to compare with",
         key=f"evaluation.with.{row.run_id}",
         width=COMPARE_WIDTH,
     )
-    if set(run_ids) != set(usual):
+    if set(run_ids) != set(default):
         st.query_params[WITH] = ",".join(run_ids)
     return [rows[run_id] for run_id in run_ids]
 
 
-def lead_to_run(runtime: Runtime, name: str) -> None:
+def redirect_to_run(runtime: Runtime, name: str) -> None:
     """Redirects an address of version 0.2.0, `?runs=a,b`, to the evaluation of the first run,
     compared with the others.
 
     Without runs, opens the newest run with this evaluation; shows a sentence if there is none.
     """
     stored = {row.run_id for row in queries.runs(runtime.store)}
-    run_ids = [run_id for run_id in dict.fromkeys(widgets.named_runs()) if run_id in stored]
+    run_ids = [run_id for run_id in dict.fromkeys(widgets.address_runs()) if run_id in stored]
     run_ids = run_ids or queries.evaluated_runs(runtime.store, name)[:1]
     if run_ids:
         selection = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
@@ -277,4 +281,4 @@ def draw_curves(runtime: Runtime, selection: Selection) -> None:
                     )
                 count += 1
     if not count:
-        st.info("These evaluations have no curves.")
+        st.info("These evaluations have no curves. See the tab Summary.")

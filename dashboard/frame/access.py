@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dashboard.frame import sign_in
-from dashboard.frame.sign_in import Seats, Ways
+from dashboard.frame.sign_in import SignedInUsers, SignInSettings
 from gan_runtime.base import web_access
 from gan_runtime.base.errors import GanRuntimeError, SignInError
 from gan_runtime.base.web_access import PasswordCheck, is_loopback
@@ -31,7 +31,7 @@ from gan_runtime.supervision.owner import HomeOwner
 log = logging.getLogger("gan_runtime")
 
 
-class Post:
+class HomeAccess:
     """This process and its home: owner or viewer. One for each process.
 
     `url`: of its pages; `look`: the hardware check of this host, started by the first request.
@@ -41,8 +41,8 @@ class Post:
         self._url, self._look = url, look
         self._turn = threading.Lock()
         self._runtime: Runtime | None = None
-        self._heard: HomeOwner | None = None
-        self._heard_s = 0.0
+        self._last_holder: HomeOwner | None = None
+        self._last_holder_s = 0.0
 
     @property
     def why_not(self) -> str:
@@ -60,9 +60,9 @@ class Post:
         holder = owner.holder(Home.choose())
         if holder is None or holder.is_here:
             return 0.0
-        if holder != self._heard:
-            self._heard, self._heard_s = holder, time.monotonic()
-        return max(time.monotonic() - self._heard_s, 0.001)
+        if holder != self._last_holder:
+            self._last_holder, self._last_holder_s = holder, time.monotonic()
+        return max(time.monotonic() - self._last_holder_s, 0.001)
 
     def runtime(self) -> Runtime:
         """The runtime, opened by the first request.
@@ -72,11 +72,11 @@ class Post:
         with self._turn:
             if self._runtime is None:
                 self._runtime = (
-                    self._owning() if not Home.choose().runs.is_dir() else self._either()
+                    self._open_as_owner() if not Home.choose().runs.is_dir() else self._open()
                 )
             return self._runtime
 
-    def try_again(self) -> None:
+    def try_to_own(self) -> None:
         """Becomes the owner if the home is free now.
 
         Pages in progress finish with the previous runtime.
@@ -86,7 +86,7 @@ class Post:
             if before is None or before.why_not_owned is None or self.is_held:
                 return
             try:
-                self._runtime = self._owning()
+                self._runtime = self._open_as_owner()
             except GanRuntimeError as error:
                 before.why_not_owned = error
                 return
@@ -100,12 +100,12 @@ class Post:
                 self._runtime.close()
                 self._runtime = None
 
-    def _owning(self) -> Runtime:
+    def _open_as_owner(self) -> Runtime:
         return Runtime.open(Home.choose(), host_look=self._look(), url=self._url())
 
-    def _either(self) -> Runtime:
+    def _open(self) -> Runtime:
         try:
-            return self._owning()
+            return self._open_as_owner()
         except GanRuntimeError as error:
             log.warning("these pages are view only: %s", error)
             try:
@@ -119,14 +119,14 @@ VIEW_ONLY = (
     " of its machine, or set up sign-in (docs/sharing.md)."
 )
 SIGN_IN = "Everyone can view. Sign in as an operator to start, stop, change or delete."
-GONE = (
-    f"{sign_in.WRONG} its settings were removed from the secrets file. Restart the dashboard to run"
-    " without sign-in."
+SETTINGS_REMOVED = (
+    f"{sign_in.INVALID} its settings were removed from the secrets file. Restart the dashboard to"
+    " run without sign-in."
 )
-OF_THE_PASSWORD = "the operator who knows the password"
+PASSWORD_USER = "the operator who knows the password"
 
 
-def others_reach_it() -> bool:
+def is_shared() -> bool:
     """Whether the server listens on more than loopback, or allows host names of a proxy."""
     names = [st.get_option("server.address") or "::", *(st.get_option("server.allowedHosts") or ())]
     return not all(is_loopback(str(name)) for name in names)
@@ -147,34 +147,38 @@ class Guards:
     """
 
     def __init__(self) -> None:
-        self.seats = Seats()
-        self.password_door = PasswordCheck()
+        self.users = SignedInUsers()
+        self.password_check = PasswordCheck()
         self.host_look = HostProbe()
-        self.post = Post(url, lambda: self.host_look)
-        self._is_set_up = sign_in.ways().are_set_up
+        self.home_access = HomeAccess(url, lambda: self.host_look)
+        self._is_set_up = sign_in.settings().are_set_up
 
-    def ways(self) -> Ways:
+    def sign_in_settings(self) -> SignInSettings:
         """The ways to sign in.
 
         A secrets file that is empty or missing for a moment, as while it is saved, does not turn
         sign-in off.
         """
-        current = sign_in.ways()
-        self._is_set_up |= current.are_set_up
-        return current if current.are_set_up or not self._is_set_up else Ways(trouble=GONE)
+        settings = sign_in.settings()
+        self._is_set_up |= settings.are_set_up
+        return (
+            settings
+            if settings.are_set_up or not self._is_set_up
+            else SignInSettings(problem=SETTINGS_REMOVED)
+        )
 
 
 guards = Guards()
 
 
-def post() -> Post:
+def home_access() -> HomeAccess:
     """The role of this process for its home."""
-    return guards.post
+    return guards.home_access
 
 
-def ways() -> Ways:
+def sign_in_settings() -> SignInSettings:
     """The ways to sign in."""
-    return guards.ways()
+    return guards.sign_in_settings()
 
 
 def host_look() -> HostProbe:
@@ -182,50 +186,50 @@ def host_look() -> HostProbe:
     return guards.host_look
 
 
-def asker() -> Actor:
+def actor() -> Actor:
     """The user of the page that is being drawn."""
-    current, session_id = ways(), _session_id()
-    if current.providers and st.user.get("is_logged_in") and current.is_operator(st.user):
-        guards.seats.take(session_id, current, str(st.user.get("email") or st.user.get("sub")))
-    elif not current.password:
-        guards.seats.leave(session_id)
-    return _asker(current, session_id)
+    settings, session_id = sign_in_settings(), _session_id()
+    if settings.providers and st.user.get("is_logged_in") and settings.is_operator(st.user):
+        guards.users.add(session_id, settings, str(st.user.get("email") or st.user.get("sub")))
+    elif not settings.password:
+        guards.users.remove(session_id)
+    return _actor(settings, session_id)
 
 
 def of_session(session_id: str) -> Actor:
     """The user who uploads a file. The server receives it outside of any page, with the session's
     id.
     """
-    return _asker(ways(), session_id)
+    return _actor(sign_in_settings(), session_id)
 
 
 def enter(password: str) -> str:
     """Signs this session in; returns the refusal, or nothing."""
-    current = ways()
-    if not current.password:
+    settings = sign_in_settings()
+    if not settings.password:
         return "This dashboard has no operator password. Ask its operator how to sign in."
     try:
-        guards.password_door.check(current.password, password, st.context.ip_address or "")
+        guards.password_check.check(settings.password, password, st.context.ip_address or "")
     except SignInError as error:
         return str(error)
-    guards.seats.take(_session_id(), current, OF_THE_PASSWORD)
+    guards.users.add(_session_id(), settings, PASSWORD_USER)
     return ""
 
 
 def leave() -> None:
     """Signs this session out."""
-    guards.seats.leave(_session_id())
+    guards.users.remove(_session_id())
     if st.user.get("is_logged_in"):
         st.logout()
 
 
-def _asker(ways: Ways, session_id: str) -> Actor:
-    if post().why_not:
-        return _viewer(post().why_not)
-    if not ways.are_set_up:
-        return _viewer(VIEW_ONLY) if others_reach_it() else operator(DASHBOARD)
-    person = guards.seats.person(session_id, ways)
-    return operator(DASHBOARD, person) if person else _viewer(ways.trouble or SIGN_IN)
+def _actor(settings: SignInSettings, session_id: str) -> Actor:
+    if home_access().why_not:
+        return _viewer(home_access().why_not)
+    if not settings.are_set_up:
+        return _viewer(VIEW_ONLY) if is_shared() else operator(DASHBOARD)
+    user = guards.users.user(session_id, settings)
+    return operator(DASHBOARD, user) if user else _viewer(settings.problem or SIGN_IN)
 
 
 def _viewer(why_not: str) -> Actor:

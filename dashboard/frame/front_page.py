@@ -47,7 +47,7 @@ NAMES = {"", *(path.stem for path in places.PAGES)}
 SERVER = (
     '<script>window.__streamlit = {BACKEND_BASE_URL: new URL("./", location.href).href}</script>'
 )
-NAMING = """<script type="module">
+PRELOAD = """<script type="module">
 for (const href of %s) document.head.append(Object.assign(document.createElement("link"), {rel: "modulepreload", crossOrigin: "", href}))
 </script>"""  # noqa: E501
 
@@ -61,7 +61,7 @@ CHART_MENU = f"<script>\n({_script('chart_menu.js')})({json.dumps(FORMULA_BEGINN
 BROWSER_NOTICES = f"<script>\n{_script('browser_notices.js')}</script>"
 NOTICES = "/notices.json"  # recent events for browser_notices.js
 NOTICES_AGE_S = 5.0
-BEFORE, AFTER = '<script type="module"', "</head>"
+FIRST_SCRIPT, HEAD_END = '<script type="module"', "</head>"
 
 
 class FrontPage:
@@ -83,8 +83,8 @@ class FrontPage:
             return self._app
         name = scope["path"].removeprefix("/")
         query = scope.get("query_string", b"").decode("latin-1")
-        if moved := places.new_address(name, query):
-            return RedirectResponse(moved)
+        if redirect := places.new_address(name, query):
+            return RedirectResponse(redirect)
         tab = dict(parse_qsl(query)).get(places.TAB_KEY, "")
         part = f"{name}/{tab}" if f"{name}/{tab}" in PARTS else name
         html = page(Path(file_util.get_static_dir()), part) if name in NAMES else ""
@@ -108,8 +108,13 @@ def _recent_events() -> list[dict[str, str]]:
     except GanRuntimeError:
         return []
     return [
-        {"id": each.key, "title": each.title, "text": each.text, "run": each.document["run_id"]}
-        for each in notices
+        {
+            "id": notice.key,
+            "title": notice.title,
+            "text": notice.text,
+            "run": notice.document["run_id"],
+        }
+        for notice in notices
     ]
 
 
@@ -129,14 +134,14 @@ def page(static: Path, name: str) -> str:
         html = (static / "index.html").read_text(encoding="utf-8")
     except (OSError, ValueError):
         return ""
-    if html.count(BEFORE) != 1 or html.count(AFTER) != 1:
+    if html.count(FIRST_SCRIPT) != 1 or html.count(HEAD_END) != 1:
         return ""
-    named = [
+    preloads = [
         f"./{file}" for file in files(static, (*ALWAYS, *PARTS.get(name, ()))) if file not in html
     ]
-    naming = NAMING % json.dumps(named) if named else ""
-    return html.replace(BEFORE, SERVER + BEFORE).replace(
-        AFTER, naming + REFUSAL + CHART_MENU + BROWSER_NOTICES + AFTER
+    preload = PRELOAD % json.dumps(preloads) if preloads else ""
+    return html.replace(FIRST_SCRIPT, SERVER + FIRST_SCRIPT).replace(
+        HEAD_END, preload + REFUSAL + CHART_MENU + BROWSER_NOTICES + HEAD_END
     )
 
 

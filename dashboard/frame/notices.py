@@ -28,38 +28,38 @@ NOT_LISTED = (
 )
 
 
-def show_asker() -> None:
+def show_role() -> None:
     """The user's role, on every page.
 
-    While another process owns the home, `show_store` says why changes are refused instead.
+    While another process owns the home, `show_home_state` says why changes are refused instead.
     """
-    asker, ways = access.asker(), access.ways()
-    if access.post().why_not or (asker.may_change and not asker.person):
+    actor, settings = access.actor(), access.sign_in_settings()
+    if access.home_access().why_not or (actor.may_change and not actor.person):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="who"):
-        if asker.may_change:
-            st.markdown(f":material/key: **Operator** {words.plain(asker.person)}")
-            _way_out()
+        if actor.may_change:
+            st.markdown(f":material/key: **Operator** {words.plain(actor.person)}")
+            _sign_out_button()
         elif st.user.get("is_logged_in"):
-            person = words.plain(str(st.user.get("email") or "This account")[:80])
+            user = words.plain(str(st.user.get("email") or "This account")[:80])
             st.markdown(
-                f":material/visibility: **View only.** {person} {NOT_LISTED}"
-                f" {words.plain(asker.why_not)}"
+                f":material/visibility: **View only.** {user} {NOT_LISTED}"
+                f" {words.plain(actor.why_not)}"
             )
-            _way_out()
+            _sign_out_button()
         else:
-            st.markdown(f":material/visibility: **View only.** {words.plain(asker.why_not)}")
-            if ways.providers or ways.password:
+            st.markdown(f":material/visibility: **View only.** {words.plain(actor.why_not)}")
+            if settings.providers or settings.password:
                 with st.popover("Sign in", icon=":material/login:", width="content"):
-                    _ways_in(ways)
+                    _sign_in_form(settings)
 
 
-def _way_out() -> None:
+def _sign_out_button() -> None:
     st.button("Sign out", key="sign.out", icon=":material/logout:", on_click=access.leave)
 
 
-def _ways_in(ways: sign_in.Ways) -> None:
-    for provider in ways.providers:
+def _sign_in_form(settings: sign_in.SignInSettings) -> None:
+    for provider in settings.providers:
         label = f"Sign in with {words.plain(provider)}" if provider else "Sign in with your account"
         st.button(
             label,
@@ -68,7 +68,7 @@ def _ways_in(ways: sign_in.Ways) -> None:
             on_click=st.login,
             args=(provider or None,),
         )
-    if ways.password:
+    if settings.password:
         _password()
 
 
@@ -104,7 +104,7 @@ def offer_browser_notices() -> None:
     st.sidebar.html(BELL)
 
 
-LOOK_AGAIN_S = 3.0
+CHECK_S = 3.0
 SILENT = (
     "That host has been silent for {} and still holds the lock of the home folder. If it is down,"
     " this page takes over when the file server releases the lock."
@@ -117,12 +117,12 @@ def take_over() -> None:
     """Takes over a home whose owner has ended, at each load of a page: otherwise nothing would
     start its waiting runs.
     """
-    with contextlib.suppress(GanRuntimeError):  # reported by `show_store`
+    with contextlib.suppress(GanRuntimeError):  # reported by `show_home_state`
         session.opened()
-        access.post().try_again()
+        access.home_access().try_to_own()
 
 
-def show_store() -> None:
+def show_home_state() -> None:
     """The state of the home, on every page.
 
     Replaces the page if the home cannot be opened; a reload tries again.
@@ -135,7 +135,7 @@ def show_store() -> None:
         st.button("Try again", type="primary")
         st.stop()
     if runtime.why_not_owned is not None:
-        _only_looking(runtime)
+        _view_only(runtime)
     if runtime.trouble:
         st.error(
             f"The dashboard cannot follow the runs: {words.plain(runtime.trouble)}",
@@ -147,7 +147,7 @@ def show_store() -> None:
         _rebuilt(runtime)
 
 
-def say_if_rebuilt(was_reading: bool) -> None:
+def redraw_if_rebuilt(was_reading: bool) -> None:
     """Redraws a page if a rebuild began meanwhile: it may lack runs, and a notice then says so."""
     with contextlib.suppress(GanRuntimeError):
         if session.opened().is_reading and not was_reading:
@@ -161,7 +161,7 @@ def is_reading() -> bool:
     return False
 
 
-@st.fragment(run_every=LOOK_AGAIN_S)
+@st.fragment(run_every=CHECK_S)
 def _rebuilt(runtime: Runtime) -> None:
     """The notice while a removed database file is rebuilt; nothing was quarantined."""
     with st.container(border=True, key="store_found"):
@@ -171,28 +171,28 @@ def _rebuilt(runtime: Runtime) -> None:
         _reading(runtime)
 
 
-@st.fragment(run_every=LOOK_AGAIN_S)
-def _only_looking(runtime: Runtime) -> None:
+@st.fragment(run_every=CHECK_S)
+def _view_only(runtime: Runtime) -> None:
     """The notice for viewers; redraws alone, so that it shows when the home is free."""
-    post, refusal = access.post(), runtime.why_not_owned
-    is_held = post.is_held
+    home_access, refusal = access.home_access(), runtime.why_not_owned
+    is_held = home_access.is_held
     with st.container(border=True, key="only_looking"):
         st.markdown(
             ":material/visibility: **View only: these pages show all runs and change nothing.**"
         )
         st.markdown(words.plain(str(refusal)))
         _reading(runtime)
-        if is_held and post.silent_seconds() > owner.SILENCE_SECONDS:
-            st.markdown(SILENT.format(formats.duration(post.silent_seconds())))
+        if is_held and home_access.silent_seconds() > owner.SILENCE_SECONDS:
+            st.markdown(SILENT.format(formats.duration(home_access.silent_seconds())))
         if is_held:
-            _way_there(owner.holder(runtime.home))
+            _owner_link(owner.holder(runtime.home))
         else:
             label = "Take over the home" if isinstance(refusal, HomeInUseError) else "Try again"
             if st.button(label, type="primary", key="store.take_over"):
                 st.rerun()
 
 
-def _way_there(holder: HomeOwner | None) -> None:
+def _owner_link(holder: HomeOwner | None) -> None:
     """A link to the owner's dashboard. The entry is a file, so only web addresses are accepted."""
     if holder is not None and holder.url.startswith(("http://", "https://")):
         st.link_button("Open the dashboard that owns it", holder.url, icon=":material/open_in_new:")
@@ -210,7 +210,7 @@ def _reading(runtime: Runtime) -> None:
         st.rerun()
 
 
-@st.fragment(run_every=LOOK_AGAIN_S)
+@st.fragment(run_every=CHECK_S)
 def _recoveries(runtime: Runtime) -> None:
     """The reports of recoveries; redraws alone while the journals are read."""
     new = runtime.recovered[st.session_state.get(DISMISSED, 0) :]
@@ -221,10 +221,10 @@ def _recoveries(runtime: Runtime) -> None:
         st.markdown(
             f":material/healing: **The database {state} rebuilt from the journals of all runs.**"
         )
-        if access.asker().may_change:  # only operators see file paths
-            for healed in new:
-                st.markdown(words.plain(healed.report))
-                st.code(healed.removal, language=None, wrap_lines=True)
+        if access.actor().may_change:  # only operators see file paths
+            for recovery in new:
+                st.markdown(words.plain(recovery.report))
+                st.code(recovery.removal, language=None, wrap_lines=True)
         _reading(runtime)
         if st.button("Got it", key="store.got_it"):
             st.session_state[DISMISSED] = len(runtime.recovered)

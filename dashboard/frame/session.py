@@ -21,12 +21,12 @@ def runtime() -> Runtime:
 
     Raises GanRuntimeError while the home cannot be opened.
     """
-    return opened().for_actor(access.asker())
+    return opened().for_actor(access.actor())
 
 
 def opened() -> Runtime:
     """The process's runtime, opened at its start. Raises as `runtime`."""
-    return access.post().runtime()
+    return access.home_access().runtime()
 
 
 def open_early() -> None:
@@ -62,4 +62,4 @@ def _prepare() -> None:
 
 def close() -> None:
     """Closes the runtime at the end of the process. Trainers continue, as the next start sees."""
-    access.post().close()
+    access.home_access().close()

@@ -83,7 +83,7 @@ def provider_names(auth: Any) -> tuple[str, ...]:
 
 
 def operator_entries(table: Any, providers: tuple[str, ...]) -> dict[str, Any]:
-    """The fields `emails`, `subjects` and `password` of `Ways`. Raises SignInError."""
+    """The fields `emails`, `subjects` and `password` of `SignInSettings`. Raises SignInError."""
     if table is None:
         return {}
     table = _table("operators", table)
@@ -161,14 +161,14 @@ def _joined(names: tuple[str, ...]) -> str:
 
 
 SECONDS = 12 * 3600.0  # before a user must sign in again
-MOST_SEATS = 10_000
+MOST_USERS = 10_000
 MOST_BYTES = 1 << 20
-WRONG = "The sign-in settings are invalid:"
-OF_ALL_APPS = Path.home() / ".streamlit" / "secrets.toml"  # can hold settings of other apps
+INVALID = "The sign-in settings are invalid:"
+SHARED_FILE = Path.home() / ".streamlit" / "secrets.toml"  # can hold settings of other apps
 
 
 @dataclass(frozen=True)
-class Ways:
+class SignInSettings:
     """The ways to sign in. `providers`: their names, empty for the one in [auth] itself.
 
     `subjects`: (provider, its number of a user). `trouble`: the error in the file, with which
@@ -179,12 +179,12 @@ class Ways:
     subjects: frozenset[tuple[str, str]] = frozenset()
     password: str = ""
     providers: tuple[str, ...] = ()
-    trouble: str = ""
+    problem: str = ""
 
     @property
     def are_set_up(self) -> bool:
         """Whether sign-in is set up."""
-        return bool(self.password or self.providers or self.emails or self.subjects or self.trouble)
+        return bool(self.password or self.providers or self.emails or self.subjects or self.problem)
 
     def is_operator(self, user: Mapping[str, Any]) -> bool:
         """Whether the claims of a configured provider match: its number of the user, or a verified
@@ -201,33 +201,33 @@ class Ways:
         )
 
 
-class Seats:
+class SignedInUsers:
     """The sessions that have signed in. Not in a session's own state, to which its browser
     writes.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._taken: OrderedDict[str, tuple[Ways, str, float]] = OrderedDict()
+        self._users: OrderedDict[str, tuple[SignInSettings, str, float]] = OrderedDict()
 
-    def take(self, session_id: str, ways: Ways, person: str) -> None:
+    def add(self, session_id: str, settings: SignInSettings, user: str) -> None:
         """Signs a user in."""
         with self._lock:
-            self._taken[session_id] = (ways, person, time.monotonic() + SECONDS)
-            self._taken.move_to_end(session_id)
-            while len(self._taken) > MOST_SEATS:
-                self._taken.popitem(last=False)
+            self._users[session_id] = (settings, user, time.monotonic() + SECONDS)
+            self._users.move_to_end(session_id)
+            while len(self._users) > MOST_USERS:
+                self._users.popitem(last=False)
 
-    def leave(self, session_id: str) -> None:
+    def remove(self, session_id: str) -> None:
         """Signs the user of a session out."""
         with self._lock:
-            self._taken.pop(session_id, None)
+            self._users.pop(session_id, None)
 
-    def person(self, session_id: str, ways: Ways) -> str:
+    def user(self, session_id: str, settings: SignInSettings) -> str:
         """The user signed in under the current settings; empty if none."""
         with self._lock:
-            seat_ways, person, until = self._taken.get(session_id, (None, "", 0.0))
-        return person if seat_ways == ways and time.monotonic() < until else ""
+            user_settings, user, until = self._users.get(session_id, (None, "", 0.0))
+        return user if user_settings == settings and time.monotonic() < until else ""
 
 
 def check_at_start() -> None:
@@ -236,13 +236,13 @@ def check_at_start() -> None:
 
     Called while the server loads app.py; uvicorn shows later errors as tracebacks.
     """
-    if trouble := ways().trouble:
+    if problem := settings().problem:
         files = ", ".join(map(str, st.get_option("secrets.files")))
-        print(f"Error: {trouble} Read from: {files}", file=sys.stderr, flush=True)
+        print(f"Error: {problem} Read from: {files}", file=sys.stderr, flush=True)
         raise SystemExit(2)
 
 
-def ways() -> Ways:
+def settings() -> SignInSettings:
     """The ways to sign in, from the secrets files that Streamlit reads.
 
     A file named in the settings must exist.
@@ -252,8 +252,8 @@ def ways() -> Ways:
     try:
         return _read(tuple((file, _changed(file)) for file in files if are_named or file.exists()))
     except OSError as error:
-        return Ways(
-            trouble=f"{WRONG} {Path(error.filename).name} cannot be read ({error.strerror})."
+        return SignInSettings(
+            problem=f"{INVALID} {Path(error.filename).name} cannot be read ({error.strerror})."
         )
 
 
@@ -263,7 +263,7 @@ def _changed(file: Path) -> tuple[int, int]:
 
 
 @functools.lru_cache(maxsize=4)
-def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Ways:
+def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> SignInSettings:
     tables: dict[str, Any] = {}
     for file, (_, size) in files:
         try:
@@ -271,21 +271,24 @@ def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> Ways:
                 raise ValueError("too large")
             added = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):  # no message may contain the content
-            return Ways(trouble=f"{WRONG} {file.name} cannot be read as TOML.")
-        if unknown := unknown_tables(added, is_shared=file == OF_ALL_APPS):
-            return Ways(
-                trouble=(
-                    f"{WRONG} {unknown} in {file.name} is unknown. Allowed: [operators] and [auth]."
+            return SignInSettings(problem=f"{INVALID} {file.name} cannot be read as TOML.")
+        if unknown := unknown_tables(added, is_shared=file == SHARED_FILE):
+            return SignInSettings(
+                problem=(
+                    f"{INVALID} {unknown} in {file.name} is unknown. Allowed: [operators] and"
+                    " [auth]."
                 )
             )
         tables |= added
     return parsed(tables)
 
 
-def parsed(tables: Mapping[str, Any]) -> Ways:
+def parsed(tables: Mapping[str, Any]) -> SignInSettings:
     """The ways to sign in by the tables of a secrets file; with `trouble` if they are invalid."""
     try:
         providers = provider_names(tables.get("auth"))
-        return Ways(**operator_entries(tables.get("operators"), providers), providers=providers)
+        return SignInSettings(
+            **operator_entries(tables.get("operators"), providers), providers=providers
+        )
     except SignInError as error:
-        return Ways(trouble=f"{WRONG} {error}")
+        return SignInSettings(problem=f"{INVALID} {error}")

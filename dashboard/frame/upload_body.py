@@ -27,9 +27,9 @@ MEGABYTE = 1 << 20  # as Streamlit counts its limit
 class Upload:
     """A file on its way to the disk."""
 
-    def __init__(self, asker: Actor, file_id: str, scope: Scope, receive: Receive) -> None:
+    def __init__(self, actor: Actor, file_id: str, scope: Scope, receive: Receive) -> None:
         home = Home.choose()
-        self._commands, self._file_id = Commands(home, asker), file_id
+        self._commands, self._file_id = Commands(home, actor), file_id
         self._path = uploads.place(home, file_id)
         self._headers, self._receive = Headers(scope=scope), receive
         self._is_done = False

@@ -43,28 +43,28 @@ class UploadSpool:
         # Imports the runtime, for which the start of the server does not wait.
         from dashboard.frame import access
 
-        asker = access.of_session(file[1])
-        if asker.may_change:
-            await self._spool(asker, file[2], scope, receive, send)
+        actor = access.of_session(file[1])
+        if actor.may_change:
+            await self._spool(actor, file[2], scope, receive, send)
         else:
-            await PlainTextResponse(f"{asker.why_not}\n", status_code=403)(scope, receive, send)
+            await PlainTextResponse(f"{actor.why_not}\n", status_code=403)(scope, receive, send)
 
     async def _spool(
-        self, asker: Actor, file_id: str, scope: Scope, receive: Receive, send: Send
+        self, actor: Actor, file_id: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         # Takes a moment, which would delay the start of the server.
         from dashboard.frame.upload_body import Upload
 
-        upload, statuses = Upload(asker, file_id, scope, receive), []
+        upload, statuses = Upload(actor, file_id, scope, receive), []
 
-        async def send_noting(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             if message["type"] == "http.response.start":
                 statuses.append(int(message["status"]))
             await send(message)
 
         is_put = scope["method"] == "PUT"
         try:
-            await self._app(scope, upload.message if is_put else receive, send_noting)
+            await self._app(scope, upload.message if is_put else receive, send_and_note)
         finally:
             is_accepted = bool(statuses) and statuses[0] < 400
             if is_accepted != is_put:  # deleted by the user, or refused

@@ -35,7 +35,7 @@ COLUMNS = 3
 
 
 @dataclass(frozen=True)
-class Filled:
+class FormState:
     """The form as filled in: a spec, or field → message for each problem.
 
     `data_sets`: by name.
@@ -69,8 +69,8 @@ def pick_preset() -> str:
 def show(
     preset: str,
     host: Host | None,
-    look_again: Callable[[], None],
-    filled: Filled,
+    detect_again: Callable[[], None],
+    state: FormState,
     is_first_screen: bool = False,
 ) -> None:
     """The widgets of all groups, three side by side, with their help and errors. `host`: None while
@@ -87,27 +87,27 @@ def show(
         in_use = [
             option
             for option in options
-            if has_effect(option, form) or option.name in filled.problems
+            if has_effect(option, form) or option.name in state.problems
         ]
         if group in OPEN_GROUPS:
             st.header(group)
             if group == "Accelerator":
-                _accelerator_cards(host, look_again)
-            _group(preset, in_use, filled)
+                _accelerator_cards(host, detect_again)
+            _group(preset, in_use, state)
             if is_first_screen and group == "Accelerator":
                 return
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.header("More options")
         with _expander(
-            group, form, [option.name for option in options if option.name in filled.problems]
+            group, form, [option.name for option in options if option.name in state.problems]
         ):
             if not st.session_state[_group_key(group)]:
                 continue  # contents of a closed group are drawn once it is opened
-            _group(preset, in_use, filled)
+            _group(preset, in_use, state)
             _not_in_use([option for option in options if option not in in_use])
-            if group == "Optimizer" and filled.spec is not None:
-                _learning_rates(filled.spec, filled.data_sets[filled.spec.dataset].rows)
+            if group == "Optimizer" and state.spec is not None:
+                _learning_rates(state.spec, state.data_sets[state.spec.dataset].rows)
 
 
 def _group_of(option: Option, rates: Collection[str]) -> str:
@@ -139,20 +139,20 @@ def _group_key(group: str) -> str:
     return f"group.{group}"
 
 
-def _group(preset: str, options: list[Option], filled: Filled) -> None:
+def _group(preset: str, options: list[Option], state: FormState) -> None:
     """The fields row by row, so that a narrow screen keeps their order."""
     for begin in range(0, len(options), COLUMNS):
         for column, option in zip(
             st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False
         ):
             with column:
-                _field(option, filled.data_sets)
-                _summary(option, filled.data_sets)
+                _field(option, state.data_sets)
+                _summary(option, state.data_sets)
                 _suggestions(preset, option)
-                _caution(preset, option, filled.spec)
-                _slow_here(option, filled.spec)
-                if option.name in filled.problems:
-                    st.markdown(f":red[{words.plain(filled.problems[option.name])}]")
+                _known_problem(preset, option, state.spec)
+                _precision_warning(option, state.spec)
+                if option.name in state.problems:
+                    st.markdown(f":red[{words.plain(state.problems[option.name])}]")
 
 
 def _not_in_use(options: list[Option]) -> None:
@@ -169,7 +169,7 @@ def _not_in_use(options: list[Option]) -> None:
         )
 
 
-def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> None:
+def _accelerator_cards(host: Host | None, detect_again: Callable[[], None]) -> None:
     """A card for each accelerator; a missing one is disabled, with the reason and what to do."""
     selected = fields.text_of("accelerator")
     columns = st.columns(4)
@@ -195,7 +195,7 @@ def _accelerator_cards(host: Host | None, look_again: Callable[[], None]) -> Non
                 st.page_link(places.TPU, label="TPU check", icon=":material/memory:")
     actions.button(
         "Detect hardware again",
-        on_click=look_again,
+        on_click=detect_again,
         type="tertiary",
         icon=":material/refresh:",
         help="Checks again which accelerators this host has.",
@@ -216,17 +216,17 @@ def _card_text(name: str, host: Host | None) -> str:
     return f"{device.count} × {device.name}"
 
 
-def read(home: Home) -> Filled:
+def read(home: Home) -> FormState:
     """The current values of the form, checked against the data set."""
     data_sets = loading.data_sets(home)
     try:
         spec = RunSpec.parse(fields.values())
         loading.check(spec, home)
     except SpecError as error:
-        return Filled(data_sets, None, error.by_field())
+        return FormState(data_sets, None, error.by_field())
     except DatasetError as error:
-        return Filled(data_sets, None, {"dataset": str(error)})
-    return Filled(data_sets, spec)
+        return FormState(data_sets, None, {"dataset": str(error)})
+    return FormState(data_sets, spec)
 
 
 def _field(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
@@ -269,20 +269,20 @@ def _summary(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[selected].summary)
     elif option.name == "dataset" and selected in data_sets:
-        known_set = data_sets[selected]
-        st.caption(_of_set(known_set))
-        if known_set.preparation is not None:
-            data_summary.folded(known_set.rows, known_set.preparation, "launch.summary")
+        data_set = data_sets[selected]
+        st.caption(_data_set_text(data_set))
+        if data_set.preparation is not None:
+            data_summary.folded(data_set.rows, data_set.preparation, "launch.summary")
 
 
-def _of_set(known_set: DataSetInfo) -> str:
+def _data_set_text(data_set: DataSetInfo) -> str:
     """What a data set is; for a prepared one, what a row of it is.
 
     Its source is next to the form.
     """
-    if known_set.is_prepared and not known_set.problem:
-        return data_summary.row(known_set.fields)
-    return words.plain(known_set.summary)
+    if data_set.is_prepared and not data_set.problem:
+        return data_summary.row(data_set.fields)
+    return words.plain(data_set.summary)
 
 
 def _suggestions(preset: str, option: Option) -> None:
@@ -299,7 +299,7 @@ def _suggestions(preset: str, option: Option) -> None:
                 )
 
 
-def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
+def _known_problem(preset: str, option: Option, spec: RunSpec | None) -> None:
     """A known problem of the preset with this value, and a button that repairs it."""
     caution = machine.preset_caution(preset, spec) if spec else None
     if caution and option.name == caution.option:
@@ -312,7 +312,7 @@ def _caution(preset: str, option: Option, spec: RunSpec | None) -> None:
         )
 
 
-def _slow_here(option: Option, spec: RunSpec | None) -> None:
+def _precision_warning(option: Option, spec: RunSpec | None) -> None:
     """A warning if this host has no fast arithmetic for the precision, and a button that fixes
     it.
     """

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import actions, queue_view, rendering, widgets, words
 from dashboard.launch import fields
 from dashboard.launch import form as launch_form
-from dashboard.launch.form import Filled
+from dashboard.launch.form import FormState
 from gan_runtime import device_locks
 from gan_runtime.base import formats
 from gan_runtime.base.errors import SpecError
@@ -36,42 +36,42 @@ def show(runtime: Runtime) -> None:
     is_first_screen = rendering.is_first_render(PAGE)
     with form:
         preset = launch_form.pick_preset()
-        filled = launch_form.read(runtime.home)
+        state = launch_form.read(runtime.home)
     summary = side.container(key="launch_summary")
     with summary:
         host = queue_view.known_host(runtime)
     with form:
-        launch_form.show(preset, host, runtime.host_look.again, filled, is_first_screen)
+        launch_form.show(preset, host, runtime.host_look.again, state, is_first_screen)
     with summary:
-        _start(runtime, preset, filled, host)
+        _start(runtime, preset, state, host)
     if is_first_screen:
         with form:
             rendering.rest_follows("Schedule and more options")
 
 
-def _start(runtime: Runtime, preset: str, filled: Filled, host: Host | None) -> None:
-    spec = filled.spec
+def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -> None:
+    spec = state.spec
     if spec is None:
-        what_is_wrong(filled.problems)
+        show_problems(state.problems)
         return
     if host is None:
         return
-    admission = what_it_takes(runtime, spec, host)
+    admission = show_requirements(runtime, spec, host)
     waits = accelerator_is_busy(runtime.store, spec, admission)
-    queue_view.show_taken(runtime)
+    queue_view.show_occupied(runtime)
     after = queue_view.after_choice(runtime, queue_view.AFTER_AT_LAUNCH)
     if start_button("Add to the queue" if waits or after else "Start run"):
         actions.start(runtime, spec, preset, after)
     widgets.command_line(fields.command(preset, spec))
 
 
-def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | None:
+def show_requirements(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | None:
     """Steps, batch, memory and time of the run in the form.
 
     None if this host cannot train it; the reasons are shown.
     """
     st.header("This run")
-    admission = _admitted(spec, host, runtime.home)
+    admission = _admission(spec, host, runtime.home)
     if admission is not None and admission.data is not None:
         _figures(runtime, admission, admission.data, host)
     is_on_cpu = admission is not None and admission.accelerator == "cpu"
@@ -85,7 +85,7 @@ def what_it_takes(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | No
     return admission
 
 
-def what_is_wrong(problems: dict[str, str]) -> None:
+def show_problems(problems: dict[str, str]) -> None:
     """Every wrong option in one place, for a user who has scrolled away from its field."""
     st.header("This run")
     for message in problems.values():
@@ -118,7 +118,7 @@ def accelerator_is_busy(store: Store, spec: RunSpec, admission: Admission | None
     return sum(not device_locks.is_free(device) for device in devices) > len(devices) - count
 
 
-def _admitted(spec: RunSpec, host: Host, home: Home) -> Admission | None:
+def _admission(spec: RunSpec, host: Host, home: Home) -> Admission | None:
     """Checks the run, except weights to start from: another run may still produce them."""
     try:
         return admit(spec.model_copy(update={"start_from": ""}), host, home)

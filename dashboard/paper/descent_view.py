@@ -32,7 +32,7 @@ def descent(runtime: Runtime) -> None:
     with_descent = [
         rows[run_id] for run_id in queries.runs_with_descent(runtime.store) if run_id in rows
     ]
-    names = {row.run_id: widgets.title(row) for row in run_selection.offered(with_descent)}
+    names = {row.run_id: widgets.title(row) for row in run_selection.visible_runs(with_descent)}
     if not names:
         paper_figure.claim(references.REDUCED, verdicts.NO_DESCENT)
         return
@@ -45,12 +45,12 @@ def descent(runtime: Runtime) -> None:
     )
     surfaces = queries.surfaces(runtime.store, run_id)
     if surfaces:
-        unlike = verdicts.shortfalls(
+        shortfalls = verdicts.shortfalls(
             queries.conditions(runtime.store, [run_id]), 1, verdicts.OF_ONE_RUN
         )
-        paper_figure.source_of_run(runtime.store, run_id, unlike)
+        paper_figure.source_of_run(runtime.store, run_id, shortfalls)
         paper_figure.claim(
-            references.REDUCED, verdicts.judged(paper_words.descends(surfaces), unlike)
+            references.REDUCED, verdicts.judged(paper_words.descends(surfaces), shortfalls)
         )
         st.markdown(paper_words.descent(surfaces))
         _maps(surfaces, run_id, queries.declared_of(runtime.store, [run_id]))
@@ -88,13 +88,14 @@ def _map(surface: SurfaceRow, declaration: Declarations, path: pd.DataFrame) -> 
 
 def _job(runtime: Runtime, run_id: str, is_drawn: bool) -> None:
     """A button, or the progress of the job."""
-    look = jobs.newest_request(runtime.home, run_id, "loss_surface")
-    if look is not None and look.is_live:
-        widgets.job_bar(runtime, look, _how_far, STOP)
+    snapshot = jobs.newest_request(runtime.home, run_id, "loss_surface")
+    if snapshot is not None and snapshot.is_live:
+        widgets.job_bar(runtime, snapshot, _progress_text, STOP)
         return
-    if look is not None and look.end is not None and look.state != "finished":
+    if snapshot is not None and snapshot.end is not None and snapshot.state != "finished":
         st.warning(
-            f"No surface was computed: {words.plain(look.end.reason)}", icon=":material/warning:"
+            f"No surface was computed: {words.plain(snapshot.end.reason)}",
+            icon=":material/warning:",
         )
     label = "Compute it again" if is_drawn else "Compute the loss surface"
     if (
@@ -106,8 +107,8 @@ def _job(runtime: Runtime, run_id: str, is_drawn: bool) -> None:
         st.rerun()
 
 
-def _how_far(look: JobSnapshot) -> str:
-    progress = look.progress
+def _progress_text(snapshot: JobSnapshot) -> str:
+    progress = snapshot.progress
     return (
         f"Computing {progress.done} of {progress.total} losses"
         if progress.total

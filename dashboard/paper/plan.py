@@ -45,7 +45,7 @@ def show(runtime: Runtime) -> None:
     if images is None:
         st.info("Pick the images above to see what is queued.")
         return
-    _offer(runtime, host, paper.plan(host, images[0], images[1].images, size))
+    _plan_summary(runtime, host, paper.plan(host, images[0], images[1].images, size))
 
 
 def _size_text(size: paper.ReproductionSize) -> str:
@@ -117,7 +117,7 @@ def _image_text(name: str, available: Availability) -> str:
     )
 
 
-def _offer(runtime: Runtime, host: Host, plan: ReproductionPlan) -> None:
+def _plan_summary(runtime: Runtime, host: Host, plan: ReproductionPlan) -> None:
     parts = ", ".join(
         f"{study.title.removeprefix('Paper - ')} {len(study.runs)}" for study in plan.studies
     )

@@ -31,7 +31,7 @@ BASE_VARIANTS = 2  # ridgelines side by side: the smallest and the largest batch
 
 
 @dataclass(frozen=True)
-class Picked:
+class FigureStudies:
     """The studies of the figures, each with a finished run; None where there is none."""
 
     batches: Batches | None
@@ -78,20 +78,22 @@ def show(runtime: Runtime) -> None:
     paper_devices.show(store, studies.devices)
 
 
-def pick_studies(store: Store) -> Picked:
+def pick_studies(store: Store) -> FigureStudies:
     """The most comparable study of each question; the user can pick another batch-size study."""
     studies = run_selection.studies(store)
     ranked = {
         question: verdicts.candidates(store, studies, question) for question in verdicts.LEAST
     }
     batches, schedule, compiled, devices = (
-        _batches(store, _picked(ranked[question]), ranked[question]) if ranked[question] else None
+        _batches(store, _pick_study(ranked[question]), ranked[question])
+        if ranked[question]
+        else None
         for question in ("batch_size", "schedule", "xla", "devices")
     )
-    return Picked(batches, schedule, compiled, devices)
+    return FigureStudies(batches, schedule, compiled, devices)
 
 
-def _picked(ranked: Sequence[Candidate]) -> StudyRow:
+def _pick_study(ranked: Sequence[Candidate]) -> StudyRow:
     """The first, unless the user picks another batch-size study."""
     by_id = {candidate.study.study_id: candidate.study for candidate in ranked}
     if ranked[0].study.question != "batch_size" or len(by_id) == 1:

@@ -293,8 +293,8 @@ def xla(results: pd.DataFrame, conditions: list[Conditions]) -> Verdict:
         and {kind for kind, _ in where} == {"cpu"}
     ):
         why = (
-            "On a CPU without XLA this program uses hand-laid kernels (docs/training.md) that the"
-            " compiler cannot use. There is less to gain, and XLA's own convolutions are slower."
+            "On a CPU without XLA this program uses hand-written kernels (docs/training.md) that"
+            " the compiler cannot use. There is less to gain, and XLA's convolutions are slower."
         )
         return Verdict(False, f"{verdict.why} {why}")
     return verdict

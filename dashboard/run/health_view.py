@@ -111,23 +111,27 @@ def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
     )
     in_panels = [group for group in groups if group.panel.name != FURTHER_NUMBERS]
     further = [group for group in groups if group.panel.name == FURTHER_NUMBERS]
-    still = constant(json.loads(spec))
+    constant_panels = constant(json.loads(spec))
     return Health(
         [group for group in in_panels if group.per_epoch],
         bool(in_panels),
-        _chart_rows(store, run_id, in_panels, still),
-        _chart_rows(store, run_id, further[:MOST_FURTHER], still),
+        _chart_rows(store, run_id, in_panels, constant_panels),
+        _chart_rows(store, run_id, further[:MOST_FURTHER], constant_panels),
         max(0, len(further) - MOST_FURTHER),
     )
 
 
-def _chart_rows(store: Store, run_id: str, groups: list[Group], still: set[str]) -> list[ChartRows]:
+def _chart_rows(
+    store: Store, run_id: str, groups: list[Group], constant_panels: set[str]
+) -> list[ChartRows]:
     """The charts with data, and their rows.
 
     Numbers that the engine adds are drawn only where they change.
     """
     usual = {panel.name for panel in PANELS}
-    steps = [group for group in groups if not group.per_epoch and group.panel.name not in still]
+    steps = [
+        group for group in groups if not group.per_epoch and group.panel.name not in constant_panels
+    ]
     per_epoch = _names(group for group in groups if group.per_epoch)
     adjusted = _names(group for group in steps if group.panel.name in usual)
     returned = _names(group for group in steps if group.panel.name not in usual)
@@ -182,13 +186,13 @@ def show(store: Store, row: RunRow) -> None:
     if health.has_panels:
         st.header("Health", help=HELP)
         if health.per_epoch and not any(group.per_epoch for group, _ in health.small_charts):
-            _awaited(row, health.per_epoch)
+            _placeholder(row, health.per_epoch)
         _draw(health.small_charts, row)
     if health.further:
         st.header(FURTHER_NUMBERS)
         _draw(health.further, row)
         if health.left_out:
-            st.caption(f"{health.left_out} more numbers can be picked on Compare.")
+            st.caption(f"Open Compare to see {health.left_out} more numbers.")
 
 
 def _draw(small_charts: list[ChartRows], row: RunRow) -> None:
@@ -199,10 +203,12 @@ def _draw(small_charts: list[ChartRows], row: RunRow) -> None:
         ):
             draw = health_charts.over_epochs if group.per_epoch else health_charts.over_steps
             with column:
-                plots.kept_chart(draw, table.arrow, f"{'.'.join(group.names)}.{row.run_id}", group)
+                plots.cached_chart(
+                    draw, table.arrow, f"{'.'.join(group.names)}.{row.run_id}", group
+                )
 
 
-def _awaited(row: RunRow, groups: list[Group]) -> None:
+def _placeholder(row: RunRow, groups: list[Group]) -> None:
     """A placeholder as high as the coming charts, so that nothing below them jumps."""
     if not row.is_live:
         st.caption("This run has recorded no scores.")

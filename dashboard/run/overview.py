@@ -46,7 +46,7 @@ NO_LOSSES = (
     "This version does not know which numbers of this run are losses. See all recorded numbers"
     " below."
 )
-QUALITY_AWAITED = "The measured quality appears here."
+QUALITY_AWAITED = "The measured quality appears here after its first measurement."
 WAITING = "Curves, images and speed appear here when training starts. This page updates by itself."
 
 
@@ -68,7 +68,7 @@ def parts(run_id: str) -> Parts:
     figures = st.container()
     curves, samples = st.columns([2, 1], gap="medium")
     with curves:
-        plots.zoom_line(_zoomed(run_id))
+        plots.zoom_line(_zoom_key(run_id))
     return Parts(figures, curves, samples, st.container())
 
 
@@ -139,33 +139,33 @@ def shared(
     return store.lately(make, *what, age_s=age_s if row.is_live else 0.0)
 
 
-def _zoomed(run_id: str) -> str:
+def _zoom_key(run_id: str) -> str:
     """The zoom key of this page: its curves show the same steps."""
     return f"run.{run_id}"
 
 
 def _losses(store: Store, row: RunRow, is_first_screen: bool) -> None:
     points = rendering.POINTS if is_first_screen else LOSS_POINTS
-    zoomed = _zoomed(row.run_id)
-    groups = tuple(chart_panels.of_panel(declarations.of(row.workload, row.loss), LOSSES))
-    arguments = (row.run_id, groups, points, plots.zoom_window(zoomed))
+    zoom = _zoom_key(row.run_id)
+    groups = tuple(chart_panels.panel_groups(declarations.of(row.workload, row.loss), LOSSES))
+    arguments = (row.run_id, groups, points, plots.zoom_window(zoom))
     curves = shared(store, row, rendering.age_s(row.accelerator), health_view.curves, *arguments)
     if not groups:
         st.caption(NO_LOSSES)
         return
     if all(table.empty for _, table in curves):
-        _awaited(row, "The loss curves appear here after the first steps.", LOSS_HEIGHT)
+        _placeholder(row, "The loss curves appear here after the first steps.", LOSS_HEIGHT)
         return
     with st.container(key="run_losses", height="stretch"):
         for place, (group, table) in enumerate(curves):
             if is_first_screen and not group.log:
                 st.html(plots.sketch_of_curves(group, table.frame, LOSS_HEIGHT).html())
                 continue
-            plots.live_chart(group, table, f"losses.{place}", zoomed, LOSS_HEIGHT, height="stretch")
-    _broken(store, row)
+            plots.live_chart(group, table, f"losses.{place}", zoom, LOSS_HEIGHT, height="stretch")
+    _not_finite(store, row)
 
 
-def _broken(store: Store, row: RunRow) -> None:
+def _not_finite(store: Store, row: RunRow) -> None:
     """An error where a number became infinite or NaN."""
     ask = store.lately if row.is_live else store.once
     broken = ask(queries.not_finite, row.run_id)
@@ -178,7 +178,7 @@ def _broken(store: Store, row: RunRow) -> None:
         )
 
 
-def _awaited(row: RunRow, sentence: str, height: int) -> None:
+def _placeholder(row: RunRow, sentence: str, height: int) -> None:
     """A placeholder as high as the chart, before its first rows, so that nothing jumps."""
     if not row.is_live:
         st.caption(NOT_RECORDED)
@@ -202,11 +202,11 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
         parts.append(partial(_quality, row, quality))
     parts += [
         partial(_scores, store, row, group, place)
-        for place, group in enumerate(chart_panels.of_panel(declaration, SCORES))
+        for place, group in enumerate(chart_panels.panel_groups(declaration, SCORES))
     ]
     parts += [
         partial(_score_histogram, store, row, group, epoch, place)
-        for place, group in enumerate(chart_panels.judged(declaration))
+        for place, group in enumerate(chart_panels.score_histograms(declaration))
     ]
     parts.append(partial(_epochs, store, row))
     across = 2 if len(parts) == 4 else ACROSS
@@ -220,7 +220,7 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
 def _quality(row: RunRow, quality: Table) -> None:
     if quality.empty:
         if row.is_live:
-            _awaited(row, QUALITY_AWAITED, SMALL_HEIGHT)
+            _placeholder(row, QUALITY_AWAITED, SMALL_HEIGHT)
         else:  # the last epoch is being measured
             st.caption(QUALITY_AWAITED)
         return
@@ -228,38 +228,38 @@ def _quality(row: RunRow, quality: Table) -> None:
     metric = declarations.of(row.workload).table([name])[name]
     log = health_view.is_log(quality.frame)
     key = f"quality.{row.run_id}.{log}"
-    plots.kept_chart(health_charts.quality_curve, quality.arrow, key, metric, log)
+    plots.cached_chart(health_charts.quality_curve, quality.arrow, key, metric, log)
 
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:
-    zoomed = _zoomed(row.run_id)
-    arguments = (row.run_id, (group,), SCORE_POINTS, plots.zoom_window(zoomed))
+    zoom = _zoom_key(row.run_id)
+    arguments = (row.run_id, (group,), SCORE_POINTS, plots.zoom_window(zoom))
     _, scores = shared(
         store, row, rendering.rest_age_s(row.accelerator), health_view.curves, *arguments
     )[0]
     if scores.empty:
-        _awaited(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
+        _placeholder(row, f"{group.panel.awaits or group.panel.heading} appear here.", SMALL_HEIGHT)
     else:
-        plots.live_chart(group, scores, f"scores.{place}", zoomed, SMALL_HEIGHT)
+        plots.live_chart(group, scores, f"scores.{place}", zoom, SMALL_HEIGHT)
 
 
-def _score_histogram(store: Store, row: RunRow, judged: Group, epoch: int, place: int) -> None:
-    histogram = store.once(health_view.score_histogram, row.run_id, judged.names, epoch)
+def _score_histogram(store: Store, row: RunRow, group: Group, epoch: int, place: int) -> None:
+    histogram = store.once(health_view.score_histogram, row.run_id, group.names, epoch)
     if histogram.empty:
-        _awaited(
+        _placeholder(
             row, "The distribution of the scores appears here after the first epoch.", SMALL_HEIGHT
         )
     else:
         key = f"score_histogram.{place}.{row.run_id}"
-        plots.kept_chart(charts.score_histogram, histogram.arrow, key, judged)
+        plots.cached_chart(charts.score_histogram, histogram.arrow, key, group)
 
 
 def _epochs(store: Store, row: RunRow) -> None:
     epochs = store.once(health_view.epoch_times, row.run_id)
     if epochs.empty:
-        _awaited(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
+        _placeholder(row, "The time of each epoch appears here after the first one.", SMALL_HEIGHT)
     else:
-        plots.kept_chart(step_charts.epoch_bars, epochs.arrow, f"epochs.{row.run_id}")
+        plots.cached_chart(step_charts.epoch_bars, epochs.arrow, f"epochs.{row.run_id}")
 
 
 def _workers(store: Store, row: RunRow) -> None:
@@ -272,7 +272,7 @@ def _workers(store: Store, row: RunRow) -> None:
         return
     times = queries.worker_times(store, row.run_id)
     if times.empty:
-        _awaited(
+        _placeholder(
             row,
             "How long each worker computes and waits appears here after the first calls.",
             WORKERS_HEIGHT,

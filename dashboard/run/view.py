@@ -115,14 +115,14 @@ def titles(runtime: Runtime, row: RunRow) -> dict[str, str]:
 def show(runtime: Runtime, row: RunRow, tab: str, place: DeltaGenerator, head: Head) -> None:
     """Fills the head and the open tab, and redraws both while the run is live."""
     if tab != OVERVIEW or row.status == "queued":
-        _redrawn(runtime, row, head, None, is_first_screen=False)
+        _draw_live(runtime, row, head, None, is_first_screen=False)
         with place:
             _tab(runtime, row, tab)
         return
     is_first_screen = rendering.is_first_render(PAGE)
     with place:
         parts = overview.parts(row.run_id)
-    _redrawn(runtime, row, head, parts, is_first_screen)
+    _draw_live(runtime, row, head, parts, is_first_screen)
     if is_first_screen:
         with place:
             rendering.rest_follows("Scores, health and times")
@@ -145,7 +145,7 @@ def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
         record_view.show_options(row)
 
 
-def _redrawn(
+def _draw_live(
     runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts | None, is_first_screen: bool
 ) -> None:
     """Two fragments: what changes with each step, and the rest less often.
@@ -161,7 +161,7 @@ def _redrawn(
     def newest() -> None:
         now = current(store, run_id)
         if now is None:
-            _gone(run_id)
+            _deleted(run_id)
             return
         is_as_drawn = (
             now.is_live
@@ -213,7 +213,7 @@ def _has_results(store: Store, run_id: str) -> bool:
     return bool(queries.sample_epochs(store, [run_id]))
 
 
-def _gone(run_id: str) -> None:
+def _deleted(run_id: str) -> None:
     """The notice for a run that was deleted while its page was open."""
     st.info(
         f"Run {words.plain(run_id)} was deleted while this page was open.", icon=":material/delete:"
@@ -226,8 +226,8 @@ def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
     note = "" if row.status == "running" else _note(row)
     text = " · ".join(filter(None, (note, words.age(progress.written_at))))
     widgets.state(row.status, text, verdict)
-    if stillness := store.lately(queries.stands_still, row.run_id):
-        st.warning(words.plain(stillness), icon=":material/hourglass_disabled:")
+    if stall := store.lately(queries.stands_still, row.run_id):
+        st.warning(words.plain(stall), icon=":material/hourglass_disabled:")
     elif words.is_silent(row.status, progress.written_at):
         st.warning(
             f"The trainer has not reported for a while ({words.age(progress.written_at)}). Open"

@@ -17,7 +17,7 @@ from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision.maintenance import Space
 
-TOGETHER = "losses"
+LOSSES = "losses"
 QUALITY, RANGE = "quality", "quality_range"
 QUALITY_HELP = (
     "Best measured epoch. Lower is better. Scores of different data sets, or of different"
@@ -32,9 +32,7 @@ def loss_columns(declaration: Declarations, workloads: int) -> dict[str, Any]:
     """
     if workloads > 1:
         return {
-            TOGETHER: st.column_config.TextColumn(
-                "Losses", width="medium", help="At the last step."
-            )
+            LOSSES: st.column_config.TextColumn("Losses", width="medium", help="At the last step.")
         }
     return {
         loss.name: st.column_config.NumberColumn(

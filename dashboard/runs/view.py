@@ -80,11 +80,11 @@ COLUMNS = {
     "run_id": st.column_config.TextColumn("Id"),
     "note": st.column_config.TextColumn("Reason", help="Why the run is in this state."),
 }
-ONLY_WHERE_ANY_HAS_IT = ("kept_first", "verdict", "tags", "remark")
+OPTIONAL_COLUMNS = ("kept_first", "verdict", "tags", "remark")
 LAST_BEFORE_LOSSES = "images_per_s"
 
 # Options that have a column, or do not change the training.
-WITHOUT_MENTION = (
+UNMENTIONED_OPTIONS = (
     *("name", "workload", "dataset", "accelerator", "replicas", "workers", "precision", "xla"),
     *("batch_size_global", "epochs", "steps_per_loop"),
 )
@@ -129,7 +129,7 @@ def in_words(table: pd.DataFrame, verdicts: Mapping[str, Verdict]) -> pd.DataFra
             "local SGD" if steps > 1 else "synchronous" for steps in table["sync_every_steps"]
         ],
         options=[
-            option_words.run_changes(json.loads(spec), WITHOUT_MENTION, preset)
+            option_words.run_changes(json.loads(spec), UNMENTIONED_OPTIONS, preset)
             for spec, preset in zip(table["spec"], table["preset"], strict=True)
         ],
         time=[formats.duration(None if pd.isna(value) else value) for value in table["seconds"]],
@@ -138,14 +138,14 @@ def in_words(table: pd.DataFrame, verdicts: Mapping[str, Verdict]) -> pd.DataFra
             for run_id, name in zip(table["run_id"], table["name"], strict=True)
         ],
         **{
-            runs_columns.TOGETHER: [
+            runs_columns.LOSSES: [
                 runs_columns.losses_in_words(row) for row in table.to_dict("records")
             ]
         },
     )
 
 
-def left_out(store: Store) -> None:
+def show_unreadable(store: Store) -> None:
     """A line for each folder that cannot be read as a run, at most MOST_LEFT_OUT."""
     reasons = list(queries.set_aside(store).items())
     lines = [
@@ -265,7 +265,7 @@ def _has_something(rows: pd.DataFrame, column: str) -> bool:
         return bool((rows["sync_every_steps"] > 1).any())
     if column in (runs_columns.QUALITY, runs_columns.RANGE):
         return bool(rows[runs_columns.QUALITY].notna().any())
-    return column not in ONLY_WHERE_ANY_HAS_IT or any(map(_is_filled, rows[column]))
+    return column not in OPTIONAL_COLUMNS or any(map(_is_filled, rows[column]))
 
 
 def _is_filled(value: object) -> bool:

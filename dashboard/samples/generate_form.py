@@ -43,7 +43,7 @@ TRUNCATIONS = (0.0, 2.0, 1.5, 1.0, 0.7, 0.5)
 EVERY_CLASS = ""  # instead of a class name
 CHECKPOINT_HELP = (
     "Newest: the networks that made the last images. Best: the epoch with the best quality. With"
-    " the option weight_snapshots, each epoch is listed too."
+    " Weight snapshots on, each epoch is listed too."
 )
 TRUNCATION_HELP = (
     "The largest absolute value in a latent vector. Lower values give typical images with less"
@@ -182,7 +182,7 @@ def _of_changed_images(runtime: Runtime, run_id: str, is_busy: bool) -> ImageReq
 
 def _upload(runtime: Runtime, run_id: str) -> str:
     """The id of the user's uploaded image; "" for held-out images."""
-    if why_not := access.asker().why_not:
+    if why_not := access.actor().why_not:
         st.caption(why_not)
         return ""
     file = st.file_uploader(

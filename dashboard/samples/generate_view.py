@@ -50,16 +50,19 @@ def show(runtime: Runtime, row: RunRow) -> None:
     if not image_job.checkpoints_of(runtime.home, row.run_id):
         st.caption(NO_CHECKPOINT)
         return
-    look = image_job.newest_images(runtime.home, row.run_id)
-    request = generate_form.form(runtime, row.run_id, look is not None and look.is_live)
+    snapshot = image_job.newest_images(runtime.home, row.run_id)
+    request = generate_form.form(runtime, row.run_id, snapshot is not None and snapshot.is_live)
     if request is not None:
         _start(runtime, request)
-    if look is not None and look.is_live:
+    if snapshot is not None and snapshot.is_live:
         widgets.job_bar(
-            runtime, look, _how_far, widgets.EndButton(f"generate.cancel.{look.job.job_id}")
+            runtime,
+            snapshot,
+            _progress_text,
+            widgets.EndButton(f"generate.cancel.{snapshot.job.job_id}"),
         )
-    elif look is not None:
-        _ended(look, row.name)
+    elif snapshot is not None:
+        _show_end(snapshot, row.name)
 
 
 def show_export(runtime: Runtime, row: RunRow) -> None:
@@ -68,43 +71,43 @@ def show_export(runtime: Runtime, row: RunRow) -> None:
         return
     st.subheader("Export the model", anchor=False)
     st.caption(EXPORT_HELP)
-    look = generator_export.newest_export(runtime.home, row.run_id)
+    snapshot = generator_export.newest_export(runtime.home, row.run_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         which, epoch = generate_form.checkpoint(runtime, row.run_id, "export")
         pressed = actions.button(
             "Export",
             key="export.start",
             icon=":material/deployed_code:",
-            disabled=look is not None and look.is_live,
+            disabled=snapshot is not None and snapshot.is_live,
         )
     request = ExportRequest(row.run_id, which, epoch)
     if pressed and actions.succeeded(
         lambda: runtime.commands.request_job(generator_export.EXPORT, request)
     ):
         st.rerun()
-    if look is not None and look.is_live:
-        end_button = widgets.EndButton(f"export.cancel.{look.job.job_id}")
-        widgets.job_bar(runtime, look, _how_far_exported, end_button)
-    elif look is not None:
-        _exported(look)
+    if snapshot is not None and snapshot.is_live:
+        end_button = widgets.EndButton(f"export.cancel.{snapshot.job.job_id}")
+        widgets.job_bar(runtime, snapshot, _export_text, end_button)
+    elif snapshot is not None:
+        _show_export(snapshot)
 
 
-def _how_far_exported(look: JobSnapshot) -> str:
-    return f"Exporting: {widgets.job_sentence(look)}"
+def _export_text(snapshot: JobSnapshot) -> str:
+    return f"Exporting: {widgets.job_sentence(snapshot)}"
 
 
-def _exported(look: JobSnapshot) -> None:
+def _show_export(snapshot: JobSnapshot) -> None:
     """The file of the newest export, or why there is none."""
-    if look.end is None:
+    if snapshot.end is None:
         return
-    if look.state != "finished":
-        st.error(words.plain(look.end.reason), icon=":material/error:")
+    if snapshot.state != "finished":
+        st.error(words.plain(snapshot.end.reason), icon=":material/error:")
         return
-    file, result = look.job.results / EXPORT_FILE, look.end.result
+    file, result = snapshot.job.results / EXPORT_FILE, snapshot.end.result
     if not file.exists():
         st.caption("The last export was deleted. Press Export again.")
         return
-    request = ExportRequest(**look.request.options)
+    request = ExportRequest(**snapshot.request.options)
     st.caption(
         words.plain(
             f"{request.weights.capitalize()}, after step {formats.count(int(result['step']))}:"
@@ -127,50 +130,48 @@ def _start(runtime: Runtime, request: ImageRequest) -> None:
     st.rerun()
 
 
-def _how_far(look: JobSnapshot) -> str:
-    return f"Generating images: {widgets.job_sentence(look)}"
+def _progress_text(snapshot: JobSnapshot) -> str:
+    return f"Generating images: {widgets.job_sentence(snapshot)}"
 
 
-def _ended(look: JobSnapshot, name: str) -> None:
-    if look.end is None:
+def _show_end(snapshot: JobSnapshot, name: str) -> None:
+    if snapshot.end is None:
         return
-    if look.state == "finished":
-        _result(look, look.end.result, name)
+    if snapshot.state == "finished":
+        _result(snapshot, snapshot.end.result, name)
     else:
-        st.error(words.plain(look.end.reason), icon=":material/error:")
+        st.error(words.plain(snapshot.end.reason), icon=":material/error:")
 
 
-def _result(look: JobSnapshot, result: dict[str, Any], name: str) -> None:
+def _result(snapshot: JobSnapshot, result: dict[str, Any], name: str) -> None:
     """The image, its description, and the files to download."""
-    picture, arrays = look.job.results / PICTURE_FILE, look.job.results / ARRAYS_FILE
-    if not picture.exists() or not arrays.exists():
+    image, arrays = snapshot.job.results / PICTURE_FILE, snapshot.job.results / ARRAYS_FILE
+    if not image.exists() or not arrays.exists():
         st.caption("The last images were deleted. Press Generate again.")
         return
-    request = ImageRequest(**look.request.options)
+    request = ImageRequest(**snapshot.request.options)
     description = _in_words(request, int(result["step"]), name)
-    with Image.open(picture) as opened:
+    with Image.open(image) as opened:
         width = min(max(opened.width, NARROWEST), WIDEST)
-    film = look.job.results / FILM_FILE
+    film = snapshot.job.results / FILM_FILE
     with st.container(horizontal=True):
-        st.image(picture.read_bytes(), width=width, alt=description)
+        st.image(image.read_bytes(), width=width, alt=description)
         if film.exists():
             st.image(film.read_bytes(), alt=f"The same images one after another. {description}")
     st.caption(words.plain(description))
     for warning in result["warnings"]:
         st.caption(words.plain(warning))
-    _downloads(request, picture, film, arrays)
+    _downloads(request, image, film, arrays)
 
 
-def _downloads(request: ImageRequest, picture: Path, film: Path, arrays: Path) -> None:
+def _downloads(request: ImageRequest, image: Path, film: Path, arrays: Path) -> None:
     stem = re.sub(
         r"[^A-Za-z0-9]+", "-", f"{request.run_id} {request.label} {_seeds_in_words(request)}"
     ).strip("-")
     with st.container(horizontal=True):
-        _download("Image", picture.read_bytes, f"{stem}.png", "image/png", "A PNG file.")
+        _download("Image", image.read_bytes, f"{stem}.png", "image/png", "A PNG file.")
         if film.exists():
-            _download(
-                "Film", film.read_bytes, f"{stem}.gif", "image/gif", "A GIF file that repeats."
-            )
+            _download("Film", film.read_bytes, f"{stem}.gif", "image/gif", "A GIF file that loops.")
         _download(
             "Arrays", arrays.read_bytes, f"{stem}.npz", "application/octet-stream", ARRAYS_HELP
         )
@@ -193,12 +194,12 @@ def _in_words(request: ImageRequest, step: int, name: str) -> str:
     if request.epoch is not None:
         weights = f"the weights of epoch {request.epoch}"
     return (
-        f"{_what(request)} {name}, {', '.join(details)}, by {weights} (after step"
+        f"{_content(request)} {name}, {', '.join(details)}, by {weights} (after step"
         f" {formats.count(step)})."
     )
 
 
-def _what(request: ImageRequest) -> str:
+def _content(request: ImageRequest) -> str:
     if request.upload:
         return "Your image, and the output of"
     if request.layout == "strip":

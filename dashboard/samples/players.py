@@ -21,7 +21,7 @@ from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 
 
-def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.LayerChart:
+def score_bars(frame: pd.DataFrame, group: Group, height: int = 180) -> alt.LayerChart:
     """The scores of one run at one epoch.
 
     `frame`: the rows of one run of `queries.score_histograms`.
@@ -39,21 +39,21 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
     )
     x = alt.X(
         "left:Q",
-        title=judged.axis,
+        title=group.axis,
         scale=(
-            alt.Scale(domain=list(judged.panel.domain))
-            if judged.panel.domain
+            alt.Scale(domain=list(group.panel.domain))
+            if group.panel.domain
             else alt.Scale(zero=False)
         ),
         axis=alt.Axis(grid=False, tickCount=5),
     )
     tooltip = [
-        alt.Tooltip("series:N", title=judged.panel.series),
+        alt.Tooltip("series:N", title=group.panel.series),
         alt.Tooltip("left:Q", title="Score from", format=".3f"),
         alt.Tooltip("share:Q", title="Share", format=".1%"),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
     ]
-    colors = alt.Scale(domain=list(judged.colors), range=list(judged.colors.values()))
+    colors = alt.Scale(domain=list(group.colors), range=list(group.colors.values()))
     base = alt.Chart()
     bars = base.mark_bar(opacity=0.65, binSpacing=0).encode(
         x=x,
@@ -68,7 +68,7 @@ def score_bars(frame: pd.DataFrame, judged: Group, height: int = 180) -> alt.Lay
         "Shares of the rows of this epoch by their value, on a root scale. Where the histograms"
         " overlap, generated rows look like real ones."
     )
-    rows = frame.assign(series=frame["name"].map(judged.labels))
+    rows = frame.assign(series=frame["name"].map(group.labels))
     return charts.layered(rows, bars, top, height=height, description=description)
 
 
@@ -134,7 +134,9 @@ def _player(
     if len(bars):
         st.html(
             _scores_line(
-                chart_panels.judged(queries.declared_of(store, run_ids), bars["name"].unique())
+                chart_panels.score_histograms(
+                    queries.declared_of(store, run_ids), bars["name"].unique()
+                )
             )
         )
     for begin in range(0, len(rows), ACROSS):
@@ -185,21 +187,21 @@ def _one_run(
     st.markdown(f":color[■]{{foreground='{color}'}} {words.plain(row.name)}")
     sample_images.show(store, row, epoch, kind)
     points = bars[bars["run_id"] == row.run_id] if len(bars) else bars
-    judged = (
-        chart_panels.judged(declarations.of(row.workload), points["name"].unique())
+    groups = (
+        chart_panels.score_histograms(declarations.of(row.workload), points["name"].unique())
         if len(points)
         else []
     )
-    for place, group in enumerate(judged):
+    for place, group in enumerate(groups):
         scores = points[points["name"].isin(group.names)]
         if len(scores):
-            draw = partial(score_bars, judged=group)
+            draw = partial(score_bars, group=group)
             plots.steady_chart(draw, scores, f"{key}.scores.{place}.{row.run_id}")
 
 
-def _scores_line(judged: list[Group]) -> str:
+def _scores_line(groups: list[Group]) -> str:
     """A line that explains the bars below the grids, in their colors."""
-    lines = [line for group in judged for line in group.lines]
+    lines = [line for group in groups for line in group.lines]
     legend = [
         f"<b style='color:{line.color}'>■</b>&nbsp;{html.escape(line.label.lower())}"
         for line in lines

@@ -76,7 +76,9 @@ def _absent(store: Store, row: RunRow, kind: str) -> None:
     """A run without images of the selected kind, or without any yet."""
     kinds = queries.sample_kinds(store, [row.run_id])
     if kinds and kind not in kinds:
-        st.caption(f"This run makes no images called “{title(kind, [row])}”.")
+        st.caption(
+            f"This run makes no images called “{title(kind, [row])}”. Pick another kind above."
+        )
         return
     if row.is_live:
         st.image(_blank(), width=WIDTH, alt="")

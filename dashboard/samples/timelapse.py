@@ -14,7 +14,7 @@ MILLISECONDS = 400  # of a frame
 LAST_MILLISECONDS = 2_000  # of the last frame, so that the end can be seen
 MOST_FRAMES = 100
 MOST_COLORS = 256
-GREY_WITHIN = 16  # how far the channels of a gray pixel can differ, as at the edges of letters
+GRAY_WITHIN = 16  # how far the channels of a gray pixel can differ, as at the edges of letters
 COLUMNS = 4
 MARGIN, LINE = 12, 22  # pixels around everything; height of a line of text
 ENLARGED_UP_TO = 2  # runs side by side that are shown at twice their size
@@ -119,7 +119,7 @@ def _of_few_colors(canvas: Image.Image, exact: list[str]) -> Image.Image:
     apart = np.where(
         np.any(places, axis=0), 0, few.max(axis=-1, initial=0) - few.min(axis=-1, initial=255)
     )
-    if apart.max(initial=0) > GREY_WITHIN:
+    if apart.max(initial=0) > GRAY_WITHIN:
         return canvas.quantize(MOST_COLORS, dither=Image.Dither.NONE)
     few_indices = indices[tinted]
     for index, place in enumerate(places):

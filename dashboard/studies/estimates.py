@@ -23,17 +23,17 @@ from gan_runtime.studies.statistics import pooled_spread
 from gan_runtime.supervision.admission import admit
 from gan_runtime.training import watch
 
-LOOKED_AT = 3  # newest studies of a question that are searched
+NEWEST_STUDIES = 3  # newest studies of a question that are searched
 
 
-def known_spread(store: Store, question: str) -> tuple[str, float] | None:
+def stored_spread(store: Store, question: str) -> tuple[str, float] | None:
     """The study and the standard deviation of its log ratios of time per epoch; None if no study
     has two repeats.
     """
     finished = [
         row for row in queries.studies(store) if row.question == question and row.finished > 1
     ]
-    for row in finished[:LOOKED_AT]:
+    for row in finished[:NEWEST_STUDIES]:
         effects = study_words.effects(queries.study_results(store, row.study_id))
         spread = pooled_spread(list(effects.values()))
         if spread is not None:
@@ -43,7 +43,7 @@ def known_spread(store: Store, question: str) -> tuple[str, float] | None:
 
 def repeats_suggestion(store: Store, question: str, size: float, comparisons: int) -> str:
     """The repeats that make a true difference of `size` (0.05: 5%) in time per epoch clear."""
-    stored = known_spread(store, question)
+    stored = stored_spread(store, question)
     if stored is None:
         return (
             f"How many repeats make a difference of {formats.percent(size)} clear depends on their"

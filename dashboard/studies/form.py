@@ -63,7 +63,7 @@ class StudyForm:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedForm:
     """The study of the form, or field → message for each problem."""
 
     design: StudyDesign | None
@@ -82,7 +82,7 @@ def show(runtime: Runtime) -> None:
             st.error(words.plain(message), icon=":material/error:")
         if checked.design is None:
             return
-        _what_it_takes(runtime, checked.design)
+        _show_requirements(runtime, checked.design)
         if typed.question != "seed":
             compared = max(planned.index for planned in checked.design.runs)
             st.caption(
@@ -95,12 +95,12 @@ def show(runtime: Runtime) -> None:
         widgets.command_line(typed.command())
 
 
-def check(typed: StudyForm) -> Checked:
+def check(typed: StudyForm) -> CheckedForm:
     """The study of the form, or its problems."""
     try:
-        return Checked(typed.design())
+        return CheckedForm(typed.design())
     except SpecError as error:
-        return Checked(None, error.by_field())
+        return CheckedForm(None, error.by_field())
 
 
 def _fields() -> StudyForm:
@@ -187,7 +187,7 @@ def _whole(repeats: str) -> int:
     )
 
 
-def _what_it_takes(runtime: Runtime, design: StudyDesign) -> None:
+def _show_requirements(runtime: Runtime, design: StudyDesign) -> None:
     count = len(design.runs)
     host = queue_view.known_host(runtime)
     seconds = estimates.seconds(runtime, host, [design]) if host else None

@@ -29,7 +29,7 @@ TITLES = {
     "precision": "Same losses?",
     "paper": "The paper",
 }
-LOOK_AGAIN_S = 2.0
+CHECK_S = 2.0
 OUTCOME, BY_CHANCE = "study.outcome", "seed"  # a key of the address; the question about chance
 
 
@@ -37,7 +37,7 @@ def show(runtime: Runtime) -> None:
     """The report of a study; redraws alone while its runs wait or train."""
     study = picker(runtime.store)
     if study is None:
-        st.info(why_none(runtime.store))
+        st.info(empty_text(runtime.store))
         st.page_link(
             places.LAUNCH,
             label="Ask a question",
@@ -49,7 +49,7 @@ def show(runtime: Runtime) -> None:
     study_id, was_live = study.study_id, study.is_live
     is_first_screen = rendering.is_first_render(PAGE)
 
-    @st.fragment(run_every=LOOK_AGAIN_S if was_live else None)
+    @st.fragment(run_every=CHECK_S if was_live else None)
     def panel() -> None:
         now = next(
             (row for row in queries.studies(runtime.store) if row.study_id == study_id), None
@@ -97,7 +97,7 @@ def _to_address() -> None:
     st.query_params["study"] = st.session_state[PICKED]
 
 
-def why_none(store: Store) -> str:
+def empty_text(store: Store) -> str:
     """Why the page has no study to show."""
     if queries.studies(store):
         return "All runs of studies are hidden. To see them, show hidden runs on the Runs page."

@@ -55,12 +55,12 @@ def start_or_cancel(runtime: Runtime, plan: CheckPlan, progress: CheckProgress) 
 
 
 def _cancel(runtime: Runtime, plan: CheckPlan) -> None:
-    look = check.newest(runtime.home, plan)
-    if look is not None and look.is_live:
-        runtime.commands.cancel_job(look.job.job_id)
+    snapshot = check.newest(runtime.home, plan)
+    if snapshot is not None and snapshot.is_live:
+        runtime.commands.cancel_job(snapshot.job.job_id)
 
 
-def how_far(plan: CheckPlan, progress: CheckProgress) -> None:
+def show_progress(plan: CheckPlan, progress: CheckProgress) -> None:
     """A bar while programs are compiled, or why the check ended early."""
     if progress.running:
         done = {answer.point for answer in progress.answers}
@@ -73,7 +73,7 @@ def how_far(plan: CheckPlan, progress: CheckProgress) -> None:
         )
 
 
-def nothing_yet(progress: CheckProgress) -> None:
+def show_empty(progress: CheckProgress) -> None:
     """What will appear, and when."""
     if progress.running:
         st.caption("The result for this run appears here as soon as its step is compiled.")
@@ -88,7 +88,7 @@ def nothing_yet(progress: CheckProgress) -> None:
 def verdict(plan: CheckPlan, answer: StepEstimate, overhead_s: float) -> None:
     """Whether the step compiles, and its figures."""
     if not answer.compiled:
-        st.error(tpu_words.refused(answer), icon=":material/block:")
+        st.error(tpu_words.refusal(answer), icon=":material/block:")
         return
     epoch = answer.epoch_s(plan.steps_per_epoch(answer.point), plan.spec.steps_per_loop, overhead_s)
     figures = [
@@ -203,7 +203,7 @@ def step_in_words(answer: StepEstimate) -> None:
     ):
         st.markdown(sentence)
     st.progress(min(1.0, answer.share_of_memory), text=tpu_words.memory(answer))
-    st.caption(tpu_words.silent(answer))
+    st.caption(tpu_words.not_estimated(answer))
 
 
 def dearest(answer: StepEstimate) -> None:
@@ -238,7 +238,7 @@ def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate])
 
 def how_good(store: Store, plan: CheckPlan) -> None:
     """Estimates next to published measurements, and next to stored runs on a real TPU, if any."""
-    st.header("How good such estimates are")
+    st.header("How accurate are these estimates?")
     st.markdown(tpu_words.HOW_GOOD)
     table = tpu_charts.how_good(references.by_machine(references.stored_estimates()))
     if table.empty:

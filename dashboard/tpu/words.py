@@ -99,7 +99,7 @@ def arithmetic(answer: StepEstimate) -> str:
     )
 
 
-def silent(answer: StepEstimate) -> str:
+def not_estimated(answer: StepEstimate) -> str:
     """What the estimate leaves out."""
     operations = ", ".join(answer.without_estimate)
     return (
@@ -131,7 +131,7 @@ def _change(ratio: float) -> str:
     return f"{formats.percent(abs(1 - ratio))} {'less' if ratio < 1 else 'more'}"
 
 
-def refused(answer: StepEstimate) -> str:
+def refusal(answer: StepEstimate) -> str:
     """The compiler's reason, and what to do if it is known."""
     reason = words.plain(answer.refused)
     if "RESOURCE_EXHAUSTED" in answer.refused or "out of memory" in answer.refused.lower():

@@ -13,7 +13,7 @@ import pytest
 from dashboard import palette, plots
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
-from dashboard.compare.charts import Look
+from dashboard.compare.charts import CurveStyle
 from gan_runtime.catalog import declarations
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
@@ -56,20 +56,22 @@ def y_axes(chart: alt.LayerChart) -> set[tuple[str, str]]:
 @pytest.mark.parametrize(("smoothing", "points"), [("none", 1), ("light", 2), ("strong", 10)])
 def test_smoothing_is_a_mean_over_a_share_of_the_points(smoothing: Any, points: int) -> None:
     values = [0.0] * 50 + [1.0] * 50
-    chart = compare_charts.run_curves(curve(*values), COLORS, "step", LOSS, Look(smoothing))
+    chart = compare_charts.run_curves(curve(*values), COLORS, "step", LOSS, CurveStyle(smoothing))
     rise = [round(step / points, 6) for step in range(1, points + 1)]
     assert smoothed(chart) == [0.0] * 50 + rise + [1.0] * (50 - points)
 
 
 def test_what_is_measured_once_an_epoch_is_not_smoothed() -> None:
     values = [1.0] * 50 + [2.0] * 50
-    chart = compare_charts.run_curves(curve(*values), COLORS, "epoch", NORM, Look("strong"))
+    chart = compare_charts.run_curves(curve(*values), COLORS, "epoch", NORM, CurveStyle("strong"))
     assert smoothed(chart) == values
 
 
 def test_a_chart_of_few_points_and_one_of_many_differ_in_their_rows_only() -> None:
     few, many = (
-        compare_charts.run_curves(curve(*[0.5] * points), COLORS, "step", LOSS, Look("strong"))
+        compare_charts.run_curves(
+            curve(*[0.5] * points), COLORS, "step", LOSS, CurveStyle("strong")
+        )
         for points in (4, 100)
     )
     assert plots.specification(_without_rows(few)) == plots.specification(_without_rows(many))
@@ -79,7 +81,7 @@ def test_the_y_axis_fits_the_metric_unless_it_is_chosen() -> None:
     frame = curve(0.5, 0.25)
     domains = {
         (metric.title, y): y_axes(
-            compare_charts.run_curves(frame, COLORS, "step", metric, Look(y=y))
+            compare_charts.run_curves(frame, COLORS, "step", metric, CurveStyle(y=y))
         )  # type: ignore[arg-type]
         for metric in (LOSS, NORM)
         for y in ("auto", "linear", "log")
@@ -101,14 +103,18 @@ def test_a_logarithm_leaves_out_what_is_not_above_zero() -> None:
 
 
 def test_a_click_shows_the_name_of_the_run() -> None:
-    params = compare_charts.run_curves(curve(0.5), COLORS, "step", LOSS, Look()).to_dict()["params"]
+    params = compare_charts.run_curves(curve(0.5), COLORS, "step", LOSS, CurveStyle()).to_dict()[
+        "params"
+    ]
     assert {param["name"]: param["select"].get("fields") for param in params}["pick"] == ["run"]
 
 
 def test_where_colours_run_out_the_next_lines_are_dashed() -> None:
     colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73", "fourth": "#009E73"}
     assert palette.repeated(colors) == {"third", "fourth"}
-    bold = compare_charts.run_curves(curve(0.5), colors, "step", LOSS, Look()).to_dict()["layer"][3]
+    bold = compare_charts.run_curves(curve(0.5), colors, "step", LOSS, CurveStyle()).to_dict()[
+        "layer"
+    ][3]
     assert bold["encoding"]["strokeDash"]["scale"]["range"] == [[1, 0], [1, 0], [5, 3], [5, 3]]
 
 

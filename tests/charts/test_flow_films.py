@@ -106,7 +106,7 @@ def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
 
 def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() -> None:
     steps = [rollouts.step(step, 4.0) for step in range(STEPS + 1)]
-    film = flow_film.made_film(films(), steps, 4, "a")
+    film = flow_film.film_data(films(), steps, 4, "a")
     assert [panel["title"] for panel in film["panels"]] == [
         "Flow",
         "Prediction",

@@ -81,7 +81,7 @@ def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(
 
 def test_losses_of_one_network_have_names_of_their_own() -> None:
     metrics = declarations.of("shower_3dgan")
-    (losses,) = chart_panels.of_panel(metrics, LOSSES)
+    (losses,) = chart_panels.panel_groups(metrics, LOSSES)
     assert list(losses.colors) == ["G, first", "G, second", "D, simulated", "D, generated"]
     assert [metrics.loss_title(loss) for loss in metrics.losses] == [
         *("Loss G, first", "Loss G, second"),
@@ -119,11 +119,11 @@ def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Dec
 def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(
     stranger: Declarations,
 ) -> None:
-    [judged] = chart_panels.judged(stranger)
+    [judged] = chart_panels.score_histograms(stranger)
     frame = pd.DataFrame({"name": ["score/real"], "left": [-3.0], "right": [4.0], "share": [1.0]})
     x = charts.score_histogram(frame, judged).to_dict()["encoding"]["x"]
     assert (x["title"], x["scale"]) == ("Critic's value", {"zero": False})
-    [pair] = chart_panels.judged(PAIR)
+    [pair] = chart_panels.score_histograms(PAIR)
     assert pair.panel.domain == (0.0, 1.0)
     assert pair.names == ("score/real", "score/fake")
 
@@ -133,7 +133,7 @@ def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
     width, height = (
         Judgement(name, name.capitalize(), "Length (mm)") for name in ("width", "height")
     )
-    groups = chart_panels.judged(
+    groups = chart_panels.score_histograms(
         Declarations(judgements=(energy, width, height)), ["score/width", "score/edge"]
     )
     assert [(group.axis, group.names, group.panel.domain) for group in groups] == [
@@ -141,7 +141,7 @@ def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
         ("Length (mm)", ("score/width", "score/height"), None),
         ("Score", ("score/edge",), None),
     ]
-    assert chart_panels.judged(Declarations()) == []
+    assert chart_panels.score_histograms(Declarations()) == []
 
 
 def test_equal_colors_are_distinguished_by_dashes() -> None:
@@ -224,7 +224,7 @@ def test_no_name_of_a_legend_is_cut(
 
 
 def test_few_short_names_are_in_one_row() -> None:
-    [group] = chart_panels.of_panel(PAIR, LOSSES)
+    [group] = chart_panels.panel_groups(PAIR, LOSSES)
     assert legends(charts.step_curves(alt.NamedData("rows"), group).to_dict())[0]["columns"] == 0
     assert charts.legend_rows(dict.fromkeys("0123456789", "")) == 2
 
@@ -269,7 +269,7 @@ def values(layer: dict[str, Any], spec: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("workload", ["shower_3dgan", "pix2pix"])
 def test_weighted_losses_which_fall_by_decades_have_a_logarithmic_axis(workload: str) -> None:
-    [group] = chart_panels.of_panel(declarations.of(workload), LOSSES)
+    [group] = chart_panels.panel_groups(declarations.of(workload), LOSSES)
     layers = charts.step_curves(alt.NamedData("rows"), group).to_dict()["layer"]
     [y, *_] = [
         layer["encoding"]["y"]
@@ -311,7 +311,7 @@ def test_workloads_that_are_shown_together_keep_their_order(stranger: Declaratio
 
 
 def test_a_second_loss_of_a_network_is_dashed_and_the_legend_shows_it() -> None:
-    losses = chart_panels.of_panel(declarations.of("shower_3dgan"), LOSSES)[0]
+    losses = chart_panels.panel_groups(declarations.of("shower_3dgan"), LOSSES)[0]
     layers = charts.step_curves(alt.NamedData("rows"), losses).to_dict()["layer"]
     dashes = [
         layer["encoding"]["strokeDash"]
@@ -326,6 +326,6 @@ def test_a_second_loss_of_a_network_is_dashed_and_the_legend_shows_it() -> None:
 
 
 def test_lines_of_colors_of_their_own_are_not_dashed() -> None:
-    losses = chart_panels.of_panel(PAIR, LOSSES)[0]
+    losses = chart_panels.panel_groups(PAIR, LOSSES)[0]
     spec = charts.step_curves(alt.NamedData("rows"), losses).to_dict()
     assert all("strokeDash" not in layer.get("encoding", {}) for layer in spec["layer"])

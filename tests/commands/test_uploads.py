@@ -120,7 +120,7 @@ def test_a_request_that_streamlit_refuses_writes_nothing(
 def test_a_file_of_a_viewer_gets_neither_to_the_disk_nor_to_streamlit(
     home: Home, ask: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    monkeypatch.setattr(access, "others_reach_it", lambda: True)
+    monkeypatch.setattr(access, "is_shared", lambda: True)
     uploads.store(home, FILE_ID, b"an operator's")
     assert ask(method, BODY % (b"file", CONTENT)) == (403, f"{access.VIEW_ONLY}\n")
     assert uploads.place(home, FILE_ID).read_bytes() == b"an operator's"

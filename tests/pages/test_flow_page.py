@@ -241,11 +241,11 @@ def test_a_run_whose_folder_was_deleted_by_hand_has_no_evaluation_any_more(
     stored_flows(home)
     trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     app = evaluation(show)
-    assert rollouts.NOTHING_YET in texts(app)
+    assert rollouts.NO_ROLLOUT in texts(app)
     shutil.rmtree(home.run_dir("flow-0001").path)
     app.run()
     assert not app.exception
-    assert rollouts.NOTHING_YET not in texts(app)
+    assert rollouts.NO_ROLLOUT not in texts(app)
 
 
 def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_set(
@@ -255,10 +255,10 @@ def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_se
     stored_flows(home)
     trained("flow-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     trained("flow-0002", seconds=10, workload="pix2pix", dataset="street", **{"pix2pix.tile": 64})
-    assert rollouts.NOTHING_YET in texts(evaluation(show, "flow-0001"))
+    assert rollouts.NO_ROLLOUT in texts(evaluation(show, "flow-0001"))
     other = evaluation(show, "flow-0002")
     assert not other.exception
-    assert rollouts.NOTHING_YET not in texts(other)
+    assert rollouts.NO_ROLLOUT not in texts(other)
 
 
 @pytest.mark.usefixtures("stalled_jobs")
@@ -278,7 +278,7 @@ def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
     job.write_end(End(state="failed", reason="the disk is full."))
     app = evaluation(show)
     assert not app.exception
-    assert rollouts.NOTHING_YET in texts(app)
+    assert rollouts.NO_ROLLOUT in texts(app)
     assert "Not measured: the disk is full." in texts(app)
     (flow,) = [element for element in app.segmented_control if element.label == "Film"]
     (steps,) = [element for element in app.number_input if element.label == "Steps (frames)"]

@@ -23,7 +23,7 @@ from tests.support.measured_showers import measured
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
-AWAITED = "The measured quality appears here."
+AWAITED = "The measured quality appears here after its first measurement."
 TITLE = "How good is what it generates? KCD"
 
 

@@ -213,7 +213,7 @@ def place(accelerator: str, engine: str = "tensorflow") -> Conditions:
 @pytest.mark.parametrize(
     ("where", "agrees", "part"),
     [
-        (place("cpu"), False, "hand-laid kernels"),
+        (place("cpu"), False, "hand-written kernels"),
         (place("gpu"), False, "outside"),
         (
             place("tpu"),
@@ -233,7 +233,7 @@ def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(
     assert verdict.agrees is agrees
     assert "with XLA a run takes 5.0 × as long per step as without" in verdict.why
     assert part in verdict.why
-    assert ("hand-laid" in verdict.why) == (where == place("cpu"))
+    assert ("hand-written" in verdict.why) == (where == place("cpu"))
 
 
 def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -> None:

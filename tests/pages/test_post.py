@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dashboard.frame.access import Post
+from dashboard.frame.access import HomeAccess
 from gan_runtime.base.errors import HomeInUseError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import HostProbe
@@ -23,23 +23,23 @@ def test_no_page_waits_for_the_end_of_a_store_that_is_only_read(
 ) -> None:
     new_run("quick-0001").request_stop("a test")
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
-    post = Post(lambda: "", HostProbe)
+    home_access = HomeAccess(lambda: "", HostProbe)
     lease = owner.acquire(home)
-    looks = post.runtime()
+    looks = home_access.runtime()
     assert isinstance(looks.why_not_owned, HomeInUseError)
     lease.release()
     runtimes: list[Runtime] = []
     end = looks.close
 
     def close() -> None:
-        page = threading.Thread(target=lambda: runtimes.append(post.runtime()), daemon=True)
+        page = threading.Thread(target=lambda: runtimes.append(home_access.runtime()), daemon=True)
         page.start()
         page.join(ANSWER_SECONDS)
         runtimes.append(looks)
         end()
 
     monkeypatch.setattr(looks, "close", close)
-    post.try_again()
+    home_access.try_to_own()
     try:
         owns, last = runtimes
         assert (owns.why_not_owned, last) == (
@@ -47,4 +47,4 @@ def test_no_page_waits_for_the_end_of_a_store_that_is_only_read(
             looks,
         ), "the page was answered before it was closed"
     finally:
-        post.close()
+        home_access.close()

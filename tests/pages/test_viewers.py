@@ -32,7 +32,7 @@ CHANGES = {
 @pytest.fixture
 def viewing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on an address that others reach."""
-    monkeypatch.setattr(access, "others_reach_it", lambda: True)
+    monkeypatch.setattr(access, "is_shared", lambda: True)
 
 
 @pytest.mark.parametrize("page", CHANGES)
@@ -54,7 +54,7 @@ def test_a_button_that_is_not_gray_is_refused_at_the_door(
     show: Show, running: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Streamlit 1.67 forgets a forged press on a greyed button; the door does not depend on it."""
-    monkeypatch.setattr(actions, "access", SimpleNamespace(asker=lambda: operator("dashboard")))
+    monkeypatch.setattr(actions, "access", SimpleNamespace(actor=lambda: operator("dashboard")))
     app = show("home")
     for name in CHANGES["home"]:
         next(button for button in app.button if button.label == name).click().run()
@@ -98,7 +98,7 @@ def test_whether_others_reach_it(
     monkeypatch.setattr(
         access.st, "get_option", {"server.address": address, "server.allowedHosts": further}.get
     )
-    assert access.others_reach_it() == reached
+    assert access.is_shared() == reached
 
 
 # Buttons that change what is shown and nothing else; all others belong to dashboard/actions.py.

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit import config
 
 from dashboard.frame import access, sign_in
-from dashboard.frame.sign_in import MOST_SEATS, WRONG, Seats, Ways, parsed
+from dashboard.frame.sign_in import INVALID, MOST_USERS, SignedInUsers, SignInSettings, parsed
 from gan_runtime.base.errors import SignInError
 from gan_runtime.base.web_access import (
     MOST_WAITING,
@@ -155,7 +155,7 @@ def test_nothing_is_set_up_without_a_file() -> None:
 
 
 def test_who_is_an_operator() -> None:
-    ways = parsed(
+    settings = parsed(
         {"operators": {"emails": ["Anna@lab.example"], "subjects": ["7"]}, "auth": ONE_PROVIDER}
     )
     claims = {
@@ -164,8 +164,8 @@ def test_who_is_an_operator() -> None:
         "email_verified": True,
         "sub": "1",
     }
-    assert ways.is_operator(claims)
-    assert ways.is_operator({"provider": "default", "sub": "7"})
+    assert settings.is_operator(claims)
+    assert settings.is_operator({"provider": "default", "sub": "7"})
     for changed in (
         {"email_verified": False},
         {"email_verified": None},
@@ -179,18 +179,18 @@ def test_who_is_an_operator() -> None:
         {"provider": None},
         {"provider": ""} | {"email": ""},
     ):
-        assert not ways.is_operator({**claims, **changed}), changed
-    assert not ways.is_operator({})
+        assert not settings.is_operator({**claims, **changed}), changed
+    assert not settings.is_operator({})
 
 
 def test_a_number_of_one_provider_is_no_user_at_another() -> None:
-    ways = parsed({"operators": {"subjects": {"lab": ["7"], "google": ["8"]}}, "auth": TWO})
-    assert not ways.trouble
+    settings = parsed({"operators": {"subjects": {"lab": ["7"], "google": ["8"]}}, "auth": TWO})
+    assert not settings.problem
     accounts = [(provider, sub) for provider in ("lab", "google", "default") for sub in ("7", "8")]
     assert [
         pair
         for pair in accounts
-        if ways.is_operator(dict(zip(("provider", "sub"), pair, strict=True)))
+        if settings.is_operator(dict(zip(("provider", "sub"), pair, strict=True)))
     ] == [
         ("lab", "7"),
         ("google", "8"),
@@ -201,9 +201,9 @@ def test_a_number_of_one_provider_is_no_user_at_another() -> None:
 
 
 def test_a_provider_without_operators_makes_all_users_viewers() -> None:
-    ways = parsed({"auth": ONE_PROVIDER})
-    assert ways.are_set_up
-    assert not ways.is_operator(
+    settings = parsed({"auth": ONE_PROVIDER})
+    assert settings.are_set_up
+    assert not settings.is_operator(
         {"provider": "default", "sub": "", "email": "", "email_verified": True}
     )
 
@@ -291,16 +291,16 @@ def test_providers_by_their_names() -> None:
 def test_a_wrong_setting_refuses_all_changes_and_says_which_key(
     tables: dict[str, object], sentence: str
 ) -> None:
-    ways = parsed(tables)
-    assert ways.are_set_up
-    assert ways.trouble.startswith(f"{WRONG} {sentence}")
+    settings = parsed(tables)
+    assert settings.are_set_up
+    assert settings.problem.startswith(f"{INVALID} {sentence}")
     for secret in (
         "the password itself",
         "a secret of the provider",
         AUTH["cookie_secret"],
         "short;",
     ):
-        assert secret not in ways.trouble.replace("never the password itself", "")
+        assert secret not in settings.problem.replace("never the password itself", "")
 
 
 @pytest.fixture
@@ -336,28 +336,28 @@ def test_a_file_that_cannot_be_understood_stops_the_start(
     with pytest.raises(SystemExit):
         sign_in.check_at_start()
     message = capsys.readouterr().err
-    assert message.startswith(f"Error: {WRONG} {sentence}")
+    assert message.startswith(f"Error: {INVALID} {sentence}")
     assert str(secrets_file) in message
-    assert str(secrets_file.parent) not in sign_in.ways().trouble, "viewers read that"
+    assert str(secrets_file.parent) not in sign_in.settings().problem, "viewers read that"
 
 
 @pytest.mark.usefixtures("secrets_file")
 def test_a_named_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "is_manually_set", lambda name: name == "secrets.files")
     assert (
-        sign_in.ways().trouble
-        == f"{WRONG} secrets.toml cannot be read (No such file or directory)."
+        sign_in.settings().problem
+        == f"{INVALID} secrets.toml cannot be read (No such file or directory)."
     )
 
 
 def test_what_other_apps_keep_in_the_file_for_all_is_none_of_ours_but_a_slip_is(
     secrets_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sign_in, "OF_ALL_APPS", secrets_file)
+    monkeypatch.setattr(sign_in, "SHARED_FILE", secrets_file)
     secrets_file.write_text('api_key = "x"\n[connections.sql]\nurl = "y"', encoding="utf-8")
-    assert sign_in.ways() == Ways()
+    assert sign_in.settings() == SignInSettings()
     secrets_file.write_text('[Operater]\npassword = "x"', encoding="utf-8")
-    assert "[Operater]" in sign_in.ways().trouble
+    assert "[Operater]" in sign_in.settings().problem
 
 
 def test_a_missing_file_refuses_all_changes_while_the_dashboard_runs(
@@ -368,21 +368,21 @@ def test_a_missing_file_refuses_all_changes_while_the_dashboard_runs(
     secrets_file.write_text(text, encoding="utf-8")
     guards = access.Guards()
     secrets_file.write_text("", encoding="utf-8")
-    assert guards.ways().trouble == access.GONE
+    assert guards.sign_in_settings().problem == access.SETTINGS_REMOVED
     secrets_file.unlink()
-    assert guards.ways().trouble == access.GONE
+    assert guards.sign_in_settings().problem == access.SETTINGS_REMOVED
     secrets_file.write_text(text, encoding="utf-8")
-    assert guards.ways() == Ways(password=password_hash)
+    assert guards.sign_in_settings() == SignInSettings(password=password_hash)
 
 
 def test_a_file_is_read_again_when_it_has_changed(secrets_file: Path, password_hash: str) -> None:
-    assert sign_in.ways() == Ways()
+    assert sign_in.settings() == SignInSettings()
     secrets_file.write_text(f'[operators]\npassword = "{password_hash}"', encoding="utf-8")
-    assert sign_in.ways() == Ways(password=password_hash)
+    assert sign_in.settings() == SignInSettings(password=password_hash)
     secrets_file.write_bytes(b"\xff\xfe")
-    assert sign_in.ways().trouble
+    assert sign_in.settings().problem
     secrets_file.write_text("#" * (sign_in.MOST_BYTES + 1), encoding="utf-8")
-    assert sign_in.ways().trouble
+    assert sign_in.settings().problem
 
 
 def test_a_seat_is_lost_by_leaving_by_time_and_when_the_settings_change(
@@ -390,19 +390,19 @@ def test_a_seat_is_lost_by_leaving_by_time_and_when_the_settings_change(
 ) -> None:
     clock = Hand()
     monkeypatch.setattr("dashboard.frame.sign_in.time.monotonic", clock)
-    seats, ways = Seats(), Ways(password="a")
-    seats.take("s", ways, "anna")
-    assert (seats.person("s", ways), seats.person("t", ways), seats.person("", ways)) == (
+    users, settings = SignedInUsers(), SignInSettings(password="a")
+    users.add("s", settings, "anna")
+    assert (users.user("s", settings), users.user("t", settings), users.user("", settings)) == (
         "anna",
         "",
         "",
     )
-    assert seats.person("s", Ways(password="b")) == ""
+    assert users.user("s", SignInSettings(password="b")) == ""
     clock.seconds += sign_in.SECONDS
-    assert seats.person("s", ways) == ""
-    seats.take("s", ways, "anna")
-    seats.leave("s")
-    assert seats.person("s", ways) == ""
-    for number in range(MOST_SEATS + 5):
-        seats.take(f"{number}", ways, "anna")
-    assert (seats.person("4", ways), seats.person("5", ways)) == ("", "anna")
+    assert users.user("s", settings) == ""
+    users.add("s", settings, "anna")
+    users.remove("s")
+    assert users.user("s", settings) == ""
+    for number in range(MOST_USERS + 5):
+        users.add(f"{number}", settings, "anna")
+    assert (users.user("4", settings), users.user("5", settings)) == ("", "anna")

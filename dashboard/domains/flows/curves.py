@@ -15,7 +15,7 @@ from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
 from dashboard.domains.flows.rollouts import (
     by_step,
     frame_times,
-    is_kept,
+    is_stored_epoch,
     rollout,
     spectra,
     stages_of,
@@ -35,7 +35,7 @@ PHYSICS = ("enstrophy_ratio", "divergence", "seam_ratio")
 HORIZONS = ("horizon_replay", "horizon")
 
 
-def beat(selection: Selection) -> float | None:
+def shedding_period(selection: Selection) -> float | None:
     """Frames per shedding period in the first answer's flow; None if it sheds no eddies."""
     score = selection.scores_of(selection.first[0]).get("period")
     if score is None:
@@ -149,10 +149,10 @@ def _is_alike(row: EvaluationRow, first: EvaluationRow) -> bool:
     same = all(
         getattr(this, name) == getattr(other, name) for name in ("trajectory", "start", "steps")
     )
-    return same and (row.run_id, row.step, is_kept(row)) == (
+    return same and (row.run_id, row.step, is_stored_epoch(row)) == (
         first.run_id,
         first.step,
-        is_kept(first),
+        is_stored_epoch(first),
     )
 
 

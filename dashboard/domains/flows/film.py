@@ -16,7 +16,7 @@ import streamlit as st
 from dashboard import words
 from dashboard.domains.flows import movie, rollouts
 from dashboard.domains.flows import panels as flow_panels
-from dashboard.domains.flows.curves import beat
+from dashboard.domains.flows.curves import shedding_period
 from dashboard.domains.flows.panels import FRAMES_PER_S, QUANTITIES, FilmPanel, FlowQuantity
 from dashboard.domains.flows.rollouts import film_file, rollout
 from dashboard.evaluation.answers import Selection
@@ -48,10 +48,10 @@ _mount = st.components.v2.component("flow_player", html=_HTML, css=_CSS, js=_JS)
 
 def draw(runtime: Runtime, selection: Selection) -> None:
     """The tab: the film of the first answer, or why there is none."""
-    (name, row), period = selection.first, beat(selection)
-    rollout_facts, file = rollout(row), film_file(runtime.store, row)
-    if rollout_facts.reynolds is None or rollout_facts.grid[-1] < len(FLOW_CHANNELS):
-        st.info(rollouts.PICTURES)
+    (name, row), period = selection.first, shedding_period(selection)
+    facts, file = rollout(row), film_file(runtime.store, row)
+    if facts.reynolds is None or facts.grid[-1] < len(FLOW_CHANNELS):
+        st.info(rollouts.NOT_A_FLOW)
         return
     if not file:
         st.info(rollouts.NO_FRAMES)
@@ -99,7 +99,7 @@ def _film(
     frames = _frames(_run, _row, _file)
     steps = [rollouts.step(int(step), period) for step in frames.steps]
     first = len(steps) - 1 if period is None else int((frames.steps <= period).sum()) - 1
-    return made_film(
+    return film_data(
         _panels(frames, flow_panels.quantity_of(quantity)), steps, first, f"{key}.{quantity}"
     )
 
@@ -125,7 +125,7 @@ def _files(
     disabled with the reason.
     """
     for kind, (mime, make) in FILES.items():
-        trouble = movie.missing_encoder() if make is movie.mp4 else ""
+        problem = movie.missing_encoder() if make is movie.mp4 else ""
         st.download_button(
             kind.upper(),
             data=partial(_file_bytes, run, row, quantity, make, steps, name, file),
@@ -134,8 +134,8 @@ def _files(
             on_click="ignore",
             key=f"flow.{kind}",
             icon=":material/movie:",
-            help=trouble or FILES_HELP,
-            disabled=bool(trouble),
+            help=problem or FILES_HELP,
+            disabled=bool(problem),
         )
 
 
@@ -153,11 +153,11 @@ def _file_bytes(
 
 def _key(row: EvaluationRow) -> str:
     """The name of a rollout within a home."""
-    rollout_facts = rollout(row)
-    return f"{row.run_id}.{rollout_facts.iteration}.{rollout_facts.way}"
+    facts = rollout(row)
+    return f"{row.run_id}.{facts.iteration}.{facts.way}"
 
 
-def made_film(
+def film_data(
     panels: tuple[FilmPanel, ...], steps: list[str], first: int, name: str
 ) -> dict[str, Any]:
     """The data of the player.

@@ -106,9 +106,9 @@ def _frames(panels: tuple[FilmPanel, ...], steps: list[str], name: str) -> Itera
     """
     _, rows, columns = panels[0].places.shape
     zoom = -(-WIDE // columns)
-    ground = _ground(panels, rows * zoom, columns * zoom)
+    background = _background(panels, rows * zoom, columns * zoom)
     for place, step in enumerate(steps):
-        frame = ground.copy()
+        frame = background.copy()
         _write(frame, f"{name} · {step}", (MARGIN, MARGIN))
         for number, panel in enumerate(panels):
             top, left = _corner(number, columns * zoom)
@@ -123,24 +123,24 @@ def _corner(number: int, width: int) -> tuple[int, int]:
     return MARGIN + 2 * LINE, MARGIN + number * (width + MARGIN)
 
 
-def _ground(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
+def _background(panels: tuple[FilmPanel, ...], height: int, width: int) -> Bytes:
     """What all frames share: titles, color scales and their ends.
 
     Both sides are even, as H.264 requires.
     """
     whole = (2 * MARGIN + 3 * LINE + height + BAR, MARGIN + len(panels) * (width + MARGIN))
-    ground = np.full([side + side % 2 for side in whole], flow_panels.OF_WHITE, np.uint8)
+    background = np.full([side + side % 2 for side in whole], flow_panels.OF_WHITE, np.uint8)
     for number, panel in enumerate(panels):
         top, left = _corner(number, width)
-        _write(ground, panel.title, (left, top - LINE))
+        _write(background, panel.title, (left, top - LINE))
         scale, below = panel.scale, top + height + BAR // 2
         ramp = np.linspace(scale.low, scale.high, width)
-        ground[below : below + BAR, left : left + width] = flow_panels.palette_places(
+        background[below : below + BAR, left : left + width] = flow_panels.palette_places(
             ramp, scale.low, scale.high, scale.signed
         )
         label = f"{scale.low:g} to {scale.high:g}: {scale.plain}"
-        _write(ground, label, (left, below + BAR + 2))
-    return ground
+        _write(background, label, (left, below + BAR + 2))
+    return background
 
 
 def _write(pixels: Bytes, text: str, corner: tuple[int, int]) -> None:
@@ -154,7 +154,7 @@ def _write(pixels: Bytes, text: str, corner: tuple[int, int]) -> None:
     ImageDraw.Draw(ink).text(
         (0, 0), text, fill=255, font=ImageFont.load_default(size=LETTER), anchor="la"
     )
-    grays = np.asarray(ink).astype(np.float32) * ((flow_panels.GREYS - 1) / 255.0)
+    grays = np.asarray(ink).astype(np.float32) * ((flow_panels.GRAYS - 1) / 255.0)
     letters: NDArray[np.bool_] = grays >= 0.5
     line = pixels[top : top + LINE, left:]
     line[letters] = flow_panels.OF_WHITE + np.rint(grays[letters]).astype(np.uint8)

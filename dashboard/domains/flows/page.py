@@ -231,6 +231,6 @@ PAGE = DomainPage(
     below=_below,
     literature=draw,
     choices=_choices,
-    no_answer=rollouts.NOTHING_YET,
+    no_answer=rollouts.NO_ROLLOUT,
     best_rule="By the root mean square error over the first shedding period",
 )

@@ -26,7 +26,7 @@ from gan_runtime.domains.flows.pictures import ANCHORS as SIGNED
 from gan_runtime.domains.flows.pictures import STONE
 
 LEVELS = 113  # of each scale; odd, so that zero has the middle color
-GREYS = 28  # from white to ink, for text
+GRAYS = 28  # from white to ink, for text
 # viridis at equal distances: brightness grows with the value, also for color-blind users.
 UNSIGNED = (
     "#440154",
@@ -75,7 +75,7 @@ def _palette() -> Bytes:
         _between(SIGNED, LEVELS),
         _between(UNSIGNED, LEVELS),
         _between((STONE,), 1),
-        _between((WHITE, INK), GREYS),
+        _between((WHITE, INK), GRAYS),
     ]
     colors = np.rint(np.concatenate(parts)).astype(np.uint8)
     return np.concatenate([colors, np.zeros((256 - len(colors), 3), np.uint8)])

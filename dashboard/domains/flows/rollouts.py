@@ -50,7 +50,7 @@ def rollout(row: EvaluationRow) -> Rollout:
     return Rollout(**{field.name: row.facts.get(field.name) for field in fields(Rollout)})  # type: ignore[arg-type]
 
 
-def is_kept(row: EvaluationRow) -> bool:
+def is_stored_epoch(row: EvaluationRow) -> bool:
     """Whether its weights are those stored after an epoch, not a checkpoint's."""
     return row.checkpoint.startswith(EPOCH_PREFIX)
 
@@ -159,7 +159,7 @@ def _bars(stages: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return rows.assign(stage=titles, place=places.astype(int))[["bar", "stage", "place", "amount"]]
 
 
-NOTHING_YET = (
+NO_ROLLOUT = (
     "This run has no rollout yet. Press Run rollout. After about a minute, flow and prediction,"
     " errors by step, the wake's frequency and the times appear here."
 )
@@ -167,7 +167,7 @@ NO_FRAMES = (
     "The film of this rollout is missing or damaged, or the run was imported without films. Run"
     " the rollout again where the run was trained."
 )
-PICTURES = (
+NOT_A_FLOW = (
     "This rollout is of images, not of a flow. See its scores below, and its images on the tab"
     " Samples."
 )
@@ -210,7 +210,7 @@ def parts(row: EvaluationRow) -> dict[str, str]:
     overlap = f", {facts.overlap} px overlap{blend}" if tiles and facts.overlap else ""
     shared = f" on {formats.quantity(facts.cores, 'core')}" if facts.cores > 1 else ""
     return {
-        **({"weights": "stored weights"} if is_kept(row) else {}),
+        **({"weights": "stored weights"} if is_stored_epoch(row) else {}),
         "flow": flow(facts),
         "steps": formats.quantity(facts.steps, "step"),
         "way": f"{WAYS.get(facts.way, facts.way)}{shared}",
@@ -223,7 +223,7 @@ def film_title(name: str, row: EvaluationRow) -> str:
 
     `name`: of the rollout, which can contain the epoch.
     """
-    epoch = f"{'weights of ' if is_kept(row) else ''}epoch {row.epoch}"
+    epoch = f"{'weights of ' if is_stored_epoch(row) else ''}epoch {row.epoch}"
     return name if epoch in name else f"{name} · {epoch}"
 
 
@@ -231,7 +231,7 @@ def state(row: EvaluationRow) -> str:
     """The weights of a rollout: "newest checkpoint, epoch 50", "weights stored after epoch 3"."""
     return (
         f"weights stored after epoch {row.epoch}"
-        if is_kept(row)
+        if is_stored_epoch(row)
         else f"{row.checkpoint} checkpoint, epoch {row.epoch}"
     )
 
@@ -246,7 +246,7 @@ def replay(source: str) -> str:
 
 def subject(row: EvaluationRow) -> str:
     """The weights of a rollout, and what distinguishes it."""
-    checkpoint = "stored weights" if is_kept(row) else f"{row.checkpoint} checkpoint"
+    checkpoint = "stored weights" if is_stored_epoch(row) else f"{row.checkpoint} checkpoint"
     about = ", ".join(part for name, part in parts(row).items() if name != "weights")
     return f"epoch {row.epoch} ({checkpoint}): {about}"
 

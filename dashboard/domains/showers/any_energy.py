@@ -48,15 +48,15 @@ def draw(runtime: Runtime, selection: Selection) -> None:
     before = evaluation.finished_job(runtime.home, request)
     if pressed and before is None:
         _ask(runtime, request)
-    look = newest if newest is not None and newest.is_live else before or newest
-    if look is None:
+    snapshot = newest if newest is not None and newest.is_live else before or newest
+    if snapshot is None:
         return
-    if look.is_live:
-        widgets.job_bar(runtime, look, partial(_progress_text, names[request.run_id]), CANCEL)
-    elif look.state == "finished":
-        _result(look, names[request.run_id], selection.colors[names[request.run_id]])
-    elif look.end is not None:
-        st.warning(f"Not generated: {words.plain(look.end.reason)}", icon=":material/warning:")
+    if snapshot.is_live:
+        widgets.job_bar(runtime, snapshot, partial(_progress_text, names[request.run_id]), CANCEL)
+    elif snapshot.state == "finished":
+        _result(snapshot, names[request.run_id], selection.colors[names[request.run_id]])
+    elif snapshot.end is not None:
+        st.warning(f"Not generated: {words.plain(snapshot.end.reason)}", icon=":material/warning:")
 
 
 def _form(
@@ -124,13 +124,13 @@ def _ask(runtime: Runtime, request: SingleEnergyOptions) -> None:
         st.rerun()
 
 
-def _progress_text(name: str, look: JobSnapshot) -> str:
-    return f"Showers by {words.plain(name)}: {widgets.job_sentence(look)}"
+def _progress_text(name: str, snapshot: JobSnapshot) -> str:
+    return f"Showers by {words.plain(name)}: {widgets.job_sentence(snapshot)}"
 
 
-def _result(look: JobSnapshot, name: str, color: str) -> None:
+def _result(snapshot: JobSnapshot, name: str, color: str) -> None:
     """Numbers and profiles of both sides, and a pair of showers."""
-    showers = _read(look)
+    showers = _read(snapshot)
     if showers is None:
         st.caption("The last showers were deleted. Press Generate showers again.")
         return
@@ -152,7 +152,7 @@ def _result(look: JobSnapshot, name: str, color: str) -> None:
         ]
     )
     title = truth.capitalize()
-    rows = shower_charts.together({name: frame}).replace({"series": {shower_charts.REAL: title}})
+    rows = shower_charts.with_names({name: frame}).replace({"series": {shower_charts.REAL: title}})
     colors = {title: palette.REAL, name: color}
     drawn_curves = [curve_words for curve_words in CURVES if curve_words.name in PROFILES]
     for column, curve_words in zip(st.columns(len(drawn_curves)), drawn_curves, strict=True):
@@ -170,7 +170,9 @@ def _result(look: JobSnapshot, name: str, color: str) -> None:
     )
 
 
-def _read(look: JobSnapshot) -> SingleEnergyResult | None:
+def _read(snapshot: JobSnapshot) -> SingleEnergyResult | None:
     with contextlib.suppress(OSError, ValidationError, GanRuntimeError):
-        return SingleEnergyResult.model_validate_json((look.job.results / RESULT_FILE).read_bytes())
+        return SingleEnergyResult.model_validate_json(
+            (snapshot.job.results / RESULT_FILE).read_bytes()
+        )
     return None

@@ -28,7 +28,7 @@ PLACES = {"x": "Cell along x", "y": "Cell along y", "z": "Layer"}
 ENERGIES = (1e-4, 10.0)  # GeV of the first and the last color, as in the images of an epoch
 
 
-def together(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def with_names(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """A row for each place and series: curve, x, y, value, low, high, series.
 
     `frames`: name of an answer → its points: curve, series (real, generated), x, y, value, error.

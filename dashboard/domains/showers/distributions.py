@@ -192,7 +192,7 @@ def _curve_rows(
     store: Store, selection: Selection, stored: dict[str, list[CurveRow]], bins: ShowerBins
 ) -> pd.DataFrame:
     """Points of all answers and of held-out showers in the selected bins."""
-    return shower_charts.together(
+    return shower_charts.with_names(
         {name: _points(store, row, stored[name], bins) for name, row in selection.answers.items()}
     )
 

@@ -221,6 +221,6 @@ PAGE = DomainPage(
     texts={score.name: score.text for score in SCORES},
     value_words=_value,
     literature=draw,
-    no_answer=shower_words.NOTHING_YET,
+    no_answer=shower_words.NOT_EVALUATED,
     best_rule=shower_words.BEST_EPOCH,
 )

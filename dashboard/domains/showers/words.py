@@ -14,7 +14,7 @@ from gan_runtime.domains.showers.evaluation import SingleEnergyResult
 Bounds = tuple[float, float]
 
 SIMULATED = "simulated showers (held out)"
-NOTHING_YET = (
+NOT_EVALUATED = (
     "This run is not evaluated yet. Press Measure showers. After about a minute, profiles, spectra,"
     " scores and showers side by side appear here."
 )
@@ -29,7 +29,7 @@ OTHER_DATA = (
     " depend on the grid, and fewer showers make them larger."
 )
 SCALE_HELP = "A logarithmic scale shows faint tails; a linear one shows the core."
-BEST_EPOCH = "By the rule of the 3DGAN authors, the smallest error of the sampling fraction,"
+BEST_EPOCH = "By the rule of the 3DGAN authors, the smallest error of the sampling fraction"
 ANY_ENERGY = (
     "The networks generate 100 showers of one energy and angle, and as many are simulated. This"
     " takes some seconds, and the result is stored. The pairs above are stored showers."
@@ -83,7 +83,7 @@ CURVES = (
     CurveWords("along_x", "How wide is a shower along x?", "Cell along x", _GEV, "profile"),
     CurveWords("layers", "Which layers are correlated?", "Layer", "Correlation", "matrix"),
     CurveWords(
-        "sampling_fraction", "Which share of the energy is visible?", _INCIDENT, _VISIBLE, "curve"
+        "sampling_fraction", "What share of the energy is visible?", _INCIDENT, _VISIBLE, "curve"
     ),
     CurveWords(
         "spectrum",
@@ -104,7 +104,7 @@ CURVES = (
         "shares",
         judged=True,
     ),
-    CurveWords("read_energy", "Which energy does D read?", _INCIDENT, _READ, "curve", judged=True),
+    CurveWords("read_energy", "What energy does D read?", _INCIDENT, _READ, "curve", judged=True),
     CurveWords(
         "read_error", "How far off is that energy?", f"{_READ} − 1", _SHARE, "shares", judged=True
     ),
@@ -129,7 +129,7 @@ CURVES = (
             (
                 "skew",
                 "How lopsided is each shower along {}?",
-                "Cubic root of the third moment along {} (cells)",
+                "Cube root of the third moment along {} (cells)",
             ),
         )
         for axis in _AXES

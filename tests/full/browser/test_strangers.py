@@ -95,7 +95,7 @@ def test_strangers_look_and_operators_change(browser: Browser, shared: Dashboard
     enter(page, "wrong horse battery staple")
     expect(page.get_by_text("That is not the operator password.")).to_be_in_viewport(ratio=1)
     enter(page, PASSWORD)
-    expect(page.get_by_text(access.OF_THE_PASSWORD)).to_be_visible()
+    expect(page.get_by_text(access.PASSWORD_USER)).to_be_visible()
     expect(page.get_by_role("button", name="Start a quick run")).to_be_enabled()
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Runs").click()
     settled(page)
