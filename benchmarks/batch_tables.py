@@ -5,8 +5,7 @@ The definitions are those of docs/quality.md, which were written before any run.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 from benchmarks import markdown
 from gan_runtime import api
 from gan_runtime.records.home import Home
-from gan_runtime.studies.statistics import Equivalence, mean_interval
+from gan_runtime.studies.statistics import Equivalence
 
 TITLE = "Equivalence "  # of its studies, before recipe and budget
 SPREADS = 1.96  # standard deviations between seeds: the margin
@@ -60,16 +59,20 @@ def text(frame: pd.DataFrame, batches: Sequence[int]) -> str:
     """All tables as Markdown."""
     if frame.empty:
         return f"{markdown.NOT_MEASURED.capitalize()} yet."
-    titles = ("Recipe", "Budget", "Batch", "Seeds", "FCD∞", "KCD", "Coverage", "Device seconds")
+    of_batches = tuple(map(str, batches))
     decisions = ("Recipe", "Budget", "ln FCD∞", "KCD", "Coverage", "Equivalent")
-    targets = ("Recipe", "Budget", "Batch", "Reached by", "Images", "Device seconds")
     return "\n".join(
         [
-            f"### Scores at the end\n\n{markdown.table(titles, _end_lines(frame))}",
+            "### After the last epoch\n",
+            "Means over the seeds, by batch.\n",
+            markdown.table(("Recipe", "Budget", "", *of_batches), _end_lines(frame, batches)),
             f"### Batch {batches[-1]} against {batches[0]}\n",
+            "Mean difference over the pairs, and the margin.\n",
             markdown.table(decisions, _decision_lines(frame, batches)),
             f"### To the quality of batch {batches[0]}\n",
-            markdown.table(targets, _target_lines(frame, batches[0])),
+            "Mean thousands of images, and device seconds; of how many seeds, where some do not"
+            " reach it.\n",
+            markdown.table(("Recipe", "Budget", *of_batches), _target_lines(frame, batches)),
         ]
     )
 
@@ -80,26 +83,23 @@ def ends(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values("epoch").groupby(keys, as_index=False).last()
 
 
-def _end_lines(frame: pd.DataFrame) -> list[list[str]]:
-    return [
-        [
-            *map(str, key),
-            str(len(runs)),
-            _mean(np.exp(runs.log_fcd)),
-            _mean(runs.kcd),
-            _mean(100.0 * runs.coverage, "%"),
-            _mean(runs.device_s),
+def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
+    """A line for each recipe, budget and number; a cell for each batch."""
+    lines = []
+    for key, runs in ends(frame).groupby(["recipe", "budget"]):
+        of_batch = {batch: runs[runs.batch == batch] for batch in batches}
+        numbers: dict[str, Callable[[pd.DataFrame], str]] = {
+            "FCD∞": lambda some: f"{np.exp(some.log_fcd).mean():.3g}",
+            "KCD": lambda some: f"{some.kcd.mean():.3g}",
+            "coverage": lambda some: f"{some.coverage.mean():.0%}",
+            "device seconds": lambda some: f"{some.device_s.mean():.0f}",
+            "seeds": lambda some: str(len(some)),
+        }
+        lines += [
+            [*map(str, key), name, *(of(some) if len(some) else "–" for some in of_batch.values())]
+            for name, of in numbers.items()
         ]
-        for key, runs in ends(frame).groupby(["recipe", "budget", "batch"])
-    ]
-
-
-def _mean(numbers: pd.Series, unit: str = "") -> str:
-    interval = mean_interval(numbers)
-    if interval is None:
-        return markdown.NOT_MEASURED
-    mean = f"{interval.mean:.3g}{unit}"
-    return f"{mean} ({interval.low:.3g} to {interval.high:.3g})" if interval.is_known else mean
+    return lines
 
 
 @dataclass(frozen=True)
@@ -143,18 +143,20 @@ def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[st
         if (result := decision(runs, batches)) is None:
             lines.append([*map(str, key), *["too few seeds"] * 3, markdown.NOT_MEASURED])
             continue
-        tests = (result.log_fcd, result.kcd, result.coverage)
+        coverage = result.coverage
+        tests = [
+            _test(result.log_fcd),
+            _test(result.kcd),
+            f"{coverage.mean.mean:+.1%}, at least {coverage.mean.low:+.1%},"
+            f" margin {coverage.margin:.1%}",
+        ]
         answer = "yes" if result.is_equivalent else "not shown"
-        lines.append([*map(str, key), *map(_test, tests), answer])
+        lines.append([*map(str, key), *tests, answer])
     return lines
 
 
 def _test(test: Equivalence) -> str:
-    mean = test.mean
-    return (
-        f"{mean.mean:+.3g} ({mean.low:+.3g} to {mean.high:+.3g}), margin {test.margin:.3g},"
-        f" p = {test.p_value:.2g}"
-    )
+    return f"{test.mean.mean:+.2g}, margin {test.margin:.2g}, p = {test.p_value:.2g}"
 
 
 def reached(frame: pd.DataFrame, target: float) -> dict[str, Seeds]:
@@ -168,17 +170,24 @@ def reached(frame: pd.DataFrame, target: float) -> dict[str, Seeds]:
     }
 
 
-def _target_lines(frame: pd.DataFrame, smallest: int) -> list[list[str]]:
+def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
     """Target: the mean ln FCD∞ at the end of the smallest batch with the same recipe and budget."""
     lines = []
     last = ends(frame)
-    means = last[last.batch == smallest].groupby(["recipe", "budget"]).log_fcd.mean().to_dict()
-    for key, runs in frame.groupby(["recipe", "budget", "batch"]):
-        target = means.get(tuple(key)[:2], math.nan)
-        if math.isnan(target):
-            continue
-        first, seeds = reached(runs, target), runs.seed.nunique()
-        numbers = [_mean(pd.Series(first[name], dtype=float)) for name in ("images", "device_s")]
-        by = f"{len(first['images'])} of {seeds}"
-        lines.append([*map(str, key), by, *numbers])
+    for key, runs in frame.groupby(["recipe", "budget"]):
+        of_key = last[(last.recipe == key[0]) & (last.budget == key[1])]
+        target = float(of_key[of_key.batch == batches[0]].log_fcd.mean())
+        cells = [_target_cell(runs[runs.batch == batch], target) for batch in batches]
+        lines.append([*map(str, key), *cells])
     return lines
+
+
+def _target_cell(runs: pd.DataFrame, target: float) -> str:
+    """As "140, 55 s (2 of 3)"; a dash where no run gets there."""
+    first, seeds = reached(runs, target), runs.seed.nunique()
+    images, seconds = first["images"], first["device_s"]
+    if not images:
+        return "–"
+    of = "" if len(images) == seeds else f" ({len(images)} of {seeds})"
+    means = np.mean([*images.values()]) / 1e3, np.mean([*seconds.values()])
+    return f"{means[0]:,.0f}, {means[1]:.0f} s{of}"

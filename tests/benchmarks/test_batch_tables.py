@@ -79,10 +79,13 @@ def test_the_target_is_first_reached_by_the_runs_that_get_there() -> None:
 
 def test_the_tables_say_what_was_measured() -> None:
     text = batch_tables.text(frame(), BATCHES)
-    assert "| modern | images | 512 | 8 | " in text
+    assert "| modern | images | coverage | 80% | 80% |" in text
+    assert "| modern | images | seeds | 8 | 8 |" in text
     assert "| modern | images | +" in text or "| modern | images | -" in text
     assert text.count("| yes |") == 1
-    assert "of 8 | " in text
+    reached = text.splitlines()[-1]
+    assert reached.startswith("| modern | images | 0, 1 s (")
+    assert reached.count(" of 8)") == 2
 
 
 def test_a_home_without_the_study_says_so(home: Home) -> None:
