@@ -1,5 +1,5 @@
-"""Runs that leave a home and come into one: bundles (ended runs in one zip file), tables, and event
-files of TensorBoard.
+"""Export and import of runs: bundles (ended runs in one zip file), tables, and event files of
+TensorBoard.
 """
 
 from gan_runtime.bundles.packing import examples, pack

@@ -18,9 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-MAX_MESSAGE_BYTES = 64_000_000  # of one event
+MAX_MESSAGE_BYTES = 64_000_000  # per event
 VERSION = b"brain.Event:2"
-SESSION_START = 1  # of session.status: a writer begins again at a step
+SESSION_START = 1  # value of session.status: a writer restarts at a step
 SCALARS, IMAGES, TEXT = "scalars", "images", "text"  # plugins
 _MASK = 0xA282EAD8
 _VARINT, _DOUBLE, _BYTES, _FLOAT = 0, 1, 2, 5  # wire types
@@ -107,7 +107,7 @@ def _image(image: EventImage) -> bytes:
 
 
 def _text(tag: str, text: str) -> bytes:
-    """A tensor of one string, as TensorBoard's tab Text shows it."""
+    """A tensor with one string, for TensorBoard's tab Text."""
     tensor = _number(1, _STRING) + _field(2, _field(2, _number(1, 1))) + _field(8, text.encode())
     metadata = _field(1, _field(1, TEXT.encode())) + _number(4, 2)
     return _field(1, tag.encode()) + _field(8, tensor) + _field(9, metadata)
@@ -164,7 +164,7 @@ def read(path: Path) -> Iterator[StepEvent]:
 
     Raises EventFileError, after the events before the damage; OSError.
     """
-    plugins: dict[str, str] = {}  # tag → plugin; a writer may name it in the first event only
+    plugins: dict[str, str] = {}  # tag → plugin, which a writer can name in the first event only
     with path.open("rb") as file:
         while message := _next_message(file):
             yield _decoded(message, plugins)
@@ -241,7 +241,7 @@ def _strings(tensor: bytes) -> list[bytes]:
 
 
 def _scalar(tensor: bytes) -> float | None:
-    """The number of a tensor of one number; None of any other."""
+    """The number in a tensor with one number; None for other tensors."""
     parts = dict(_fields(tensor))
     kind = parts.get(1)
     number, code = (_NUMBERS | _INTEGERS).get(kind if isinstance(kind, int) else 0, (0, ""))

@@ -37,9 +37,8 @@ CONVERTERS = ("onnx", "tf2onnx")  # packages that write ONNX
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """The options of the job.
-
-    `epoch`: of stored weights that replace those of the newest checkpoint.
+    """The options of the job. `epoch`: epoch of the stored weights to export instead of the newest
+    checkpoint.
     """
 
     run_id: str
@@ -48,7 +47,7 @@ class ExportRequest:
 
     @property
     def weights(self) -> str:
-        """In words, such as "newest checkpoint"."""
+        """The weights as text, such as "newest checkpoint"."""
         return f"{self.checkpoint} checkpoint" if self.epoch is None else "stored weights"
 
 
@@ -85,7 +84,7 @@ JOBS = (
         check=check,
         same=("run_id", "checkpoint", "epoch"),
         busy="the generator of run {run_id} is being exported",
-        # A SavedModel is TensorFlow's, whatever engine has trained the run.
+        # A SavedModel needs TensorFlow, whichever engine has trained the run.
         environment={**ON_THE_CPU, "KERAS_BACKEND": "tensorflow"},
     ),
 )
@@ -117,8 +116,8 @@ class ArrayShape:
 
 @dataclass(frozen=True)
 class ExportedGenerator:
-    """What is exported. `checkpoint`: in words; `rows`: that the run trained on; `fields`: of its
-    data set; `parameters`: weights of the generator.
+    """The exported generator. `checkpoint`: as text; `rows`: number of training rows; `fields`:
+    fields of the data set; `parameters`: number of weights of the generator.
     """
 
     spec: RunSpec
@@ -246,7 +245,7 @@ def _names(arrays: Sequence[ArrayShape]) -> str:
 
 
 def card(generator: ExportedGenerator, run: RunDir, home: Home) -> str:
-    """What a stranger needs to judge the generator, with what is unknown named as such."""
+    """The model card: the facts for judging the generator. Unknown facts are listed as unknown."""
     spec, store = generator.spec, ingest.store_of(home, [run])
     state = f"{generator.checkpoint}, epoch {generator.epoch}, step {formats.count(generator.step)}"
     weights = "moving average of the weights" if spec.samples_from == "ema" else "trained weights"
@@ -303,7 +302,7 @@ def _data(name: str, rows: int, home: Home) -> str:
 
 
 def _quality(run: RunDir, step: int) -> str:
-    """Every score of the newest answer of each evaluation about these weights."""
+    """The scores in the newest answer of each evaluation of these weights."""
     parts = []
     for declared in evaluations().values():
         answers = [answer for answer in answers_of(run, declared.name) if answer.step == step]
@@ -353,7 +352,9 @@ def _hardware(host: str | None, spec: RunSpec) -> str:
 
 
 def _device(name: str) -> str:
-    """GPU:0 of /job:localhost/replica:0/task:0/device:GPU:0; other names are unchanged."""
+    """A short device name: GPU:0 for /job:localhost/replica:0/task:0/device:GPU:0; other names are
+    unchanged.
+    """
     return str(name).rpartition("device:")[2]
 
 

@@ -42,12 +42,12 @@ from gan_runtime.workloads.contract import Translates, Workload
 from gan_runtime.workloads.layers import standard_network
 
 Arrays = dict[str, NDArray[Any]]
-TOLERANCE = 1e-3  # between the run's networks and the exported one, absolute and relative
+TOLERANCE = 1e-3  # allowed difference to the run's networks, absolute and relative
 EXAMPLES = 8  # rows of example.npz
-SEED = 0  # of their inputs
+SEED = 0  # of the inputs for the comparison
 GENERATED = "generated"  # the output of a workload that translates
-OPSET = 17  # of ONNX; onnxruntime reads it since 1.12
-STEPS = 5  # of the progress
+OPSET = 17  # ONNX version, which onnxruntime reads since 1.12
+STEPS = 5  # steps of the progress
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,9 @@ def load(run: RunDir, home: Home, request: ExportRequest) -> LoadedRun:
 
 
 def _assign(network: keras.Model, arrays: Mapping[str, Any], owner: str) -> None:
-    """`owner`: of the arrays in the checkpoint: the network, or its average."""
+    """Assigns the weights of a network. `owner`: owner of the arrays in the checkpoint: the
+    network, or its average.
+    """
     own = {key: array for key, array in arrays.items() if key.startswith(f"{owner}/")}
     variables = {f"{owner}/{variable.path}": variable for variable in network.variables}
     check_fit(own, {key: tuple(variable.shape) for key, variable in variables.items()})
@@ -140,8 +142,8 @@ def example_inputs(loaded: LoadedRun) -> Arrays:
 
 
 class _StandardNetworks(dict[str, keras.Model]):
-    """Standard copies of the networks, made when a workload asks for them: a discriminator may have
-    layers that cannot be exported.
+    """Standard copies of the networks, created on request, since a discriminator can have layers
+    that cannot be exported.
     """
 
     def __init__(self, networks: Mapping[str, keras.Model]) -> None:
@@ -183,7 +185,9 @@ def exported_model(loaded: LoadedRun, examples: Arrays) -> keras.Model:
 
 
 def _row_shape(loaded: LoadedRun, name: str, array: NDArray[Any]) -> tuple[int | None, ...]:
-    """That of the examples, or of the network where it takes images of several sizes."""
+    """The shape of a row: that of the examples, or of the network if it takes images of several
+    sizes.
+    """
     if name == SOURCE and isinstance(loaded.workload, Translates):
         shape: tuple[int | None, ...] = loaded.networks[_translator(loaded)].inputs[0].shape[1:]
         return shape
@@ -197,7 +201,9 @@ def _translator(loaded: LoadedRun) -> str:
 def _outputs(
     loaded: LoadedRun, networks: Mapping[str, Any], inputs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """By name, without inputs that are passed on; of tensors or of symbolic ones."""
+    """The outputs by name, without inputs that are passed through. Takes tensors or symbolic
+    tensors.
+    """
     options, workload = loaded.spec.of_workload, loaded.workload
     if isinstance(workload, Translates):
         return {GENERATED: workload.translate(options, networks, inputs[SOURCE])}
@@ -246,7 +252,7 @@ def _array_shape(name: str, tensor: Any) -> ArrayShape:
 
 
 def _pack(folder: Path, target: Path) -> None:
-    """The folder as one zip, and no longer as a folder."""
+    """Packs the folder into a zip and deletes the folder."""
     with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as bundle:
         for path in sorted(folder.rglob("*")):
             if path.is_file():

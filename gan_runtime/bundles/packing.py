@@ -1,4 +1,4 @@
-"""Packing: what ended runs measured and drew, in one file.
+"""Packs the numbers and images of ended runs into one file.
 
 bundle.json                            {"format": 4, "program": "0.3.0"}; not in the oldest
 quick-0007/spec.json                   the options
@@ -46,7 +46,7 @@ from gan_runtime.records.run_folder import RunDir, latest_status
 MANIFEST = "bundle.json"
 FORMAT = 4  # raised when older programs cannot read new bundles
 MAX_BYTES = 2_000_000_000  # unpacked, so that a wrong file cannot fill the disk
-MAX_FILM_BYTES = 2_000_000_000  # of all films, unpacked; checking them takes about 10 s
+MAX_FILM_BYTES = 2_000_000_000  # of all films after unpacking; checking them takes about 10 s
 MAX_MEMBERS = 100_000
 # Compression ratio of a file above RATIO_BYTES. Journals have about 6.
 MAX_RATIO, RATIO_BYTES = 100, 1_000_000
@@ -57,7 +57,7 @@ _FILES = re.compile(
 _MAX_BYTES_OF = {
     "manifest": 10_000,
     "spec": 100_000,
-    "decisions": 20_000_000,  # of owner and launcher; some kB an hour
+    "decisions": 20_000_000,  # of owner and launcher, a few kB per hour
     "journal": 1_000_000_000,
     "picture": image_files.MAX_GRID_BYTES,
     "film": image_files.MAX_FILM_BYTES,
@@ -76,7 +76,7 @@ def example(name: str) -> Path:
 
 
 def most_bytes(name: str) -> int | None:
-    """The limit of a member, unpacked; None when no bundle may contain it."""
+    """The most unpacked bytes of a member; None if no bundle can contain it."""
     if name == MANIFEST:
         return _MAX_BYTES_OF["manifest"]
     run_id, _, file = name.partition("/")
@@ -85,7 +85,7 @@ def most_bytes(name: str) -> int | None:
 
 
 def is_bloated(member: zipfile.ZipInfo) -> bool:
-    """Whether a small file would unpack to a large, repetitive one."""
+    """Whether a small member would unpack to a large, repetitive file."""
     return member.file_size > max(RATIO_BYTES, MAX_RATIO * member.compress_size)
 
 
@@ -266,7 +266,7 @@ class Privacy:
         marks = _marks(self._kinds).get(str(record.get("kind")))
         public = {name: self._without_folders(value) for name, value in record.items()}
         for name in public.keys() - {"kind", "attempt", "at"}:
-            # Of another version's record, every field may be private.
+            # In a record of another version, every field can be private.
             for mark in (Sharing.PROSE,) if marks is None else marks.get(name, ()):
                 public[name] = self._shared(public[name], mark)
         return public

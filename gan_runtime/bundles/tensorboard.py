@@ -39,14 +39,14 @@ from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.states import Reason, cause
 from gan_runtime.spec import nesting
 
-WORKLOAD = "tensorboard"  # of a run whose options are unknown; the catalog has none of that name
+WORKLOAD = "tensorboard"  # of a run with unknown options; not in the catalog
 UNKNOWN: dict[str, Any] = {
     **{"workload": WORKLOAD, "dataset": "unknown", "precision": "unknown", "replicas": 1},
     **{"batch_size_global": 1, "epochs": 1, "seed": 0},
 }
 EPOCH, OPTIONS = "epoch", "options"  # tags in addition to the numbers
 EVENT_FILE = "tfevents"  # in the name of every event file
-MAX_FILES, MAX_RUNS, MAX_NUMBERS = 10_000, 1_000, 5_000_000  # of an import
+MAX_FILES, MAX_RUNS, MAX_NUMBERS = 10_000, 1_000, 5_000_000  # limits of an import
 MOST_STEPS, MOST_IMAGES = 10**12, 10**15
 _GIVE = "give the log folder that TensorBoard opens"
 MAX_IMAGES, MAX_TILES = 2_000, 64  # steps with images of a run; images of a step
@@ -56,14 +56,14 @@ _PIECE = 10_000  # records that are written at once
 
 @dataclass
 class EventLog:
-    """What the event files of one folder hold, by step."""
+    """The contents of the event files of one folder, by step."""
 
     name: str
     scalars: dict[int, dict[str, float]] = field(default_factory=dict)
     images: dict[int, dict[str, Sequence[EventImage]]] = field(default_factory=dict)
     times: dict[int, float] = field(default_factory=dict)  # seconds since 1970
     options: str = ""
-    left_out: set[str] = field(default_factory=set)  # tags of other kinds
+    left_out: set[str] = field(default_factory=set)  # tags of unsupported kinds
     begin: float = math.inf
 
     def add(self, event: StepEvent) -> None:
@@ -83,7 +83,7 @@ class EventLog:
                 self.images.setdefault(step, {}).update(event.images)
 
     def epochs(self) -> dict[int, int]:
-        """Step → epoch: as the tag `epoch` says, else counted by the steps with images."""
+        """Step → epoch: by the tag `epoch`, else counted by the steps with images."""
         epoch, counted = 0, 1
         epochs = {}
         for step in sorted(self.scalars):
@@ -126,7 +126,9 @@ def _is_regular(path: Path) -> bool:
 
 
 def read_log(name: str, paths: list[Path]) -> EventLog:
-    """Raises BundleError for a file that cannot be read, and for what no journal can hold."""
+    """Reads the event files of a run. Raises BundleError for an unreadable file, or if a journal's
+    limits are exceeded.
+    """
     log = EventLog(name)
     for path in paths:
         try:
@@ -143,7 +145,7 @@ def read_log(name: str, paths: list[Path]) -> EventLog:
 
 
 def _excess(log: EventLog) -> str:
-    """What of a log exceeds the limits of a journal; empty where nothing does."""
+    """The part of a log that exceeds the limits of a journal, as text; "" if none does."""
     most = max((len(values) for values in log.scalars.values()), default=0)
     tags = {tag for values in log.scalars.values() for tag in values}
     long = next((tag for tag in tags if len(tag) > MAX_NAME), "")
@@ -159,7 +161,8 @@ def import_folder(folder: Path, home: Home) -> list[str]:
     """Imports a folder of event files, except runs that were imported before; returns the new ids.
 
     Raises:
-        BundleError: it holds no event files, damaged ones, or too much; nothing is imported.
+        BundleError: the folder has no event files, damaged files, or too much data; nothing is
+            imported.
         HomeError: the home cannot be written, or its disk has too little space; nothing is
             imported.
     """
@@ -188,7 +191,7 @@ def import_folder(folder: Path, home: Home) -> list[str]:
 
 
 def _run_id(log: EventLog) -> str:
-    """The same for the same log, which may have grown since."""
+    """The run id of a log, which stays the same when the log grows."""
     digest = hashlib.sha256(f"{log.name} {log.begin!r}".encode()).digest()
     return f"tensorboard-{10_000_000 + int.from_bytes(digest[:8]) % 90_000_000}"
 
@@ -258,7 +261,9 @@ def _epochs_done(
 
 
 def _created(log: EventLog) -> Created:
-    """With the options of the log where they are those of a run, else with none."""
+    """The submission, with the options in the log if they are valid for a run, else without
+    options.
+    """
     at = _moment(log.begin)
     with contextlib.suppress(ValueError, RecursionError):  # pydantic's error is a ValueError
         spec = json.loads(log.options)
@@ -276,7 +281,7 @@ def _color(log: EventLog) -> int:
 
 
 def _moment(seconds: float) -> datetime:
-    """A time of a journal; now, where the event has none that a journal may have."""
+    """The time of an event, or the current time if it is outside a journal's limits."""
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
         return Record(at=moment).at
@@ -301,7 +306,7 @@ def _samples(run: RunDir, log: EventLog, epochs: dict[int, int]) -> Iterator[jou
 
 
 def _kind(tag: str, kinds: dict[str, str]) -> str:
-    """A name of a file for a tag, which no other tag has."""
+    """A unique file name for a tag."""
     words = _KIND.sub("_", tag.lower()).strip("_")
     name = (words if words[:1].isalpha() else f"image_{words}")[:36].strip("_")
     numbered = (f"{name}{number}" for number in itertools.count(2))
@@ -337,7 +342,7 @@ def _opened(content: bytes) -> Image.Image:
 
 
 def _events_about(log: EventLog, samples: list[journal.Sample]) -> Iterator[journal.Event]:
-    """What was left out, and why."""
+    """Events about the parts that were left out, with reasons."""
     images = sum(map(len, log.images.values())) - len(samples)
     because = f"damaged, too large, not the last of its epoch, or beyond {MAX_IMAGES:,}"
     tags = ", ".join(sorted(log.left_out)[:10])

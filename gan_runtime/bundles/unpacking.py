@@ -54,8 +54,8 @@ def unpack(source: Path, home: Home) -> list[str]:
     """Imports the runs of a bundle, except those whose ids exist; returns the new ids.
 
     Raises:
-        BundleError: no bundle, damaged, of a newer program, or with other files; nothing is
-            imported.
+        BundleError: the file is no bundle, damaged, of a newer program, or has other files; nothing
+            is imported.
         HomeError: the home cannot be written, or its disk has too little space; nothing is
             imported.
     """
@@ -120,8 +120,8 @@ def _checked(bundle: zipfile.ZipFile, source: Path) -> list[zipfile.ZipInfo]:
 
 
 def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
-    """Every name is one that `bundle` writes, once, and its member is neither too large nor
-    encrypted.
+    """Checks that every name is unique and one that `bundle` writes, and that no member is too
+    large or encrypted.
     """
     for member in members:
         most = most_bytes(member.filename)
@@ -179,7 +179,7 @@ def _check_pictures(run: RunDir, source: Path) -> None:
 
 
 def _check_films(runs: list[RunDir], source: Path) -> None:
-    """Checks films one at a time, to have at most one in memory."""
+    """Checks films one at a time, so that at most one is in memory."""
     film_bytes = 0
     for run in runs:
         for path in sorted(run.films.glob("*")):

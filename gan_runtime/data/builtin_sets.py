@@ -48,7 +48,7 @@ from gan_runtime.data.idx_files import (
 from gan_runtime.data.summary import Summary
 from gan_runtime.records.home import REPOSITORY
 
-DIGITS_FILE = "digits.csv.gz"  # of scikit-learn: 64 pixels and the digit in each row
+DIGITS_FILE = "digits.csv.gz"  # in scikit-learn: each row has 64 pixels and the digit
 # Pixels of black around each digit, as in MNIST, so that strokes are not cut at the border.
 MARGIN = 2
 DIGIT_CLASSES = tuple("0123456789")
@@ -120,7 +120,7 @@ def summary(name: str) -> Summary | None:
 
 
 def _counts_of(files: FolderFiles) -> tuple[Sequence[int], Sequence[int]] | None:
-    """Labels of each class to train on, and held-out ones. Raises DatasetError."""
+    """The number of training and held-out labels by class. Raises DatasetError."""
     if files.training.labels is None:
         return None
     held_out = files.held_out.labels if files.held_out else None
@@ -128,7 +128,7 @@ def _counts_of(files: FolderFiles) -> tuple[Sequence[int], Sequence[int]] | None
 
 
 def _counts_in_keras_cache(name: str) -> tuple[Sequence[int], Sequence[int]] | None:
-    """The same from Keras' files; None where there are none. Reads only the labels."""
+    """The same counts from Keras' files; None without them. Reads only the labels."""
     path = _in_keras_cache(name)
     if path is None:
         return None
@@ -164,7 +164,7 @@ def _in_keras_cache(name: str) -> Path | None:
             "mnist.npz" if name == "mnist" else "fashion-mnist/train-images-idx3-ubyte.gz"
         )
         return path if path.is_file() else None
-    except (OSError, RuntimeError):  # no home folder, or a name too long
+    except (OSError, RuntimeError):  # there is no home folder, or the name is too long
         return None
 
 

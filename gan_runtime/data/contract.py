@@ -19,10 +19,9 @@ Progress = Callable[[int, int, str], None]
 
 
 class DataSet(Protocol):
-    """Rows of one or more fields: `rows` to train on, and `held_out` others.
-
-    `origin`: the source of the rows, and of a prepared set its content. `note`: what a user should
-    know, such as a reduced number of rows; empty otherwise.
+    """A data set with one or more fields: `rows` training rows and `held_out` held-out rows.
+    `origin`: the source of the rows, and for a prepared set its content digest. `note`: a note for
+    the user, such as a reduced number of rows, or "".
     """
 
     @property
@@ -51,9 +50,7 @@ class DataSet(Protocol):
         """The rows to train on with these numbers, in this order: an array (count, …) by field."""
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
-        """At most `count` held-out rows from `first` on; rows to train on where none are held
-        out.
-        """
+        """At most `count` held-out rows from `first` on; training rows if none are held out."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +129,7 @@ def _length(arrays: Arrays) -> int:
 
 @dataclass(frozen=True)
 class FieldSelection:
-    """A `DataSet` with some fields of another one.
-
-    `whole`: the other one; `fields`: the read ones.
-    """
+    """A `DataSet` with only some `fields` of the set `whole`."""
 
     whole: DataSet
     fields: Fields

@@ -1,4 +1,5 @@
-"""An image file → a row of bytes: its bit depth, its ground, cut or fitted to a square, resized.
+"""Converts an image file to a row of bytes: bit depth, background, cropping or fitting to a square,
+and size.
 
 Scanners and cameras store 10, 12 or 14 bits in 16-bit files, which would come out nearly black. The
 brightest value of all files determines the bit depth, so that a dark image among bright ones stays
@@ -32,20 +33,19 @@ from gan_runtime.data.decoding import (
 from gan_runtime.data.image_files import MAX_FILE_BYTES, UNREADABLE, ImageSource
 from gan_runtime.data.summary import NOT_READABLE, NOT_SIDE_BY_SIDE
 
-SHAPE_TOLERANCE = 0.1  # of two images side by side, each about a square
+SHAPE_TOLERANCE = 0.1  # for two images side by side, each about a square
 GROUNDS = {"black": 0, "white": 255, "grey": 128}
-FEW_COLORS = 32  # of a label map; a photo has thousands
+FEW_COLORS = 32  # most colors of a label map; a photo has thousands
 Resample = Literal["lanczos", "nearest"]
 RESAMPLING = {"lanczos": Image.Resampling.LANCZOS, "nearest": Image.Resampling.NEAREST}
 
 
 @dataclass(frozen=True)
 class Target:
-    """The shape of a row: `pixels` a side, 1 or 3 `channels`.
-
-    `ground`: 0 to 255, behind and around the image. `cropped`: keeps the middle square; else the
-    whole image is fitted in. `resample`: "nearest" mixes no colors, for label maps. `white`: the
-    value of white in 16-bit files.
+    """The shape of a row: `pixels` per side, 1 or 3 `channels`. `ground`: background behind and
+    around the image, 0 to 255. `cropped`: whether to crop to the center square instead of fitting
+    the whole image. `resample`: "nearest" mixes no colors, for label maps. `white`: the value of
+    white in 16-bit files.
     """
 
     pixels: int
@@ -66,8 +66,8 @@ class ConvertedImage:
     """An image as a row.
 
     `pixels`: uint8 (pixels, pixels, channels), 0 is black. `size`: width and height of the upright
-    file. `changes`: in a few words each, for counting. `mixed`: the number of its colors, where
-    they are few, as in a label map, and resizing mixes them; else 0.
+    file. `changes`: short texts, for counting. `mixed`: the number of colors if resizing mixes the
+    few colors of a label map, else 0.
     """
 
     pixels: NDArray[np.uint8]
@@ -142,7 +142,7 @@ def _square(image: Image.Image, target: Target) -> Image.Image:
 
 
 def _flat(image: Image.Image, ground: int) -> tuple[Image.Image, str]:
-    """Without transparency, and the change in words."""
+    """Removes transparency; returns the image and the change as text."""
     if image.mode not in ("LA", "RGBA"):
         return image, ""
     if image.getchannel("A").getextrema() == (255, 255):
@@ -152,8 +152,8 @@ def _flat(image: Image.Image, ground: int) -> tuple[Image.Image, str]:
 
 
 WHITES = (255, 1_023, 4_095, 16_383, WHITE)
-HEADER = struct.Struct(">8sI4sIIB")  # of a PNG, up to the bits of a channel
-FILES_AT_ONCE = 512  # files between two calls of `progress`, which may cancel
+HEADER = struct.Struct(">8sI4sIIB")  # start of a PNG, up to the bits per channel
+FILES_AT_ONCE = 512  # files between two calls of `progress`, which can cancel
 
 
 def white_of(files: ImageSource, progress: Progress) -> tuple[int, str]:
@@ -181,7 +181,7 @@ def white_of(files: ImageSource, progress: Progress) -> tuple[int, str]:
 
 
 def _brightest(files: ImageSource, name: str) -> int:
-    """The largest value of a 16-bit file; 0 of other files, and of unreadable ones."""
+    """The largest value of a 16-bit file; 0 for other or unreadable files."""
     try:
         with files.open(name) as file:
             head = file.read(HEADER.size)
@@ -205,7 +205,7 @@ def _is_deep(head: bytes) -> bool:
     return bool(signature == decoding.PNG and kind == b"IHDR" and bits == 16)
 
 
-# Decoding releases Python's lock; each thread may hold an image of 89 million pixels.
+# Decoding releases Python's lock. Each thread can hold an image of 89 million pixels.
 THREADS = min(4, os.cpu_count() or 1)
 IMAGES_AT_ONCE = 128  # images between two calls of `progress`
 Element = TypeVar("Element")

@@ -21,9 +21,9 @@ import numpy as np
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 from PIL.Image import Transpose
 
-SAME_LEVELS = 2  # of 255: a profile that changes no color by more is sRGB
+SAME_LEVELS = 2  # of 255; a profile that changes no color by more counts as sRGB
 SPACES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK"}  # color space of the profile for each mode
-_NO_CACHE = 0x0040  # of Little CMS: the transform is used by several threads
+_NO_CACHE = 0x0040  # flag of Little CMS, since several threads use the transform
 _SRGB = ImageCms.createProfile("sRGB")
 
 
@@ -45,7 +45,7 @@ def in_srgb(image: Image.Image, profile: bytes) -> Image.Image | None:
 
 @lru_cache(maxsize=64)
 def _transform(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
-    """None where it changes nothing visible."""
+    """The transform to sRGB; None if it changes nothing visible."""
     of_file = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     if of_file.profile.xcolor_space != SPACES[mode]:
         raise UnusableProfileError
@@ -74,15 +74,17 @@ _ADOBE, _SCAN, _COMMENT = 0xEE, 0xDA, 0xFE  # JPEG: the color transform, the pix
 
 
 def without_metadata(content: bytes) -> bytes | None:
-    """The file without the metadata that cannot be read; None for other formats, and where nothing
-    can be removed.
+    """The file without unreadable metadata; None for other formats, or if nothing can
+    be removed.
     """
     parts = b"".join(_png(content) if content.startswith(PNG) else _jpeg(content))
     return parts if 0 < len(parts) < len(content) else None
 
 
 def _png(content: bytes) -> Iterator[bytes]:
-    """Chunks: length, type, data, checksum. A capital letter marks those that pixels need."""
+    """A PNG without optional chunks. A chunk has length, type, data and checksum; a capital letter
+    marks required chunks.
+    """
     yield PNG
     place = len(PNG)
     while place + 8 <= len(content):
@@ -136,7 +138,7 @@ def _is_needed(marker: int, data: bytes) -> bool:
 
 
 FORMATS = ("JPEG", "PNG", "WEBP")
-WHITE = 65_535  # of 16 bits
+WHITE = 65_535  # the value of white in 16 bits
 # Pillow's limit: 256 MiB of RGB. A small file can expand beyond it and fill the memory.
 MAX_PIXELS = 89_478_485
 TURNS = {
@@ -147,7 +149,7 @@ TURNS = {
     6: Transpose.ROTATE_270,
     7: Transpose.TRANSVERSE,
     8: Transpose.ROTATE_90,
-}  # by the orientation of EXIF; from 5 on, width and height are swapped
+}  # by EXIF orientation; from 5 on, width and height are swapped
 
 # Pillow only warns between one and two times the limit.
 warnings.filterwarnings("error", category=Image.DecompressionBombWarning)
@@ -155,9 +157,8 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")  # abou
 
 
 class NotUsableError(Exception):
-    """An image that cannot become a row.
-
-    `kind`: in one or two words; the message: the end of a sentence about the image.
+    """An image that cannot become a row. `kind`: one or two words. The message ends a sentence
+    about the image.
     """
 
     def __init__(self, kind: str, reason: str) -> None:
@@ -167,10 +168,8 @@ class NotUsableError(Exception):
 
 @dataclass(frozen=True)
 class DecodedImage:
-    """An image and its changes, in a few words each, for counting.
-
-    `size`: width and height of the upright file; the image may be decoded smaller. `is_deep`: the
-    file has 16 bits a channel.
+    """An image and its changes as short texts, for counting. `size`: width and height of the
+    upright file; the image can be decoded smaller. `is_deep`: the file has 16 bits a channel.
     """
 
     image: Image.Image
@@ -179,7 +178,7 @@ class DecodedImage:
     is_deep: bool = False
 
     def changed(self, image: Image.Image, change: str) -> DecodedImage:
-        """With another image and one more change, unless that is empty."""
+        """A copy with another image and one more change, unless that is ""."""
         return replace(self, image=image, changes=(*self.changes, *filter(None, (change,))))
 
 
@@ -251,7 +250,7 @@ def _upright(file: DecodedImage) -> DecodedImage:
     """Rotated by its EXIF orientation, where that is valid."""
     try:
         orientation = file.image.getexif().get(ExifTags.Base.Orientation)
-    except Exception:  # damaged EXIF; the pixels may be intact
+    except Exception:  # EXIF is damaged, but the pixels can be intact
         orientation = None
     if not isinstance(orientation, int) or orientation not in TURNS:
         return file
@@ -280,7 +279,7 @@ def _in_8_bits(file: DecodedImage, white: int) -> DecodedImage:
 
 
 def _in_srgb(file: DecodedImage) -> DecodedImage:
-    """As L, LA, RGB or RGBA, with colors by the profile of the file."""
+    """The image as L, LA, RGB or RGBA, with colors converted by the file's profile."""
     image = _plain(file.image)
     profile = file.image.info.get("icc_profile")
     if not profile:
@@ -305,7 +304,7 @@ def _in_srgb(file: DecodedImage) -> DecodedImage:
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """As L, LA, RGB, RGBA or CMYK, without palettes and single transparent colors."""
+    """The image as L, LA, RGB, RGBA or CMYK, without palettes and transparent colors."""
     is_gray = image.mode in ("1", "L", "LA")
     if image.mode == "CMYK":
         return image

@@ -71,7 +71,7 @@ class Split:
 
 @lru_cache(maxsize=10_000)
 def split_of(folder: str) -> Split | None:
-    """None for a name of no split, or of more than one (train_test)."""
+    """The split that a folder name means; None for no split, or for several (train_test)."""
     words = list(_WORD.finditer(unicodedata.normalize("NFKC", folder)))
     if len(words) != 1:
         return None
@@ -87,15 +87,15 @@ def split_of(folder: str) -> Split | None:
     return Split(name, rest, held_out=name != TRAIN)
 
 
-AUTO, NONE = "auto", "none"  # of `held_out_folders`
+AUTO, NONE = "auto", "none"  # values of `held_out_folders`
 MOST_NAMED = 5  # folders in a sentence
 Parts = tuple[str, ...]  # of a path
 
 
 @dataclass(frozen=True)
 class ImagePlace:
-    """`split`: such as train or test; empty without one. `folder`: empty for an image next to the
-    folders, and without folders.
+    """The place of an image. `split`: such as "train" or "test", or "". `folder`: the class folder;
+    "" for an image next to the folders, or without folders.
     """
 
     split: str
@@ -125,8 +125,8 @@ class ImagePlaces:
 
 
 def places(images: Sequence[str], held_out_folders: str) -> ImagePlaces:
-    """`held_out_folders`: AUTO, NONE, or names of folders with commas between, which are held out
-    in addition to those of AUTO.
+    """The place of each image. `held_out_folders`: AUTO, NONE, or comma-separated names of folders
+    that are held out in addition to those of AUTO.
 
     Raises:
         DatasetError: the names do not determine what is held out, or nothing is left to train on.
@@ -192,7 +192,7 @@ def _splits(folders: Collection[Parts], held_out_folders: str) -> dict[Parts, Sp
 
 
 def _chosen_splits(held_out_folders: str, folders: Collection[str]) -> dict[str, Split]:
-    """The folders that the user holds out. Raises DatasetError when one does not exist."""
+    """The folders that the user holds out. Raises DatasetError if a folder does not exist."""
     if held_out_folders == AUTO:
         return {}
     by_name: dict[str, Split] = {}
@@ -212,9 +212,8 @@ def _chosen_splits(held_out_folders: str, folders: Collection[str]) -> dict[str,
 
 
 def _loose(paths: Iterable[Parts], splits: Mapping[Parts, Split]) -> set[Parts]:
-    """Folders above those of splits that contain images.
-
-    Raises DatasetError: other folders are next to those of splits, which may then be classes.
+    """The folders above the splits' folders that contain images. Raises DatasetError if other
+    folders are next to the splits' folders, since all of these can then be classes.
     """
     above = {path[:depth] for path in splits for depth in range(len(path))}
     outside = {path[:-1] for path in paths if splits and not _crossed(path[:-1], splits)}
@@ -246,7 +245,7 @@ class _Within:
 
 
 def _within(folder: Parts, splits: Mapping[Parts, Split]) -> _Within:
-    """Held out where one of the splits on the way is."""
+    """The split of a folder: held out if any split on its path is."""
     crossed = sorted(_crossed(folder, splits), key=lambda split: not split.held_out)
     rest = [
         splits[folder[:depth]].rest if folder[:depth] in splits else folder[depth - 1]
@@ -257,8 +256,8 @@ def _within(folder: Parts, splits: Mapping[Parts, Split]) -> _Within:
 
 
 def _below(paths: Mapping[str, Parts]) -> dict[str, tuple[str, str]]:
-    """Of each image the first folder below those that all share, and the rest of its name: cats,
-    old/1.jpg. The folder is empty for an image next to the folders.
+    """For each image, the first folder below the common folders, and the rest of its name: cats,
+    old/1.jpg. The folder is "" for an image next to the folders.
     """
     depth = _shared_depth([path[:-1] for path in paths.values()])
     if all(len(path) <= depth + 1 for path in paths.values()):
@@ -274,7 +273,7 @@ def _below(paths: Mapping[str, Parts]) -> dict[str, tuple[str, str]]:
 
 
 def _shared_depth(folders: list[Parts]) -> int:
-    """How many folders from the top all have in common."""
+    """The number of leading folders that all have in common."""
     lowest, highest = min(folders, default=()), max(folders, default=())
     return sum(
         1
@@ -296,11 +295,11 @@ Placed = TypeVar("Placed", bound=HasPlace)
 
 
 def shuffled(items: Sequence[Row]) -> list[Row]:
-    """The same order for the same number of items."""
+    """The items shuffled, in the same order for the same number of items."""
     return [items[place] for place in np.random.RandomState(0).permutation(len(items))]
 
 
 def in_order(items: Sequence[Placed]) -> list[Placed]:
-    """In the order of the rows: shuffled, those to train on before the held-out ones."""
+    """The items in the order of the rows: shuffled, with training rows before held-out rows."""
     parts = ([row for row in items if row.place.held_out is held_out] for held_out in (False, True))
     return [row for part in parts for row in shuffled(part)]

@@ -27,8 +27,8 @@ from gan_runtime.data import image_files
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.summary import NOT_READABLE, Skip, SkippedFiles, readable
 
-READ_BYTES = 1 << 24  # at once, for the hash
-CACHE_BYTES = 1 << 28  # of decompressed chunks, so that each is decompressed once
+READ_BYTES = 1 << 24  # read at once for the hash
+CACHE_BYTES = 1 << 28  # cache of decompressed chunks, so that each is decompressed once
 UNREADABLE = (OSError, RuntimeError, ValueError, TypeError)  # h5py, by the damaged part
 MOST_KEYS, MOST_LETTERS = 8, 40  # keys in a sentence, and letters of each
 MOST_SKIPPED = 20  # files of a folder, by name
@@ -36,7 +36,7 @@ DOWNLOAD_AGAIN = "download it again"
 DOWNLOAD = "download the file itself"
 SERVER_ERROR = f"a server may have answered with an error: {DOWNLOAD}"
 WRITE_IT = "write its arrays into an HDF5 file with h5py"
-ADVICE = {  # by the kind of a file
+ADVICE = {  # by kind of file
     image_files.WEB_PAGE: f"the link led to a web page: {DOWNLOAD}",
     image_files.XML: SERVER_ERROR,
     image_files.JSON: SERVER_ERROR,
@@ -76,7 +76,7 @@ class Hdf5Source:
 
 
 def source_of(source: Path) -> Hdf5Source:
-    """The file, or those of a folder. Raises DatasetError when there is none."""
+    """The HDF5 file, or the HDF5 files of a folder. Raises DatasetError if there is none."""
     name, advice = quoted(str(source)), "give an HDF5 file (.h5 or .hdf5), or a folder of them"
     try:
         if not source.is_dir():
@@ -96,8 +96,8 @@ def source_of(source: Path) -> Hdf5Source:
 
 
 def _in_folder(folder: Path) -> Hdf5Source:
-    """HDF5 files, and skipped files. Hidden ones, such as ._NAME, which macOS writes next to NAME,
-    are only counted.
+    """The HDF5 files and the skipped files of a folder. Hidden files, such as ._NAME, which macOS
+    writes next to NAME, are only counted.
     """
     files, skips, hidden = [], [], 0
     for path in sorted(folder.iterdir()):
@@ -114,8 +114,8 @@ def _in_folder(folder: Path) -> Hdf5Source:
 
 
 def _skip(path: Path) -> Skip | None:
-    """Why a file is skipped; None for an HDF5 file, by its contents or its name, to which browsers
-    may append ?download=1.
+    """The reason why a file is skipped; None for an HDF5 file, by its contents or its name, to
+    which browsers can append ?download=1.
     """
     if not path.is_file():
         return Skip.of(path.name, "no file", "it is no file, and sub-folders are not read")
@@ -161,7 +161,7 @@ def open_file(path: Path) -> Iterator[h5py.File]:
 
 
 def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
-    """The numbers under a key, N rows of one of the shapes; (N, 1) passes for (N,).
+    """The numbers under a key, N rows of one of the shapes; (N, 1) is accepted as (N,).
 
     Raises DatasetError: the key is missing, or its data is not numeric, has another shape, cannot
     be decompressed, or is in another file. An uploaded file must not give access to others of the
@@ -198,7 +198,7 @@ def column(file: h5py.File, key: str, *shapes: tuple[int, ...]) -> h5py.Dataset:
 
 
 def _opened_column(file: h5py.File, key: str) -> Any:
-    """The object of a key in this file, not in another one."""
+    """The object under a key in this file; links to other files are refused."""
     try:
         is_here = isinstance(file.get(key, getlink=True), h5py.HardLink)
         data = file[key] if is_here else None
@@ -219,7 +219,7 @@ def read(file: h5py.File, numbers: h5py.Dataset, begin: int, end: int) -> NDArra
     try:
         with np.errstate(over="ignore"):
             rows: NDArray[np.float32] = np.asarray(numbers[begin:end], np.float32)
-    except UNREADABLE as error:  # a damaged chunk, or one behind the end of the file
+    except UNREADABLE as error:  # a damaged chunk, or a chunk beyond the end of the file
         raise read_error(name_of(file), key, begin, error) from None
     if not np.isfinite(rows).all():
         raise DatasetError(
@@ -343,7 +343,7 @@ def _lock_problem(error: OSError) -> str:
 
 
 def _wrong_kind(path: Path) -> str:
-    """The kind of a file that is not HDF5, and what to do; empty for an HDF5 file."""
+    """The kind of a file that is not HDF5, and what to do; "" for an HDF5 file."""
     try:
         is_empty = not path.stat().st_size
         with path.open("rb") as file:

@@ -34,7 +34,7 @@ from gan_runtime.data import image_files
 from gan_runtime.data.contract import Arrays
 
 DATA_VARIABLE = "GAN_DATA_DIR"
-TRAINING, HELD_OUT = "train", "t10k"  # how the names of the files begin
+TRAINING, HELD_OUT = "train", "t10k"  # prefixes of the file names
 ENDINGS = ("-{}-ubyte", "-{}-ubyte.gz", ".{}-ubyte", ".{}-ubyte.gz")
 SIDE = 28
 
@@ -48,7 +48,7 @@ TYPES = {
 }
 GZIP = b"\x1f\x8b"
 DOWNLOAD_AGAIN = "download it again, or set GAN_DATA_DIR to another folder"
-MAX_BYTES = 2_000_000_000  # of values; those of MNIST have 47 MB
+MAX_BYTES = 2_000_000_000  # of values; MNIST has 47 MB
 CHUNK_BYTES = 1_000_000
 
 
@@ -86,7 +86,7 @@ def read(path: Path, kind: Kind = IMAGE_KIND) -> NDArray[np.uint8]:
     with _readable_errors(path, kind), _open_idx(path) as file:
         shape = _shape(path, kind, file)
         expected = int(np.prod(shape))
-        data = file.read(expected + 1)  # a compressed file may expand to more
+        data = file.read(expected + 1)  # a compressed file can expand to more
     if len(data) != expected:
         raise _wrong_length(path, kind, expected, len(data))
     return np.frombuffer(data, np.uint8).reshape(shape)
@@ -190,7 +190,7 @@ def _shape(path: Path, kind: Kind, file: BinaryIO) -> tuple[int, ...]:
 
 
 def _kind_advice(its_kind: str) -> str:
-    """What to do with a file of another kind."""
+    """The advice about a file of another kind."""
     if image_files.holds_files(its_kind):
         return "unpack it, so that the IDX file has this name"
     if its_kind == image_files.WEB_PAGE:
@@ -274,7 +274,7 @@ class FolderFiles:
 
 
 def _check_labels(path: Path, classes: int) -> None:
-    """Raises DatasetError when a label is no class, as those of letters."""
+    """Raises DatasetError if a label is no class, as for sets of letters."""
     largest = len(counts(path)) - 1
     if largest >= classes:
         raise DatasetError(
@@ -314,7 +314,9 @@ def find(name: str) -> FolderFiles | None:
 
 
 def _first_file(folder: Path, stem: str, kind: str) -> Path | None:
-    """Kaggle puts each file into a folder of its name, and some programs append ?download=1."""
+    """Finds a file by its stem. Kaggle puts each file into a folder of that name, and some programs
+    append ?download=1.
+    """
     names = [f"{stem}{ending.format(kind)}" for ending in ENDINGS]
     paths = (
         folder / place for name in names for place in (name, f"{name}/{name}", f"{name}?download=1")

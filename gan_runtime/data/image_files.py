@@ -58,9 +58,9 @@ _TEXTS = (  # the beginning of a text, after blanks
 _CONTAINERS = re.compile("zip|archive|packed")
 
 MAX_FILES = 2_000_000
-MAX_MEMBERS = 2_500_000  # of a zip, with its folders
-MAX_FILE_BYTES = 200_000_000  # of an image; a photo of 100 million pixels has about 50 MB
-MAX_BYTES = 200_000_000_000  # of all images in a zip, unpacked
+MAX_MEMBERS = 2_500_000  # in a zip, including its folders
+MAX_FILE_BYTES = 200_000_000  # per image; a photo of 100 million pixels has about 50 MB
+MAX_BYTES = 200_000_000_000  # of all images in a zip after unpacking
 UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -74,7 +74,7 @@ _SYSTEM_FILES = ("__MACOSX", "Thumbs.db", "desktop.ini")
 
 
 def kind_of(file: BinaryIO) -> str:
-    """The end of "it is …"; empty for an unknown kind.
+    """The kind of a file, as the end of "it is …"; "" for an unknown kind.
 
     Raises OSError, or one of UNREADABLE for a damaged member of a zip.
     """
@@ -97,10 +97,9 @@ def is_hidden(name: str) -> bool:
 
 
 class ImageSource(Protocol):
-    """`names`: of the files, relative, with "/", sorted.
-
-    `skipped`: links, folders that cannot be read, and the like. `hidden`: the number of hidden
-    files. `warning`: a sentence where names may be wrong; else empty.
+    """A source of image files. `names`: sorted relative names, with "/". `skipped`: links,
+    unreadable folders, and the like. `hidden`: the number of hidden files. `warning`: a sentence if
+    names can be wrong, else "".
     """
 
     names: list[str]
@@ -109,7 +108,7 @@ class ImageSource(Protocol):
     warning: str
 
     def open(self, name: str) -> BinaryIO:
-        """Raises one of UNREADABLE."""
+        """Opens a file. Raises one of UNREADABLE."""
 
     def size(self, name: str) -> int:
         """Bytes, as declared by the source."""
@@ -120,8 +119,8 @@ class ImageSource(Protocol):
 
 @dataclass
 class FolderSource:
-    """A folder as an ImageSource. Links are not followed: they may leave the folder, or form a
-    circle.
+    """A folder as an ImageSource. Links are not followed, since they can leave the folder or form a
+    loop.
 
     Raises DatasetError: the folder itself cannot be read, or has too many files.
     """
@@ -133,7 +132,7 @@ class FolderSource:
     warning: str = ""
 
     def __post_init__(self) -> None:
-        waiting = [""]  # not recursive: folders may be nested deeper than Python's stack
+        waiting = [""]  # not recursive, since folders can be nested deeper than Python's stack
         while waiting:
             folder = waiting.pop()
             for name, kind in self._entries(folder):
@@ -175,7 +174,7 @@ class FolderSource:
             )
 
     def open(self, name: str) -> BinaryIO:
-        """Opens a plain file only; a link or a pipe may have replaced it."""
+        """Opens only a regular file, since a link or a pipe can have replaced it."""
         number = os.open(self.root / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         return os.fdopen(number, "rb")
 
@@ -190,7 +189,7 @@ class FolderSource:
             progress(number, len(self.names), "Reading the images")
             digest.update(os.fsencode(name) + b"\0")
             try:
-                if self.size(name) > MAX_FILE_BYTES:  # skipped later; may be a film of hours
+                if self.size(name) > MAX_FILE_BYTES:  # skipped later; it can be a film of hours
                     continue
                 with self.open(name) as file:
                     digest.update(

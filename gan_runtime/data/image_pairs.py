@@ -1,8 +1,8 @@
 """The preparation `picture_pairs`: a folder or a .zip of image pairs becomes a data set, with one
 image of each pair as the source and the other as the target.
 
-The rows are shuffled, in the same order for the same number of pairs, so that the held-out ones are
-a fair choice. Files that cannot be used are skipped by name.
+The rows are shuffled, in the same order for the same number of pairs, so that held-out rows are a
+random sample. Files that cannot be used are skipped by name.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PairPixels = Literal["32", "64", "128", "256", "512"]
 
 
 def resample(of: str) -> Any:
-    """How the images of one side are resized."""
+    """The resampling option for the images of one side."""
     return option(
         "lanczos",
         label=f"Resize the {of}",

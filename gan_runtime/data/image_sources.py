@@ -1,12 +1,12 @@
 """Opens a folder or a zip file of images, and says which of its files are images. A zip is read
 member by member; nothing is unpacked.
 
-A zip from a stranger may name files outside of its folder, consist of links, or expand without end.
-Any of these refuses the whole file.
+An untrusted zip can name files outside its folder, consist of links, or expand without end. Any of
+these refuses the whole file.
 
-Names in a zip are bytes: UTF-8 where the zip says so, else in the code page of the system that
-packed it. Many programs (macOS, Info-ZIP) write UTF-8 without saying so; Windows uses the code page
-of its language, and some programs separate folders by backslashes.
+Names in a zip are bytes: UTF-8 if the zip declares it, else in the code page of the system that
+packed it. Many programs (macOS, Info-ZIP) write UTF-8 without declaring it; Windows uses the code
+page of its language, and some programs separate folders by backslashes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CodePage = Literal[
     "cp950",
 ]
 AUTO = "auto"
-FALLBACK = "cp437"  # of the zip format; it has a letter for every byte
+FALLBACK = "cp437"  # of the zip format; every byte is a valid character
 _SAYS_UTF8 = 0x800  # of the flags of a member
 _UNICODE_NAME = 0x7075  # an extra field: the name in UTF-8, and a checksum of the legacy name
 _LETTER_BEFORE_BACKSLASH = re.compile(rb"[\x80-\xff]\\")
@@ -55,7 +55,9 @@ _LETTER_BEFORE_BACKSLASH = re.compile(rb"[\x80-\xff]\\")
 
 @dataclass(frozen=True)
 class MemberNames:
-    """`names`: of the members, in their order. `warning`: a sentence where they are a guess."""
+    """`names`: names of the members, in order. `warning`: a sentence if the names are a guess, else
+    "".
+    """
 
     names: list[str]
     warning: str = ""
@@ -65,8 +67,8 @@ def member_names(members: Sequence[zipfile.ZipInfo], code_page: str) -> MemberNa
     """The names of all members in one code page, since one program has packed them.
 
     Raises:
-        DatasetError: they are not in `code_page`; or under "auto", they may be in a code page in
-            which a backslash is half a letter.
+        DatasetError: the names are not in `code_page`; or, with "auto", they can be in a code page
+            where a backslash is part of a character.
     """
     unicode_names = [_name_in_unicode(member) for member in members]
     legacy = [
@@ -111,12 +113,12 @@ def _page(legacy: Sequence[bytes]) -> str:
 
 
 def _bytes(member: zipfile.ZipInfo) -> bytes:
-    """As stored in a zip that does not declare UTF-8, which Python decodes by FALLBACK."""
+    """The stored bytes of a name without declared UTF-8, which Python has decoded by FALLBACK."""
     return member.orig_filename.encode(FALLBACK)
 
 
 def _name_in_unicode(member: zipfile.ZipInfo) -> str | None:
-    """The name where the zip declares UTF-8; else None."""
+    """The name if the zip declares UTF-8, else None."""
     if member.flag_bits & _SAYS_UTF8:
         return member.orig_filename
     extra = member.extra
@@ -254,7 +256,7 @@ def refused(path: Path, reason: str) -> DatasetError:
 
 
 def _with_slashes(name: str) -> str:
-    """Some programs of Windows separate folders by backslashes."""
+    """The name with slashes, since some Windows programs separate folders by backslashes."""
     return name.replace("\\", "/")
 
 
@@ -263,7 +265,7 @@ def _is_file(name: str) -> bool:
 
 
 ADVICE = "give a folder or a .zip of images"
-FILES_AT_ONCE = 512  # files between two calls of `progress`, which may cancel
+FILES_AT_ONCE = 512  # files between two calls of `progress`, which can cancel
 
 
 @contextlib.contextmanager
@@ -283,7 +285,7 @@ def open_source(path: Path, code_page: str = AUTO) -> Iterator[ImageSource]:
     if stat.S_ISDIR(mode):
         yield FolderSource(path)
         return
-    if not stat.S_ISREG(mode):  # opening a pipe would wait for its other end
+    if not stat.S_ISREG(mode):  # opening a pipe would block
         raise DatasetError(f"{path} is neither a folder nor a plain file: {ADVICE}.")
     with contextlib.ExitStack() as stack:
         try:

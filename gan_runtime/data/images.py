@@ -2,7 +2,7 @@
 
 Sub-folders are labels, except those of splits (folder_layout.py): test and the like are held out.
 The rows are shuffled, in the same order for the same names, so that the first rows and the held-out
-ones are a fair choice of all classes. Files that cannot be used are skipped by name.
+rows are random samples of all classes. Files that cannot be used are skipped by name.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GROUP = "Model and data"
 
 
 def frame() -> Any:
-    """How an image becomes a square."""
+    """The option that makes an image square."""
     return option(
         "crop",
         label="Frame",
@@ -81,7 +81,7 @@ def held_out_percent(default: float) -> Any:
 
 
 def held_out_folders() -> Any:
-    """The held-out folders."""
+    """The option for held-out folders."""
     return option(
         "auto",
         label="Held-out folders",

@@ -31,11 +31,12 @@ from gan_runtime.spec import RunSpec
 
 
 def check(spec: RunSpec, home: Home | None = None) -> Fields:
-    """The fields that the run's workload reads from its data set; `home`: of the prepared sets.
+    """The fields that the run's workload reads from its data set. `home`: home of the prepared
+    sets.
 
     Raises:
-        DatasetError: no such data set, or it does not fit the workload; the message names what
-            does.
+        DatasetError: there is no such data set, or it does not fit the workload; the message names
+            sets that do.
     """
     offered = fields_of(spec.dataset, home)
     try:
@@ -47,7 +48,7 @@ def check(spec: RunSpec, home: Home | None = None) -> Fields:
 
 
 def fields_read(spec: RunSpec, home: Home | None = None) -> Fields:
-    """The same of a run that exists. Raises DatasetError with the workload's own reason."""
+    """The same for an existing run. Raises DatasetError with the workload's reason."""
     return spec.entry.reads(spec.of_workload, fields_of(spec.dataset, home))
 
 
@@ -100,10 +101,10 @@ class DataSetInfo:
 
 
 def load(name: str, home: Home | None = None) -> DataSet:
-    """The rows of a data set; `home`: of the prepared sets.
+    """The rows of a data set. `home`: home of the prepared sets.
 
     Raises:
-        DatasetError: it is unknown, missing or damaged. Never falls back to other data.
+        DatasetError: the set is unknown, missing or damaged; no other data is used instead.
     """
     if _is_embedded(name):
         return _embedded(name)
@@ -167,8 +168,8 @@ def fields_of(name: str, home: Home | None = None) -> Fields:
 
 
 def data_sets(home: Home) -> dict[str, DataSetInfo]:
-    """All data sets by name: of the catalog, then those that a run prepares first, then prepared
-    ones. Some may be damaged.
+    """All data sets by name: sets of the catalog, then sets that a run prepares first, then
+    prepared sets, some of which can be damaged.
     """
     of_catalog = {
         name: DataSetInfo(
@@ -224,12 +225,14 @@ def _prepared(home: Home, name: str) -> DataSetInfo:
 
 
 def _summary(name: str) -> Summary | None:
-    """Of a set of the catalog that consists of files; None for an embedded one."""
+    """The summary of a catalog set that consists of files; None for an embedded set."""
     return None if _is_embedded(name) else builtin_sets.summary(name)
 
 
 def _promised(name: str, home: Home | None) -> Promised | None:
-    """The content of a set that a run prepares first; None for all others, and once it exists."""
+    """The fields and rows of a set that a run prepares first; None for other sets, and once it
+    exists.
+    """
     if name not in PREPARATIONS or (home is not None and prepared.exists(home, name)):
         return None
     return PREPARATIONS[name].promised

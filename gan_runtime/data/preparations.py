@@ -39,7 +39,7 @@ class Maker(Protocol):
     """
 
     def content(self, source: Path, progress: Progress) -> str:
-        """A hash of the source, for preparations that have one."""
+        """A hash of the source, for preparations with a source."""
 
     def survey(self, source: Path, options: Any, progress: Progress) -> Survey:
         """The result of `prepare`, without storing anything, for preparations with a preview."""
@@ -244,7 +244,7 @@ def _move_to_home(home: Home, folder: Path, manifest: Manifest) -> Manifest:
     try:
         folder.rename(place)
     except OSError as error:
-        if prepared.exists(home, manifest.name):  # prepared by another process meanwhile
+        if prepared.exists(home, manifest.name):  # another process has prepared it in the meantime
             return _existing(home, manifest.name, manifest.content)
         raise HomeError.not_written(place, error) from None
     return manifest

@@ -1,5 +1,5 @@
 """Prepared data sets: `<home>/data/<name>/` with manifest.json, the rows of each field
-(sharded.py), and an image of the first rows. While a set is being prepared, its folder may contain
+(sharded.py), and an image of the first rows. While a set is being prepared, its folder can contain
 a live image.
 """
 
@@ -44,7 +44,7 @@ WIDEST_PAIRS = 1_056  # pixels; pairs of large images are drawn smaller
 LIVE_FILE = "live.png"  # next to the rows of the new set
 LIVE_SECONDS = 1.0
 LIVE_SCALE = 3  # pixels a side for each pixel of the image
-# Sets up to this size are copied to memory and to the device; larger ones are streamed.
+# Sets up to this size are copied to memory and to the device; larger sets are streamed.
 RESIDENT_BYTES = 1_000_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 NAME_RULE = "1 to 60 of a–z, 0–9, underscore, hyphen; a letter or digit first"
@@ -65,12 +65,12 @@ class FieldRecord(BaseModel):
 
     @classmethod
     def of(cls, field: Field) -> FieldRecord:
-        """From a field."""
+        """The stored form of a field."""
         return cls.model_validate(vars(field))
 
     @property
     def field(self) -> Field:
-        """As a field."""
+        """The field of this stored form."""
         return Field(**dict(self))
 
 
@@ -84,7 +84,7 @@ class Stored:
 
 
 class Manifest(Summary):
-    """A prepared set: the summary of its preparation, and how it was prepared.
+    """The manifest of a prepared set: the summary of its preparation, and how it was prepared.
 
     `content`: a hash of source and options; the same content is not prepared twice. `source`: the
     name of the file or folder. `shards`: rows in each file of each field.
@@ -107,7 +107,7 @@ class Manifest(Summary):
 
     @property
     def bytes(self) -> int:
-        """On disk and in memory, without the headers of the files."""
+        """The bytes on disk and in memory, without file headers."""
         return (self.rows + self.held_out) * sum(
             row_bytes(field.field) for field in self.fields.values()
         )
@@ -137,7 +137,7 @@ def folder(home: Home, name: str) -> Path:
 
 
 def exists(home: Home, name: str) -> bool:
-    """Whether a set of this name is prepared; True for an unreadable one, for which `manifest`
+    """Whether a set of this name is prepared; True for an unreadable set, for which `manifest`
     raises.
     """
     if _NAME.fullmatch(name) is None:
@@ -186,7 +186,7 @@ def manifest(home: Home, name: str) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Written after all other files of a set. Raises HomeError when the disk is full."""
+    """Writes the manifest, after all other files of a set. Raises HomeError if the disk is full."""
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1) + "\n")
 
 
@@ -196,9 +196,8 @@ def is_streamed(home: Home, name: str) -> bool:
 
 
 def open_set(home: Home, name: str, resident_bytes: int = RESIDENT_BYTES) -> DataSet:
-    """In memory where it has at most `resident_bytes`, else streamed.
-
-    Raises DatasetError when it cannot be read.
+    """Opens a prepared set: in memory up to `resident_bytes`, else streamed. Raises DatasetError if
+    it cannot be read.
     """
     stored = manifest(home, name)
     rows = _sharded_set(folder(home, name), stored)
@@ -215,7 +214,9 @@ def draw_first_rows(place: Path, manifest: Manifest) -> None:
 
 
 def first_rows_image(home: Home, name: str) -> Path | None:
-    """The image of the first rows; None for a set without one, such as from an earlier version."""
+    """The image of the first rows; None for a set without an image, such as from an earlier
+    version.
+    """
     path = folder(home, name) / FIRST_ROWS
     return path if path.is_file() else None
 
@@ -252,7 +253,9 @@ def remove(home: Home, name: str) -> None:
 
 
 def png(rows: NDArray[np.uint8], limits: SheetLimits = OF_AN_EPOCH) -> bytes:
-    """`rows`: (N, height, width, 1 or 3), side by side; the first ones if not all fit."""
+    """A PNG of the rows (N, height, width, 1 or 3), side by side; of the first rows if
+    not all fit.
+    """
     return _as_png(sheet.image(sheet.tiled(rows, limits)))
 
 
@@ -267,8 +270,8 @@ def png_of_pairs(pairs: NDArray[np.uint8]) -> bytes:
 
 
 def png_of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
-    """The first rows of a set as stored: images, pairs, or the drawing of a domain; None without
-    one.
+    """A PNG of the first stored rows: images, pairs, or the drawing of a domain; None if none
+    applies.
     """
     if IMAGES in rows:
         return png(rows[IMAGES])
@@ -282,7 +285,7 @@ def png_of_rows(rows: Mapping[str, NDArray[Any]]) -> bytes | None:
 
 
 def _domain_image(drawer: str, rows: Mapping[str, NDArray[Any]]) -> Image.Image | None:
-    """`drawer`: "module:function"; empty for a domain without one."""
+    """The domain's image of rows. `drawer`: "module:function", or ""."""
     if not drawer:
         return None
     module, _, function = drawer.partition(":")
@@ -324,7 +327,7 @@ def remove_live_image(folder: Path) -> None:
 
 
 def read_live_image(work: Path) -> bytes | None:
-    """The live image of a job that prepares a set, by its folder `work`; None without one."""
+    """The live image in the folder `work` of a job that prepares a set; None without an image."""
     try:
         return next(work.glob(f"*/*/{LIVE_FILE}")).read_bytes()
     except (StopIteration, OSError):

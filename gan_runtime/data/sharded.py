@@ -1,7 +1,7 @@
-"""Data sets on disk: for each field files of rows, `images-00000.npy`, …, plain NumPy.
+"""Data sets on disk: plain NumPy files of rows for each field, `images-00000.npy`, …
 
-Only requested rows are read, so a set may be larger than memory: small rows through a memory map,
-large ones by their offset, since mapping pages for the first time takes longer than copying them.
+Only requested rows are read, so a set can be larger than memory: small rows through a memory map,
+large rows by their offset, since mapping pages for the first time takes longer than copying them.
 The last `held_out` rows are held out.
 """
 
@@ -27,12 +27,12 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import Field, Fields
 from gan_runtime.data.contract import Array, Arrays, ArraySet, Indices
 
-# Rows in one file: small enough to copy, large enough that few files are open.
+# Size of one file: small enough to copy, large enough that few files are open.
 SHARD_BYTES = 512_000_000
 
-# Rows of at least so many bytes are read by offset. Frames of 80 × 192 pixels, 61 and 92 kB, in
-# batches of 16 on 2 cores take 1.7 ms of processor time, and 3.4 ms by mapping; mapped already, 0.6
-# and 0.3 ms. The rows of a digit have 0.8 kB.
+# Rows of at least this size are read by offset. Frames of 80 × 192 pixels, 61 and 92 kB, in batches
+# of 16 on 2 cores take 1.7 ms of processor time, and 3.4 ms by mapping; mapped already, 0.6 and 0.3
+# ms. The rows of a digit have 0.8 kB.
 LARGE_ROW_BYTES = 16_384
 
 
@@ -60,7 +60,7 @@ class ShardedSet:
 
     @property
     def resident(self) -> None:
-        """Rows are streamed."""
+        """None, since the rows are streamed."""
         return
 
     def read(self, indices: Indices) -> dict[str, Array]:
@@ -143,7 +143,9 @@ class _Column:
 
     @cached_property
     def _descriptors(self) -> list[int]:
-        """Of the files that `maps` has checked; open as long as this object exists."""
+        """The descriptors of the files that `maps` has checked; open as long as this
+        object exists.
+        """
         descriptors = []
         for number in range(len(self.maps)):
             path = shard_file(self.folder, self.name, number)
@@ -216,7 +218,7 @@ class FieldWriter:
 
     @property
     def field_dtype(self) -> np.dtype:
-        """As stored."""
+        """The stored type."""
         return np.dtype(self._field.dtype)
 
     def close(self) -> None:
@@ -275,7 +277,7 @@ class RowWriter:
         return {name: tuple(writer.shards) for name, writer in self._writers.items()}
 
     def append(self, rows: Arrays) -> None:
-        """The same number of rows for each field."""
+        """Appends rows; each field must have the same number of rows."""
         for name, writer in self._writers.items():
             writer.append(rows[name])
 

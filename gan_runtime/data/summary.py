@@ -1,5 +1,5 @@
-"""The summary of a preparation: what its rows are, what was skipped and why, what was converted,
-and what to check before training.
+"""The summary of a preparation: its rows, skipped files with reasons, conversions, and warnings to
+check before training.
 
 Every preparation returns a `Summary`; the manifest of a prepared set extends it. A `Survey` is the
 preview of a preparation, before anything is stored. A `Tally` counts the rows of image files.
@@ -24,11 +24,11 @@ from gan_runtime.base.fields import Fields
 
 EXAMPLES = 3  # names of each kind in a sentence
 MOST_SKIPS = 200  # skipped files by name
-GRID_IMAGES = 64  # in the preview
+GRID_IMAGES = 64  # images in the preview
 # Kinds of skipped files. `ADVICE` is for sources without a usable file: the first kind that occurs
 # is the most helpful one.
 NOT_SIDE_BY_SIDE, NOT_READABLE = "not side by side", "not readable"
-ARCHIVE = "archive"  # may contain images
+ARCHIVE = "archive"  # can contain images
 PACKING = "packing"  # compressed by a method that Python lacks
 ADVICE = {
     "too small": "use fewer pixels",
@@ -41,16 +41,15 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def readable(name: str) -> str:
-    """A file's name as text that can be stored and shown. Names are bytes, not always text, and
-    may contain control characters of a terminal.
+    """A file's name as text that can be stored and shown. Names are bytes, not always text, and can
+    contain control characters of a terminal.
     """
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", name.encode("utf-8", "replace").decode())
 
 
 class Skip(BaseModel):
-    """A file without a row.
-
-    `kind`: in one or two words, for counting. `reason`: the end of a sentence about the file.
+    """A skipped file. `kind`: one or two words, for counting. `reason`: the end of a sentence about
+    the file.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,7 +59,7 @@ class Skip(BaseModel):
 
     @classmethod
     def of(cls, name: str, kind: str, reason: str) -> Skip:
-        """With a readable name and reason."""
+        """A skip with a readable name and reason."""
         return cls(name=readable(name), kind=kind, reason=readable(reason))
 
 
@@ -100,7 +99,7 @@ class Quantity(BaseModel):
     unit: str = ""
 
     def in_words(self) -> str:
-        """Such as "sampling fraction 0.0213"."""
+        """The quantity as text, such as "sampling fraction 0.0213"."""
         return f"{self.name} {self.value:.4g} {self.unit}".strip()
 
 
@@ -146,7 +145,9 @@ class Summary(BaseModel):
         }
 
     def sentences(self) -> list[str]:
-        """What was held out, skipped, converted and measured, and the note, without empty ones."""
+        """The nonempty sentences about held-out rows, skipped files, conversions and measurements,
+        and the note.
+        """
         splits = _counts_text(self.held_out_splits)
         changes = _counts_text(self.converted)
         measured = ", ".join(quantity.in_words() for quantity in self.quantities)
@@ -185,19 +186,18 @@ class Tally:
     """Counts rows and skipped files while image files are read."""
 
     hidden: int
-    labels: list[str] = field(default_factory=list)  # of each row; all empty without labels
+    labels: list[str] = field(default_factory=list)  # one per row; all "" without labels
     folders_hold_out: bool = False
     held_out_splits: Counter[str] = field(default_factory=Counter)  # rows of each
     trained_classes: set[str] = field(default_factory=set)
     skip_counts: Counter[str] = field(default_factory=Counter)
     first_skips: list[Skip] = field(default_factory=list)
-    converted: Counter[str] = field(default_factory=Counter)  # files by what was changed
+    converted: Counter[str] = field(default_factory=Counter)  # number of files by change
     warnings: list[str] = field(default_factory=list)
 
     def begin(self, skips: Iterable[Skip], warning: str, folders_hold_out: bool) -> None:
-        """Counts what is skipped before any image is read.
-
-        `folders_hold_out`: whether folders determine what is held out.
+        """Counts the files skipped before any image is read. `folders_hold_out`: whether folders
+        determine the held-out rows.
         """
         self.folders_hold_out = folders_hold_out
         self.warn(warning)
@@ -233,9 +233,8 @@ class Tally:
         return tuple(sorted(set(self.labels) - {""}))
 
     def add(self, held_out_split: str | None, changes: Iterable[str], label: str = "") -> None:
-        """Counts a row and the changes of its images. Held-out rows come last.
-
-        `held_out_split`: the split of a row that its folder holds out; None of a row to train on.
+        """Counts a row and the changes of its images. Held-out rows come last. `held_out_split`:
+        the split of a row held out by its folder; None for a training row.
         """
         self.labels.append(label)
         self.converted.update(changes)

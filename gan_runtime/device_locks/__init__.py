@@ -1,12 +1,12 @@
-"""Which device of this host is in use, and by which run of any home: one lock for each device, held
-by the processes that train on it.
+"""The devices of this host in use, and the runs of any home that use them: one lock per device,
+held by the processes that train on it.
 
 A starter takes the lock and passes it to its trainer as an open file. So the system releases it
 when the last process of the training exits, and not when the dashboard ends. A small file next to
 each lock names its holder, for users; only the lock decides.
 
 Programs that clean /tmp remove old files, and a lock on a removed file excludes no process. So
-holders touch their files from time to time, and take a lock again whose file is missing.
+holders touch their files regularly, and take a lock again if its file is missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _SHARED = "shared"
 
 @dataclass(frozen=True)
 class DeviceLock:
-    """`number`: file descriptor; `key`: the name of the lock; `is_shared`: with other holders."""
+    """A held lock. `number`: file descriptor; `key`: the name of the lock; `is_shared`: whether
+    others can hold it too.
+    """
 
     number: int
     key: str
@@ -43,7 +45,7 @@ class DeviceLock:
 
     @property
     def word(self) -> str:
-        """Such as 4=cpu."""
+        """The text form, such as "4=cpu"."""
         return "=".join((str(self.number), self.key, *((_SHARED,) if self.is_shared else ())))
 
 
@@ -74,11 +76,10 @@ def inherited_locks(environment: Mapping[str, str]) -> list[DeviceLock]:
 
 @dataclass
 class Claim:
-    """`devices`: the taken ones; empty where `blockers` have too many, or none are listed yet and
-    `unknown` says why.
-
-    `extra_files`: further open files for the child, by the environment variable of their number.
-    At the end of its block, the claim closes its files in this process.
+    """`devices`: the taken devices; empty if `blockers` have too many, or if none are listed yet,
+    for the reason `unknown`. `extra_files`: further open files for the child, by the environment
+    variable with the descriptor. At the end of its block, the claim closes its files in this
+    process.
     """
 
     devices: list[HostDevice] = field(default_factory=list)
@@ -189,7 +190,7 @@ def start_refreshing(open_locks: list[DeviceLock]) -> None:
 
 def refresh(open_locks: list[DeviceLock]) -> list[DeviceLock]:
     """Touches the files of the locks, and takes a lock again whose file is missing. Returns the
-    locks afterwards; one that another process has taken is tried again the next time.
+    locks afterwards; a lock that another process has taken is retried the next time.
     """
     return [_refresh_lock(lock) for lock in open_locks]
 
@@ -226,9 +227,8 @@ class Occupancy:
 
 
 def occupancies(timeout_s: float = 0.0) -> list[Occupancy]:
-    """The devices of this host, and others that have a holder.
-
-    `timeout_s`: seconds to wait for the driver of the GPUs.
+    """The devices of this host, and other devices with a holder. `timeout_s`: seconds to wait for
+    the GPU driver.
 
     Raises:
         DeviceLockError: locks cannot be used on this host.
@@ -242,7 +242,7 @@ def occupancies(timeout_s: float = 0.0) -> list[Occupancy]:
 
 
 def occupant(key: str) -> Holder | None:
-    """The holder of a device; an empty one where no file names it, None for a free device."""
+    """The holder of a device; empty if no file names it, None for a free device."""
     return (locks.read_holder(key) or Holder()) if locks.is_taken(key) else None
 
 
@@ -260,9 +260,8 @@ def is_free(device: HostDevice) -> bool:
 
 
 def holder_text(holder: Holder | None, home: Path) -> str:
-    """Such as "run quick-0007", "run quick-0007 of /data/gan" or "a training of ada".
-
-    `home`: the home of the reader.
+    """The holder as text: "run quick-0007", "run quick-0007 of /data/gan" or "a training of ada".
+    `home`: the reader's home.
     """
     if holder is None or not (holder.is_known or holder.user):
         return "another training"
@@ -275,10 +274,10 @@ def holder_text(holder: Holder | None, home: Path) -> str:
 
 
 def wait_cause(claim: Claim, home: Path) -> Cause | None:
-    """Why a run of `home` waits: another home uses its devices, or none are listed yet; None where
-    runs of the same home use them.
+    """The cause for which a run of `home` waits: another home uses its devices, or none are listed
+    yet; None if runs of the same home use them.
 
-    The cause is stored in the run's journal, which may be shared, so it names no folder or user.
+    The cause is stored in the run's journal, which can be shared, so it names no folder or user.
     """
     if claim.unknown:
         return cause(Reason.DEVICES_UNKNOWN, message=claim.unknown)

@@ -2,8 +2,8 @@
 
 The CPU is one device, since a trainer uses all of its cores. Each GPU is one. A TPU is one: its
 library gives all chips of the host to the first process. A TPU on another machine is one, by its
-address. The driver of the GPUs is asked in the background, so that a driver that hangs does not
-block the owner of a home.
+address. The GPU driver is queried in the background, so that a hung driver does not block the owner
+of a home.
 """
 
 from __future__ import annotations
@@ -39,22 +39,24 @@ class DriverAnswer:
     parts: str
 
 
-NO_ANSWER = DriverAnswer("", "")  # no driver, or it fails
+NO_ANSWER = DriverAnswer("", "")  # there is no driver, or it fails
 
 
 class Driver:
-    """The driver, as this process sees it. Every method may be called from any thread. An answer
-    is stored for good, a failure for RETRY_SECONDS.
+    """The answer of the GPU driver. All methods are thread-safe. An answer is cached permanently, a
+    failure for RETRY_SECONDS.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._changed = clock, threading.Condition()
-        self._answer: DriverAnswer | None = None  # None: it has never answered or failed
+        self._answer: DriverAnswer | None = None  # None before the first answer or failure
         self._asked_s: float | None = None  # begin of the question that is open
         self._failed_s = float("-inf")
 
     def answer(self, timeout_s: float = 0.0) -> DriverAnswer | None:
-        """None until it has answered or failed; waits for that at most `timeout_s` seconds."""
+        """The answer; None until the driver has answered or failed. Waits at most `timeout_s`
+        seconds.
+        """
         if shutil.which(PROGRAM) is None:
             return NO_ANSWER
         with self._changed:
@@ -93,7 +95,7 @@ class Driver:
 
 
 def _answer() -> DriverAnswer:
-    """Raises OSError, subprocess.SubprocessError."""
+    """Queries the driver. Raises OSError, subprocess.SubprocessError."""
     gpus = _output("--query-gpu=index,uuid,name", "--format=csv,noheader")
     return DriverAnswer(gpus, _output("--list-gpus")) if gpus else NO_ANSWER
 
@@ -119,7 +121,8 @@ class HostDevice:
     """`key`: the name of its lock; `kind`: cpu, gpu or tpu; `label`: in sentences; `visible`: as
     CUDA_VISIBLE_DEVICES names it.
 
-    `within`: keys of the devices that it is a part of; they cannot be locked as a whole meanwhile.
+    `within`: keys of the devices that it is a part of, which cannot be locked as a whole at the
+    same time.
     """
 
     key: str
@@ -136,14 +139,12 @@ class HostDevice:
 
 CPU = HostDevice("cpu", "cpu", "CPU")
 TPU = HostDevice("tpu", "tpu", "TPU")
-ANY_GPU = HostDevice("gpu", "gpu", "GPU")  # where no driver lists them
+ANY_GPU = HostDevice("gpu", "gpu", "GPU")  # used if no driver lists the GPUs
 
 
 def of_run(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], int]:
-    """Devices that a run may train on, and how many it needs; none until the driver has listed
-    them.
-
-    `spec`: None where the options cannot be read.
+    """The devices that a run can train on, and the number that it needs; no devices until the
+    driver has listed them. `spec`: None if the options are unreadable.
     """
     if accelerator == "cpu":
         return [CPU], 1
@@ -154,7 +155,7 @@ def of_run(accelerator: str, spec: RunSpec | None) -> tuple[list[HostDevice], in
 
 
 def why_unknown(accelerator: str) -> str:
-    """Why no devices are listed yet, once that takes longer than usual; else empty."""
+    """The reason why no devices are listed yet, once that takes longer than usual; else ""."""
     return GPUS_UNKNOWN if accelerator == "gpu" and DRIVER.is_silent else ""
 
 
@@ -167,7 +168,7 @@ def of_host(timeout_s: float = 0.0) -> list[HostDevice]:
 
 
 def visible_gpus(selection: str | None) -> tuple[HostDevice, ...]:
-    """The GPUs that a trainer may use; none until the driver has listed them.
+    """The GPUs that a trainer can use; none until the driver has listed them.
 
     `selection`: CUDA_VISIBLE_DEVICES, indexes of nvidia-smi or prefixes of UUIDs.
     """
@@ -206,7 +207,7 @@ def _named(word: str, gpus: tuple[HostDevice, ...]) -> HostDevice | None:
 
 
 def by_key(key: str) -> HostDevice:
-    """A device by the name of its lock; only another home may see it."""
+    """A device by the name of its lock, even if it is visible only to another home."""
     named = {device.key: device for device in (*of_host(), TPU, ANY_GPU)}
     if key in named:
         return named[key]

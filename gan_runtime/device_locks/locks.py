@@ -26,8 +26,8 @@ from gan_runtime.records.record import UtcTime
 
 FOLDER_VARIABLE = "GAN_RUNTIME_LOCKS"
 FOLDER_NAME = "gan-runtime-devices"
-SHARED_MODE = 0o1777  # as /tmp: only the owner of a file may remove it
-# Not $TMPDIR, which may differ between two processes of a host. Only a restart empties /run/lock.
+SHARED_MODE = 0o1777  # as /tmp: only the owner of a file can remove it
+# Not $TMPDIR, which can differ between two processes of a host. Only a restart empties /run/lock.
 SHARED = Path("/run/lock")
 ELSEWHERE = Path("/tmp")
 
@@ -57,7 +57,7 @@ def folder() -> Path:
 
 
 def default_folder() -> Path:
-    """The same for every process of the host."""
+    """The folder of the locks, the same for every process of the host."""
     return (SHARED if _is_shared(SHARED) else ELSEWHERE) / FOLDER_NAME
 
 
@@ -90,7 +90,7 @@ _READABLE_BY_ALL = 0o444
 
 
 def take(key: str, shared: bool = False) -> int | None:
-    """The descriptor of the open file that holds the lock; None where another process holds it.
+    """Takes a lock; returns the descriptor of its open file, or None if another process holds it.
     Programs that this process starts do not inherit it.
 
     `shared`: together with other shared holders.
@@ -124,7 +124,7 @@ def touch_lock(number: int) -> None:
     """Touches the file of a held lock. Raises OSError."""
     try:
         os.utime(number)
-    except PermissionError:  # of another user: reading updates its time of access
+    except PermissionError:  # a file of another user; reading it updates its access time
         os.pread(number, 1, 0)
 
 
@@ -141,7 +141,7 @@ def _locked(path: Path, how: int) -> int | None:
         except OSError as error:
             os.close(number)
             raise _lock_unusable(path, error) from None
-        os.close(number)  # removed meanwhile: a lock on it excludes no process
+        os.close(number)  # the file was just removed, so its lock excludes no process
 
 
 def _opened(path: Path) -> int:
@@ -203,7 +203,7 @@ def write_holder(key: str, holder: Holder) -> None:
     """Writes the holder of a device; the lock holds even where that fails."""
     locks_folder = folder()
     with contextlib.suppress(OSError):
-        # An unpredictable name, since all users may write into this folder.
+        # An unpredictable name, since all users can write into this folder.
         number, partial = tempfile.mkstemp(dir=locks_folder, prefix=".")
         try:
             with os.fdopen(number, "w", encoding="utf-8") as file:
@@ -220,7 +220,7 @@ def touch_holder(key: str) -> None:
 
 
 def read_holder(key: str) -> Holder | None:
-    """The last holder of the device; None where no file names one. Only the lock shows whether the
+    """The last holder of the device; None if no file names one. Only the lock shows whether the
     device is still in use.
     """
     newest: tuple[float, Path, int] | None = None

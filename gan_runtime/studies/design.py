@@ -161,7 +161,7 @@ QUESTIONS: dict[str, Question] = {
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a study. `index`: the place of its variant, from 0; `repeat` from 1."""
+    """One run of a study. `index`: index of its variant, from 0; `repeat`: from 1."""
 
     spec: RunSpec
     variant: str
@@ -246,7 +246,7 @@ def _check_size(values: list[str], repeats: int, question: Question) -> None:
 
 
 def _check_difference(question: Question, specs: list[list[RunSpec]]) -> None:
-    """JAX compiles each step whatever `xla` says."""
+    """Refuses a study of `xla` with JAX, which always compiles each step."""
     if question.options == ("xla",) and all(
         spec.engine == "jax" for repeats in specs for spec in repeats
     ):

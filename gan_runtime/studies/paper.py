@@ -17,7 +17,7 @@ from gan_runtime.spec.presets import preset
 from gan_runtime.studies import references
 from gan_runtime.studies.design import QUESTIONS, StudyDesign
 
-COMPARED_BATCH = 256  # of the XLA and precision studies; the paper does not say its own
+COMPARED_BATCH = 256  # for the XLA and precision studies; the paper does not state its batch
 # Options that are not compared with the paper: it does not state them, or they are random.
 UNSAID = {
     "name",
@@ -131,7 +131,7 @@ def _best(host: Host) -> str:
 
 
 def _restarts(base: dict[str, Any], size: ReproductionSize) -> StudyDesign:
-    """Three cycles in a run, or as many as it has epochs."""
+    """Options with three learning-rate cycles, or one per epoch in shorter runs."""
     changed = {
         "batch_size_global": references.PAPER_RESTARTS_BATCH,
         "restart_epochs": max(1, size.epochs // 3),
@@ -142,8 +142,8 @@ def _restarts(base: dict[str, Any], size: ReproductionSize) -> StudyDesign:
 def _devices(
     host: Host, base: dict[str, Any], size: ReproductionSize
 ) -> tuple[StudyDesign | None, list[str]]:
-    """A study of each kind of device of this host, alone and with as many as in the paper; and
-    notes on what is missing.
+    """A study for each kind of device of this host, with one device and with as many as in the
+    paper, and notes on missing devices.
     """
     kinds = [name for name in ("cpu", "gpu", "tpu") if host.devices[name].available]
     values = [f"{name}:1" for name in kinds]

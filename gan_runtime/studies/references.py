@@ -26,11 +26,11 @@ PAPER_MACHINE, PAPER_REPLICAS = "TPU v3", 8
 PAPER_EPOCHS = 30
 PAPER_BATCHES = (64, 128, 256, 512)
 PAPER_BEST_BATCHES = (256, 512)  # whose losses it calls optimized best, Fig. 10
-PAPER_RESTARTS_BATCH = 512  # for which it shows a learning rate with cycles, Fig. 9
-PAPER_DEVICES_BATCH = 32  # of the comparison of accelerators, Fig. 13
+PAPER_RESTARTS_BATCH = 512  # batch with a cyclic learning rate, Fig. 9
+PAPER_DEVICES_BATCH = 32  # in the comparison of accelerators, Fig. 13
 # The paper, abstract and sections 5.3 and 5.4. It gives these numbers in its text; its figures have
 # no tables.
-PAPER_TIME_SAVED = 0.79  # of the training time, batch 512 against 64
+PAPER_TIME_SAVED = 0.79  # share of the training time, batch 512 against 64
 PAPER_XLA_SPEEDUP = 1.15
 PAPER_FASTER_THAN = {
     "CPU": 0.562,
@@ -41,7 +41,7 @@ PAPER_FASTER_THAN = {
 
 @dataclass(frozen=True)
 class Quotation:
-    """`sentence`: as printed."""
+    """A quotation. `sentence`: as printed."""
 
     section: str
     sentence: str
@@ -117,9 +117,8 @@ MACHINES = {machine.topology: machine for machine in EPOCH.machines}
 
 @dataclass(frozen=True)
 class EpochEstimate:
-    """Seconds per epoch from the compiler's cycles.
-
-    `measured`: what the authors measured with plain layers; None for this project's step.
+    """Seconds per epoch from the compiler's cycles. `measured`: the authors' measurement with plain
+    layers; None for this project's step.
     """
 
     program: str
@@ -171,7 +170,7 @@ def by_machine(estimates: Iterable[EpochEstimate]) -> tuple[MachineEpochs, ...]:
 
 
 def stored_estimates(results: Path = RESULTS) -> tuple[EpochEstimate, ...]:
-    """Those of the newest benchmark results, in their order; empty without results."""
+    """The estimates in the newest benchmark results, in order; empty without results."""
     try:
         lines = results.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -184,7 +183,7 @@ def stored_estimates(results: Path = RESULTS) -> tuple[EpochEstimate, ...]:
 
 
 def epoch_estimates(records: Iterable[Mapping[str, Any]]) -> tuple[EpochEstimate, ...]:
-    """Of records of this kind: `side`, `topology`, `epoch_s`."""
+    """The estimates from records with `side`, `topology` and `epoch_s`."""
     return tuple(
         EpochEstimate(
             PROGRAMS[record["side"]],

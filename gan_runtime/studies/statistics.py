@@ -69,12 +69,12 @@ def _share_within(angle: float, freedom: int) -> float:
 
 
 LEVEL = 0.95
-POWER = 0.8  # how often a study of the suggested size finds a difference that is there
+POWER = 0.8  # probability that a study of the suggested size detects an existing difference
 # The probability that a study of two variants without any effect is "clear" after at least one of
 # the repeats 3 to 10; after a fixed repeat it is 1 - LEVEL. Simulated in
 # tests/studies/test_statistics.py.
 CLEAR_AT_SOME_LOOK = 0.17
-MOST_REPEATS = 1_000  # of a suggestion
+MOST_REPEATS = 1_000  # most suggested repeats
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Equivalence:
 
     @functools.cached_property
     def mean(self) -> Interval:
-        """Of d, with the two-sided interval at 1 - 2 (1 - level), 90% for tests at 95%."""
+        """The mean of d, with the two-sided interval at 1 - 2 (1 - level), 90% for tests at 95%."""
         return _interval(np.asarray(self.differences), 2.0 * self.level - 1.0)
 
     @property
@@ -151,7 +151,7 @@ class Equivalence:
 
     @property
     def p_value(self) -> float:
-        """Of TOST: the larger one of both tests; NaN without two differences."""
+        """The p-value of TOST: the larger of both tests; NaN for fewer than two differences."""
         numbers = np.asarray(self.differences)
         if len(numbers) < 2:
             return math.nan
@@ -218,7 +218,7 @@ def difference(
 
 
 def level_of_each(comparisons: int) -> float:
-    """The level of one of several intervals that hold together at 95%."""
+    """The level of each of several intervals that hold jointly at 95%."""
     return 1.0 - (1.0 - LEVEL) / max(1, comparisons)
 
 
@@ -275,9 +275,7 @@ class Cost:
 
 def break_even_steps(usual: Cost, other: Cost) -> float | None:
     """The steps after which both have taken the same time: (compile of other − of usual) / (step of
-    usual − of other).
-
-    None when one of them is always ahead.
+    usual − of other). None if one is always ahead.
     """
     longer_start, shorter_step = other.compile_s - usual.compile_s, usual.step_s - other.step_s
     if shorter_step == 0 or longer_start / shorter_step < 0:
