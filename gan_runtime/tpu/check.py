@@ -1,8 +1,8 @@
 """A compile check: its background job, its progress, and its answers.
 
-Answers are stored in `<home>/tpu-checks`, one file for each program, named by a hash of all that
-the program depends on: an answer that exists is used again. The job stores each answer as it comes,
-so a cancelled check loses none.
+Answers are stored in `<home>/tpu-checks`, one file for each program, named by a hash of everything
+that the program depends on, so existing answers are reused. The job stores each answer at once, so
+a cancelled check loses none.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ FOLDER = "tpu-checks"
 
 @dataclass(frozen=True)
 class CheckProgress:
-    """The progress of a check.
-
-    `point`: the run itself. `answers`: those that exist, in the order of the plan. `points`: their
-    number in the end. `trouble`: why the check ended early, or "".
+    """The progress of a check. `point`: the run itself. `answers`: the existing answers, in the
+    order of the plan. `points`: the number of points in total. `trouble`: why the check ended
+    early, or "".
     """
 
     point: Point

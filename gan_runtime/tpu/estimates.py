@@ -1,5 +1,5 @@
-"""What the compiler estimates of a program on a TPU, as records that go to JSON and back; and the
-TPUs that it knows: cores, clock, peak rate, memory, interconnect.
+"""The compiler's estimates of a program on a TPU, as records with a JSON form, and the supported
+TPUs: cores, clock, peak rate, memory, interconnect.
 
 All times are computed from the compiler's cycles; none is measured. The numbers of chips are those
 of the makers' documents; where no document states one, it is derived or assumed, and `Chip.assumed`
@@ -152,7 +152,7 @@ class Point:
 
     @property
     def shared(self) -> str:
-        """Such as "batch 512 on 8 cores"."""
+        """The batch and devices as text, such as "batch 512 on 8 cores"."""
         return (
             f"batch {self.batch_size_global} on {self.devices}"
             f" core{'s' if self.devices > 1 else ''}"
@@ -183,7 +183,7 @@ class ProgramMemory:
 
     @property
     def total(self) -> int:
-        """The sum."""
+        """The sum of all parts."""
         return self.arguments + self.temporary + self.program + self.outputs
 
 
@@ -245,7 +245,7 @@ class StepEstimate:
 
     @property
     def share_of_peak(self) -> float | None:
-        """Arithmetic of the step over what the chip can do in this time, 0 to 1."""
+        """The arithmetic of the step relative to the chip's peak in the same time, 0 to 1."""
         return None if self.floor_s is None or not self.cycles else self.floor_s / self.step_s
 
     @property

@@ -31,14 +31,15 @@ _CALLS = {"while", "call", "conditional", "async-start"}
 _HOST = {"infeed", "outfeed", "send", "recv"}
 _HOST_TARGETS = ("callback", "host")  # parts of the names of custom calls that leave the device
 _EXCHANGES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
-_SILENT = ("rng-bit-generator", "custom-call", "sort")  # do work, but may come without an estimate
+# Instructions that do work, but can lack an estimate.
+_SILENT = ("rng-bit-generator", "custom-call", "sort")
 _NO_WORK = (
     "AssumeGatherIndicesInBound",
     "X64Combine",
     "X64SplitLow",
     "X64SplitHigh",
 )  # custom calls
-_BITS = {"pred": 8, "bf16": 16}  # other types end in their number of bits
+_BITS = {"pred": 8, "bf16": 16}  # the names of other types end in their number of bits
 
 
 @dataclass(frozen=True)
@@ -175,14 +176,16 @@ def _works_silently(line: _Line) -> bool:
 
 
 def _kind(opcode: str) -> str:
-    """The kind of exchange that an opcode begins, such as all-reduce-start; else empty."""
+    """The kind of exchange that an opcode begins, such as all-reduce-start; "" for
+    other opcodes.
+    """
     return next((kind for kind in _EXCHANGES if opcode in (kind, f"{kind}-start")), "")
 
 
 def _exchange(line: _Line, times: float) -> Exchange:
     kind = _kind(line.opcode)
     sizes = _array_bytes(line.shape)
-    if kind == "reduce-scatter":  # its result is a share: the payload is in the operands
+    if kind == "reduce-scatter":  # the result is only a share, so the payload is in the operands
         sizes = _array_bytes(line.text.partition(f"{line.opcode}(")[2].partition("), ")[0]) or sizes
     elif line.opcode == "all-gather-start":  # (operand, result)
         sizes = sizes[len(sizes) // 2 :]

@@ -34,7 +34,7 @@ ON_A_TPU = {
 # A training step, or the prediction of a frame in tiles over all cores.
 Program = Literal["step", "frame"]
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = ("catalog", "domains", "engines", "tpu", "workloads")  # what a program depends on
+CODE = ("catalog", "domains", "engines", "tpu", "workloads")  # packages that a program depends on
 # Options that do not change the program of a step.
 WITHOUT_EFFECT = frozenset(
     {
@@ -66,7 +66,7 @@ WITHOUT_EFFECT = frozenset(
 
 @dataclass(frozen=True)
 class Reading:
-    """What the steps of a run read: the fields of a batch, the rows of the data set, and whether
+    """The input of a run's steps: the fields of a batch, the rows of the data set, and whether
     these are streamed or in the device's memory.
     """
 
@@ -97,7 +97,7 @@ def _field(stored: dict[str, Any]) -> Field:
 
 @dataclass(frozen=True)
 class CheckPlan:
-    """A check: the options of a run, what its steps read, the points to compile (the run itself
+    """A check: the options of a run, the input of its steps, the points to compile (the run itself
     first), and the program.
     """
 
@@ -211,7 +211,7 @@ def with_precision(point: Point, precision: str) -> Point:
 
 
 def missing_library() -> str:
-    """Why this host cannot compile for a TPU, in one sentence; "" when it can."""
+    """The reason why this host cannot compile for a TPU, as a sentence; "" if it can."""
     lacking = [name for name in LIBRARIES if not _version(name)]
     if not lacking:
         return ""
@@ -224,7 +224,7 @@ def missing_library() -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Of the compiler and its libraries, without loading them."""
+    """The versions of the compiler and its libraries, without loading them."""
     return {name: _version(name) for name in LIBRARIES}
 
 

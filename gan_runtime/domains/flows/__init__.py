@@ -1,6 +1,5 @@
-"""A flow past an obstacle, in NumPy: how it is computed, what its frames hold, and what is measured
-of them.
+"""A flow past an obstacle, in NumPy: its simulation, its frames, and its measurements.
 
-Behind an obstacle a flow that is fast enough sheds eddies in turns from its upper and its lower
+Behind an obstacle, a sufficiently fast flow sheds eddies alternately from the upper and the lower
 side: the Kármán vortex street.
 """

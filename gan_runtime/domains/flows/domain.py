@@ -1,4 +1,4 @@
-"""Flows past an obstacle: what they declare to the core, and the training times of KIT."""
+"""The declarations of flows past an obstacle, and the training times of KIT."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ PRESETS = {
             "learning_rate_generator": 1e-3,
             "learning_rate_schedule": (
                 "cosine_restarts"
-            ),  # one cycle: the last weights do not oscillate
+            ),  # one cycle, so that the last weights do not oscillate
             "restart_epochs": 90,
-            "output": "change",  # from frame to frame little changes
-            "weight_l1": 4000.0,  # a frame has one right successor: D only sharpens it
+            "output": "change",  # consecutive frames differ little
+            "weight_l1": 4000.0,  # a frame has one correct successor, which D only sharpens
             "dropout": 0.0,  # useless noise
             "norm_momentum": 0.99,  # rollouts use the stored statistics
             "flip": "vertical",

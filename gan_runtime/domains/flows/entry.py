@@ -25,11 +25,11 @@ Updates = Literal["together", "in_turn"]
 Output = Literal["image", "change"]
 
 WIDTHS: dict[NetworkSize, int] = {"small": 16, "full": 64}  # channels of the outermost layers
-MOST_CHANNELS = 8  # of the innermost layers, times the width
+MOST_CHANNELS = 8  # channels of the innermost layers, in multiples of the width
 KERNEL = 4
-SMALL_TILE = 64  # the largest one that was measured
-DROPPED_BLOCKS = 3  # of the decoder, the innermost ones
-PATCH_HALVINGS = 3  # of the full discriminator: its patches are 70 pixels wide
+SMALL_TILE = 64  # the largest tile that was measured
+DROPPED_BLOCKS = 3  # innermost blocks of the decoder with dropout
+PATCH_HALVINGS = 3  # of the full discriminator, whose patches are 70 pixels wide
 OF_THE_AUTHORS = "Isola et al. 2017, arXiv:1611.07004, section 6.2 and phillipi/pix2pix"
 
 
@@ -217,10 +217,8 @@ def tile_halves_down_to_one_pixel(tile: int) -> FieldError | None:
 
 @dataclass(frozen=True)
 class UnetPlan:
-    """Channels of the layers.
-
-    `encoder`: of each halving, outermost first, and of the decoder in reverse. `patches`: of the
-    discriminator's halvings, then of its layer before the logits.
+    """The channels of the layers. `encoder`: per halving, outermost first; the decoder has them in
+    reverse. `patches`: per halving of the discriminator, then of the layer before the logits.
     """
 
     encoder: tuple[int, ...]
@@ -228,8 +226,8 @@ class UnetPlan:
 
 
 def plan(options: Pix2pixOptions) -> UnetPlan:
-    """At tile 256 and full size: encoder 64, 128, 256, 512, 512, 512, 512, 512; patches 64,
-    128, 256, 512.
+    """The plan of the options. At tile 256 and full size: encoder 64, 128, 256, 512, 512, 512, 512,
+    512; patches 64, 128, 256, 512.
     """
     width, levels = WIDTHS[options.size], options.tile.bit_length() - 1
     channels = [width * min(2**place, MOST_CHANNELS) for place in range(levels)]
@@ -237,12 +235,14 @@ def plan(options: Pix2pixOptions) -> UnetPlan:
 
 
 def halvings(tile: int) -> int:
-    """Of the discriminator: 3, where a logit reads 70 pixels; fewer for a smaller tile, but 1."""
+    """The halvings of the discriminator: 3, for which a logit reads 70 pixels; fewer for smaller
+    tiles, at least 1.
+    """
     return next((count for count in range(PATCH_HALVINGS, 1, -1) if patch_pixels(count) <= tile), 1)
 
 
 def patch_pixels(count: int) -> int:
-    """Receptive field of one logit: 16, 34 and 70 pixels with 1, 2 and 3 halvings.
+    """The receptive field of one logit: 16, 34 and 70 pixels with 1, 2 and 3 halvings.
 
     A layer without a stride adds 3 pixels; a halving reads 2 p + 2 for p of its outputs.
     """

@@ -151,7 +151,7 @@ def usual_steps(available: int) -> int:
 
 
 def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
-    """To paired images whose targets can be inputs."""
+    """Applies to paired images whose targets can be inputs."""
     if SOURCE not in fields or TARGET not in fields:
         return (
             f"This run is not an image-to-image model: its data set has no {SOURCE} and {TARGET}."
@@ -247,7 +247,9 @@ def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> EvaluationRep
 
 
 def _document(answer: Answer) -> dict[str, object]:
-    """Without the numbers of each step, which are in the database."""
+    """The answer as a JSON document, without the numbers of each step, which are in the
+    database.
+    """
     scores = [
         {
             "name": score.name,

@@ -25,10 +25,10 @@ OBSTACLE_WIDTH = "obstacle_width"  # across the stream
 OBSTACLE_SHIFT = "obstacle_shift"  # below the middle
 
 FLOW_CHANNELS = ("ux", "uy", "vorticity")  # of a target; a source has the obstacle too, 0 or 1
-UX, UY, VORTICITY = range(len(FLOW_CHANNELS))  # their places
-OBSTACLE = len(FLOW_CHANNELS)  # its place in a source
+UX, UY, VORTICITY = range(len(FLOW_CHANNELS))  # channel indexes
+OBSTACLE = len(FLOW_CHANNELS)  # channel index in a source
 HEIGHT, WIDTH = 80, 192  # cells of the solver, and pixels of a frame on its full grid
-DIAMETER = 10.0  # of the obstacle, or its side: 1/8 of the height
+DIAMETER = 10.0  # of the obstacle, or side of a square: 1/8 of the height
 # They change their sign when a flow is turned upside down.
 ODD_CHANNELS = (UY, VORTICITY)
 
@@ -52,7 +52,7 @@ def _flow(*shape: int) -> Field:
 
 
 def describe(fields: Fields) -> str:
-    """A row in words: "80 × 192, each with the next 3 · Reynolds number"; "" for other rows."""
+    """A row as text: "80 × 192, each with the next 3 · Reynolds number"; "" for other rows."""
     if REYNOLDS not in fields:
         return ""
     height, width, _ = fields[SOURCE].shape

@@ -45,7 +45,7 @@ from gan_runtime.domains.flows.preparation_options import (
 from gan_runtime.engines.inputs import host_value
 
 AT_ONCE = 60  # steps of the solver between two checks for a cancel
-KICK = 0.5  # of the inflow, so that vortices appear soon
+KICK = 0.5  # share of the inflow, so that vortices appear soon
 BATCH = 64  # frames that the replay compares at once
 # of frames that the replay reads; of larger sets only every second frame, or fewer
 MOST_BYTES = 8_000_000_000
@@ -72,7 +72,7 @@ class Film:
 
     @property
     def title(self) -> str:
-        """Such as "Re 120" or "Re 120, width 14"; "pair 3" of other images."""
+        """The title, such as "Re 120" or "Re 120, width 14"; "pair 3" for other images."""
         if self.reynolds is None:
             return f"pair {self.number}"
         return title(self.reynolds, self.width, self.shift)
@@ -87,7 +87,7 @@ def films(data: DataSet) -> list[Film]:
 
 
 def trained(data: DataSet) -> list[Film]:
-    """The training films, likewise."""
+    """The training films, in order."""
     if not _is_flow(data):
         return _pairs(data.rows)
     return _cut(_only(data, *_numbers(data)).read(np.arange(data.rows)))
@@ -133,7 +133,7 @@ def frames(data: DataSet, film: Film, start: int, steps: int) -> tuple[NDArray[A
 
 
 def selected(held_out: list[Film], number: int, start: int, steps: int) -> Film:
-    """The held-out film of this number, which has so many steps from frame `start` on.
+    """The held-out film of this number, with at least `steps` steps from frame `start` on.
 
     Raises:
         DatasetError: there is no such film, or it is too short.
@@ -169,7 +169,7 @@ def not_fed_back(fields: Fields) -> str:
 
 
 def _only(data: DataSet, *names: str) -> DataSet:
-    """With these fields alone."""
+    """The data set with only these fields."""
     fields = {name: data.fields[name] for name in names}
     return replace(data, fields=fields)  # type: ignore[type-var]
 
@@ -190,9 +190,9 @@ class Replay:
 
 
 def nearest(data: DataSet, start: Values, steps: int, progress: Progress) -> Replay:
-    """By the root mean square error to the `start` frame (height, width, channels out).
-
-    Compares frames that at least `steps` others follow in their film, or three quarters of it.
+    """The nearest training frame by the root-mean-square error to the `start` frame (height, width,
+    channels out). Only frames that are followed by at least `steps` frames of their film, or three
+    quarters of `steps`, count.
     """
     starts = [(film, frame) for film in trained(data) for frame in range(_starts(film, steps))]
     starts = starts[:: 1 + len(starts) * row_bytes(data.fields[SOURCE]) // MOST_BYTES]
@@ -210,12 +210,12 @@ def nearest(data: DataSet, start: Values, steps: int, progress: Progress) -> Rep
 
 
 def _training_values(data: DataSet, field: str, rows: NDArray[np.int64]) -> Values:
-    """One field of training rows. Reads no others."""
+    """The values of one field of training rows."""
     return host_value(_only(data, field).read(rows)[field], data.fields[field])
 
 
 def _starts(film: Film, steps: int) -> int:
-    """How many frames of a film, from the first on, have enough others after them."""
+    """The number of leading frames of a film that are followed by enough frames."""
     return film.steps + 1 - min(steps, -(-3 * film.steps // 4))
 
 
@@ -223,7 +223,7 @@ def _starts(film: Film, steps: int) -> int:
 
 
 class FlowProgress:
-    """Advances flows, and reports the progress of all of them, with an image of the current one."""
+    """Advances flows, and reports the overall progress with an image of the current flow."""
 
     def __init__(self, options: FlowOptions, folder: Path, progress: Progress) -> None:
         self._total = solver_steps(options)
@@ -287,7 +287,7 @@ def placed(flows: list[FlowCase], options: FlowOptions) -> list[FlowCase]:
 def rows_of(
     case: FlowCase, options: FlowOptions, progress: FlowProgress, place: str
 ) -> Iterator[Arrays]:
-    """One row after the other, each as arrays of a single row: (1, …) of each field."""
+    """Yields the rows of a flow, each as arrays (1, …) by field."""
     obstacle = OBSTACLES[options.obstacle](shift=case.shift or 0, diameter=case.width)
     flow = Lattice(case.reynolds, obstacle, kick=KICK, diameter=case.width)
     progress.advance(flow, options.discarded, place)
@@ -301,7 +301,7 @@ def rows_of(
 
 
 def _frame(flow: Lattice, options: FlowOptions) -> Frame:
-    """(height, width, 3) as stored. Raises DatasetError for an unstable flow."""
+    """The current frame, (height, width, 3) as stored. Raises DatasetError for an unstable flow."""
     fine = lattice.of(flow)
     if not np.isfinite(fine).all():
         raise DatasetError(
@@ -312,7 +312,9 @@ def _frame(flow: Lattice, options: FlowOptions) -> Frame:
 
 
 def _row(recent: Sequence[Frame], flow: Lattice, case: FlowCase, options: FlowOptions) -> Arrays:
-    """`recent`: source, target and later frames, the last of which is that of now."""
+    """A row of the data set. `recent`: source, target and later frames, the last of which is the
+    current frame.
+    """
     obstacle = _on_grid(flow.obstacle[..., None].astype(np.float32), options)[..., 0] >= 0.5
     before = (len(recent) - 1) * options.steps_per_frame
     row = {

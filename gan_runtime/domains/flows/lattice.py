@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from gan_runtime.domains.flows.fields import DIAMETER, FLOW_CHANNELS, HEIGHT, WIDTH
 
-CENTER = 38.0  # of the obstacle, cells from the left, a fifth of the width
+CENTER = 38.0  # of the obstacle, in cells from the left: a fifth of the width
 INFLOW = 0.1  # U, cells a step: 0.17 of the speed of sound, so the density varies by a few percent
 # Cells of one matrix product: they fit into a core's cache, and are too few for OpenBLAS to use
 # threads.
@@ -55,7 +55,7 @@ C = np.array(
 )  # c_i: (x, y up)
 W = np.array([4 / 9, *[1 / 9] * 4, *[1 / 36] * 4])
 OPPOSITE = np.array([0, 3, 4, 1, 2, 7, 8, 5, 6])
-MIRRORED = np.array([0, 1, 4, 3, 2, 8, 7, 6, 5])  # in a wall above or below
+MIRRORED = np.array([0, 1, 4, 3, 2, 8, 7, 6, 5])  # speeds mirrored at a wall above or below
 UPWARDS, DOWNWARDS = (2, 5, 6), (4, 7, 8)
 LEFTWARDS = (3, 6, 7)
 _INSIDE = slice(1, -1)  # without the margin of one cell
@@ -75,7 +75,7 @@ def square(
 def circle(
     height: int = HEIGHT, width: int = WIDTH, shift: float = 0.0, diameter: float = DIAMETER
 ) -> Mask:
-    """As `square`."""
+    """(height, width), True in a circular obstacle; arguments as for `square`."""
     across, down = _from_center(height, width, shift)
     return np.hypot(across, down) < diameter / 2
 
@@ -120,11 +120,11 @@ class Lattice:
 
     @property
     def mass(self) -> float:
-        """Of all cells, with those of the obstacle, whose populations return to the flow."""
+        """The mass of all cells, including the obstacle's, whose populations return to the flow."""
         return float(self.populations.sum(dtype=np.float64))
 
     def density(self) -> Floats:
-        """ρ (height, width)."""
+        """The density ρ (height, width)."""
         return self.populations.sum(axis=0)
 
     def velocity(self) -> tuple[Floats, Floats]:
@@ -135,8 +135,8 @@ class Lattice:
         return ux, uy
 
     def crossing(self, column: int) -> float:
-        """Net mass from `column` to the next one in the last step."""
-        before, after = column + 1, column + 2  # in arrays with a margin
+        """The net mass that moved from `column` to the next column in the last step."""
+        before, after = column + 1, column + 2  # indexes in arrays with a margin
         right = self._collided[C[:, 0] == 1, _INSIDE, before].sum(dtype=np.float64)
         return float(right - self._collided[C[:, 0] == -1, _INSIDE, after].sum(dtype=np.float64))
 
@@ -206,7 +206,7 @@ class Lattice:
             np.copyto(to, flow[1 + y : 1 + y + height, 1 - x : 1 - x + width])
 
     def _flow_out(self) -> None:
-        """The leftward populations at the right end: as one column before."""
+        """Copies the leftward populations at the right end from the previous column."""
         for population in LEFTWARDS:
             last = self.populations[population]
             last[:, -1] = last[:, -2]
@@ -260,7 +260,7 @@ def _from_center(
 # ---- frames --------------------------------------------------------------------------------------
 
 MIDDLE = np.array([0.5, 0.0, 0.0], np.float32)  # of each scale: ux / U, uy / U, ω D / U
-REACH = np.array([1.5, 1.0, 5.0], np.float32)  # from the middle to either end
+REACH = np.array([1.5, 1.0, 5.0], np.float32)  # from the middle to each end
 
 
 def of(flow: Lattice) -> Floats:
@@ -310,5 +310,5 @@ def halved(fine: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def diameter_pixels(width: int) -> float:
-    """Of the obstacle in a frame of this width: 10 in 192."""
+    """The diameter of the obstacle in a frame of this width: 10 in 192."""
     return DIAMETER * width / WIDTH

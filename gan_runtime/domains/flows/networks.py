@@ -107,7 +107,7 @@ def norm(name: str, options: Pix2pixOptions) -> keras.layers.Layer:
 
 
 def new_weights() -> keras.initializers.Initializer:
-    """One for each layer: an initializer draws its seed on creation."""
+    """A new initializer for each layer, since an initializer draws its seed on creation."""
     return keras.initializers.RandomNormal(stddev=SPREAD)
 
 
@@ -139,7 +139,7 @@ def discriminator(options: Pix2pixOptions, fields: Fields) -> keras.Model:
 
 
 def _stride_2(channels: int, name: str, **convolution: Any) -> keras.layers.Layer:
-    """For an even size "same" is one ring of zeros."""
+    """A convolution with stride 2. For even sizes, "same" padding is one ring of zeros."""
     return Convolution(
         channels,
         KERNEL,
@@ -152,7 +152,7 @@ def _stride_2(channels: int, name: str, **convolution: Any) -> keras.layers.Laye
 
 
 def _stride_1(channels: int, name: str, **convolution: Any) -> keras.layers.Layer:
-    """Removes one pixel along each axis."""
+    """A convolution with stride 1, which removes one pixel along each axis."""
     return Convolution(
         channels, KERNEL, zeros=RING, name=name, kernel_initializer=new_weights(), **convolution
     )
@@ -166,7 +166,8 @@ AXES: dict[Flip, int] = {"vertical": 1, "horizontal": 2}  # of a flip
 
 
 def cut(frames: Tensor, draws: Tensor, tile: int) -> Tensor:
-    """(B, tile, tile, channels), uniformly distributed. `draws`: (B, 2), of the top and the left.
+    """Cuts uniformly distributed tiles (B, tile, tile, channels) from frames. `draws`: (B, 2), for
+    top and left.
 
     Frames of 80 × 192 and tile 64: tops 0 to 16, lefts 0 to 128, so pixel (i, j) of row b's tile is
     pixel (b · 80 + top + i) · 192 + left + j of all frames, one after another.

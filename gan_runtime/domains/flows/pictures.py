@@ -19,8 +19,8 @@ from gan_runtime.domains.flows.fields import OBSTACLE, REYNOLDS, VORTICITY
 from gan_runtime.pictures import sheet
 from gan_runtime.pictures.sheet import GAP, LINE, SheetLimits
 
-CHANNELS = (OBSTACLE, OBSTACLE + 1)  # of a frame: without the obstacle and with it
-# From -1 to 1, evenly spread.
+CHANNELS = (OBSTACLE, OBSTACLE + 1)  # channels of a frame, without and with the obstacle
+# Evenly spaced from -1 to 1.
 ANCHORS = (
     "#053061",
     "#2166AC",
@@ -34,13 +34,13 @@ ANCHORS = (
     "#B2182B",
     "#67001F",
 )
-STONE = "#4B5058"  # of an obstacle
+STONE = "#4B5058"  # color of an obstacle
 NAN = "#000000"
 TITLES = ("input", "output", "target")
 BETWEEN = 10  # pixels between two triplets
-AROUND_TITLE = 2  # on both sides
+AROUND_TITLE = 2  # pixels on both sides of a title
 ACROSS = 2  # triplets at most, so that their titles are legible on a phone
-PREVIEW_FRAMES = 4  # of the first rows of a data set, evenly spaced
+PREVIEW_FRAMES = 4  # evenly spaced among the first rows of a data set
 
 
 def frame_colors(
@@ -138,7 +138,9 @@ def _columns(of_images: list[int]) -> tuple[list[int], int]:
 
 
 def _as(levels: NDArray[np.uint8], channels: int) -> Image.Image:
-    """With equal channels for gray images next to color ones."""
+    """The image with this number of channels; gray images next to color images get
+    equal channels.
+    """
     return sheet.image(np.broadcast_to(levels, (*levels.shape[:2], channels)).copy())
 
 

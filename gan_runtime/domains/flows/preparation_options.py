@@ -17,7 +17,7 @@ Obstacle = Literal["square", "circle"]
 Grid = Literal["full", "half"]
 SHAPES = {"full": (HEIGHT, WIDTH), "half": (HEIGHT // 2, WIDTH // 2)}  # rows and columns of a frame
 LOWEST, HIGHEST = 40.0, 250.0  # Reynolds numbers: below no street, above too coarse a lattice
-MOST_FLOWS = 40  # in a list
+MOST_FLOWS = 40  # most flows in a list
 NARROWEST, WIDEST = 6, 20  # cells: below too coarse a grid, above too near walls
 MOST_SHIFT = 20  # cells
 GROUP = "Model and data"
@@ -42,13 +42,13 @@ class FlowCase:
     shift: int | None = None
 
     def __str__(self) -> str:
-        """As in a list of flows: "140 width 14 shift -5"."""
+        """The form in a list of flows, such as "140 width 14 shift -5"."""
         width = f" width {self.width}" if self.width != DIAMETER else ""
         return f"{self.reynolds:g}{width}{f' shift {self.shift}' if self.shift is not None else ''}"
 
     @property
     def key(self) -> tuple[float, int, int]:
-        """Equal for the same flow, apart from random shifts."""
+        """A key that is equal for equal flows, apart from random shifts."""
         return self.reynolds, self.width, self.shift or 0
 
 
@@ -61,7 +61,7 @@ def title(reynolds: float, width: float = DIAMETER, shift: float = 0.0) -> str:
 
 
 def grid(default: Grid) -> Any:
-    """How fine the frames are."""
+    """The option for the resolution of the frames."""
     return option(
         default,
         label="Grid",
@@ -223,7 +223,9 @@ def _is_possible(flow: FlowCase) -> bool:
 
 
 def pairs(options: FlowOptions) -> int:
-    """Rows of one flow: its frames that have a next one and the later ones."""
+    """The number of rows of one flow: its frames that are followed by the target and the later
+    frames.
+    """
     return options.frames - 1 - options.later
 
 

@@ -1,5 +1,6 @@
-"""The work of the evaluation `rollout`: a run's model receives its own images as input, and its
-frames are scored against the true ones. One answer for each way of tiling, with a file of frames.
+"""The work of the evaluation `rollout`: a run's model predicts frame after frame from its output,
+and the frames are scored against the true frames. There is one answer for each way of tiling, with
+a file of frames.
 
 The views flow, flow_scores, flow_steps and flow_stages (views.sql) read the names in the answers.
 """
@@ -90,7 +91,7 @@ class RolloutCase:
 
     @property
     def steps(self) -> int:
-        """Frames to predict."""
+        """The number of frames to predict."""
         return len(self.truth) - 1
 
     @property
@@ -100,7 +101,7 @@ class RolloutCase:
 
     @property
     def obstacle(self) -> NDArray[np.bool_]:
-        """On the solver's cells, (80, 192), for a frame on either grid."""
+        """The obstacle on the solver's cells, (80, 192), for a frame on either grid."""
         pixels = np.asarray((self.mask > 0.5).any(axis=-1))
         each = max(1, WIDTH // pixels.shape[1])
         return pixels.repeat(each, axis=0).repeat(each, axis=1)
@@ -119,8 +120,8 @@ class Iteration:
 
 
 def iterate(subject: Subject) -> EvaluationResult:
-    """One answer for each way; the result has the iteration's name, the step of the checkpoint and
-    warnings.
+    """Computes one answer for each way; the result has the iteration's name, the step of the
+    checkpoint and warnings.
 
     Raises:
         CheckpointError, SpecError: the run has no such checkpoint, or its options are unreadable.
@@ -134,7 +135,7 @@ def iterate(subject: Subject) -> EvaluationResult:
     tiles = division_of(case, model, options)
     iteration = Iteration(subject.key, options, steps_per_epoch(run), solver_seconds(case))
     outcomes: dict[Way, tuple[Answer, Frames]] = {}
-    # The way over several cores first: TensorFlow makes the simulated ones once.
+    # The way over several cores first, since TensorFlow creates simulated cores only once.
     for number, way in enumerate(sorted(options.ways, key=lambda way: way != "map_reduce")):
 
         def on_step(step: int, begin: int = number * case.steps, way: Way = way) -> None:
@@ -174,7 +175,8 @@ def period_of(data: DataSet, film: Film) -> float:
 
 
 def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> RolloutModel:
-    """Loads the framework of the run, on simulated cores. `offered`: the fields of its data set.
+    """The model of a run. Loads the run's framework on simulated cores. `offered`: the fields of
+    its data set.
 
     Raises:
         CheckpointError: the run has no such checkpoint, or no usable weights of that epoch.
@@ -194,7 +196,7 @@ def model_of(run: RunDir, offered: Fields, options: RolloutOptions) -> RolloutMo
 
 
 def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
-    """One of the run's checkpoints; for an epoch, with the float16 weights stored after it.
+    """The checkpoint to evaluate; for an epoch, with the float16 weights stored after it.
 
     Raises:
         CheckpointError: it is missing or damaged, or its weights are not finite.
@@ -212,7 +214,7 @@ def checkpoint_of(run: RunDir, options: RolloutOptions) -> Checkpoint:
 
 
 def set_flags(spec: RunSpec) -> None:
-    """For the most simulated cores of a rollout, before anything loads the framework."""
+    """Sets flags for the most simulated cores of a rollout, before anything loads the framework."""
     block_scikit_learn()
     cores = MOST_CORES if spec.engine == "jax" else 1
     importlib.import_module(catalog.engine(spec.engine).flags).set_flags(
@@ -237,7 +239,7 @@ def outcome(
     way: Way,
     on_step: OnStep,
 ) -> tuple[Answer, Frames]:
-    """The answer of one way and its frames. `tiles`: those whose borders may be seams."""
+    """The answer of one way, and its frames. `tiles`: the tiles whose borders can be seams."""
     options, shape = iteration.options, case.source.shape
     division = (options.cores, options.overlap, options.blend)
     painter = TiledTranslator(model.program, model.translator, way, shape, *division)
@@ -254,8 +256,8 @@ def outcome(
 
 
 def rolled_out(paint: Paint, source: Values, steps: int, on_step: OnStep) -> Values:
-    """(1 + steps, height, width, channels out): the start frame, then each image made of the one
-    before. Further channels of the source stay constant.
+    """The start frame, then each image predicted from the previous one: (1 + steps, height, width,
+    channels out). Further channels of the source stay constant.
     """
     images: list[Values] = []
     for step in range(1, steps + 1):
@@ -306,9 +308,8 @@ class RolloutState:
 def answer_of(
     facts: dict[str, Any], state: RolloutState, scores: RolloutScores, stages: Sequence[StageTime]
 ) -> Answer:
-    """The answer of one way, without the file of its frames.
-
-    The usual question gives the numbers of the run; tiles take precedence over the whole image.
+    """The answer of one way, without the file of its frames. Default settings give metrics of the
+    run; tiles take precedence over the whole image.
     """
     return Answer(
         evaluation=NAME,
@@ -325,8 +326,8 @@ def answer_of(
 
 
 def key_of(facts: dict[str, Any], state: RolloutState) -> str:
-    """Equal for rollouts with the same start frame, steps and tiling. Weights stored after an epoch
-    never replace a checkpoint.
+    """The key of an answer, equal for rollouts with the same start frame, steps and tiling. Answers
+    for weights of an epoch never replace those for a checkpoint.
     """
     weights = "weights" if state.name.startswith(EPOCH_PREFIX) else "checkpoint"
     tiles = f"{facts['way']}, {facts['cores']} cores, overlap {facts['overlap']}, {facts['blend']}"
@@ -362,7 +363,9 @@ def facts_of(
 
 
 def _stage_curve(stages: Sequence[StageTime]) -> Curve:
-    """Seconds of all calls of a stage, their number, and the median of one."""
+    """A curve with the seconds of all calls of each stage, their number, and the median
+    of a call.
+    """
     lines = {
         "seconds": [stage.seconds for stage in stages],
         "times": [float(stage.times) for stage in stages],

@@ -1,5 +1,5 @@
-"""The numbers of Pix2Pix: scores of predicted frames, what a training records, and how Live draws
-it. Needs no library.
+"""The metrics of Pix2Pix: scores of predicted frames, metrics of a training, and their charts.
+Needs no library.
 
 The evaluation `rollout` measures the scores on checkpoints, after the training. Differences are of
 values from -1 to 1.
@@ -25,10 +25,9 @@ Reference = Literal["", "persistence", "truth", "solver"]
 
 @dataclass(frozen=True)
 class RolloutScore:
-    """`name`: as stored. `unit`: "" for a plain number. `format`: of Python.
-
-    `by_step`: whether there is one a step, of which the single number is the mean. `quality`:
-    whether it may select the best epoch.
+    """`name`: stored name. `unit`: "" for a plain number. `format`: Python format. `by_step`:
+    whether it has one value per step, whose mean is the score. `quality`: whether it can select the
+    best epoch.
     """
 
     name: str
@@ -42,7 +41,7 @@ class RolloutScore:
 
     @property
     def text(self) -> str:
-        """What it measures, for help on pages."""
+        """The description, for help on pages."""
         return TEXTS[self.name]
 
     @property
@@ -135,7 +134,7 @@ _AFTER_EPOCH = "Difference, after each epoch"
 def _both(
     metric: Metric, roles: tuple[Role, Role], networks: tuple[str, str] = (D, D)
 ) -> Iterator[Metric]:
-    """The metric of target images, stored as "real", and of generated ones, "fake"."""
+    """The metric for target images, stored as "real", and for generated images, "fake"."""
     sides = (("real", "target", _TARGET), ("fake", "generated", _GENERATED))
     for (kind, side, label), role, network in zip(sides, roles, networks, strict=True):
         name, title = metric.name.format(kind), metric.title.format(side)

@@ -29,11 +29,11 @@ Frames = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 
 PROBE_DIAMETERS = 3.0  # from the obstacle's center to the probe
-STEADY = 0.01  # of U: a standard deviation below it is no street
-LEAST_PERIODS, LEAST_SAMPLES = 2.0, 8  # in a signal, for its frequency
+STEADY = 0.01  # of U; a smaller standard deviation means no vortex street
+LEAST_PERIODS, LEAST_SAMPLES = 2.0, 8  # least in a signal to determine a frequency
 PADDING = 8  # times the length of a signal, with zeros, before its transform
-RANGE = 2.0  # of the values
-FAINTEST = 1e-4  # of the truth's strongest wavelength: the spectrum ignores fainter ones
+RANGE = 2.0  # range of the values
+FAINTEST = 1e-4  # of the truth's strongest wavelength; the spectrum ignores fainter wavelengths
 WINDOW = 11  # pixels: the smallest side of a frame for SSIM
 DIGITS = 6
 
@@ -176,8 +176,8 @@ def power(frames: Frames) -> Numbers:
 
 
 def horizon(errors: Numbers, of_persistence: Numbers) -> int:
-    """Steps before the first whose error exceeds that of the copied frame or is NaN; all steps
-    without one.
+    """The number of steps before the error first exceeds that of the copied frame or is NaN; all
+    steps if it never does.
     """
     worse = np.flatnonzero((errors > of_persistence) | np.isnan(errors))
     return int(worse[0]) if len(worse) else len(errors)
@@ -230,13 +230,15 @@ class FrameNumbers:
 
     @property
     def sides(self) -> tuple[list[float], list[float], list[float]]:
-        """Of the prediction, its reference and the replay."""
+        """The scores of the prediction, its reference and the replay."""
         return self.values, self.persistence or self.truth, self.replay
 
 
 @dataclass(frozen=True)
 class RolloutScores:
-    """`by_step`: a number a frame; `scores`: single ones, the means of those by step first."""
+    """The scores of a rollout. `by_step`: scores with one number per frame; `scores`: single
+    numbers, first the means of those by step.
+    """
 
     scores: list[Score]
     by_step: list[FrameNumbers]
@@ -296,7 +298,9 @@ def _of_flow(
 
 
 def _at_probe(truth: Values, predicted: Values, replayed: Values, shift: float) -> FrameNumbers:
-    """From the start frame on, which the replay lacks: its signal begins with that of the truth."""
+    """The signals at the probe from the start frame on. The replay lacks that frame, so its signal
+    begins with the truth's.
+    """
     start, true, velocities = (
         probe_velocity(frames, shift) for frames in (truth[:1], truth, predicted)
     )
@@ -315,9 +319,8 @@ def _horizons(errors: FrameNumbers, replayed: int) -> list[Score]:
 
 
 def _street(probe: FrameNumbers, film: Film, period: float) -> list[Score]:
-    """From the frequency at the probe; NaN where it does not oscillate, or not often enough.
-
-    `period`: of the whole true film; where it is NaN, that of the steps counts.
+    """The Strouhal numbers from the frequency at the probe; NaN without enough oscillations.
+    `period`: of the whole true film; if NaN, the period of the steps is used.
     """
     signals = (np.array(signal) for signal in (probe.values, probe.truth, probe.replay))
     predicted, true, replay = map(shedding_period, signals)
@@ -347,7 +350,7 @@ def _series(
     replay: Numbers | None = None,
     first: int = 1,
 ) -> FrameNumbers:
-    """Pads a short replay with NaN; an empty one counts as no replay."""
+    """A score by step. A short replay is padded with NaN; an empty replay counts as none."""
     references = {"truth": truth, "persistence": persistence}
     if replay is not None and len(replay):
         missing = len(values) - len(replay)
@@ -373,7 +376,7 @@ def _mean(series: FrameNumbers) -> Score:
 
 
 def _mean_of(values: list[float]) -> float:
-    """NaN for an empty list, and for one with a number that is not finite."""
+    """The mean; NaN for an empty list, or if a number is not finite."""
     if not values or not all(map(math.isfinite, values)):
         return math.nan
     return math.fsum(values) / len(values)

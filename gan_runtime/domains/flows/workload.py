@@ -54,8 +54,8 @@ class Pix2pix:
         }
 
     def program(self, options: Pix2pixOptions, fields: Fields) -> Program:
-        """Both networks from one forward pass, as in TensorFlow's tutorial; or D, then G
-        against the new D (decision 22).
+        """Updates both networks from one forward pass, as in TensorFlow's tutorial; or D, then G
+        against the updated D (decision 22).
         """
         if options.updates == "together":
             return Program(
@@ -177,7 +177,9 @@ def discriminator_phase(
 def generator_phase(
     options: Pix2pixOptions, fields: Fields, networks: Networks, batch: Batch, noise: Noise
 ) -> Forward:
-    """G's loss against the new D, on newly generated images: other tiles, another dropout."""
+    """G's loss against the updated D, on newly generated images with other tiles and another
+    dropout mask.
+    """
     frames = drawn_frames(options, fields, batch, noise)
     images = rolled_out(options, networks, frames)
     fake = networks[DISCRIMINATOR]([frames.condition, images[-1]], training=True)
@@ -187,11 +189,11 @@ def generator_phase(
 def drawn_frames(
     options: Pix2pixOptions, fields: Fields, batch: Batch, noise: Noise
 ) -> RolloutFrames:
-    """Random tiles, the same in all frames of a row; flipped and with noise as the options say.
-
-    D reads the last frame next to the true one before it, for true and generated frames alike.
+    """Random tiles, equal in all frames of a row, flipped and with noise as the options select. D
+    reads the last frame together with the true frame before it, for true and generated frames
+    alike.
     """
-    draws = noise.uniform(batch[SOURCE].shape[0], 3)  # (B, 3): top, left, whether it is flipped
+    draws = noise.uniform(batch[SOURCE].shape[0], 3)  # (B, 3): top, left, flip
 
     def tile_of(frames: Tensor, name: str) -> Tensor:
         tiles = cut(frames, draws[:, :2], options.tile)
@@ -205,7 +207,7 @@ def drawn_frames(
 
 
 def rolled_out(options: Pix2pixOptions, networks: Networks, frames: RolloutFrames) -> list[Tensor]:
-    """As many images as there are targets, each from the one before."""
+    """One image per target, each predicted from the previous one."""
     source, images = frames.start, []
     for _ in frames.targets:
         images.append(_generated(options, networks, source, training=True))
@@ -274,7 +276,7 @@ def _of_generator(
 
 
 def _beliefs(logits: Tensor) -> Tensor:
-    """(B, rows, columns, 1) → of each patch, (B, patches)."""
+    """D's probability for each patch: (B, rows, columns, 1) → (B, patches)."""
     return ops.reshape(probability_real(logits), (logits.shape[0], -1))
 
 

@@ -40,8 +40,8 @@ class ShowerCurve:
 
 
 def curves(reference: ShowerSample, generated: ShowerSample) -> list[ShowerCurve]:
-    """For every bin of energy and angle, and all of them together. Bins are those of the reference
-    showers.
+    """The curves for every bin of energy and angle, and for all bins together. The reference
+    showers define the bins.
     """
     energy, angle = bounds(reference)
     rows, generated_rows = (_rows(sample, energy, angle) for sample in (reference, generated))
@@ -60,7 +60,7 @@ def curves(reference: ShowerSample, generated: ShowerSample) -> list[ShowerCurve
 
 
 def single_energy_curves(reference: ShowerSample, generated: ShowerSample) -> list[ShowerCurve]:
-    """Of showers that all have one energy: profiles, spectrum and distributions."""
+    """The curves of showers with a single energy: profiles, spectrum and distributions."""
     grids = _grids(reference.features, generated.features)
     names = [name for name in grids if name not in _RESPONSES]
     sides = (reference.features, generated.features)
@@ -77,9 +77,9 @@ def _matrix(reference: Features, generated: Features) -> ShowerCurve:
 
 
 def _angle_map(reference: ShowerSample, generated: ShowerSample) -> ShowerCurve:
-    """Shares of all showers by the requested angle (x) and the measured one (y), rad; for reference
-    showers both are measured. Angles beyond theirs are in no bin, so shares can add up to less than
-    1.
+    """Shares of all showers by requested angle (x) and measured angle (y), rad; for reference
+    showers both are measured. Angles beyond the reference's range are in no bin, so shares can add
+    up to less than 1.
     """
     angles = reference.requested_angle
     edges = np.linspace(angles.min(), angles.max() + 1e-9, MAP_BINS + 1)
@@ -173,8 +173,8 @@ def _is_measured(read: Callable[[Features], Array], *samples: Features) -> bool:
 
 
 def _edges_of(name: str, numbers: Array, generated: Array, reference: Features) -> Array:
-    """Bins of a number: whole cells, a belief from 0 to 1, else the range of the reference; of both
-    where a network reads.
+    """The bins of a number: whole cells, a probability from 0 to 1, else the range of the
+    reference, or of both samples for outputs of a network.
     """
     if name.startswith("peak_"):
         cells = reference.profiles[name.removeprefix("peak_")].shape[1]
@@ -222,7 +222,7 @@ def _shares(numbers: Array, grid: Array) -> tuple[Array, Array]:
 
 
 def _means_in_bins(numbers: Array, by: Array, grid: Array) -> tuple[Array, Array]:
-    """Mean and standard error of the numbers in each bin of `by`; NaN for an empty one."""
+    """The mean and the standard error of the numbers in each bin of `by`; NaN for an empty bin."""
     in_bins = [numbers[rows] for rows in binned(by, grid)]
     means = [values.mean() if len(values) else math.nan for values in in_bins]
     errors = [
@@ -301,7 +301,7 @@ def stored_showers(
 
 
 def _middles(reference: ShowerSample) -> list[int]:
-    """Of each bin of energy and angle the row nearest to the middle of both."""
+    """For each bin of energy and angle, the row nearest to the middle of both."""
     energies, angles = bounds(reference)
     by_angle = (
         binned(reference.requested_angle, angles) if len(angles) else [np.arange(len(reference))]

@@ -24,9 +24,8 @@ SCATTERING_MEV = 21.2  # Es, of the Molière radius
 
 @dataclass(frozen=True)
 class Material:
-    """One substance.
-
-    `atomic_number`: Z; `density`: g/cm³; `radiation_length_mm`: X0; `critical_mev`: Ec.
+    """A substance. `atomic_number`: Z; `density`: g/cm³; `radiation_length_mm`: X0; `critical_mev`:
+    Ec.
     """
 
     atomic_number: float
@@ -110,7 +109,7 @@ class Detector:
 
     @property
     def layers(self) -> int:
-        """Along the depth."""
+        """The number of layers along the depth."""
         return len(self.absorbers_mm)
 
     @cached_property
@@ -141,7 +140,7 @@ class Detector:
 
     @cached_property
     def medium(self) -> Medium:
-        """Of a section of the first layer."""
+        """The effective medium of a section of the first layer."""
         gaps = self.board_mm + self.air_mm
         return Medium.of(TUNGSTEN, self.absorbers_mm[0], SILICON, self.sensor_mm, gaps)
 
@@ -170,18 +169,20 @@ LEAST_MAXIMUM, LEAST_SHAPE = 1.0, 1.1
 
 @dataclass(frozen=True)
 class Profiles:
-    """Of each shower: `maximum` (N,), T in radiation lengths; `shape` (N,), a."""
+    """Longitudinal profiles of showers: `maximum` (N,), T in radiation lengths; `shape` (N,), a."""
 
     maximum: Numbers
     shape: Numbers
 
     def fractions(self, edges_x0: Numbers) -> Numbers:
-        """Of the energy between edges (N, Z + 1) → (N, Z): ∫ f dt = P(a, b t₂) - P(a, b t₁)."""
+        """The fractions of the energy between edges (N, Z + 1) → (N, Z): ∫ f dt = P(a, b t₂) - P(a,
+        b t₁).
+        """
         slope = (self.shape - 1.0) / self.maximum  # b
         return np.diff(special.gammainc(self.shape[:, None], slope[:, None] * edges_x0), axis=1)
 
     def of_spots(self, medium: Medium) -> Profiles:
-        """Of the spots: T_s = T (0.813 + 0.0019 Z), a_s = a (0.844 + 0.0026 Z)."""
+        """The profiles of the spots: T_s = T (0.813 + 0.0019 Z), a_s = a (0.844 + 0.0026 Z)."""
         number = medium.atomic_number
         shape = np.maximum(self.shape * (0.844 + 0.0026 * number), LEAST_SHAPE)
         return Profiles(self.maximum * (0.813 + 0.0019 * number), shape)
@@ -237,8 +238,8 @@ LEAST_RADIUS = 1e-3  # in Molière radii: far from the maximum the fits become n
 
 @dataclass(frozen=True)
 class Widths:
-    """At each depth of each shower, all (N, Z): `core` R_c and `tail` R_t in Molière radii,
-    `core_share` p.
+    """Lateral widths at each depth of each shower, all (N, Z): `core` R_c and `tail` R_t in Molière
+    radii, `core_share` p.
     """
 
     core: Numbers
@@ -247,7 +248,9 @@ class Widths:
 
 
 def shower_ages(depths_x0: Numbers, profiles: Profiles, mean: Profiles) -> Numbers:
-    """Depths (N, Z) over that of the shower's middle: τ = t / T · (a - 1) / a · ⟨a⟩ / (⟨a⟩ - 1)."""
+    """Depths (N, Z) relative to the depth of the shower's middle: τ = t / T · (a - 1) / a · ⟨a⟩ /
+    (⟨a⟩ - 1).
+    """
     factor = (
         (profiles.shape - 1.0) / profiles.shape * mean.shape / (mean.shape - 1.0) / profiles.maximum
     )

@@ -21,9 +21,9 @@ Moments = tuple[Array, Array]  # mean (F,) and covariance (F, F)
 
 POINTS, BATCHES = 5, 6  # sample sizes of the extrapolation, and draws of each
 RESAMPLES = 20  # of both samples, for the error of an FPD
-SMALLEST = 0.4  # of them, as a share of the sample (jetnet: 20,000 of 50,000)
+SMALLEST = 0.4  # smallest size, as a share of the sample (jetnet: 20,000 of 50,000)
 KERNEL_BATCHES, KERNEL_ROWS = 10, 1_000
-BINS = 50  # of a histogram for the separation power
+BINS = 50  # bins of a histogram for the separation power
 PERCENTILES = (16.275, 83.725)  # one standard deviation of a normal distribution to each side
 
 
@@ -94,7 +94,7 @@ def kpd(reference: Array, other: Array, seed: int = 0) -> Estimate:
     random, draws = np.random.RandomState(seed), []
     rows = max(
         2, min(KERNEL_ROWS, len(first) // 2, len(second) // 2)
-    )  # else all draws were the same
+    )  # otherwise all draws would be equal
     for _ in range(KERNEL_BATCHES):
         x, y = (
             sample[random.choice(len(sample), rows, replace=False)] for sample in (first, second)
@@ -233,7 +233,7 @@ def _kernel_draws(first: Array, second: Array, size: int) -> list[float]:
 
 
 def _counts(sample: Array, size: int, random: np.random.Generator) -> Counts:
-    """How often each row was drawn (N,)."""
+    """The number of times each row was drawn, (N,)."""
     return np.bincount(random.choice(len(sample), size=size), minlength=len(sample))
 
 

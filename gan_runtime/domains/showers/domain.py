@@ -1,5 +1,5 @@
-"""Showers of particles in a calorimeter: what they declare to the core, and published figures for
-comparison, none of which was measured with this program or on its data.
+"""The declarations of showers in a calorimeter, and published figures for comparison, none of which
+was measured with this program or on its data.
 """
 
 from __future__ import annotations
@@ -156,14 +156,14 @@ PRESETS = {
             "latent_size": 16,
             # with 254 random numbers noise hides the mean shower for a thousand steps
             "angle_gain": 6.0,  # measured angles of the tiny grid differ by 0.17 rad, so now by 1
-            "norm_momentum": 0.9,  # else D trains on the output of G a hundred updates ago
+            "norm_momentum": 0.9,  # otherwise the statistics lag a hundred updates behind G
             "batch_size_global": (
                 8
-            ),  # nearly as many showers a second as with 64, and eight times the updates
+            ),  # nearly as many showers per second as with 64, and eight times the updates
             "epochs": 6,
             "learning_rate_schedule": (
                 "cosine_restarts"
-            ),  # one cycle: the last weights do not oscillate
+            ),  # one cycle, so that the last weights do not oscillate
             "restart_epochs": 6,
             "steps_per_loop": 25,
             "profile_steps": 5,

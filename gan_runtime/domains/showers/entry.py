@@ -28,7 +28,7 @@ from gan_runtime.domains.showers.score_metrics import (
 )
 
 SHOWERS = "showers"  # (X, Y, Z, 1): two lateral axes, then depth
-ENERGY = "energy"  # of the incident particle; its value is E / 100 GeV
+ENERGY = "energy"  # of the incident particle, as E / 100 GeV
 ANGLE = "angle"  # measured on the shower; missing in a data set without angles
 DEPOSIT = "deposit"  # sum of the cells, before the power
 BELIEF = "belief"  # the discriminator's probability that a shower is simulated; not a field
@@ -39,11 +39,11 @@ CELL_UNITS = 50.0  # of a cell, per GeV
 POWER = 0.85
 MEV_PER_GEV = 1_000.0
 ENERGY_SCALE = 0.01  # of the incident energy, per GeV
-ENERGIES_GEV, ANGLES_DEG = (1.0, 1_000.0), (45.0, 135.0)  # that users can request
+ENERGIES_GEV, ANGLES_DEG = (1.0, 1_000.0), (45.0, 135.0)  # allowed in requests
 
 
 def cells_along(grid: str) -> tuple[int, int, int]:
-    """x, y, z of a grid: 51, 51, 25 of the full one, 17, 17, 25 of the tiny one."""
+    """The cells along x, y and z: 51, 51, 25 on the full grid, 17, 17, 25 on the tiny grid."""
     x, y, z = AUTHORS_GRID
     return x // MERGED[grid], y // MERGED[grid], z
 

@@ -85,12 +85,12 @@ class PhysicsOptions(OptionRecord):
 
 
 def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
-    """To workloads that read showers and their incident energies."""
+    """Applies to workloads that read showers and their incident energies."""
     return "" if SHOWERS in fields and ENERGY in fields else MAKES_NO_SHOWERS
 
 
 def usual(_home: Home, run: RunDir) -> dict[str, str]:
-    """The best checkpoint, where there is one."""
+    """Default options of a run: the best checkpoint if it has one."""
     return {"checkpoint": "best" if "best" in checkpoints.steps(run.checkpoints) else "newest"}
 
 
@@ -143,7 +143,7 @@ COLUMNS = ("Score", "Generated", "Simulated, among themselves")
 
 
 def report(_home: Home, run: RunDir, result: Mapping[str, Any]) -> EvaluationReport:
-    """Of the last measured checkpoint. Raises JobError when nothing was measured."""
+    """The report of the last measured checkpoint. Raises JobError if nothing was measured."""
     answers = answers_of(run, NAME)
     if not answers:
         raise JobError(f"the job stored no measurement of run {run.run_id}. Check its log.")
@@ -174,8 +174,8 @@ def _row(score: ShowerScore, value: Score, answer: Answer) -> tuple[str, str, st
 
 MAKE = "make_showers"
 RESULT_FILE = "showers.json"  # among the results of its job
-COUNTS = (2, 1_000)  # that are allowed
-MOST_CELLS = 10_000_000  # of a grid, to limit the memory of a page
+COUNTS = (2, 1_000)  # allowed range
+MOST_CELLS = 10_000_000  # limit of a grid for the memory of a page
 
 
 @dataclass(frozen=True)
@@ -257,12 +257,12 @@ JOBS = (
 
 
 def newest_job(home: Home, run_id: str) -> JobSnapshot | None:
-    """The newest job for showers of one energy of a run, without cancelled ones."""
+    """The newest uncancelled job for showers of one energy of a run."""
     return job_queue.newest(home, MAKE, also_cancelled=False, run_id=run_id)
 
 
 def finished_job(home: Home, options: SingleEnergyOptions) -> JobSnapshot | None:
-    """A finished job of the same options and checkpoint whose result exists; else None."""
+    """A finished job with the same options and checkpoint whose result exists; None without one."""
     step = checkpoints_of(home, options.run_id).get(options.checkpoint)
     return next(
         (
@@ -283,7 +283,7 @@ def knows_angles(home: Home, run: RunDir) -> bool:
 
 
 def makes_showers(home: Home, run: RunDir) -> bool:
-    """Whether a run's workload reads showers and their incident energies, whatever its name."""
+    """Whether a run's workload reads showers and their incident energies."""
     return {SHOWERS, ENERGY} <= _fields_or_none(home, run).keys()
 
 

@@ -30,15 +30,16 @@ from gan_runtime.domains.showers.entry import (
 Array = NDArray[np.float64]
 
 HIT_GEV = 2e-4  # a cell that counts as hit (authors: hits above 0.2 MeV)
-ORDERS = (1, 2, 3)  # of moments: mean, variance, third central moment
+ORDERS = (1, 2, 3)  # orders of moments: mean, variance, third central moment
 BLOCK = 64  # showers at a time: a block of the full grid is 17 MB
 SPECTRUM_EDGES = np.logspace(-5, 1, 61)  # GeV of a cell: ten bins a decade from 0.01 MeV to 10 GeV
 EMPTY_ANGLE = 100.0  # rad, of an empty shower, as the authors have it
 LEAST_GEV = 1e-6 / CELL_UNITS  # a layer or a shower counts as empty up to this
-LEAST_SQUARE = 1e-7  # of a distance in cells: avoids a division by 0 at the barycenter
+# Least squared distance in cells, which avoids a division by 0 at the barycenter.
+LEAST_SQUARE = 1e-7
 THRESHOLD_GEV = 0.5e-6 / 0.033  # 15.15 keV: 0.5 keV in the silicon over its sampling fraction
 SMALLEST_MEV = 1e-8  # energy of an empty layer, for logarithms
-ROUNDING = 1e-12  # of ⟨p²⟩: a variance below it is 0
+ROUNDING = 1e-12  # share of ⟨p²⟩ below which a variance counts as 0
 
 
 def values_of(cells_gev: NDArray[Any]) -> NDArray[np.float32]:
@@ -178,7 +179,7 @@ class Features:
         return divided(np.stack(sums, axis=1), self.visible_gev[:, np.newaxis])
 
     def select(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Features:
-        """Those of some showers."""
+        """The features of these showers."""
         return replace(
             self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)}
         )
@@ -228,7 +229,7 @@ def _of_block(
         _moments(front.reshape(len(front), -1), place.reshape(-1), visible) for place in across
     ]
     moments.append(_moments(layers, depth, visible))
-    brightest = cells.reshape(len(cells), -1).argmax(axis=1)  # the first of equally bright ones
+    brightest = cells.reshape(len(cells), -1).argmax(axis=1)  # the first of equally bright cells
     unknown = np.full(len(cells), np.nan)
     return Features(
         energy_gev=energy,

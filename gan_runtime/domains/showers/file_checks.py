@@ -25,12 +25,12 @@ Cells = NDArray[np.float32]
 
 LARGEST_GEV = float(np.finfo(np.float16).max) ** (1.0 / POWER) / CELL_UNITS  # 9,273, in float16
 FAR = 10.0  # times more or less than the share of the energy in the cells of all showers
-MOST_ODD, MOST_ODD_SHARE = 2, 0.05  # of the showers of a part: more are no accident
+MOST_ODD, MOST_ODD_SHARE = 2, 0.05  # most odd showers of a part; more indicate a wrong unit
 WARNED_SHARE = 1.3  # times more or less than expected
-WARNED_CHANGE = 0.001  # of the sums, by all cells that become empty
+WARNED_CHANGE = 0.001  # change of the sums from which a warning is given
 NOISE = 4.0  # standard deviations: a threshold above it
-MOST_RISE = 0.01  # of the sums, by negative cells that become empty
-RISEN_SHARE = 0.1  # of the showers: those that may rise more
+MOST_RISE = 0.01  # most rise of the sums from negative cells that become empty
+RISEN_SHARE = 0.1  # share of the showers that can rise more
 # Limit of the distance of N showers from the expected mean shower: LIMIT + LIMIT_OF_ONE / √N.
 # Showers of `simulation` are up to 0.28 off for N = 1 and up to 0.07 for N = 32. Those of
 # tests/domains/showers/hdf5_showers.py, of 1 to 1,000 GeV by another formula, are 0.09 off, with
@@ -52,12 +52,12 @@ class FileUnits:
 
     @property
     def energy_gev(self) -> float:
-        """One unit of the energies."""
+        """The unit of the energies, in GeV."""
         return UNITS_GEV[self.energies]
 
     @property
     def cell_gev(self) -> float:
-        """One unit of the cells."""
+        """The unit of the cells, in GeV."""
         return UNITS_GEV[self.cells]
 
 
@@ -103,12 +103,12 @@ class Readout:
 
 
 def limit(showers: int) -> float:
-    """Largest allowed distance of so many showers."""
+    """The largest allowed distance for this number of showers."""
     return LIMIT + LIMIT_OF_ONE / math.sqrt(showers)
 
 
 def _mean_shares(sums: NDArray[Any]) -> Numbers:
-    """(N, Z) → (Z,): each shower has equal weight, an empty one none."""
+    """The mean shares (N, Z) → (Z,): each nonempty shower has equal weight."""
     whole = sums.sum(axis=1, dtype=np.float64)
     filled = whole > 0.0
     if not filled.any():
@@ -231,7 +231,7 @@ class FileRules:
 
 @dataclass
 class FileChecks:
-    """Of all parts of a source, one after the other."""
+    """Checks all parts of a source, one after another."""
 
     rules: FileRules
     units: FileUnits
@@ -304,7 +304,7 @@ class FileChecks:
     def _odd(
         self, part: ShowerPart, shares: NDArray[np.float64], energies: NDArray[np.float32]
     ) -> NDArray[np.bool_]:
-        """Which showers have a sum far from that of the others; nearly empty ones do not count."""
+        """Selects showers whose sum is far from the others'; nearly empty showers do not count."""
         usual = self.units.share
         is_far = ~((shares > usual / FAR) & (shares < usual * FAR))
         odd: NDArray[np.bool_] = is_far & (np.abs(shares) * energies > self.rules.least_gev)

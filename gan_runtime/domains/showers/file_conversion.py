@@ -135,7 +135,7 @@ def _contents(files: list[Path], kind: FileKind) -> FileContents:
 
 
 def _parts(path: Path, kind: FileKind, checks: FileChecks) -> Iterator[tuple[int, Arrays]]:
-    """Of one file: the number of rows of each part, and its checked rows as stored."""
+    """Yields the parts of a file: the number of rows, and the checked rows as stored."""
     with open_file(path) as file:
         columns, name = kind.columns(file), hdf5_files.name_of(file)
         rows = hdf5_files.same_rows(file, columns)

@@ -72,7 +72,7 @@ THREE_DGAN = Readout(
 
 
 def authors(options: AuthorsOptions) -> FileKind:
-    """Their files, with these options."""
+    """The file kind of the authors' files, with these options."""
     rules = FileRules(
         THREE_DGAN,
         least_gev=LEAST_SUM / CELL_UNITS,
@@ -130,8 +130,8 @@ def _angles(name: str, angles: NDArray[Any]) -> NDArray[Any]:
 # ---- CaloChallenge -------------------------------------------------------------------------------
 
 ENERGIES, SHOWERS = "incident_energies", "showers"
-AXES = ("angle", "radius", "layer")  # of a shower here
-ORDER = ("layer", "angle", "radius")  # in a file, the slowest first
+AXES = ("angle", "radius", "layer")  # axes of a shower here
+ORDER = ("layer", "angle", "radius")  # axes in a file, slowest first
 CHALLENGE_ORDER = "_".join(ORDER)
 ALPHA_AXIS = 0
 CHALLENGE_AT_ONCE = 256  # rows
@@ -164,7 +164,7 @@ class Geometry:
 
     @property
     def voxels(self) -> int:
-        """In one shower."""
+        """The number of voxels of a shower."""
         return self.alphas * self.radii * self.layers
 
     @property
@@ -177,7 +177,7 @@ GEOMETRIES = (Geometry(2, alphas=16, radii=9), Geometry(3, alphas=50, radii=18))
 
 
 def calochallenge(options: CaloChallengeOptions) -> FileKind:
-    """Its files, with these options."""
+    """The file kind of the challenge's files, with these options."""
     is_checked = options.order == AUTO
     order = CHALLENGE_ORDER if is_checked else options.order
     rules = FileRules(
@@ -223,7 +223,7 @@ def _geometry(voxels: int) -> Geometry:
 
 
 def _other_orders(cells: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Showers (N, alpha, r, layer) that were read in the order of the challenge, in all others."""
+    """Showers (N, alpha, r, layer), read in the challenge's order, in all other orders."""
     voxels = np.moveaxis(cells, -1, 1).reshape(len(cells), -1)
     for order in get_args(Order):
         if order not in (AUTO, CHALLENGE_ORDER):

@@ -21,7 +21,8 @@ Around = tuple[tuple[int, int], ...]  # cells before and after, along each axis
 
 LEAST = 17  # the discriminator's four kernels leave two cells of it, as its pooling needs
 POOL = 2
-FACTORS = (6, 5, 4, 3, 2)  # of the enlargement; the first that leaves LEAST_CELLS small cells
+# Of the enlargement; the first that leaves LEAST_CELLS small cells is used.
+FACTORS = (6, 5, 4, 3, 2)
 LEAST_CELLS = 3
 
 
@@ -54,7 +55,9 @@ DISCRIMINATOR = (
 
 @dataclass(frozen=True)
 class LayerChannels:
-    """`cells`: of the generator's small grid; then of each convolution."""
+    """The channels of the layers. `cells`: of the generator's small grid; the others: of each
+    convolution.
+    """
 
     cells: int
     generator: Sizes
@@ -81,7 +84,7 @@ class ConvolutionPlan:
 
     @property
     def cells(self) -> int:
-        """Of the output, over all channels."""
+        """The numbers in the output, over all channels."""
         return math.prod(self.sizes) * self.filters
 
 
@@ -153,7 +156,7 @@ class _AxisConvolution:
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of a shower: its place among them, its cells, and whether it is periodic."""
+    """One axis of a shower: its index, its cells, and whether it is periodic."""
 
     place: int
     length: int
@@ -181,16 +184,16 @@ class _Axis:
 
     @property
     def cells(self) -> int:
-        """Of the small grid: 9 and 8 for 51 and 25."""
+        """The cells of the small grid: 9 and 8 for 51 and 25."""
         return -(-self.enlarged // self.factor)
 
     def taps(self, row: KernelRow) -> int:
-        """Of a kernel."""
+        """The taps of a kernel along this axis."""
         taps = row.kernel[self.place]
         return taps if self.is_tabulated else min(taps, self.length)
 
     def generator(self) -> Iterator[_AxisConvolution]:
-        """The convolutions of the generator, the first one on the enlarged grid."""
+        """The convolutions of the generator; the first is on the enlarged grid."""
         first = self._on_the_enlarged_grid(self.taps(GENERATOR[0]))
         yield first
         yield from self._convolutions(first.size, GENERATOR[1:])

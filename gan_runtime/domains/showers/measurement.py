@@ -54,9 +54,9 @@ from gan_runtime.workloads.contract import Options, Reads
 
 MOST_STATES = 12
 FEWEST_SHOWERS = 20  # five-fold classifiers, with a part of each fold for early stopping
-ROWS = 64  # of one prediction
-REPEATS = 5  # of a timing
-CANDIDATES = 2_000  # held-out showers among which the nearest are searched
+ROWS = 64  # rows per prediction
+REPEATS = 5  # repeats of a timing
+CANDIDATES = 2_000  # held-out showers that are searched for the nearest
 Reading = Callable[[Arrays, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
 
 
@@ -132,10 +132,11 @@ def _states(
 
 
 def _simulated_samples(data: DataSet, count: int) -> tuple[ShowerSample, ShowerSample]:
-    """Held-out showers, and as many training showers; their scores are the floor.
+    """Held-out showers, and as many training showers; the scores between both are the floor.
 
     Raises:
-        DatasetError: too few of either, or of both together in a data set without held-out rows.
+        DatasetError: there are too few of either, or of both together in a data set without
+            held-out rows.
     """
     rows = min(count, data.held_out, data.rows) if data.held_out else min(count, data.rows // 2)
     if rows < FEWEST_SHOWERS:
@@ -145,7 +146,7 @@ def _simulated_samples(data: DataSet, count: int) -> tuple[ShowerSample, ShowerS
             " held out: prepare more."
         )
     held_out = data.read_held_out(rows)
-    begin = 0 if data.held_out else rows  # without held-out rows the first ones replace them
+    begin = 0 if data.held_out else rows  # without held-out rows, the first rows replace them
     training = data.read(np.arange(begin, begin + rows))
     first, second = (
         of_values(host_values(stored, data.fields), data.fields) for stored in (held_out, training)
@@ -176,7 +177,9 @@ def _generated(
 
 
 def _with_reading(showers: ShowerSample, state: ShowerState, read: Reading | None) -> ShowerSample:
-    """With the outputs of this state's discriminator; unchanged for a workload without one."""
+    """The showers with the outputs of this state's discriminator; unchanged without a
+    discriminator.
+    """
     if read is None:
         return showers
     outputs = read(state.arrays, {SHOWERS: values_of(showers.cells_gev)[..., np.newaxis]})
@@ -248,7 +251,7 @@ def reading(workload: object, options: Options, fields: Fields) -> Reading | Non
             for variable in network.weights:
                 variable.assign(arrays[f"{name}/{variable.path}"])
         count = len(next(iter(values.values())))
-        places = np.arange(count + -count % ROWS) % count  # whole batches, so one program
+        places = np.arange(count + -count % ROWS) % count  # whole batches need only one program
         parts = [
             model.predict_on_batch({name: array[rows] for name, array in values.items()})
             for rows in places.reshape(-1, ROWS)
@@ -265,7 +268,8 @@ def milliseconds_each(networks: TrainedNetworks, rows: int) -> float:
     import keras
 
     workload, options, data = networks.workload, networks.spec.of_workload, networks.data
-    new = workload.networks(options, data.fields)  # other weights take as long
+    # New weights, since the time does not depend on them.
+    new = workload.networks(options, data.fields)
 
     class GeneratingModel(keras.Model):  # type: ignore[misc]
         def call(self, inputs: Any) -> Any:
@@ -317,10 +321,9 @@ def make(task: Task) -> dict[str, Any]:
 def reference_rows(
     data: DataSet, options: SingleEnergyOptions
 ) -> tuple[dict[str, NDArray[Any]], bool]:
-    """Showers of this energy and angle, values by field, and whether they are simulated now.
-
-    On a grid that the simulation does not know, they are the nearest held-out ones, each with its
-    own energy and angle.
+    """Showers of this energy and angle, as values by field, and whether they were newly simulated.
+    On a grid without a simulation they are the nearest held-out showers, each with its energy and
+    angle.
     """
     shape = data.fields[SHOWERS].shape[:3]
     grid = next((grid for grid in GRIDS.values() if grid.shape == shape), None)
@@ -331,7 +334,7 @@ def reference_rows(
         energies = np.full(len(cells), options.energy_gev)
         return host_values(rows_of(cells, energies), data.fields), True
     values = host_values(data.read_held_out(CANDIDATES), data.fields)
-    # By the factor between the energies, and the difference of the angles in rad.
+    # Distance by the ratio of the energies and the difference of the angles in rad.
     distances = np.abs(np.log(values[ENERGY] / (ENERGY_SCALE * options.energy_gev)))
     if ANGLE in values and options.angle_deg is not None:
         distances = distances + np.abs(values[ANGLE] - math.radians(options.angle_deg))

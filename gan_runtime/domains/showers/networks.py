@@ -30,7 +30,7 @@ from gan_runtime.workloads.layers import (
 )
 
 LEAK = 0.3  # default slope of Keras' LeakyReLU
-EPSILON = 1e-6  # of batch norm, the authors'
+EPSILON = 1e-6  # of batch norm, as in the authors' code
 NORMED = 5  # convolutions of the generator with batch norm; the last two have none
 HE = "he_uniform"
 
@@ -113,7 +113,9 @@ def _convolved(
     number: int,
     **convolution: Any,
 ) -> Tensor:
-    """With the padding of the plan: zeros by the convolution itself, periodic cells before it."""
+    """A convolution with the padding of the plan: the convolution adds zeros, periodic cells are
+    added before it.
+    """
     if periodic:
         values = _around(values, layer.around, periodic, f"pad_{number}")
     zeros = () if periodic else layer.around
@@ -138,7 +140,7 @@ class LeakyReLU(layers.LeakyReLU):  # type: ignore[misc]
         )
 
     def standard(self, inputs: Tensor) -> Tensor:
-        """By Keras' layer."""
+        """The same from Keras' layer."""
         return plain_layer(self, inputs)
 
 
@@ -164,7 +166,7 @@ class PeriodicPadding(keras.layers.Layer):
         return ops.pad(inputs, zeros) if any(map(any, zeros)) else inputs
 
     def standard(self, inputs: Tensor) -> Tensor:
-        """By Keras' operations."""
+        """The same from Keras' operations."""
         return self.call(inputs)
 
     def compute_output_shape(self, input_shape: Shape) -> Shape:
@@ -175,7 +177,7 @@ class PeriodicPadding(keras.layers.Layer):
         return (batch, *grown, channels)
 
     def get_config(self) -> dict[str, object]:
-        """For saving the model."""
+        """The settings, for saving the model."""
         return {**super().get_config(), "around": self.around, "periodic": self.periodic}
 
 
@@ -240,7 +242,7 @@ def measured_angle(cells: Tensor) -> Tensor:
 
 
 def _places(count: int) -> Tensor:
-    """The middles of so many cells: 0.5, 1.5, …"""
+    """The centers of `count` cells: 0.5, 1.5, …"""
     return ops.arange(count, dtype="float32") + 0.5
 
 
@@ -250,6 +252,6 @@ def _weighted(columns: Tensor) -> Tensor:
 
 
 def _quotient(numerator: Tensor, denominator: Tensor) -> Tensor:
-    """0, with a slope of 0, for an empty denominator."""
+    """The quotient; 0, with a slope of 0, where the denominator is empty."""
     filled = denominator > NOTHING
     return ops.where(filled, numerator / ops.where(filled, denominator, 1.0), 0.0)

@@ -32,7 +32,7 @@ _STOPS = (
     (252, 255, 164),
 )
 EMPTY = (14, 12, 30)
-FAINTEST = 0.16  # of the way through the colors: darker ones look like an empty cell
+FAINTEST = 0.16  # start of the color range; darker colors look like an empty cell
 BETWEEN = 10  # pixels between two neighboring showers
 LAYER_PIXELS = 48  # the least width of a layer, so that its number fits above it
 BAR_PIXELS = 96

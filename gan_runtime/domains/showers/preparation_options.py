@@ -1,4 +1,4 @@
-"""Options of the preparations of showers: simulated ones, and files of others."""
+"""Options for preparing showers: simulated showers, and files of other simulations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def events(default: int) -> Any:
 
 
 def grid(default: Grid) -> Any:
-    """How fine the cells are."""
+    """The option for the resolution of the cells."""
     return option(
         default,
         label="Grid",
@@ -131,7 +131,9 @@ class ShowerOptions(OptionRecord):
 
 
 class TinyShowerOptions(ShowerOptions):
-    """Showers for training on two cores in minutes, with enough held-out ones for evaluations."""
+    """Showers for training on two cores in minutes, with enough held-out showers for
+    evaluations.
+    """
 
     events: int = events(4_000)
     grid: Grid = grid("tiny")

@@ -1,5 +1,5 @@
-"""The numbers of 3DGAN: scores of generated against held-out showers, what a training records, and
-how Live draws it. Needs no library.
+"""The metrics of 3DGAN: scores of generated against held-out showers, metrics of a training, and
+their charts. Needs no library.
 
 The evaluation `physics` measures the scores on checkpoints (domains/showers/scores.py), after the
 training. Errors are in the units of the authors.
@@ -22,10 +22,9 @@ FEWEST_A_FEATURE = 4  # showers for the score `fpd`
 
 @dataclass(frozen=True)
 class ShowerScore:
-    """`name`: as stored. `format`: of Python, for value and error.
-
-    `better`: "" where the floor is best, the score of two sets of simulated showers. `log`: its
-    values span decades. `quality`: whether it may select the best epoch.
+    """`name`: stored name. `format`: Python format for value and error. `better`: "" if the floor,
+    the score of two sets of simulated showers, is best. `log`: whether its values span decades.
+    `quality`: whether it can select the best epoch.
     """
 
     name: str
@@ -37,7 +36,7 @@ class ShowerScore:
 
     @property
     def text(self) -> str:
-        """What it measures, for help on pages."""
+        """The description, for help on pages."""
         return TEXTS[self.name]
 
     def words(self, value: float, error: float = math.nan) -> str:
@@ -117,7 +116,7 @@ def layer_features(layers: int) -> int:
 
 
 def value_words(score: ShowerScore, value: float, error: float, showers: int, layers: int) -> str:
-    """As `ShowerScore.words`; of an `fpd` of too few showers, how many it needs."""
+    """As `ShowerScore.words`; for an `fpd` of too few showers, the number that it needs."""
     fewest = fewest_showers(layer_features(layers))
     if score.name == "fpd" and math.isnan(value) and showers < fewest:
         return f"needs at least {fewest:,} showers"
@@ -171,7 +170,7 @@ def _both(
     networks: tuple[str, str] = (D, D),
     labels: tuple[str, str] = (_SIMULATED, _GENERATED),
 ) -> Iterator[Metric]:
-    """The metric of simulated showers, stored as "real", and of generated ones, "fake"."""
+    """The metric for simulated showers, stored as "real", and for generated showers, "fake"."""
     sides = (("real", "simulated"), ("fake", "generated"))
     for (kind, side), role, network, label in zip(sides, roles, networks, labels, strict=True):
         name, title = metric.name.format(kind), metric.title.format(side)

@@ -51,7 +51,7 @@ def edges(numbers: Array, count: int) -> Array:
 
 
 def binned(numbers: Array, bounds: Array) -> list[NDArray[np.int64]]:
-    """The rows in each bin; numbers outside count to the first or the last one."""
+    """The rows in each bin; outliers count in the first or the last bin."""
     places = np.clip(np.searchsorted(bounds, numbers, side="right") - 1, 0, max(0, len(bounds) - 2))
     return [np.flatnonzero(places == place) for place in range(max(1, len(bounds) - 1))]
 
@@ -233,7 +233,7 @@ def auc(reference: NDArray[np.floating], other: NDArray[np.floating], seed: int 
             ),
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # it stops after ROUNDS
+            warnings.simplefilter("ignore", ConvergenceWarning)  # training stops after ROUNDS
             network.fit(numbers[train], labels[train])
         areas.append(roc_auc_score(labels[test], network.predict_proba(numbers[test])[:, 1]))
     return Estimate(float(np.mean(areas)), float(np.std(areas, ddof=1)))
@@ -262,7 +262,7 @@ def sample(
     requested_angle: Array | None,
     periodic: tuple[int, ...],
 ) -> ShowerSample:
-    """With measured features. `requested_angle`: None for a data set without angles."""
+    """A sample with measured features. `requested_angle`: None for a data set without angles."""
     features = features_of(cells_gev, energy_gev, periodic, has_angle=requested_angle is not None)
     return ShowerSample(
         cells_gev, features, features.angle if requested_angle is None else requested_angle

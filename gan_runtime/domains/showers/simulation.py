@@ -51,7 +51,7 @@ PARTICLES_A_SPOT = 2
 # Each batch of showers has a separate random stream, so the first showers do not depend on how many
 # are simulated.
 AT_ONCE = 32
-EQUAL_AT_ONCE = 25  # of one energy and angle
+EQUAL_AT_ONCE = 25  # showers of one energy and angle
 INCIDENCES, TRIED = (45.0, 135.0), 7  # degrees, as in data sets of simulated showers; angles
 Floats = NDArray[np.float32]
 
@@ -194,7 +194,9 @@ def _spots(
 
 
 def _energies(layers: ShowerLayers, random: np.random.Generator) -> Floats:
-    """Of all spots (S,), GeV: those of a few particles, scaled to the energy of their layer."""
+    """The energies of all spots (S,), GeV: each of a few particles, scaled to the energy of its
+    layer.
+    """
     rows = layers.spots.ravel()
     weights = random.standard_exponential(
         (PARTICLES_A_SPOT, int(rows.sum())), dtype=np.float32
@@ -217,7 +219,7 @@ def _image(
     count: int,
     grid: DetectorGrid,
 ) -> Floats:
-    """Spots summed to cells (N, X, Y, Z), without those outside of the window."""
+    """Sums the spots inside the window to cells (N, X, Y, Z)."""
     side, _, depth = grid.shape
     inside = (
         (x >= 0) & (x < grid.detector.lateral_cells) & (y >= 0) & (y < grid.detector.lateral_cells)

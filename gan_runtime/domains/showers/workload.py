@@ -1,5 +1,5 @@
-"""3DGAN: a step of four phases, D on simulated showers, D on generated ones, and G twice, each with
-its own all-reduce.
+"""3DGAN: a step of four phases, D on simulated showers, D on generated showers, and G twice, each
+with a separate all-reduce.
 
 Showers: values (B, X, Y, Z, 1), float32; energy / 100 GeV, angle in rad (if the data has it) and
 deposited energy in 20 MeV: (B,). Generated showers have the energies and angles of the batch's
@@ -192,7 +192,7 @@ def generator_phase(
             shower_networks.measured_angle(cells), batch[ANGLE]
         )
         loss = loss + options.weight_angle * terms["angle_error"]
-    # Terms of both updates have the same names, so those of the second one are recorded.
+    # Terms of both updates have the same names, so the terms of the second update are recorded.
     return Forward({_of_generator(number).loss: loss}, terms)
 
 
@@ -220,7 +220,7 @@ def generated(
 
 
 def flips(options: ShowerGanOptions, batch: Batch, noise: Noise) -> Tensor:
-    """1 for showers with an inverted label, else 0: (B, 1), drawn on the device in each step."""
+    """(B, 1): 1 for showers with an inverted label, else 0; drawn on the device in each step."""
     draws = noise.uniform(batch[ENERGY].shape[0], 1)
     return ops.cast(draws < options.flip_share, "float32")
 
@@ -232,7 +232,9 @@ def _of_discriminator(
     outputs: tuple[Tensor, Tensor],
     targets: Tensor,
 ) -> Forward:
-    """Without the authors' terms of angle and deposited energy, which have no gradient here."""
+    """The loss of D without the authors' terms for angle and deposited energy, which have no
+    gradient here.
+    """
     logits, energy = outputs
     cross_entropy = bce(logits, targets)
     error = mean_percentage_error(energy[:, 0], batch[ENERGY], LEAST_ENERGY)
@@ -343,7 +345,9 @@ def _of_profiles(cells: Tensor, fake_cells: Tensor) -> Mapping[str, Tensor]:
 
 
 def _of_deposits(real: Tensor, fake: Tensor) -> Mapping[str, Tensor]:
-    """Generated over simulated energy of all showers, and the share of empty generated ones."""
+    """The ratio of generated to simulated energy over all showers, and the share of empty generated
+    showers.
+    """
     means = ops.stack([ops.mean(fake), ops.mean(real)])
     of_fake, of_real = ops.unstack(step_context.current().mean_over_replicas(means), 2)
     return {
