@@ -128,7 +128,7 @@ def _check_names(members: list[zipfile.ZipInfo], source: Path) -> None:
         if most is None or member.orig_filename != member.filename:  # zipfile cuts a name at a NUL
             name = quoted(member.orig_filename)
             raise BundleError(
-                f"{source} contains {name}, which no bundle may contain: {_USE_A_BUNDLE}"
+                f"{source} contains {name}, which a bundle must not contain: {_USE_A_BUNDLE}"
             )
         if member.file_size > most:
             raise BundleError(

@@ -177,7 +177,7 @@ def check_port(address: str, port: int) -> None:
             ) from None
         raise PortError(
             f"the dashboard cannot listen on address {address} with port {port} "
-            f"({getattr(error, 'strerror', None) or 'it is no name of a host'}): "
+            f"({getattr(error, 'strerror', None) or 'it is not a host name'}): "
             "use --address 127.0.0.1 and a --port from 1024 to 65535."
         ) from None
 

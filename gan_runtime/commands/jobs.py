@@ -113,7 +113,7 @@ class DataCommands(CommandGroup):
 
         Raises:
             HomeError: the home cannot be written, or its disk has too little space.
-            ValueError: that is no id of a file.
+            ValueError: that is not the id of a file.
         """
         uploads.remove_old(self.home.prepare())
         disk.require(self.home.path, size + disk.LEAST_BYTES, "this file")

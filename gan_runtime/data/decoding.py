@@ -224,7 +224,7 @@ def as_not_usable() -> Iterator[None]:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning, MemoryError):
         raise _too_large() from None
     except UnidentifiedImageError:
-        raise NotUsableError("no image", "it is no JPEG, PNG or WebP image") from None
+        raise NotUsableError("no image", "it is not a JPEG, PNG or WebP image") from None
     except Exception:
         # Pillow raises OSError, SyntaxError, zlib.error and others, by the damaged part.
         raise NotUsableError("damaged", "it is damaged") from None

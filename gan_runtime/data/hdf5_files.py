@@ -118,13 +118,13 @@ def _skip(path: Path) -> Skip | None:
     which browsers can append ?download=1.
     """
     if not path.is_file():
-        return Skip.of(path.name, "no file", "it is no file, and sub-folders are not read")
+        return Skip.of(path.name, "no file", "it is not a file, and sub-folders are not read")
     try:
         if path.name.partition("?")[0].lower().endswith(HDF5_SUFFIXES) or begins_as_hdf5(path):
             return None
     except OSError as error:
         return Skip.of(path.name, NOT_READABLE, f"it cannot be read ({error.strerror})")
-    return Skip.of(path.name, "no HDF5 file", "it is no HDF5 file")
+    return Skip.of(path.name, "no HDF5 file", "it is not an HDF5 file")
 
 
 def content(source: Path, progress: Progress) -> str:
@@ -360,8 +360,8 @@ def _wrong_kind(path: Path) -> str:
             if image_files.holds_files(kind)
             else ADVICE.get(kind, "give the right one")
         )
-        return f"is no HDF5 file but {kind}: {advice}"
-    return f"is no HDF5 file: {DOWNLOAD_AGAIN}, or give the right one"
+        return f"is not an HDF5 file but {kind}: {advice}"
+    return f"is not an HDF5 file: {DOWNLOAD_AGAIN}, or give the right one"
 
 
 def _hdf5_reason(error: Exception) -> str:

@@ -316,9 +316,9 @@ def _no_zip(path: Path, error: Exception) -> DatasetError:
         )
     if kind:
         advice = "unpack it and give its folder" if image_files.holds_files(kind) else ADVICE
-        return DatasetError(f"{path.name} is {kind}, no zip file: {advice}.")
+        return DatasetError(f"{path.name} is {kind}, not a zip file: {advice}.")
     return DatasetError(
-        f"{path.name} is no zip file, or damaged: give a folder, or a .zip that opens on this"
+        f"{path.name} is not a zip file, or is damaged: give a folder, or a .zip that opens on this"
         " machine."
     )
 
@@ -350,7 +350,7 @@ def sort_files(files: ImageSource, progress: Progress) -> Contents:
         elif image_files.holds_files(kind):
             skips.append(Skip.of(name, ARCHIVE, f"it is {kind}"))
         else:
-            reason = f"it is {kind}, no image" if kind else "it is no JPEG, PNG or WebP image"
+            reason = f"it is {kind}, no image" if kind else "it is not a JPEG, PNG or WebP image"
             skips.append(Skip.of(name, "no image", reason))
     return Contents(images, skips)
 

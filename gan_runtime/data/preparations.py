@@ -111,7 +111,7 @@ class PreparationRequest:
         preparation = PREPARATIONS.get(self.preparation)
         if preparation is None:
             raise DatasetError(
-                f"{quoted(self.preparation)} is no preparation: use one of"
+                f"{quoted(self.preparation)} is not a preparation: use one of"
                 f" {', '.join(PREPARATIONS)}."
             )
         if not preparation.makes_files and (
@@ -273,6 +273,6 @@ def _existing(home: Home, name: str, content: str) -> Manifest:
 
 def _unknown_option(name: str, declared: Mapping[str, Option]) -> str:
     return (
-        f"{quoted(name)} is no option of this preparation: use one of"
+        f"{quoted(name)} is not an option of this preparation: use one of"
         f" {', '.join(declared) or 'none'}."
     )

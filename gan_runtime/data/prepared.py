@@ -175,7 +175,9 @@ def manifest(home: Home, name: str) -> Manifest:
             f"{path} cannot be read ({error.strerror}): give this user read permission."
         ) from None
     except ValidationError:
-        raise DatasetError(f"{path} is no manifest of a data set, or damaged: {advice}.") from None
+        raise DatasetError(
+            f"{path} is not a manifest of a data set, or is damaged: {advice}."
+        ) from None
     if stored.format > FORMAT:
         raise DatasetError(
             f"{path} is from a newer version of this program: update this one first."

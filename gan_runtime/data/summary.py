@@ -35,7 +35,7 @@ ADVICE = {
     NOT_SIDE_BY_SIDE: "use layout=folders for two folders of images, or layout=halves to cut them",
     ARCHIVE: "unpack it, and give the folder",
     PACKING: "pack it with Deflate, or unpack it and give the folder",
-    NOT_READABLE: "give files that you may read",
+    NOT_READABLE: "give files that you can read",
 }
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 

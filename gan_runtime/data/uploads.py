@@ -157,7 +157,7 @@ class Upload:
 def place(home: Home, file_id: str) -> Path:
     """The path of an upload's content, which need not exist. Raises ValueError for a wrong id."""
     if _FILE_ID.fullmatch(file_id) is None:
-        raise ValueError(f"{file_id!r} is no id of a file")
+        raise ValueError(f"{file_id!r} is not the id of a file")
     return home.jobs / FOLDER / file_id / CONTENT
 
 

@@ -44,7 +44,9 @@ def evaluation(name: str) -> Evaluation:
     for declared in evaluations().values():
         if name in (declared.name, *declared.aliases):
             return declared
-    raise JobError(f"{quoted(name)} is no evaluation: choose one of {', '.join(evaluations())}.")
+    raise JobError(
+        f"{quoted(name)} is not an evaluation: choose one of {', '.join(evaluations())}."
+    )
 
 
 def _declared(place: str) -> Evaluation:

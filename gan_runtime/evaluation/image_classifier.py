@@ -179,7 +179,7 @@ class ImageClassifier:
         if self.accuracy >= self.expected:
             return ""
         return (
-            f"The classifier is right on {self.accuracy:.1%} of held-out images, expected is"
+            f"The classifier is right on {self.accuracy:.1%} of held-out images, but should be on"
             f" {self.expected:.1%}: compare scores with care."
         )
 

@@ -266,7 +266,7 @@ def tensors_of(path: Path) -> dict[str, NDArray[Any]]:
             file.seek(0)
             return _of_pickles(file)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise JobError(f"{path} is no file of PyTorch tensors: {error}.") from None
+        raise JobError(f"{path} is not a file of PyTorch tensors: {error}.") from None
 
 
 def _of_zip(file: IO[bytes]) -> dict[str, NDArray[Any]]:
@@ -353,7 +353,7 @@ def _part_of_tensors(place: str) -> Any:
         return _view
     if module == "torch" and name in STORAGES:
         return np.dtype(STORAGES[name])
-    raise ValueError(f"it holds {module}.{name}, which is no tensor")
+    raise ValueError(f"it holds {module}.{name}, which is not a tensor")
 
 
 def _view(

@@ -118,7 +118,7 @@ def check(home: Home, request: ImageRequest) -> None:
         if name not in conditions:
             raise _refused(
                 name,
-                f"{quoted(name)} is no number that this run's networks read:"
+                f"{quoted(name)} is not a number that this run's networks read:"
                 f" use {' and '.join(conditions) or 'none'}.",
             )
         _check_range(name, value, conditions[name].low, conditions[name].high)

@@ -104,7 +104,7 @@ def job_named(name: str) -> Job:
     """The job with this name. Raises JobError for an unknown name; the message lists the names."""
     if name not in jobs():
         names = ", ".join(dict.fromkeys(job.name for job in jobs().values()))
-        raise JobError(f"{quoted(name)} is no background job: choose one of {names}.")
+        raise JobError(f"{quoted(name)} is not a background job: choose one of {names}.")
     return jobs()[name]
 
 

@@ -345,7 +345,7 @@ def _standard_outputs(layer: keras.layers.Layer, *inputs: Tensor, **settings: An
         return layer(*inputs, **settings)
     if not type(layer).__module__.startswith("keras."):
         raise ValueError(
-            f"{layer.name}: {type(layer).__name__} is no layer of Keras: give it a method"
+            f"{layer.name}: {type(layer).__name__} is not a Keras layer: give it a method"
             " standard(inputs) that builds the same from Keras' layers."
         )
     return plain_layer(layer, *inputs)

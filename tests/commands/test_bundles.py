@@ -229,7 +229,7 @@ def test_files_that_belong_into_no_bundle_are_refused(
 ) -> None:
     with zipfile.ZipFile(tmp_path / "odd.zip", "w") as odd:
         odd.writestr(name, b"{}")
-    assert "which no bundle may contain" in refused(tmp_path / "odd.zip", other)
+    assert "which a bundle must not contain" in refused(tmp_path / "odd.zip", other)
 
 
 def refused(path: Path, home: Home) -> str:
@@ -294,7 +294,7 @@ DAMAGES: dict[str, tuple[Callable[[bytearray], None], str]] = {
         r"cannot be read \(it is not a zip file, or damaged\)",
     ),
     "damaged stream": (_broken_stream, r"spec\.json in .+ is damaged: copy the file again"),
-    "NUL in a name": (_nul_in_a_name, r"which no bundle may contain"),
+    "NUL in a name": (_nul_in_a_name, r"which a bundle must not contain"),
     "cut": (
         lambda data: data.__delitem__(slice(-40, None)),
         r"cannot be read \(it is not a zip file, or damaged\)",

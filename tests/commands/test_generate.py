@@ -167,7 +167,7 @@ def test_seeds_that_name_no_images_are_refused(text: str, sentence: str) -> None
         (
             ImageRequest("run-0002", values={"energy": 100.0}),
             SpecError,
-            "'energy' is no number that this run's networks read: use none.",
+            "'energy' is not a number that this run's networks read: use none.",
         ),
         (
             ImageRequest("run-0002", upload="0123"),

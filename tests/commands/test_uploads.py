@@ -232,5 +232,5 @@ def test_what_nobody_fetched_for_two_days_is_forgotten_and_folders_of_people_sta
     assert [path.name for path in (home.jobs / uploads.FOLDER).iterdir()] == ["new"]
     uploads.remove_source(home, tmp_path)
     assert tmp_path.exists()
-    with pytest.raises(ValueError, match="is no id of a file"):
+    with pytest.raises(ValueError, match="is not the id of a file"):
         uploads.place(home, "../runs")

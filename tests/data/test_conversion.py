@@ -152,13 +152,13 @@ def test_a_file_that_is_cut_off_is_damaged(form: str) -> None:
     kind, reason = refused(content[: len(content) // 2])
     assert (kind, reason) in {
         ("damaged", "it is damaged"),
-        ("no image", "it is no JPEG, PNG or WebP image"),
+        ("no image", "it is not a JPEG, PNG or WebP image"),
     }
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", encoded(form="GIF"), encoded(form="BMP")])
 def test_other_files_are_no_images(content: bytes) -> None:
-    assert refused(content) == ("no image", "it is no JPEG, PNG or WebP image")
+    assert refused(content) == ("no image", "it is not a JPEG, PNG or WebP image")
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")

@@ -97,16 +97,16 @@ def test_a_broken_zip_gets_one_sentence(pack: Pack, keep: int) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "no zip file, or damaged: give a folder, or a .zip that opens on this machine"),
-        (encoded(), "an image, no zip file: give a folder or a .zip of images"),
-        (b"7z\xbc\xaf\x27\x1c", "a 7z archive, no zip file: unpack it and give its folder"),
+        (b"", "not a zip file, or is damaged: give a folder, or a .zip that opens on this machine"),
+        (encoded(), "an image, not a zip file: give a folder or a .zip of images"),
+        (b"7z\xbc\xaf\x27\x1c", "a 7z archive, not a zip file: unpack it and give its folder"),
         (
             b"\n<!DOCTYPE html><title>Not found",
-            "a web page, no zip file: give a folder or a .zip of images",
+            "a web page, not a zip file: give a folder or a .zip of images",
         ),
         (
             b"1.png".ljust(257, b"\0") + b"ustar",
-            "a tar archive, no zip file: unpack it and give its folder",
+            "a tar archive, not a zip file: unpack it and give its folder",
         ),
     ],
 )
@@ -167,7 +167,7 @@ def test_links_and_pipes_of_a_folder_are_skipped_by_name(spread: Pack, tmp_path:
     assert reasons == {
         "far": "it is a link",
         "link.png": "it is a link",
-        "pipe.png": "it is no plain file",
+        "pipe.png": "it is not a plain file",
     }
 
 
@@ -282,6 +282,6 @@ def test_contents_say_what_an_image_is(way: str, request: pytest.FixtureRequest)
         contents = image_sources.sort_files(source, quiet)
     assert contents.images == ["a.jfif", "b", "c.txt"]
     assert [(skip.name, skip.kind, skip.reason) for skip in contents.skips] == [
-        ("d.png", "no image", "it is no JPEG, PNG or WebP image"),
+        ("d.png", "no image", "it is not a JPEG, PNG or WebP image"),
         ("e.jpg", "archive", "it is a zip file"),
     ]

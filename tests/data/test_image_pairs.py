@@ -116,7 +116,7 @@ def test_what_cannot_be_used_is_skipped_by_name(spread: Pack) -> None:
         "narrow.png": "it has 60 × 40 pixels, but a pair is about twice as wide as high",
         "small.png": "it has 25 × 25 pixels, fewer than 32 × 32",
         "torn.png": "it is damaged",
-        "notes.txt": "it is no JPEG, PNG or WebP image",
+        "notes.txt": "it is not a JPEG, PNG or WebP image",
     }
 
 

@@ -199,7 +199,7 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_skipped(
         "top/alone.png": "it is next to the folders of classes",
         "top/cats/broken.png": "it is damaged",
         "top/cats/small.png": "it has 20 × 50 pixels, fewer than 32 × 32",
-        "top/notes.txt": "it is no JPEG, PNG or WebP image",
+        "top/notes.txt": "it is not a JPEG, PNG or WebP image",
     }
     assert survey.summary.skipped.counts == {
         "damaged": 1,
@@ -230,7 +230,7 @@ def test_a_source_without_a_usable_image_says_why(spread: Pack) -> None:
     )
     other = preparation(spread({"a.txt": b"x"}, "other"))
     assert sentence(preparations.survey, other, quiet).endswith(
-        "it is no JPEG, PNG or WebP image: give other images."
+        "it is not a JPEG, PNG or WebP image: give other images."
     )
     (spread({}, "x").parent / "empty").mkdir()
     empty = preparation(spread({}, "x").parent / "empty")

@@ -211,8 +211,11 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
         True,
         "",
     )
-    assert "is no manifest of a data set, or damaged: remove the data set" in sets["torn"].problem
-    assert "is no manifest" in sentence(loading.load, "torn", home)
+    assert (
+        "is not a manifest of a data set, or is damaged: remove the data set"
+        in sets["torn"].problem
+    )
+    assert "is not a manifest" in sentence(loading.load, "torn", home)
 
 
 def test_a_set_that_is_unreadable_is_known_with_the_reason(home: Home) -> None:
@@ -246,8 +249,14 @@ def test_an_unknown_set_is_refused_with_the_list_of_sets(home: Home) -> None:
         ({"format": 2}, "is from a newer version of this program"),
         ({"shards": {"energy": (3, 3, 3, 1)}}, "is inconsistent"),
         ({"held_out": 10}, "is inconsistent"),
-        ({"fields": {"energy": {"shape": [3], "dtype": "object"}}}, "is no manifest of a data set"),
-        ({"fields": {"energy": {"shape": [0], "dtype": "uint8"}}}, "is no manifest of a data set"),
+        (
+            {"fields": {"energy": {"shape": [3], "dtype": "object"}}},
+            "is not a manifest of a data set",
+        ),
+        (
+            {"fields": {"energy": {"shape": [0], "dtype": "uint8"}}},
+            "is not a manifest of a data set",
+        ),
     ],
 )
 def test_a_manifest_that_cannot_be_is_refused(

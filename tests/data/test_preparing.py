@@ -108,7 +108,7 @@ def test_wrong_options_are_reported_all_at_once(pack: Pack) -> None:
         {"pixels": "65", "held_out_percent": "90", "size": "3"},
     )
     said = sentence(wrong.check, kind=SpecError)
-    assert "'size' is no option of this preparation: use one of pixels, color" in said
+    assert "'size' is not an option of this preparation: use one of pixels, color" in said
     assert "Side (pixels) is '65', but allowed is 28, 32, 64, 128" in said
     assert "but allowed is at least 0 and at most 50" in said
 
@@ -123,8 +123,8 @@ def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
 def test_what_is_missing_or_one_too_many_is_reported(tmp_path: Path) -> None:
     assert (
         sentence(PreparationRequest("digits").check)
-        == "'digits' is no preparation: use one of pictures, picture_pairs, showers, showers_tiny,"
-        " showers_hdf5, calochallenge, karman, karman_small, mnist, fashion_mnist."
+        == "'digits' is not a preparation: use one of pictures, picture_pairs, showers,"
+        " showers_tiny, showers_hdf5, calochallenge, karman, karman_small, mnist, fashion_mnist."
     )
     assert (
         sentence(PreparationRequest("pictures", "photos").check)

@@ -140,8 +140,9 @@ def test_an_unknown_name_lists_those_that_there_are(
     new_run("quick-0001")
     refused = command("evaluate", "quick-0001", "physic")
     assert refused.exit_code == 2
-    assert "'physic' is no evaluation: choose one of loss_surface, quality, physics," in " ".join(
-        refused.output.split()
+    assert (
+        "'physic' is not an evaluation: choose one of loss_surface, quality, physics,"
+        in " ".join(refused.output.split())
     )
 
 

@@ -39,7 +39,7 @@ class Malicious:
 def test_a_file_that_holds_more_than_tensors_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "weights.pth"
     path.write_bytes(pickle.dumps(Malicious(), protocol=2))
-    with pytest.raises(JobError, match=r"system, which is no tensor"):
+    with pytest.raises(JobError, match=r"system, which is not a tensor"):
         image_features.tensors_of(path)
 
 
@@ -48,7 +48,7 @@ def test_a_torn_file_is_refused(tmp_path: Path, share: float) -> None:
     whole = (TORCH_FILES / "pickles.pth").read_bytes()
     path = tmp_path / "weights.pth"
     path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(JobError, match=r"weights\.pth is no file of PyTorch tensors"):
+    with pytest.raises(JobError, match=r"weights\.pth is not a file of PyTorch tensors"):
         image_features.tensors_of(path)
 
 

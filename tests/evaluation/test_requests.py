@@ -40,7 +40,9 @@ def test_each_evaluation_of_a_run_says_why_it_cannot_be_requested_now(
 
 def test_an_evaluation_is_known_by_its_older_names_too() -> None:
     assert evaluation("surface") is evaluation("loss_surface")
-    with pytest.raises(JobError, match="'surfaces' is no evaluation: choose one of loss_surface"):
+    with pytest.raises(
+        JobError, match="'surfaces' is not an evaluation: choose one of loss_surface"
+    ):
         evaluation("surfaces")
 
 

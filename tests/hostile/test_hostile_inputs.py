@@ -133,7 +133,7 @@ def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunD
                 use(text)
             check_sentence(refused.value)
         assert not prepared.exists(home, text), title
-        with pytest.raises(ValueError, match="is no id of a file"):
+        with pytest.raises(ValueError, match="is not the id of a file"):
             uploads.place(home, f"{text}.")
         if not PLAIN_NAME.fullmatch(text):
             with pytest.raises(SpecError) as refused:

@@ -217,7 +217,8 @@ def test_running_jobs_show_their_progress_and_can_be_cancelled(
     [
         (
             b"no zip at all",
-            "is no zip file, or damaged: give a folder, or a .zip that opens on this machine.",
+            "is not a zip file, or is damaged: give a folder, or a .zip that opens on this"
+            " machine.",
         ),
         (zipped(1, {"../outside.png": b"x"}), "which is outside of its folder, so it is not read"),
         (zipped(0, {"a.txt": b"x"}), "no image can be used"),
@@ -414,5 +415,7 @@ def test_a_damaged_set_can_be_removed(show: Show, home: Home) -> None:
     (home.data / "photos").mkdir(parents=True)
     (home.data / "photos" / "manifest.json").write_text("{}", encoding="utf-8")
     app = show("data")
-    assert "is no manifest of a data set, or damaged" in app.error[0].value.replace("\u2060", "")
+    assert "is not a manifest of a data set, or is damaged" in app.error[0].value.replace(
+        "\u2060", ""
+    )
     assert app.button(key="data.remove.photos").label == "Remove"

@@ -77,10 +77,10 @@ def test_the_file_can_be_downloaded_until_it_is_deleted(
 
 def test_the_reason_of_a_failed_export_is_shown(show: Show, home: Home, run: RunDir) -> None:
     job = job_of(home, ExportRequest(run.run_id))
-    job.write_end(End(state="failed", reason="twice: Doubled is no layer of Keras."))
+    job.write_end(End(state="failed", reason="twice: Doubled is not a Keras layer."))
     app = show("run", tab="samples", run="quick-0001")
     [error] = app.error
-    assert error.value.replace("\\", "") == "twice: Doubled is no layer of Keras."
+    assert error.value.replace("\\", "") == "twice: Doubled is not a Keras layer."
 
 
 def test_a_run_without_a_checkpoint_has_nothing_to_export(show: Show, trained: Make) -> None:

@@ -99,5 +99,5 @@ def test_a_layer_that_offers_no_standard_form_is_refused_by_name() -> None:
             return 2.0 * inputs
 
     network = keras.Sequential([keras.Input((2,)), Doubled(name="twice")])
-    with pytest.raises(ValueError, match=r"twice: Doubled is no layer of Keras: give it a method"):
+    with pytest.raises(ValueError, match=r"twice: Doubled is not a Keras layer: give it a method"):
         standard_network(network)

@@ -81,5 +81,5 @@ def test_energies_and_angles_out_of_range_are_refused(
     image_job.check(home, ImageRequest(run.run_id, values={"energy": 150.0, "angle": 80.0}))
     with pytest.raises(SpecError, match="energy is 1001, but allowed is 1 to 1000: use a number"):
         image_job.check(home, ImageRequest(run.run_id, values={"energy": 1001.0}))
-    with pytest.raises(SpecError, match=r"'mass' is no number that .*: use energy and angle\."):
+    with pytest.raises(SpecError, match=r"'mass' is not a number that .*: use energy and angle\."):
         image_job.check(home, ImageRequest(run.run_id, values={"mass": 1.0}))

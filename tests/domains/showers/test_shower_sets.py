@@ -86,7 +86,7 @@ def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: H
         ({"angle_high": "59"}, "angle_low is 60, above angle_high, which is 59: swap them."),
         ({"energy_low": 1}, "allowed is at least 2 and at most 500"),
         ({"grid": "tinny"}, "did you mean tiny?"),
-        ({"pixels": "64"}, "is no option of this preparation: use one of events, seed, grid,"),
+        ({"pixels": "64"}, "is not an option of this preparation: use one of events, seed, grid,"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_begins(

@@ -58,7 +58,7 @@ def refused(page: Page, home: Home) -> None:
         received.read_bytes() == b"no zip at all"
     )  # on the disk, not in the memory of the dashboard
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("broken.zip is no zip file, or damaged")).to_be_visible()
+    expect(page.get_by_text("broken.zip is not a zip file, or is damaged")).to_be_visible()
     take_back(page, "broken.zip")
     assert not received.exists()
 

@@ -172,8 +172,8 @@ def test_an_uploaded_image_is_changed_as_a_whole(home: Home, end_of: Ends, tmp_p
         assert pair.size == (34, 16), "input and output"
     uploads.store(home, "0123abce", b"no image")
     assert end_of(run_id, upload="0123abce")[1].reason == (
-        "the uploaded image cannot be used: it is no JPEG, PNG or WebP image. Upload a PNG, JPEG or"
-        " WebP."
+        "the uploaded image cannot be used: it is not a JPEG, PNG or WebP image. Upload a PNG,"
+        " JPEG or WebP."
     )
     uploads.remove(home, "0123abcd")
     assert end_of(run_id, upload="0123abcd")[1].reason == (
