@@ -25,12 +25,12 @@ def row(fields: Fields) -> str:
     """A row in words: "64 × 64 RGB · 2 classes: cat, dog"; "64 × 64 gray → 64 × 64 RGB"."""
     field = fields.get(IMAGES)
     if field is not None:
-        return f"{picture(field)} · {classes(fields)}"
+        return f"{image_shape(field)} · {classes(fields)}"
     for domain in DOMAINS:
         if described := domain.describe(fields):
             return described
     if SOURCE in fields:
-        return f"{picture(fields[SOURCE])} → {picture(fields[TARGET])}"
+        return f"{image_shape(fields[SOURCE])} → {image_shape(fields[TARGET])}"
     return ", ".join(f"{volume(field)} {name}".strip() for name, field in fields.items())
 
 
@@ -53,7 +53,7 @@ def noun(fields: Collection[str]) -> str:
     return "image" if IMAGES in fields or not fields else "row"
 
 
-def picture(field: Field) -> str:
+def image_shape(field: Field) -> str:
     """64 × 64 RGB."""
     height, width, channels = field.shape
     return f"{height} × {width} {CHANNELS.get(channels, f'× {channels}')}"
@@ -88,10 +88,10 @@ def show(summary: Summary, key: str) -> None:
     if summary.curve is not None:
         _curve(summary.curve, f"{key}.curve")
     if summary.skipped.first:
-        _left_out(summary, f"{key}.left_out")
+        _skipped_table(summary, f"{key}.left_out")
 
 
-def folded(rows: int, summary: Summary, key: str) -> None:
+def expander(rows: int, summary: Summary, key: str) -> None:
     """One line, and an expander with the summary, open if there are warnings.
 
     `rows`: to train on, if the classes do not tell.
@@ -126,7 +126,7 @@ def _counts(summary: Summary, key: str) -> None:
     tables.show(frame, hide_index=True, key=key)
 
 
-def _left_out(summary: Summary, key: str) -> None:
+def _skipped_table(summary: Summary, key: str) -> None:
     rows = [(skip.name, skip.reason) for skip in summary.skipped.first]
     tables.show(pd.DataFrame(rows, columns=["File", "Reason"]), hide_index=True, key=key)
 

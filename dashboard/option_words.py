@@ -32,14 +32,14 @@ SHOWN_WHEN: dict[str, OneOf | Above] = {
 }
 
 
-def needed(option: Option) -> OneOf | Above | None:
+def requirement(option: Option) -> OneOf | Above | None:
     """What must be set for an option to have an effect; None if it always has one."""
     return option.needs or SHOWN_WHEN.get(option.name)
 
 
 def has_effect(option: Option, form: Mapping[str, Any]) -> bool:
     """Whether changing the option would change the run of the form."""
-    need = needed(option)
+    need = requirement(option)
     return need is None or need.holds(form)
 
 

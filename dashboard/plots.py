@@ -77,7 +77,7 @@ def specification(altair_chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
 @cache
 def _ground_row() -> bytes:
     """Serialized once: Streamlit would serialize the content of a specification at each refresh."""
-    return tables.of(pd.DataFrame({"x": [0]})).arrow
+    return tables.from_frame(pd.DataFrame({"x": [0]})).arrow
 
 
 def with_rows(spec: dict[str, Any], rows: pd.DataFrame | bytes, key: str, **arguments: Any) -> None:

@@ -36,7 +36,7 @@ def is_first_render(page: str) -> bool:
     return page not in pages
 
 
-def rest_follows(what: str) -> None:
+def announce_rest(what: str) -> None:
     """Ends a first render: a sentence, and the browser requests the whole page.
 
     `what`: such as "Numbers and results".

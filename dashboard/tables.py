@@ -39,19 +39,19 @@ class Table:
         return self.frame.empty
 
 
-def of(frame: pd.DataFrame) -> Table:
+def from_frame(frame: pd.DataFrame) -> Table:
     """The frame, and what is sent of it."""
     return Table(
         frame, b"" if frame.empty else dataframe_util.convert_anything_to_arrow_bytes(frame)
     )
 
 
-def of_curves(frame: pd.DataFrame) -> Table:
+def from_curves(frame: pd.DataFrame) -> Table:
     """As `of`, in half the bytes: a repeated name is sent once, and values in single precision,
     which is finer than a pixel.
     """
     kinds = {column: kind for column, kind in SENT_AS.items() if column in frame}
-    return Table(frame, of(frame.astype(kinds).reset_index(drop=True)).arrow)
+    return Table(frame, from_frame(frame.astype(kinds).reset_index(drop=True)).arrow)
 
 
 def show(table: pd.DataFrame | Styler, **arguments: Any) -> Any:

@@ -13,7 +13,7 @@ from gan_runtime.store import queries
 
 st.title("Compare runs")
 runtime = session.runtime()
-rows = widgets.runs_picker(runtime.store, "compare.runs", usual=compare_view.opened_last())
+rows = widgets.runs_picker(runtime.store, "compare.runs", usual=compare_view.last_compared())
 if len(rows) < 2:
     st.info("Pick two or more runs above, or tick them on the Runs page and press Compare.")
     actions.offer_examples(runtime, "compare", queries.runs(runtime.store))

@@ -12,7 +12,7 @@ sets_view.show_current(runtime)
 sets_view.show(runtime)
 
 st.header("Add a data set")
-form = data_form.ask(runtime)
+form = data_form.show(runtime)
 if form is not None:
     data_form.show_preview(runtime, form)
 sets_view.show_past(runtime)

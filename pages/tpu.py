@@ -13,7 +13,7 @@ st.title("TPU check")
 st.caption(tpu_words.WHAT_IS_COMPILED)
 runtime = session.runtime()
 tpu_form.begin_with_run(runtime.store)
-form, plan = tpu_form.ask(runtime.home)
+form, plan = tpu_form.show(runtime.home)
 was_running = check.newest_progress(runtime.home, plan).running
 
 
@@ -39,6 +39,6 @@ def panel() -> None:
 
 
 panel()
-tpu_view.how_good(runtime.store, plan)
+tpu_view.accuracy(runtime.store, plan)
 st.caption(tpu_words.sources(plan))
 widgets.command_line(form.command())

@@ -220,7 +220,7 @@ def _samples(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Itera
         run_id: {
             grid.epoch: grid.png
             for epoch in epochs
-            if (grid := queries.sample(store, run_id, epoch)) and sample_images.is_picture(grid.png)
+            if (grid := queries.sample(store, run_id, epoch)) and sample_images.is_image(grid.png)
         }
         for run_id in run_ids
     }

@@ -117,7 +117,7 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     qualities = queries.qualities(store, run_ids)
     results_view.best_and_last(results, qualities, rows, declaration)
     if rendering.is_first_render(PAGE):
-        rendering.rest_follows("Differences and charts of the results")
+        rendering.announce_rest("Differences and charts of the results")
         return
     differences(rows)
     by = compare_view.group_by(rows)
@@ -126,7 +126,7 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     results_view.quality_against_time(qualities, rows, series, declaration)
     results_view.against_time(results, rows, series, declaration)
     results_view.options_and_results(results, rows, series, declaration)
-    compare_view.picked_line(rows, series, compare_view.RESULTS)
+    compare_view.picked_runs(rows, series, compare_view.RESULTS)
 
 
 def _curves(store: Store, rows: list[RunRow]) -> None:
@@ -139,8 +139,8 @@ def _curves(store: Store, rows: list[RunRow]) -> None:
     losses = compare_view.losses(numbers)
     if rendering.is_first_render(PAGE):
         compare_view.loss_charts(store, series, choices, losses[:1], rendering.POINTS)
-        rendering.rest_follows("More curves")
+        rendering.announce_rest("More curves")
         return
     compare_view.loss_charts(store, series, choices, losses, queries.MOST_EACH)
-    compare_view.picked_line(rows, series, compare_view.CURVES)
+    compare_view.picked_runs(rows, series, compare_view.CURVES)
     compare_view.more_charts(store, series, choices, compare_view.more_metrics(numbers))

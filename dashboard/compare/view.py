@@ -67,7 +67,7 @@ class Choices:
     by: str
 
 
-def opened_last() -> tuple[str, ...]:
+def last_compared() -> tuple[str, ...]:
     """The runs that this window compared last, else the run whose page it opened last."""
     run_id = st.session_state.get(places.CHOSEN_RUN, "")
     return tuple(st.session_state.get(COMPARED, (run_id,) if run_id else ()))
@@ -282,7 +282,7 @@ def pick(key: str, part: str) -> None:
     st.session_state[f"compare.picked.{part}"] = clicked[0].get("run") if clicked else None
 
 
-def picked_line(rows: list[RunRow], lines: list[Series], part: str) -> None:
+def picked_runs(rows: list[RunRow], lines: list[Series], part: str) -> None:
     """Links to the runs of the last click in a part; before a click, a hint."""
     name = st.session_state.get(f"compare.picked.{part}")
     single = {line.name: line for line in grouping.each_run(rows)}

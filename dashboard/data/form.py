@@ -55,7 +55,7 @@ class DataForm:
     options: dict[str, str]
 
 
-def ask(runtime: Runtime) -> DataForm | None:
+def show(runtime: Runtime) -> DataForm | None:
     """The values of the form; None while a file is missing or an error is shown."""
     preparation = st.segmented_control(
         "Source",

@@ -64,7 +64,7 @@ def _card(runtime: Runtime, data_set: DataSetInfo) -> None:
     )
     st.caption(words.plain(data_set.summary if isinstance(available, Availability) else available))
     if data_set.preparation is not None:
-        data_summary.folded(data_set.rows, data_set.preparation, f"data.summary.{data_set.name}")
+        data_summary.expander(data_set.rows, data_set.preparation, f"data.summary.{data_set.name}")
     with st.container(horizontal=True, gap="small"):
         if isinstance(available, Availability):
             _train(data_set)
@@ -91,7 +91,7 @@ def _train(data_set: DataSetInfo) -> None:
     """Opens Launch with the data set selected, and options that read it."""
     if st.button("Train on it", key=f"data.train.{data_set.name}", icon=":material/rocket_launch:"):
         preset, spec = starting_point(data_set.name, data_set.fields)
-        launch_fields.fill_again(spec.flat(), preset)
+        launch_fields.fill_from_run(spec.flat(), preset)
         st.switch_page(places.LAUNCH)
 
 

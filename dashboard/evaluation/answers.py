@@ -147,7 +147,7 @@ class DomainPage:
     def among(self, names: Iterable[str], scores: Collection[str]) -> list[str]:
         """Each name, or the first of its substitutes, that an answer has a score for."""
         candidates = ((name, *self.substitutes.get(name, ())) for name in names)
-        firsts = (next((each for each in group if each in scores), "") for group in candidates)
+        firsts = (next((name for name in group if name in scores), "") for group in candidates)
         return [name for name in firsts if name]
 
 

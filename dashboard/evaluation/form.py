@@ -77,7 +77,10 @@ def measure(
         and snapshot.state not in ("finished", "cancelled")
     ):
         st.warning(f"Not measured: {words.plain(snapshot.end.reason)}", icon=":material/warning:")
-    if pressed and actions.attempt(partial(_ask, runtime, run_id, evaluation, values)) is not None:
+    if (
+        pressed
+        and actions.attempt(partial(_request, runtime, run_id, evaluation, values)) is not None
+    ):
         st.rerun()
 
 
@@ -90,7 +93,7 @@ def reason(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> str:
     return refusals.get(evaluation.name) or jobs.why_never(runtime.home, run, evaluation)
 
 
-def _ask(
+def _request(
     runtime: Runtime, run_id: str, evaluation: Evaluation, values: Mapping[str, Any]
 ) -> object:
     return runtime.commands.evaluate(run_id, evaluation.name, values)

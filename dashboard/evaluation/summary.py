@@ -201,7 +201,7 @@ def figures(selection: Selection) -> None:
             st.metric(
                 metric.axis,
                 selection.value_words(metric, without_error, selection.first[1]),
-                delta=_below(selection, metric, scores) or None,
+                delta=_figure_note(selection, metric, scores) or None,
                 delta_color="off",
                 delta_arrow="off",
                 help=(
@@ -212,7 +212,7 @@ def figures(selection: Selection) -> None:
             )
 
 
-def _below(selection: Selection, metric: Metric, scores: Scores) -> str:
+def _figure_note(selection: Selection, metric: Metric, scores: Scores) -> str:
     """The text below a figure: the domain's, else the first baseline, else the floor."""
     bound, score = selection.page.below(metric, scores), scores[metric.name]
     baselines = _baselines(selection, score)
@@ -227,7 +227,9 @@ def _below(selection: Selection, metric: Metric, scores: Scores) -> str:
 
 def against(selection: Selection) -> None:
     """One chart: each score against its floor, or against the most important baseline."""
-    reference = next((name for name in selection.page.baselines if _have(selection, name)), "")
+    reference = next(
+        (name for name in selection.page.baselines if _has_baseline(selection, name)), ""
+    )
     rows, marks = [], []
     for metric in selection.page.scores:
         if metric.better != "lower" or metric.name in selection.page.unbiased:
@@ -282,7 +284,7 @@ def against(selection: Selection) -> None:
     plots.steady_chart(draw, pd.DataFrame(rows), f"evaluation.against.{selection.key}")
 
 
-def _have(selection: Selection, baseline: str) -> bool:
+def _has_baseline(selection: Selection, baseline: str) -> bool:
     scores = selection.scores_of(selection.first[0]).values()
     return any(math.isfinite(score.baselines.get(baseline, math.nan)) for score in scores)
 

@@ -203,7 +203,7 @@ def of_session(session_id: str) -> Actor:
     return _actor(sign_in_settings(), session_id)
 
 
-def enter(password: str) -> str:
+def sign_in_by_password(password: str) -> str:
     """Signs this session in; returns the refusal, or nothing."""
     settings = sign_in_settings()
     if not settings.password:
@@ -216,7 +216,7 @@ def enter(password: str) -> str:
     return ""
 
 
-def leave() -> None:
+def sign_out() -> None:
     """Signs this session out."""
     guards.users.remove(_session_id())
     if st.user.get("is_logged_in"):

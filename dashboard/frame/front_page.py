@@ -104,7 +104,7 @@ def _recent_events() -> list[dict[str, str]]:
     from gan_runtime.supervision import notifications
 
     try:
-        notices = session.opened().store.lately(notifications.recent, age_s=NOTICES_AGE_S)
+        notices = session.shared_runtime().store.lately(notifications.recent, age_s=NOTICES_AGE_S)
     except GanRuntimeError:
         return []
     return [

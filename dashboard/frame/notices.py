@@ -55,7 +55,7 @@ def show_role() -> None:
 
 
 def _sign_out_button() -> None:
-    st.button("Sign out", key="sign.out", icon=":material/logout:", on_click=access.leave)
+    st.button("Sign out", key="sign.out", icon=":material/logout:", on_click=access.sign_out)
 
 
 def _sign_in_form(settings: sign_in.SignInSettings) -> None:
@@ -83,7 +83,7 @@ def _password() -> None:
         is_submitted = st.form_submit_button("Enter", icon=":material/key:")
     if is_submitted:
         with st.spinner("Checking the password …"):
-            refusal = access.enter(password)
+            refusal = access.sign_in_by_password(password)
         if not refusal:
             st.rerun()
         st.error(refusal)
@@ -118,7 +118,7 @@ def take_over() -> None:
     start its waiting runs.
     """
     with contextlib.suppress(GanRuntimeError):  # reported by `show_home_state`
-        session.opened()
+        session.shared_runtime()
         access.home_access().try_to_own()
 
 
@@ -128,7 +128,7 @@ def show_home_state() -> None:
     Replaces the page if the home cannot be opened; a reload tries again.
     """
     try:
-        runtime = session.opened()
+        runtime = session.shared_runtime()
     except GanRuntimeError as error:
         st.title("The stored runs cannot be opened")
         st.error(words.plain(str(error)), icon=":material/error:")
@@ -150,14 +150,14 @@ def show_home_state() -> None:
 def redraw_if_rebuilt(was_reading: bool) -> None:
     """Redraws a page if a rebuild began meanwhile: it may lack runs, and a notice then says so."""
     with contextlib.suppress(GanRuntimeError):
-        if session.opened().is_reading and not was_reading:
+        if session.shared_runtime().is_reading and not was_reading:
             st.rerun()
 
 
 def is_reading() -> bool:
     """Whether the page says that runs may be missing."""
     with contextlib.suppress(GanRuntimeError):
-        return session.opened().is_reading
+        return session.shared_runtime().is_reading
     return False
 
 
@@ -234,7 +234,7 @@ def _recoveries(runtime: Runtime) -> None:
 def show_disk() -> None:
     """A warning for each disk that is nearly full, if the home can be opened."""
     with contextlib.suppress(GanRuntimeError):
-        runtime = session.opened()
+        runtime = session.shared_runtime()
         space = runtime.maintenance.space
         if space is None:
             return

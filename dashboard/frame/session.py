@@ -21,10 +21,10 @@ def runtime() -> Runtime:
 
     Raises GanRuntimeError while the home cannot be opened.
     """
-    return opened().for_actor(access.actor())
+    return shared_runtime().for_actor(access.actor())
 
 
-def opened() -> Runtime:
+def shared_runtime() -> Runtime:
     """The process's runtime, opened at its start. Raises as `runtime`."""
     return access.home_access().runtime()
 
@@ -35,7 +35,7 @@ def open_early() -> None:
     Errors are left to the pages, which report them and try again.
     """
     with contextlib.suppress(GanRuntimeError):
-        opened()
+        shared_runtime()
     importlib.import_module("dashboard.widgets")
 
 

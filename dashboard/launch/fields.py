@@ -24,7 +24,7 @@ PRESET = "preset"
 WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
-def keep_typed() -> dict[str, str]:
+def store_typed() -> dict[str, str]:
     """Stores what was typed since the last view, and returns the text of all fields.
 
     Stored apart from the widgets, because Streamlit drops values of widgets that are not drawn: in
@@ -60,7 +60,7 @@ def key_to_draw(name: str) -> str:
 
 def values() -> dict[str, Any]:
     """The values of the form: whole numbers as numbers, all other text as typed."""
-    typed = keep_typed()
+    typed = store_typed()
     return {
         name: int(typed[name])
         if option.kind is int and WHOLE.fullmatch(typed[name])
@@ -75,7 +75,7 @@ def fill(preset: str) -> None:
     _write(PRESET, preset)
 
 
-def fill_again(spec: Mapping[str, Any], preset: str) -> None:
+def fill_from_run(spec: Mapping[str, Any], preset: str) -> None:
     """Fills the form with the options of a stored run, flat; newer options get their defaults."""
     name = nesting.workload_of(spec)
     workload = name if name in catalog.WORKLOADS else nesting.DEFAULT_WORKLOAD
@@ -92,7 +92,7 @@ def fill_again(spec: Mapping[str, Any], preset: str) -> None:
 
 def put(values: Mapping[str, Any]) -> None:
     """Writes values into their fields, as text unless they offer choices."""
-    typed = keep_typed()
+    typed = store_typed()
     options = RunSpec.options(values.get("workload") or typed["workload"])
     for name, value in values.items():
         _write(name, _short(value) if options[name].kind is float else str(value))
@@ -105,9 +105,9 @@ def fit_to_workload() -> None:
     Unchanged values, and choices that it lacks, come from the preset if that is made for this
     workload, else from the defaults.
     """
-    before = _untouched(st.session_state[VALUES]["workload"])
-    typed = keep_typed()
-    now, options = _untouched(typed["workload"]), RunSpec.options(typed["workload"])
+    before = _preset_values(st.session_state[VALUES]["workload"])
+    typed = store_typed()
+    now, options = _preset_values(typed["workload"]), RunSpec.options(typed["workload"])
     put(
         {
             name: now[name]
@@ -119,7 +119,7 @@ def fit_to_workload() -> None:
     )
 
 
-def _untouched(workload: str) -> dict[str, Any]:
+def _preset_values(workload: str) -> dict[str, Any]:
     """The chosen preset's values for a workload; for another workload than its own, without the
     options that this has defaults for.
     """

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import actions, chart_panels, data_summary, health_charts, option_words, plots, words
 from dashboard.frame import places
 from dashboard.launch import fields
-from dashboard.option_words import has_effect, needed
+from dashboard.option_words import has_effect, requirement
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import GROUPS, Option
@@ -48,7 +48,7 @@ class FormState:
 
 def pick_preset() -> str:
     """The name of the selected preset; a selection fills the form with its values."""
-    if fields.PRESET not in fields.keep_typed():
+    if fields.PRESET not in fields.store_typed():
         fields.fill(next(iter(PRESETS)))
     name = str(
         st.pills(
@@ -58,7 +58,7 @@ def pick_preset() -> str:
             key=fields.key_to_draw(fields.PRESET),
             required=True,
             wrap=True,
-            on_change=lambda: fields.fill(fields.keep_typed()[fields.PRESET]),
+            on_change=lambda: fields.fill(fields.store_typed()[fields.PRESET]),
         )
     )
     fitted = f" {machine.PRESET_IN_FLOAT32}" if machine.is_preset_changed(name) else ""
@@ -159,7 +159,7 @@ def _not_in_use(options: list[Option]) -> None:
     """Names the options that have no effect now, and what they need."""
     needs: dict[str, list[str]] = {}
     for option in options:
-        if need := needed(option):
+        if need := requirement(option):
             needs.setdefault(need.reason, []).append(option.label)
     if needs:
         st.caption(
@@ -272,7 +272,7 @@ def _summary(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
         data_set = data_sets[selected]
         st.caption(_data_set_text(data_set))
         if data_set.preparation is not None:
-            data_summary.folded(data_set.rows, data_set.preparation, "launch.summary")
+            data_summary.expander(data_set.rows, data_set.preparation, "launch.summary")
 
 
 def _data_set_text(data_set: DataSetInfo) -> str:

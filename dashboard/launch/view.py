@@ -46,7 +46,7 @@ def show(runtime: Runtime) -> None:
         _start(runtime, preset, state, host)
     if is_first_screen:
         with form:
-            rendering.rest_follows("Schedule and more options")
+            rendering.announce_rest("Schedule and more options")
 
 
 def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -> None:

@@ -50,7 +50,7 @@ def descent(runtime: Runtime) -> None:
         )
         paper_figure.source_of_run(runtime.store, run_id, shortfalls)
         paper_figure.claim(
-            references.REDUCED, verdicts.judged(paper_words.descends(surfaces), shortfalls)
+            references.REDUCED, verdicts.judge(paper_words.descends(surfaces), shortfalls)
         )
         st.markdown(paper_words.descent(surfaces))
         _maps(surfaces, run_id, queries.declared_of(runtime.store, [run_id]))

@@ -50,7 +50,7 @@ def _accelerator_figure(store: Store, batches: Batches | None, rates: pd.DataFra
         else:
             paper_figure.source(store, batches.ranked, batches.study, batches.run_ids)
             paper_figure.claim(
-                references.FASTER, batches.judged(words.accelerators(batches.results))
+                references.FASTER, batches.judge(words.accelerators(batches.results))
             )
             for sentence in study_words.sentences(batches.results):
                 st.markdown(f"- {sentence}")

@@ -105,7 +105,7 @@ def of_ratio(compared: Difference, paper: float, sentence: str) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Least:
+class Minimum:
     """The least that a study needs.
 
     The paper states no repeats, so `repeats` are those of "Reproduce the paper"; an interval needs
@@ -118,13 +118,13 @@ class Least:
 
 _FULL = paper.SIZES["full"]
 # By question. Step times are steady after the first epoch; a rate's schedule does not vary.
-LEAST = {
-    "batch_size": Least(_FULL.epochs, _FULL.repeats),
-    "schedule": Least(_FULL.epochs, 1),
-    "xla": Least(_FULL.compared_epochs, _FULL.repeats),
-    "devices": Least(_FULL.compared_epochs, _FULL.repeats),
+MINIMUMS = {
+    "batch_size": Minimum(_FULL.epochs, _FULL.repeats),
+    "schedule": Minimum(_FULL.epochs, 1),
+    "xla": Minimum(_FULL.compared_epochs, _FULL.repeats),
+    "devices": Minimum(_FULL.compared_epochs, _FULL.repeats),
 }
-OF_ONE_RUN = Least(_FULL.epochs, 1)
+OF_ONE_RUN = Minimum(_FULL.epochs, 1)
 
 
 @dataclass(frozen=True)
@@ -154,20 +154,20 @@ class Batches:
         """The runs of all repeats."""
         return list(self.results["run_id"])
 
-    def named(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def with_variants(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The frame with the column `variant`."""
         return frame.assign(
             variant=frame["run_id"].map(self.results.set_index("run_id")["variant"])
         )
 
-    def judged(self, verdict: Verdict) -> Verdict:
+    def judge(self, verdict: Verdict) -> Verdict:
         """The verdict, if the study is comparable with the paper."""
         candidate = next(
             candidate
             for candidate in self.ranked
             if candidate.study.study_id == self.study.study_id
         )
-        return judged(verdict, candidate.shortfalls)
+        return judge(verdict, candidate.shortfalls)
 
 
 def candidates(store: Store, studies: Collection[StudyRow], question: str) -> list[Candidate]:
@@ -175,19 +175,19 @@ def candidates(store: Store, studies: Collection[StudyRow], question: str) -> li
     finished runs, then newer ones. `studies`: newest first.
     """
     finished = [row for row in studies if row.question == question and row.finished]
-    ranked = [Candidate(row, tuple(_of_study(store, row))) for row in finished]
+    ranked = [Candidate(row, tuple(_study_shortfalls(store, row))) for row in finished]
     return sorted(
         ranked, key=lambda candidate: (bool(candidate.shortfalls), -candidate.study.finished)
     )
 
 
-def _of_study(store: Store, study: StudyRow) -> list[str]:
+def _study_shortfalls(store: Store, study: StudyRow) -> list[str]:
     runs = queries.study_runs(store, study.study_id)
     done = [run for run in runs if run.status == "finished"]
     finished = Counter(run.variant for run in done)
     fewest = min(finished[run.variant] for run in runs)
     conditions = queries.conditions(store, [run.run_id for run in done])
-    return shortfalls(conditions, fewest, LEAST[study.question])
+    return shortfalls(conditions, fewest, MINIMUMS[study.question])
 
 
 def repeats(results: pd.DataFrame) -> int:
@@ -196,7 +196,7 @@ def repeats(results: pd.DataFrame) -> int:
     return min(int((done["variant"] == variant).sum()) for variant in results["variant"].unique())
 
 
-def shortfalls(conditions: Collection[Conditions], repeats: int, least: Least) -> list[str]:
+def shortfalls(conditions: Collection[Conditions], repeats: int, least: Minimum) -> list[str]:
     """How runs under these conditions fall short of the paper's, in words."""
     reasons = []
     for run in conditions:
@@ -213,7 +213,7 @@ def shortfalls(conditions: Collection[Conditions], repeats: int, least: Least) -
     return list(dict.fromkeys(reasons))
 
 
-def judged(verdict: Verdict, shortfalls: Collection[str]) -> Verdict:
+def judge(verdict: Verdict, shortfalls: Collection[str]) -> Verdict:
     """The verdict, or the measurement without one; `reasons` says why."""
     return verdict if not shortfalls else Verdict(None, verdict.why, is_comparable=False)
 

@@ -82,7 +82,7 @@ def pick_studies(store: Store) -> FigureStudies:
     """The most comparable study of each question; the user can pick another batch-size study."""
     studies = run_selection.studies(store)
     ranked = {
-        question: verdicts.candidates(store, studies, question) for question in verdicts.LEAST
+        question: verdicts.candidates(store, studies, question) for question in verdicts.MINIMUMS
     }
     batches, schedule, compiled, devices = (
         _batches(store, _pick_study(ranked[question]), ranked[question])
@@ -133,7 +133,7 @@ def batch_figures(store: Store, batches: Batches) -> None:
         paper_figure.without_claim(references.HISTOGRAMS_SHOWN)
         st.markdown(
             paper_words.concentration(
-                batches.named(queries.loss_quartiles(store, batches.run_ids, LOSSES[1]))
+                batches.with_variants(queries.loss_quartiles(store, batches.run_ids, LOSSES[1]))
             )
         )
         _ridges(store, batches)
@@ -147,17 +147,17 @@ def _times(store: Store, batches: Batches) -> None:
     with paper_figure.box("5", "Training time by batch size"):
         paper_figure.claim(
             references.TIME_FELL,
-            batches.judged(paper_words.time_by_batch(batches.results, accelerators)),
+            batches.judge(paper_words.time_by_batch(batches.results, accelerators)),
         )
         paper_figure.claim(
-            references.TIME_ROSE, batches.judged(paper_words.time_grows(batches.results))
+            references.TIME_ROSE, batches.judge(paper_words.time_grows(batches.results))
         )
         st.markdown("The two sentences contradict each other, so no run can agree with both.")
         paper_figure.points(batches.results, "epoch_seconds")
-    epochs = batches.named(queries.epoch_times(store, batches.run_ids))
+    epochs = batches.with_variants(queries.epoch_times(store, batches.run_ids))
     with paper_figure.box("6", "Training time of each epoch"):
         paper_figure.claim(
-            references.TIME_ROSE, batches.judged(paper_words.time_by_epoch(epochs, batches.results))
+            references.TIME_ROSE, batches.judge(paper_words.time_by_epoch(epochs, batches.results))
         )
         plots.steady_chart(
             lambda frame: paper_charts.epoch_lines(frame, batches.colors), epochs, "paper.6"
@@ -176,14 +176,14 @@ def rate_figure(store: Store, batches: Batches | None) -> None:
             for row in queries.study_runs(store, batches.study.study_id)
             if row.run_id in set(batches.run_ids)
         ]
-        curves = batches.named(
+        curves = batches.with_variants(
             queries.curves(
                 store, list(batches.first.values()), ("learning_rate_generator",), "epoch"
             )
         )
         cycles = paper_words.rate_cycles(curves, {row.batch_size_global for row in rows})
         paper_figure.quote(references.RATE_OF_TABLE)
-        paper_figure.claim(references.RATE_DIPS, batches.judged(cycles))
+        paper_figure.claim(references.RATE_DIPS, batches.judge(cycles))
         st.markdown(paper_words.rates(curves))
         _smooth_lines(
             batches,
@@ -199,7 +199,7 @@ def optimization_figure(batches: Batches) -> None:
     """Figure 10."""
     with paper_figure.box("10", "Loss optimization"):
         paper_figure.claim(
-            references.OPTIMIZED, batches.judged(paper_words.optimized_best(batches.results))
+            references.OPTIMIZED, batches.judge(paper_words.optimized_best(batches.results))
         )
         st.caption(
             "“The loss” is read as the generator's: under Fig. 11 the text says that the"
@@ -214,10 +214,10 @@ def descent_figure(runtime: Runtime, batches: Batches | None) -> None:
     with paper_figure.box("11", "Descent path"):
         if batches is not None:
             paper_figure.claim(
-                references.LEAST_AT_512, batches.judged(paper_words.least_at_512(batches.results))
+                references.LEAST_AT_512, batches.judge(paper_words.least_at_512(batches.results))
             )
             paper_figure.claim(
-                references.RISES_IN_D, batches.judged(paper_words.rises_in_d(batches.results))
+                references.RISES_IN_D, batches.judge(paper_words.rises_in_d(batches.results))
             )
         descent_view.descent(runtime)
 
@@ -230,7 +230,7 @@ def xla_figure(store: Store, batches: Batches | None) -> None:
             return
         paper_figure.source(store, batches.ranked, batches.study, batches.run_ids)
         compared = paper_words.xla(batches.results, queries.conditions(store, batches.run_ids))
-        paper_figure.claim(references.XLA, batches.judged(compared))
+        paper_figure.claim(references.XLA, batches.judge(compared))
         paper_figure.points(batches.results, "steady_step", "compile")
 
 
@@ -253,7 +253,9 @@ def _smooth_lines(
 
 
 def _loss_curves(store: Store, batches: Batches, metrics: tuple[str, ...], key: str) -> None:
-    curves = batches.named(queries.curves(store, list(batches.first.values()), metrics, "epoch"))
+    curves = batches.with_variants(
+        queries.curves(store, list(batches.first.values()), metrics, "epoch")
+    )
     titles = {"loss_generator": "Generator", "loss_discriminator": "Discriminator"}
     for column, metric in zip(st.columns(len(metrics), gap="medium"), metrics, strict=True):
         with column:

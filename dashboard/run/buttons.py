@@ -121,7 +121,7 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
             " that is filled in too."
         ),
     ):
-        fields.fill_again(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
+        fields.fill_from_run(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
         waited_for = actions.attempt(lambda: queue.dependency_of(runtime.home.run_dir(row.run_id)))
         queue_view.fill_after(runtime, queue_view.AFTER_AT_LAUNCH, waited_for)
         st.switch_page(places.LAUNCH)

@@ -62,12 +62,12 @@ def curves(
     frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
     points = charts.smoothed_points(charts.LIVE_SHARE, max_points)
     rows = charts.with_smoothed(frame.drop(columns="run_id"), points, "metric")
-    return [(group, tables.of_curves(rows[rows["metric"].isin(group.names)])) for group in groups]
+    return [(group, tables.from_curves(rows[rows["metric"].isin(group.names)])) for group in groups]
 
 
 def score_histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> Table:
     """As `queries.histogram`."""
-    return tables.of(queries.histogram(store, run_id, names, epoch))
+    return tables.from_frame(queries.histogram(store, run_id, names, epoch))
 
 
 def quality(store: Store, run_id: str) -> Table:
@@ -78,7 +78,7 @@ def quality(store: Store, run_id: str) -> Table:
         rows = rows.assign(
             low=rows["low"].clip(lower=least), floor=rows["floor"].where(rows["floor"] > 0)
         )
-    return tables.of(rows)
+    return tables.from_frame(rows)
 
 
 def is_log(rows: pd.DataFrame) -> bool:
@@ -88,7 +88,7 @@ def is_log(rows: pd.DataFrame) -> bool:
 
 def epoch_times(store: Store, run_id: str) -> Table:
     """As `queries.epoch_times`."""
-    return tables.of(queries.epoch_times(store, [run_id]))
+    return tables.from_frame(queries.epoch_times(store, [run_id]))
 
 
 def health_rows(store: Store, run_id: str, workload: str, spec: str) -> Health:
@@ -144,7 +144,7 @@ def _chart_rows(
         (group, frame[frame["metric"].isin(group.names)]) for group in groups for frame in frames
     ]
     return [
-        (group, tables.of_curves(health_charts.rows_of(frame, group)))
+        (group, tables.from_curves(health_charts.rows_of(frame, group)))
         for group, frame in frames_of_groups
         if not frame.empty
     ]

@@ -72,7 +72,7 @@ def parts(run_id: str) -> Parts:
     return Parts(figures, curves, samples, st.container())
 
 
-def waiting(store: Store, row: RunRow) -> None:
+def show_waiting(store: Store, row: RunRow) -> None:
     """A waiting run: its place in the queue, and what it will train."""
     items = queries.queue_items(store)
     place = next(

@@ -125,12 +125,12 @@ def show(runtime: Runtime, row: RunRow, tab: str, place: DeltaGenerator, head: H
     _draw_live(runtime, row, head, parts, is_first_screen)
     if is_first_screen:
         with place:
-            rendering.rest_follows("Scores, health and times")
+            rendering.announce_rest("Scores, health and times")
 
 
 def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
     if tab == OVERVIEW:
-        overview.waiting(runtime.store, row)
+        overview.show_waiting(runtime.store, row)
     elif tab == "samples":
         players.sample_player(runtime.store, [row], key=f"samples.{row.run_id}")
         generate_view.show(runtime, row)

@@ -61,7 +61,7 @@ def form(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
     if spec is None:
         return None
     if not spec.entry.has_latents:
-        return _of_changed_images(runtime, run_id, is_busy)
+        return _image_to_image_form(runtime, run_id, is_busy)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layout: Layout = st.segmented_control(
             "Show",
@@ -77,7 +77,7 @@ def form(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         each = inference.shown_classes(classes, label)
         seeds = _seeds(layout, each)
-        more = _of_layout(layout) | _of_latents(runtime, run_id)
+        more = _layout_options(layout) | _latent_options(runtime, run_id)
         pressed = _button(is_busy or seeds is None)
     if not pressed or seeds is None:
         return None
@@ -106,7 +106,7 @@ def _seeds(layout: Layout, classes: int) -> list[int] | None:
     return actions.attempt(lambda: image_job.seeds_of(text))
 
 
-def _of_layout(layout: Layout) -> dict[str, Any]:
+def _layout_options(layout: Layout) -> dict[str, Any]:
     if layout == "grid":
         return {}
     label, counts, usual = FRAMES[layout]
@@ -127,7 +127,7 @@ def _of_layout(layout: Layout) -> dict[str, Any]:
     return {"frames": frames, "reach_deg": float(reach)}
 
 
-def _of_latents(runtime: Runtime, run_id: str) -> dict[str, Any]:
+def _latent_options(runtime: Runtime, run_id: str) -> dict[str, Any]:
     """The truncation, and the numbers that the networks are conditioned on."""
     values = {}
     for condition in actions.attempt(lambda: image_job.conditions_of(runtime.home, run_id)) or ():
@@ -164,7 +164,7 @@ def _button(disabled: bool) -> bool:
     )
 
 
-def _of_changed_images(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
+def _image_to_image_form(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         which, epoch = checkpoint(runtime, run_id)
         count = st.selectbox("Images", COUNTS, key="generate.count", width=110)

@@ -144,7 +144,7 @@ def _player(
             st.columns(min(ACROSS, len(rows))), rows[begin : begin + ACROSS], strict=False
         ):
             with column:
-                _one_run(store, row, colors[row.run_id], epoch, kind, bars, key)
+                _run_column(store, row, colors[row.run_id], epoch, kind, bars, key)
     if not timed:
         st.session_state[f"{key}.paused"] = max(0, st.session_state.get(f"{key}.paused", 0) - 1)
 
@@ -180,7 +180,7 @@ def _advance(key: str, newest: int) -> None:
     st.session_state[f"{key}.epoch"] = 1 if now >= newest else now + 1
 
 
-def _one_run(
+def _run_column(
     store: Store, row: RunRow, color: str, epoch: int, kind: str, bars: pd.DataFrame, key: str
 ) -> None:
     """Name, images, and D's scores if `bars` has some of this run."""
@@ -242,6 +242,6 @@ def film(
             for epoch in film_epochs
             if (grid := queries.sample(store, row.run_id, epoch, kind)) is not None
         ]
-        whole = {grid.epoch: grid.png for grid in grids if sample_images.is_picture(grid.png)}
+        whole = {grid.epoch: grid.png for grid in grids if sample_images.is_image(grid.png)}
         strips.append(Strip(row.name, colors[row.run_id], whole))
     return timelapse.gif(strips, film_epochs)

@@ -63,7 +63,7 @@ def show(store: Store, row: RunRow, epoch: int, kind: str = "", caption: bool = 
     if grid is None:
         _absent(store, row, kind)
         return
-    if not is_picture(grid.png):
+    if not is_image(grid.png):
         st.caption(f"The images of epoch {grid.epoch} are damaged.")
         return
     st.image(grid.png, width=WIDTH, alt=_in_words(row, grid))
@@ -86,7 +86,7 @@ def _absent(store: Store, row: RunRow, kind: str) -> None:
 
 
 @st.cache_data(show_spinner=False, max_entries=200)
-def is_picture(png: bytes) -> bool:
+def is_image(png: bytes) -> bool:
     """Whether the bytes are an image; an older database can contain some that were not checked."""
     try:
         image_files.check_grid(png)

@@ -192,7 +192,9 @@ def published_table(
 ) -> pd.DataFrame:
     """A row for each variant of the study, with quality and losses, and each published speed."""
     rates = _rates(results, runs)
-    outcomes = [name for name in _judging(runs) if name in results and results[name].notna().any()]
+    outcomes = [
+        name for name in _quality_names(runs) if name in results and results[name].notna().any()
+    ]
     fewest = float(rates.sort_values("devices")["rate"].iloc[0])
     rows = [
         [
@@ -213,7 +215,7 @@ def published_table(
     )
 
 
-def _judging(runs: Sequence[RunRow]) -> list[str]:
+def _quality_names(runs: Sequence[RunRow]) -> list[str]:
     """The names of the qualities and the losses."""
     declaration = declarations.of(runs[0].workload)
     return [metric.name for metric in (*declaration.qualities, *declaration.losses)]

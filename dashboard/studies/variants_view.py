@@ -63,7 +63,7 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
     none.
     """
     address_run = st.query_params.get("run", "")
-    sets = _offered(store, option, address_run)
+    sets = _visible_sets(store, option, address_run)
     if not sets:
         return None
     by_oldest = {_oldest(comparable): comparable for comparable in sets}
@@ -82,7 +82,7 @@ def pick_set(store: Store, option: str) -> ComparableSet | None:
     return by_oldest[selected]
 
 
-def _offered(store: Store, option: str, address_run: str) -> list[ComparableSet]:
+def _visible_sets(store: Store, option: str, address_run: str) -> list[ComparableSet]:
     """The sets without hidden runs; all sets if no others are left.
 
     The set of the run `address_run` is always included.

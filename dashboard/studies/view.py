@@ -62,7 +62,7 @@ def show(runtime: Runtime) -> None:
 
     panel()
     if is_first_screen:
-        rendering.rest_follows("Numbers and images")
+        rendering.announce_rest("Numbers and images")
 
 
 def picker(store: Store) -> StudyRow | None:
@@ -140,16 +140,16 @@ def progress(runtime: Runtime, study: StudyRow, runs: list[RunRow]) -> None:
         if study.is_live and actions.button(
             "Stop study", icon=":material/stop_circle:", key="study.stop"
         ):
-            _do(partial(runtime.commands.stop_all, run_ids))
+            _run_and_redraw(partial(runtime.commands.stop_all, run_ids))
         if (
             not study.is_live
             and study.finished < study.runs
             and actions.button("Resume study", icon=":material/play_arrow:", key="study.resume")
         ):
-            _do(partial(runtime.commands.resume_all, run_ids))
+            _run_and_redraw(partial(runtime.commands.resume_all, run_ids))
 
 
-def _do(action: Callable[[], None]) -> None:
+def _run_and_redraw(action: Callable[[], None]) -> None:
     if actions.succeeded(action):
         st.rerun()
 

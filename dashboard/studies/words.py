@@ -160,7 +160,7 @@ def repeats(results: pd.DataFrame) -> str:
     compared = comparisons(results)
     return (
         f"Time per epoch against the first variant scatters by {formats.percent(spread, 1)} from"
-        f" repeat to repeat here. {_needed(spread, compared, 'such studies')}"
+        f" repeat to repeat here. {_repeats_sentence(spread, compared, 'such studies')}"
     )
 
 
@@ -176,11 +176,12 @@ def scatter(results: pd.DataFrame) -> str:
     return (
         f"Runs that differ in the seed alone scatter by {formats.percent(spread, 1)} in their time"
         f" per epoch (standard deviation of {len(times)} runs). Ratios of two such runs scatter by"
-        f" {formats.percent(of_ratios, 1)}. {_needed(of_ratios, 1, 'studies of two variants')}"
+        f" {formats.percent(of_ratios, 1)}."
+        f" {_repeats_sentence(of_ratios, 1, 'studies of two variants')}"
     )
 
 
-def _needed(spread: float, compared: int, studies: str) -> str:
+def _repeats_sentence(spread: float, compared: int, studies: str) -> str:
     first, *further = [
         (formats.percent(size), repeats_in_words(spread, size, compared)) for size in SIZES
     ]

@@ -90,7 +90,7 @@ def dearest(answer: StepEstimate) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Layer", "Kind", "Cycles", "Share"])
 
 
-def how_good(epochs: Sequence[MachineEpochs]) -> pd.DataFrame:
+def accuracy_table(epochs: Sequence[MachineEpochs]) -> pd.DataFrame:
     """For each machine: what the authors measured, and the estimates of their step and of this
     project's, in words.
     """

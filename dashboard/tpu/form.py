@@ -74,7 +74,7 @@ def begin_with_run(store: Store) -> None:
         st.session_state[f"{PREFIX}precision"] = row.precision
 
 
-def ask(home: Home) -> tuple[CheckForm, CheckPlan]:
+def show(home: Home) -> tuple[CheckForm, CheckPlan]:
     """The fields and their plan; `home`: of prepared data sets.
 
     Ends the page after an error if the fields are invalid.

@@ -236,11 +236,11 @@ def what_precision_changes(first: StepEstimate, answers: Sequence[StepEstimate])
     st.markdown(sentence or "Appears here when both precisions are compiled.")
 
 
-def how_good(store: Store, plan: CheckPlan) -> None:
+def accuracy(store: Store, plan: CheckPlan) -> None:
     """Estimates next to published measurements, and next to stored runs on a real TPU, if any."""
     st.header("How accurate are these estimates?")
-    st.markdown(tpu_words.HOW_GOOD)
-    table = tpu_charts.how_good(references.by_machine(references.stored_estimates()))
+    st.markdown(tpu_words.ACCURACY)
+    table = tpu_charts.accuracy_table(references.by_machine(references.stored_estimates()))
     if table.empty:
         st.caption(f"This comparison is not stored. Run `{references.COMMAND}` to create it.")
     else:

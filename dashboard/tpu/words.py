@@ -19,7 +19,7 @@ WHAT_IS_COMPILED = (
     " TPU's own compiler. TensorFlow's step is another program and is not compiled here. Every"
     " number is the compiler's estimate, not a measurement."
 )
-HOW_GOOD = (
+ACCURACY = (
     "**This project's steps have not run on a TPU.** The compiler's estimate is compared with"
     f" times that the authors of another program measured. {references.EPOCH.what} Their layers, in"
     f" plain Keras on JAX, are compiled for their machines (`{references.COMMAND}`); the error is"

@@ -155,7 +155,7 @@ def wait_until(wait_until: Callable[..., Any]) -> Callable[..., Any]:
 
     def wait(condition: Callable[[], Any], awaited: str, seconds: float = 120.0) -> Any:
         def acted() -> Any:
-            session.opened().refresh()
+            session.shared_runtime().refresh()
             return condition()
 
         return wait_until(acted, awaited, seconds)

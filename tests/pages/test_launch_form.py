@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import option_words
 from dashboard.frame import places
-from dashboard.option_words import SHOWN_WHEN, has_effect, needed
+from dashboard.option_words import SHOWN_WHEN, has_effect, requirement
 from gan_runtime import catalog
 from gan_runtime.base.fields import IMAGES, pictures
 from gan_runtime.base.options import GROUPS, OF_WORKLOAD, OneOf, OptionRecord, option
@@ -67,7 +67,9 @@ def field_names(app: AppTest) -> set[str]:
 # ---- the table -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", [name for name, option in OPTIONS.items() if needed(option)])
+@pytest.mark.parametrize(
+    "option", [name for name, option in OPTIONS.items() if requirement(option)]
+)
 def test_an_option_is_shown_once_what_it_needs_is_set(option: str) -> None:
     assert has_effect(OPTIONS[option], {**DEFAULTS, **EFFECTIVE[option]})
     by_default = ("adam_beta_1", "adam_beta_2", "loop", "generator_loss", "label_smoothing")
@@ -84,7 +86,7 @@ def test_adam_has_no_momentum_and_sgd_no_beta() -> None:
 
 def test_the_table_names_options_and_choices_that_exist() -> None:
     assert set(SHOWN_WHEN) <= set(RunSpec.options())
-    for need in filter(None, map(needed, OPTIONS.values())):
+    for need in filter(None, map(requirement, OPTIONS.values())):
         if isinstance(need, OneOf):
             assert set(need.values) <= set(OPTIONS[need.option].choices)
         else:

@@ -123,10 +123,10 @@ def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with
     app = show("run", run=running.run_id)
     assert steps(app) == [1, 2]
     trained(3)
-    session.opened().refresh()
+    session.shared_runtime().refresh()
     assert steps(app.run()) == [1, 2]
     trained(5, StatusChange(status="finished", reason="its one epoch is done"))
-    session.opened().refresh()
+    session.shared_runtime().refresh()
     assert steps(app.run()) == [1, 2, 3, 4, 5, 6]
     assert "step 6 of 6" in [bar.proto.text for bar in app.get("progress")]
 
@@ -214,7 +214,7 @@ def test_a_picture_is_a_whole_png_of_a_size_that_can_be_drawn() -> None:
     huge = io.BytesIO()
     Image.new("1", (30_000, 30_000)).save(huge, format="PNG")
     judged = [
-        sample_images.is_picture(png)
+        sample_images.is_image(png)
         for png in (whole, whole[:-30], bytes(flipped), b"text", b"", huge.getvalue())
     ]
     assert judged == [True, False, False, False, False, False]

@@ -96,7 +96,7 @@ def test_they_are_offered_until_they_are_all_there_and_one_press_loads_them(
     assert home.run_dirs() == []
     assert "examples.home" in [button.key for button in app.button], "of an empty home"
     new_run("quick-0001")
-    session.opened().refresh()
+    session.shared_runtime().refresh()
     app = show("home")
     app.button(key="examples.home").click().run()
     assert not app.exception

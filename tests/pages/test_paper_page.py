@@ -129,7 +129,7 @@ def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
         train(run, at, 5000.0 + 100.0 * number, 4.0, epochs=2)
     monkeypatch.setattr(references, "PAPER_DATASET", "digits")
     monkeypatch.setattr(references, "PAPER_IMAGES", 640)
-    monkeypatch.setitem(verdicts.LEAST, "batch_size", verdicts.Least(epochs=3, repeats=2))
+    monkeypatch.setitem(verdicts.MINIMUMS, "batch_size", verdicts.Minimum(epochs=3, repeats=2))
     app = show("studies/paper")
     assert not app.exception
     assert app.selectbox(key="paper.study").options[0] == "Batch size (study-0001)"

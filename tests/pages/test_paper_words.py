@@ -197,10 +197,10 @@ def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Con
 def test_only_runs_with_the_papers_data_epochs_and_enough_repeats_are_judged(
     runs: list[Conditions], repeats: int, parts: list[str]
 ) -> None:
-    reasons = paper_verdicts.shortfalls(runs, repeats, paper_verdicts.LEAST["batch_size"])
+    reasons = paper_verdicts.shortfalls(runs, repeats, paper_verdicts.MINIMUMS["batch_size"])
     assert len(reasons) == len(parts)
     assert all(part in said for part, said in zip(parts, reasons, strict=True)), reasons
-    verdict = paper_verdicts.judged(Verdict(False, "× 0.9."), reasons)
+    verdict = paper_verdicts.judge(Verdict(False, "× 0.9."), reasons)
     assert (verdict.agrees, verdict.word) == (
         (None, "Not judged") if parts else (False, "Differs from the paper")
     )

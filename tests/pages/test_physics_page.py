@@ -312,7 +312,7 @@ def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for
 ):
     cells = np.zeros((3, 4, 5), np.float32)
     cells[2, 1, 3], cells[0, 0, 0], cells[1, 1, 1] = 1.0, 1e-3, 1e-6
-    [points] = side_by_side.space(cells, "one")["data"]
+    [points] = side_by_side.shower_3d(cells, "one")["data"]
     assert (points["x"], points["y"], points["z"]) == ([4, 1], [2, 0], [1, 0]), "layer from 1, x, y"
     assert points["customdata"] == [1000.0, 1.0], "MeV"
     assert points["marker"]["color"] == [0.0, -3.0]
@@ -321,7 +321,7 @@ def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for
 
 def test_a_name_with_tags_is_text_in_space() -> None:
     name = '<a href="x">run</a> & <b>'
-    figure = side_by_side.space(np.ones((2, 2, 2), np.float32), name)
+    figure = side_by_side.shower_3d(np.ones((2, 2, 2), np.float32), name)
     assert (
         figure["layout"]["title"]["text"]
         == "&lt;a href=&quot;x&quot;&gt;run&lt;/a&gt; &amp; &lt;b&gt;"

@@ -121,7 +121,7 @@ def test_the_verdict_does_not_change_with_the_steps_of_an_epoch(
     steps = [float(step) for step in range(9)]
     scalars = journal.Scalars(epoch=5, first_step=41, wall_s=steps, values=values)
     journal.append(running.trainer_journal(), 1, scalars)
-    session.opened().refresh()
+    session.shared_runtime().refresh()
     after = html(show("run", run=running.run_id))
     for head in (before, after):
         assert "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4;" in head

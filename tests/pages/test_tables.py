@@ -38,8 +38,8 @@ def sent(table: tables.Table) -> pd.DataFrame:
 def test_curves_are_sent_as_they_are_in_half_the_bytes() -> None:
     every = frame()
     part = every[every["metric"] == "loss_generator"]  # its rows have numbers with gaps
-    table = tables.of_curves(part)
-    assert len(table.arrow) < 0.5 * len(tables.of(part).arrow)
+    table = tables.from_curves(part)
+    assert len(table.arrow) < 0.5 * len(tables.from_frame(part).arrow)
     assert table.frame is part
     exact, rounded = ["step", "epoch", "x"], ["low", "mean", "high"]
     pd.testing.assert_frame_equal(
@@ -58,8 +58,8 @@ def test_curves_are_sent_as_they_are_in_half_the_bytes() -> None:
 
 
 def test_of_nothing_nothing_is_sent() -> None:
-    assert tables.of_curves(frame().iloc[:0]).arrow == b""
-    assert tables.of_curves(frame().iloc[:0]).empty
+    assert tables.from_curves(frame().iloc[:0]).arrow == b""
+    assert tables.from_curves(frame().iloc[:0]).empty
 
 
 @pytest.mark.parametrize(

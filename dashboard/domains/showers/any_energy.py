@@ -47,7 +47,7 @@ def draw(runtime: Runtime, selection: Selection) -> None:
     newest = evaluation.newest_job(runtime.home, request.run_id)
     before = evaluation.finished_job(runtime.home, request)
     if pressed and before is None:
-        _ask(runtime, request)
+        _request(runtime, request)
     snapshot = newest if newest is not None and newest.is_live else before or newest
     if snapshot is None:
         return
@@ -118,7 +118,7 @@ def limits(ends: list[float], allowed: tuple[float, float]) -> tuple[float, floa
     return float(low), float(min(max(high, low + 1), allowed[1]))
 
 
-def _ask(runtime: Runtime, request: SingleEnergyOptions) -> None:
+def _request(runtime: Runtime, request: SingleEnergyOptions) -> None:
     """Requests the job and redraws the page."""
     if actions.attempt(lambda: runtime.commands.request_job(evaluation.MAKE, request)) is not None:
         st.rerun()

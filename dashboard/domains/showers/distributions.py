@@ -104,7 +104,7 @@ def curves(rows: pd.DataFrame, selection: Selection, bins: ShowerBins) -> None:
     with_points = [words for words in distributions if (rows["curve"] == words.name).any()]
     _grid(rows, with_points[:FIRST], selection, bins)
     if len(selection.answers) > 1:
-        st.caption(shower_words.whose(selection.first[0]))
+        st.caption(shower_words.source_of_simulated(selection.first[0]))
     more = st.expander(
         "More distributions", key=MORE, icon=":material/stacked_line_chart:", on_change="rerun"
     )

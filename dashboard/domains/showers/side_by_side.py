@@ -93,8 +93,8 @@ def draw(runtime: Runtime, selection: Selection) -> None:
     st.caption(shower_words.COLORS_OF_CELLS)
     columns = st.columns(min(2, len(sides)))
     for place, (title, row) in enumerate(sides.items()):
-        _put_space(
-            space(row.cells_gev, title), columns[place % len(columns)], f"showers.space.{place}"
+        _draw_3d(
+            shower_3d(row.cells_gev, title), columns[place % len(columns)], f"showers.space.{place}"
         )
 
 
@@ -168,7 +168,7 @@ SMALLEST, LARGEST = 2.0, 9.0  # pixels of a point
 SPACE_HEIGHT = 400
 
 
-def _put_space(figure: dict[str, Any], place: DeltaGenerator, key: str) -> None:
+def _draw_3d(figure: dict[str, Any], place: DeltaGenerator, key: str) -> None:
     """Draws a figure as `st.plotly_chart` does, as wide as its container. `key`: unique on the
     page.
     """
@@ -183,7 +183,7 @@ def _put_space(figure: dict[str, Any], place: DeltaGenerator, key: str) -> None:
     )
 
 
-def space(cells_gev: NDArray[np.float32], title: str) -> dict[str, Any]:
+def shower_3d(cells_gev: NDArray[np.float32], title: str) -> dict[str, Any]:
     """A shower (X, Y, Z) in GeV as a point for each of its brightest cells, larger and brighter for
     more energy. The particle enters from the left.
     """

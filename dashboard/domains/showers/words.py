@@ -137,7 +137,7 @@ CURVES = (
 )
 
 
-def whose(name: str) -> str:
+def source_of_simulated(name: str) -> str:
     """A sentence for charts of several runs: whose evaluation the held-out showers come from."""
     return f"The simulated showers are from the evaluation of {words.plain(name)}."
 
