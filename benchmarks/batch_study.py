@@ -35,7 +35,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "averaged": AVERAGED,
     "modern": MODERN,
 }
-WITH_MORE_SEEDS = ("averaged", "modern")  # those that could be equivalent
+WITH_MORE_SEEDS = ("averaged", "modern")  # recipes that can be equivalent
 BUDGETS = ("images", "updates")
 BASE = {
     **{"accelerator": "cpu", "replicas": 1, "weight_snapshots": "yes", "pictures_every": 4},
@@ -45,9 +45,9 @@ BASE = {
 
 @dataclass(frozen=True)
 class Size:
-    """`epochs`: of the smallest batch; `of_modern`: the same with the recipe `modern`. `seeds`: of
-    all batches; `more`: of the smallest and the largest batch, where there are more. `samples`:
-    images that are compared.
+    """The size of the study. `epochs`: at the smallest batch; `of_modern`: the same for the recipe
+    `modern`. `seeds`: for all batches; `more`: for the smallest and the largest batch, if more.
+    `samples`: number of compared images.
     """
 
     batches: tuple[int, ...]
@@ -68,7 +68,7 @@ SMOKE = Size((64, 128), 1, 1, 2, 0, 600, {"dataset": "digits"})
 
 @dataclass(frozen=True)
 class Part:
-    """One study: a recipe, a budget, and which seeds."""
+    """One study: a recipe, a budget and seeds."""
 
     recipe: str
     budget: str
@@ -76,11 +76,11 @@ class Part:
 
     @property
     def name(self) -> str:
-        """On the command line."""
+        """The name on the command line."""
         return f"{self.recipe}-{self.budget}{'-more' if self.is_more else ''}"
 
     def design(self, size: Size) -> StudyDesign:
-        """Its runs; each repeat has one seed for all batches."""
+        """The runs of this part; each repeat has one seed for all batches."""
         batches = (size.batches[0], size.batches[-1]) if self.is_more else size.batches
         least = size.of_modern if self.recipe == "modern" else size.epochs
         base = {**BASE, **RECIPES[self.recipe], **size.options, "epochs": least}
@@ -94,7 +94,7 @@ class Part:
 
 
 def parts() -> Iterator[Part]:
-    """In the order of their importance."""
+    """All parts, most important first."""
     for recipe in reversed(RECIPES):
         for is_more in (False, True)[: 1 + (recipe in WITH_MORE_SEEDS)]:
             for budget in BUDGETS:
@@ -102,8 +102,8 @@ def parts() -> Iterator[Part]:
 
 
 def train(part: Part, home: Home, size: Size) -> bool:
-    """Trains what is not finished; whether all is. A run that waits is stopped first, so that the
-    runs continue one by one, in their order.
+    """Trains the unfinished runs; returns whether all are finished. Waiting runs are stopped first,
+    so that runs continue one by one, in order.
     """
     design = part.design(size)
     display = following.Lines(lambda snapshot: print(following.in_words(snapshot)))

@@ -16,7 +16,7 @@ from gan_runtime import api
 from gan_runtime.records.home import Home
 from gan_runtime.studies.statistics import Equivalence
 
-TITLE = "Equivalence "  # of its studies, before recipe and budget
+TITLE = "Equivalence "  # prefix of the studies' names, before recipe and budget
 SPREADS = 1.96  # standard deviations between seeds: the margin
 SCORES = ("fcd_infinite", "kcd", "coverage")
 QUERY = f"""
@@ -104,7 +104,7 @@ def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Decision:
-    """The largest batch against the smallest one, of one recipe and budget."""
+    """The decision about the largest batch against the smallest, for one recipe and budget."""
 
     log_fcd: Equivalence
     kcd: Equivalence
@@ -117,7 +117,8 @@ class Decision:
 
 
 def decision(last: pd.DataFrame, batches: Sequence[int]) -> Decision | None:
-    """`last`: of one recipe and budget. None where a margin or a pair is missing.
+    """The decision from the `last` rows of one recipe and budget. None if a margin or a pair is
+    missing.
 
     Margin: SPREADS standard deviations between the seeds at the smallest batch.
     """
@@ -161,7 +162,7 @@ def _test(test: Equivalence) -> str:
 
 def reached(frame: pd.DataFrame, target: float) -> dict[str, Seeds]:
     """Images and device seconds of each run of one batch until ln FCD∞ is first at most `target`;
-    seeds that do not get there are missing.
+    seeds that never reach it are missing.
     """
     hits = frame[frame.log_fcd <= target].sort_values("epoch")
     first = hits.groupby("seed", as_index=False).first()
@@ -183,7 +184,7 @@ def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]
 
 
 def _target_cell(runs: pd.DataFrame, target: float) -> str:
-    """As "140, 55 s (2 of 3)"; a dash where no run gets there."""
+    """A table cell such as "140, 55 s (2 of 3)"; a dash if no run reaches the target."""
     first, seeds = reached(runs, target), runs.seed.nunique()
     images, seconds = first["images"], first["device_s"]
     if not images:

@@ -1,9 +1,9 @@
-"""Everything that is measured here. `make bench` runs it, `make bench ONLY=training` a part.
+"""All benchmarks. `make bench` runs them, `make bench ONLY=training` one row.
 
 Each row waits for an idle machine first (conditions.py). Prints JSON lines and stores them in
-benchmarks/results/latest.jsonl and in the tables of docs/benchmarks.md (report.py). All on the
-CPU; `cycles` and `pair_cycles` are what a compiler estimates for a TPU. ROWS says what there is
-and the time on 2 cores.
+benchmarks/results/latest.jsonl and in the tables of docs/benchmarks.md (report.py). All on the CPU;
+`cycles` and `pair_cycles` are what a compiler estimates for a TPU. ROWS lists the rows and their
+time on 2 cores.
 
 python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N]
 [--referee SCRIPT] [--try]
@@ -50,10 +50,9 @@ BATCH = 256
 
 @dataclass(frozen=True)
 class Row:
-    """How much is measured, unless the command line says otherwise.
-
-    `rounds` and `steps`: the number and the length of the turns of each side; `batch`: images per
-    step; `images`: in the set of a run; `minutes`: the time on 2 cores.
+    """The default size of a measurement. `rounds` and `steps`: the number and the length of the
+    turns of each side; `batch`: images per step; `images`: in the set of a run; `minutes`: the time
+    on 2 cores.
     """
 
     measure: Callable[[Report, Effort], None]
@@ -70,7 +69,7 @@ ROWS = {
     ),  # 24 · 10 steps: one epoch of MNIST
     "conditional": Row(
         conditional.measure, rounds=24, steps=10, minutes=11, batch=64, images=15_360
-    ),  # one epoch too
+    ),  # also one epoch
     "referee": Row(referee.measure, rounds=6, steps=20, minutes=8),
     "replicas": Row(replicas.measure, rounds=24, steps=10, minutes=4),
     "workers": Row(workers.measure, rounds=4, steps=20, minutes=5),
@@ -95,7 +94,7 @@ ROWS = {
 
 
 def arguments() -> argparse.Namespace:
-    """What to run, and how often."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.bench", description="Measures training and dashboard."
     )
@@ -153,7 +152,9 @@ def measured(name: str, options: argparse.Namespace) -> bool:
 
 
 def main() -> int:
-    """1 when a row failed, as opposed to what this machine or version cannot measure."""
+    """Measures the rows; returns 1 if a row failed. Figures that this machine or version cannot
+    measure are no failure.
+    """
     options = arguments()
     good = [measured(name, options) for name in options.only]
     if not options.trial:

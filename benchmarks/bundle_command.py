@@ -1,5 +1,5 @@
-"""The command of a module that reads what example runs reached out of their bundle: prints a
-table, draws an image.
+"""The command of a module about example runs: reads their bundle, and prints a table or draws an
+image.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Under which conditions a row is measured: whether other processes were active, and whether the
-commit describes what ran.
+"""The conditions of a measurement: whether other processes were active, and whether the commit
+describes the code.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
 
 
 def in_words(machine: dict[str, Any]) -> str:
-    """What disturbed a row, from its machine record; empty for an idle machine."""
+    """The disturbances of a row, from its machine record, as text; "" for an idle machine."""
     troubles = [f"load {machine['load_before']:.2f}"] if machine["load_before"] > IDLE_LOAD else []
     if machine.get("uncommitted_changes"):
         troubles.append("modified files")

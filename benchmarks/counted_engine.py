@@ -16,7 +16,7 @@ class CountedEngine(TfEngine):
     steps_run = 0
 
     def run(self, steps: int, *further: Any) -> StepNumbers:
-        """As in the engine."""
+        """Runs steps as the engine does, and counts them."""
         numbers = super().run(steps, *further)
         CountedEngine.steps_run += steps
         return numbers

@@ -1,5 +1,4 @@
-"""What the TPU's compiler answers about one program of the rows of cycles, and answers of programs
-added up to a step.
+"""The TPU compiler's answers about single programs, and their sums for a whole step.
 
 An answer can take the compiler minutes, so each is stored at once in `benchmarks/kept/`, which git
 ignores. Its name holds a digest of everything that the program depends on: its arguments, the
@@ -25,7 +24,7 @@ from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.estimates import ExpensiveOperation, StepEstimate
 
 FOLDER = REPOSITORY / "benchmarks" / "kept"
-LONGEST_S = 3_600.0  # of one program: the longest takes some minutes of an idle core
+LONGEST_S = 3_600.0  # per program; the longest takes a few minutes on an idle core
 DEAREST = 10
 # What the plain Keras programs and their reading are made of; ours: see `planning.code_version`.
 PEERS = (
@@ -43,7 +42,7 @@ PEERS = (
 
 
 def from_child(arguments: list[str]) -> dict[str, Any]:
-    """Of cycles_side.py. Raises NotMeasuredError, also when it takes longer than LONGEST_S."""
+    """The answer of cycles_side.py. Raises NotMeasuredError, also after LONGEST_S."""
     return answer_of(["-m", "benchmarks.cycles_side", *arguments], LONGEST_S)
 
 
@@ -78,9 +77,8 @@ def _made_of(side: str) -> str:
 
 
 def step_estimate(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
-    """A step that runs programs one after another, each so often.
-
-    Its memory is that of the largest.
+    """The estimate of a step that runs programs one after another, each a number of times. Its
+    memory is that of the largest.
     """
     first = programs[0][0]
     flops = [

@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md about what the TPU's compiler estimates."""
+"""The tables of docs/benchmarks.md with the TPU compiler's estimates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gan_runtime.studies import references
 
 
 def cycles(records: Sequence[Record]) -> str:
-    """What the TPU's compiler estimates."""
+    """The table of the TPU compiler's estimates."""
     facts = of(records, "cycles", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
@@ -70,7 +70,7 @@ def _cycle_line(record: Record) -> list[str]:
 
 
 def epochs(records: Sequence[Record]) -> str:
-    """Epochs of CERN's 3DGAN at full size, next to what its authors measured."""
+    """The table of epochs of CERN's 3DGAN at full size, with its authors' measurements."""
     selection = of(records, "cycles", references.KIND)
     if not selection:
         return f"{NOT_MEASURED.capitalize()}.\n"

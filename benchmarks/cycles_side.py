@@ -58,9 +58,7 @@ def pairs(topology: str, batch: dict[str, Any]) -> CheckPlan:
 
 
 def pairs_per_replica(topology: str, batch: dict[str, Any]) -> CheckPlan:
-    """The same by the default: a core normalizes its own share, which differs from the mathematics
-    of the peer.
-    """
+    """The same with the default batch norm: a core normalizes its share, unlike the peer."""
     return pairs(topology, {**batch, "batch_norm": "per_replica"})
 
 
@@ -84,7 +82,9 @@ PARTS = {"ours": {"ours": 1}, "keras": {"judge": 2, "generate": 1, "make": 2}}
 def estimate(
     program: str, side: str, topology: str, batch_size_global: int, precision: str
 ) -> dict[str, Any]:
-    """By our engine or by the plain Keras peer: its name in PLANS, a side of PARTS."""
+    """The estimate of a program (a name in PLANS) by our engine or by the plain Keras peer (a side
+    of PARTS).
+    """
     begin = time.monotonic()
     plan = plan_of(program, topology, batch_size_global, precision)
     compiled, spec = _compiled(program, side, plan)
@@ -92,7 +92,7 @@ def estimate(
 
 
 def plan_of(program: str, topology: str, batch_size_global: int, precision: str) -> CheckPlan:
-    """What both sides train."""
+    """The plan that both sides train."""
     return PLANS[program](
         topology, {"batch_size_global": batch_size_global, "precision": precision}
     )

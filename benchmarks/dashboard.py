@@ -1,4 +1,4 @@
-"""How fast and how light the dashboard is: the real one, in a real Chromium, on an empty home.
+"""The speed and memory of the dashboard, measured in Chromium on an empty home.
 
 first_page_s       from the start of the process until Home is drawn (the browser is open already)
 first_point_s      from the click on "Start a quick run" (right after that) until the Live page
@@ -55,7 +55,7 @@ print(json.dumps([seconds, [name for name in ("tensorflow", "keras", "jax") if n
 
 
 def measure() -> dict[str, Any]:
-    """One visit of a new user, and what the imports cost."""
+    """Measures a visit of a new user, and the cost of imports."""
     system_chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     with trial_home() as home, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -107,7 +107,7 @@ def serve(home: Home, script: str = "app.py") -> tuple[subprocess.Popen[bytes], 
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
     environment = {**os.environ, HOME_VARIABLE: str(home.path)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as people start it: compiled once
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as users start it: compiled once
     server = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=sys.stderr)
     address = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + START_SECONDS
@@ -146,7 +146,7 @@ def visit_every_page(page: Page) -> list[str]:
 
 
 def imports() -> tuple[float, list[str]]:
-    """Seconds to import what the dashboard imports, and the frameworks that came with it."""
+    """The seconds for the dashboard's imports, and the frameworks that they load."""
     command = [
         sys.executable,
         "-c",

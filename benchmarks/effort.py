@@ -38,7 +38,7 @@ class Effort:
     referee: Path | None = None
 
     def loop(self, module: str, precision: str, *further: str) -> list[str]:
-        """What follows `python` to start a peer that serves turns."""
+        """The arguments of `python` that start a peer that serves turns."""
         return [
             "-m",
             f"benchmarks.{module}",
@@ -51,7 +51,7 @@ class Effort:
         ]
 
     def run(self, module: str, precision: str, *settings: str, data: str = MNIST) -> list[str]:
-        """The same for a run of ours; `settings` such as replicas=8; `data`: one of
+        """The same for our trainer. `settings`: such as replicas=8; `data`: a name in
         run_options.py.
         """
         options = [part for setting in settings for part in ("--set", setting)]

@@ -1,5 +1,4 @@
-"""What a home of many ended runs costs: opening it, owning it while nothing happens, and listing
-it.
+"""The cost of a home with many ended runs: opening it, owning it while idle, and listing it.
 
     python -m benchmarks.ended_runs [RUNS]
 

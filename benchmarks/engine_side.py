@@ -1,8 +1,7 @@
-"""A side that is the bare engine: `engine.run` called again and again, with nothing of a run around
-it.
+"""A side that is the bare engine: repeated calls of `engine.run`, without the rest of a run.
 
-No loop, journal, probes, checkpoints, store or supervisor; the input pipeline and the numbers of
-each step are there. Calls are `steps_per_loop` steps long, as in a run. Without --serve it prints
+There is no loop, journal, probe, checkpoint, database or supervisor, but the input pipeline and the
+numbers of each step. Calls are `steps_per_loop` steps long, as in a run. Without --serve it prints
 one JSON line, as the other loops do, of the median call; with --profile N, the shares of N profiled
 steps.
 

@@ -22,7 +22,7 @@ HEADER = [
 
 
 def figures(records: Sequence[Record]) -> str:
-    """Every target, with its figure or the reason why there is none."""
+    """The table of targets, each with its figure or the reason why it is missing."""
     return table(HEADER, [_line(target, records) for target in TARGETS])
 
 
@@ -64,7 +64,7 @@ def _machine(records: Sequence[Record], row: str) -> str:
 
 
 def referee(records: Sequence[Record]) -> str:
-    """The speed of ours over that of an external script, and the digest of that script."""
+    """Our speed relative to that of an external script, with the digest of the script."""
     facts = of(records, "referee", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"

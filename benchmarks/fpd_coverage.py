@@ -1,5 +1,5 @@
-"""How often the interval of an extrapolated FPD holds the truth: 0, for two samples of the same
-simulated showers.
+"""How often the interval of an extrapolated FPD contains the true value, which is 0 for two samples
+of the same simulated showers.
 
 python -m benchmarks.fpd_coverage [REPEATS]         the table of docs/metrics.md, in some minutes on
 one core

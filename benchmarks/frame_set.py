@@ -1,4 +1,4 @@
-"""Random frames in the fields of a flow, 80 × 192 pixels, as a prepared set: what the row
+"""Random frames in the fields of a flow, 80 × 192 pixels, as a prepared set, which the row
 `pix2pix` streams.
 """
 

@@ -1,6 +1,6 @@
-"""A side that is fed with its own frames: the generator of Pix2Pix, size small, tiles of 64 pixels,
-on frames of 80 × 192 pixels in one of the ways (engines/tiles.py). A step is a frame,
-with all of its stages but tracing and compiling.
+"""A side that predicts from its own frames: the generator of Pix2Pix, size small, tiles of 64
+pixels, on frames of 80 × 192 pixels in one of the ways (engines/tiles.py). A step is a frame, with
+all of its stages but tracing and compiling.
 
 The weights are untrained: their values do not change the time of a step. `--engine`'s process is
 set up as that of the job `iterate`.
@@ -29,7 +29,7 @@ from gan_runtime.spec import RunSpec
 
 
 def new_translator(spec: RunSpec, cores: int) -> Translator:
-    """With new weights."""
+    """A translator with new weights."""
     import keras
 
     if spec.engine == "tensorflow":
@@ -37,7 +37,7 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
 
         simulated_cores(
             cores
-        )  # a network's variables start TensorFlow's devices, and then there are no further ones
+        )  # creating variables starts TensorFlow's devices, whose number is then fixed
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy(spec.precision)
     workload, options = workload_of(spec), spec.of_workload
@@ -49,7 +49,7 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
 
 
 def stepping(options: argparse.Namespace) -> Callable[[], ImageArray]:
-    """A call makes the next frame of the one before."""
+    """A call that predicts the next frame from the previous frame."""
     spec = RunSpec.parse(
         {"workload": "pix2pix", "engine": options.engine, "precision": options.precision}
     )

@@ -27,7 +27,7 @@ from benchmarks.step_timer import arguments, run_alone_or_serve
 
 WIDTHS = (64, 128, 256, 512)  # of the discriminator's convolutions, outermost first
 START = PIXELS >> len(WIDTHS)  # pixels of the innermost layers
-# By its name: each layer makes a separate initializer with a separate seed.
+# By name, so that each layer creates a separate initializer with a separate seed.
 NEW = {"kernel_initializer": {"class_name": "RandomNormal", "config": {"stddev": 0.02}}}
 
 

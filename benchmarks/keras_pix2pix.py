@@ -28,7 +28,7 @@ from gan_runtime.domains.flows.entry import Pix2pixOptions
 
 RATE, BETA_1 = 2e-4, 0.5
 L1_WEIGHT, D_WEIGHT = 100.0, 0.5
-CHANNELS = (4, 3)  # of a flow and its obstacle, and of the flow that follows
+CHANNELS = (4, 3)  # of a flow with its obstacle, and of the next frame
 Rows = dict[str, tf.Tensor]
 
 
@@ -83,7 +83,7 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
 
 
 def adam() -> Any:
-    """The authors'."""
+    """Adam with the authors' settings."""
     return keras.optimizers.Adam(RATE, beta_1=BETA_1)
 
 

@@ -40,7 +40,7 @@ class PairPeer:
             optimizer.build(network.trainable_variables)
 
     def compiled(self, topology: str, batch_size_global: int) -> Any:
-        """For all devices of a topology."""
+        """The program compiled for all devices of a topology."""
         described = topologies.get_topology_desc(topology_name=topology, platform="tpu")
         mesh = Mesh(np.array(described.devices), ("batch",))
         everywhere = NamedSharding(mesh, PartitionSpec())
@@ -91,7 +91,7 @@ class PairPeer:
     def _losses(
         self, weights: list[Weights], stored: list[Weights], source: Any, target: Any
     ) -> tuple[list[Any], list[Weights]]:
-        """Of G and D, and what batch norm and dropout store."""
+        """The losses of G and D, and the values that batch norm and dropout store."""
         generator, discriminator = self.pair
         outputs, of_g = generator.stateless_call(
             weights[GENERATOR], stored[GENERATOR], source, training=True

@@ -88,14 +88,14 @@ def _convolution(layer: ConvolutionPlan, **convolution: Any) -> keras.layers.Lay
 
 
 class Random:
-    """TensorFlow's own numbers. A test gives others, in the order of the calls."""
+    """TensorFlow's random numbers. A test replaces them, in the order of the calls."""
 
     def normal(self, rows: int, size: int) -> tf.Tensor:
         """(rows, size), standard normal."""
         return tf.random.normal([rows, size])
 
     def uniform(self, rows: int) -> tf.Tensor:
-        """(rows, 1), even in [0, 1)."""
+        """(rows, 1), uniform in [0, 1)."""
         return tf.random.uniform([rows, 1])
 
 

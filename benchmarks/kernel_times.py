@@ -64,7 +64,7 @@ def least_seconds(call: Callable[[], Any], calls: int, clock: Clock) -> float:
 
 
 def numbers(*shape: int, dtype: tf.DType = tf.bfloat16) -> tf.Tensor:
-    """Standard normal."""
+    """Standard normal numbers of this shape."""
     return tf.cast(tf.random.stateless_normal(shape, (1, 2)), dtype)
 
 
@@ -134,7 +134,7 @@ def by_spectra(
     return Compared(
         f"{what}, stride {stride}, {between[0]} to {between[1]} channels, float32, three passes",
         lambda: passes(tf_kernels.PlainKernels()),
-        lambda: passes(tf_kernels.TfCpuKernels(spectral_saving=0.0)),  # also where it does not pay
+        lambda: passes(tf_kernels.TfCpuKernels(spectral_saving=0.0)),  # even where it is slower
     )
 
 

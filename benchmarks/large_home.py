@@ -48,7 +48,7 @@ def write(home: Home, runs: int, rows: int, epochs: int = EPOCHS) -> None:
     """
     home.prepare()
     random = np.random.default_rng(1)
-    steps = max(1, rows // runs // len(METRICS) // epochs)  # of an epoch
+    steps = max(1, rows // runs // len(METRICS) // epochs)  # per epoch
     png = picture(random)
     for number in range(1, runs + 1):
         _write_run(home, number, (epochs, steps), random, png, in_study=number <= runs // 2)
@@ -120,9 +120,7 @@ def _records(
 def epoch_records(
     at: datetime, epoch: int, steps: int, random: np.random.Generator
 ) -> list[journal.Record]:
-    """What a trainer writes in one epoch: its calls, then everything that it measures at the
-    end.
-    """
+    """The records of a trainer for one epoch: its calls, then the measurements at the end."""
     calls = range((epoch - 1) * steps + 1, epoch * steps + 1, STEPS_PER_CALL)
     return [
         *(

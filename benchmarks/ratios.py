@@ -47,14 +47,14 @@ def speed_ratios(ours: Sequence[Turn], theirs: Sequence[Turn]) -> list[float]:
 
 
 def speed_ratio_of_totals(ours: Sequence[Turn], theirs: Sequence[Turn]) -> float:
-    """The same from all steps and all seconds of each: slow turns, such as those with probes,
-    count in full.
+    """The same from the total steps and seconds of each side, so that slow turns, such as those
+    with probes, count in full.
     """
     return total(theirs).step_s / total(ours).step_s
 
 
 def total(turns: Sequence[Turn]) -> Turn:
-    """All turns as one."""
+    """The sum of all turns."""
     return Turn(sum(turn.steps for turn in turns), sum(turn.seconds for turn in turns))
 
 

@@ -51,7 +51,7 @@ def write(page: Path = PAGE) -> None:
 
 
 def text(records: Sequence[Record]) -> str:
-    """The whole page."""
+    """The text of the page."""
     sections = [
         INTRODUCTION,
         "## Figures and targets\n" + WHAT_IS_COMPARED,
@@ -182,7 +182,7 @@ def _yardstick_line(records: Sequence[Record], name: str) -> list[str]:
 
 
 def machines(records: Sequence[Record]) -> str:
-    """The machines, each with its rows, their date and commit, and what was not idle."""
+    """The machines, each with its rows, their date and commit, and disturbances."""
     rows_of: dict[str, dict[str, list[str]]] = {}
     for record in (record for record in records if record["kind"] == "machine"):
         facts = (record["date"][:10], record["commit"], conditions.in_words(record))

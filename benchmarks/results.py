@@ -47,7 +47,7 @@ class Report:
     records: list[Record] = field(default_factory=list)
 
     def add(self, kind: str, **values: Any) -> None:
-        """One JSON line; lengths of time and ratios to five places."""
+        """Adds one JSON line, with times and ratios to five places."""
         self.records.append(
             {
                 "row": self.row,
@@ -58,7 +58,7 @@ class Report:
         print(json.dumps(self.records[-1]), flush=True)
 
     def turn(self, number: int, side: str, turn: Turn) -> None:
-        """One turn of a comparison."""
+        """Adds one turn of a comparison."""
         self.add("turn", round=number, side=side, **asdict(turn))
 
     def spread(self, kind: str, name: str, values: Spread, **further: Any) -> None:
@@ -93,7 +93,7 @@ def machine(begin: datetime, load_before: float) -> Record:
         **facts,
         "versions": {
             name: _version(name) for name in MEASURED
-        },  # of the children: this process has loaded none of them
+        },  # versions in the children, since this process loads none of the frameworks
         "date": begin.isoformat(timespec="seconds"),
         "command": command(sys.argv[1:]),
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),

@@ -26,7 +26,7 @@ RESULTS = REPOSITORY / "benchmarks" / "results" / "faults.jsonl"
 
 
 def arguments() -> argparse.Namespace:
-    """What to try."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.faults", description="Harms short runs on real processes."
     )

@@ -25,7 +25,7 @@ from gan_runtime.supervision import store_recovery
 from gan_runtime.training import checkpoints
 
 Rows = dict[str, list[tuple[Any, ...]]]
-# What a kill may leave half made, by the name that it has until it is whole.
+# Names of unfinished files, which a kill can leave.
 _HALF_MADE = (
     "*.part",
     ".new-*",
@@ -39,8 +39,8 @@ _HALF_MADE = (
 
 
 def journalled(run: RunDir) -> dict[tuple[str, int], float]:
-    """(metric, step) → value as the trainer's journal has them: a later attempt voids what
-    lies beyond where it began.
+    """(metric, step) → value in the trainer's journal, without values that a later
+    attempt voids.
     """
     losses: dict[tuple[str, int], float] = {}
     for line in _lines(run.trainer_journal()):
@@ -92,7 +92,7 @@ def _counts(*numbers: object) -> bool:
 
 
 def steps_once(run: RunDir, rows: Rows) -> list[str]:
-    """Every journalled step is in `scalars` exactly once, with its value, and nothing else is."""
+    """Problems unless `scalars` has exactly the journaled steps, each once, with their values."""
     expected = journalled(run)
     metrics = {metric for metric, _ in expected}
     stored = [
@@ -121,7 +121,7 @@ def _same(stored: float, written: float) -> bool:
 
 
 def state_problems(run: RunDir, rows: Rows, expected: str) -> list[str]:
-    """The journals and the tables agree, and they describe what happened."""
+    """Problems unless journals and tables agree and describe the events."""
     said = latest_status(run).status
     [stored] = [status for run_id, status in rows["states"] if run_id == run.run_id] or [None]
     return [
@@ -132,7 +132,9 @@ def state_problems(run: RunDir, rows: Rows, expected: str) -> list[str]:
 
 
 def end_problems(run: RunDir, reference: Arrays) -> list[str]:
-    """The newest checkpoint holds, bit for bit, what the undisturbed run ended with."""
+    """Problems unless the newest checkpoint equals, bit for bit, the final state of the undisturbed
+    run.
+    """
     checkpoint = checkpoints.load_newest(run.checkpoints)
     if checkpoint is None:
         return ["the run has no checkpoint"]
@@ -192,7 +194,7 @@ def stored_rows(home: Home) -> Rows:
 
 
 def remaining_processes(home: Home) -> list[str]:
-    """No process of the home is in the table of processes."""
+    """The processes of the home that still run, as problems."""
     remaining = []
     for process in psutil.process_iter(["cmdline", "status", "pid"]):
         words = process.info["cmdline"] or []
@@ -204,7 +206,7 @@ def remaining_processes(home: Home) -> list[str]:
 
 
 def partial_files(home: Home, scratch: Path) -> list[str]:
-    """No temporary file is in the home or in the system's temporary folder."""
+    """The temporary files in the home and in the system's temporary folder, as problems."""
     remains = [path for pattern in _HALF_MADE for path in home.path.rglob(pattern)]
     return [f"{path.relative_to(home.path)} is left" for path in remains] + [
         f"{path.name} is left in the temporary folder" for path in scratch.iterdir()

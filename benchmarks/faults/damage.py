@@ -47,7 +47,7 @@ def flip_bit(stage: Stage) -> Harm:
     content = bytearray(_content(path))
     begin = (
         0 if path == run.trainer_journal() else content.find(b"\n") + 1
-    )  # without its first line it is no run's
+    )  # without its first line it is no journal of a run
     if len(content) > begin:
         place, bit = stage.random.randrange(begin, len(content)), stage.random.randrange(8)
         content[place] ^= 1 << bit
@@ -84,7 +84,7 @@ def damage_checkpoint(stage: Stage) -> Harm:
     """The newest checkpoint is cut, empty, has a flipped bit, or is missing: the run uses the
     checkpoint before it, and an event says so.
     """
-    stage.least_calls = 12  # two epochs, so that there is one before it
+    stage.least_calls = 12  # two epochs, so that there is an older checkpoint
     run = reset_machine(stage)
     newest = max(run.checkpoints.glob("step-*.safetensors"))
     how = stage.random.choice(("cut", "empty", "bit", "garbage"))
@@ -147,7 +147,7 @@ def nearly_fill_disk(stage: Stage) -> Harm:
         return fail_once(stage)
     run = running_run(
         stage, {PACE_VARIABLE: "0.3"}
-    )  # it lasts longer than the time between two checks of the disk
+    )  # longer than the time between two checks of the disk
     filler = stage.home.path / "filler"
     bytes_left = stage.random.randrange(5, disk.LEAST_BYTES // 1_000_000) * 1_000_000
     with filler.open("wb") as file:

@@ -10,7 +10,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
 LOST, FINISHED, FAILED, STOPPED = "lost", "finished", "failed", "stopped"
-MOST_CALLS = 20  # of 24 that a toy makes
+MOST_CALLS = 20  # of the 24 calls of a toy run
 
 
 @dataclass(frozen=True)

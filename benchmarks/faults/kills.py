@@ -1,4 +1,4 @@
-"""Processes that are killed or frozen, at any time and at one exact moment."""
+"""Faults that kill or suspend processes, at a random time or at an exact moment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def kill_trainer(stage: Stage) -> Harm:
 
 
 def kill_worker(stage: Stage) -> Harm:
-    """SIGKILL of one of two workers; the other must end."""
+    """SIGKILL of one of two workers; the other worker must end."""
     stage.options |= {"workers": 2}
     run = running_run(stage)
     workers = stage.trainers(run)[1:]
@@ -81,18 +81,18 @@ def kill_in_a_write(stage: Stage) -> Harm:
 
 
 def fail_once(stage: Stage) -> Harm:
-    """One file operation of the trainer fails, and no other."""
+    """Exactly one file operation of the trainer fails."""
     do: Do = stage.random.choice(("io_error", "no_space", "read_only"))
     return _injected(stage, do, "file operation", FAILED, LOST)
 
 
 def fail_a_sync(stage: Stage) -> Harm:
-    """The disk does not take what the trainer has written, once."""
+    """One sync of the trainer fails."""
     return _injected(stage, "io_error", "sync", FAILED, LOST)
 
 
 def fail_a_write(stage: Stage) -> Harm:
-    """One write of the trainer fails in its middle, and no other: the trainer reports it."""
+    """Exactly one write of the trainer fails after a part; the trainer reports it."""
     return _injected(stage, "cut_short", "sync", FAILED)
 
 

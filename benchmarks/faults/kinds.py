@@ -53,7 +53,7 @@ WITH_TENSORFLOW: dict[str, Kind] = {
     for kind in (with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
 }
 KINDS: dict[str, Kind] = {**TOYS, **WITH_TENSORFLOW}
-EVERY = 10  # seeds one trains with TensorFlow
+EVERY = 10  # one in EVERY seeds trains with TensorFlow
 
 
 def kind_of(seed: int, among: Sequence[str] = ()) -> str:

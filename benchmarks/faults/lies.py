@@ -35,7 +35,7 @@ def shift_clock(stage: Stage) -> Harm:
 def reuse_pid(stage: Stage) -> Harm:
     """After a reset another process has the pid of the trainer.
 
-    That process must neither be taken for the trainer nor be harmed.
+    It must neither be mistaken for the trainer nor be signaled.
     """
     run = reset_machine(stage)
     identity = run.process()
@@ -74,8 +74,8 @@ def _decoy(pid: int) -> subprocess.Popen[bytes] | None:
 
 
 def race_owners(stage: Stage) -> Harm:
-    """Three processes open the home at the same moment: one owns it, and the others report its
-    owner.
+    """Three processes open the home at the same moment: one becomes its owner, and the others name
+    the owner.
     """
     run = stage.submit()
     owners = [stage.start_owner() for _ in range(3)]

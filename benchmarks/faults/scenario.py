@@ -64,8 +64,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Result:
-    """`problems`: what did not hold; none: the scenario passed. `told`: what the
-    scenario did (the key of the stored line)."""
+    """The result of a scenario. `problems`: failed checks; empty if the scenario passed. `told`:
+    the actions of the scenario (the key in the stored line).
+    """
 
     seed: int
     kind: str
@@ -104,7 +105,7 @@ def play(seed: int, kind: str) -> Result:
             problems += _problems(stage, harm, ends, expected)
     except (UntrueError, GanRuntimeError) as error:
         problems.append(str(error))
-    except Exception as error:  # the other scenarios are still to be played
+    except Exception as error:  # the remaining scenarios still run
         problems.append(f"{type(error).__name__}: {error}")
     return Result(
         seed, kind, ", ".join(actions), tuple(ends), tuple(problems), time.monotonic() - begin
@@ -160,7 +161,7 @@ def _stage(seed: int, is_real: bool, expected: Reference) -> Iterator[Stage]:
 
 @cache
 def reference(is_real: bool = False) -> Reference:
-    """Of a run that trains without owner and without harm; the file operations of TensorFlow's run
+    """The reference run without an owner and without faults. File operations of TensorFlow's run
     are not counted.
     """
     with tempfile.TemporaryDirectory(prefix="gan-faults-") as folder:

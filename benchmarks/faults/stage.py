@@ -32,10 +32,8 @@ from tests.support.asking import ask, ask_of
 from tests.support.hosts import stated_host
 
 ASKER = operator("a scenario")
-REPORT_SECONDS = 15.0  # from the end of the last process to a state that says so
-PATIENCE_SECONDS = (
-    180.0  # for everything else that is awaited, on a machine that does other things too
-)
+REPORT_SECONDS = 15.0  # from the end of the last process to the matching state
+PATIENCE_SECONDS = 180.0  # for all other waits, on a busy machine
 POLL_SECONDS = 0.01
 CHECK_SECONDS = 0.5  # between two readings of the table of processes, which cost more
 MOST_ATTEMPTS = 6
@@ -69,7 +67,7 @@ class Stage:
     least_calls: int = 0
     disk_mb: int = 0
     environment: dict[str, str] = field(default_factory=dict)
-    actions: list[str] = field(default_factory=list)  # for the line of the scenario
+    actions: list[str] = field(default_factory=list)  # for the scenario's line of output
     finished_before_harm: bool = False
     _owner: subprocess.Popen[bytes] | None = None
     _mounted: bool = False
@@ -128,13 +126,13 @@ class Stage:
         self._owner = owner
 
     def kill_owner(self) -> None:
-        """SIGKILL."""
+        """Kills the owner with SIGKILL."""
         assert self._owner is not None
         self._owner.kill()
         self._owner.wait()
 
     def has_owner(self) -> bool:
-        """Whether it lives."""
+        """Whether the owner's process runs."""
         return self._owner is not None and self._owner.poll() is None
 
     def close(self) -> None:
@@ -181,7 +179,7 @@ class Stage:
             time.sleep(10 * POLL_SECONDS)
 
     def state(self, run: RunDir) -> str:
-        """As the journals say."""
+        """The state of the run by its journals."""
         return latest_status(run).status
 
     def wait(
@@ -265,7 +263,7 @@ class Stage:
 
     def stop(self, run: RunDir) -> None:
         """A user requests the end of the run."""
-        with contextlib.suppress(RunStateError):  # it has ended meanwhile
+        with contextlib.suppress(RunStateError):  # the run has ended in the meantime
             ask_of(run, actor=ASKER).stop(run.run_id)
 
     def is_active(self, run: RunDir) -> bool:
@@ -287,6 +285,6 @@ def kill(doomed: list[psutil.Process], number: signal.Signals = signal.SIGKILL) 
 
 
 def _without_override() -> None:
-    """A process of root may write into any folder, whatever its rights. Its children must not."""
+    """Drops root's right to write into any folder, in a child process."""
     if os.geteuid() == 0:
         ctypes.CDLL(None).prctl(_DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE, 0, 0, 0)

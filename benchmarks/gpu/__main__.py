@@ -63,7 +63,7 @@ class Side:
 
     @classmethod
     def started(cls, name: str, case: Case) -> Side:
-        """Not prepared yet."""
+        """A started side, not yet prepared."""
         arguments = [case.workload, str(case.batch), case.precision]
         return cls(name, case, _child([SIDES[name], *arguments], stdin=subprocess.PIPE))
 
@@ -72,7 +72,7 @@ class Side:
         self.facts |= self._ask({"request": "prepare"})
 
     def measure(self) -> None:
-        """One more turn."""
+        """Measures one more turn."""
         answer = self._ask({"request": "measure", "seconds": TURN_SECONDS})
         if not self.failure:
             self.turns.append(answer)
@@ -117,7 +117,7 @@ def _child(arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
 
 
 def _one_line(arguments: Sequence[str]) -> Answer:
-    """What a child prints last."""
+    """The last line that a child prints."""
     child = _child(arguments)
     lines = child.communicate()[0].splitlines()
     return json.loads(lines[-1]) if lines and not child.returncode else {"failure": NO_ANSWER}
@@ -186,7 +186,7 @@ def records(options: argparse.Namespace) -> Iterator[Answer]:
 
 
 def operations(workloads: Sequence[str]) -> Iterator[Answer]:
-    """Of each workload; no GPU is used."""
+    """The operations of each workload, computed without a GPU."""
     os.environ["GPU_BENCH_ACCELERATOR"] = "cpu"
     for workload in workloads:
         yield {"kind": "operations", **_one_line([SIDES["jax"], "operations", workload])}

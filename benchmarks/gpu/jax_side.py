@@ -1,4 +1,4 @@
-"""The JAX engine as a side: `engine.run` with nothing of a run around it.
+"""The JAX engine as a side: `engine.run` without the rest of a run.
 
 `epoch` instead of a batch size and a precision: one epoch of CERN's 3DGAN, streamed.
 
@@ -36,12 +36,12 @@ class EngineStep:
         self._engine, self._steps = engine(case, data), case.steps_per_call
 
     def call(self) -> int:
-        """Steps of one call of a run."""
+        """Trains the steps of one call of a run."""
         self._engine.run(self._steps)
         return self._steps
 
     def wait(self) -> None:
-        """`run` has waited."""
+        """Does nothing, since `run` has waited."""
 
     def facts(self) -> Facts:
         """Bytes at the most."""
@@ -117,7 +117,7 @@ def rate() -> Facts:
 
 
 def main() -> None:
-    """By the first argument."""
+    """Runs what the first argument names."""
     jax_devices.set_flags(Case("dcgan_mnist", 64, PRECISIONS[0]).spec, ACCELERATOR)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     if sys.argv[1] == "epoch":

@@ -25,7 +25,7 @@ class CompiledStep(Protocol):
     """A training step that is ready to be timed."""
 
     def call(self) -> int:
-        """Trains some steps and returns how many; the device may still be busy."""
+        """Trains some steps and returns their number; the device can still be busy."""
         ...
 
     def wait(self) -> None:
@@ -33,7 +33,7 @@ class CompiledStep(Protocol):
         ...
 
     def facts(self) -> Facts:
-        """Peak memory and what else the result names."""
+        """Peak memory and other facts for the result."""
         ...
 
 

@@ -35,7 +35,7 @@ def markdown(records: Sequence[Record]) -> str:
 
 
 def epoch(records: Sequence[Record]) -> str:
-    """Of CERN's 3DGAN: measured, or estimated from the measured share."""
+    """The epoch of CERN's 3DGAN: measured, or estimated from the measured share."""
     record = next(record for record in records if record["kind"] == "epoch")
     rate = record["showers"] / record["seconds"]
     is_whole = record["showers"] > record["of_showers"] - record["batch"]

@@ -72,7 +72,7 @@ class TorchStep:
             self._step, self._mode = graph.replay, "torch.compile, CUDA graph"
 
     def call(self) -> int:
-        """Without waiting."""
+        """Starts the steps without waiting."""
         for _ in range(self._steps):
             self._step()
         return self._steps

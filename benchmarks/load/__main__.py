@@ -27,7 +27,7 @@ from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "load.jsonl"
-STORED: dict[str, Callable[[Home, Scale], Iterator[Figure]]] = {  # on the home of many runs
+STORED: dict[str, Callable[[Home, Scale], Iterator[Figure]]] = {  # on the home with many runs
     "views": views.measure,
     "queries": ingest.queries,
     "memory": memory.measure,

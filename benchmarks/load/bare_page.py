@@ -1,6 +1,4 @@
-"""A page of one line: the time of Streamlit itself on this machine, the reference for the views of
-our pages.
-"""
+"""A page with one line, whose time on this machine is the reference for the views of our pages."""
 
 import streamlit as st
 

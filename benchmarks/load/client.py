@@ -178,13 +178,13 @@ async def crowd(address: str, page: str, query: str, sessions: int) -> dict[str,
         await asyncio.to_thread(sys.stdin.read)
         for task in staying:
             if task.done():
-                task.result()  # raises what it has met
+                task.result()  # raises the task's error
             task.cancel()
         return summary([visit for session in opened_ones for visit in session.refreshes])
 
 
 def summary(visits: list[Visit]) -> dict[str, Any]:
-    """Of all refreshes."""
+    """The counts of all refreshes."""
     seconds = [visit.seconds for visit in visits] or [0.0]
     count = max(1, len(visits))
     return {

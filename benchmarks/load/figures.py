@@ -21,7 +21,7 @@ class FigureTarget:
     unit: str = "s"
 
     def is_met_by(self, value: float) -> bool | None:
-        """None without a limit."""
+        """Whether a value meets the target; None without a limit."""
         if self.limit is None:
             return None
         return value <= self.limit if self.direction == "at_most" else value >= self.limit
@@ -31,7 +31,7 @@ PAGES = (
     *("home", "launch", "data", "runs", "studies"),
     *("run", "run/samples", "run/histograms", "run/evaluation", "compare", "compare/curves"),
 )  # visits of benchmarks/pages.py
-TIMES_BARE = 1.6  # of a first view: the machine and Streamlit take most of it by themselves
+TIMES_BARE = 1.6  # of a first view, most of which the machine and Streamlit take
 TARGETS = (
     *(
         FigureTarget(

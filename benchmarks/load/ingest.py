@@ -1,9 +1,8 @@
-"""How fast journals come into the database, how large it becomes, and how long the queries of
-pages take.
+"""The speed of ingest, the size of the database, and the time of the pages' queries.
 
 Ended runs: journals of numbers alone, taken in at once. A live run: calls of 50 steps with six
 numbers each are written and taken in one tick after the other, as an owner does four times a
-second; the figure is what these ticks could take in if nothing else were to do.
+second; the figure is the most that these ticks could ingest.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ TICKS = 3.0  # seconds after REST_SECONDS within which the database releases its
 
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:
-    """First every page once by one window, then the hour."""
+    """Measures after one window has visited every page, then over the hour."""
     with stage.served(home) as (process, address):
         stage.wait_until_quiet(process)
         begun_mb = round(process.memory_info().rss / 1e6)

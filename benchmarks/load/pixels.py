@@ -1,5 +1,5 @@
-"""From a step made to a pixel changed: a real browser on the page of a run whose journal another
-process writes.
+"""The delay from a completed step to a changed pixel, in a browser on the page of a run whose
+journal another process writes.
 
 The page's sentence "step N of M" is watched in the browser (a mutation observer, with the browser's
 clock, which is this machine's): when N first appears, the next frame is drawn, and the chart of
@@ -35,7 +35,7 @@ WATCH = r"""() => { window.seen = []; let last = -1;
 
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:
-    """One window alone, then next to all the others."""
+    """Measures one window alone, then together with all others."""
     yield measured("pixel_p95_s", home, scale, sessions=0)
     yield measured("pixel_p95_s_thirty", home, scale, sessions=scale.sessions)
 
@@ -81,7 +81,7 @@ def _pixels(where: str, seconds: float) -> list[tuple[int, float]]:
 
 
 def _written(run: RunDir) -> list[tuple[int, float]]:
-    """Last step of each call, and when its line was written."""
+    """The last step of each call, and the time of its line."""
     calls: list[dict[str, Any]] = [
         json.loads(line)
         for line in run.trainer_journal().read_bytes().splitlines()

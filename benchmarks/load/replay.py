@@ -1,5 +1,4 @@
-"""A run that trains, as its owner sees it: a process that holds the run's journal and writes into
-it what a trainer would.
+"""A simulated training: a process that writes into a run's journal what a trainer would write.
 
     python -m benchmarks.load.replay RUN_DIR --steps-per-s 100 --seconds 60 [--epoch-steps 1000]
 

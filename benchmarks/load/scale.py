@@ -15,11 +15,11 @@ class Scale:
     rows: int
     epochs: int
     sessions: int
-    starts: int  # of the process
-    visits: int  # of each page, each in a separate window
-    seconds: float  # of watching a live run
-    rounds: int  # of turns during a training
-    replayed_s: float  # of a live run's own time, for memory
+    starts: int  # starts of the process
+    visits: int  # visits per page, each in a separate window
+    seconds: float  # for watching a live run
+    rounds: int  # rounds of turns during a training
+    replayed_s: float  # simulated time of a live run, for memory
     faster: float
 
 

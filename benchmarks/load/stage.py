@@ -69,7 +69,7 @@ def crowd(address: str, run_id: str, sessions: int) -> Iterator[Crowd]:
 
 
 def busy_seconds(process: psutil.Process) -> float:
-    """Of the processor, so far."""
+    """The processor seconds so far."""
     times = process.cpu_times()
     return float(times.user + times.system)
 

@@ -1,4 +1,4 @@
-"""What open Live pages cost a training on the same cores, and the dashboard.
+"""The cost of open Live pages for a training on the same cores, and for the dashboard.
 
 A real run (the quick preset's networks and, as there, the precision that this processor can;
 TensorFlow) trains without end on all cores while windows come and go: none, one, none, all, none,

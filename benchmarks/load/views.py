@@ -116,7 +116,7 @@ def _start(context: BrowserContext, home: Home, starts: int) -> Figure:
 
 
 def path_of(page: str) -> str:
-    """In an address."""
+    """The path of a page in an address."""
     return "" if page == "home" else pages.page_of(page)
 
 

@@ -53,7 +53,7 @@ class FirstFailure:
         if report.failed and not self.test:
             self.test = report.nodeid
 
-    pytest_collectreport = pytest_runtest_logreport  # of a file that cannot be loaded
+    pytest_collectreport = pytest_runtest_logreport  # a file that cannot be loaded fails too
 
 
 def main() -> int:

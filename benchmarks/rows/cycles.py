@@ -24,10 +24,10 @@ EPOCH, EPOCH_OF_KERAS = "shower_epoch_s", "shower_epoch_of_keras"
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Both sides at batch 512, ours at the paper's other batches and in float32, and the
-    dearest operations of both.
+    """Both sides at batch 512, ours at the paper's other batches and in float32, and the most
+    expensive operations of both.
     """
-    del effort  # what the compiler says does not vary
+    del effort  # the compiler's estimates do not vary
     programs = [
         ("keras", BATCH, PRECISION),
         *(("ours", batch, PRECISION) for batch in BATCHES),

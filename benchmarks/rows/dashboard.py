@@ -1,4 +1,4 @@
-"""How fast and how light the dashboard is; benchmarks/dashboard.py says what each number means."""
+"""The speed and memory of the dashboard; benchmarks/dashboard.py explains each number."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ FIGURE = "input_share"
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Of the steps of Table 1."""
+    """Measures the share of input in the steps of Table 1."""
     add_share(report, effort, MNIST)
 
 
 def add_share(report: Report, effort: Effort, data: str) -> None:
-    """The share of input as a figure; the other shares are stored next to it."""
+    """Adds the share of input as a figure, and the other shares."""
     shares = share_of(effort, data)
     report.add("figure", name=FIGURE, value=shares.get("input", 0.0), count=1, shares=shares)
 

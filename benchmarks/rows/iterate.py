@@ -1,9 +1,9 @@
-"""A model that is fed with its own frames: map-reduce over two simulated cores against the whole
-frame at once, on the same cores of this machine.
+"""A rollout: map-reduce over two simulated cores against the whole frame at once, on the same cores
+of this machine.
 
-Each side has a separate process, set up like the job `iterate`, with both engines in one
-rotation. The whole frame may use every thread of the machine, and is padded from 80 × 192 to 128
-× 192 pixels, as many as the six tiles of 64 have.
+Each side has a separate process, set up like the job `iterate`, with both engines in one rotation.
+The whole frame can use every thread of the machine, and is padded from 80 × 192 to 128 × 192
+pixels, as many as the six tiles of 64 have.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def commands(effort: Effort) -> dict[str, list[str]]:
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Frames a second of all sides, and the speed of map-reduce over that of the whole frame with
+    """Frames per second of all sides, and the speed of map-reduce over that of the whole frame with
     each engine.
     """
     turns = effort.turns(commands(effort), report.turn)

@@ -1,5 +1,5 @@
-"""How much of the machine a step uses: its operations per second against those of a large matrix
-product and convolution.
+"""The share of the machine that a step uses: its operations per second against those of a large
+matrix product and convolution.
 
 All three take turns, in bfloat16 and through the same library. The operations of a step are
 computed from the layers' shapes (flops.py); the machine's rate is the higher of its two.

@@ -1,4 +1,4 @@
-"""What journal, probes and checkpoints cost together: a whole run against the bare engine, over
+"""The total cost of journal, probes and checkpoints: a whole run against the bare engine, over
 whole epochs, in turns.
 
 Both train the same spec on a set as large as MNIST, so an epoch's end comes as often as in a real

@@ -234,7 +234,7 @@ def test_a_source_that_is_unreadable_says_so(
     with without_rights(folder, bundle):
         assert (
             sentence(Path(folder.name))
-            == f"'{folder.name}' cannot be read (Permission denied): give a folder that you may"
+            == f"'{folder.name}' cannot be read (Permission denied): give a folder that you can"
             " read."
         )
         assert (
