@@ -38,7 +38,7 @@ def welcome() -> None:
             "2 · Watch",
             "Losses, scores, epoch times and samples of the current run, updated every second.",
             places.RUN,
-            "Open the newest run",
+            "Go to the run page",
         ),
         (
             "3 · Compare",

@@ -13,7 +13,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import plots, run_selection, widgets
+from dashboard import plots, run_selection, widgets, words
 from dashboard.domain_pages import PAGES
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation import epochs, form, summary
@@ -265,7 +265,7 @@ def draw_curves(runtime: Runtime, selection: Selection) -> None:
         curves = queries.evaluation_curves(runtime.store, row)
         points = queries.curve_points(runtime.store, row, [curve.number for curve in curves])
         if curves:
-            st.markdown(f"**{name}**")
+            st.markdown(f"**{words.plain(name)}**")
         for begin in range(0, len(curves), CURVES_ACROSS):
             for column, curve in zip(
                 st.columns(CURVES_ACROSS), curves[begin : begin + CURVES_ACROSS], strict=False
