@@ -142,21 +142,21 @@ def _runs(home: Home, title: str) -> pd.DataFrame:
 def main(words: list[str]) -> int:
     """Exit code 1 when runs are missing, 2 for a wrong command."""
     size = SMOKE if "--smoke" in words else FULL
-    known = {part.name: part for part in parts()}
+    parts_by_name = {part.name: part for part in parts()}
     match [word for word in words if word != "--smoke"]:
         case ["list"]:
-            for name, part in known.items():
+            for name, part in parts_by_name.items():
                 print(f"{name}: {len(part.design(size).runs)} runs")
         case ["tables", folder]:
             print(batch_tables.text(batch_tables.measured(api.open_home(folder)), size.batches))
-        case ["run", name, folder] if name in known:
+        case ["run", name, folder] if name in parts_by_name:
             home = api.open_home(folder)
-            if not train(known[name], home, size):
+            if not train(parts_by_name[name], home, size):
                 print("not all runs are finished: the same command continues.", file=sys.stderr)
                 return 1
-            measure(known[name], home, size)
+            measure(parts_by_name[name], home, size)
         case _:
-            print(f"{__doc__}\nPART is one of {', '.join(known)}.", file=sys.stderr)
+            print(f"{__doc__}\nPART is one of {', '.join(parts_by_name)}.", file=sys.stderr)
             return 2
     return 0
 

@@ -61,7 +61,7 @@ class Gate:
 
     def __init__(self, requests: TextIO, answers: TextIO, steps_run: Callable[[], int]) -> None:
         self._requests, self._answers, self._steps_run = requests, answers, steps_run
-        self._wanted: int | None = None  # steps of this turn; None while it is not our turn
+        self._turn_steps: int | None = None  # steps of this turn; None while it is not our turn
         self._begin = (0, 0.0)
 
     def pass_between_calls(self) -> bool:
@@ -69,15 +69,15 @@ class Gate:
 
         False: there are no more turns.
         """
-        if self._wanted is not None:
+        if self._turn_steps is not None:
             turn = Turn(self._steps_run() - self._begin[0], time.perf_counter() - self._begin[1])
-            if turn.steps < self._wanted:
+            if turn.steps < self._turn_steps:
                 return True
             print(json.dumps(asdict(turn)), file=self._answers)
         line = self._requests.readline()
-        self._wanted = json.loads(line)["steps"] if line else None
+        self._turn_steps = json.loads(line)["steps"] if line else None
         self._begin = (self._steps_run(), time.perf_counter())
-        return self._wanted is not None
+        return self._turn_steps is not None
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ class FolderSource:
             if not folder:
                 raise DatasetError(
                     f"{quoted(str(self.root))} cannot be read ({error.strerror}): give a folder"
-                    " that you may read."
+                    " that you can read."
                 ) from None
             reason = f"the folder cannot be read ({error.strerror})"
             self.skipped.append(Skip.of(f"{folder}/", NOT_READABLE, reason))
