@@ -244,7 +244,7 @@ def known_host(runtime: Runtime) -> Host | None:
 
     None while the check runs, or if it failed; the page then says so.
     """
-    if runtime.host_look.has_ended(PATIENCE_S):
+    if runtime.host_probe.has_ended(PATIENCE_S):
         return actions.attempt(runtime.host)
     _redraw_when_known(runtime)
     return None
@@ -252,6 +252,6 @@ def known_host(runtime: Runtime) -> Host | None:
 
 @st.fragment(run_every=CHECK_S)
 def _redraw_when_known(runtime: Runtime) -> None:
-    if runtime.host_look.has_ended(0.0):
+    if runtime.host_probe.has_ended(0.0):
         st.rerun()
     st.caption(":material/hourglass: Detecting hardware …")

@@ -38,7 +38,7 @@ class HomeAccess:
     """
 
     def __init__(self, url: Callable[[], str], look: Callable[[], HostProbe]) -> None:
-        self._url, self._look = url, look
+        self._url, self._host_probe = url, look
         self._turn = threading.Lock()
         self._runtime: Runtime | None = None
         self._last_holder: HomeOwner | None = None
@@ -101,7 +101,7 @@ class HomeAccess:
                 self._runtime = None
 
     def _open_as_owner(self) -> Runtime:
-        return Runtime.open(Home.choose(), host_look=self._look(), url=self._url())
+        return Runtime.open(Home.choose(), host_probe=self._host_probe(), url=self._url())
 
     def _open(self) -> Runtime:
         try:
@@ -109,7 +109,7 @@ class HomeAccess:
         except GanRuntimeError as error:
             log.warning("these pages are view only: %s", error)
             try:
-                return Runtime.view(Home.choose(), error, self._look())
+                return Runtime.view(Home.choose(), error, self._host_probe())
             except (GanRuntimeError, OSError):  # no space for temporary files either
                 raise error from None
 
@@ -149,8 +149,8 @@ class Guards:
     def __init__(self) -> None:
         self.users = SignedInUsers()
         self.password_check = PasswordCheck()
-        self.host_look = HostProbe()
-        self.home_access = HomeAccess(url, lambda: self.host_look)
+        self.host_probe = HostProbe()
+        self.home_access = HomeAccess(url, lambda: self.host_probe)
         self._is_set_up = sign_in.settings().are_set_up
 
     def sign_in_settings(self) -> SignInSettings:
@@ -181,9 +181,9 @@ def sign_in_settings() -> SignInSettings:
     return guards.sign_in_settings()
 
 
-def host_look() -> HostProbe:
+def host_probe() -> HostProbe:
     """The hardware check of this host, started by the first request: it takes seconds of a core."""
-    return guards.host_look
+    return guards.host_probe
 
 
 def actor() -> Actor:

@@ -57,7 +57,7 @@ def _prepare() -> None:
     gc.collect()
     gc.freeze()
     atexit.register(gc.unfreeze)  # otherwise DuckDB's module reports leaks at exit
-    access.host_look().begin()
+    access.host_probe().begin()
 
 
 def close() -> None:

@@ -41,7 +41,7 @@ def show(runtime: Runtime) -> None:
     with summary:
         host = queue_view.known_host(runtime)
     with form:
-        launch_form.show(preset, host, runtime.host_look.again, state, is_first_screen)
+        launch_form.show(preset, host, runtime.host_probe.again, state, is_first_screen)
     with summary:
         _start(runtime, preset, state, host)
     if is_first_screen:

@@ -226,7 +226,7 @@ def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
     note = "" if row.status == "running" else _note(row)
     text = " · ".join(filter(None, (note, words.age(progress.written_at))))
     widgets.state(row.status, text, verdict)
-    if stall := store.lately(queries.stands_still, row.run_id):
+    if stall := store.lately(queries.stall_event, row.run_id):
         st.warning(words.plain(stall), icon=":material/hourglass_disabled:")
     elif words.is_silent(row.status, progress.written_at):
         st.warning(

@@ -23,7 +23,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs import image_job
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.jobs.image_job import ARRAYS_FILE, FILM_FILE, PICTURE_FILE, ImageRequest
-from gan_runtime.jobs.job import SECONDS_BETWEEN_LOOKS
+from gan_runtime.jobs.job import POLL_SECONDS
 from gan_runtime.store.queries import RunRow
 
 WAITED_S = 3.0  # for a job, before the page shows its progress
@@ -126,7 +126,7 @@ def _start(runtime: Runtime, request: ImageRequest) -> None:
             return
         until = time.monotonic() + WAITED_S
         while job.end() is None and time.monotonic() < until:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(POLL_SECONDS)
     st.rerun()
 
 

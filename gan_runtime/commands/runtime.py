@@ -25,8 +25,8 @@ class Runtime:
 
     why_not_owned: GanRuntimeError | None = None  # None for an owner
 
-    def __init__(self, open_home: OpenHome, host_look: HostProbe) -> None:
-        self.home, self.store, self.host_look = open_home.home, open_home.store, host_look
+    def __init__(self, open_home: OpenHome, host_probe: HostProbe) -> None:
+        self.home, self.store, self.host_probe = open_home.home, open_home.store, host_probe
         self._open_home = open_home
         self.commands = self._commands(operator(DASHBOARD))
 
@@ -35,13 +35,13 @@ class Runtime:
         cls,
         home: Home,
         grace_seconds: float = GRACE_SECONDS,
-        host_look: HostProbe | None = None,
+        host_probe: HostProbe | None = None,
         starter: Starter | None = None,
         url: str = "",
     ) -> Runtime:
         """Becomes the owner of the home and continues with its runs.
 
-        `host_look`: a host probe that has already started; `starter`: starts the trainers, by
+        `host_probe`: a host probe that has already started; `starter`: starts the trainers, by
         default as processes on this host; `url`: URL of the pages, for the message to other
         processes.
 
@@ -49,14 +49,14 @@ class Runtime:
             HomeInUseError: another process is the owner; the message names it.
             StoreError, HomeError: the database or the folder cannot be used.
         """
-        return cls(OwnedHome.begin(home, grace_seconds, starter, url), host_look or HostProbe())
+        return cls(OwnedHome.begin(home, grace_seconds, starter, url), host_probe or HostProbe())
 
     @classmethod
     def view(
-        cls, home: Home, why_not: GanRuntimeError, host_look: HostProbe | None = None
+        cls, home: Home, why_not: GanRuntimeError, host_probe: HostProbe | None = None
     ) -> Runtime:
         """Reads a home without owning it, and changes nothing. `why_not`: why it is not owned."""
-        runtime = cls(ViewedHome.begin(home), host_look or HostProbe())
+        runtime = cls(ViewedHome.begin(home), host_probe or HostProbe())
         runtime.why_not_owned = why_not
         runtime.commands = runtime._commands(Actor(DASHBOARD, why_not=str(why_not)))
         return runtime
@@ -101,7 +101,7 @@ class Runtime:
 
         Raises AcceleratorError.
         """
-        return self.host_look.answer()
+        return self.host_probe.answer()
 
     @property
     def maintenance(self) -> Maintenance:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 NOTHING_STORED = "nothing was stored"
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "-1"}  # so that a job uses no GPU memory of a training
 SECONDS_BETWEEN = 0.3  # between two progress reports
-SECONDS_BETWEEN_LOOKS = 0.03  # between two checks of a staying process for its next job
+POLL_SECONDS = 0.03  # between two checks of a staying process for its next job
 DECLARING = (
     "gan_runtime.jobs.core_jobs",
     "gan_runtime.jobs.image_job",
@@ -233,7 +233,7 @@ def _following(
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         waiting = first.waiting(declared.names, read)
         if not waiting:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            time.sleep(POLL_SECONDS)
             continue
         job, request = waiting[0]
         if declared.loads(home, request.options) != loaded:

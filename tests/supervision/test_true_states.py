@@ -69,7 +69,7 @@ def test_a_stalled_trainer_is_reported_once_and_again_when_it_continues(
         == "The run has stalled: no new numbers for 201 s, while a call usually takes 10 s. Check"
         " its log; stop it, or kill its process and resume the run."
     )
-    assert queries.stands_still(owner.store, run.run_id) == event
+    assert queries.stall_event(owner.store, run.run_id) == event
     assert owner.status(run) == "running"
     later = Scalars(
         at=journal.now() + timedelta(seconds=1),
@@ -83,7 +83,7 @@ def test_a_stalled_trainer_is_reported_once_and_again_when_it_continues(
     assert owner.messages(run, recovery.GOES_ON) == [
         "The run continues: its journal has new lines."
     ]
-    assert queries.stands_still(owner.store, run.run_id) == ""
+    assert queries.stall_event(owner.store, run.run_id) == ""
 
 
 @pytest.mark.parametrize(

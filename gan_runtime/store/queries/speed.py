@@ -64,7 +64,7 @@ def usual_seconds(store: Store, run_id: str, attempt: int) -> UsualSeconds:
     return UsualSeconds(calls[0][0] or 0.0, probes[0][0] or 0.0)
 
 
-def stands_still(store: Store, run_id: str) -> str:
+def stall_event(store: Store, run_id: str) -> str:
     """The owner's message about a stalled run; "" once it has new numbers or has ended."""
     # Reads no table that changes at each step, since this is called often and most runs have no
     # event.
