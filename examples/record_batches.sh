@@ -11,7 +11,9 @@ home=${1:?usage: examples/record_batches.sh HOME_FOLDER PART…}
 cd "$(dirname "$0")/.."
 for part in "${@:2}"; do .venv/bin/python -m benchmarks.batch_study run "$part" "$home"; done
 
-.venv/bin/python examples/fewer_grays.py "$home"
 mapfile -t runs < <(.venv/bin/python -m gan_runtime sql "SELECT run_id FROM runs WHERE status = 'finished' ORDER BY run_id" \
     --json --home "$home" | .venv/bin/python -c 'import json, sys; print(*(row["run_id"] for row in json.load(sys.stdin)), sep="\n")')
-.venv/bin/python -m gan_runtime bundle "${runs[@]}" --to examples/batches.zip --prefix batches- --overwrite --home "$home"
+small=$(mktemp -d)
+trap 'rm -rf "$small"' EXIT
+.venv/bin/python -m examples.smaller_runs "$home" "${runs[@]}" "$small"
+.venv/bin/python -m gan_runtime bundle "${runs[@]}" --to examples/batches.zip --prefix batches- --overwrite --home "$small"

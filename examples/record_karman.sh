@@ -26,7 +26,7 @@ fi
 
 small=$(mktemp -d)
 trap 'rm -rf "$small"' EXIT
-.venv/bin/python -m examples.smaller_karman "$home" "${runs[@]}" "$small"
+.venv/bin/python -m examples.smaller_runs "$home" "${runs[@]}" "$small"
 .venv/bin/python -m gan_runtime bundle "${runs[@]}" --to examples/karman.zip --prefix example- --overwrite --home "$small"
 du --total --bytes examples/*.zip
 .venv/bin/python -m benchmarks.flow_results

@@ -43,7 +43,7 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
         yield Figure("memory_visited_mb", process.memory_info().rss / 1e6, facts, reason)
         time.sleep(REST_SECONDS + TICKS)
         stage.wait_until_quiet(process)
-        yield Figure("memory_mb", process.memory_info().rss / 1e6, facts, reason)
+        yield Figure("memory_mb", process.memory_info().rss / 1e6, facts)
         name, seconds = replay.free_name(home), scale.replayed_s
         run = replay.submitted(home, name)
         words = ("--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds))

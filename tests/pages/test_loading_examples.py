@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.domains.flows import rollouts
 from dashboard.frame import session
-from examples import smaller_karman
+from examples import smaller_runs
 from gan_runtime import bundles
 from gan_runtime.records import image_files, journal
 from gan_runtime.records.earlier_records import answer_of, rollout_key
@@ -45,7 +45,7 @@ def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_load
         answer = answer_of(record.model_copy(update={"frames": film}))
         journal.append(run.evaluations_journal, 1, answer)
     before = content(run)
-    smaller_karman.main(home, ["karman-0001"], Home(tmp_path / "small"))
+    smaller_runs.main(home, ["karman-0001"], Home(tmp_path / "small"))
     assert content(run) == before
     small = Home(tmp_path / "small").run_dir("karman-0001")
     assert sorted(path.name for path in small.samples.iterdir()) == [

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from gan_runtime.records.home import REPOSITORY
+from benchmarks import batch_study, batch_tables
+from gan_runtime import api, bundles
+from gan_runtime.bundles.packing import example
+from gan_runtime.records.home import REPOSITORY, Home
 
 
 def started(*words: str, home: Path) -> subprocess.Popen[str]:
@@ -49,3 +52,11 @@ def test_a_part_is_stopped_continued_measured_and_in_the_tables(tmp_path: Path) 
     assert notes == ""
     assert "| modern | images | seeds | 2 | 2 |" in tables
     assert "| modern | images | " in tables.partition("### Batch 128 against 64")[2]
+
+
+def test_the_tables_of_the_document_are_those_of_its_bundled_runs(tmp_path: Path) -> None:
+    bundles.unpack(example("batches"), Home(tmp_path / "home").prepare())
+    measured = batch_tables.measured(api.open_home(tmp_path / "home"))
+    assert batch_tables.ends(measured).shape[0] == 12
+    tables = batch_tables.text(measured, batch_study.FULL.batches)
+    assert tables.strip() in (REPOSITORY / "docs" / "quality.md").read_text(encoding="utf-8")

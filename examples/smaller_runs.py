@@ -1,7 +1,7 @@
-"""Copies runs of the Kármán street, small enough to come with the project: the film of one rollout
-with 256 levels; images and histograms of some epochs; fewer digits of losses and times.
+"""Copies runs, small enough to come with the project: images and histograms of some epochs; fewer
+digits of losses and times; of a run of the Kármán street, the film of one rollout with 256 levels.
 
-python -m examples.smaller_karman HOME RUN… TO_HOME
+python -m examples.smaller_runs HOME RUN… TO_HOME
 """
 
 from __future__ import annotations
