@@ -65,6 +65,7 @@ RUN = [line for line in LINES if not line.startswith(tuple(NOT_RUN))]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the commands are entered, with the files that they name; the reader's home too."""
     place = tmp_path_factory.mktemp("reader")
+    (place / "examples").symlink_to(REPOSITORY / "examples")
     random = np.random.RandomState(0)
 
     def image(path: Path, width: int = 80) -> Path:

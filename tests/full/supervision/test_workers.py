@@ -127,8 +127,10 @@ def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_r
 ) -> None:
     streamed = {**PAIR, **SGD, "dataset": large_sets.prepare(home)}
     pair = runtime.commands.submit(RunSpec.parse({**streamed, "epochs": 4}))
-    trains(runtime, pair, 2, wait_until)
-    runtime.commands.stop(pair.run_id)
+    wait_until(lambda: pair.trainer_journal().exists(), "the first worker introduces the run")
+    with slowed(worker_pid(pair, 1)):  # or all 56 steps are done before the stop is asked for
+        trains(runtime, pair, 2, wait_until)
+        runtime.commands.stop(pair.run_id)
     ended(runtime, pair, "stopped", wait_until, END_SECONDS)
     saved = checkpoints.load_newest(pair.checkpoints)
     assert saved is not None
