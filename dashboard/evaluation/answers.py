@@ -168,7 +168,7 @@ def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
     """A value in words, with its error if known: "2.1% ± 0.3%"; a dash for none."""
     if value is None or math.isnan(value):
         return "–"
-    form = metric.format.replace("~", "")
+    form = metric.python_format
     spread = "" if math.isnan(error) else f" ± {error:,{form}}"
     return f"{value:,{form}}{spread}"
 

@@ -12,7 +12,7 @@ from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import uploads
 from gan_runtime.jobs import image_job
-from gan_runtime.jobs.image_job import MOST_SEED, ImageRequest
+from gan_runtime.jobs.image_job import MOST_SEED, USUAL_FRAMES, ImageRequest
 from gan_runtime.training import inference
 from gan_runtime.training.checkpoints import Which
 from gan_runtime.training.inference import Layout
@@ -34,9 +34,9 @@ SEEDS_HELP: dict[Layout, str] = {
         " on the sphere through the center."
     ),
 }
-FRAMES: dict[Layout, tuple[str, tuple[int, ...], int]] = {
-    "strip": ("Images per pair", (4, 8, 12, 16), 8),
-    "plane": ("Images per side", (5, 7, 9, 11, 15), 9),
+FRAMES: dict[Layout, tuple[str, tuple[int, ...]]] = {
+    "strip": ("Images per pair", (4, 8, 12, 16)),
+    "plane": ("Images per side", (5, 7, 9, 11, 15)),
 }
 REACHES = (15, 30, 45, 60, 90)
 TRUNCATIONS = (0.0, 2.0, 1.5, 1.0, 0.7, 0.5)
@@ -109,7 +109,8 @@ def _seeds(layout: Layout, classes: int) -> list[int] | None:
 def _layout_options(layout: Layout) -> dict[str, Any]:
     if layout == "grid":
         return {}
-    label, counts, usual = FRAMES[layout]
+    label, counts = FRAMES[layout]
+    usual = USUAL_FRAMES[layout]
     frames = st.selectbox(
         label, counts, counts.index(usual), key=f"generate.frames.{layout}", width=140
     )

@@ -150,7 +150,8 @@ def _result(snapshot: JobSnapshot, result: dict[str, Any], name: str) -> None:
         st.caption("The last images were deleted. Press Generate again.")
         return
     request = ImageRequest(**snapshot.request.options)
-    description = _in_words(request, int(result["step"]), name)
+    count = int(result.get("count", request.count))  # not in older results
+    description = _in_words(request, count, int(result["step"]), name)
     with Image.open(image) as opened:
         width = min(max(opened.width, NARROWEST), WIDEST)
     film = snapshot.job.results / FILM_FILE
@@ -177,7 +178,7 @@ def _downloads(request: ImageRequest, image: Path, film: Path, arrays: Path) -> 
         )
 
 
-def _in_words(request: ImageRequest, step: int, name: str) -> str:
+def _in_words(request: ImageRequest, count: int, step: int, name: str) -> str:
     """64 images of quick-0007, class 3, seeds 0 to 63, by its newest checkpoint (after step
     1,050).
     """
@@ -194,12 +195,12 @@ def _in_words(request: ImageRequest, step: int, name: str) -> str:
     if request.epoch is not None:
         weights = f"the weights of epoch {request.epoch}"
     return (
-        f"{_content(request)} {name}, {', '.join(details)}, by {weights} (after step"
+        f"{_content(request, count)} {name}, {', '.join(details)}, by {weights} (after step"
         f" {formats.count(step)})."
     )
 
 
-def _content(request: ImageRequest) -> str:
+def _content(request: ImageRequest, count: int) -> str:
     if request.upload:
         return "Your image, and the output of"
     if request.layout == "strip":
@@ -207,7 +208,7 @@ def _content(request: ImageRequest) -> str:
     if request.layout == "plane":
         side = request.frames
         return f"A plane of {side} × {side} images, {request.reach_deg:g}° to each side, of"
-    return f"{formats.quantity(request.count, 'image')} of"
+    return f"{formats.quantity(count, 'image')} of"
 
 
 def _seeds_in_words(request: ImageRequest) -> str:

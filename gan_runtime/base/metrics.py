@@ -70,6 +70,11 @@ class Metric:
         return self.label or self.title
 
     @property
+    def python_format(self) -> str:
+        """`format` without d3's "~", which Python does not know."""
+        return self.format.replace("~", "")
+
+    @property
     def sign(self) -> float:
         """Times the value: lower is better. A number without a better direction has 1."""
         return -1.0 if self.better == "higher" else 1.0

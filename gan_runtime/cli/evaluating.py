@@ -296,14 +296,14 @@ def generate(
     named = seeds_of(seeds) if seeds else []
     request = ImageRequest(
         run,
-        len(named) or count,
-        named[0] if named else seed,
+        count,
+        seed,
         label,
         checkpoint,
         epoch,
         named,
         layout,
-        frames or USUAL_FRAMES[layout],
+        USUAL_FRAMES[layout] if frames is None else frames,
         truncation=truncation,
     )
     result = generate_images(Home.choose(home), request, out, overwrite)
@@ -311,7 +311,7 @@ def generate(
         return output.print_json({**vars(request), **result, "file": out})
     for warning in result["warnings"]:
         output.note(warning)
-    images = formats.quantity(request.points.count, "image")
+    images = formats.quantity(result["count"], "image")
     weights = f"its {checkpoint} checkpoint" if epoch is None else f"the weights of epoch {epoch}"
     return output.say(
         f"{out} holds {images} of {run}, from {weights} (after step {result['step']:,})."

@@ -53,13 +53,9 @@ def runs(
         output.notes().print(f"{name} cannot be read and is skipped: {reason}.")
     frame = queries.run_table(store)
     frame["bytes"] = [disk.used_bytes(folder.runs / run_id) for run_id in frame["run_id"]]
-    best = queries.best_qualities(store).reindex(frame["run_id"])
-    frame = frame.assign(
-        **{
-            name: best[column].to_numpy()
-            for name, column in {"quality": "value", "quality_metric": "metric"}.items()
-        }
-    )
+    best = queries.best_qualities(store)[["value", "metric"]]
+    best.columns = ["quality", "quality_metric"]
+    frame = frame.join(best, on="run_id")
     if as_json:
         frame = frame.drop(columns="spec")  # `show --json` has the options, not as text within JSON
         return output.print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
@@ -76,10 +72,11 @@ def _run_table(frame: pd.DataFrame) -> Table:
     """
     names = declarations.together(frame["workload"])
     losses = [names.loss_title(loss) for loss in names.losses]
+    has_quality = frame["quality"].notna().any()
     table = output.table(
         *("run", "name", "status", "workload", "dataset", "on", "batch", "epochs", "images/s"),
         *(title[:1].lower() + title[1:] for title in losses),
-        *(["best quality"] if frame["quality"].notna().any() else []),
+        *(["best quality"] if has_quality else []),
         *("created (UTC)", "MB", "marks"),
     )
     for row in frame.to_dict("records"):
@@ -95,7 +92,7 @@ def _run_table(frame: pd.DataFrame) -> Table:
             str(row["batch_size_global"]),
             f"{row['epochs_done']}/{row['epochs']}",
             *("" if pd.isna(value) else output.number(value) for value in rates),
-            *([_quality(row)] if frame["quality"].notna().any() else []),
+            *([_quality(row)] if has_quality else []),
             output.cell(row["created_at"]),
             output.megabytes(row["bytes"]),
             ", ".join([*marks, *(f"#{tag}" for tag in row["tags"])]),
@@ -108,7 +105,7 @@ def _quality(row: Mapping[Any, Any]) -> str:
     if pd.isna(row["quality"]):
         return ""
     metric = declarations.of(row["workload"]).table([row["quality_metric"]])[row["quality_metric"]]
-    return f"{metric.title} {row['quality']:{metric.format.replace('~', '')}}"
+    return f"{metric.title} {row['quality']:{metric.python_format}}"
 
 
 def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:

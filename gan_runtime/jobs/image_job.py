@@ -60,12 +60,12 @@ Arrays = Mapping[str, NDArray[Any]]
 class ImageRequest:
     """The options of the job.
 
-    `count`: number of images in a grid. `label`: the name of one class, or "" for one row per
-    class. `seeds`: the seeds of a class's images; empty for `seed`, seed + 1, … `epoch`: the epoch
-    of the stored weights to use instead of the newest checkpoint. `layout`, `frames`, `reach_deg`,
-    `truncation`: as in `LatentPoints`. `values`: conditions of the workload by field, in the
-    field's unit; other conditions come from held-out rows. `upload`: the file id of an image that
-    the networks change, instead of held-out images.
+    `count`: number of images in a grid without `seeds`. `label`: the name of one class, or "" for
+    one row per class. `seeds`: the seeds of a class's images; empty for `seed`, seed + 1, …
+    `epoch`: the epoch of the stored weights to use instead of the newest checkpoint. `layout`,
+    `frames`, `reach_deg`, `truncation`: as in `LatentPoints`. `values`: conditions of the workload
+    by field, in the field's unit; other conditions come from held-out rows. `upload`: the file id
+    of an image that the networks change, instead of held-out images.
     """
 
     run_id: str
@@ -128,15 +128,15 @@ def _check_latents(request: ImageRequest, classes: tuple[str, ...], has_latents:
     """Raises SpecError, as `check`."""
     if request.truncation:
         _check_range("truncation", request.truncation, LEAST_TRUNCATION, MOST_TRUNCATION)
-    if request.layout == "grid":
+    if request.layout == "grid" and not request.seeds:
         return
-    if not has_latents:
+    if request.layout != "grid" and not has_latents:
         raise _refused("layout", "this run's networks have no latents: use the layout grid.")
     _check_range("frames", request.frames, 2, MOST_FRAMES)
     _check_range("reach_deg", request.reach_deg, 1, MOST_REACH_DEG)
     if request.layout == "strip":
         _check_range("the number of seeds", len(request.seeds), 2, MOST_IMAGES)
-    else:
+    elif request.layout == "plane":
         _check_range("the number of seeds", len(request.seeds), PLANE_SEEDS, PLANE_SEEDS)
         if classes and not request.label:
             raise _refused("label", f"a plane shows one class: use one of {', '.join(classes)}.")
@@ -258,6 +258,7 @@ def generate(task: Task) -> dict[str, Any]:
     task.progress(3, 3, "done")
     checkpoint = networks.checkpoint
     return {
+        "count": _rows(arrays),
         "step": checkpoint.step,
         "checkpoint_file": checkpoint.path.name,
         "warnings": list(checkpoint.warnings),
@@ -285,7 +286,7 @@ def _generated(
         return networks.changed_image(_uploaded(home, request.upload), request.seed)
     factors = {each.field: each.factor for each in networks.spec.entry.conditions}
     values = {name: value * factors[name] for name, value in request.values.items()}
-    count = request.count if request.layout == "grid" else None
+    count = request.count if request.layout == "grid" and not request.seeds else None
     return networks.generated_at(request.points, request.label, values, count)
 
 
@@ -340,7 +341,7 @@ def _draw(networks: TrainedNetworks, arrays: Arrays, request: ImageRequest, resu
     if request.label:
         drawn = drawn.of_one_class(request.label)
     if request.layout == "grid":
-        pictures.save(drawn.sheet(pictures.whole(request.count)), results / PICTURE_FILE)
+        pictures.save(drawn.sheet(pictures.whole(_rows(arrays))), results / PICTURE_FILE)
         return
     alone, columns = (replace(pictures.whole(1), columns=count) for count in (1, request.frames))
     classes = inference.shown_classes(drawn.classes)
@@ -355,6 +356,11 @@ def _draw(networks: TrainedNetworks, arrays: Arrays, request: ImageRequest, resu
             columns = replace(columns, columns=_that_fit(request.frames, images[0].width))
         pictures.save(sheet.image(sheet.tiled(levels, columns)), results / PICTURE_FILE)
     pictures.save_film(images, results / FILM_FILE, request.frames * (request.layout == "plane"))
+
+
+def _rows(arrays: Arrays) -> int:
+    """The number of images."""
+    return len(next(iter(arrays.values())))
 
 
 def _that_fit(count: int, width: int) -> int:

@@ -145,6 +145,11 @@ def test_seeds_that_name_no_images_are_refused(text: str, sentence: str) -> None
             "frames is 17, but allowed is 2 to 16: use",
         ),
         (
+            ImageRequest("run-0001", seeds=[*range(30)]),
+            SpecError,
+            "the number of images is 300, but allowed is 1 to 256: use",
+        ),
+        (
             ImageRequest("run-0001", layout="strip", seeds=[*range(4)], frames=10),
             SpecError,
             "the number of images is 300, but allowed is 1 to 256: use",

@@ -105,6 +105,9 @@ def test_requests_of_several_runs_and_epochs_share_a_process_and_get_their_own_w
     again = arrays_of(*end_of(runs[0].run_id, count=20, seeds=[0, 1]))
     np.testing.assert_array_equal(again["class_images"], images[0])
     assert again["labels"].tolist() == np.repeat(np.arange(10), 2).tolist()
+    job, end = end_of(runs[0].run_id, seeds=[0, 1])
+    np.testing.assert_array_equal(arrays_of(job, end)["class_images"], images[0])
+    assert end.result["count"] == 20, "each seed in each class"
     assert np.abs(images[0] - images[1]).max() > 1e-3, "other weights"
 
     first_epoch = arrays_of(*end_of(runs[0].run_id, count=20, seeds=[0, 1], epoch=1))
