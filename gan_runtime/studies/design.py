@@ -73,7 +73,7 @@ QUESTIONS: dict[str, Question] = {
         ),
         options=("batch_size_global", "epochs"),
         values=("64:8", "128:16", "256:32", "512:64"),
-        label="batch {}, {} epochs",
+        label="batch {} for {} epochs",
         parts=True,
     ),
     "xla": Question(

@@ -62,6 +62,8 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
         design = StudyDesign.parse(name, {**SMALL, "batch_size_global": 64})
         assert len(design.runs) == len(question.values) >= 2
         assert design.title == question.title
+        for run in design.runs:  # their names, which the labels form, are valid too
+            assert RunSpec.parse(run.spec.model_dump(mode="json")) == run.spec
 
 
 @pytest.mark.parametrize(
