@@ -25,7 +25,7 @@ from gan_runtime.tpu.estimates import ExpensiveOperation, StepEstimate
 
 FOLDER = REPOSITORY / "benchmarks" / "kept"
 LONGEST_S = 3_600.0  # per program; the longest takes a few minutes on an idle core
-DEAREST = 10
+MOST_EXPENSIVE = 10
 # What the plain Keras programs and their reading are made of; ours: see `planning.code_version`.
 PEERS = (
     "benchmarks/cycles_side.py",
@@ -84,10 +84,10 @@ def step_estimate(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
     flops = [
         None if program.flops is None else program.flops * times for program, times in programs
     ]
-    dearest = [
+    most_expensive = [
         replace(operation, cycles=operation.cycles * times)
         for program, times in programs
-        for operation in program.dearest
+        for operation in program.most_expensive
     ]
     return StepEstimate(
         point=first.point,
@@ -104,7 +104,7 @@ def step_estimate(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
         without_estimate=tuple(
             sorted({name for program, _ in programs for name in program.without_estimate})
         ),
-        dearest=tuple(sorted(dearest, key=_cheapness)[:DEAREST]),
+        most_expensive=tuple(sorted(most_expensive, key=_cheapness)[:MOST_EXPENSIVE]),
     )
 
 
@@ -126,8 +126,8 @@ def numbers(estimate: StepEstimate) -> dict[str, float | None]:
 
 
 def add_dearest(report: Report, kind: str, side: str, estimate: StepEstimate) -> None:
-    """A record of each of the program's dearest operations."""
-    for operation in estimate.dearest:
+    """A record of each of the program's most expensive operations."""
+    for operation in estimate.most_expensive:
         report.add(
             kind, side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles
         )

@@ -30,14 +30,14 @@ def button(
     label: str, *, disabled: bool = False, help: str | None = None, **arguments: Any
 ) -> bool:
     """`st.button`, for operators."""
-    why_not = access.actor().why_not
-    return st.button(label, disabled=disabled or bool(why_not), help=why_not or help, **arguments)
+    refusal = access.actor().refusal
+    return st.button(label, disabled=disabled or bool(refusal), help=refusal or help, **arguments)
 
 
 def form_button(label: str, **arguments: Any) -> bool:
     """`st.form_submit_button`, for operators."""
-    why_not = access.actor().why_not
-    return st.form_submit_button(label, disabled=bool(why_not), help=why_not or None, **arguments)
+    refusal = access.actor().refusal
+    return st.form_submit_button(label, disabled=bool(refusal), help=refusal or None, **arguments)
 
 
 def start(runtime: Runtime, spec: RunSpec, preset: str, after: Dependency | None = None) -> None:

@@ -32,7 +32,7 @@ def panel() -> None:
     if progress.first.compiled:
         overhead_s = tpu_view.predictions(plan, progress)
         tpu_view.step_in_words(progress.first)
-        tpu_view.dearest(progress.first)
+        tpu_view.most_expensive(progress.first)
         tpu_view.what_precision_changes(progress.first, progress.answers)
     with figures:
         tpu_view.verdict(plan, progress.first, overhead_s if progress.first.compiled else 0.0)

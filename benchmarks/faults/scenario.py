@@ -64,13 +64,13 @@ class Reference:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a scenario. `problems`: failed checks; empty if the scenario passed. `told`:
-    the actions of the scenario (the key in the stored line).
+    """The result of a scenario. `problems`: failed checks; empty if the scenario passed. `actions`:
+    what the scenario did.
     """
 
     seed: int
     kind: str
-    told: str
+    actions: str
     ends: tuple[str, ...]
     problems: tuple[str, ...]
     seconds: float
@@ -81,7 +81,7 @@ class Result:
         ends = " → ".join(self.ends)
         verdict = "passed" if not self.problems else f"FAILED: {'; '.join(self.problems)}"
         return (
-            f"seed {self.seed:<6} {self.kind:<18} {self.seconds:4.1f} s  {self.told}  [{ends}] "
+            f"seed {self.seed:<6} {self.kind:<18} {self.seconds:4.1f} s  {self.actions}  [{ends}] "
             f" {verdict}"
         )
 

@@ -31,7 +31,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 def pairs(report: Report, answers: Answers) -> None:
     """The programs of SIDES; of the two that do the same mathematics the figure, and their
-    dearest operations.
+    most expensive operations.
     """
     estimates = {}
     for name, (program, side) in SIDES.items():

@@ -104,9 +104,9 @@ def empty_form() -> None:
 def _source(runtime: Runtime, preparation: Preparation) -> Path | None:
     generation = st.session_state.get(GENERATION, 0)
     is_images = preparation.has_preview
-    why_not = access.actor().why_not
-    if why_not:
-        st.caption(f"Only operators can add data. {why_not}")
+    refusal = access.actor().refusal
+    if refusal:
+        st.caption(f"Only operators can add data. {refusal}")
         return None
     files = st.file_uploader(
         "A .zip of images, or several images" if is_images else "One or several HDF5 files",

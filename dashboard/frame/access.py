@@ -45,9 +45,9 @@ class HomeAccess:
         self._last_holder_s = 0.0
 
     @property
-    def why_not(self) -> str:
+    def refusal(self) -> str:
         """Why nothing can be changed here; empty for the owner."""
-        refusal = self._runtime.why_not_owned if self._runtime is not None else None
+        refusal = self._runtime.ownership_error if self._runtime is not None else None
         return str(refusal) if refusal is not None else ""
 
     @property
@@ -83,12 +83,12 @@ class HomeAccess:
         """
         with self._turn:
             before = self._runtime
-            if before is None or before.why_not_owned is None or self.is_held:
+            if before is None or before.ownership_error is None or self.is_held:
                 return
             try:
                 self._runtime = self._open_as_owner()
             except GanRuntimeError as error:
-                before.why_not_owned = error
+                before.ownership_error = error
                 return
         # Waits for a running import of all journals; no page waits for that.
         before.close()
@@ -224,16 +224,16 @@ def sign_out() -> None:
 
 
 def _actor(settings: SignInSettings, session_id: str) -> Actor:
-    if home_access().why_not:
-        return _viewer(home_access().why_not)
+    if home_access().refusal:
+        return _viewer(home_access().refusal)
     if not settings.are_set_up:
         return _viewer(VIEW_ONLY) if is_shared() else operator(DASHBOARD)
     user = guards.users.user(session_id, settings)
     return operator(DASHBOARD, user) if user else _viewer(settings.problem or SIGN_IN)
 
 
-def _viewer(why_not: str) -> Actor:
-    return Actor(DASHBOARD, Role.VIEWER, why_not=why_not)
+def _viewer(refusal: str) -> Actor:
+    return Actor(DASHBOARD, Role.VIEWER, refusal=refusal)
 
 
 def _session_id() -> str:

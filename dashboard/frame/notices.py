@@ -34,7 +34,7 @@ def show_role() -> None:
     While another process owns the home, `show_home_state` says why changes are refused instead.
     """
     actor, settings = access.actor(), access.sign_in_settings()
-    if access.home_access().why_not or (actor.may_change and not actor.person):
+    if access.home_access().refusal or (actor.may_change and not actor.person):
         return
     with st.container(horizontal=True, vertical_alignment="center", key="who"):
         if actor.may_change:
@@ -44,11 +44,11 @@ def show_role() -> None:
             user = words.plain(str(st.user.get("email") or "This account")[:80])
             st.markdown(
                 f":material/visibility: **View only.** {user} {NOT_LISTED}"
-                f" {words.plain(actor.why_not)}"
+                f" {words.plain(actor.refusal)}"
             )
             _sign_out_button()
         else:
-            st.markdown(f":material/visibility: **View only.** {words.plain(actor.why_not)}")
+            st.markdown(f":material/visibility: **View only.** {words.plain(actor.refusal)}")
             if settings.providers or settings.password:
                 with st.popover("Sign in", icon=":material/login:", width="content"):
                     _sign_in_form(settings)
@@ -134,7 +134,7 @@ def show_home_state() -> None:
         st.error(words.plain(str(error)), icon=":material/error:")
         st.button("Try again", type="primary")
         st.stop()
-    if runtime.why_not_owned is not None:
+    if runtime.ownership_error is not None:
         _view_only(runtime)
     if runtime.trouble:
         st.error(
@@ -143,7 +143,7 @@ def show_home_state() -> None:
         )
     if len(runtime.recovered) > st.session_state.get(DISMISSED, 0):
         _recoveries(runtime)
-    elif runtime.why_not_owned is None and runtime.is_reading:
+    elif runtime.ownership_error is None and runtime.is_reading:
         _rebuilt(runtime)
 
 
@@ -174,7 +174,7 @@ def _rebuilt(runtime: Runtime) -> None:
 @st.fragment(run_every=CHECK_S)
 def _view_only(runtime: Runtime) -> None:
     """The notice for viewers; redraws alone, so that it shows when the home is free."""
-    home_access, refusal = access.home_access(), runtime.why_not_owned
+    home_access, refusal = access.home_access(), runtime.ownership_error
     is_held = home_access.is_held
     with st.container(border=True, key="only_looking"):
         st.markdown(

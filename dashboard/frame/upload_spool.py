@@ -47,7 +47,7 @@ class UploadSpool:
         if actor.may_change:
             await self._spool(actor, file[2], scope, receive, send)
         else:
-            await PlainTextResponse(f"{actor.why_not}\n", status_code=403)(scope, receive, send)
+            await PlainTextResponse(f"{actor.refusal}\n", status_code=403)(scope, receive, send)
 
     async def _spool(
         self, actor: Actor, file_id: str, scope: Scope, receive: Receive, send: Send

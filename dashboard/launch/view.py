@@ -90,10 +90,10 @@ def show_problems(problems: dict[str, str]) -> None:
     st.header("This run")
     for message in problems.values():
         st.error(words.plain(message), icon=":material/error:")
-    start_button("Start run", why_not="Correct the fields marked in red.")
+    start_button("Start run", refusal="Correct the fields marked in red.")
 
 
-def start_button(label: str, why_not: str = "") -> bool:
+def start_button(label: str, refusal: str = "") -> bool:
     """The primary button of the page, disabled with the reason while the form has errors."""
     with st.container(key="launch_start"):
         pressed = actions.button(
@@ -101,10 +101,10 @@ def start_button(label: str, why_not: str = "") -> bool:
             type="primary",
             icon=":material/play_arrow:",
             width="stretch",
-            disabled=bool(why_not),
+            disabled=bool(refusal),
         )
-        if why_not:
-            st.caption(why_not)
+        if refusal:
+            st.caption(refusal)
     return pressed
 
 

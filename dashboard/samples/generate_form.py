@@ -183,8 +183,8 @@ def _image_to_image_form(runtime: Runtime, run_id: str, is_busy: bool) -> ImageR
 
 def _upload(runtime: Runtime, run_id: str) -> str:
     """The id of the user's uploaded image; "" for held-out images."""
-    if why_not := access.actor().why_not:
-        st.caption(why_not)
+    if refusal := access.actor().refusal:
+        st.caption(refusal)
         return ""
     file = st.file_uploader(
         "Your image (default: held-out images)",

@@ -76,7 +76,7 @@ def device_rows(
     )
 
 
-def dearest(answer: StepEstimate) -> pd.DataFrame:
+def most_expensive(answer: StepEstimate) -> pd.DataFrame:
     """The operations with the most cycles. Columns: Layer, Kind, Cycles, Share (0 to 1)."""
     rows = [
         (
@@ -85,7 +85,7 @@ def dearest(answer: StepEstimate) -> pd.DataFrame:
             operation.cycles,
             operation.cycles / answer.cycles,
         )
-        for operation in answer.dearest
+        for operation in answer.most_expensive
     ]
     return pd.DataFrame(rows, columns=["Layer", "Kind", "Cycles", "Share"])
 

@@ -206,15 +206,15 @@ def step_in_words(answer: StepEstimate) -> None:
     st.caption(tpu_words.not_estimated(answer))
 
 
-def dearest(answer: StepEstimate) -> None:
+def most_expensive(answer: StepEstimate) -> None:
     """The table of the ten operations with the most cycles."""
     st.header("The ten most expensive operations of a step")
     tables.show(
         tables.with_words(
-            tpu_charts.dearest(answer), {"Cycles": formats.count, "Share": formats.percent}
+            tpu_charts.most_expensive(answer), {"Cycles": formats.count, "Share": formats.percent}
         ),
         hide_index=True,
-        key="tpu.dearest",
+        key="tpu.most_expensive",
         column_config={
             "Cycles": st.column_config.NumberColumn(
                 help="The compiler's estimate, per step and core."

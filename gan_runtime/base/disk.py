@@ -144,7 +144,7 @@ def check_targets(paths: Iterable[Path], overwrite: bool) -> None:
         kind = _file_type(path)
         if kind not in (None, stat.S_IFREG):
             raise TargetError(
-                f"{path} is {_FILE_TYPES.get(kind or 0, 'no file')}, not a plain file: choose"
+                f"{path} is {_FILE_TYPES.get(kind or 0, 'no file')}, not a regular file: choose"
                 " another path."
             )
         if kind is not None and not overwrite:

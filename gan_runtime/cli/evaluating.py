@@ -86,7 +86,7 @@ def _list(home: Home, run: RunDir, as_json: bool) -> None:
                     "name": declared.name,
                     "title": declared.title,
                     "options": list(options.of(declared.options)),
-                    "why_not": obstacle,
+                    "obstacle": obstacle,
                 }
                 for declared, obstacle in applicable
             ]

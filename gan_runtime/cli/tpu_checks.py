@@ -140,7 +140,7 @@ def _facts_table(title: str, plan: CheckPlan, estimate: StepEstimate) -> Table:
 def _expensive_table(estimate: StepEstimate) -> Table:
     title = "most expensive operations"
     table = output.table("cycles", "share", "layer", "operation", title=title)
-    for operation in estimate.dearest:
+    for operation in estimate.most_expensive:
         share = f"{operation.cycles / estimate.cycles:.1%}"
         table.add_row(f"{operation.cycles:,.0f}", share, operation.layer, operation.name)
     return table

@@ -65,7 +65,7 @@ def change(
             log.warning(
                 "%s is refused to a viewer of the %s (%s)", method.__name__, actor.name, user
             )
-            raise RoleError(actor.why_not)
+            raise RoleError(actor.refusal)
         if actor.person:
             log.info("%s asks for %s", actor.person, method.__name__)
         try:

@@ -23,7 +23,7 @@ from gan_runtime.supervision.supervisor import GRACE_SECONDS
 class Runtime:
     """Created by `Runtime.open` or `Runtime.view`. All methods are thread-safe."""
 
-    why_not_owned: GanRuntimeError | None = None  # None for an owner
+    ownership_error: GanRuntimeError | None = None  # None for an owner
 
     def __init__(self, open_home: OpenHome, host_probe: HostProbe) -> None:
         self.home, self.store, self.host_probe = open_home.home, open_home.store, host_probe
@@ -53,12 +53,12 @@ class Runtime:
 
     @classmethod
     def view(
-        cls, home: Home, why_not: GanRuntimeError, host_probe: HostProbe | None = None
+        cls, home: Home, refusal: GanRuntimeError, host_probe: HostProbe | None = None
     ) -> Runtime:
-        """Reads a home without owning it, and changes nothing. `why_not`: why it is not owned."""
+        """Reads a home without owning it, and changes nothing. `refusal`: why it is not owned."""
         runtime = cls(ViewedHome.begin(home), host_probe or HostProbe())
-        runtime.why_not_owned = why_not
-        runtime.commands = runtime._commands(Actor(DASHBOARD, why_not=str(why_not)))
+        runtime.ownership_error = refusal
+        runtime.commands = runtime._commands(Actor(DASHBOARD, refusal=str(refusal)))
         return runtime
 
     def for_actor(self, actor: Actor) -> Runtime:

@@ -144,7 +144,7 @@ class FolderSource:
                 elif kind == "file":
                     self._add(path)
                 else:
-                    reason = "it is a link" if kind == "link" else "it is not a plain file"
+                    reason = "it is a link" if kind == "link" else "it is not a regular file"
                     self.skipped.append(Skip.of(path, kind, reason))
         self.names.sort()
 

@@ -286,7 +286,7 @@ def open_source(path: Path, code_page: str = AUTO) -> Iterator[ImageSource]:
         yield FolderSource(path)
         return
     if not stat.S_ISREG(mode):  # opening a pipe would block
-        raise DatasetError(f"{path} is neither a folder nor a plain file: {ADVICE}.")
+        raise DatasetError(f"{path} is neither a folder nor a regular file: {ADVICE}.")
     with contextlib.ExitStack() as stack:
         try:
             bundle = stack.enter_context(run_files.open_zip(path, image_files.MAX_MEMBERS))

@@ -246,13 +246,13 @@ class Role(StrEnum):
 @dataclass(frozen=True)
 class Actor:
     """Who requests a change. `name`: stored in records. `person`: the signed-in user, if any.
-    `why_not`: why a viewer cannot change anything, and what to do.
+    `refusal`: why a viewer cannot change anything, and what to do.
     """
 
     name: str
     role: Role = Role.VIEWER
     person: str = ""
-    why_not: str = "You can view everything here; only operators can start, stop, change or delete."
+    refusal: str = "You can view everything here; only operators can start, stop, change or delete."
 
     @property
     def may_change(self) -> bool:
@@ -262,4 +262,4 @@ class Actor:
 
 def operator(name: str, person: str = "") -> Actor:
     """An actor who can change everything."""
-    return Actor(name, Role.OPERATOR, person, why_not="")
+    return Actor(name, Role.OPERATOR, person, refusal="")

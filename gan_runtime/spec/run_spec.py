@@ -70,7 +70,7 @@ def read_values(path: Path) -> dict[str, Any]:
 def _content(path: Path) -> bytes:
     # Reading a pipe would block, and a device can be endless.
     if not stat.S_ISREG(path.stat().st_mode):
-        raise _refused(path, "is not a plain file: give the path of a JSON file.")
+        raise _refused(path, "is not a regular file: give the path of a JSON file.")
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

@@ -214,8 +214,8 @@ def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> N
         raise RunStateError(
             f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed."
         )
-    if why_not := resume_refusal(run):
-        raise RunStateError(why_not)
+    if refusal := resume_refusal(run):
+        raise RunStateError(refusal)
     rates = changed_rates(run, changes)
     disk.require(home.path, disk.LEAST_BYTES + _newest_bytes(run), "resuming the run")
     dataset = _dataset_of(run)

@@ -94,11 +94,11 @@ def compile_frame(spec: RunSpec, reading: Reading, devices: list[Any]) -> tuple[
 
 def of_frame(tile: StepEstimate, rounds: int) -> StepEstimate:
     """The numbers of a frame from those of a tile: `rounds` tiles on each device, in sequence."""
-    dearest = tuple(
-        replace(operation, cycles=rounds * operation.cycles) for operation in tile.dearest
+    most_expensive = tuple(
+        replace(operation, cycles=rounds * operation.cycles) for operation in tile.most_expensive
     )
     flops = None if tile.flops is None else rounds * tile.flops
-    return replace(tile, cycles=rounds * tile.cycles, flops=flops, dearest=dearest)
+    return replace(tile, cycles=rounds * tile.cycles, flops=flops, most_expensive=most_expensive)
 
 
 def read(
@@ -125,7 +125,9 @@ def read(
         exchanges=sum(exchange.times for exchange in exchanges),
         exchange_bytes=round(sum(map(_sent_bytes, exchanges))),
         without_estimate=cost.silent,
-        dearest=tuple(_expensive(operation, networks) for operation in cost.dearest()),
+        most_expensive=tuple(
+            _expensive(operation, networks) for operation in cost.most_expensive()
+        ),
     )
 
 

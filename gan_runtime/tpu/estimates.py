@@ -210,7 +210,7 @@ class StepEstimate:
     exchanges: float = 0.0
     exchange_bytes: int = 0
     without_estimate: tuple[str, ...] = ()
-    dearest: tuple[ExpensiveOperation, ...] = ()
+    most_expensive: tuple[ExpensiveOperation, ...] = ()
 
     @property
     def topology(self) -> Topology:
@@ -279,6 +279,8 @@ def from_json(values: dict[str, Any]) -> StepEstimate:
             "memory": ProgramMemory(**values["memory"]),
             "host_transfers": tuple(values["host_transfers"]),
             "without_estimate": tuple(values["without_estimate"]),
-            "dearest": tuple(ExpensiveOperation(**operation) for operation in values["dearest"]),
+            "most_expensive": tuple(
+                ExpensiveOperation(**operation) for operation in values["most_expensive"]
+            ),
         }
     )

@@ -87,7 +87,7 @@ class HloCost:
         silent = {operation.opcode for operation in self.operations if operation.cycles is None}
         return tuple(sorted(silent))
 
-    def dearest(self, count: int = 10) -> tuple[Operation, ...]:
+    def most_expensive(self, count: int = 10) -> tuple[Operation, ...]:
         """The operations with the most cycles, in falling order."""
         by_cycles = sorted(self.operations, key=lambda operation: -(operation.cycles or 0.0))
         return tuple(by_cycles[:count])

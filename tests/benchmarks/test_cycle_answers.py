@@ -36,7 +36,7 @@ def estimate(millions: float, layer: str = "conv") -> StepEstimate:
         exchanges=1.0,
         exchange_bytes=8,
         without_estimate=("rng-bit-generator",),
-        dearest=(ExpensiveOperation("fusion.1", "fusion", layer, millions * MILLION),),
+        most_expensive=(ExpensiveOperation("fusion.1", "fusion", layer, millions * MILLION),),
     )
 
 
@@ -59,7 +59,7 @@ def test_a_step_is_the_sum_of_its_programs_each_as_often_as_it_runs() -> None:
     assert (step.cycles, step.flops, step.operations) == (11.0 * MILLION, 11.0, 6)
     assert (step.exchanges, step.exchange_bytes, step.compile_seconds) == (3.0, 24, 20.0)
     assert step.memory.total == 5
-    assert [(operation.layer, operation.cycles) for operation in step.dearest] == [
+    assert [(operation.layer, operation.cycles) for operation in step.most_expensive] == [
         ("judge", 6.0 * MILLION),
         ("make", 5.0 * MILLION),
     ]

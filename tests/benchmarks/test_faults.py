@@ -55,7 +55,7 @@ def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
         scenario, "reference", lambda _: Reference({}, calls=0, operations=0, syncs=0)
     )
     result = scenario.play(7, "breaks")
-    assert (result.told, result.ends) == ("began", ())
+    assert (result.actions, result.ends) == ("began", ())
     [problem] = result.problems
     assert problem.startswith(said)
     assert "FAILED" in result.line

@@ -77,7 +77,7 @@ def test_a_rebuild_replaces_nothing_that_is_no_file(
     command: Callable[..., Result], home: Home
 ) -> None:
     os.mkfifo(home.database)
-    assert "results.duckdb is a named pipe, not a plain file" in refused(
+    assert "results.duckdb is a named pipe, not a regular file" in refused(
         command("rebuild", home=home.path)
     )
     assert home.database.is_fifo()

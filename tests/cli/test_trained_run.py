@@ -168,7 +168,7 @@ def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
     )
     (tmp_path / "out/runs.csv").unlink()
     os.mkfifo(tmp_path / "out/runs.csv")
-    assert "runs.csv is a named pipe, not a plain file" in refused(
+    assert "runs.csv is a named pipe, not a regular file" in refused(
         command(*words, "--overwrite", home=trained)
     )
     assert (tmp_path / "out/specs/run-0001/spec.json").read_text() == "mine"

@@ -688,7 +688,7 @@ def test_what_is_no_plain_file_is_never_replaced(ended: RunDir, tmp_path: Path) 
     (tmp_path / "link").symlink_to("/dev/null")
     for name, kind in (("pipe", "a named pipe"), ("folder", "a folder"), ("link", "a link")):
         with pytest.raises(
-            TargetError, match=f"{name} is {kind}, not a plain file: choose another path"
+            TargetError, match=f"{name} is {kind}, not a regular file: choose another path"
         ):
             bundles.pack([ended], tmp_path / name, overwrite=True)
     assert (tmp_path / "pipe").is_fifo()

@@ -167,7 +167,7 @@ def test_links_and_pipes_of_a_folder_are_skipped_by_name(spread: Pack, tmp_path:
     assert reasons == {
         "far": "it is a link",
         "link.png": "it is a link",
-        "pipe.png": "it is not a plain file",
+        "pipe.png": "it is not a regular file",
     }
 
 
@@ -187,7 +187,7 @@ def test_what_is_neither_a_folder_nor_a_file_is_named(
     os.mkfifo("pipe")
     assert (
         sentence(Path("pipe"))
-        == "pipe is neither a folder nor a plain file: give a folder or a .zip of images."
+        == "pipe is neither a folder nor a regular file: give a folder or a .zip of images."
     )
     assert (
         sentence(Path("none"))

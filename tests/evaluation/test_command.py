@@ -65,12 +65,12 @@ def test_without_a_name_it_lists_what_applies_and_why_not_now(
     waiting = new_run("quick-0002")
     record, quality = json.loads(command("evaluate", waiting.run_id, "--json").output)
     assert (record["name"], record["options"]) == ("loss_surface", ["size"])
-    assert record["why_not"].startswith("run quick-0002 is queued")
+    assert record["obstacle"].startswith("run quick-0002 is queued")
     assert (quality["name"], quality["options"]) == (
         "quality",
         ["checkpoint", "samples", "features", "while_training", "seed"],
     )
-    assert quality["why_not"].startswith("run quick-0002 has no checkpoint to evaluate")
+    assert quality["obstacle"].startswith("run quick-0002 has no checkpoint to evaluate")
 
 
 def test_every_older_name_is_a_command_with_the_options_of_its_declaration(

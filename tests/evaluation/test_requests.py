@@ -22,7 +22,7 @@ TESTER = operator("a test")
 
 
 def reason_of(home: Home, run: RunDir, name: str) -> str:
-    [reason] = [why_not for each, why_not in jobs.evaluations_of(home, run) if each.name == name]
+    [reason] = [refusal for each, refusal in jobs.evaluations_of(home, run) if each.name == name]
     return reason
 
 

@@ -26,7 +26,7 @@ def test_no_page_waits_for_the_end_of_a_store_that_is_only_read(
     home_access = HomeAccess(lambda: "", HostProbe)
     lease = owner.acquire(home)
     looks = home_access.runtime()
-    assert isinstance(looks.why_not_owned, HomeInUseError)
+    assert isinstance(looks.ownership_error, HomeInUseError)
     lease.release()
     runtimes: list[Runtime] = []
     end = looks.close
@@ -42,7 +42,7 @@ def test_no_page_waits_for_the_end_of_a_store_that_is_only_read(
     home_access.try_to_own()
     try:
         owns, last = runtimes
-        assert (owns.why_not_owned, last) == (
+        assert (owns.ownership_error, last) == (
             None,
             looks,
         ), "the page was answered before it was closed"

@@ -95,7 +95,7 @@ def test_it_says_who_holds_the_home_and_shows_what_the_journals_say_by_now(
     assert f"is in use by process {holder.pid} on host {platform.node()} since 20" in text
     assert f"UTC, at {URL}" in text
     greyed = {button.label: button.help for button in app.button if button.disabled}
-    assert greyed["Stop and save"] == access.home_access().why_not
+    assert greyed["Stop and save"] == access.home_access().refusal
     store = session.runtime().store
     assert store.rows("SELECT count(*) FROM scalars") == [(2,)]
     more = Scalars(epoch=1, first_step=3, wall_s=[3.0], values={"loss_generator": [0.125]})

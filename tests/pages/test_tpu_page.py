@@ -102,9 +102,12 @@ def test_the_parts_of_an_epoch_add_up(stored_plan: CheckPlan) -> None:
 @pytest.mark.usefixtures("stored_plan")
 def test_the_dearest_operations_name_their_layer(show: Show) -> None:
     tables = [element.value for element in show("tpu").dataframe]
-    dearest = next(frame for frame in tables if "Layer" in frame)
-    assert list(dearest["Layer"]) == ["generator up_1, backward", "not named by the compiler"]
-    assert list(dearest["Share"].round(2)) == [0.1, 0.05]
+    most_expensive = next(frame for frame in tables if "Layer" in frame)
+    assert list(most_expensive["Layer"]) == [
+        "generator up_1, backward",
+        "not named by the compiler",
+    ]
+    assert list(most_expensive["Share"].round(2)) == [0.1, 0.05]
 
 
 @pytest.mark.usefixtures("stored_plan")

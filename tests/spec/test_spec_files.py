@@ -97,7 +97,7 @@ def test_a_spec_file_that_is_no_plain_file_is_refused_at_once(tmp_path: Path) ->
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(
-            SpecError, match=r"is not a plain file: give the path of a JSON file\.$"
+            SpecError, match=r"is not a regular file: give the path of a JSON file\.$"
         ):
             RunSpec.read(path)
 

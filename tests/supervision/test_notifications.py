@@ -105,13 +105,13 @@ def test_each_event_is_sent_once_even_by_later_owners(
     for _ in range(2):
         Owner(home).after(0.0)
     assert hook.ids == ["quick-0002/1/ended", "quick-0003/1/failed"]
-    told = hook.documents[0]
-    assert told["text"] == told["content"]
-    assert told["text"] == (
+    document = hook.documents[0]
+    assert document["text"] == document["content"]
+    assert document["text"] == (
         "quick-0002 finished. All 3 epochs done. Balanced: D scores real 0.60, generated 0.40 in"
         " epoch 2; quality is not measured."
     )
-    assert (told["status"], told["reason"], told["finding"]) == (
+    assert (document["status"], document["reason"], document["finding"]) == (
         "finished",
         "epochs_done",
         "balanced",

@@ -31,7 +31,7 @@ def estimate(point: Point = V3, **changed: object) -> StepEstimate:
         exchanges=1.0,
         exchange_bytes=8_200_000,
         without_estimate=("rng-bit-generator",),
-        dearest=(
+        most_expensive=(
             ExpensiveOperation("fusion.1", "fusion", "generator up_1, backward", 94_000.0),
             ExpensiveOperation("fusion.2", "fusion", "", 47_000.0),
         ),

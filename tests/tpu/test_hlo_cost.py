@@ -77,7 +77,7 @@ def test_a_loop_inside_the_loop_of_steps_goes_round_once_for_each_part_of_the_ba
 
 
 def test_the_dearest_operation_comes_first_with_its_layer() -> None:
-    first, second = hlo_cost.cost(PROGRAM, steps=4).dearest(2)
+    first, second = hlo_cost.cost(PROGRAM, steps=4).most_expensive(2)
     assert (first.name, first.cycles, hlo_cost.source_layer(first.source, PAIR)) == (
         "divide_subtract_fusion.35",
         84_700,

@@ -104,4 +104,4 @@ def test_the_workload_of_the_page_compiles_for_a_tpu(copy: Path) -> None:
     critic, generator = 784 * 64 + 64 + 64 + 1, 32 * 64 + 64 + 64 * 784 + 784
     sent = 4 * (5 * critic + generator)  # float32 gradients of six phases
     assert answer["exchange_bytes"] == pytest.approx(sent, rel=0.02)
-    assert any(operation["layer"].startswith("critic ") for operation in answer["dearest"])
+    assert any(operation["layer"].startswith("critic ") for operation in answer["most_expensive"])

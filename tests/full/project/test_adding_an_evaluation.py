@@ -33,7 +33,7 @@ def test_the_evaluation_of_the_page_measures_a_run(copy: Path) -> None:
     options = [f"--set={choice}" for choice in ("workload=mlp_gan", "epochs=2", "accelerator=cpu")]
     output("train", *options)
     offered = {
-        each["name"]: each["why_not"]
+        each["name"]: each["obstacle"]
         for each in json.loads(output("evaluate", "run-0001", "--json"))
     }
     assert offered["sharpness"] == ""

@@ -83,10 +83,10 @@ def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(
     eight, four = both(checked("v3:2x2", fewer=4, program="frame", **options))
     for estimate in (eight, four):
         assert (estimate.host_transfers, estimate.exchanges) == ((), 0.0)
-        assert estimate.dearest[0].layer.startswith("generator ")
-    assert four.dearest[0].cycles / eight.dearest[0].cycles == pytest.approx(15 / 8), (
-        "a tile costs the same"
-    )
+        assert estimate.most_expensive[0].layer.startswith("generator ")
+    assert four.most_expensive[0].cycles / eight.most_expensive[0].cycles == pytest.approx(
+        15 / 8
+    ), "a tile costs the same"
     # What is done once, before the first tile, weighs a little on a round.
     assert four.cycles / eight.cycles == pytest.approx(15 / 8, rel=0.05)
 
@@ -106,8 +106,8 @@ def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
     assert estimate.share_of_peak is not None
     assert 0.02 < estimate.share_of_peak < 1.0
     assert 0.0 < estimate.share_of_memory < 0.1
-    assert len(estimate.dearest) == 10
-    assert any("generator" in operation.layer for operation in estimate.dearest)
+    assert len(estimate.most_expensive) == 10
+    assert any("generator" in operation.layer for operation in estimate.most_expensive)
 
 
 def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
@@ -122,7 +122,7 @@ def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
     estimate = only(checked("v3:2x2", **options))
     assert estimate.host_transfers == ()
     assert estimate.exchange_bytes == pytest.approx(4 * TRAINED_OF_SMALL_DCGAN, rel=0.02)
-    assert any(operation.layer.startswith("generator ") for operation in estimate.dearest)
+    assert any(operation.layer.startswith("generator ") for operation in estimate.most_expensive)
 
 
 def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(
