@@ -1,7 +1,8 @@
 """The equivalence study of docs/quality.md: is a large batch as good as a batch of 64?
 
 python -m benchmarks.batch_study list              the parts, each at most two hours on 2 cores
-python -m benchmarks.batch_study run PART HOME     trains a part and measures its runs
+python -m benchmarks.batch_study run PART HOME     trains a part and measures its runs; with --gpu
+                                                   on a GPU, with JAX
 python -m benchmarks.batch_study tables HOME       the tables, computed from the runs
 
 Ctrl-C saves and stops; the same command continues. A part is a study of the product in the home
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -62,6 +63,7 @@ class Size:
 FULL = Size(
     (64, 128, 256, 512), 8, preset("modern").values["epochs"], 3, 5, 2_000, {"dataset": "mnist"}
 )
+GPU = {"accelerator": "gpu", "engine": "jax"}
 # Proves the script from end to end in a minute; says nothing about batches.
 SMOKE = Size((64, 128), 1, 1, 2, 0, 600, {"dataset": "digits"})
 
@@ -142,8 +144,10 @@ def _runs(home: Home, title: str) -> pd.DataFrame:
 def main(words: list[str]) -> int:
     """Exit code 1 when runs are missing, 2 for a wrong command."""
     size = SMOKE if "--smoke" in words else FULL
+    if "--gpu" in words:
+        size = replace(size, options={**size.options, **GPU})
     parts_by_name = {part.name: part for part in parts()}
-    match [word for word in words if word != "--smoke"]:
+    match [word for word in words if word not in ("--smoke", "--gpu")]:
         case ["list"]:
             for name, part in parts_by_name.items():
                 print(f"{name}: {len(part.design(size).runs)} runs")

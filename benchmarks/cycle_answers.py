@@ -26,7 +26,7 @@ from gan_runtime.tpu.estimates import ExpensiveOperation, StepEstimate
 FOLDER = REPOSITORY / "benchmarks" / "kept"
 LONGEST_S = 3_600.0  # per program; the longest takes a few minutes on an idle core
 MOST_EXPENSIVE = 10
-# What the plain Keras programs and their reading are made of; ours: see `planning.code_version`.
+# The files that the programs of plain Keras depend on; `planning.code_version` covers ours.
 PEERS = (
     "benchmarks/cycles_side.py",
     "benchmarks/keras_networks.py",
@@ -67,6 +67,7 @@ class Answers:
 
 
 def _made_of(side: str) -> str:
+    """A digest of the code behind the programs of a side."""
     digest = hashlib.sha256(json.dumps(planning.versions(), sort_keys=True).encode())
     if side == "ours":
         digest.update(planning.code_version().encode())
@@ -104,16 +105,16 @@ def step_estimate(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
         without_estimate=tuple(
             sorted({name for program, _ in programs for name in program.without_estimate})
         ),
-        most_expensive=tuple(sorted(most_expensive, key=_cheapness)[:MOST_EXPENSIVE]),
+        most_expensive=tuple(sorted(most_expensive, key=_by_cycles)[:MOST_EXPENSIVE]),
     )
 
 
-def _cheapness(operation: ExpensiveOperation) -> float:
+def _by_cycles(operation: ExpensiveOperation) -> float:
     return -operation.cycles
 
 
 def numbers(estimate: StepEstimate) -> dict[str, float | None]:
-    """The fields of a record of a row."""
+    """The numbers of an estimate, as a benchmark stores them."""
     return {
         "cycles": estimate.cycles,
         "step_ms": estimate.step_s * 1e3,
@@ -125,7 +126,7 @@ def numbers(estimate: StepEstimate) -> dict[str, float | None]:
     }
 
 
-def add_dearest(report: Report, kind: str, side: str, estimate: StepEstimate) -> None:
+def add_most_expensive(report: Report, kind: str, side: str, estimate: StepEstimate) -> None:
     """A record of each of the program's most expensive operations."""
     for operation in estimate.most_expensive:
         report.add(

@@ -22,11 +22,11 @@ from gan_runtime.domains.showers.simulation import TINY, simulate
 
 POOL, AT_ONCE, REPEATS = 12_000, 50, 25
 ENERGIES_GEV = {"1 to 1,000 GeV": (1.0, 1_000.0), "100 to 200 GeV": (100.0, 200.0)}
-COUNTS = (2, 4, 8)  # showers a feature
+COUNTS = (2, 4, 8)  # showers per feature
 TITLES = (
     "Energies",
     "Showers",
-    "A feature",
+    "Per feature",
     "Mean × 10³",
     "Spread × 10³",
     "Error × 10³",

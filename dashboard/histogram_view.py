@@ -253,15 +253,9 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
                 if frame.empty:
                     st.caption(f"{panel.title}: not recorded up to epoch {epoch}.")
                 else:
-                    key, names = (
-                        f"{panel.series}.{row.run_id}",
-                        (
-                            panel.title,
-                            panel.axis,
-                            panel.color,
-                        ),
-                    )
-                    plots.cached_chart(histogram_charts.value_histogram, frame, key, *names)
+                    key = f"{panel.series}.{row.run_id}"
+                    style = (panel.title, panel.axis, panel.color)
+                    plots.cached_chart(histogram_charts.value_histogram, frame, key, *style)
 
 
 def _pick(choice_list: list[Choice]) -> Choice:

@@ -9,7 +9,7 @@ how good such estimates are.
 from __future__ import annotations
 
 from benchmarks import cycles_side
-from benchmarks.cycle_answers import Answers, add_dearest, numbers, step_estimate
+from benchmarks.cycle_answers import Answers, add_most_expensive, numbers, step_estimate
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.turns import NotMeasuredError
@@ -43,7 +43,7 @@ def measure(report: Report, effort: Effort) -> None:
         report.add("cycles", side=side, batch=batch, precision=precision, **numbers(estimate))
     keras, ours = by_program["keras", BATCH, PRECISION], by_program["ours", BATCH, PRECISION]
     for side, estimate in (("keras", keras), ("ours", ours)):
-        add_dearest(report, "operation", side, estimate)
+        add_most_expensive(report, "operation", side, estimate)
     report.add("figure", name=OF_KERAS, value=ours.cycles / keras.cycles, count=1)
     epochs(report, answers)
 
@@ -87,5 +87,5 @@ def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
     }
     report.add(references.KIND, side=side, topology=topology, **facts, **numbers(estimate))
     if topology == TOPOLOGY:
-        add_dearest(report, "epoch_operation", side, estimate)
+        add_most_expensive(report, "epoch_operation", side, estimate)
     return epoch_s

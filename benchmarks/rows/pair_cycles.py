@@ -4,7 +4,7 @@ on JAX. An estimate, like those of `cycles`.
 
 from __future__ import annotations
 
-from benchmarks.cycle_answers import Answers, add_dearest, numbers
+from benchmarks.cycle_answers import Answers, add_most_expensive, numbers
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.rows.cycles import PRECISION, TOPOLOGY
@@ -44,7 +44,7 @@ def pairs(report: Report, answers: Answers) -> None:
             continue
         report.add("pair_cycles", side=name, batch=BATCH, precision=PRECISION, **numbers(estimate))
         if name != PER_REPLICA:
-            add_dearest(report, "pair_operation", name, estimate)
+            add_most_expensive(report, "pair_operation", name, estimate)
     if {"ours", "keras"} <= estimates.keys():
         value = estimates["ours"].cycles / estimates["keras"].cycles
         report.add("figure", name=OF_KERAS, value=value, count=1)

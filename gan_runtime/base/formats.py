@@ -6,8 +6,8 @@ A number that is not available is a dash.
 from __future__ import annotations
 
 UNKNOWN = "–"
-# A spreadsheet takes a text that begins so for a formula. The hyphen is last, as in a set of
-# characters of a regular expression.
+# A spreadsheet reads text that begins with one of these as a formula. The hyphen is last, as in
+# the character class of a regular expression.
 FORMULA_BEGINNINGS = "=+@\t\r\n＝＋－＠-"
 
 

@@ -1,10 +1,9 @@
-"""Images of every page with real runs, light and dark, wide and narrow, for looking at and for
-the README.
+"""Images of every page and tab with real runs, light and dark, wide and narrow, for looking at and
+for the README.
 
-make screenshots            trains three short runs, one on pictures with labels, one on simulated
-showers, and one that is photographed while it trains;
-                            loads the example runs
-docs/screenshots/<page>-<light|dark>[-narrow].png
+make screenshots            trains short runs, loads the example runs, and photographs one run while
+                            it trains
+docs/screenshots/<view>-<light|dark>[-narrow].png
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
@@ -28,8 +28,9 @@ from tests.support.own_pictures import zipped
 
 TARGET = REPOSITORY / "docs" / "screenshots"
 WIDE, NARROW = (1280, 800), (390, 844)
-LONG, TALL, TALLER = 2900, 6400, 8800
 TRAINING_MS = 900_000.0
+STORING_SECONDS = 300.0  # of the example runs, by a dashboard that draws pages meanwhile
+COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
 ASKER = operator("the photographer")
 OWN_PICTURES = {
     "workload": "dcgan",
@@ -38,9 +39,39 @@ OWN_PICTURES = {
     "epochs": 40,
     "dcgan.base_channels": 32,
 }
-TAKING_IN_SECONDS = 300.0  # of the example runs, by a dashboard that draws pages meanwhile
 SHOWERS = {"epochs": 12, "weight_snapshots": "yes"}
-COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
+Views = Mapping[str, tuple[str, int]]  # name → address, and height of the wide window in pixels
+USUAL = WIDE[1]
+WHILE_TRAINING: Views = {"home": ("", USUAL), "run": ("run?run={training}", USUAL)}
+AFTER_TRAINING: Views = {
+    "finished": ("run?run={first}", 1_500),
+    "samples": ("run?run={first}&tab=samples", 1_300),
+    "histograms": ("run?run={first}&tab=histograms", 1_300),
+    "evaluation": ("run?run={first}&tab=evaluation", 1_900),
+    "options": ("run?run={first}&tab=options", 1_300),
+    "log": ("run?run={first}&tab=log", USUAL),
+    "pictures": ("run?run={labelled}", USUAL),
+    "physics": ("run?run={showers}&tab=evaluation", 2_900),
+    "launch": ("launch", 1_500),
+    "launch-study": ("launch?tab=study", 1_500),
+    "launch-paper": ("launch?tab=paper", 1_300),
+    "data": ("data", 1_300),
+    "runs": ("runs", USUAL),
+    "compare": ("compare?runs={first},{second}", 1_500),
+    "compare-curves": ("compare?runs={first},{second}&tab=curves", 1_500),
+    "compare-samples": ("compare?runs={first},{second}&tab=samples", USUAL),
+    "compare-histograms": ("compare?runs={first},{second}&tab=histograms", 1_300),
+}
+WITH_EXAMPLES: Views = {
+    "compare-examples": ("compare?runs={several}", 1_500),
+    "studies": ("studies", 2_400),
+    "studies-xla": ("studies?tab=xla&run={compiled}", 1_300),
+    "studies-precision": ("studies?tab=precision&run={precise}", 1_300),
+    "paper": ("studies?tab=paper", 6_400),
+    "flow": ("run?run={flowing}&tab=evaluation", 2_900),
+    "film": ("run?run={flowing}&tab=evaluation&view=Film", 1_300),
+    "tpu": ("tpu", 2_400),
+}
 
 
 def main() -> None:
@@ -55,64 +86,34 @@ def main() -> None:
             spec = RunSpec.parse({**quick, **changes})
             return ask(home, host, actor=ASKER).submit(spec, "quick").run_id
 
-        first = queued()
-        second = queued(learning_rate_generator=1e-3, replicas=2, epochs=10)
+        runs = {
+            "first": queued(),
+            "second": queued(learning_rate_generator=1e-3, replicas=2, epochs=10),
+        }
         prepare_pictures(home, Path(folder))
-        labelled = queued(**OWN_PICTURES)
-        simulated = showers(home, host)
+        runs["labelled"] = queued(**OWN_PICTURES)
+        runs["showers"] = queue_showers(home, host)
         dashboard = Dashboard(home.path, Path(folder) / "dashboard.log")
         try:
-            finished(browser, dashboard, labelled)
-            measured(browser, dashboard, home, simulated)
-            third = queued()
-            page = open_page(browser, f"{dashboard.address}/run?run={third}")
+            finished(browser, dashboard, runs["labelled"])
+            wait_for_quality(browser, dashboard, runs["first"])
+            measure_showers(browser, dashboard, home, runs["showers"])
+            runs["training"] = queued()
+            page = open_page(browser, f"{dashboard.address}/run?run={runs['training']}")
             expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(
                 timeout=120_000
             )
             page.close()
-            for theme in ("light", "dark"):
-                photograph(browser, dashboard, "home", "", (theme,))
-                photograph(browser, dashboard, "run", f"run?run={third}", (theme,))
-            photograph(browser, dashboard, "finished", f"run?run={first}", ("light", "dark"))
-            photograph(browser, dashboard, "pictures", f"run?run={labelled}", ("light", "dark"))
-            photograph(
-                browser,
-                dashboard,
-                "physics",
-                f"run?run={simulated}&tab=evaluation",
-                ("light", "dark"),
-                height=LONG,
-            )
-            photograph(browser, dashboard, "data", "data", ("light", "dark"))
-            photograph(browser, dashboard, "launch", "launch", ("light", "dark"))
-            photograph(browser, dashboard, "runs", "runs", ("light", "dark"))
-            photograph(
-                browser, dashboard, "compare", f"compare?runs={first},{second}", ("light", "dark")
-            )
-            photograph(
-                browser,
-                dashboard,
-                "samples",
-                f"compare?runs={first},{second}&tab=samples",
-                ("light", "dark"),
-            )
-            photograph(
-                browser,
-                dashboard,
-                "curves",
-                f"compare?runs={first},{second}&tab=curves",
-                ("light", "dark"),
-            )
-            photograph(
-                browser,
-                dashboard,
-                "histograms",
-                f"run?run={first}&tab=histograms",
-                ("light", "dark"),
-            )
-            examples(browser, dashboard, home)
+            photograph(browser, dashboard, WHILE_TRAINING, runs)
+            photograph(browser, dashboard, AFTER_TRAINING, runs)
+            examples = load_examples(browser, dashboard, home)
+            check_tpu(browser, dashboard)
+            photograph(browser, dashboard, WITH_EXAMPLES, {**runs, **examples})
         finally:
             dashboard.stop()
+
+
+# ---- what the pages show -------------------------------------------------------------------------
 
 
 def prepare_pictures(home: Home, folder: Path) -> None:
@@ -125,7 +126,7 @@ def prepare_pictures(home: Home, folder: Path) -> None:
     ask(home, actor=ASKER).prepare_data("pictures", "shapes", bundle, options)
 
 
-def showers(home: Home, host: Host) -> str:
+def queue_showers(home: Home, host: Host) -> str:
     """Asks for simulated showers, and for a run that learns from them; it waits for its data."""
     fewer = {"events": 1_000, "held_out_percent": 30}
     ask(home, actor=ASKER).prepare_data("showers_tiny", options=fewer)
@@ -133,9 +134,16 @@ def showers(home: Home, host: Host) -> str:
     return ask(home, host, actor=ASKER).submit(spec, "showers").run_id
 
 
-def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
-    """Waits for the end of a run, has its showers measured after each epoch and some made of
-    one energy, and waits for that.
+def wait_for_quality(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
+    """Waits for the quality of a run's images, which is measured while it trains."""
+    page = open_page(browser, f"{dashboard.address}/run?run={run_id}&tab=evaluation")
+    expect(page.get_by_text("All scores")).to_be_visible(timeout=TRAINING_MS)
+    page.close()
+
+
+def measure_showers(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
+    """Waits for the end of a run, measures its showers after each epoch and generates some of one
+    energy, and waits for that.
     """
     finished(browser, dashboard, run_id)
     ask(home, actor=ASKER).evaluate(run_id, "physics", {"checkpoint": "every", "showers": 300})
@@ -148,54 +156,33 @@ def measured(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) ->
 
 
 def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
-    """Waits for the end of a run on its Live page."""
+    """Waits for the end of a run on its page."""
     page = open_page(browser, f"{dashboard.address}/run?run={run_id}")
     expect(page.get_by_text("epochs done ·")).to_be_visible(timeout=TRAINING_MS)
     page.close()
 
 
-def examples(browser: Browser, dashboard: Dashboard, home: Home) -> None:
-    """The pages about many runs, with the example runs that come with the project; the Paper
-    page in its whole length.
-    """
+def load_examples(browser: Browser, dashboard: Dashboard, home: Home) -> dict[str, str]:
+    """Loads the example runs and waits until they are stored; returns those of the views."""
     runs = [run for file in bundles.examples() for run in bundles.unpack(file, home)]
-    taken_in(browser, dashboard)
-    both = ("light", "dark")
-    checked(browser, dashboard)
-    photograph(browser, dashboard, "tpu", "tpu", both, height=2400)
-    compiled, precise = (
-        next(run for run in runs if f"-{question}-" in run) for question in ("xla", "precision")
-    )
-    photograph(browser, dashboard, "compare-examples", f"compare?runs={','.join(runs[:4])}", both)
-    photograph(browser, dashboard, "studies", "studies", both)
-    photograph(browser, dashboard, "paper", "paper", both, height=TALL)
-    flowing = next(run for run in runs if "-karman-" in run)
-    photograph(browser, dashboard, "flow", f"run?run={flowing}&tab=evaluation", both, height=LONG)
-    photograph(browser, dashboard, "xla", f"xla?run={compiled}", both)
-    photograph(browser, dashboard, "precision", f"precision?run={precise}", both)
-
-
-def taken_in(browser: Browser, dashboard: Dashboard, seconds: float = TAKING_IN_SECONDS) -> None:
-    """Waits until the Studies page knows the example runs: it looks for its first study only
-    when it is opened.
-    """
     page = open_page(browser, f"{dashboard.address}/studies")
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + STORING_SECONDS
     while page.get_by_text("No study is stored yet").is_visible():
         assert time.monotonic() < deadline, (
-            f"no study of the example runs is stored after {seconds:.0f} s. The dashboard printed:"
-            f" {dashboard.printed()}"
+            f"no study of the example runs is stored after {STORING_SECONDS:.0f} s. The dashboard"
+            f" printed: {dashboard.printed()}"
         )
         page.reload()
         settled(page)
     expect(page.get_by_text("runs are finished")).to_be_visible(timeout=30_000)
     page.close()
+    parts = {"compiled": "-xla-", "precise": "-precision-", "flowing": "-karman-"}
+    chosen = {name: next(run for run in runs if part in run) for name, part in parts.items()}
+    return {**chosen, "several": ",".join(runs[:4])}
 
 
-def checked(browser: Browser, dashboard: Dashboard) -> None:
-    """Lets the TPU's compiler answer about the run, the other precision, the paper's batches
-    and fewer cores: all of the page.
-    """
+def check_tpu(browser: Browser, dashboard: Dashboard) -> None:
+    """Compiles the run, the other precision, the paper's batches and fewer cores for a TPU."""
     page = open_page(browser, f"{dashboard.address}/tpu")
     page.get_by_role("button", name="Check").click()
     expect(page.get_by_role("button", name="All compiled")).to_be_visible(
@@ -204,35 +191,28 @@ def checked(browser: Browser, dashboard: Dashboard) -> None:
     page.close()
 
 
+# ---- photographs ---------------------------------------------------------------------------------
+
+
 def photograph(
-    browser: Browser,
-    dashboard: Dashboard,
-    name: str,
-    path: str,
-    themes: tuple[str, ...],
-    height: int | None = None,
+    browser: Browser, dashboard: Dashboard, views: Views, runs: Mapping[str, str]
 ) -> None:
-    """One page in some themes, wide and narrow.
-
-    `height`: of the wide window, where the page is to be seen further down.
-    """
-    for theme in themes:
-        for width, usual in (WIDE, NARROW):
-            tall = height if height and width == WIDE[0] else usual
-            page = open_page(
-                browser, f"{dashboard.address}/{path}", width=width, height=tall, theme=theme
-            )
-            complete(page)
-            page.screenshot(
-                path=TARGET / f"{name}-{theme}{'' if width == WIDE[0] else '-narrow'}.png"
-            )
-            page.close()
-    print(f"photographed {name}", flush=True)
+    """Each view in both themes, wide and narrow."""
+    for name, (path, height) in views.items():
+        address = f"{dashboard.address}/{path.format(**runs)}"
+        for theme in ("light", "dark"):
+            for suffix, width, tall in (("", WIDE[0], height), ("-narrow", *NARROW)):
+                page = open_page(browser, address, width=width, height=tall, theme=theme)
+                wait_for_drawing(page)
+                page.screenshot(path=TARGET / f"{name}-{theme}{suffix}.png")
+                page.close()
+        print(f"photographed {name}", flush=True)
 
 
-def complete(page: Page) -> None:
-    """Waits for charts and images: Vega draws after Streamlit has settled."""
+def wait_for_drawing(page: Page) -> None:
+    """Waits for fragments, charts and images: Vega draws after Streamlit has settled."""
     settled(page)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=30_000)
     page.wait_for_function("() => [...document.images].every(image => image.complete)")
     page.wait_for_timeout(1_500)  # Vega's fade-in has no event to wait for
 
