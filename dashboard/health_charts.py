@@ -184,7 +184,7 @@ def _dashed(
 
 
 def _x(name: str) -> alt.X:
-    axis = alt.Axis(tickMinStep=1, grid=False, format="~s" if name == "step" else "d")
+    axis = alt.Axis(tickMinStep=1, grid=False, format=",d" if name == "step" else "d")
     return alt.X(
         f"{name}:Q", title=name.capitalize(), axis=axis, scale=alt.Scale(zero=False, nice=False)
     )

@@ -200,18 +200,18 @@ def _titled(title: str, subtitle: str, description: str, height: int) -> dict[st
     }
 
 
-def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int = 180) -> alt.Chart:
+def value_histogram(rows: Rows, title: str, axis: str, color: str, height: int = 230) -> alt.Chart:
     """Weights or gradients of one network at one epoch; counts on a log scale from 0 show tails."""
-    counts = alt.Axis(format="~s", values=[0, *(10**power for power in range(1, 10, 2))])
+    counts = alt.Axis(
+        labelExpr="format(datum.value, '~s')", values=[0, *(10**power for power in range(1, 10, 2))]
+    )
     return (
         alt.Chart(rows)
         .mark_bar(color=color, binSpacing=0)
         .encode(
             x=alt.X("left:Q", title=axis, axis=alt.Axis(grid=False, format="~g")),
             x2=alt.X2("right:Q"),
-            y=alt.Y(
-                "count:Q", title="Count (log scale)", scale=alt.Scale(type="symlog"), axis=counts
-            ),
+            y=alt.Y("count:Q", title="Count (log)", scale=alt.Scale(type="symlog"), axis=counts),
             y2=alt.Y2Datum(0),
             tooltip=[
                 alt.Tooltip("left:Q", title="From", format=".3g"),

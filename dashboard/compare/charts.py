@@ -160,7 +160,7 @@ def color_of(field: str, colors: dict[str, str]) -> alt.Color:
 
 
 def _x_axis(x: str) -> alt.Axis:
-    number = "~s" if x in ("step", "images") else alt.Undefined
+    number = ",d" if x in ("step", "images") else alt.Undefined
     return alt.Axis(tickMinStep=1, tickCount=10, grid=False, format=number)
 
 

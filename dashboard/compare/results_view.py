@@ -79,9 +79,8 @@ def _intervals(qualities: pd.DataFrame, rows: list[RunRow], metric: Metric) -> l
     """The interval at the best epoch of each run: 0.012 to 0.016."""
     best = qualities[qualities["metric"] == metric.name].sort_values(["value", "epoch"])
     best = best.drop_duplicates("run_id").set_index("run_id").dropna(subset=["low", "high"])
-    form = metric.python_format
     return [
-        f"{best['low'][row.run_id]:{form}} to {best['high'][row.run_id]:{form}}"
+        f"{metric.in_words(best['low'][row.run_id])} to {metric.in_words(best['high'][row.run_id])}"
         if row.run_id in best.index
         else "–"
         for row in rows

@@ -168,9 +168,8 @@ def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
     """A value in words, with its error if known: "2.1% ± 0.3%"; a dash for none."""
     if value is None or math.isnan(value):
         return "–"
-    form = metric.python_format
-    spread = "" if math.isnan(error) else f" ± {error:,{form}}"
-    return f"{value:,{form}}{spread}"
+    spread = "" if math.isnan(error) else f" ± {metric.in_words(error)}"
+    return f"{metric.in_words(value)}{spread}"
 
 
 def identity(row: EvaluationRow) -> Identity:

@@ -17,17 +17,17 @@ from gan_runtime.base.metrics import Metric
 NAMES = (2, 130)  # legend columns, pixels of the longest name, in a third of the page
 WIDE = (4, 220)  # the same in a chart as wide as the page
 MOST_STEPS = 6  # of a logarithmic axis
-ROW, AROUND, LEGEND = 21, 130, 18  # pixels: a row of `against`, the space around, a legend row
+ROW, AROUND, LEGEND = 21, 148, 18  # pixels: a row of `against`, the space around, a legend row
 MOST_DECADES = 3  # shown below the reference
 
 
 def against(
     rows: pd.DataFrame, marks: pd.DataFrame, colors: dict[str, str], reference: str
 ) -> alt.LayerChart:
-    """Each score divided by its reference, with one standard deviation.
+    """How many times worse than its reference each score is, with one standard deviation.
 
     `rows`: series, score, value, base (in words), ratio, low, high; `marks`: name, score, value,
-    ratio of other predictions. `reference`: the denominator, in words.
+    ratio of other predictions. `reference`: in words.
     """
     order = list(dict.fromkeys(rows["score"]))
     low, high = _ends(pd.concat([rows["ratio"], marks["ratio"]]) if len(marks) else rows["ratio"])
@@ -35,7 +35,7 @@ def against(
     axis = alt.Axis(
         format="~r", values=_powers(low, high), labelExpr="format(datum.value, ',~r') + ' ×'"
     )
-    x = alt.X("ratio:Q", title=f"Times {reference} (log)", scale=scale, axis=axis)
+    x = alt.X("ratio:Q", title=f"Times worse than {reference} (log)", scale=scale, axis=axis)
     y = alt.Y(
         "score:N",
         title=None,
@@ -72,8 +72,8 @@ def against(
         f"How far is each score from {reference}?", "Left of the dashed line is better."
     )
     description = (
-        f"Each score divided by {reference}, with one standard deviation. Left of the dashed line"
-        " is better."
+        f"How many times worse than {reference} each score is, with one standard deviation. Left of"
+        " the dashed line is better."
     )
     return layered(rows, *layers, title=title, description=description, height=height)
 
@@ -107,21 +107,16 @@ def _ends(ratios: pd.Series[float]) -> tuple[float, float]:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """Powers of ten between the ends, with 2 and 5 times each if they are few."""
+    """Powers of ten between the ends, with further multiples of each if they are few."""
     powers = [
         10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ]
-    every = [
-        first * power
-        for power in powers
-        for first in (1.0, 2.0, 5.0)
-        if low <= first * power <= high
-    ]
-    return (
-        every
-        if len(every) <= 2 * MOST_STEPS
-        else [power for power in powers if low <= power <= high]
-    )
+    for multiples in ((1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0, 8.5), (1.0, 2.0, 5.0)):
+        every = [times * power for power in powers for times in multiples]
+        steps = [step for step in every if low <= step <= high]
+        if len(steps) <= 2 * MOST_STEPS:
+            return steps
+    return [power for power in powers if low <= power <= high]
 
 
 def over_epochs(

@@ -22,7 +22,11 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.answer import Score
 from gan_runtime.store.queries import EvaluationRow
 
-CLOSE, FAR = 2.0, 10.0  # times the floor, at the median score
+FAR = 10.0  # times the floor; from there without a decimal
+# Limits of the grades, in times worse than the floor at the median score. Scores that are better
+# when higher, such as shares, end at the floor: half of it is already far.
+LIMITS = {"lower": (2.0, FAR), "higher": (1.25, 2.5)}
+GRADES_TO_REAL = ("Close to", "Off", "Far from")
 MOST = 2 / 3  # of the scores with a baseline
 GRADES = ("better than", "level with", "worse than")
 
@@ -130,50 +134,76 @@ def _wins(selection: Selection, scores: Scores) -> dict[str, list[bool]]:
 
 
 def _against_floors(selection: Selection, scores: Scores) -> str:
-    rated = [
-        (metric.better, scores[metric.name])
+    """How many scores reach their floor, and the distance of the others."""
+    rated = {
+        metric: scores[metric.name]
         for metric in selection.page.scores
-        if metric.name in scores and metric.name not in selection.page.unbiased
-    ]
-    # Shares are never far above their floor, so they count only if there are no other scores.
-    for better, sign in (("lower", 1.0), ("higher", -1.0)):
-        chosen = [
-            score
-            for way, score in rated
-            if way == better and score.floor > 0 and not math.isnan(score.value)
-        ]
-        if chosen:
-            return _against(selection.page.real, chosen, sign)
-    return "No score has a floor or a baseline to compare it with."
-
-
-def _against(real: str, scores: list[Score], sign: float) -> str:
-    """The verdict against the floors. `sign`: -1 if higher is better."""
-    middle = statistics.median(score.value / score.floor for score in scores)
-    reached = sum(_reaches(score, sign) for score in scores)
-    if reached == len(scores):
-        return f"**As good as {real}**: all {len(scores)} scores reach the floor."
-    times = middle if sign > 0.0 else 1.0 / max(middle, 1.0 / FAR**2)
-    grade = "Close to" if times <= CLOSE else "Off" if times <= FAR else "Far from"
-    distance = f"{_times(middle)} its" if sign > 0.0 else f"{formats.percent(middle)} of its"
+        if metric.better and metric.name in scores and _is_rated(selection, scores[metric.name])
+    }
+    if not rated:
+        return "No score has a floor or a baseline to compare it with."
+    missed = {metric: score for metric, score in rated.items() if not _reaches(metric, score)}
+    if not missed:
+        return f"**As good as {selection.page.real}**: all {len(rated)} scores reach the floor."
+    count = len(rated) - len(missed)
+    reached = f"{count} of {formats.quantity(len(rated), 'score')}"
+    distances = {
+        metric: ratio(metric, score.value, score.floor)
+        for metric, score in rated.items()
+        if metric.name not in selection.page.unbiased
+    }
+    middles = {
+        better: statistics.median(of_kind)
+        for better in LIMITS
+        if (of_kind := [times for metric, times in distances.items() if metric.better == better])
+    }
+    grade = max((_grade(better, middle) for better, middle in middles.items()), default=1)
+    start = f"**{GRADES_TO_REAL[grade]} {selection.page.real}**"
+    if len(middles) == 1:
+        [(better, middle)] = middles.items()
+        text = _times(middle) if better == "lower" else f"{formats.percent(1.0 / middle)} of"
+        verb = "reaches" if count == 1 else "reach"
+        return f"{start}: the median score is {text} its floor; {reached} {verb} it."
+    farthest = max(missed, key=lambda metric: distances.get(metric, 0.0))
+    score = rated[farthest]
     return (
-        f"**{grade} {real}**: the median score is {distance} floor; {reached} of"
-        f" {formats.quantity(len(scores), 'score')} {'reaches' if reached == 1 else 'reach'} it."
+        f"{start}: {reached} {'reaches' if count == 1 else 'reach'} the floor. Farthest from it:"
+        f" {farthest.title} with {number(farthest, score.value)},"
+        f" {selection.page.floor_title.lower()} {number(farthest, score.floor)}."
     )
+
+
+def ratio(metric: Metric, value: float, reference: float) -> float:
+    """How many times worse than the reference a value is; below 1 it is better."""
+    if metric.better == "lower":
+        return value / reference
+    return reference / value if value > 0.0 else math.inf
+
+
+def _is_rated(selection: Selection, score: Score) -> bool:
+    """Whether a floor is known, and for a score around 0 also the errors of both."""
+    if score.name in selection.page.unbiased:
+        return all(map(math.isfinite, (score.value, score.floor, score.error, score.floor_error)))
+    return score.floor > 0.0 and not math.isnan(score.value)
+
+
+def _grade(better: str, middle: float) -> int:
+    """Index in GRADES_TO_REAL of scores that are `middle` times worse than their floor."""
+    return sum(middle > limit for limit in LIMITS[better])
 
 
 def _times(ratio: float) -> str:
     return f"{formats.count(ratio)} times" if ratio >= FAR else f"{ratio:.1f} times"
 
 
-def _reaches(score: Score, sign: float = 1.0) -> bool:
+def _reaches(metric: Metric, score: Score) -> bool:
     """Whether a score is within two standard deviations of its floor, or a quarter of the floor if
-    no error is known. `sign`: -1 if higher is better.
+    no error is known.
     """
     deviation = math.hypot(
         *(error for error in (score.error, score.floor_error) if not math.isnan(error))
     )
-    excess = sign * (score.value - score.floor)
+    excess = score.value - score.floor if metric.better == "lower" else score.floor - score.value
     return excess <= (2.0 * deviation if deviation else 0.25 * score.floor)
 
 
@@ -232,7 +262,7 @@ def against(selection: Selection) -> None:
     )
     rows, marks = [], []
     for metric in selection.page.scores:
-        if metric.better != "lower" or metric.name in selection.page.unbiased:
+        if not metric.better or metric.name in selection.page.unbiased:
             continue
         for place, name in enumerate(selection.answers):
             score = selection.scores_of(name).get(metric.name)
@@ -246,11 +276,8 @@ def against(selection: Selection) -> None:
             if score is None or not base > 0 or not score.value > 0:
                 continue
             error = 0.0 if math.isnan(score.error) else score.error
-            ends = {
-                "ratio": score.value / base,
-                "low": (score.value - error) / base,
-                "high": (score.value + error) / base,
-            }
+            values = {"ratio": score.value, "low": score.value - error, "high": score.value + error}
+            ends = {end: ratio(metric, value, base) for end, value in values.items()}
             value_text = number(metric, score.value, score.error)
             rows.append(
                 {
@@ -266,7 +293,7 @@ def against(selection: Selection) -> None:
                     {
                         "name": title,
                         "score": metric.title,
-                        "ratio": value / base,
+                        "ratio": ratio(metric, value, base),
                         "value": number(metric, value),
                     }
                     for title, value in _baselines(selection, score).items()

@@ -100,10 +100,11 @@ def _quality_titles(table: pd.DataFrame) -> list[str]:
 
 def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
     """0.012 to 0.016, epoch 9; with the score: KCD 0.014 (0.012 to 0.016), epoch 9."""
-    form = metric.python_format
     has_interval = not (pd.isna(row["low"]) or pd.isna(row["high"]))
-    between = f"{row['low']:{form}} to {row['high']:{form}}" if has_interval else ""
-    value = f"{metric.title} {row['value']:{form}}"
+    between = (
+        " to ".join(metric.in_words(row[end]) for end in ("low", "high")) if has_interval else ""
+    )
+    value = f"{metric.title} {metric.in_words(row['value'])}"
     first = f"{value} ({between})" if is_mixed and between else value if is_mixed else between
     return ", ".join(filter(None, [first, f"epoch {row['epoch']:.0f}"]))
 

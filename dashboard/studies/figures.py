@@ -58,7 +58,7 @@ def _runs(x: alt.X, unit: str) -> alt.Chart:
         y=alt.Y(
             "value:Q",
             title=None,
-            axis=alt.Axis(format="~g"),
+            axis=alt.Axis(format=",~r"),
             scale=alt.Scale(zero=False, nice=True),
         ),
         color=alt.Color("color:N", scale=None),

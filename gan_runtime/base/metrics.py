@@ -37,6 +37,7 @@ Better = Literal["", "lower", "higher"]
 Side = Literal["", "real", "generated"]  # which rows a number is about
 # panels that pages use by name
 LOSSES, SCORES, FURTHER_NUMBERS = "Losses", "Scores", "Further numbers"
+MOST_IN_DIGITS = 1e9  # from here numbers have an exponent
 NOT_DRAWN = ""  # the panel of a number that is shown on Compare only
 
 
@@ -69,10 +70,12 @@ class Metric:
         """The name of its line."""
         return self.label or self.title
 
-    @property
-    def python_format(self) -> str:
-        """`format` without d3's "~", which Python does not know."""
-        return self.format.replace("~", "")
+    def in_words(self, value: float) -> str:
+        """A value as pages and the command line write it: 0.234 · 95.2% · 5,840."""
+        text = f"{value:,{self.format.replace('~', '')}}"  # "~" is d3's; Python does not know it
+        if self.format.endswith("g") and "e+" in text and abs(value) < MOST_IN_DIGITS:
+            return f"{float(text):,.0f}"
+        return text
 
     @property
     def sign(self) -> float:

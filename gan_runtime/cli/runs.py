@@ -105,7 +105,7 @@ def _quality(row: Mapping[Any, Any]) -> str:
     if pd.isna(row["quality"]):
         return ""
     metric = declarations.of(row["workload"]).table([row["quality_metric"]])[row["quality_metric"]]
-    return f"{metric.title} {row['quality']:{metric.python_format}}"
+    return f"{metric.title} {metric.in_words(row['quality'])}"
 
 
 def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:

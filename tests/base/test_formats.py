@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gan_runtime.base import formats
+from gan_runtime.base.metrics import Metric
 
 
 def test_counts_have_commas_and_their_noun() -> None:
@@ -41,3 +44,21 @@ def test_timings_have_three_digits() -> None:
 
 def test_losses_have_three_decimals_or_four_digits() -> None:
     assert [formats.loss(value) for value in (None, 0.69314, 12.3456)] == ["–", "0.693", "12.35"]
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "text"),
+    [
+        (".3~g", 0.2336, "0.234"),
+        (".3~g", 5_837.2, "5,840"),
+        (".3~g", -7_940.4, "-7,940"),
+        (".3~g", 2e9, "2e+09"),
+        (".1%", 0.9523, "95.2%"),
+        (".2f", 12_345.678, "12,345.68"),
+        (".1e", 12_345.0, "1.2e+04"),  # the declaration wants an exponent
+    ],
+)
+def test_a_number_of_a_run_is_written_without_an_exponent(
+    form: str, value: float, text: str
+) -> None:
+    assert Metric("a", "A", "A", format=form).in_words(value) == text

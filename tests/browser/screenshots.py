@@ -47,29 +47,29 @@ AFTER_TRAINING: Views = {
     "finished": ("run?run={first}", 1_500),
     "samples": ("run?run={first}&tab=samples", 1_300),
     "histograms": ("run?run={first}&tab=histograms", 1_300),
-    "evaluation": ("run?run={first}&tab=evaluation", 1_900),
+    "evaluation": ("run?run={first}&tab=evaluation", 1_500),
     "options": ("run?run={first}&tab=options", 1_300),
     "log": ("run?run={first}&tab=log", USUAL),
     "pictures": ("run?run={labelled}", USUAL),
-    "physics": ("run?run={showers}&tab=evaluation", 2_900),
+    "physics": ("run?run={showers}&tab=evaluation", 2_000),
     "launch": ("launch", 1_500),
-    "launch-study": ("launch?tab=study", 1_500),
-    "launch-paper": ("launch?tab=paper", 1_300),
+    "launch-study": ("launch?tab=study", USUAL),
+    "launch-paper": ("launch?tab=paper", USUAL),
     "data": ("data", 1_300),
     "runs": ("runs", USUAL),
     "compare": ("compare?runs={first},{second}", 1_500),
-    "compare-curves": ("compare?runs={first},{second}&tab=curves", 1_500),
+    "compare-curves": ("compare?runs={first},{second}&tab=curves", 1_300),
     "compare-samples": ("compare?runs={first},{second}&tab=samples", USUAL),
-    "compare-histograms": ("compare?runs={first},{second}&tab=histograms", 1_300),
+    "compare-histograms": ("compare?runs={first},{second}&tab=histograms", USUAL),
 }
 WITH_EXAMPLES: Views = {
     "compare-examples": ("compare?runs={several}", 1_500),
-    "studies": ("studies", 2_400),
+    "studies": ("studies", 1_800),
     "studies-xla": ("studies?tab=xla&run={compiled}", 1_300),
     "studies-precision": ("studies?tab=precision&run={precise}", 1_300),
     "paper": ("studies?tab=paper", 6_400),
-    "flow": ("run?run={flowing}&tab=evaluation", 2_900),
-    "film": ("run?run={flowing}&tab=evaluation&view=Film", 1_300),
+    "flow": ("run?run={flowing}&tab=evaluation", 1_600),
+    "film": ("run?run={flowing}&tab=evaluation&view=Film", USUAL),
     "tpu": ("tpu", 2_400),
 }
 
@@ -212,6 +212,7 @@ def photograph(
 def wait_for_drawing(page: Page) -> None:
     """Waits for fragments, charts and images: Vega draws after Streamlit has settled."""
     settled(page)
+    page.wait_for_timeout(1_500)  # fragments begin after the page, and show nothing yet
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=30_000)
     page.wait_for_function("() => [...document.images].every(image => image.complete)")
     page.wait_for_timeout(1_500)  # Vega's fade-in has no event to wait for

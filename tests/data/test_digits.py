@@ -15,7 +15,7 @@ def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
     assert data.resident["images"].dtype == np.uint8
     assert (data.resident["images"].min(), data.resident["images"].max()) == (0, 255)
     assert 40 < data.resident["images"].mean() < 80
-    assert (data.name, data.origin, data.note) == ("digits", "embedded in scikit-learn", "")
+    assert (data.name, data.origin, data.note) == ("digits", "scikit-learn", "")
 
 
 def test_digits_are_those_of_scikit_learn_enlarged() -> None:

@@ -82,8 +82,8 @@ def test_scores_are_held_against_their_floors(values: tuple[float, float], sente
         ((0.9, 0.95), "As good as", "all 2 scores reach the floor."),
         (
             (0.61, 0.7),
-            "Close to",
-            "the median score is 70% of its floor; 1 of 2 scores reaches it.",
+            "Off",
+            "the median score is 69% of its floor; 1 of 2 scores reaches it.",
         ),
         ((0.0, 0.0), "Far from", "the median score is 0% of its floor; 0 of 2 scores reach it."),
     ],
@@ -98,6 +98,44 @@ def test_an_answer_with_shares_alone_is_held_against_their_floors(
     ]
     sentence = summary.verdict(replace(selection_of(*scores), page=IMAGES), "r")
     assert sentence.startswith(f"**{start} real images**: {rest}"), sentence
+
+
+@pytest.mark.parametrize(
+    ("coverage", "fcd", "kcd", "sentence"),
+    [
+        (0.96, 7.0, 0.8, "**As good as real images**: all 3 scores reach the floor."),
+        (
+            *(0.84, 7.0, 0.8),
+            "**Close to real images**: 2 of 3 scores reach the floor. Farthest from it: Coverage"
+            " with 84.0%, real 97.0%.",
+        ),
+        (
+            *(0.42, 7.0, 0.8),
+            "**Off real images**: 2 of 3 scores reach the floor. Farthest from it: Coverage with"
+            " 42.0%, real 97.0%.",
+        ),
+        (
+            *(0.84, 140.0, 50.0),
+            "**Far from real images**: 0 of 3 scores reach the floor. Farthest from it: FCD with"
+            " 140, real 7.",
+        ),
+        (
+            *(0.96, 7.0, 50.0),  # whose ratio to a floor near 0 means nothing
+            "**Close to real images**: 2 of 3 scores reach the floor. Farthest from it: KCD with"
+            " 50, real 0.8.",
+        ),
+    ],
+)
+def test_images_are_as_good_as_real_ones_only_if_each_score_is(
+    coverage: float, fcd: float, kcd: float, sentence: str
+) -> None:
+    errors = {"error": 0.01, "floor_error": 0.01}
+    scores = [
+        Score(name="coverage", value=coverage, floor=0.97, **errors),
+        Score(name="fcd", value=fcd, floor=7.0, **errors),
+        Score(name="kcd", value=kcd, floor=0.8, **errors),
+    ]
+    assert summary.verdict(replace(selection_of(*scores), page=IMAGES), "r") == sentence
 
 
 def test_the_first_row_has_the_scores_of_the_network_that_read_the_images() -> None:
