@@ -111,7 +111,7 @@ def _powers(low: float, high: float) -> list[float]:
     powers = [
         10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ]
-    for multiples in ((1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0, 8.5), (1.0, 2.0, 5.0)):
+    for multiples in ((1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0)):
         every = [times * power for power in powers for times in multiples]
         steps = [step for step in every if low <= step <= high]
         if len(steps) <= 2 * MOST_STEPS:
