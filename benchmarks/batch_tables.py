@@ -60,19 +60,17 @@ def text(frame: pd.DataFrame, batches: Sequence[int]) -> str:
     if frame.empty:
         return f"{markdown.NOT_MEASURED.capitalize()} yet."
     of_batches = tuple(map(str, batches))
-    decisions = ("Recipe", "Budget", "ln FCD∞", "KCD", "Coverage", "Equivalent")
+    decisions = ("Recipe, budget", "ln FCD∞", "KCD", "Coverage", "Equivalent")
     return "\n".join(
         [
             "### After the last epoch\n",
             "Means over the seeds, by batch.\n",
-            markdown.table(("Recipe", "Budget", "", *of_batches), _end_lines(frame, batches)),
+            markdown.table(("Recipe, budget", "", *of_batches), _end_lines(frame, batches)),
             f"### Batch {batches[-1]} against {batches[0]}\n",
             "Mean difference over the pairs, and the margin.\n",
             markdown.table(decisions, _decision_lines(frame, batches)),
             f"### To the quality of batch {batches[0]}\n",
-            "Mean thousands of images, and device seconds; of how many seeds, where some do not"
-            " reach it.\n",
-            markdown.table(("Recipe", "Budget", *of_batches), _target_lines(frame, batches)),
+            _targets(frame, batches),
         ]
     )
 
@@ -89,17 +87,26 @@ def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
     for key, runs in ends(frame).groupby(["recipe", "budget"]):
         of_batch = {batch: runs[runs.batch == batch] for batch in batches}
         numbers: dict[str, Callable[[pd.DataFrame], str]] = {
-            "FCD∞": lambda some: f"{np.exp(some.log_fcd).mean():.3g}",
-            "KCD": lambda some: f"{some.kcd.mean():.3g}",
+            "FCD∞": lambda some: _three_digits(np.exp(some.log_fcd).mean()),
+            "KCD": lambda some: _three_digits(some.kcd.mean()),
             "coverage": lambda some: f"{some.coverage.mean():.0%}",
             "device seconds": lambda some: f"{some.device_s.mean():.0f}",
             "seeds": lambda some: str(len(some)),
         }
         lines += [
-            [*map(str, key), name, *(of(some) if len(some) else "–" for some in of_batch.values())]
+            [
+                ", ".join(key) if name == next(iter(numbers)) else "",
+                name,
+                *(of(some) if len(some) else "–" for some in of_batch.values()),
+            ]
             for name, of in numbers.items()
         ]
     return lines
+
+
+def _three_digits(number: float) -> str:
+    """The number with three digits: 0.606 · 469 · 1,150."""
+    return f"{float(f'{number:.3g}'):,g}"
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,7 @@ def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[st
     lines = []
     for key, runs in ends(frame).groupby(["recipe", "budget"]):
         if (result := decision(runs, batches)) is None:
-            lines.append([*map(str, key), *["too few seeds"] * 3, markdown.NOT_MEASURED])
+            lines.append([", ".join(key), *["too few seeds"] * 3, markdown.NOT_MEASURED])
             continue
         coverage = result.coverage
         tests = [
@@ -152,7 +159,7 @@ def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[st
             f" margin {coverage.margin:.1%}",
         ]
         answer = "yes" if result.is_equivalent else "not shown"
-        lines.append([*map(str, key), *tests, answer])
+        lines.append([", ".join(key), *tests, answer])
     return lines
 
 
@@ -171,6 +178,18 @@ def reached(frame: pd.DataFrame, target: float) -> dict[str, Seeds]:
     }
 
 
+def _targets(frame: pd.DataFrame, batches: Sequence[int]) -> str:
+    """The table of all recipes and budgets with which a larger batch reaches the target."""
+    lines = [line for line in _target_lines(frame, batches) if set(line[2:]) != {"–"}]
+    if not lines:
+        return "No larger batch reaches the mean FCD∞ at which it ends.\n"
+    table = markdown.table(("Recipe, budget", *map(str, batches)), lines)
+    return (
+        "Mean thousands of images, and device seconds; of how many seeds, where some do not reach"
+        f" it.\n\n{table}"
+    )
+
+
 def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
     """Target: the mean ln FCD∞ at the end of the smallest batch with the same recipe and budget."""
     lines = []
@@ -179,7 +198,7 @@ def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]
         of_key = last[(last.recipe == key[0]) & (last.budget == key[1])]
         target = float(of_key[of_key.batch == batches[0]].log_fcd.mean())
         cells = [_target_cell(runs[runs.batch == batch], target) for batch in batches]
-        lines.append([*map(str, key), *cells])
+        lines.append([", ".join(key), *cells])
     return lines
 
 

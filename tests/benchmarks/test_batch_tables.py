@@ -79,13 +79,20 @@ def test_the_target_is_first_reached_by_the_runs_that_get_there() -> None:
 
 def test_the_tables_say_what_was_measured() -> None:
     text = batch_tables.text(frame(), BATCHES)
-    assert "| modern | images | coverage | 80% | 80% |" in text
-    assert "| modern | images | seeds | 8 | 8 |" in text
-    assert "| modern | images | +" in text or "| modern | images | -" in text
+    assert "| modern, images | FCD∞ | " in text
+    assert "|  | coverage | 80% | 80% |" in text
+    assert "|  | seeds | 8 | 8 |" in text
+    assert "| modern, images | +" in text or "| modern, images | -" in text
     assert text.count("| yes |") == 1
     reached = text.splitlines()[-1]
-    assert reached.startswith("| modern | images | 0, 1 s (")
+    assert reached.startswith("| modern, images | 0, 1 s (")
     assert reached.count(" of 8)") == 2
+
+
+def test_a_target_that_only_the_smallest_batch_reaches_has_no_table() -> None:
+    text = batch_tables.text(frame(shift=5.0), BATCHES)
+    assert text.rstrip().endswith("No larger batch reaches the mean FCD∞ at which it ends.")
+    assert "| modern, images | FCD∞ | 7.46 | 1,110 |" in text
 
 
 def test_a_home_without_the_study_says_so(home: Home) -> None:
