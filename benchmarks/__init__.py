@@ -1,3 +1,1 @@
-"""What `make bench` runs: our trainer against a plain Keras loop, and how fast and how light
-the dashboard is.
-"""
+"""Measurements: `make bench`, `make load`, `make faults`, `make mutants` and `gpu.sh`."""

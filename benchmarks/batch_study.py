@@ -1,12 +1,12 @@
 """The equivalence study of docs/quality.md: is a large batch as good as a batch of 64?
 
-python -m benchmarks.batch_study list              the parts, each at most two hours on 2 cores
-python -m benchmarks.batch_study run PART HOME     trains a part and measures its runs; with --gpu
-                                                   on a GPU, with JAX
-python -m benchmarks.batch_study tables HOME       the tables, computed from the runs
+python -m benchmarks.batch_study list              lists the parts, up to two hours each on 2 cores
+python -m benchmarks.batch_study run PART HOME     trains a part and evaluates its runs; --gpu: on a
+                                                   GPU, with JAX
+python -m benchmarks.batch_study tables HOME       prints the tables
 
-Ctrl-C saves and stops; the same command continues. A part is a study of the product in the home
-folder HOME, with the 10,000 test images of MNIST: GAN_DATA_DIR names a folder with these alone.
+Ctrl-C saves and stops; the same command resumes. A part is a study in the home folder HOME, with
+the 10,000 test images of MNIST: GAN_DATA_DIR names a folder that holds only these.
 """
 
 from __future__ import annotations
@@ -36,26 +36,27 @@ RECIPES: dict[str, dict[str, Any]] = {
     "averaged": AVERAGED,
     "modern": MODERN,
 }
-WITH_MORE_SEEDS = ("averaged", "modern")  # recipes that can be equivalent
+RECIPES_WITH_EXTRA_SEEDS = ("averaged", "modern")  # only these can be equivalent
 BUDGETS = ("images", "updates")
 BASE = {
     **{"accelerator": "cpu", "replicas": 1, "weight_snapshots": "yes", "pictures_every": 4},
-    "quality_every": 0,  # `measure` does it after the training, which is timed
+    "quality_every": 0,  # training is timed, so `measure` evaluates afterward
 }
 
 
 @dataclass(frozen=True)
 class Size:
-    """The size of the study. `epochs`: at the smallest batch; `of_modern`: the same for the recipe
-    `modern`. `seeds`: for all batches; `more`: for the smallest and the largest batch, if more.
-    `samples`: number of compared images.
+    """The size of the study. `epochs` and `modern_epochs` (recipe `modern`): at the smallest batch.
+
+    `seeds`: for every batch; `extra_seeds`: for the smallest and the largest batch only.
+    `samples`: images that an evaluation compares.
     """
 
     batches: tuple[int, ...]
     epochs: int
-    of_modern: int
+    modern_epochs: int
     seeds: int
-    more: int
+    extra_seeds: int
     samples: int
     options: dict[str, Any]
 
@@ -64,7 +65,7 @@ FULL = Size(
     (64, 128, 256, 512), 8, preset("modern").values["epochs"], 3, 5, 2_000, {"dataset": "mnist"}
 )
 GPU = {"accelerator": "gpu", "engine": "jax"}
-# Proves the script from end to end in a minute; says nothing about batches.
+# Tests the script from end to end in a minute; too small for conclusions.
 SMOKE = Size((64, 128), 1, 1, 2, 0, 600, {"dataset": "digits"})
 
 
@@ -74,38 +75,39 @@ class Part:
 
     recipe: str
     budget: str
-    is_more: bool
+    has_extra_seeds: bool
 
     @property
     def name(self) -> str:
         """The name on the command line."""
-        return f"{self.recipe}-{self.budget}{'-more' if self.is_more else ''}"
+        return f"{self.recipe}-{self.budget}{'-more' if self.has_extra_seeds else ''}"
 
     def design(self, size: Size) -> StudyDesign:
         """The runs of this part; each repeat has one seed for all batches."""
-        batches = (size.batches[0], size.batches[-1]) if self.is_more else size.batches
-        least = size.of_modern if self.recipe == "modern" else size.epochs
-        base = {**BASE, **RECIPES[self.recipe], **size.options, "epochs": least}
-        title = f"{batch_tables.TITLE}{self.recipe} {self.budget}{' more' if self.is_more else ''}"
-        first = {"seed": 1 + size.seeds if self.is_more else 1}
-        repeats = size.more if self.is_more else size.seeds
+        batches = (size.batches[0], size.batches[-1]) if self.has_extra_seeds else size.batches
+        base_epochs = size.modern_epochs if self.recipe == "modern" else size.epochs
+        base = {**BASE, **RECIPES[self.recipe], **size.options, "epochs": base_epochs}
+        suffix = " more" if self.has_extra_seeds else ""
+        title = f"{batch_tables.TITLE}{self.recipe} {self.budget}{suffix}"
+        base["seed"] = 1 + size.seeds if self.has_extra_seeds else 1
+        repeats = size.extra_seeds if self.has_extra_seeds else size.seeds
         if self.budget == "images":
-            return StudyDesign.parse("batch_size", {**base, **first}, list(batches), repeats, title)
-        epochs = [f"{batch}:{least * batch // size.batches[0]}" for batch in batches]
-        return StudyDesign.parse("batch_updates", {**base, **first}, epochs, repeats, title)
+            return StudyDesign.parse("batch_size", base, list(batches), repeats, title)
+        epochs = [f"{batch}:{base_epochs * batch // size.batches[0]}" for batch in batches]
+        return StudyDesign.parse("batch_updates", base, epochs, repeats, title)
 
 
 def parts() -> Iterator[Part]:
     """All parts, most important first."""
     for recipe in reversed(RECIPES):
-        for is_more in (False, True)[: 1 + (recipe in WITH_MORE_SEEDS)]:
+        for has_extra_seeds in (False, True)[: 1 + (recipe in RECIPES_WITH_EXTRA_SEEDS)]:
             for budget in BUDGETS:
-                yield Part(recipe, budget, is_more)
+                yield Part(recipe, budget, has_extra_seeds)
 
 
 def train(part: Part, home: Home, size: Size) -> bool:
-    """Trains the unfinished runs; returns whether all are finished. Waiting runs are stopped first,
-    so that runs continue one by one, in order.
+    """Trains the unfinished runs; returns whether all are finished. Stops queued runs first, so
+    that the runs resume one at a time, in order.
     """
     design = part.design(size)
     display = following.Lines(lambda snapshot: print(following.in_words(snapshot)))
@@ -122,18 +124,18 @@ def train(part: Part, home: Home, size: Size) -> bool:
 
 
 def measure(part: Part, home: Home, size: Size) -> None:
-    """The quality of every stored epoch, at most 20, of the runs that have none."""
-    measured = set(
+    """Evaluates every stored epoch, at most 20, of each run without a quality evaluation."""
+    evaluated = set(
         api.sql(home, "SELECT run_id FROM evaluations WHERE evaluation = 'quality'").run_id
     )
     for run_id in _runs(home, part.design(size).title).run_id:
-        if run_id not in measured:
-            print(f"{run_id}: measuring its quality")
+        if run_id not in evaluated:
+            print(f"{run_id}: evaluating quality")
             api.evaluate(home, run_id, "quality", checkpoint="every", samples=size.samples)
 
 
 def _runs(home: Home, title: str) -> pd.DataFrame:
-    """Runs of the study of this title, the earliest first: run_id, status."""
+    """The runs of the study with this title, oldest first. Columns: run_id, status."""
     return api.sql(
         home,
         "SELECT run_id, status FROM runs JOIN studies USING (study_id)"
@@ -141,22 +143,28 @@ def _runs(home: Home, title: str) -> pd.DataFrame:
     )
 
 
-def main(words: list[str]) -> int:
-    """Exit code 1 when runs are missing, 2 for a wrong command."""
-    size = SMOKE if "--smoke" in words else FULL
-    if "--gpu" in words:
+def main(arguments: list[str]) -> int:
+    """Returns 1 if runs are unfinished, 2 for an invalid command."""
+    size = SMOKE if "--smoke" in arguments else FULL
+    if "--gpu" in arguments:
         size = replace(size, options={**size.options, **GPU})
     parts_by_name = {part.name: part for part in parts()}
-    match [word for word in words if word not in ("--smoke", "--gpu")]:
+    match [argument for argument in arguments if argument not in ("--smoke", "--gpu")]:
         case ["list"]:
             for name, part in parts_by_name.items():
                 print(f"{name}: {len(part.design(size).runs)} runs")
         case ["tables", folder]:
-            print(batch_tables.text(batch_tables.measured(api.open_home(folder)), size.batches))
+            print(
+                batch_tables.text(
+                    batch_tables.evaluated_epochs(api.open_home(folder)), size.batches
+                )
+            )
         case ["run", name, folder] if name in parts_by_name:
             home = api.open_home(folder)
             if not train(parts_by_name[name], home, size):
-                print("not all runs are finished: the same command continues.", file=sys.stderr)
+                print(
+                    "Some runs are unfinished: repeat the command to resume them.", file=sys.stderr
+                )
                 return 1
             measure(parts_by_name[name], home, size)
         case _:

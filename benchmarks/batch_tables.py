@@ -1,6 +1,6 @@
 """The tables of the equivalence study (benchmarks/batch_study.py), computed from its stored runs.
 
-The definitions are those of docs/quality.md, which were written before any run.
+docs/quality.md has the definitions, written before any run.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gan_runtime import api
 from gan_runtime.records.home import Home
 from gan_runtime.studies.statistics import Equivalence
 
-TITLE = "Equivalence "  # prefix of the studies' names, before recipe and budget
-SPREADS = 1.96  # standard deviations between seeds: the margin
+TITLE = "Equivalence "  # prefix of the studies' titles
+MARGIN_STDS = 1.96  # the margin, in standard deviations between seeds
 SCORES = ("fcd_infinite", "kcd", "coverage")
 QUERY = f"""
 SELECT studies.title, run_id, batch_size_global AS batch, seed, runs.status, epoch, e.step,
@@ -27,25 +27,25 @@ FROM evaluation_scores e JOIN runs USING (run_id) JOIN studies USING (study_id)
 WHERE e.evaluation = 'quality' AND score IN {SCORES} AND studies.title LIKE '{TITLE}%'
   AND runs.status = 'finished'
 """  # noqa: E501
-Seeds = dict[int, float]  # seed → number
+ValueBySeed = dict[int, float]
 
 
-def measured(home: Home) -> pd.DataFrame:
-    """A row for each measured epoch of a finished run: recipe, budget, batch, seed, epoch, images,
-    device_s, and the transformed scores as columns. Empty without runs.
+def evaluated_epochs(home: Home) -> pd.DataFrame:
+    """A row for each evaluated epoch of a finished run; empty without runs.
 
-    log_fcd: ln of FCD∞, of which values below that of real images count as that one.
+    Columns: recipe, budget, batch, seed, epoch, images, device_s, SCORES, log_fcd. log_fcd: ln of
+    FCD∞, where values below the floor count as the floor.
     """
     frame = api.sql(home, QUERY)
-    words = frame.title.str.removeprefix(TITLE).str.split(" ")
+    title_parts = frame.title.str.removeprefix(TITLE).str.split(" ")
     frame = frame.assign(
-        recipe=words.str[0],
-        budget=words.str[1],
+        recipe=title_parts.str[0],
+        budget=title_parts.str[1],
         device_s=frame.wall_s.fillna(0.0) * frame.devices,
     )
     keys = ["recipe", "budget", "batch", "seed", "epoch", "images", "device_s"]
     values = frame.pivot_table(index=keys, columns="score", values="value").reset_index()
-    # a score that is NaN everywhere, as FCD∞ of few images, has no column
+    # A score that is NaN everywhere (FCD∞ of few images) has no column.
     values = values.reindex(columns=[*keys, *SCORES])
     floors = frame[frame.score == "fcd_infinite"].set_index(keys).floor
     if values.empty:
@@ -76,30 +76,30 @@ def text(frame: pd.DataFrame, batches: Sequence[int]) -> str:
 
 
 def ends(frame: pd.DataFrame) -> pd.DataFrame:
-    """The last measured epoch of each run."""
+    """The last evaluated epoch of each run."""
     keys = ["recipe", "budget", "batch", "seed"]
     return frame.sort_values("epoch").groupby(keys, as_index=False).last()
 
 
 def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
-    """A line for each recipe, budget and number; a cell for each batch."""
+    """A line for each recipe, budget and score; a cell for each batch."""
     lines = []
     for key, runs in ends(frame).groupby(["recipe", "budget"]):
         of_batch = {batch: runs[runs.batch == batch] for batch in batches}
-        numbers: dict[str, Callable[[pd.DataFrame], str]] = {
-            "FCD∞": lambda some: _three_digits(np.exp(some.log_fcd).mean()),
-            "KCD": lambda some: _three_digits(some.kcd.mean()),
-            "coverage": lambda some: f"{some.coverage.mean():.0%}",
-            "device seconds": lambda some: f"{some.device_s.mean():.0f}",
-            "seeds": lambda some: str(len(some)),
+        scores: dict[str, Callable[[pd.DataFrame], str]] = {
+            "FCD∞": lambda rows: _three_digits(np.exp(rows.log_fcd).mean()),
+            "KCD": lambda rows: _three_digits(rows.kcd.mean()),
+            "coverage": lambda rows: f"{rows.coverage.mean():.0%}",
+            "device seconds": lambda rows: f"{rows.device_s.mean():.0f}",
+            "seeds": lambda rows: str(len(rows)),
         }
         lines += [
             [
-                ", ".join(key) if name == next(iter(numbers)) else "",
+                ", ".join(key) if name == next(iter(scores)) else "",
                 name,
-                *(of(some) if len(some) else "–" for some in of_batch.values()),
+                *(text_of(rows) if len(rows) else "–" for rows in of_batch.values()),
             ]
-            for name, of in numbers.items()
+            for name, text_of in scores.items()
         ]
     return lines
 
@@ -111,7 +111,7 @@ def _three_digits(number: float) -> str:
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision about the largest batch against the smallest, for one recipe and budget."""
+    """Whether the largest batch is equivalent to the smallest, for one recipe and budget."""
 
     log_fcd: Equivalence
     kcd: Equivalence
@@ -119,30 +119,29 @@ class Decision:
 
     @property
     def is_equivalent(self) -> bool:
-        """All three tests hold, each at 95%; then together they do (Berger 1982)."""
+        """All three tests hold at 95%, and therefore jointly (intersection-union, Berger 1982)."""
         return self.log_fcd.is_equivalent and self.kcd.is_equivalent and self.coverage.is_not_lower
 
 
 def decision(last: pd.DataFrame, batches: Sequence[int]) -> Decision | None:
-    """The decision from the `last` rows of one recipe and budget. None if a margin or a pair is
-    missing.
+    """The decision from the `last` epochs of one recipe and budget; None without two pairs.
 
-    Margin: SPREADS standard deviations between the seeds at the smallest batch.
+    Margin: MARGIN_STDS standard deviations between the seeds at the smallest batch.
     """
     sides = {
         batch: last[last.batch == batch].set_index("seed").sort_index()
         for batch in (batches[0], batches[-1])
     }
-    usual, large = sides[batches[0]], sides[batches[-1]]
-    seeds = usual.index.intersection(large.index)
+    small, large = sides[batches[0]], sides[batches[-1]]
+    seeds = small.index.intersection(large.index)
     if len(seeds) < 2:
         return None
 
-    def of(score: str) -> Equivalence:
-        differences = large.loc[seeds, score] - usual.loc[seeds, score]
-        return Equivalence(tuple(differences), SPREADS * float(usual[score].std(ddof=1)))
+    def equivalence(score: str) -> Equivalence:
+        differences = large.loc[seeds, score] - small.loc[seeds, score]
+        return Equivalence(tuple(differences), MARGIN_STDS * float(small[score].std(ddof=1)))
 
-    return Decision(of("log_fcd"), of("kcd"), of("coverage"))
+    return Decision(equivalence("log_fcd"), equivalence("kcd"), equivalence("coverage"))
 
 
 def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
@@ -167,9 +166,9 @@ def _test(test: Equivalence) -> str:
     return f"{test.mean.mean:+.2g}, margin {test.margin:.2g}, p = {test.p_value:.2g}"
 
 
-def reached(frame: pd.DataFrame, target: float) -> dict[str, Seeds]:
-    """Images and device seconds of each run of one batch until ln FCD∞ is first at most `target`;
-    seeds that never reach it are missing.
+def cost_to_target(frame: pd.DataFrame, target: float) -> dict[str, ValueBySeed]:
+    """Images and device seconds until ln FCD∞ is first at most `target`, by seed, for one batch.
+    Seeds that never reach it are missing.
     """
     hits = frame[frame.log_fcd <= target].sort_values("epoch")
     first = hits.groupby("seed", as_index=False).first()
@@ -184,14 +183,11 @@ def _targets(frame: pd.DataFrame, batches: Sequence[int]) -> str:
     if not lines:
         return "No larger batch reaches the mean FCD∞ at which it ends.\n"
     table = markdown.table(("Recipe, budget", *map(str, batches)), lines)
-    return (
-        "Mean thousands of images, and device seconds; of how many seeds, where some do not reach"
-        f" it.\n\n{table}"
-    )
+    return f"Mean thousands of images, and device seconds, of the seeds that reach it.\n\n{table}"
 
 
 def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
-    """Target: the mean ln FCD∞ at the end of the smallest batch with the same recipe and budget."""
+    """Target: the final mean ln FCD∞ of the smallest batch, with the same recipe and budget."""
     lines = []
     last = ends(frame)
     for key, runs in frame.groupby(["recipe", "budget"]):
@@ -204,10 +200,10 @@ def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]
 
 def _target_cell(runs: pd.DataFrame, target: float) -> str:
     """A table cell such as "140, 55 s (2 of 3)"; a dash if no run reaches the target."""
-    first, seeds = reached(runs, target), runs.seed.nunique()
-    images, seconds = first["images"], first["device_s"]
+    cost, seeds = cost_to_target(runs, target), runs.seed.nunique()
+    images, seconds = cost["images"], cost["device_s"]
     if not images:
         return "–"
-    of = "" if len(images) == seeds else f" ({len(images)} of {seeds})"
+    reached = "" if len(images) == seeds else f" ({len(images)} of {seeds})"
     means = np.mean([*images.values()]) / 1e3, np.mean([*seconds.values()])
-    return f"{means[0]:,.0f}, {means[1]:.0f} s{of}"
+    return f"{means[0]:,.0f}, {means[1]:.0f} s{reached}"

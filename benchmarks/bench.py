@@ -1,9 +1,8 @@
 """All benchmarks. `make bench` runs them, `make bench ONLY=training` one row.
 
-Each row waits for an idle machine first (conditions.py). Prints JSON lines and stores them in
-benchmarks/results/latest.jsonl and in the tables of docs/benchmarks.md (report.py). All on the CPU;
-`cycles` and `pair_cycles` are what a compiler estimates for a TPU. ROWS lists the rows and their
-time on 2 cores.
+Each row waits for an idle machine (conditions.py). Prints JSON lines, and stores them in
+benchmarks/results/latest.jsonl and the tables of docs/benchmarks.md (report.py). All rows run on
+the CPU; `cycles` and `pair_cycles` are a compiler's estimates for a TPU.
 
 python -m benchmarks.bench [--only ROW …] [--rounds N] [--steps N] [--batch N] [--images N]
 [--referee SCRIPT] [--try]
@@ -50,9 +49,9 @@ BATCH = 256
 
 @dataclass(frozen=True)
 class Row:
-    """The default size of a measurement. `rounds` and `steps`: the number and the length of the
-    turns of each side; `batch`: images per step; `images`: in the set of a run; `minutes`: the time
-    on 2 cores.
+    """A measurement and its default size. `rounds`: turns of each side; `steps`: per turn.
+
+    `batch`: images per step; `images`: in the data set; `minutes`: duration on 2 cores.
     """
 
     measure: Callable[[Report, Effort], None]
@@ -64,12 +63,11 @@ class Row:
 
 
 ROWS = {
-    "training": Row(
-        training.measure, rounds=24, steps=10, minutes=11
-    ),  # 24 · 10 steps: one epoch of MNIST
+    # 24 · 10 steps are one epoch.
+    "training": Row(training.measure, rounds=24, steps=10, minutes=11),
     "conditional": Row(
         conditional.measure, rounds=24, steps=10, minutes=11, batch=64, images=15_360
-    ),  # also one epoch
+    ),
     "referee": Row(referee.measure, rounds=6, steps=20, minutes=8),
     "replicas": Row(replicas.measure, rounds=24, steps=10, minutes=4),
     "workers": Row(workers.measure, rounds=4, steps=20, minutes=5),
@@ -80,9 +78,8 @@ ROWS = {
         preprocessing.measure, rounds=12, steps=4, minutes=6, batch=64, images=1_024
     ),
     "showers": Row(showers.measure, rounds=6, steps=4, minutes=8, batch=32, images=1_280),
-    "pix2pix": Row(
-        pix2pix.measure, rounds=72, steps=10, minutes=5, batch=16, images=3_840
-    ),  # three epochs
+    # 72 · 10 steps are three epochs.
+    "pix2pix": Row(pix2pix.measure, rounds=72, steps=10, minutes=5, batch=16, images=3_840),
     "iterate": Row(iterate.measure, rounds=24, steps=40, minutes=2),  # steps: frames
     "growth": Row(growth.measure, rounds=1, steps=8, minutes=11),
     "matrix": Row(matrix.measure, rounds=24, steps=10, minutes=6),
@@ -102,20 +99,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="turns of each side; of overhead: epochs")
     parser.add_argument("--steps", type=int, help="steps per turn")
     parser.add_argument("--batch", type=int, help="images per step")
-    parser.add_argument(
-        "--images", type=int, help="images in the set of a run: the length of an epoch"
-    )
+    parser.add_argument("--images", type=int, help="images in the data set, that is, in an epoch")
     parser.add_argument(
         "--try",
         action="store_true",
         dest="trial",
-        help="print only, store nothing",
+        help="print without storing",
     )
     parser.add_argument(
         "--referee",
         type=Path,
         help=(
-            "peer of the row `referee`: called with --engine tf|torch --precision float32|bf16"
+            "peer of the row `referee`, called with --engine tf|torch --precision float32|bf16"
             " --batch N --steps N"
         ),
     )
@@ -126,8 +121,8 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def measured(name: str, options: argparse.Namespace) -> bool:
-    """Measures a row and stores it; False when it failed. A failure is stored too."""
+def measure_row(name: str, options: argparse.Namespace) -> bool:
+    """Measures a row and stores its records, also of a failure; returns whether it succeeded."""
     load_before = conditions.load() if options.trial else conditions.wait_until_idle()
     row, begin, report = ROWS[name], datetime.now(UTC), Report(name)
     referee = options.referee and options.referee.resolve()
@@ -153,13 +148,13 @@ def measured(name: str, options: argparse.Namespace) -> bool:
 
 def main() -> int:
     """Measures the rows; returns 1 if a row failed. Figures that this machine or version cannot
-    measure are no failure.
+    measure do not count as failures.
     """
     options = arguments()
-    good = [measured(name, options) for name in options.only]
+    succeeded = [measure_row(name, options) for name in options.only]
     if not options.trial:
         page.write()
-    return 0 if all(good) else 1
+    return 0 if all(succeeded) else 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,4 @@
-"""The command of a module about example runs: reads their bundle, and prints a table or draws an
-image.
-"""
+"""The command line for bundles of example runs: prints a table or draws an image."""
 
 from __future__ import annotations
 
@@ -22,10 +20,7 @@ def run(
     table: Callable[[list[RunDir]], str],
     picture: Callable[[RunDir], Image.Image],
 ) -> None:
-    """Prints the table of all runs; draws the image of the first on request.
-
-    Runs are ordered by their seed.
-    """
+    """Prints the table of all runs, ordered by seed; draws the image of the first on request."""
     arguments = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawTextHelpFormatter
     )

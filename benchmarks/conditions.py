@@ -1,6 +1,4 @@
-"""The conditions of a measurement: whether other processes were active, and whether the commit
-describes the code.
-"""
+"""The conditions of a measurement: the load of the machine, and whether the commit is the code."""
 
 from __future__ import annotations
 
@@ -14,15 +12,12 @@ from typing import Any
 
 from gan_runtime.records.home import REPOSITORY
 
-IDLE_LOAD = 0.5  # processes that want to run, on average over the last minute
-PATIENCE_S = (
-    600.0  # after a row that used two cores, the average needs a minute and a half to fall so far
-)
+IDLE_LOAD = 0.5  # runnable processes, averaged over the last minute
+# After a row that used two cores, the average needs a minute and a half to fall below IDLE_LOAD.
+MAX_WAIT_S = 600.0
 CHECK_INTERVAL_S = 5.0
-OUTPUTS = (
-    "benchmarks/results",
-    "docs/benchmarks.md",
-)  # a row writes them, so the next row finds them changed
+# Each row writes these, so they differ from the commit when the next row begins.
+OUTPUTS = ("benchmarks/results", "docs/benchmarks.md")
 
 
 def load() -> float:
@@ -33,19 +28,19 @@ def load() -> float:
 def wait_until_idle(
     now: Callable[[], float] = load, sleep: Callable[[float], None] = time.sleep
 ) -> float:
-    """Waits until the load is at most IDLE_LOAD, for PATIENCE_S at most. Returns the load at the
-    end, which the page reports.
+    """Waits until the load is at most IDLE_LOAD, for at most MAX_WAIT_S. Returns the final load,
+    which the page reports.
     """
-    waited, busy = 0.0, now()
-    if busy > IDLE_LOAD:
+    waited_s, current = 0.0, now()
+    if current > IDLE_LOAD:
         print(
-            f"load {busy:.2f}: waiting up to {PATIENCE_S / 60:.0f} minutes for an idle machine",
+            f"load {current:.2f}: waiting up to {MAX_WAIT_S / 60:.0f} minutes for an idle machine",
             file=sys.stderr,
         )
-    while busy > IDLE_LOAD and waited < PATIENCE_S:
+    while current > IDLE_LOAD and waited_s < MAX_WAIT_S:
         sleep(CHECK_INTERVAL_S)
-        waited, busy = waited + CHECK_INTERVAL_S, now()
-    return busy
+        waited_s, current = waited_s + CHECK_INTERVAL_S, now()
+    return current
 
 
 def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
@@ -63,13 +58,15 @@ def changed_since_commit(repository: Path = REPOSITORY) -> bool | None:
         "--untracked-files=no",
         "--",
     ]
-    answer = subprocess.run([*command, *sources], capture_output=True, text=True, check=False)
-    return bool(answer.stdout.strip()) if answer.returncode == 0 else None
+    status = subprocess.run([*command, *sources], capture_output=True, text=True, check=False)
+    return bool(status.stdout.strip()) if status.returncode == 0 else None
 
 
 def in_words(machine: dict[str, Any]) -> str:
-    """The disturbances of a row, from its machine record, as text; "" for an idle machine."""
-    troubles = [f"load {machine['load_before']:.2f}"] if machine["load_before"] > IDLE_LOAD else []
+    """The disturbances in a row's machine record as text; "" for an idle machine."""
+    disturbances = (
+        [f"load {machine['load_before']:.2f}"] if machine["load_before"] > IDLE_LOAD else []
+    )
     if machine.get("uncommitted_changes"):
-        troubles.append("modified files")
-    return ", ".join(troubles)
+        disturbances.append("modified files")
+    return ", ".join(disturbances)

@@ -1,6 +1,4 @@
-"""The TensorFlow engine with a step counter, for a trainer that is stopped and let go between
-its host calls.
-"""
+"""The TensorFlow engine with a step counter, for a trainer that pauses between host calls."""
 
 from __future__ import annotations
 
@@ -11,13 +9,13 @@ from gan_runtime.engines.tf.engine import TfEngine
 
 
 class CountedEngine(TfEngine):
-    """`steps_run`: steps of all engines in this process so far."""
+    """`steps_run`: steps of all engines in this process."""
 
     steps_run = 0
 
-    def run(self, steps: int, *further: Any) -> StepNumbers:
-        """Runs steps as the engine does, and counts them."""
-        numbers = super().run(steps, *further)
+    def run(self, steps: int, *arguments: Any) -> StepNumbers:
+        """Runs the steps and counts them."""
+        numbers = super().run(steps, *arguments)
         CountedEngine.steps_run += steps
         return numbers
 

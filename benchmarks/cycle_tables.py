@@ -24,14 +24,14 @@ def cycles(records: Sequence[Record]) -> str:
 
 
 def pairs(records: Sequence[Record]) -> str:
-    """Pix2Pix at full size."""
-    selection = of(records, "pair_cycles", "pair_cycles")
-    if not selection:
+    """The table of estimates of Pix2Pix at full size."""
+    estimates = of(records, "pair_cycles", "pair_cycles")
+    if not estimates:
         return f"{NOT_MEASURED.capitalize()}.\n"
     return (
         "Full size, pairs of RGB images of 256 pixels, batch 64 on eight cores of a v3-8. Plain"
         " Keras normalizes over all 64 pairs; so does ours in the first line, by"
-        " `batch_norm=synchronised`.\n\n" + _programs(selection)
+        " `batch_norm=synchronised`.\n\n" + _programs(estimates)
     )
 
 
@@ -43,7 +43,7 @@ def _programs(records: Sequence[Record]) -> str:
         "Cycles",
         "Step",
         "Arithmetic limit",
-        "Share of it",
+        "Share of peak",
         "Exchanged",
     ]
     return table(columns, [_cycle_line(record) for record in records])
@@ -70,7 +70,7 @@ def _cycle_line(record: Record) -> list[str]:
 
 
 def epochs(records: Sequence[Record]) -> str:
-    """The table of epochs of CERN's 3DGAN at full size, with its authors' measurements."""
+    """The table of epochs of CERN's 3DGAN at full size, with the authors' measurements."""
     selection = of(records, "cycles", references.KIND)
     if not selection:
         return f"{NOT_MEASURED.capitalize()}.\n"
@@ -82,17 +82,18 @@ def epochs(records: Sequence[Record]) -> str:
         "Program",
         "Machine",
         "Epoch, estimated",
-        "Its authors measured",
+        "Authors measured",
         "Error",
         "Step",
-        "Units at work",
+        "Utilization",
         "Memory",
         "Exchanged",
     ]
     return (
         f"{references.EPOCH.what} Estimated from the compiler's cycles, with exchanges and 1 ms per"
         " host call. The authors trained plain layers, so only plain Keras compares with their"
-        ' times. "Units at work" counts the zeros that fill up kernels.\n\n' + table(columns, lines)
+        ' times. "Utilization" includes multiplications by padding zeros.\n\n'
+        + table(columns, lines)
     )
 
 

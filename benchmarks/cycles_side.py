@@ -1,4 +1,4 @@
-"""One program of the cycle tables, compiled for a TPU without owning it; prints its estimate as
+"""Compiles one program of the cycle tables for a TPU, without having one; prints its estimate as
 JSON.
 
 python -m benchmarks.cycles_side pictures ours|keras TOPOLOGY BATCH PRECISION
@@ -28,8 +28,7 @@ from gan_runtime.tpu.plan import CheckPlan, Reading
 
 SHOWERS = {"workload": "shower_3dgan", "dataset": "showers", "size": "full", "steps_per_loop": 2}
 GRID = (51, 51, 25, 1)
-# The peer's batch norm goes over the whole batch: jit over a shared batch gives what one device
-# would give.
+# The peer normalizes over the whole batch: jit over a sharded batch computes what one device would.
 PAIRS = {
     "batch_norm": "synchronised",
     "workload": "pix2pix",
@@ -51,9 +50,7 @@ def showers(topology: str, batch: dict[str, Any]) -> CheckPlan:
 
 
 def pairs(topology: str, batch: dict[str, Any]) -> CheckPlan:
-    """The step of Pix2Pix at full size, on pairs of RGB images of 256 pixels that are
-    streamed.
-    """
+    """The step of Pix2Pix at full size, on streamed pairs of RGB images of 256 pixels."""
     return _streamed({**PAIRS, **batch}, topology, pair_fields(PIXELS, PIXELS), PAIRS_IN_A_SET)
 
 
@@ -75,16 +72,14 @@ PLANS = {
     "pairs": pairs,
     "pairs_per_replica": pairs_per_replica,
 }
-# Of each side, the programs that a step of `showers` runs, and how often.
+# The programs of a step of `showers` by side, and how often each runs.
 PARTS = {"ours": {"ours": 1}, "keras": {"judge": 2, "generate": 1, "make": 2}}
 
 
 def estimate(
     program: str, side: str, topology: str, batch_size_global: int, precision: str
 ) -> dict[str, Any]:
-    """The estimate of a program (a name in PLANS) by our engine or by the plain Keras peer (a side
-    of PARTS).
-    """
+    """The estimate of a program (a key of PLANS), for our engine or for a peer in plain Keras."""
     begin = time.monotonic()
     plan = plan_of(program, topology, batch_size_global, precision)
     compiled, spec = _compiled(program, side, plan)
@@ -99,7 +94,7 @@ def plan_of(program: str, topology: str, batch_size_global: int, precision: str)
 
 
 def _compiled(program: str, side: str, plan: CheckPlan) -> tuple[Any, RunSpec]:
-    """A program, and the options that say how many steps are in it."""
+    """The compiled program, and its options with the number of steps per call."""
     point, spec = plan.point, plan.spec
     if side == "ours":
         from gan_runtime.tpu import compiling

@@ -1,13 +1,11 @@
 """The speed and memory of the dashboard, measured in Chromium on an empty home.
 
-first_page_s       from the start of the process until Home is drawn (the browser is open already)
-first_point_s      from the click on "Start a quick run" (right after that) until the Live page
-draws the loss chart
-memory_mb          resident memory of the Streamlit process after every page was visited with one
-stored run, 10⁶ bytes
-import_s           importing everything that the dashboard imports, in a fresh interpreter; median
-of three
-frameworks_loaded  which of tensorflow, keras, jax that interpreter then holds; must be none
+first_page_s       from the start of the process until Home is drawn, in an open browser
+first_point_s      from the click on "Start a quick run" until Live draws the loss chart
+memory_mb          resident memory of the Streamlit process after a visit of every page with one
+                   stored run, 10⁶ bytes
+import_s           all imports of the dashboard in a fresh interpreter; median of three
+frameworks_loaded  which of tensorflow, keras, jax these imports load; must be none
 
 python -m benchmarks.dashboard        prints one JSON line
 """
@@ -33,12 +31,10 @@ from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_SECONDS = 60.0
-TRAIN_MS = (
-    180_000.0  # TensorFlow is loaded twice before the first step: to check the host, and to train
-)
+# TensorFlow is loaded twice before the first step: to check the host, and to train.
+TRAIN_MS = 180_000.0
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-# Streamlit runs navigation.py and the pages as scripts; all that these import is imported by the
-# others as well.
+# Streamlit runs navigation.py and the pages as scripts; the other modules cover their imports.
 MODULES = sorted(
     ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
     for path in (REPOSITORY / "dashboard").rglob("*.py")
@@ -55,7 +51,7 @@ print(json.dumps([seconds, [name for name in ("tensorflow", "keras", "jax") if n
 
 
 def measure() -> dict[str, Any]:
-    """Measures a visit of a new user, and the cost of imports."""
+    """Measures the first visit of a new user, and the imports."""
     system_chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     with trial_home() as home, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -77,9 +73,8 @@ def measure() -> dict[str, Any]:
         )
         first_point_s = time.perf_counter() - begin
 
-        page.get_by_test_id("stImage").first.wait_for(
-            timeout=TRAIN_MS
-        )  # the first epoch is done: every page has an image
+        # After the first epoch every page has an image.
+        page.get_by_test_id("stImage").first.wait_for(timeout=TRAIN_MS)
         page.get_by_role("button", name="Stop and save").click()
         page.get_by_role("button", name="Resume").wait_for(timeout=TRAIN_MS)
         pages = visit_every_page(page)
@@ -99,8 +94,8 @@ def measure() -> dict[str, Any]:
 
 
 def serve(home: Home, script: str = "app.py") -> tuple[subprocess.Popen[bytes], str]:
-    """Starts the dashboard, or another script of Streamlit, on a free port; its process and
-    address, as soon as it answers there.
+    """Starts the dashboard, or another Streamlit script, on a free port. Returns its process and
+    address once it responds.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -124,17 +119,14 @@ def serve(home: Home, script: str = "app.py") -> tuple[subprocess.Popen[bytes], 
 
 
 def wait_until_drawn(page: Page) -> None:
-    """Waits for the end of the page's script.
-
-    A page that shows an exception counts as broken.
-    """
+    """Waits for the end of the page's script; exits if the page shows an exception."""
     page.locator(IDLE).wait_for()
     if page.get_by_test_id("stException").count():
         sys.exit(f"{page.url} shows an exception: its traceback is in the output of the dashboard.")
 
 
 def visit_every_page(page: Page) -> list[str]:
-    """Follows each link of the navigation; the titles of the pages, which all differ."""
+    """Follows each link of the navigation; returns the titles of the pages, which all differ."""
     titles, title = [], page.locator("h1").first
     for link in page.get_by_test_id("stSidebarNavLink").all():
         before = title.inner_text()
@@ -146,7 +138,7 @@ def visit_every_page(page: Page) -> list[str]:
 
 
 def imports() -> tuple[float, list[str]]:
-    """The seconds for the dashboard's imports, and the frameworks that they load."""
+    """Median seconds of the dashboard's imports, and the frameworks that they load."""
     command = [
         sys.executable,
         "-c",

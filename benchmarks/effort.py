@@ -1,4 +1,4 @@
-"""How long a row is measured: in turns between its sides, or by children that answer once."""
+"""How a row is measured: in turns between sides, or by a child that answers once."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from gan_runtime.records.home import REPOSITORY
 
 @dataclass(frozen=True)
 class Effort:
-    """`rounds` turns of each side, `steps` steps each, on `batch` images of a set of `images`.
+    """For each side, `rounds` turns of `steps` steps, on batches of `batch` images.
 
-    `referee`: a further peer.
+    `images`: in the data set; `referee`: the script of a further peer.
     """
 
     rounds: int
@@ -37,8 +37,8 @@ class Effort:
     images: int
     referee: Path | None = None
 
-    def loop(self, module: str, precision: str, *further: str) -> list[str]:
-        """The arguments of `python` that start a peer that serves turns."""
+    def peer_command(self, module: str, precision: str, *further: str) -> list[str]:
+        """The arguments of `python` that start a peer, which then serves turns."""
         return [
             "-m",
             f"benchmarks.{module}",
@@ -50,12 +50,16 @@ class Effort:
             *further,
         ]
 
-    def run(self, module: str, precision: str, *settings: str, data: str = MNIST) -> list[str]:
-        """The same for our trainer. `settings`: such as replicas=8; `data`: a name in
+    def trainer_command(
+        self, module: str, precision: str, *settings: str, data: str = MNIST
+    ) -> list[str]:
+        """The same for our trainer. `settings`: for example "replicas=8"; `data`: a name in
         run_options.py.
         """
         options = [part for setting in settings for part in ("--set", setting)]
-        return self.loop(module, precision, "--images", str(self.images), "--data", data, *options)
+        return self.peer_command(
+            module, precision, "--images", str(self.images), "--data", data, *options
+        )
 
     def turns(
         self,
@@ -65,8 +69,8 @@ class Effort:
     ) -> dict[str, list[Turn]]:
         """The turns of each side by name, after its warm-up.
 
-        `commands`: what follows `python` to start a side; `further`: sides of another kind,
-        measured after those; `report_turn`: as in `alternate`. Raises NotMeasuredError.
+        `commands`: arguments of `python` by side; `further`: sides of another kind, whose turns
+        follow; `report_turn`: as in `alternate`. Raises NotMeasuredError.
         """
         with child_sides(commands) as sides:
             return alternate(
@@ -74,10 +78,10 @@ class Effort:
             )
 
 
-def answer_of(arguments: list[str], longest_s: float | None = None) -> dict[str, Any]:
-    """The JSON object that a Python child prints last; it is ended after `longest_s` seconds.
+def answer_of(arguments: list[str], timeout_s: float | None = None) -> dict[str, Any]:
+    """The JSON object that a Python child prints last.
 
-    Raises NotMeasuredError, its messages printed, when it fails or has not answered by then.
+    Prints the child's output and raises NotMeasuredError if it fails or exceeds `timeout_s`.
     """
     command = [sys.executable, *arguments]
     try:
@@ -88,11 +92,11 @@ def answer_of(arguments: list[str], longest_s: float | None = None) -> dict[str,
             capture_output=True,
             text=True,
             check=False,
-            timeout=longest_s,
+            timeout=timeout_s,
         )
     except subprocess.TimeoutExpired:
         raise NotMeasuredError(
-            f"`python {' '.join(arguments)}` had not answered after {longest_s:,.0f} s"
+            f"`python {' '.join(arguments)}` did not answer within {timeout_s:,.0f} s"
         ) from None
     try:
         if child.returncode == 0:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.ended_runs [RUNS]
 
-The runs are small and written by hand, two epochs of fifty steps each; nothing is trained. Seconds
-are those of the processor (user and system), so that other processes on the machine do not count.
+The runs are synthetic, two epochs of fifty steps each; nothing is trained. Seconds are processor
+time (user and system), so that other processes on the machine do not count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def write(home: Home, runs: int) -> None:
-    """`runs` finished runs of two epochs."""
+    """Writes `runs` finished runs of two epochs."""
     home.prepare()
     spec = RunSpec.parse({"epochs": 2}).model_dump()
     for number in range(1, runs + 1):
@@ -71,30 +71,31 @@ def _write_run(run: RunDir, at: datetime, spec: dict[str, object]) -> None:
     journal.append(run.trainer_journal(), 1, *records)
 
 
-def _spent(who: int = resource.RUSAGE_SELF) -> float:
+def _cpu_seconds(who: int = resource.RUSAGE_SELF) -> float:
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
 
 
 def measure(home: Home) -> dict[str, float]:
-    """Seconds of processor time for the first opening, a later one and `runs`; idle: its
-    share of one core.
+    """Processor seconds of the first opening, a later one and the command `runs`.
+
+    idle_share: of one core, 0 to 1.
     """
     values: dict[str, float] = {}
     for name in ("first_open_s", "open_s"):
-        begin = _spent()
+        begin = _cpu_seconds()
         runtime = Runtime.open(home)
-        values[name] = _spent() - begin
+        values[name] = _cpu_seconds() - begin
         if name == "first_open_s":
             runtime.close()
-    begin = _spent()
+    begin = _cpu_seconds()
     time.sleep(IDLE_SECONDS)
-    values["idle_share"] = (_spent() - begin) / IDLE_SECONDS
+    values["idle_share"] = (_cpu_seconds() - begin) / IDLE_SECONDS
     runtime.close()
-    begin = _spent(resource.RUSAGE_CHILDREN)
+    begin = _cpu_seconds(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "gan_runtime", "runs", "--json", "--home", str(home.path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ))
-    values["runs_s"] = _spent(resource.RUSAGE_CHILDREN) - begin
+    values["runs_s"] = _cpu_seconds(resource.RUSAGE_CHILDREN) - begin
     return values
 
 

@@ -1,9 +1,8 @@
-"""A side that is the bare engine: repeated calls of `engine.run`, without the rest of a run.
+"""The bare engine as a side: repeated calls of `engine.run`, without the rest of a run.
 
-There is no loop, journal, probe, checkpoint, database or supervisor, but the input pipeline and the
-numbers of each step. Calls are `steps_per_loop` steps long, as in a run. Without --serve it prints
-one JSON line, as the other loops do, of the median call; with --profile N, the shares of N profiled
-steps.
+It includes the input pipeline and the numbers of each step, but no journal, probe, checkpoint,
+database or supervisor. A call has `steps_per_loop` steps, as in a run. Without --serve it prints
+one JSON line: the median call, or with --profile N the shares of N profiled steps.
 
 python -m benchmarks.engine_side --precision mixed_bfloat16 --batch 256 --steps 20
     [--data mnist|pictures|streamed] [--set OPTION=VALUE …] [--profile N]
@@ -40,7 +39,7 @@ from gan_runtime.spec import RunSpec
 
 
 def build(spec: RunSpec, home: Home) -> Any:
-    """The engine of a run, built and traced as a trainer does it. `home`: of prepared data sets."""
+    """The engine of a run, built and traced as in a trainer. `home`: has the prepared data sets."""
     tf_process.set_flags(spec, "cpu")
     engine_class = importlib.import_module(catalog.engine(spec.engine).module).ENGINE
     data = data_for_workload(spec, loading.load(spec.dataset, home))
@@ -49,11 +48,11 @@ def build(spec: RunSpec, home: Home) -> Any:
     return engine
 
 
-def block(engine: Any, spec: RunSpec, steps: int) -> Turn:
-    """`steps` steps in calls of at most `steps_per_loop`."""
+def run_steps(engine: Any, spec: RunSpec, steps: int) -> Turn:
+    """Times `steps` steps, in calls of at most `steps_per_loop`."""
     full, rest = divmod(steps, spec.steps_per_loop)
     calls = [spec.steps_per_loop] * full + ([rest] if rest else [])
-    return total([Turn(each, timed(partial(engine.run, each), 1).seconds) for each in calls])
+    return total([Turn(count, timed(partial(engine.run, count), 1).seconds) for count in calls])
 
 
 def profiled_shares(engine: Any, steps: int) -> dict[str, Any]:
@@ -66,9 +65,9 @@ def profiled_shares(engine: Any, steps: int) -> dict[str, Any]:
 
 
 def answer(options: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
-    """Serves, or prints one line."""
+    """Serves turns, or prints one line."""
     if options.serve:
-        serve(lambda steps: block(engine, spec, steps))
+        serve(lambda steps: run_steps(engine, spec, steps))
     elif options.profile:
         print(json.dumps(profiled_shares(engine, options.profile)))
     else:
@@ -80,7 +79,7 @@ def answer(options: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
 
 
 def main() -> None:
-    """Builds the engine of the arguments and answers."""
+    """Builds the engine of the command line and answers."""
     parser = trainer_arguments("Times the bare engine.")
     add_data_argument(parser)
     parser.add_argument(
@@ -88,7 +87,7 @@ def main() -> None:
         type=int,
         default=0,
         metavar="STEPS",
-        help="profile so many steps instead of timing them",
+        help="profile this many steps instead of timing them",
     )
     options = parser.parse_args()
     spec = spec_of(options, epochs=1, data=options.data)

@@ -1,4 +1,4 @@
-"""The figures that have targets, and those against a referee, from records of results."""
+"""The tables of figures with targets, and of the comparison with an external script."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _line(target: Target, records: Sequence[Record]) -> list[str]:
 
 
 def _reason(target: Target, records: Sequence[Record]) -> str:
-    names = (target.name, target.row)  # of the figure, or of the whole row when it failed
+    names = (target.name, target.row)  # a failed row has one record for all its figures
     missing = [
         record for record in of(records, target.row, "not_measured") if record["name"] in names
     ]
@@ -64,7 +64,7 @@ def _machine(records: Sequence[Record], row: str) -> str:
 
 
 def referee(records: Sequence[Record]) -> str:
-    """Our speed relative to that of an external script, with the digest of the script."""
+    """Our speed relative to an external script, with the digest of the script."""
     facts = of(records, "referee", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"

@@ -1,22 +1,20 @@
-"""Floating-point operations of a training step per image, computed from the layers' shapes of a
-workload's own networks.
+"""Floating-point operations of a training step per image, from the shapes of a workload's layers.
 
-A multiplication and an addition count as 2; a "same" convolution is counted in full at the border;
-only layers with a kernel count (batch norm, activations, losses and the optimizer are below 1% of
-it and count as none). A pass over a layer is one of three, each as long as the others:
+A multiplication and an addition count as 2. A "same" convolution counts in full at the border. Only
+layers with a kernel count: batch norm, activations, losses and the optimizer are below 1%.
+A layer has three passes with equal operations:
 
     forward            outputs from inputs
     kernel gradient    from inputs and upstream gradient
-    input gradient     from kernel and upstream gradient; the first layer of a network has none
-    unless its inputs learn
+    input gradient     from kernel and upstream gradient; not for the first layer of a network,
+                       unless its input needs a gradient
 
-A step that updates both networks from one forward pass (workloads/pair.py, updates=together) makes
-these:
+A step that updates both networks from one forward pass (workloads/pair.py, updates=together) has:
 
     G                  forward, kernel and input gradients
     D on real images   forward, kernel and input gradients of D's loss
-    D on fake images   forward, kernel and input gradients, down to the image: one way back serves
-    D's loss and G's
+    D on fake images   forward, kernel and input gradients down to the image: one backward pass
+                       serves D's loss and G's
 
 python -m benchmarks.flops dcgan_mnist        prints {"flop_per_image": …}
 """
@@ -38,8 +36,8 @@ from gan_runtime.spec import RunSpec
 class LayerShape:
     """A layer with a kernel.
 
-    `positions`: where the kernel is applied: output pixels of a convolution, INPUT pixels of a
-    transposed one, 1 of a dense layer.
+    `positions`: applications of the kernel: output pixels of a convolution, INPUT pixels of a
+    transposed one, 1 for a dense layer.
     """
 
     name: str
@@ -48,12 +46,12 @@ class LayerShape:
 
     @property
     def flop(self) -> int:
-        """One pass over the layer for one image."""
+        """Operations of one pass for one image."""
         return 2 * math.prod(self.kernel) * self.positions
 
 
 def layer_shapes(network: Any) -> list[LayerShape]:
-    """The layers with a kernel of a keras.Sequential that is built, from input to output."""
+    """The layers with a kernel of a built keras.Sequential, from input to output."""
     return [_shape(layer) for layer in network.layers if hasattr(layer, "kernel")]
 
 
@@ -66,13 +64,13 @@ def _shape(layer: Any) -> LayerShape:
 def step_flop_per_image(
     generator: Sequence[LayerShape], discriminator: Sequence[LayerShape]
 ) -> int:
-    """The passes of the table above."""
+    """Operations of all passes in the table above."""
     g, d = (sum(layer.flop for layer in network) for network in (generator, discriminator))
     return (3 * g - generator[0].flop) + (3 * d - discriminator[0].flop) + 3 * d
 
 
 def of_workload(name: str) -> int:
-    """FLOP per image and step of a workload of the catalog. Loads Keras."""
+    """FLOP per image and step of a workload. Loads Keras."""
     spec = RunSpec.parse({"workload": name})
     networks = workload_of(spec).networks(spec.of_workload, {})
     return step_flop_per_image(

@@ -1,4 +1,4 @@
-"""What the example runs of the Kármán street reached, out of their bundle: the table and the
+"""Results of the example runs of the Kármán vortex street, from their bundle: the table and the
 image of docs/pix2pix.md.
 
 python -m benchmarks.flow_results                                     prints the table
@@ -20,7 +20,7 @@ from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.journal import EpochDone
 from gan_runtime.records.run_folder import RunDir, answers_of
 
-SHOWN_WAY = "map_reduce"
+WAY = "map_reduce"
 HEADS = (
     "",
     "Minutes",
@@ -33,8 +33,8 @@ HEADS = (
     "Error of the Strouhal number (replay)",
     "Frame (ms), solver's",
 )
-STEPS = (0, 12, 24, 50, 100)  # shown in the image: half a period, one, two, four
-PIXELS, RIM = 3, 4  # image pixels per cell of a frame; margin around each frame
+STEPS = (0, 12, 24, 50, 100)  # of the image: the start, then half a period, one, two and four
+PIXELS, MARGIN = 3, 4  # image pixels per cell of a frame; margin around each frame
 
 
 def main() -> None:
@@ -42,53 +42,51 @@ def main() -> None:
     bundle_command.run(__doc__, example("karman"), table, _picture)
 
 
-def iterations(run: RunDir) -> list[Answer]:
-    """The newest by map-reduce of each held-out flow, the first flow first."""
+def rollouts(run: RunDir) -> list[Answer]:
+    """The newest map-reduce rollout of each held-out flow, in the order of the flows."""
     answers = answers_of(run, "rollout")
     newest = {
-        answer.facts["trajectory"]: answer for answer in answers if answer.facts["way"] == SHOWN_WAY
+        answer.facts["trajectory"]: answer for answer in answers if answer.facts["way"] == WAY
     }
     return [newest[trajectory] for trajectory in sorted(newest)]
 
 
 def table(runs: list[RunDir]) -> str:
     """A line for each run and flow."""
-    return markdown.table(HEADS, [_line(run, flow) for run in runs for flow in iterations(run)])
+    return markdown.table(HEADS, [_line(run, flow) for run in runs for flow in rollouts(run)])
 
 
 def image_of(run: RunDir, flow: Answer) -> Image.Image:
-    """The vorticity of some moments: the true flow on the left, the prediction on the right."""
+    """Vorticity at STEPS, one per row: simulated on the left, predicted on the right."""
     film = image_files.read_film(run, flow.arrays[0].file)
-    places = [int(np.flatnonzero(film.steps == step)[0]) for step in STEPS if step in film.steps]
+    indices = [int(np.flatnonzero(film.steps == step)[0]) for step in STEPS if step in film.steps]
     rows = []
-    for place in places:
-        both = [
-            flow_pictures.frame_colors(np.concatenate([frames[place], film.mask], axis=-1))
+    for index in indices:
+        pair = [
+            flow_pictures.frame_colors(np.concatenate([frames[index], film.mask], axis=-1))
             for frames in (film.truth, film.predicted)
         ]
         framed = [
-            np.pad(image, ((RIM, 0), (RIM, 0), (0, 0)), constant_values=255) for image in both
+            np.pad(image, ((MARGIN, 0), (MARGIN, 0), (0, 0)), constant_values=255) for image in pair
         ]
         rows.append(np.concatenate(framed, axis=1))
-    picture = Image.fromarray(np.concatenate(rows))
-    return picture.resize(
-        (picture.width * PIXELS, picture.height * PIXELS), Image.Resampling.NEAREST
-    )
+    image = Image.fromarray(np.concatenate(rows))
+    return image.resize((image.width * PIXELS, image.height * PIXELS), Image.Resampling.NEAREST)
 
 
 def _picture(run: RunDir) -> Image.Image:
-    return image_of(run, next(flow for flow in iterations(run) if flow.arrays))
+    return image_of(run, next(flow for flow in rollouts(run) if flow.arrays))
 
 
 def _line(run: RunDir, flow: Answer) -> list[str]:
-    done = [
+    epochs = [
         record
         for record in journal.read_all(run.trainer_journal())
         if isinstance(record, EpochDone)
     ]
-    minutes = sum(record.seconds for record in done) / 60.0
-    of = {score.name: score for score in flow.scores}
-    period = of["rmse_period"]
+    minutes = sum(record.seconds for record in epochs) / 60.0
+    scores = {score.name: score for score in flow.scores}
+    period = scores["rmse_period"]
     return [
         f"seed {run.spec().seed}, {flow.facts['film']}",
         f"{minutes:.1f}",
@@ -96,10 +94,10 @@ def _line(run: RunDir, flow: Answer) -> list[str]:
         f"{period.baselines['replay']:.3f}",
         f"{period.baselines['reference']:.3f}",
         f"{period.baselines['replay'] / period.value:.1f}",
-        _with_replay(of["ssim_period"], ".2f"),
-        _with_replay(of["rmse"], ".3f"),
-        _with_replay(of["strouhal_error"], ".1%"),
-        f"{of['ms_frame'].value:.1f} ({of['ms_frame'].baselines['reference']:.1f})",
+        _with_replay(scores["ssim_period"], ".2f"),
+        _with_replay(scores["rmse"], ".3f"),
+        _with_replay(scores["strouhal_error"], ".1%"),
+        f"{scores['ms_frame'].value:.1f} ({scores['ms_frame'].baselines['reference']:.1f})",
     ]
 
 

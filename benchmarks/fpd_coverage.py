@@ -1,11 +1,10 @@
-"""How often the interval of an extrapolated FPD contains the true value, which is 0 for two samples
-of the same simulated showers.
+"""Coverage of the interval of an extrapolated FPD. The true value is 0: both samples have the same
+distribution of simulated showers.
 
-python -m benchmarks.fpd_coverage [REPEATS]         the table of docs/metrics.md, in some minutes on
-one core
+python -m benchmarks.fpd_coverage [REPEATS]    prints the table of docs/metrics.md, in minutes
 
 Tiny grid, 25 layers, 126 features. At 1 to 1,000 GeV the first layer is empty in 6 of 10 showers
-and the last one in 2 of 10; others in few.
+and the last one in 2 of 10.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from gan_runtime.domains.showers.distances import Array, extrapolated
 from gan_runtime.domains.showers.features import features_of, high_level
 from gan_runtime.domains.showers.simulation import TINY, simulate
 
-POOL, AT_ONCE, REPEATS = 12_000, 50, 25
+POOL, CHUNK, REPEATS = 12_000, 50, 25
 ENERGIES_GEV = {"1 to 1,000 GeV": (1.0, 1_000.0), "100 to 200 GeV": (100.0, 200.0)}
 COUNTS = (2, 4, 8)  # showers per feature
 TITLES = (
@@ -45,13 +44,15 @@ def main() -> None:
 
 def _lines(name: str, repeats: int) -> list[list[str]]:
     random = np.random.default_rng(0)
-    pool = np.concatenate([_features(random, *ENERGIES_GEV[name]) for _ in range(POOL // AT_ONCE)])
-    return [_line(name, pool, times * pool.shape[1], random, repeats) for times in COUNTS]
+    pool = np.concatenate([_features(random, *ENERGIES_GEV[name]) for _ in range(POOL // CHUNK)])
+    return [
+        _line(name, pool, per_feature * pool.shape[1], random, repeats) for per_feature in COUNTS
+    ]
 
 
 def _features(random: np.random.Generator, low: float, high: float) -> Array:
-    energies = np.exp(random.uniform(np.log(low), np.log(high), AT_ONCE))
-    angles = np.radians(random.uniform(60.0, 120.0, AT_ONCE))
+    energies = np.exp(random.uniform(np.log(low), np.log(high), CHUNK))
+    angles = np.radians(random.uniform(60.0, 120.0, CHUNK))
     return high_level(features_of(simulate(energies, angles, random, TINY), energies))
 
 
@@ -59,10 +60,10 @@ def _line(
     name: str, pool: Array, count: int, random: np.random.Generator, repeats: int
 ) -> list[str]:
     values, errors = np.zeros(repeats), np.zeros(repeats)
-    for place in range(repeats):
+    for repeat in range(repeats):
         rows = random.permutation(len(pool))[: 2 * count]
-        interval = extrapolated(pool[rows[:count]], pool[rows[count:]], seed=place)
-        values[place], errors[place] = 1e3 * interval.value, 1e3 * interval.error
+        interval = extrapolated(pool[rows[:count]], pool[rows[count:]], seed=repeat)
+        values[repeat], errors[repeat] = 1e3 * interval.value, 1e3 * interval.error
     figures = (values.mean(), values.std(ddof=1), errors.mean())
     within = [float(np.mean(np.abs(values) < times * errors)) for times in (1.0, 2.0)]
     numbers = [f"{figure:.1f}" for figure in figures]

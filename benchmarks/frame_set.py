@@ -1,6 +1,4 @@
-"""Random frames in the fields of a flow, 80 × 192 pixels, as a prepared set, which the row
-`pix2pix` streams.
-"""
+"""A prepared data set of random flow frames, 80 × 192 pixels, which the row `pix2pix` streams."""
 
 from __future__ import annotations
 
@@ -13,5 +11,5 @@ HEIGHT, WIDTH = 80, 192
 
 
 def write(home: Home, rows: int) -> None:
-    """Prepares the set in the home; the system's cache holds no part of it."""
+    """Writes the set into the home, and evicts it from the page cache."""
     picture_set.write_random(home, NAME, flow_fields(HEIGHT, WIDTH), rows)

@@ -1,9 +1,8 @@
-"""A side that predicts from its own frames: the generator of Pix2Pix, size small, tiles of 64
-pixels, on frames of 80 × 192 pixels in one of the ways (engines/tiles.py). A step is a frame, with
-all of its stages but tracing and compiling.
+"""A rollout as a side: the small generator of Pix2Pix predicts frames of 80 × 192 pixels, in tiles
+of 64 pixels or whole (engines/tiles.py). A step is a frame, without tracing and compiling.
 
-The weights are untrained: their values do not change the time of a step. `--engine`'s process is
-set up as that of the job `iterate`.
+The weights are untrained, since their values do not change the time of a step. The process is set
+up as that of the background job `iterate`.
 
 python -m benchmarks.iterate_side --engine tensorflow|jax --way naive|map_reduce|whole --cores 2
 --precision float32 [--serve] [--steps N]
@@ -29,15 +28,14 @@ from gan_runtime.spec import RunSpec
 
 
 def new_translator(spec: RunSpec, cores: int) -> Translator:
-    """A translator with new weights."""
+    """A translator with untrained weights."""
     import keras
 
     if spec.engine == "tensorflow":
         from gan_runtime.engines.tf.strategy import simulated_cores
 
-        simulated_cores(
-            cores
-        )  # creating variables starts TensorFlow's devices, whose number is then fixed
+        # The first variable fixes the number of TensorFlow's devices.
+        simulated_cores(cores)
     keras.utils.set_random_seed(1)
     keras.config.set_dtype_policy(spec.precision)
     workload, options = workload_of(spec), spec.of_workload
@@ -48,7 +46,7 @@ def new_translator(spec: RunSpec, cores: int) -> Translator:
     return Translator(workload, options, fields, name, spec.precision, arrays)  # type: ignore[arg-type]
 
 
-def stepping(options: argparse.Namespace) -> Callable[[], ImageArray]:
+def make_step(options: argparse.Namespace) -> Callable[[], ImageArray]:
     """A call that predicts the next frame from the previous frame."""
     spec = RunSpec.parse(
         {"workload": "pix2pix", "engine": options.engine, "precision": options.precision}
@@ -58,10 +56,10 @@ def stepping(options: argparse.Namespace) -> Callable[[], ImageArray]:
     program = importlib.import_module(catalog.engine(spec.engine).tiles).TILE_PROGRAM
     shape = translator.fields[SOURCE].shape
     source = np.random.default_rng(1).uniform(-1.0, 1.0, shape).astype(np.float32)
-    paint = TiledTranslator(program, translator, options.way, shape, options.cores)
+    predict = TiledTranslator(program, translator, options.way, shape, options.cores)
 
     def step() -> ImageArray:
-        outputs = paint(source)
+        outputs = predict(source)
         source[..., : outputs.shape[-1]] = outputs
         return outputs
 
@@ -70,12 +68,12 @@ def stepping(options: argparse.Namespace) -> Callable[[], ImageArray]:
 
 def main() -> None:
     """Serves turns, or prints one line."""
-    parser = arguments("Frames of frames, in one way.")
+    parser = arguments("Times a rollout.")
     parser.add_argument("--engine", choices=("tensorflow", "jax"), required=True)
     parser.add_argument("--way", choices=WAYS, required=True)
-    parser.add_argument("--cores", type=int, default=2, help="simulated ones of map_reduce")
+    parser.add_argument("--cores", type=int, default=2, help="simulated cores of map_reduce")
     options = parser.parse_args()
-    run_alone_or_serve(options, stepping(options))
+    run_alone_or_serve(options, make_step(options))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ Radford et al. 2016, with the projection discriminator and the conditional batch
 Koyama 2018, an Embedding for each table of classes. The step is that of keras_loop.py; images and
 labels are random and stay in memory.
 
-python -m benchmarks.keras_conditional --precision mixed_bfloat16 --batch 64 --steps 20   prints one
-JSON line
+python -m benchmarks.keras_conditional --precision mixed_bfloat16 --batch 64 --steps 20
+                                                                      prints one JSON line
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from benchmarks.picture_set import CHANNELS, CLASSES, PIXELS
 from benchmarks.step_timer import arguments, run_alone_or_serve
 
 WIDTHS = (64, 128, 256, 512)  # of the discriminator's convolutions, outermost first
-START = PIXELS >> len(WIDTHS)  # pixels of the innermost layers
-# By name, so that each layer creates a separate initializer with a separate seed.
-NEW = {"kernel_initializer": {"class_name": "RandomNormal", "config": {"stddev": 0.02}}}
+INNER_PIXELS = PIXELS >> len(WIDTHS)  # of the innermost layers
+# By name, so that each layer creates an initializer with its own seed.
+INITIALIZER = {"kernel_initializer": {"class_name": "RandomNormal", "config": {"stddev": 0.02}}}
 
 
 class ConditionalBatchNorm(layers.Layer):  # type: ignore[misc]
@@ -45,7 +45,7 @@ class ConditionalBatchNorm(layers.Layer):  # type: ignore[misc]
         self._by_row = (-1, 1, 1, channels)
 
     def call(self, inputs: list[Any], training: bool | None = None) -> Any:
-        """Same shape and dtype as the values."""
+        """The normalized values, in their shape and dtype."""
         values, labels = inputs
         gamma, beta = (
             ops.reshape(table(labels), self._by_row) for table in (self.gamma, self.beta)
@@ -61,28 +61,35 @@ def networks() -> tuple[Any, Any]:
 
 def _generator() -> Any:
     latents, labels = keras.Input((LATENT_SIZE,)), keras.Input((), dtype="int32")
-    values = layers.Dense(START * START * WIDTHS[-1], use_bias=False, **NEW)(latents)
-    values = layers.Reshape((START, START, WIDTHS[-1]))(values)  # 4 × 4 × 512
+    values = layers.Dense(INNER_PIXELS * INNER_PIXELS * WIDTHS[-1], use_bias=False, **INITIALIZER)(
+        latents
+    )
+    values = layers.Reshape((INNER_PIXELS, INNER_PIXELS, WIDTHS[-1]))(values)  # 4 × 4 × 512
     values = layers.ReLU()(ConditionalBatchNorm(WIDTHS[-1])([values, labels]))
     for width in reversed(WIDTHS[:-1]):  # 8 × 8 × 256, 16 × 16 × 128, 32 × 32 × 64
-        values = layers.Conv2DTranspose(width, 5, 2, padding="same", use_bias=False, **NEW)(values)
+        values = layers.Conv2DTranspose(width, 5, 2, padding="same", use_bias=False, **INITIALIZER)(
+            values
+        )
         values = layers.ReLU()(ConditionalBatchNorm(width)([values, labels]))
-    values = layers.Conv2DTranspose(CHANNELS, 5, 2, padding="same", use_bias=False, **NEW)(values)
-    return keras.Model(
-        [latents, labels], layers.Activation("tanh", dtype="float32")(values)
-    )  # 64 × 64 × 3
+    values = layers.Conv2DTranspose(CHANNELS, 5, 2, padding="same", use_bias=False, **INITIALIZER)(
+        values
+    )
+    values = layers.Activation("tanh", dtype="float32")(values)  # 64 × 64 × 3
+    return keras.Model([latents, labels], values)
 
 
 def _discriminator() -> Any:
-    pictures, labels = keras.Input((PIXELS, PIXELS, CHANNELS)), keras.Input((), dtype="int32")
-    values = pictures
+    images, labels = keras.Input((PIXELS, PIXELS, CHANNELS)), keras.Input((), dtype="int32")
+    values = images
     for width in WIDTHS:  # 32 × 32 × 64, 16 × 16 × 128, 8 × 8 × 256, 4 × 4 × 512
-        values = layers.LeakyReLU(0.2)(layers.Conv2D(width, 5, 2, padding="same", **NEW)(values))
-    logit = layers.Dense(1, dtype="float32", **NEW)(layers.Flatten()(values))
+        values = layers.LeakyReLU(0.2)(
+            layers.Conv2D(width, 5, 2, padding="same", **INITIALIZER)(values)
+        )
+    logit = layers.Dense(1, dtype="float32", **INITIALIZER)(layers.Flatten()(values))
     summed = ops.sum(ops.cast(values, "float32"), axis=(1, 2))  # (B, 512)
     of_class = layers.Embedding(CLASSES, WIDTHS[-1], dtype="float32")(labels)  # (B, 512)
     match = layers.Dot(axes=1, dtype="float32")([summed, of_class])
-    return keras.Model([pictures, labels], layers.Add(dtype="float32")([logit, match]))
+    return keras.Model([images, labels], layers.Add(dtype="float32")([logit, match]))
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
@@ -92,9 +99,9 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
     import tensorflow as tf
 
     keras.config.set_dtype_policy(precision)
-    pictures = tf.random.uniform([batch, PIXELS, PIXELS, CHANNELS], -1.0, 1.0)
+    images = tf.random.uniform([batch, PIXELS, PIXELS, CHANNELS], -1.0, 1.0)
     labels = tf.random.uniform([batch], 0, CLASSES, tf.int32)
-    return step_of(*networks(), pictures, labels)
+    return step_of(*networks(), images, labels)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""The peer: the DCGAN loop of Table 1 that a user would otherwise write in plain Keras, timed per
-step.
+"""The peer: the DCGAN loop of Table 1 as a user would write it in plain Keras.
 
 One device, one tf.function, two tapes over one forward pass, Adam(1e-4). The images are random and
 stay in memory: no input pipeline, no journal, no probes. The loop waits for every step, as a loop
 that prints its loss does.
 
-python -m benchmarks.keras_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one
-JSON line
+python -m benchmarks.keras_loop --precision mixed_bfloat16 --batch 256 --steps 20
+                                                                      prints one JSON line
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["KERAS_BACKEND"] = "tensorflow"
 
 LATENT_SIZE = 100
-RATE = 1e-4
+LEARNING_RATE = 1e-4
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
@@ -39,16 +38,16 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
 def step_of(
     generator: Any, discriminator: Any, images: Any, labels: Any = None
 ) -> Callable[[], float]:
-    """The same for two networks and a batch of images (B, …); with labels (B,) both take
+    """The same for two networks and a batch of images (B, …). With labels (B,), both networks take
     [values, labels].
     """
     import keras
     import tensorflow as tf
 
     weights = [network.trainable_variables for network in (generator, discriminator)]
-    optimizers = [keras.optimizers.Adam(RATE), keras.optimizers.Adam(RATE)]
+    optimizers = [keras.optimizers.Adam(LEARNING_RATE), keras.optimizers.Adam(LEARNING_RATE)]
     for optimizer, variables in zip(optimizers, weights, strict=True):
-        optimizer.build(variables)  # variables cannot be made inside the tf.function
+        optimizer.build(variables)  # a tf.function cannot create variables
     bce = keras.losses.BinaryCrossentropy(from_logits=True)
 
     def conditioned(values: Any) -> Any:

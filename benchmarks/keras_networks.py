@@ -1,4 +1,4 @@
-"""The networks of Table 1 as a user of plain Keras would write them: what the peers train.
+"""The networks of Table 1 as a user of plain Keras would write them.
 
 The backend of Keras must be set before the import.
 """
@@ -12,7 +12,7 @@ from typing import Any
 def networks(dropout: Callable[[float], Any] | None = None) -> tuple[Any, Any]:
     """Generator (B, 100) → (B, 28, 28, 1) in [-1, 1]; discriminator (B, 28, 28, 1) → logits (B, 1).
 
-    `dropout`: makes the layer for a rate; None for Keras' own.
+    `dropout`: creates the layer for a rate; None: Keras' own.
     """
     import keras
     from keras import layers
@@ -29,9 +29,7 @@ def networks(dropout: Callable[[float], Any] | None = None) -> tuple[Any, Any]:
             layers.Conv2DTranspose(128, 5, padding="same", use_bias=False),  # 7 × 7 × 128
             layers.BatchNormalization(),
             layers.LeakyReLU(0.2),
-            layers.Conv2DTranspose(
-                64, 5, strides=2, padding="same", use_bias=False
-            ),  # 14 × 14 × 64
+            layers.Conv2DTranspose(64, 5, strides=2, padding="same", use_bias=False),  # 14×14×64
             layers.BatchNormalization(),
             layers.LeakyReLU(0.2),
             layers.Conv2DTranspose(1, 5, strides=2, padding="same", use_bias=False),  # 28 × 28 × 1

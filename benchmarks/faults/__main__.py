@@ -1,7 +1,7 @@
-"""python -m benchmarks.faults [--seed N] [--scenarios N] [--only KIND,KIND]
+"""python -m benchmarks.faults [--seed N] [--scenarios N] [--only KIND,KIND] [--keep]
 
-One line a scenario, a closing count, and the seed of each failure. Every outcome is stored at once
-in benchmarks/results/faults.jsonl.
+Prints a line per scenario, the number of failures, and a command to repeat each. With --keep,
+every outcome is stored at once in benchmarks/results/faults.jsonl.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ RESULTS = REPOSITORY / "benchmarks" / "results" / "faults.jsonl"
 def arguments() -> argparse.Namespace:
     """The arguments of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.faults", description="Harms short runs on real processes."
+        prog="python -m benchmarks.faults",
+        description="Injects faults into real processes of short runs.",
     )
     parser.add_argument(
-        "--seed", type=int, default=1, help="seed of the first scenario; the next ones count up"
+        "--seed", type=int, default=1, help="seed of the first scenario; later scenarios count up"
     )
     parser.add_argument("--scenarios", type=int, default=200)
     parser.add_argument(
@@ -50,19 +51,19 @@ def main() -> int:
         results.append(play(seed, kind_of(seed, only)))
         print(results[-1].line, flush=True)
         if options.keep:
-            keep(results, options, time.monotonic() - begin)
+            store_outcomes(results, options, time.monotonic() - begin)
     failed = [result for result in results if result.problems]
     print(f"{len(results)} scenarios, {len(failed)} failed, {time.monotonic() - begin:.0f} s")
     for result in failed:
         print(
-            f"again: python -m benchmarks.faults --seed {result.seed} --scenarios 1 --only"
+            f"repeat: python -m benchmarks.faults --seed {result.seed} --scenarios 1 --only"
             f" {result.kind}"
         )
     return 1 if failed else 0
 
 
-def keep(results: list[Result], options: argparse.Namespace, seconds: float) -> None:
-    """Stores the outcomes so far, after the machine and the program."""
+def store_outcomes(results: list[Result], options: argparse.Namespace, seconds: float) -> None:
+    """Stores a record of machine and program, then the outcomes so far."""
     facts = machine.facts()
     record: dict[str, Any] = {
         "command": " ".join(["python -m benchmarks.faults", *sys.argv[1:]]),

@@ -1,6 +1,6 @@
 """What must hold of a home after everything has recovered.
 
-Each check returns a sentence for each violation; no sentences: all is well.
+Each check returns a sentence for each violation.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from gan_runtime.supervision import store_recovery
 from gan_runtime.training import checkpoints
 
 Rows = dict[str, list[tuple[Any, ...]]]
-# Names of unfinished files, which a kill can leave.
-_HALF_MADE = (
+# Names of files that a killed process can leave.
+_TEMPORARY_FILES = (
     "*.part",
     ".new-*",
     ".import-*",
@@ -38,47 +38,50 @@ _HALF_MADE = (
 )
 
 
-def journalled(run: RunDir) -> dict[tuple[str, int], float]:
-    """(metric, step) → value in the trainer's journal, without values that a later
-    attempt voids.
+def journaled_values(run: RunDir) -> dict[tuple[str, int], float]:
+    """(metric, step) → value in the trainer's journal, without values that a later attempt
+    discards.
     """
-    losses: dict[tuple[str, int], float] = {}
+    values_by_step: dict[tuple[str, int], float] = {}
     for line in _lines(run.trainer_journal()):
         if line["kind"] == "attempt":
-            losses = {key: value for key, value in losses.items() if key[1] <= line["resume_step"]}
+            resumed = line["resume_step"]
+            values_by_step = {
+                key: value for key, value in values_by_step.items() if key[1] <= resumed
+            }
         else:
             for metric, values in line["values"].items():
                 for offset, value in enumerate(values):
-                    losses.setdefault((metric, line["first_step"] + offset), value)
-    return losses
+                    values_by_step.setdefault((metric, line["first_step"] + offset), value)
+    return values_by_step
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The whole records of attempts and numbers.
+    """The valid records of attempts and numbers.
 
-    The product's reader is not used: this detects a good line that it drops.
+    Independent of the product's reader, to detect a valid line that it drops.
     """
     data = path.read_bytes() if path.exists() else b""
     for text in data[: data.rfind(b"\n") + 1].splitlines():
-        with contextlib.suppress(ValueError):  # torn, or no text
+        with contextlib.suppress(ValueError):  # torn, or not text
             line = json.loads(text.decode())
-            if isinstance(line, dict) and _is_good(line):
+            if isinstance(line, dict) and _is_valid(line):
                 yield line
 
 
-def _is_good(line: dict[str, Any]) -> bool:
-    """Whether it is one of the two kinds with all that these have; raises ValueError for a
-    time that is none.
+def _is_valid(line: dict[str, Any]) -> bool:
+    """Whether it is a complete record of an attempt or of numbers. Raises ValueError for an
+    invalid time.
     """
     datetime.fromisoformat(str(line.get("at", "2026-01-01")))
-    if not _counts(line.get("attempt", 1)) or line.get("attempt", 1) < 1:
+    if not _are_counts(line.get("attempt", 1)) or line.get("attempt", 1) < 1:
         return False
     if line.get("kind") == "attempt":
-        return _counts(line.get("resume_step"))
+        return _are_counts(line.get("resume_step"))
     values, wall_s = line.get("values"), line.get("wall_s")
     return (
         line.get("kind") == "scalars"
-        and _counts(line.get("epoch"), line.get("first_step"))
+        and _are_counts(line.get("epoch"), line.get("first_step"))
         and isinstance(values, dict)
         and isinstance(wall_s, list)
         and all(
@@ -87,13 +90,13 @@ def _is_good(line: dict[str, Any]) -> bool:
     )
 
 
-def _counts(*numbers: object) -> bool:
+def _are_counts(*numbers: object) -> bool:
     return all(isinstance(number, int) and number >= 0 for number in numbers)
 
 
-def steps_once(run: RunDir, rows: Rows) -> list[str]:
+def step_problems(run: RunDir, rows: Rows) -> list[str]:
     """Problems unless `scalars` has exactly the journaled steps, each once, with their values."""
-    expected = journalled(run)
+    expected = journaled_values(run)
     metrics = {metric for metric, _ in expected}
     stored = [
         ((metric, step), value)
@@ -101,50 +104,52 @@ def steps_once(run: RunDir, rows: Rows) -> list[str]:
         if run_id == run.run_id and metric in metrics
     ]
     counts = collections.Counter(key for key, _ in stored)
-    twice = [key for key, count in counts.items() if count > 1]
-    lost, made_up = expected.keys() - counts.keys(), counts.keys() - expected.keys()
-    other = [key for key, value in stored if key in expected and not _same(value, expected[key])]
+    duplicates = [key for key, count in counts.items() if count > 1]
+    missing, unexpected = expected.keys() - counts.keys(), counts.keys() - expected.keys()
+    changed = [
+        key for key, value in stored if key in expected and not _is_same(value, expected[key])
+    ]
     return [
-        f"{len(wrong)} numbers {how}, such as {sorted(wrong)[0]}"
-        for wrong, how in (
-            (twice, "are stored twice"),
-            (lost, "are journalled and not stored"),
-            (made_up, "are stored and not journalled"),
-            (other, "have another value than journalled"),
+        f"{len(keys)} numbers {problem}, such as {sorted(keys)[0]}"
+        for keys, problem in (
+            (duplicates, "are stored twice"),
+            (missing, "are journaled and not stored"),
+            (unexpected, "are stored and not journaled"),
+            (changed, "have another value than journaled"),
         )
-        if wrong
+        if keys
     ]
 
 
-def _same(stored: float, written: float) -> bool:
+def _is_same(stored: float, written: float) -> bool:
     return bool(np.array_equal(stored, written, equal_nan=True))
 
 
 def state_problems(run: RunDir, rows: Rows, expected: str) -> list[str]:
-    """Problems unless journals and tables agree and describe the events."""
-    said = latest_status(run).status
+    """Problems unless journals and tables have the expected state."""
+    journaled = latest_status(run).status
     [stored] = [status for run_id, status in rows["states"] if run_id == run.run_id] or [None]
     return [
         f"the {where} say {state}, but the run is {expected}"
-        for where, state in (("journals", said), ("tables", stored))
+        for where, state in (("journals", journaled), ("tables", stored))
         if state != expected
     ]
 
 
 def end_problems(run: RunDir, reference: Arrays) -> list[str]:
-    """Problems unless the newest checkpoint equals, bit for bit, the final state of the undisturbed
-    run.
+    """Problems unless the newest checkpoint equals the final one of the undisturbed run, bit for
+    bit.
     """
     checkpoint = checkpoints.load_newest(run.checkpoints)
     if checkpoint is None:
         return ["the run has no checkpoint"]
     names = sorted(reference.keys() | checkpoint.arrays.keys())
-    differ = [
+    different = [
         name for name in names if not _are_equal(reference.get(name), checkpoint.arrays.get(name))
     ]
     return (
-        [f"{len(differ)} arrays differ from the undisturbed run, such as {differ[0]}"]
-        if differ
+        [f"{len(different)} arrays differ from the undisturbed run, such as {different[0]}"]
+        if different
         else []
     )
 
@@ -154,27 +159,27 @@ def _are_equal(first: Any, other: Any) -> bool:
 
 
 def rebuild_problems(home: Home, before: Rows) -> list[str]:
-    """A database rebuilt from the journals has the same rows. The home must have no owner."""
+    """Problems unless a rebuilt database has the same rows. The home must have no owner."""
     store_recovery.rebuild(home)
     after = stored_rows(home)
     return [
         f"after a rebuild {view} has {len(after[view])} rows instead of {len(before[view])}, or"
-        " others"
+        " different ones"
         for view in before
         if before[view] != after[view]
     ]
 
 
-def next_owner(home: Home) -> None:
-    """The start of the next owner of the home: ingests new records and removes the remains of a
-    kill.
+def run_next_owner(home: Home) -> None:
+    """Opens and closes the home as its next owner, which ingests records and cleans up after a
+    crash.
     """
     Runtime.open(home).close()
 
 
 def stored_rows(home: Home) -> Rows:
-    """All rows of the public views and of the last numbers, sorted;
-    `scalar_values` and `states` for the other checks.
+    """All rows of the public views and of the last numbers, sorted, as well as `scalar_values`
+    and `states` for the other checks.
     """
     store = Store(home.database)
     try:
@@ -197,17 +202,17 @@ def remaining_processes(home: Home) -> list[str]:
     """The processes of the home that still run, as problems."""
     remaining = []
     for process in psutil.process_iter(["cmdline", "status", "pid"]):
-        words = process.info["cmdline"] or []
+        arguments = process.info["cmdline"] or []
         if process.info["status"] != psutil.STATUS_ZOMBIE and any(
-            word.startswith(str(home.path)) for word in words
+            argument.startswith(str(home.path)) for argument in arguments
         ):
-            remaining.append(f"process {process.info['pid']} is left: {' '.join(words[1:5])}")
+            remaining.append(f"process {process.info['pid']} is left: {' '.join(arguments[1:5])}")
     return remaining
 
 
 def partial_files(home: Home, scratch: Path) -> list[str]:
     """The temporary files in the home and in the system's temporary folder, as problems."""
-    remains = [path for pattern in _HALF_MADE for path in home.path.rglob(pattern)]
+    remains = [path for pattern in _TEMPORARY_FILES for path in home.path.rglob(pattern)]
     return [f"{path.relative_to(home.path)} is left" for path in remains] + [
         f"{path.name} is left in the temporary folder" for path in scratch.iterdir()
     ]

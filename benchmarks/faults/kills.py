@@ -5,51 +5,59 @@ from __future__ import annotations
 import signal
 import time
 
-from benchmarks.faults.harm import FAILED, FINISHED, LOST, STOPPED, Harm, reset_machine, running_run
+from benchmarks.faults.fault import (
+    FAILED,
+    FINISHED,
+    LOST,
+    STOPPED,
+    Expectation,
+    reset_machine,
+    running_run,
+)
 from benchmarks.faults.stage import Stage, kill
 from tests.support.inject import At, Do, Injection
 
 
-def kill_trainer(stage: Stage) -> Harm:
+def kill_trainer(stage: Stage) -> Expectation:
     """SIGKILL of the trainer."""
     run = running_run(stage)
     kill(stage.trainers(run))
-    return Harm(run, (LOST, FINISHED))
+    return Expectation(run, (LOST, FINISHED))
 
 
-def kill_worker(stage: Stage) -> Harm:
+def kill_worker(stage: Stage) -> Expectation:
     """SIGKILL of one of two workers; the other worker must end."""
     stage.options |= {"workers": 2}
     run = running_run(stage)
     workers = stage.trainers(run)[1:]
     if workers:
         kill([stage.random.choice(workers)])
-    return Harm(run, (LOST, FINISHED, FAILED))
+    return Expectation(run, (LOST, FINISHED, FAILED))
 
 
-def kill_launcher(stage: Stage) -> Harm:
-    """SIGKILL of the launcher of two workers, which must end."""
+def kill_launcher(stage: Stage) -> Expectation:
+    """SIGKILL of the launcher of two workers; the workers must end."""
     stage.options |= {"workers": 2}
     run = running_run(stage)
     kill(stage.trainers(run)[:1])
-    return Harm(run, (LOST, FINISHED))
+    return Expectation(run, (LOST, FINISHED))
 
 
-def kill_owner(stage: Stage) -> Harm:
+def kill_owner(stage: Stage) -> Expectation:
     """SIGKILL of the owner: the trainer continues, and the next owner takes over."""
     run = running_run(stage)
     stage.kill_owner()
     time.sleep(stage.random.random() * 0.2)
-    return Harm(run, (FINISHED,))
+    return Expectation(run, (FINISHED,))
 
 
-def kill_all(stage: Stage) -> Harm:
+def kill_all(stage: Stage) -> Expectation:
     """SIGKILL of owner, launcher and workers at once, as when the machine is reset."""
     stage.options |= {"workers": stage.random.choice((1, 2))}
-    return Harm(reset_machine(stage), (LOST, FINISHED))
+    return Expectation(reset_machine(stage), (LOST, FINISHED))
 
 
-def kill_starting(stage: Stage) -> Harm:
+def kill_starting(stage: Stage) -> Expectation:
     """SIGKILL of owner and trainers in the first moment, before the identity of the trainer is
     recorded.
     """
@@ -60,55 +68,53 @@ def kill_starting(stage: Stage) -> Harm:
     stage.kill_owner()
     if stage.random.random() < 0.5:
         kill(stage.trainers(run)[:1])
-    return Harm(run, (LOST, FINISHED))
+    return Expectation(run, (LOST, FINISHED))
 
 
-def kill_at_operation(stage: Stage) -> Harm:
-    """SIGKILL of the trainer at one of its file operations: opening, renaming and removing of
-    checkpoints, images, journals.
+def kill_at_operation(stage: Stage) -> Expectation:
+    """SIGKILL of the trainer when it opens, renames or removes a file: checkpoint, image or
+    journal.
     """
     return _injected(stage, "kill", "file operation", LOST)
 
 
-def kill_at_sync(stage: Stage) -> Harm:
-    """SIGKILL of the trainer right before a sync: what it wrote last may be on the disk or not."""
+def kill_at_sync(stage: Stage) -> Expectation:
+    """SIGKILL of the trainer right before a sync: its last write may not be on disk."""
     return _injected(stage, "kill", "sync", LOST)
 
 
-def kill_in_a_write(stage: Stage) -> Harm:
+def kill_in_a_write(stage: Stage) -> Expectation:
     """The system ends the trainer in the middle of a write: a line or a file is torn."""
     return _injected(stage, "tear", "sync", LOST)
 
 
-def fail_once(stage: Stage) -> Harm:
+def fail_once(stage: Stage) -> Expectation:
     """Exactly one file operation of the trainer fails."""
     do: Do = stage.random.choice(("io_error", "no_space", "read_only"))
     return _injected(stage, do, "file operation", FAILED, LOST)
 
 
-def fail_a_sync(stage: Stage) -> Harm:
+def fail_a_sync(stage: Stage) -> Expectation:
     """One sync of the trainer fails."""
     return _injected(stage, "io_error", "sync", FAILED, LOST)
 
 
-def fail_a_write(stage: Stage) -> Harm:
+def fail_a_write(stage: Stage) -> Expectation:
     """Exactly one write of the trainer fails after a part; the trainer reports it."""
     return _injected(stage, "cut_short", "sync", FAILED)
 
 
-def _injected(stage: Stage, do: Do, at: At, *ends: str) -> Harm:
-    most = stage.syncs if at == "sync" else stage.operations
-    injection = Injection("trainer", 1, do, at, stage.random.randint(1, most))
+def _injected(stage: Stage, do: Do, at: At, *ends: str) -> Expectation:
+    count = stage.syncs if at == "sync" else stage.operations
+    injection = Injection("trainer", 1, do, at, stage.random.randint(1, count))
     stage.actions.append(injection.in_words)
     run = stage.submit()
     stage.open(injection.environment)
-    return Harm(run, (*ends, FINISHED))
+    return Expectation(run, (*ends, FINISHED))
 
 
-def kill_owner_at_commit(stage: Stage) -> Harm:
-    """SIGKILL of the owner when rows are in a transaction and not committed, or at one of its file
-    operations.
-    """
+def kill_owner_at_commit(stage: Stage) -> Expectation:
+    """SIGKILL of the owner before it commits a transaction, or at one of its file operations."""
     at: At = stage.random.choice(("commit", "commit", "file operation"))
     injection = Injection("owner", 0, "kill", at, stage.random.randint(3, 12))
     stage.actions.append(injection.in_words)
@@ -118,15 +124,15 @@ def kill_owner_at_commit(stage: Stage) -> Harm:
         lambda: not stage.has_owner() or stage.state(run) == FINISHED,
         "the owner is killed, or the run ends",
     )
-    if stage.has_owner():  # the run was quicker; it must not be struck while it ends
+    if stage.has_owner():  # the run finished first; the fault must not hit the owner's shutdown
         stage.kill_owner()
-    # Killed after its word that a trainer starts and before the start, it leaves a run that the
-    # next owner queues again.
-    return Harm(run, (FINISHED,))
+    # An owner that is killed between recording a start and spawning the trainer leaves a run that
+    # the next owner requeues.
+    return Expectation(run, (FINISHED,))
 
 
-def fail_owner_once(stage: Stage) -> Harm:
-    """One file operation of the owner fails: it continues with the next tick, or the next owner
+def fail_owner_once(stage: Stage) -> Expectation:
+    """One file operation of the owner fails: it continues at its next tick, or the next owner
     does.
     """
     do: Do = stage.random.choice(("io_error", "no_space", "read_only"))
@@ -134,10 +140,10 @@ def fail_owner_once(stage: Stage) -> Harm:
     stage.actions.append(injection.in_words)
     run = stage.submit()
     stage.open_or_end(injection.environment)
-    return Harm(run, (FINISHED, LOST))
+    return Expectation(run, (FINISHED, LOST))
 
 
-def freeze_and_stop(stage: Stage) -> Harm:
+def freeze_and_stop(stage: Stage) -> Expectation:
     """SIGSTOP of one of two workers, then a stop: it is killed after the grace period."""
     stage.options |= {"workers": 2}
     stage.grace_seconds = 1.0
@@ -147,12 +153,12 @@ def freeze_and_stop(stage: Stage) -> Harm:
         kill([stage.random.choice(workers)], signal.SIGSTOP)
     if stage.is_active(run):
         stage.stop(run)
-    return Harm(run, (STOPPED, FINISHED, LOST))
+    return Expectation(run, (STOPPED, FINISHED, LOST))
 
 
-def freeze_and_thaw(stage: Stage) -> Harm:
-    """SIGSTOP of the trainer for longer than the grace period of a stop, then SIGCONT:
-    nothing changes.
+def freeze_and_thaw(stage: Stage) -> Expectation:
+    """SIGSTOP of the trainer for longer than the grace period of a stop, then SIGCONT: the run
+    continues.
     """
     stage.grace_seconds = 0.5
     run = running_run(stage)
@@ -160,13 +166,13 @@ def freeze_and_thaw(stage: Stage) -> Harm:
     kill(frozen, signal.SIGSTOP)
     time.sleep(2 * stage.grace_seconds)
     kill(frozen, signal.SIGCONT)
-    return Harm(run, (FINISHED,))
+    return Expectation(run, (FINISHED,))
 
 
-def stop_and_kill_owner(stage: Stage) -> Harm:
+def stop_and_kill_owner(stage: Stage) -> Expectation:
     """A stop right before the owner is killed: the trainer still receives it, and saves."""
     stage.options |= {"workers": stage.random.choice((1, 2))}
     run = running_run(stage)
     stage.stop(run)
     stage.kill_owner()
-    return Harm(run, (STOPPED, FINISHED))
+    return Expectation(run, (STOPPED, FINISHED))

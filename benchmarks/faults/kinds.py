@@ -1,17 +1,16 @@
 """The table of faults.
 
-A seed with last digit 0 selects a fault with TensorFlow, a tenth of all scenarios; the others
-train a toy.
+Every tenth seed (last digit 0) selects a fault with TensorFlow; the others train a toy model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.faults import bystanders, damage, kills, lies, with_tensorflow
-from benchmarks.faults.harm import Kind
+from benchmarks.faults import clocks_and_owners, damage, jobs_and_commands, kills, with_tensorflow
+from benchmarks.faults.fault import Fault
 
-TOYS: dict[str, Kind] = {
+TOYS: dict[str, Fault] = {
     kind.__name__: kind
     for kind in (
         kills.kill_trainer,
@@ -38,26 +37,26 @@ TOYS: dict[str, Kind] = {
         damage.fill_disk,
         damage.nearly_fill_disk,
         damage.read_only_folder,
-        lies.shift_clock,
-        lies.reuse_pid,
-        lies.race_owners,
-        lies.take_over,
-        bystanders.kill_preparation,
-        bystanders.kill_import,
-        bystanders.kill_submit,
+        clocks_and_owners.shift_clock,
+        clocks_and_owners.reuse_pid,
+        clocks_and_owners.race_owners,
+        clocks_and_owners.take_over,
+        jobs_and_commands.kill_preparation,
+        jobs_and_commands.kill_import,
+        jobs_and_commands.kill_submit,
         damage.damage_database,
     )
 }
-WITH_TENSORFLOW: dict[str, Kind] = {
+WITH_TENSORFLOW: dict[str, Fault] = {
     kind.__name__: kind
     for kind in (with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
 }
-KINDS: dict[str, Kind] = {**TOYS, **WITH_TENSORFLOW}
+KINDS: dict[str, Fault] = {**TOYS, **WITH_TENSORFLOW}
 EVERY = 10  # one in EVERY seeds trains with TensorFlow
 
 
 def kind_of(seed: int, among: Sequence[str] = ()) -> str:
-    """The fault of a seed. The kinds take turns, so that each is tried equally often."""
+    """The fault of a seed. The kinds take turns, so each is tried equally often."""
     if among:
         return among[seed % len(among)]
     if seed % EVERY == 0:

@@ -1,4 +1,4 @@
-"""One scenario from its seed: the fault, the recovery, and all that must hold afterwards."""
+"""One scenario from its seed: the fault, the recovery, and the checks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from random import Random
 from typing import Any
 
 from benchmarks.faults import checks
-from benchmarks.faults.harm import Harm
+from benchmarks.faults.fault import Expectation
 from benchmarks.faults.kinds import KINDS, WITH_TENSORFLOW
-from benchmarks.faults.stage import Stage, UntrueError
+from benchmarks.faults.stage import BrokenGuaranteeError, Stage
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records import processes
@@ -43,7 +43,7 @@ TOY = {
     "epochs": 6,
     "keep_checkpoints": 2,
 }
-REAL = {
+TENSORFLOW = {
     **_SHARED,
     "engine": "tensorflow",
     "batch_size_global": 256,
@@ -54,7 +54,7 @@ REAL = {
 
 @dataclass(frozen=True)
 class Reference:
-    """The end of an undisturbed run, and the number of its file operations."""
+    """The final checkpoint of an undisturbed run, and its numbers of calls and file operations."""
 
     arrays: Arrays
     calls: int
@@ -64,8 +64,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a scenario. `problems`: failed checks; empty if the scenario passed. `actions`:
-    what the scenario did.
+    """The result of a scenario. `actions`: what it did; `ends`: final states of the attempts.
+
+    `problems`: failed checks; empty if the scenario passed.
     """
 
     seed: int
@@ -87,23 +88,22 @@ class Result:
 
 
 def play(seed: int, kind: str) -> Result:
-    """Sets up, harms, recovers, checks.
-
-    Never raises for an error in it: the error is a problem of the result.
+    """Sets up a stage, injects the fault, recovers and checks. An error becomes a problem of the
+    result.
     """
-    begin, is_real = time.monotonic(), kind in WITH_TENSORFLOW
-    expected = reference(is_real)
+    begin, uses_tensorflow = time.monotonic(), kind in WITH_TENSORFLOW
+    expected = reference(uses_tensorflow)
     actions: list[str] = []
     ends: list[str] = []
     problems: list[str] = []
     try:
-        with _stage(seed, is_real, expected) as stage:
+        with _stage(seed, uses_tensorflow, expected) as stage:
             actions = stage.actions
-            harm = KINDS[kind](stage)
-            ends = stage.recover(harm.run)
+            expectation = KINDS[kind](stage)
+            ends = stage.recover(expectation.run)
             stage.close()
-            problems += _problems(stage, harm, ends, expected)
-    except (UntrueError, GanRuntimeError) as error:
+            problems += _problems(stage, expectation, ends, expected)
+    except (BrokenGuaranteeError, GanRuntimeError) as error:
         problems.append(str(error))
     except Exception as error:  # the remaining scenarios still run
         problems.append(f"{type(error).__name__}: {error}")
@@ -112,20 +112,24 @@ def play(seed: int, kind: str) -> Result:
     )
 
 
-def _problems(stage: Stage, harm: Harm, ends: list[str], expected: Reference) -> list[str]:
-    checks.next_owner(stage.home)
+def _problems(
+    stage: Stage, expectation: Expectation, ends: list[str], expected: Reference
+) -> list[str]:
+    checks.run_next_owner(stage.home)
     rows = checks.stored_rows(stage.home)
     problems = [
-        *checks.state_problems(harm.run, rows, ends[-1]),
-        *checks.steps_once(harm.run, rows),
-        *checks.end_problems(harm.run, expected.arrays),
+        *checks.state_problems(expectation.run, rows, ends[-1]),
+        *checks.step_problems(expectation.run, rows),
+        *checks.end_problems(expectation.run, expected.arrays),
         *checks.rebuild_problems(stage.home, rows),
         *checks.remaining_processes(stage.home),
         *checks.partial_files(stage.home, stage.scratch),
-        *(problem for more in harm.more for problem in more(stage.home)),
+        *(problem for check in expectation.checks for problem in check(stage.home)),
     ]
-    if ends[0] not in harm.ends:
-        problems.append(f"the first attempt ended {ends[0]}, which is not {' or '.join(harm.ends)}")
+    if ends[0] not in expectation.ends:
+        problems.append(
+            f"the first attempt ended {ends[0]}, which is not {' or '.join(expectation.ends)}"
+        )
     return (
         problems
         if ends[-1] == "finished"
@@ -134,7 +138,7 @@ def _problems(stage: Stage, harm: Harm, ends: list[str], expected: Reference) ->
 
 
 @contextmanager
-def _stage(seed: int, is_real: bool, expected: Reference) -> Iterator[Stage]:
+def _stage(seed: int, uses_tensorflow: bool, expected: Reference) -> Iterator[Stage]:
     with tempfile.TemporaryDirectory(prefix="gan-faults-") as folder:
         scratch = Path(folder) / "tmp"
         scratch.mkdir()
@@ -142,45 +146,44 @@ def _stage(seed: int, is_real: bool, expected: Reference) -> Iterator[Stage]:
             Home(Path(folder) / "home").prepare(),
             scratch,
             Random(seed),
-            dict(REAL if is_real else TOY),
+            dict(TENSORFLOW if uses_tensorflow else TOY),
             expected.calls,
             expected.operations,
             expected.syncs,
-            TRAINER if is_real else toy_trainer.MODULE,
+            TRAINER if uses_tensorflow else toy_trainer.MODULE,
         )
-        before, tempfile.tempdir = (
-            tempfile.tempdir,
-            str(scratch),
-        )  # of the processes and of this one
+        original, tempfile.tempdir = tempfile.tempdir, str(scratch)
         try:
             yield stage
         finally:
-            tempfile.tempdir = before
-            stage.clear()
+            tempfile.tempdir = original
+            stage.clean_up()
 
 
 @cache
-def reference(is_real: bool = False) -> Reference:
-    """The reference run without an owner and without faults. File operations of TensorFlow's run
-    are not counted.
+def reference(uses_tensorflow: bool = False) -> Reference:
+    """A run without an owner and without faults. File operations of a TensorFlow run are not
+    counted.
     """
     with tempfile.TemporaryDirectory(prefix="gan-faults-") as folder:
         run = RunDir(Home(Path(folder)).prepare().runs / "reference-0001")
         run.path.mkdir()
-        write_json(run.spec_path, RunSpec.parse(REAL if is_real else TOY).model_dump())
+        write_json(
+            run.spec_path, RunSpec.parse(TENSORFLOW if uses_tensorflow else TOY).model_dump()
+        )
         command = [
             sys.executable,
             "-m",
-            TRAINER if is_real else toy_trainer.MODULE,
+            TRAINER if uses_tensorflow else toy_trainer.MODULE,
             str(run.path),
             "1",
             "cpu",
         ]
         environment = {**processes.environment(os.environ), "CUDA_VISIBLE_DEVICES": "-1"}
-        said = subprocess.run(
+        output = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=True
         ).stdout
-        counts = re.search(r"file operations: (\d+), syncs: (\d+)", said)
+        counts = re.search(r"file operations: (\d+), syncs: (\d+)", output)
         end = checkpoints.load_newest(run.checkpoints)
         assert end is not None
         calls = run.trainer_journal().read_bytes().count(b'"kind":"scalars"')

@@ -1,6 +1,4 @@
-"""The stage of one scenario: a home in a temporary folder, its owner, the trainers of its
-run, and their state.
-"""
+"""The stage of one scenario: a home in a temporary folder, its owner, its run and its trainers."""
 
 from __future__ import annotations
 
@@ -31,28 +29,26 @@ from tests.support import toy_trainer
 from tests.support.asking import ask, ask_of
 from tests.support.hosts import stated_host
 
-ASKER = operator("a scenario")
-REPORT_SECONDS = 15.0  # from the end of the last process to the matching state
-PATIENCE_SECONDS = 180.0  # for all other waits, on a busy machine
+ACTOR = operator("a scenario")
+REPORT_SECONDS = 15.0  # from the exit of the last process to a final state in the journal
+MAX_WAIT_SECONDS = 180.0  # all other waits, on a busy machine
 POLL_SECONDS = 0.01
-CHECK_SECONDS = 0.5  # between two readings of the table of processes, which cost more
-MOST_ATTEMPTS = 6
-DISK_MB = 80  # submitting wants 20 MB free, and the database grows by some
+PROCESS_CHECK_SECONDS = 0.5  # listing all processes costs more than reading a journal
+MAX_ATTEMPTS = 6
+DISK_MB = 80  # submitting needs 20 MB, and the database grows
 _DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE = 24, 1  # prctl(2), capabilities(7)
 
 
-class UntrueError(Exception):
-    """A guarantee does not hold; the message is the sentence of the failure."""
+class BrokenGuaranteeError(Exception):
+    """A guarantee does not hold; the message says which."""
 
 
 @dataclass
 class Stage:
-    """`grace_seconds`: of a stop, short for short scenarios.
+    """`calls`, `operations` (on files), `syncs`: counts of an undisturbed trainer.
 
-    `module`: what trainers are started as.
-
-    `calls`, `operations` (on files), `syncs`: of an undisturbed trainer; `least_calls`: before any
-    harm. `environment`: of owners.
+    `min_calls`: before any fault. `module`: of the trainers. `grace_seconds`: of a stop.
+    `environment`: of owners.
     """
 
     home: Home
@@ -64,22 +60,22 @@ class Stage:
     syncs: int
     module: str = toy_trainer.MODULE
     grace_seconds: float = 2.0
-    least_calls: int = 0
+    min_calls: int = 0
     disk_mb: int = 0
     environment: dict[str, str] = field(default_factory=dict)
     actions: list[str] = field(default_factory=list)  # for the scenario's line of output
-    finished_before_harm: bool = False
+    finished_before_fault: bool = False
     _owner: subprocess.Popen[bytes] | None = None
     _mounted: bool = False
 
     def submit(self) -> RunDir:
         """Queues the run of the scenario."""
-        return ask(self.home, stated_host(), actor=ASKER).submit(RunSpec.parse(self.options))
+        return ask(self.home, stated_host(), actor=ACTOR).submit(RunSpec.parse(self.options))
 
     # ---- the owner -------------------------------------------------------------------------------
 
     def start_owner(self, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """One more process that opens the home; as root it loses the right to write everywhere."""
+        """Starts a process that opens the home, without root's right to write everywhere."""
         return subprocess.Popen(
             [
                 sys.executable,
@@ -92,37 +88,42 @@ class Stage:
             stdout=subprocess.PIPE,
             stderr=(self.scratch.parent / "owner.log").open("ab"),
             env=self.environment_of({**self.environment, **(environment or {})}),
-            preexec_fn=_without_override,
+            preexec_fn=_drop_root_override,
         )
 
     def open(self, environment: Mapping[str, str] | None = None) -> None:
-        """The home has an owner when this returns."""
+        """Starts an owner and waits until it has opened the home."""
         self._owner = self.start_owner(environment)
         assert self._owner.stdout is not None
         line = self._owner.stdout.readline().decode().strip()
         if line != "open":
-            raise UntrueError(f"the home could not be opened: {line or 'the owner ended'}")
+            raise BrokenGuaranteeError(
+                f"the home could not be opened: {line or 'the owner exited'}"
+            )
 
     def open_or_end(self, environment: Mapping[str, str]) -> None:
-        """As `open`, for an owner that is harmed in its first moments. An owner that did not open
-        has ended when this returns.
+        """As `open`, for an owner that a fault can hit at its start. Waits until it has opened the
+        home or exited.
         """
         self._owner = self.start_owner(environment)
         assert self._owner.stdout is not None
         is_open = self._owner.stdout.readline() == b"open\n"
         self.actions.append("opened" if is_open else "not opened")
         if not is_open:
-            self._owner.wait(PATIENCE_SECONDS)
+            self._owner.wait(MAX_WAIT_SECONDS)
 
     def environment_of(self, more: Mapping[str, str]) -> dict[str, str]:
-        """Of a process of this stage: it has separate temporary files and device locks, since
-        scenarios run at the same time.
+        """The environment of a process of this stage. Temporary files and device locks are
+        separate, since scenarios run at the same time.
         """
-        apart = {"TMPDIR": str(self.scratch), FOLDER_VARIABLE: str(self.scratch.parent / "locks")}
-        return processes.environment({**os.environ, **apart, **more})
+        isolated = {
+            "TMPDIR": str(self.scratch),
+            FOLDER_VARIABLE: str(self.scratch.parent / "locks"),
+        }
+        return processes.environment({**os.environ, **isolated, **more})
 
     def adopt(self, owner: subprocess.Popen[bytes]) -> None:
-        """Waits until one of several processes is the owner."""
+        """Makes one of several started processes the owner of the stage."""
         self._owner = owner
 
     def kill_owner(self) -> None:
@@ -136,11 +137,11 @@ class Stage:
         return self._owner is not None and self._owner.poll() is None
 
     def close(self) -> None:
-        """The owner closes the home regularly."""
+        """Asks the owner to close the home, and waits."""
         if self._owner is not None and self._owner.poll() is None:
             self._owner.terminate()
-            if self._owner.wait(PATIENCE_SECONDS) != 0:
-                raise UntrueError("the owner did not end cleanly on request")
+            if self._owner.wait(MAX_WAIT_SECONDS) != 0:
+                raise BrokenGuaranteeError("the owner did not exit cleanly on request")
 
     # ---- its trainers ----------------------------------------------------------------------------
 
@@ -154,87 +155,91 @@ class Stage:
         ]
         return sorted(trainers, key=lambda process: len(process.info["cmdline"]))
 
-    def steps(self, run: RunDir) -> int:
-        """The number of journalled calls."""
+    def journaled_calls(self, run: RunDir) -> int:
+        """The number of calls in the trainer's journal."""
         path = run.trainer_journal()
         return path.read_bytes().count(b'"kind":"scalars"') if path.exists() else 0
 
     def wait_for_calls(self, run: RunDir, calls: int) -> None:
-        """Waits until `calls` calls are journalled; a run that ends before is undisturbed."""
-        count = max(calls, self.least_calls)
+        """Waits until `calls` calls are journaled, or the run has ended."""
+        count = max(calls, self.min_calls)
         self.wait(
-            lambda: self.steps(run) >= count or self.state(run) in ENDED,
-            f"{count} calls are journalled",
+            lambda: self.journaled_calls(run) >= count or self.state(run) in ENDED,
+            f"{count} calls are journaled",
         )
-        self.finished_before_harm = self.state(run) in ENDED
+        self.finished_before_fault = self.state(run) in ENDED
 
     def end_trainers(self, run: RunDir) -> None:
-        """Waits until no process remains."""
-        self.wait(lambda: not kill(self.trainers(run)), "the trainers are gone")
+        """Kills the trainers until none remains."""
+        self.wait(lambda: not kill(self.trainers(run)), "the trainers have exited")
 
     def wait_while_it_trains(self, run: RunDir, seconds: float) -> None:
-        """Waits until the run has no process, up to a number of seconds."""
+        """Waits until the run has no process, for at most `seconds`."""
         deadline = time.monotonic() + seconds
         while self.trainers(run) and time.monotonic() < deadline:
             time.sleep(10 * POLL_SECONDS)
 
     def state(self, run: RunDir) -> str:
-        """The state of the run by its journals."""
+        """The state of the run in its journals."""
         return latest_status(run).status
 
     def wait(
-        self, condition: Callable[[], Any], awaited: str, seconds: float = PATIENCE_SECONDS
+        self, condition: Callable[[], Any], description: str, seconds: float = MAX_WAIT_SECONDS
     ) -> None:
-        """Raises UntrueError when it does not become true in time."""
+        """Waits for a condition. Raises BrokenGuaranteeError after `seconds`."""
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
-                raise UntrueError(f"not within {seconds:.0f} s: {awaited}")
+                raise BrokenGuaranteeError(f"not within {seconds:.0f} s: {description}")
             time.sleep(POLL_SECONDS)
 
     # ---- recovery --------------------------------------------------------------------------------
 
     def wait_for_end(self, run: RunDir) -> str:
-        """The state in which an attempt ended, which must be recorded soon after its last process
-        has ended.
+        """Waits for the end of an attempt and returns its state.
+
+        Raises BrokenGuaranteeError if the journal lacks a final state REPORT_SECONDS after the
+        last process has exited.
         """
-        silent_since: float | None = None
-        look_at = 0.0
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        exited_since: float | None = None
+        next_check = 0.0
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         while (state := self.state(run)) not in ENDED:
             now = time.monotonic()
-            if now >= look_at:
-                silent_since = (
-                    None if self.trainers(run) or state == "queued" else (silent_since or now)
+            if now >= next_check:
+                exited_since = (
+                    None if self.trainers(run) or state == "queued" else (exited_since or now)
                 )
-                look_at = now + CHECK_SECONDS
-            if silent_since is not None and now - silent_since > REPORT_SECONDS:
-                raise UntrueError(
+                next_check = now + PROCESS_CHECK_SECONDS
+            if exited_since is not None and now - exited_since > REPORT_SECONDS:
+                raise BrokenGuaranteeError(
                     f"{REPORT_SECONDS:.0f} s after its last process the run is still {state}"
                 )
             if now > deadline:
-                raise UntrueError(f"after {PATIENCE_SECONDS:.0f} s the run is still {state}")
+                raise BrokenGuaranteeError(
+                    f"after {MAX_WAIT_SECONDS:.0f} s the run is still {state}"
+                )
             time.sleep(5 * POLL_SECONDS)
         return state
 
     def recover(self, run: RunDir) -> list[str]:
-        """Gives the home an owner and resumes the run until it is finished; returns the ends
-        of its attempts.
+        """Resumes the run, under an owner, until it is finished. Returns the final states of its
+        attempts.
         """
         if not self.has_owner():
             self.open()
         ends = [self.wait_for_end(run)]
-        while ends[-1] != "finished" and len(ends) < MOST_ATTEMPTS:
-            self.wait(lambda: not self.trainers(run), "the run's processes are gone")
-            ask_of(run, actor=ASKER).resume(run.run_id)
+        while ends[-1] != "finished" and len(ends) < MAX_ATTEMPTS:
+            self.wait(lambda: not self.trainers(run), "the run's processes have exited")
+            ask_of(run, actor=ACTOR).resume(run.run_id)
             ends.append(self.wait_for_end(run))
-        self.wait(lambda: not self.trainers(run), "the run's processes are gone")
+        self.wait(lambda: not self.trainers(run), "the run's processes have exited")
         return ends
 
     # ---- its disk --------------------------------------------------------------------------------
 
-    def on_small_disk(self) -> bool:
-        """Moves the empty home to a separate disk in memory; False without root's rights."""
+    def mount_small_disk(self) -> bool:
+        """Mounts a small disk in memory as the empty home; False without the right to mount."""
         self.disk_mb = DISK_MB
         mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", str(self.home.path)]
         self._mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
@@ -242,16 +247,19 @@ class Stage:
             self.home.prepare()
         return self._mounted
 
-    def age(self, path: Path, seconds: float) -> None:
-        """Dates a folder and its contents back by some seconds."""
-        for each in (*path.rglob("*"), path):
-            then = each.stat().st_mtime - seconds
-            os.utime(each, (then, then))
+    def backdate(self, path: Path, seconds: float) -> None:
+        """Backdates a folder and its contents by `seconds`."""
+        for file in (*path.rglob("*"), path):
+            modified = file.stat().st_mtime - seconds
+            os.utime(file, (modified, modified))
 
-    def clear(self) -> None:
-        """Ends all remains of the scenario, so that they do not disturb the next."""
+    def clean_up(self) -> None:
+        """Kills all processes of the scenario and unmounts its disk."""
         for process in psutil.process_iter(["cmdline"]):
-            if any(word.startswith(str(self.home.path)) for word in process.info["cmdline"] or []):
+            if any(
+                argument.startswith(str(self.home.path))
+                for argument in process.info["cmdline"] or []
+            ):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
         if self._owner is not None:
@@ -262,29 +270,29 @@ class Stage:
             subprocess.run(["umount", "-l", str(self.home.path)], check=False)
 
     def stop(self, run: RunDir) -> None:
-        """A user requests the end of the run."""
+        """Stops the run as a user."""
         with contextlib.suppress(RunStateError):  # the run has ended in the meantime
-            ask_of(run, actor=ASKER).stop(run.run_id)
+            ask_of(run, actor=ACTOR).stop(run.run_id)
 
     def is_active(self, run: RunDir) -> bool:
-        """Whether it starts or trains."""
+        """Whether the run is starting or training."""
         return self.state(run) in ACTIVE
 
 
-def kill(doomed: list[psutil.Process], number: signal.Signals = signal.SIGKILL) -> int:
-    """Sends a signal to the processes that still exist; returns their number.
+def kill(targets: list[psutil.Process], number: signal.Signals = signal.SIGKILL) -> int:
+    """Sends a signal to the processes; returns their number.
 
-    Those that are killed are suspended first, so that no worker can record that another one
-    disappeared: a reset of the machine leaves no time to do so.
+    SIGKILL follows a SIGSTOP to all, so that no worker can record the loss of another one: a reset
+    of the machine leaves no time for that.
     """
-    for sent in (signal.SIGSTOP, number) if number is signal.SIGKILL else (number,):
-        for process in doomed:
+    for signal_number in (signal.SIGSTOP, number) if number is signal.SIGKILL else (number,):
+        for process in targets:
             with contextlib.suppress(psutil.NoSuchProcess):
-                process.send_signal(sent)
-    return len(doomed)
+                process.send_signal(signal_number)
+    return len(targets)
 
 
-def _without_override() -> None:
+def _drop_root_override() -> None:
     """Drops root's right to write into any folder, in a child process."""
     if os.geteuid() == 0:
         ctypes.CDLL(None).prctl(_DROP_FROM_BOUNDING_SET, _DAC_OVERRIDE, 0, 0, 0)

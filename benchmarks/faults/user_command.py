@@ -1,4 +1,4 @@
-"""Process entry of a user's interrupted command: queues a run, or loads a bundle.
+"""The process of a user's command that a scenario interrupts: queues a run or loads a bundle.
 
 python -m benchmarks.faults.user_command submit HOME SPEC_JSON
 python -m benchmarks.faults.user_command import HOME BUNDLE
@@ -17,15 +17,15 @@ from tests.support import inject
 from tests.support.asking import ask
 from tests.support.hosts import stated_host
 
-ASKER = operator("a user")
+ACTOR = operator("a user")
 
 
-def main(what: str, home: Home, argument: str) -> None:
+def main(command: str, home: Home, argument: str) -> None:
     """Runs the command until it is interrupted."""
-    if what == "submit":
-        ask(home, stated_host(), actor=ASKER).submit(RunSpec.parse(json.loads(argument)), "quick")
+    if command == "submit":
+        ask(home, stated_host(), actor=ACTOR).submit(RunSpec.parse(json.loads(argument)), "quick")
     else:
-        ask(home, actor=ASKER).import_bundle(Path(argument))
+        ask(home, actor=ACTOR).import_bundle(Path(argument))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Training on a GPU: the JAX engine against compiled PyTorch, and the card's own matrix rate.
+"""Training on a GPU: the JAX engine against compiled PyTorch, and the GPU's matrix rate.
 
-One side a process, so neither framework disturbs the other. No process here loads TensorFlow.
+Each side has its own process, so neither framework disturbs the other. No process loads TensorFlow.
 """

@@ -1,7 +1,7 @@
 """Measures this host's NVIDIA GPU; benchmarks/gpu.sh calls it.
 
-The matrix rate of the card, then each workload at each batch size and precision: the JAX engine
-and compiled PyTorch in turns, and one epoch of CERN's 3DGAN.
+First the GPU's matrix rate, then each workload at each batch size and precision, with the JAX
+engine and compiled PyTorch in turns. Also one epoch of CERN's 3DGAN.
 
 python -m benchmarks.gpu [--seconds 420] [--accelerator cpu] [--only WORKLOAD …] [--batches N …]
                           writes benchmarks/results/gpu.jsonl
@@ -33,10 +33,10 @@ RESULTS = FOLDER / "gpu.jsonl"
 SIDES = {"jax": "benchmarks.gpu.jax_side", "torch": "benchmarks.gpu.torch_side"}
 ROUNDS, TURN_SECONDS = 3, 0.5
 EPOCH_SECONDS = 90.0
-ENDING_SECONDS = 20.0
-NO_ANSWER = "ended without an answer"
-# The sides of a wave compile at the same time, and each holds its largest activations until it is
-# measured. The epoch follows EPOCH_AFTER.
+EXIT_SECONDS = 20.0
+NO_ANSWER = "exited without an answer"
+# The sides of a wave compile at the same time and share the GPU's memory, so large cases are alone.
+# The epoch is measured after the wave EPOCH_AFTER.
 WAVES = (
     ("dcgan_mnist", (64, 256, 1_024, 4_096)),
     ("pix2pix", (64, 1_024)),
@@ -52,7 +52,7 @@ Answer = dict[str, Any]
 
 @dataclass
 class Side:
-    """A child that serves one case, or the reason why it cannot."""
+    """A child process that serves one case. `failure`: why it cannot; empty if it can."""
 
     name: str
     case: Case
@@ -62,8 +62,8 @@ class Side:
     facts: Answer = field(default_factory=dict)
 
     @classmethod
-    def started(cls, name: str, case: Case) -> Side:
-        """A started side, not yet prepared."""
+    def start(cls, name: str, case: Case) -> Side:
+        """Starts a side without preparing it."""
         arguments = [case.workload, str(case.batch), case.precision]
         return cls(name, case, _child([SIDES[name], *arguments], stdin=subprocess.PIPE))
 
@@ -78,11 +78,11 @@ class Side:
             self.turns.append(answer)
 
     def close(self) -> None:
-        """Frees the card's memory."""
+        """Ends the process, which frees the GPU's memory."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.close()
-            self.process.wait(ENDING_SECONDS)
+            self.process.wait(EXIT_SECONDS)
         except (BrokenPipeError, subprocess.TimeoutExpired):
             self.process.kill()
 
@@ -116,8 +116,8 @@ def _child(arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
     )
 
 
-def _one_line(arguments: Sequence[str]) -> Answer:
-    """The last line that a child prints."""
+def _child_answer(arguments: Sequence[str]) -> Answer:
+    """The JSON object on the last line that a child prints."""
     child = _child(arguments)
     lines = child.communicate()[0].splitlines()
     return json.loads(lines[-1]) if lines and not child.returncode else {"failure": NO_ANSWER}
@@ -125,8 +125,8 @@ def _one_line(arguments: Sequence[str]) -> Answer:
 
 @contextmanager
 def sides_of(cases: Sequence[Case]) -> Iterator[list[Side]]:
-    """Prepared at the same time."""
-    sides = [Side.started(name, case) for case in cases for name in SIDES]
+    """Starts and prepares all sides of the cases at the same time; closes them at the end."""
+    sides = [Side.start(name, case) for case in cases for name in SIDES]
     try:
         with ThreadPoolExecutor(len(sides)) as pool:
             list(pool.map(Side.prepare, sides))
@@ -136,7 +136,7 @@ def sides_of(cases: Sequence[Case]) -> Iterator[list[Side]]:
             side.close()
 
 
-def measured(cases: Sequence[Case]) -> Iterator[Answer]:
+def measure_cases(cases: Sequence[Case]) -> Iterator[Answer]:
     """A record for each side of each case."""
     with sides_of(cases) as sides:
         for case in cases:
@@ -151,7 +151,7 @@ def measured(cases: Sequence[Case]) -> Iterator[Answer]:
 
 
 def record(side: Side) -> Answer:
-    """Images per second of each turn, and the facts."""
+    """The stored record of a side: images per second of each turn, and its facts."""
     images_per_s = [
         round(turn["steps"] * side.case.batch / turn["seconds"], 1) for turn in side.turns
     ]
@@ -168,9 +168,9 @@ def record(side: Side) -> Answer:
 
 
 def records(options: argparse.Namespace) -> Iterator[Answer]:
-    """All of them, until time is over."""
+    """All records; after the deadline no further wave starts."""
     deadline = time.monotonic() + options.seconds
-    yield {"kind": "card", **_one_line([SIDES["jax"], "rate"]), **_host()}
+    yield {"kind": "card", **_child_answer([SIDES["jax"], "rate"]), **_host()}
     for workload, wave in WAVES:
         if workload not in options.only:
             continue
@@ -178,18 +178,18 @@ def records(options: argparse.Namespace) -> Iterator[Answer]:
         if time.monotonic() > deadline:
             yield {"kind": "left_out", "workload": workload, "batches": batches}
             continue
-        cases = [Case(workload, batch, half) for batch in batches for half in PRECISIONS]
-        yield from measured(cases) if cases else ()
+        cases = [Case(workload, batch, precision) for batch in batches for precision in PRECISIONS]
+        yield from measure_cases(cases) if cases else ()
         if (workload, wave) == EPOCH_AFTER:
-            most = str(min(EPOCH_SECONDS, max(1.0, deadline - time.monotonic())))
-            yield {"kind": "epoch", **_one_line([SIDES["jax"], "epoch", most])}
+            max_seconds = str(min(EPOCH_SECONDS, max(1.0, deadline - time.monotonic())))
+            yield {"kind": "epoch", **_child_answer([SIDES["jax"], "epoch", max_seconds])}
 
 
 def operations(workloads: Sequence[str]) -> Iterator[Answer]:
-    """The operations of each workload, computed without a GPU."""
+    """The operations of each workload, counted without a GPU."""
     os.environ["GPU_BENCH_ACCELERATOR"] = "cpu"
     for workload in workloads:
-        yield {"kind": "operations", **_one_line([SIDES["jax"], "operations", workload])}
+        yield {"kind": "operations", **_child_answer([SIDES["jax"], "operations", workload])}
 
 
 def _host() -> Answer:
@@ -210,7 +210,9 @@ def _host() -> Answer:
 def main() -> None:
     """Measures, or prints the table."""
     parser = argparse.ArgumentParser(description="Measures training on this host's GPU.")
-    parser.add_argument("--seconds", type=float, default=420.0, help="begin nothing later")
+    parser.add_argument(
+        "--seconds", type=float, default=420.0, help="start nothing after this many seconds"
+    )
     parser.add_argument("--accelerator", choices=("gpu", "cpu"), default="gpu")
     parser.add_argument("--only", nargs="*", choices=tuple(BATCHES), default=list(BATCHES))
     parser.add_argument("--batches", nargs="*", type=int, default=list(BATCHES["dcgan_mnist"]))
@@ -222,8 +224,8 @@ def main() -> None:
         return
     os.environ["GPU_BENCH_ACCELERATOR"] = options.accelerator
     with RESULTS.open("w", encoding="utf-8") as file:
-        for each in chain(records(options), operations(options.only)):
-            line = json.dumps(each)
+        for result in chain(records(options), operations(options.only)):
+            line = json.dumps(result)
             print(line, flush=True)
             print(line, file=file, flush=True)
 

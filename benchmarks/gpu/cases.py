@@ -1,4 +1,4 @@
-"""What is measured: workloads, batch sizes and precisions, and the rows that a side trains on."""
+"""The measured cases: workloads, batch sizes and precisions, and their random training rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gan_runtime.spec import RunSpec
 
 PRECISIONS = ("float32", "mixed_bfloat16")
 EPOCH_SHOWERS = 124_987  # of CERN's training set (docs/3dgan.md)
-LEAST_ROWS = 512
+MIN_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Case:
 
     @property
     def steps_per_call(self) -> int:
-        """Between two looks of the host."""
+        """Training steps per host call."""
         return STEPS_PER_CALL[self.workload]
 
     @property
     def spec(self) -> RunSpec:
-        """The run of the JAX engine. Raises SpecError."""
+        """The options of the JAX engine's run. Raises SpecError."""
         return RunSpec.parse(
             {
                 **OPTIONS[self.workload],
@@ -48,8 +48,8 @@ class Case:
         )
 
 
-# 3DGAN on the grid and with the channels of its authors; Pix2Pix with the small networks and
-# tiles of 64 pixels, the defaults.
+# 3DGAN with its authors' grid and channels; Pix2Pix with its defaults, small networks and tiles of
+# 64 pixels.
 OPTIONS: dict[str, dict[str, Any]] = {
     "dcgan_mnist": {"dataset": "mnist"},
     "shower_3dgan": {"dataset": "random", "size": "full"},
@@ -65,7 +65,7 @@ BATCHES = {
 
 def random_rows(workload: str, batch: int) -> ArraySet:
     """Random rows in the workload's fields, in memory."""
-    rows = max(batch, LEAST_ROWS)
+    rows = max(batch, MIN_ROWS)
     if workload == "dcgan_mnist":
         images = np.random.default_rng(1).integers(0, 256, (60_000, 28, 28, 1), np.uint8)
         return _in_memory(picture_fields(images), {"images": images})
@@ -75,7 +75,7 @@ def random_rows(workload: str, batch: int) -> ArraySet:
 
 
 def _random(fields: Fields, rows: int) -> ArraySet:
-    """Numbers from 0 to 1. The same 64 rows repeat: no timing depends on them."""
+    """Rows of numbers in [0, 1). The same 64 repeat, since no timing depends on values."""
     random = np.random.default_rng(1)
     arrays = {}
     for name, field in fields.items():
@@ -89,18 +89,18 @@ def _in_memory(fields: Fields, arrays: dict[str, Array]) -> ArraySet:
 
 
 class EpochOfShowers:
-    """As `contract.DataSet`: CERN's number of showers, streamed from memory. A few rows repeat."""
+    """A `contract.DataSet` as large as CERN's, streamed from memory; MIN_ROWS rows repeat."""
 
     def __init__(self) -> None:
-        self._few = random_rows("shower_3dgan", LEAST_ROWS)
-        self.name, self.origin, self.note = self._few.name, self._few.origin, self._few.note
-        self.fields, self.rows, self.held_out = self._few.fields, EPOCH_SHOWERS, 0
+        self._rows = random_rows("shower_3dgan", MIN_ROWS)
+        self.name, self.origin, self.note = self._rows.name, self._rows.origin, self._rows.note
+        self.fields, self.rows, self.held_out = self._rows.fields, EPOCH_SHOWERS, 0
         self.resident = None
 
     def read(self, indices: Indices) -> dict[str, Array]:
-        """The rows with these numbers."""
-        return self._few.read(indices % self._few.rows)
+        """The rows at these indices."""
+        return self._rows.read(indices % self._rows.rows)
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
-        """Rows to train on: none are held out."""
-        return self._few.read_held_out(count, first)
+        """Training rows, since none are held out."""
+        return self._rows.read_held_out(count, first)

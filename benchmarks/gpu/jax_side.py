@@ -1,6 +1,6 @@
 """The JAX engine as a side: `engine.run` without the rest of a run.
 
-`epoch` instead of a batch size and a precision: one epoch of CERN's 3DGAN, streamed.
+`epoch` trains one epoch of CERN's 3DGAN from streamed rows, for at most so many seconds.
 
 python -m benchmarks.gpu.jax_side dcgan_mnist 256 mixed_bfloat16        serves (side.py)
 python -m benchmarks.gpu.jax_side epoch 120                             prints one JSON line
@@ -23,52 +23,52 @@ from gan_runtime.data.contract import DataSet
 from gan_runtime.engines.jax import devices as jax_devices
 from gan_runtime.engines.task import data_for_workload, workload_of
 
-ACCELERATOR = os.environ.get("GPU_BENCH_ACCELERATOR", "gpu")  # cpu: to try the script
+ACCELERATOR = os.environ.get("GPU_BENCH_ACCELERATOR", "gpu")  # cpu: only to test the script
 EPOCH_CASE = Case("shower_3dgan", 64, "mixed_bfloat16")
 OPERATIONS_BATCH = 64
 MATRIX, MATRIX_REPEATS = (8_192 if ACCELERATOR == "gpu" else 512), 20
 
 
 class EngineStep:
-    """As `side.CompiledStep`."""
+    """The JAX engine as a `side.CompiledStep`."""
 
     def __init__(self, case: Case, data: DataSet) -> None:
         self._engine, self._steps = engine(case, data), case.steps_per_call
 
     def call(self) -> int:
-        """Trains the steps of one call of a run."""
+        """Trains the steps of one host call."""
         self._engine.run(self._steps)
         return self._steps
 
     def wait(self) -> None:
-        """Does nothing, since `run` has waited."""
+        """Does nothing, since `run` waits."""
 
     def facts(self) -> Facts:
-        """Bytes at the most."""
+        """Peak bytes on the device."""
         memory = self._engine.device_memory()
         return {"peak_bytes": memory and memory.peak_bytes}
 
 
 def engine(case: Case, data: DataSet) -> Any:
-    """Built and traced as a trainer does it."""
+    """The engine, built and traced as in a trainer."""
     from gan_runtime.engines.jax.engine import JaxEngine
 
     spec = case.spec
-    built = JaxEngine(spec, workload_of(spec), data_for_workload(spec, data), ACCELERATOR)
-    built.trace()
-    return built
+    jax_engine = JaxEngine(spec, workload_of(spec), data_for_workload(spec, data), ACCELERATOR)
+    jax_engine.trace()
+    return jax_engine
 
 
-def epoch(most_seconds: float) -> Facts:
-    """Seconds of one epoch, or of the share that was done within `most_seconds`."""
+def epoch(max_seconds: float) -> Facts:
+    """Seconds of one epoch, or of the showers trained within `max_seconds`."""
     data = EpochOfShowers()
-    trained = engine(EPOCH_CASE, data)
-    trained.run(1)  # compiles
+    jax_engine = engine(EPOCH_CASE, data)
+    jax_engine.run(1)  # compiles
     steps, begin, done = data.rows // EPOCH_CASE.batch, time.perf_counter(), 0
-    while done < steps and time.perf_counter() - begin < most_seconds:
-        call = min(EPOCH_CASE.steps_per_call, steps - done)
-        trained.run(call)
-        done += call
+    while done < steps and time.perf_counter() - begin < max_seconds:
+        steps_of_call = min(EPOCH_CASE.steps_per_call, steps - done)
+        jax_engine.run(steps_of_call)
+        done += steps_of_call
     return {
         "batch": EPOCH_CASE.batch,
         "precision": EPOCH_CASE.precision,
@@ -79,8 +79,9 @@ def epoch(most_seconds: float) -> Facts:
 
 
 def operations(workload: str) -> Facts:
-    """Floating-point operations of a step per image, as XLA counts them in the traced step of a
-    GPU: positions outside the image count as none. Traced on the CPU.
+    """Floating-point operations of a step per image, as XLA counts them for the GPU's kernels.
+
+    Traced on the CPU. Kernel positions outside the image do not count.
     """
     from gan_runtime.engines.jax import kernels, step
 
@@ -117,7 +118,7 @@ def rate() -> Facts:
 
 
 def main() -> None:
-    """Runs what the first argument names."""
+    """Runs the command of the first argument; otherwise serves a case."""
     jax_devices.set_flags(Case("dcgan_mnist", 64, PRECISIONS[0]).spec, ACCELERATOR)
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     if sys.argv[1] == "epoch":

@@ -1,6 +1,6 @@
-"""What both sides of a case have in common: the answers to `prepare` and `measure`.
+"""The protocol of both sides: requests and answers of one JSON line each.
 
-One JSON line each way. {"request": "prepare"} → facts of the compiled step, or {"failure": why}.
+{"request": "prepare"} → facts of the compiled step, or {"failure": why}.
 {"request": "measure", "seconds": 0.5} → {"steps": 120, "seconds": 0.52}.
 """
 
@@ -29,7 +29,7 @@ class CompiledStep(Protocol):
         ...
 
     def wait(self) -> None:
-        """Until the device is done."""
+        """Waits for the device."""
         ...
 
     def facts(self) -> Facts:
@@ -47,19 +47,19 @@ def serve(build: Callable[[Case], CompiledStep]) -> None:
             if request["request"] == "prepare":
                 begin = time.perf_counter()
                 step = build(case)
-                measured(step, 0.0)
+                time_steps(step, 0.0)
                 answer = {"prepare_s": round(time.perf_counter() - begin, 1), **step.facts()}
             else:
                 assert step is not None
-                answer = {**measured(step, request["seconds"]), **step.facts()}
+                answer = {**time_steps(step, request["seconds"]), **step.facts()}
         except Exception as error:
             traceback.print_exc()
             answer = {"failure": _reason(error)}
         print(json.dumps(answer), file=answers)
 
 
-def measured(step: CompiledStep, seconds: float) -> Facts:
-    """At least `seconds` of steps, and at least one call."""
+def time_steps(step: CompiledStep, seconds: float) -> Facts:
+    """Steps and seconds of calls that last at least `seconds`; at least one call."""
     step.wait()
     begin, steps = time.perf_counter(), 0
     while True:
@@ -71,8 +71,8 @@ def measured(step: CompiledStep, seconds: float) -> Facts:
 
 def _reason(error: Exception) -> str:
     text = f"{type(error).__name__}: {error}"
-    is_memory = "out of memory" in text.lower() or "RESOURCE_EXHAUSTED" in text
-    return "does not fit into memory" if is_memory else text.splitlines()[0][:LONGEST_REASON]
+    is_out_of_memory = "out of memory" in text.lower() or "RESOURCE_EXHAUSTED" in text
+    return "does not fit into memory" if is_out_of_memory else text.splitlines()[0][:LONGEST_REASON]
 
 
 def _case() -> Case:

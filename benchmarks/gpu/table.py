@@ -15,10 +15,10 @@ NOT_MEASURED = "not measured"
 
 
 def markdown(records: Sequence[Record]) -> str:
-    """A row for each case; medians of the turns. A share is of the card's matrix product in the
-    same precision.
+    """A row for each case, with medians of the turns. Shares refer to the rate of the GPU's matrix
+    product in the same precision.
     """
-    card = next(record for record in records if record["kind"] == "card")
+    device = next(record for record in records if record["kind"] == "card")
     sides = {
         (record["workload"], record["batch"], record["precision"], record["side"]): record
         for record in records
@@ -30,30 +30,30 @@ def markdown(records: Sequence[Record]) -> str:
         if record["kind"] == "operations"
     }
     cases = dict.fromkeys(key[:3] for key in sides)
-    rows = [_row(case, sides, card["flop_per_s"][case[2]] / flop[case[0]]) for case in cases]
+    rows = [_row(case, sides, device["flop_per_s"][case[2]] / flop[case[0]]) for case in cases]
     return "\n".join([HEAD, "|---|--:|---|--:|--:|--:|--:|--:|", *rows])
 
 
 def epoch(records: Sequence[Record]) -> str:
-    """The epoch of CERN's 3DGAN: measured, or estimated from the measured share."""
+    """The epoch of CERN's 3DGAN: measured, or extrapolated from its measured part."""
     record = next(record for record in records if record["kind"] == "epoch")
     rate = record["showers"] / record["seconds"]
-    is_whole = record["showers"] > record["of_showers"] - record["batch"]
+    is_complete = record["showers"] > record["of_showers"] - record["batch"]
     return (
         f"One epoch of {record['of_showers']:,} showers, streamed, batch {record['batch']}:"
         f" {record['of_showers'] / rate:,.0f} s"
-        + ("." if is_whole else f" (estimated from {record['showers']:,} showers).")
+        + ("." if is_complete else f" (estimated from {record['showers']:,} showers).")
     )
 
 
 def _row(
-    case: tuple[str, int, str], sides: dict[tuple[Any, ...], Record], most_per_s: float
+    case: tuple[str, int, str], sides: dict[tuple[Any, ...], Record], peak_per_s: float
 ) -> str:
     workload, batch, precision = case
     ours, peer = (sides.get((*case, side), {}) for side in ("jax", "torch"))
     ours_per_s, peer_per_s = (_median(record) for record in (ours, peer))
     ratio = f"{ours_per_s / peer_per_s:.2f}" if ours_per_s and peer_per_s else ""
-    share = f"{ours_per_s / most_per_s:.1%}" if ours_per_s else ""
+    share = f"{ours_per_s / peak_per_s:.1%}" if ours_per_s else ""
     memory = ours.get("peak_bytes")
     cells = [
         f"`{workload}`",

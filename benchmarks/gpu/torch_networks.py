@@ -1,5 +1,5 @@
 """3DGAN and Pix2Pix as a user of PyTorch would write them, layer by layer as in docs/3dgan.md and
-docs/pix2pix.md. Channels first; weights as PyTorch initializes them: no timing depends on them.
+docs/pix2pix.md. Channels first, PyTorch's initial weights.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ LATENT_SIZE = 256
 
 
 def _padding(layer: ConvolutionPlan) -> nn.Module:
-    """Cells before and after each axis; PyTorch lists the last axis first."""
+    """Zero padding before and after each axis; PyTorch lists the last axis first."""
     return nn.ConstantPad3d([cells for around in reversed(layer.around) for cells in around], 0.0)
 
 
 def _cropped(values: torch.Tensor, cut: Sequence[tuple[int, int]]) -> torch.Tensor:
-    places = [slice(before, -after or None) for before, after in cut]
-    return values[(..., *places)]
+    slices = [slice(before, -after or None) for before, after in cut]
+    return values[(..., *slices)]
 
 
 class ShowerGenerator(nn.Module):  # type: ignore[misc]
-    """(B, 256) → showers (B, 1, X, Y, Z), from 0."""
+    """Latents (B, 256) → non-negative showers (B, 1, X, Y, Z)."""
 
     def __init__(self, plan: LayerPlan) -> None:
         super().__init__()
@@ -44,19 +44,19 @@ class ShowerGenerator(nn.Module):  # type: ignore[misc]
             nn.ReLU(),
         )
         layers: list[nn.Module] = [nn.BatchNorm3d(first.filters, eps=1e-6)]
-        for place, layer in enumerate(middle, start=1):
+        for index, layer in enumerate(middle, start=1):
             layers += [
                 _padding(layer),
-                nn.Conv3d(channels[place], layer.filters, layer.kernel),
+                nn.Conv3d(channels[index], layer.filters, layer.kernel),
                 nn.ReLU(),
             ]
-            if place < len(middle):
+            if index < len(middle):
                 layers.append(nn.BatchNorm3d(layer.filters, eps=1e-6))
         layers += [_padding(last), nn.Conv3d(channels[-2], last.filters, last.kernel), nn.ReLU()]
         self.rest = nn.Sequential(*layers)
 
     def forward(self, latents: torch.Tensor) -> torch.Tensor:
-        """As the class."""
+        """(B, 256) → (B, 1, X, Y, Z)."""
         cells = self.dense(latents).reshape(-1, self._plan.cell_channels, *self._plan.cells)
         showers: torch.Tensor = self.rest(
             _cropped(self.first(cells), self._plan.generator[0].cut)
@@ -65,19 +65,19 @@ class ShowerGenerator(nn.Module):  # type: ignore[misc]
 
 
 class ShowerDiscriminator(nn.Module):  # type: ignore[misc]
-    """(B, 1, X, Y, Z) → logits and energies, (B, 1) each."""
+    """Showers (B, 1, X, Y, Z) → logits and energies, (B, 1) each."""
 
     def __init__(self, plan: LayerPlan) -> None:
         super().__init__()
         channels = [1, *(layer.filters for layer in plan.discriminator)]
         layers: list[nn.Module] = []
-        for place, layer in enumerate(plan.discriminator):
+        for index, layer in enumerate(plan.discriminator):
             layers += [
                 _padding(layer),
-                nn.Conv3d(channels[place], layer.filters, layer.kernel),
+                nn.Conv3d(channels[index], layer.filters, layer.kernel),
                 nn.LeakyReLU(0.3),
             ]
-            if place:
+            if index:
                 layers.append(nn.BatchNorm3d(layer.filters, eps=1e-6))
             layers.append(nn.Dropout(0.2))
         self.features = nn.Sequential(*layers, nn.AvgPool3d(POOL), nn.Flatten())
@@ -85,30 +85,32 @@ class ShowerDiscriminator(nn.Module):  # type: ignore[misc]
         self.logit, self.energy = nn.Linear(width, 1), nn.Linear(width, 1)
 
     def forward(self, showers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """As the class."""
+        """(B, 1, X, Y, Z) → (B, 1), (B, 1)."""
         features = self.features(showers)
         return self.logit(features).float(), self.energy(features).float()
 
 
 def measured_angle(cells: torch.Tensor) -> torch.Tensor:
-    """As in domains/showers/networks.py: (B, X, Y, Z) → rad, (B,)."""
+    """Angles in rad, (B,), from cells (B, X, Y, Z), as in domains/showers/networks.py."""
     layer_sums, total = cells.sum((1, 2)), cells.sum((1, 2, 3))
     x, y, z = (torch.arange(size, device=cells.device) + 0.5 for size in cells.shape[1:])
-    x_of_layers = _divided(torch.einsum("bxyz,x->bz", cells, x), layer_sums)
-    y_of_layers = _divided(torch.einsum("bxyz,y->bz", cells, y), layer_sums)
+    x_of_layers = _ratio_or_zero(torch.einsum("bxyz,x->bz", cells, x), layer_sums)
+    y_of_layers = _ratio_or_zero(torch.einsum("bxyz,y->bz", cells, y), layer_sums)
     center = [
-        _divided(torch.einsum(f"bxyz,{axis}->b", cells, places), total)[:, None]
+        _ratio_or_zero(torch.einsum(f"bxyz,{axis}->b", cells, places), total)[:, None]
         for axis, places in zip("xyz", (x, y, z), strict=True)
     ]
     distance = ((x_of_layers - center[0]) ** 2 + (z - center[2]) ** 2).clamp(min=1e-7).sqrt()
     slope = torch.where(z < center[2], -1.0, 1.0) * (y_of_layers - center[1]) / distance
     weight = torch.where(layer_sums > 1e-6, z, 0.0)
-    angle = _divided((weight * (math.pi / 2 - slope.atan())).sum(1), weight.sum(1))
+    angle = _ratio_or_zero((weight * (math.pi / 2 - slope.atan())).sum(1), weight.sum(1))
     return torch.where(total > 1e-6, angle, 100.0)
 
 
-def _divided(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
-    return torch.where(below > 1e-6, above / torch.where(below > 1e-6, below, 1.0), 0.0)
+def _ratio_or_zero(numerator: torch.Tensor, denominator: torch.Tensor) -> torch.Tensor:
+    return torch.where(
+        denominator > 1e-6, numerator / torch.where(denominator > 1e-6, denominator, 1.0), 0.0
+    )
 
 
 class UnetGenerator(nn.Module):  # type: ignore[misc]
@@ -119,9 +121,9 @@ class UnetGenerator(nn.Module):  # type: ignore[misc]
         widths = unet_plan(options).encoder
         self._rate = options.dropout
         self.down = nn.ModuleList([nn.Conv2d(source, widths[0], KERNEL, 2, 1)])
-        for place, width in enumerate(widths[1:], start=1):
-            last = place == len(widths) - 1
-            convolution = nn.Conv2d(widths[place - 1], width, KERNEL, 2, 1, bias=last)
+        for index, width in enumerate(widths[1:], start=1):
+            last = index == len(widths) - 1
+            convolution = nn.Conv2d(widths[index - 1], width, KERNEL, 2, 1, bias=last)
             self.down.append(
                 convolution if last else nn.Sequential(convolution, nn.BatchNorm2d(width))
             )
@@ -138,27 +140,27 @@ class UnetGenerator(nn.Module):  # type: ignore[misc]
         self.image = nn.ConvTranspose2d(inputs, target, KERNEL, 2, 1)
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        """As the class."""
-        across = [self.down[0](pixels)]
+        """(B, channels, tile, tile) → (B, channels, tile, tile)."""
+        skips = [self.down[0](pixels)]
         for block in self.down[1:]:
-            across.append(block(functional.leaky_relu(across[-1], 0.2)))
-        values = across.pop()
-        for place, block in enumerate(self.up, start=1):
+            skips.append(block(functional.leaky_relu(skips[-1], 0.2)))
+        values = skips.pop()
+        for index, block in enumerate(self.up, start=1):
             values = block(functional.relu(values))
-            if place <= DROPPED_BLOCKS:
+            if index <= DROPPED_BLOCKS:
                 values = functional.dropout(values, self._rate)
-            values = torch.cat([values, across.pop()], 1)
+            values = torch.cat([values, skips.pop()], 1)
         return torch.tanh(self.image(functional.relu(values)).float())
 
 
 def patch_discriminator(options: Pix2pixOptions, source: int, target: int) -> nn.Module:
-    """(B, source and target channels, tile, tile) → logits of patches."""
+    """(B, source + target channels, tile, tile) → logits of patches (B, 1, rows, columns)."""
     *halved, last = unet_plan(options).patches
     layers: list[nn.Module] = []
     inputs = source + target
-    for place, width in enumerate(halved):
-        layers.append(nn.Conv2d(inputs, width, KERNEL, 2, 1, bias=place == 0))
-        layers += [nn.BatchNorm2d(width)] if place else []
+    for index, width in enumerate(halved):
+        layers.append(nn.Conv2d(inputs, width, KERNEL, 2, 1, bias=index == 0))
+        layers += [nn.BatchNorm2d(width)] if index else []
         layers.append(nn.LeakyReLU(0.2))
         inputs = width
     layers += [

@@ -1,8 +1,8 @@
 """Compiled PyTorch as a side: the same networks and losses, as a user would write them.
 
-torch.compile on both networks, channels last, autocast for bfloat16, cuDNN's own choice of
-algorithms, fused optimizers, random rows that stay on the card. Then the whole step is recorded as
-a CUDA graph; where that fails, the compiled networks run without one, and the facts say so.
+torch.compile on both networks, channels last, autocast for bfloat16, cuDNN autotuning, fused
+optimizers, random rows in GPU memory. The whole step is captured as a CUDA graph; where that fails,
+the compiled networks run without one, and `mode` says so.
 D is updated first, then G with a second pass of D, as is usual in PyTorch.
 
 python -m benchmarks.gpu.torch_side dcgan_mnist 256 mixed_bfloat16        serves (side.py)
@@ -28,16 +28,16 @@ from gan_runtime.domains.showers.layer_tables import plan
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 WARM_UP_STEPS = 3
-POWER, FLIPS = 0.85, 0.05
-REAL, ENERGY, ANGLE, DEPOSIT = 3.0, 0.1, 25.0, 0.1
+CELL_POWER, LABEL_FLIP_RATE = 0.85, 0.05
+REAL_WEIGHT, ENERGY_WEIGHT, ANGLE_WEIGHT, DEPOSIT_WEIGHT = 3.0, 0.1, 25.0, 0.1
 L1_WEIGHT, D_WEIGHT = 100.0, 0.5
-FLOW_CHANNELS = (4, 3)
+FLOW_CHANNELS = (4, 3)  # of a frame with its obstacle, and of the next frame
 Step = Callable[[], None]
 Autocast = Callable[[], Any]
 
 
 class TorchStep:
-    """As `side.CompiledStep`."""
+    """Compiled PyTorch as a `side.CompiledStep`."""
 
     def __init__(self, case: Case) -> None:
         torch.backends.cudnn.benchmark = True
@@ -48,10 +48,10 @@ class TorchStep:
         for _ in range(WARM_UP_STEPS):
             self._step()
         if DEVICE == "cuda":
-            self._record()
+            self._capture()
 
-    def _record(self) -> None:
-        """The step as a CUDA graph."""
+    def _capture(self) -> None:
+        """Captures the step as a CUDA graph, if that works."""
         try:
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
@@ -72,27 +72,27 @@ class TorchStep:
             self._step, self._mode = graph.replay, "torch.compile, CUDA graph"
 
     def call(self) -> int:
-        """Starts the steps without waiting."""
+        """Starts the steps of a call without waiting for them."""
         for _ in range(self._steps):
             self._step()
         return self._steps
 
     def wait(self) -> None:
-        """Until the card is done."""
+        """Waits for the GPU."""
         if DEVICE == "cuda":
             torch.cuda.synchronize()
 
     def facts(self) -> Facts:
-        """Bytes at the most, how the step runs, and the version."""
+        """Peak bytes, the execution mode, and PyTorch's version."""
         peak = torch.cuda.max_memory_allocated() if DEVICE == "cuda" else None
         return {"peak_bytes": peak, "mode": self._mode, "torch": torch.__version__}
 
 
 def _autocast(precision: str) -> Autocast:
-    is_half = precision == "mixed_bfloat16"
-    # A cached cast would live outside a recorded step.
+    is_bfloat16 = precision == "mixed_bfloat16"
+    # A cached cast would be outside the captured graph.
     return lambda: torch.autocast(
-        DEVICE, dtype=torch.bfloat16, enabled=is_half, cache_enabled=False
+        DEVICE, dtype=torch.bfloat16, enabled=is_bfloat16, cache_enabled=False
     )
 
 
@@ -101,7 +101,7 @@ def _adam(network: nn.Module, **options: Any) -> torch.optim.Optimizer:
     return torch.optim.Adam(network.parameters(), **options, **further)
 
 
-def _rms_prop(network: nn.Module) -> torch.optim.Optimizer:
+def _rmsprop(network: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.RMSprop(network.parameters(), 1e-3, capturable=DEVICE == "cuda")
 
 
@@ -111,14 +111,14 @@ def _update(optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
     optimizer.step()
 
 
-def _surely(logits: torch.Tensor, target: float) -> torch.Tensor:
+def _cross_entropy(logits: torch.Tensor, target: float) -> torch.Tensor:
     return functional.binary_cross_entropy_with_logits(
         logits.float(), torch.full_like(logits, target, dtype=torch.float32)
     )
 
 
 def dcgan_step(batch: int, autocast: Autocast) -> Step:
-    """Table 1 on (B, 1, 28, 28)."""
+    """A step of Table 1 on images (B, 1, 28, 28)."""
     generator, discriminator = (network.to(DEVICE) for network in torch_loop.networks())
     optimizers = [_adam(network, lr=torch_loop.RATE) for network in (generator, discriminator)]
     g, d = torch.compile(generator), torch.compile(discriminator)
@@ -127,21 +127,23 @@ def dcgan_step(batch: int, autocast: Autocast) -> Step:
     def step() -> None:
         with autocast():
             fake = g(torch.randn(batch, torch_loop.LATENT_SIZE, device=DEVICE))
-            loss_d = _surely(d(images), 1.0) + _surely(d(fake.detach()), 0.0)
+            loss_d = _cross_entropy(d(images), 1.0) + _cross_entropy(d(fake.detach()), 0.0)
         _update(optimizers[1], loss_d)
         with autocast():
-            loss_g = _surely(d(fake), 1.0)
+            loss_g = _cross_entropy(d(fake), 1.0)
         _update(optimizers[0], loss_g)
 
     return step
 
 
 def pix2pix_step(batch: int, autocast: Autocast) -> Step:
-    """Tiles of 64 pixels."""
+    """A step of Pix2Pix on tiles of 64 pixels."""
     options = Pix2pixOptions()
-    last = {"memory_format": torch.channels_last}
-    generator = torch_networks.UnetGenerator(options, *FLOW_CHANNELS).to(DEVICE, **last)
-    discriminator = torch_networks.patch_discriminator(options, *FLOW_CHANNELS).to(DEVICE, **last)
+    channels_last = {"memory_format": torch.channels_last}
+    generator = torch_networks.UnetGenerator(options, *FLOW_CHANNELS).to(DEVICE, **channels_last)
+    discriminator = torch_networks.patch_discriminator(options, *FLOW_CHANNELS).to(
+        DEVICE, **channels_last
+    )
     optimizers = [
         _adam(network, lr=2e-4, betas=(0.5, 0.999)) for network in (generator, discriminator)
     ]
@@ -156,10 +158,10 @@ def pix2pix_step(batch: int, autocast: Autocast) -> Step:
             image = g(source)
             real = d(torch.cat([source, target], 1))
             fake = d(torch.cat([source, image.detach()], 1))
-            loss_d = D_WEIGHT * (_surely(real, 1.0) + _surely(fake, 0.0))
+            loss_d = D_WEIGHT * (_cross_entropy(real, 1.0) + _cross_entropy(fake, 0.0))
         _update(optimizers[1], loss_d)
         with autocast():
-            loss_g = _surely(d(torch.cat([source, image], 1)), 1.0)
+            loss_g = _cross_entropy(d(torch.cat([source, image], 1)), 1.0)
             loss_g = loss_g + L1_WEIGHT * functional.l1_loss(image, target)
         _update(optimizers[0], loss_g)
 
@@ -167,13 +169,13 @@ def pix2pix_step(batch: int, autocast: Autocast) -> Step:
 
 
 def shower_step(batch: int, autocast: Autocast) -> Step:
-    """The authors' grid and channels: D on real and on generated showers, G twice."""
+    """A step of 3DGAN at full size: D on real and on generated showers, then G twice."""
     layers = plan("full", AUTHORS_GRID)
     generator = torch_networks.ShowerGenerator(layers).to(DEVICE)
     discriminator = torch_networks.ShowerDiscriminator(layers).to(DEVICE)
     for network in (generator, discriminator):
         network.to(memory_format=torch.channels_last_3d)  # type: ignore[call-overload]
-    optimizers = [_rms_prop(network) for network in (generator, discriminator)]
+    optimizers = [_rmsprop(network) for network in (generator, discriminator)]
     g, d = torch.compile(generator), torch.compile(discriminator)
     showers = _random(batch, 1, *AUTHORS_GRID)
     energy, angle, deposit = (_random(batch, 1) + 1.0 for _ in range(3))
@@ -182,34 +184,42 @@ def shower_step(batch: int, autocast: Autocast) -> Step:
         noise = torch.randn(batch, torch_networks.LATENT_SIZE - 2, device=DEVICE)
         return torch.cat([energy, angle, noise], 1)
 
-    def percent(values: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    def percentage_error(values: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return 100.0 * ((values - target) / target).abs().mean()
 
-    def judged(values: torch.Tensor, is_real: float) -> None:
-        flips = (torch.rand(batch, 1, device=DEVICE) < FLIPS).float()
+    def update_discriminator(values: torch.Tensor, is_real: float) -> None:
+        flips = (torch.rand(batch, 1, device=DEVICE) < LABEL_FLIP_RATE).float()
         targets = (is_real - flips).abs()
         with autocast():
             logits, energies = d(values)
-        sureness = functional.binary_cross_entropy_with_logits(logits, targets)
-        _update(optimizers[1], REAL * sureness + ENERGY * percent(energies, energy))
+        real_loss = functional.binary_cross_entropy_with_logits(logits, targets)
+        _update(
+            optimizers[1],
+            REAL_WEIGHT * real_loss + ENERGY_WEIGHT * percentage_error(energies, energy),
+        )
 
-    def generated() -> None:
+    def update_generator() -> None:
         with autocast():
             values = g(latents())
             logits, energies = d(values)
-        cells = values[:, 0].clamp(min=0.0) ** (1.0 / POWER)
-        loss = REAL * _surely(logits, 1.0) + ENERGY * percent(energies, energy)
-        loss = loss + ANGLE * (torch_networks.measured_angle(cells)[:, None] - angle).abs().mean()
-        loss = loss + DEPOSIT * percent(cells.sum((1, 2, 3))[:, None], deposit)
+        cells = values[:, 0].clamp(min=0.0) ** (1.0 / CELL_POWER)
+        loss = REAL_WEIGHT * _cross_entropy(logits, 1.0) + ENERGY_WEIGHT * percentage_error(
+            energies, energy
+        )
+        loss = (
+            loss
+            + ANGLE_WEIGHT * (torch_networks.measured_angle(cells)[:, None] - angle).abs().mean()
+        )
+        loss = loss + DEPOSIT_WEIGHT * percentage_error(cells.sum((1, 2, 3))[:, None], deposit)
         _update(optimizers[0], loss)
 
     def step() -> None:
-        judged(showers, 1.0)
+        update_discriminator(showers, 1.0)
         with autocast(), torch.no_grad():
             fake = g(latents())
-        judged(fake, 0.0)
-        generated()
-        generated()
+        update_discriminator(fake, 0.0)
+        update_generator()
+        update_generator()
 
     return step
 

@@ -19,8 +19,10 @@ def commands(effort: Effort) -> dict[str, list[str]]:
     """What follows `python` to start each side."""
     sides = {}
     for precision in PRECISIONS:
-        sides[f"keras {precision}"] = effort.loop("keras_conditional", precision)
-        sides[f"ours {precision}"] = effort.run("trainer_side", precision, data=PICTURES)
+        sides[f"keras {precision}"] = effort.peer_command("keras_conditional", precision)
+        sides[f"ours {precision}"] = effort.trainer_command(
+            "trainer_side", precision, data=PICTURES
+        )
     return sides
 
 

@@ -9,7 +9,7 @@ how good such estimates are.
 from __future__ import annotations
 
 from benchmarks import cycles_side
-from benchmarks.cycle_answers import Answers, add_most_expensive, numbers, step_estimate
+from benchmarks.cycle_estimates import EstimateCache, add_most_expensive, numbers, step_estimate
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.turns import NotMeasuredError
@@ -33,9 +33,9 @@ def measure(report: Report, effort: Effort) -> None:
         *(("ours", batch, PRECISION) for batch in BATCHES),
         ("ours", BATCH, "float32"),
     ]
-    answers = Answers()
+    cache = EstimateCache()
     by_program = {
-        (side, batch, precision): answers.of("pictures", side, TOPOLOGY, batch, precision)
+        (side, batch, precision): cache.estimate("pictures", side, TOPOLOGY, batch, precision)
         for side, batch, precision in programs
     }
     report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=estimates.ESTIMATE)
@@ -45,10 +45,10 @@ def measure(report: Report, effort: Effort) -> None:
     for side, estimate in (("keras", keras), ("ours", ours)):
         add_most_expensive(report, "operation", side, estimate)
     report.add("figure", name=OF_KERAS, value=ours.cycles / keras.cycles, count=1)
-    epochs(report, answers)
+    epochs(report, cache)
 
 
-def epochs(report: Report, answers: Answers) -> None:
+def epochs(report: Report, cache: EstimateCache) -> None:
     """Reports both sides on each machine, each once it is compiled, and our most expensive
     operations.
     """
@@ -56,7 +56,7 @@ def epochs(report: Report, answers: Answers) -> None:
     for topology in references.MACHINES:
         for side in references.PROGRAMS:
             try:
-                estimates[side, topology] = _epoch(report, answers, side, topology)
+                estimates[side, topology] = _epoch(report, cache, side, topology)
             except NotMeasuredError as error:
                 report.not_measured(f"{references.KIND}_{side}_{topology}", f"{error}.")
     ours, keras = (
@@ -69,13 +69,13 @@ def epochs(report: Report, answers: Answers) -> None:
         report.add("figure", name=EPOCH_OF_KERAS, value=ours / keras, count=1)
 
 
-def _epoch(report: Report, answers: Answers, side: str, topology: str) -> float:
+def _epoch(report: Report, cache: EstimateCache, side: str, topology: str) -> float:
     """Seconds. Raises NotMeasuredError."""
     batch = references.EPOCH.batch_per_core * references.EPOCH.cores
     plan = cycles_side.plan_of("showers", topology, batch, PRECISION)
     estimate = step_estimate(
         [
-            (answers.of("showers", part, topology, batch, PRECISION), times)
+            (cache.estimate("showers", part, topology, batch, PRECISION), times)
             for part, times in cycles_side.PARTS[side].items()
         ]
     )

@@ -22,7 +22,7 @@ PRECISION = "float32"
 def commands(effort: Effort) -> dict[str, list[str]]:
     """What follows `python` to start each side."""
     return {
-        f"{way} {engine}": effort.loop(
+        f"{way} {engine}": effort.peer_command(
             "iterate_side", PRECISION, "--engine", engine, "--way", way, "--cores", str(CORES)
         )
         for engine in ENGINES

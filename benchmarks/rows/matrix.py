@@ -27,7 +27,7 @@ def measure(report: Report, effort: Effort) -> None:
     """The share of the machine's rate that the step reaches, turn by turn."""
     flop_per_image = answer_of(["-m", "benchmarks.flops", WORKLOAD])["flop_per_image"]
     report.add("facts", workload=WORKLOAD, flop_per_image=flop_per_image)
-    commands = {"step": effort.run("trainer_side", PRECISION)}
+    commands = {"step": effort.trainer_command("trainer_side", PRECISION)}
     commands |= {what: ["-m", "benchmarks.matrix_side", what] for what in FLOP}
     turns = effort.turns(commands, report.turn)
     flop = {**FLOP, "step": flop_per_image * effort.batch}

@@ -26,8 +26,8 @@ def measure(report: Report, effort: Effort) -> None:
     """
     epoch = effort.images // effort.batch
     commands = {
-        "run": effort.run("trainer_side", PRECISION),
-        "engine": effort.run("engine_side", PRECISION),
+        "run": effort.trainer_command("trainer_side", PRECISION),
+        "engine": effort.trainer_command("engine_side", PRECISION),
     }
     with child_sides(commands) as sides:
         full, bare, ends = turns_of(report, sides["run"], sides["engine"], effort, epoch)

@@ -4,7 +4,7 @@ on JAX. An estimate, like those of `cycles`.
 
 from __future__ import annotations
 
-from benchmarks.cycle_answers import Answers, add_most_expensive, numbers
+from benchmarks.cycle_estimates import EstimateCache, add_most_expensive, numbers
 from benchmarks.effort import Effort
 from benchmarks.results import Report
 from benchmarks.rows.cycles import PRECISION, TOPOLOGY
@@ -26,17 +26,17 @@ def measure(report: Report, effort: Effort) -> None:
     """Both sides, and ours with the default batch norm."""
     del effort  # what the compiler says does not vary
     report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=estimates.ESTIMATE)
-    pairs(report, Answers())
+    pairs(report, EstimateCache())
 
 
-def pairs(report: Report, answers: Answers) -> None:
+def pairs(report: Report, cache: EstimateCache) -> None:
     """The programs of SIDES; of the two that do the same mathematics the figure, and their
     most expensive operations.
     """
     estimates = {}
     for name, (program, side) in SIDES.items():
         try:
-            estimates[name] = estimate = answers.of(program, side, TOPOLOGY, BATCH, PRECISION)
+            estimates[name] = estimate = cache.estimate(program, side, TOPOLOGY, BATCH, PRECISION)
         except NotMeasuredError as error:
             report.not_measured(
                 f"pair_cycles_{name}" if name == PER_REPLICA else OF_KERAS, f"{error}."

@@ -22,9 +22,11 @@ def commands(effort: Effort) -> dict[str, list[str]]:
     """What follows `python` to start each side. A host call of ours is as long as a turn."""
     sides = {}
     for precision in PRECISIONS:
-        sides[f"keras {precision}"] = effort.loop("keras_pix2pix", precision)
+        sides[f"keras {precision}"] = effort.peer_command("keras_pix2pix", precision)
         calls = f"steps_per_loop={effort.steps}"
-        sides[f"ours {precision}"] = effort.run("trainer_side", precision, calls, data=FRAMES)
+        sides[f"ours {precision}"] = effort.trainer_command(
+            "trainer_side", precision, calls, data=FRAMES
+        )
     return sides
 
 

@@ -75,7 +75,7 @@ def measure(report: Report, effort: Effort) -> None:
 def compare_training(report: Report, effort: Effort) -> None:
     """How many showers a second the bare engine trains on, on each side."""
     commands = {
-        f"training, {name}": effort.run("engine_side", PRECISION, data=data)
+        f"training, {name}": effort.trainer_command("engine_side", PRECISION, data=data)
         for name, data in DATA.items()
     }
     report.rates(effort.turns(commands, report.turn), effort.batch)

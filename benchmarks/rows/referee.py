@@ -38,7 +38,8 @@ def measure(report: Report, effort: Effort) -> None:
         for engine in engines
     ]
     commands = {
-        f"ours {precision}": effort.run("trainer_side", precision) for precision in PRECISIONS
+        f"ours {precision}": effort.trainer_command("trainer_side", precision)
+        for precision in PRECISIONS
     }
     turns = effort.turns(commands, report.turn, *referees)
     report.rates(turns, effort.batch)

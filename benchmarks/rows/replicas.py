@@ -15,7 +15,7 @@ PRECISION = "mixed_bfloat16"
 def measure(report: Report, effort: Effort) -> None:
     """How many times as fast 8 replicas are as one."""
     commands = {
-        f"replicas {count}": effort.run("trainer_side", PRECISION, f"replicas={count}")
+        f"replicas {count}": effort.trainer_command("trainer_side", PRECISION, f"replicas={count}")
         for count in (1, 8)
     }
     turns = effort.turns(commands, report.turn)

@@ -24,9 +24,13 @@ def commands(effort: Effort) -> dict[str, list[str]]:
     """What follows `python` to start each side. A host call of ours is as long as a turn."""
     calls, sides = f"steps_per_loop={effort.steps}", {}
     for precision in PRECISIONS:
-        sides[f"keras {precision}"] = effort.loop("keras_showers", precision)
-        sides[f"ours {precision}"] = effort.run("trainer_side", precision, calls, data=SHOWERS)
-    replicated = effort.run("trainer_side", PRECISION, calls, f"replicas={REPLICAS}", data=SHOWERS)
+        sides[f"keras {precision}"] = effort.peer_command("keras_showers", precision)
+        sides[f"ours {precision}"] = effort.trainer_command(
+            "trainer_side", precision, calls, data=SHOWERS
+        )
+    replicated = effort.trainer_command(
+        "trainer_side", PRECISION, calls, f"replicas={REPLICAS}", data=SHOWERS
+    )
     return {**sides, f"replicas {REPLICAS}": replicated}
 
 

@@ -24,8 +24,8 @@ FIGURE = "streaming_overhead"
 def commands(effort: Effort) -> dict[str, list[str]]:
     """What follows `python` to start each side."""
     return {
-        "resident": effort.run("trainer_side", PRECISION, data=PICTURES),
-        "streamed": effort.run("trainer_side", PRECISION, data=STREAMED),
+        "resident": effort.trainer_command("trainer_side", PRECISION, data=PICTURES),
+        "streamed": effort.trainer_command("trainer_side", PRECISION, data=STREAMED),
     }
 
 

@@ -43,7 +43,9 @@ def _side(who: str, precision: str) -> str:
 
 
 def _command(effort: Effort, who: str, precision: str) -> list[str]:
-    return (effort.run if who == "ours" else effort.loop)(MODULES[who], precision)
+    return (effort.trainer_command if who == "ours" else effort.peer_command)(
+        MODULES[who], precision
+    )
 
 
 def _compare(report: Report, turns: dict[str, list[Turn]]) -> None:

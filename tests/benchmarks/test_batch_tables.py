@@ -69,12 +69,12 @@ def test_a_single_seed_decides_nothing() -> None:
 def test_the_target_is_first_reached_by_the_runs_that_get_there() -> None:
     measured = frame(shift=-2.0).query("batch == 512")
     target = 1.0  # about what they have after epoch 1; after epoch 2 it is 0
-    hits = batch_tables.reached(measured, target)
+    hits = batch_tables.cost_to_target(measured, target)
     first = measured.query("epoch == 1")
     late = set(first.seed[first.log_fcd > target])
     assert late
     assert {seed for seed, images in hits["images"].items() if images == 200} == late
-    assert batch_tables.reached(measured, -9.0) == {"images": {}, "device_s": {}}
+    assert batch_tables.cost_to_target(measured, -9.0) == {"images": {}, "device_s": {}}
 
 
 def test_the_tables_say_what_was_measured() -> None:
@@ -96,7 +96,7 @@ def test_a_target_that_only_the_smallest_batch_reaches_has_no_table() -> None:
 
 
 def test_a_home_without_the_study_says_so(home: Home) -> None:
-    empty = batch_tables.measured(home)
+    empty = batch_tables.evaluated_epochs(home)
     assert batch_tables.text(empty, BATCHES) == "Not measured yet."
 
 
@@ -106,7 +106,7 @@ def test_parts_cover_all_recipes_and_budgets_with_paired_seeds() -> None:
     for part in parts:
         runs = part.design(batch_study.FULL).runs
         by_repeat = {(run.repeat, run.spec.seed) for run in runs}
-        assert len(by_repeat) == (5 if part.is_more else 3), "one seed for all batches"
+        assert len(by_repeat) == (5 if part.has_extra_seeds else 3), "one seed for all batches"
         updates = {10_000 // run.spec.batch_size_global * run.spec.epochs for run in runs}
         images = {run.spec.epochs for run in runs}
         assert (len(images) == 1) == (part.budget == "images")

@@ -20,10 +20,10 @@ import pytest
 from benchmarks import conditions
 from benchmarks.faults import __main__ as faults
 from benchmarks.faults import checks, scenario
-from benchmarks.faults.harm import Harm
+from benchmarks.faults.fault import Expectation
 from benchmarks.faults.kinds import KINDS, TOYS, WITH_TENSORFLOW, kind_of
 from benchmarks.faults.scenario import Reference, Result
-from benchmarks.faults.stage import Stage, UntrueError
+from benchmarks.faults.stage import BrokenGuaranteeError, Stage
 from gan_runtime.hardware import machine
 from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home
@@ -40,13 +40,13 @@ from gan_runtime.training import checkpoints
             "TimeoutExpired: Command 'owner' timed out after 180.0",
         ),
         (ValueError("not enough values to unpack"), "ValueError: not enough values to unpack"),
-        (UntrueError("the run was lost"), "the run was lost"),
+        (BrokenGuaranteeError("the run was lost"), "the run was lost"),
     ],
 )
 def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
     monkeypatch: pytest.MonkeyPatch, raised: Exception, said: str
 ) -> None:
-    def breaks(stage: Stage) -> Harm:
+    def breaks(stage: Stage) -> Expectation:
         stage.actions.append("began")
         raise raised
 
@@ -63,7 +63,9 @@ def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
 
 def test_stored_outcomes_name_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "RESULTS", tmp_path / "faults.jsonl")
-    faults.keep([Result(7, "kill_all", "", ("finished",), (), 1.0)], Namespace(scenarios=1), 1.0)
+    faults.store_outcomes(
+        [Result(7, "kill_all", "", ("finished",), (), 1.0)], Namespace(scenarios=1), 1.0
+    )
     record = json.loads((tmp_path / "faults.jsonl").read_text().splitlines()[0])
     assert record["commit"] == machine.facts()["commit"]
     assert record["uncommitted_changes"] == conditions.changed_since_commit()
@@ -102,21 +104,21 @@ def resumed(new_run: Callable[..., RunDir]) -> RunDir:
 def test_a_number_that_is_lost_doubled_made_up_or_changed_is_seen(
     home: Home, resumed: RunDir
 ) -> None:
-    checks.next_owner(home)
+    checks.run_next_owner(home)
     rows = checks.stored_rows(home)
-    assert checks.steps_once(resumed, rows) == []
+    assert checks.step_problems(resumed, rows) == []
     stored = rows["scalar_values"]
     last = next(row for row in stored if row[2] == 4)
     for wrong, sentence in (
-        ([row for row in stored if row != last], "1 numbers are journalled and not stored"),
+        ([row for row in stored if row != last], "1 numbers are journaled and not stored"),
         ([*stored, last], "1 numbers are stored twice"),
-        ([*stored, (*last[:2], 5, 0.7)], "1 numbers are stored and not journalled"),
+        ([*stored, (*last[:2], 5, 0.7)], "1 numbers are stored and not journaled"),
         (
             [row if row != last else (*last[:3], 0.25) for row in stored],
             "1 numbers have another value",
         ),
     ):
-        [problem] = checks.steps_once(resumed, {**rows, "scalar_values": wrong})
+        [problem] = checks.step_problems(resumed, {**rows, "scalar_values": wrong})
         assert problem.startswith(sentence)
 
 
@@ -138,13 +140,13 @@ def test_a_good_line_that_the_reader_drops_is_missed(
             )
 
     monkeypatch.setattr(journal, "chunks", forgetful)
-    checks.next_owner(home)
-    [problem] = checks.steps_once(resumed, checks.stored_rows(home))
-    assert problem.startswith("2 numbers are journalled and not stored")
+    checks.run_next_owner(home)
+    [problem] = checks.step_problems(resumed, checks.stored_rows(home))
+    assert problem.startswith("2 numbers are journaled and not stored")
 
 
-def test_lines_that_are_no_records_are_not_counted_as_journalled(resumed: RunDir) -> None:
-    losses = checks.journalled(resumed)
+def test_lines_that_are_no_records_are_not_counted_as_journaled(resumed: RunDir) -> None:
+    losses = checks.journaled_values(resumed)
     assert losses[("loss_generator", 2)] == 0.2
     assert losses[("loss_generator", 3)] == 0.5, "the first attempt's is void"
     with resumed.trainer_journal().open("ab") as file:
@@ -155,13 +157,13 @@ def test_lines_that_are_no_records_are_not_counted_as_journalled(resumed: RunDir
             b'{"kind":"scalars","epoch":1,"first_step":9,"wall_s":[1],"values":{"loss":[1,2]}}\n'
         )
         file.write(b'{"kind":"attempt","resume_step":0}')  # without its end: torn
-    assert checks.journalled(resumed) == losses
+    assert checks.journaled_values(resumed) == losses
 
 
 def test_another_state_another_end_and_remains_are_detected(
     home: Home, resumed: RunDir, tmp_path: Path
 ) -> None:
-    checks.next_owner(home)
+    checks.run_next_owner(home)
     rows = checks.stored_rows(home)
     assert checks.state_problems(resumed, rows, "finished") == []
     assert len(checks.state_problems(resumed, rows, "lost")) == 2

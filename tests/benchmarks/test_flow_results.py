@@ -44,7 +44,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
 
 
 def test_a_line_for_each_flow_shows_its_newest_iteration_by_map_reduce(run: RunDir) -> None:
-    assert [answer.facts["iteration"] for answer in flow_results.iterations(run)] == [
+    assert [answer.facts["iteration"] for answer in flow_results.rollouts(run)] == [
         "iterate-0002",
         "iterate-0003",
     ]
@@ -66,15 +66,15 @@ def test_a_line_for_each_flow_shows_its_newest_iteration_by_map_reduce(run: RunD
 def test_the_picture_has_the_true_flow_next_to_the_predicted_one(run: RunDir) -> None:
     frame_set = frames()
     image_files.write_film(run, "other", replace(frame_set, predicted=-frame_set.predicted))
-    flow = flow_results.iterations(run)[0].model_copy(
+    flow = flow_results.rollouts(run)[0].model_copy(
         update={"arrays": [ArrayFile(name="frames", file="flow/other.npz")]}
     )
     picture = np.asarray(flow_results.image_of(run, flow))
     height, width = frame_set.truth.shape[1:3]
     rows = [step for step in flow_results.STEPS if step <= 20]
     assert picture.shape[:2] == (
-        len(rows) * (height + flow_results.RIM) * flow_results.PIXELS,
-        2 * (width + flow_results.RIM) * flow_results.PIXELS,
+        len(rows) * (height + flow_results.MARGIN) * flow_results.PIXELS,
+        2 * (width + flow_results.MARGIN) * flow_results.PIXELS,
     )
     left, right = np.split(picture, 2, axis=1)
     assert not np.array_equal(left, right)

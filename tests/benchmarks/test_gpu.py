@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from benchmarks.gpu.__main__ import RESULTS
-from benchmarks.gpu.side import measured
+from benchmarks.gpu.side import time_steps
 from benchmarks.gpu.table import epoch, markdown
 from gan_runtime.records.home import REPOSITORY
 
@@ -67,7 +67,7 @@ class _Step:
 def test_a_turn_counts_the_steps_of_whole_calls() -> None:
     step = _Step()
 
-    turn = measured(step, 0.01)
+    turn = time_steps(step, 0.01)
 
     assert turn["steps"] == 5 * step.calls
     assert turn["seconds"] >= 0.01

@@ -56,7 +56,7 @@ def test_a_part_is_stopped_continued_measured_and_in_the_tables(tmp_path: Path) 
 
 def test_the_tables_of_the_document_are_those_of_its_bundled_runs(tmp_path: Path) -> None:
     bundles.unpack(example("batches"), Home(tmp_path / "home").prepare())
-    measured = batch_tables.measured(api.open_home(tmp_path / "home"))
+    measured = batch_tables.evaluated_epochs(api.open_home(tmp_path / "home"))
     assert batch_tables.ends(measured).shape[0] == 12
     tables = batch_tables.text(measured, batch_study.FULL.batches)
     assert tables.strip() in (REPOSITORY / "docs" / "quality.md").read_text(encoding="utf-8")

@@ -44,7 +44,7 @@ def test_the_bare_engine_trains_on_each_kind_of_rows(home: Home, data: str) -> N
     )
     with random_rows(home, SMALL.images, data), reading(data):
         engine = keep_alive(engine_side.build(spec, home))
-        turn = engine_side.block(engine, spec, 3)
+        turn = engine_side.run_steps(engine, spec, 3)
         numbers = engine.run(1)
     assert turn.steps == 3
     assert all(math.isfinite(value[0]) for value in numbers.values.values())

@@ -1,4 +1,4 @@
-"""The expected result of a kind of fault, and the start of its run up to the moment of harm."""
+"""What a fault returns, and the run that it hits, up to the moment of the fault."""
 
 from __future__ import annotations
 
@@ -10,40 +10,38 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
 LOST, FINISHED, FAILED, STOPPED = "lost", "finished", "failed", "stopped"
-MOST_CALLS = 20  # of the 24 calls of a toy run
+MAX_CALLS = 20  # of the 24 calls of a toy run
 
 
 @dataclass(frozen=True)
-class Harm:
-    """`ends`: true states of the first attempt.
+class Expectation:
+    """What must hold after a fault. `ends`: allowed final states of the first attempt.
 
-    `more`: further checks after the recovery, which return sentences of violations.
+    `checks`: further checks after the recovery, which return a sentence for each violation.
     """
 
     run: RunDir
     ends: tuple[str, ...]
-    more: list[Callable[[Home], list[str]]] = field(default_factory=list)
+    checks: list[Callable[[Home], list[str]]] = field(default_factory=list)
 
 
-Kind = Callable[[Stage], Harm]
+Fault = Callable[[Stage], Expectation]
 
 
 def running_run(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
-    """A training run of an owner, after a number of calls drawn by the seed, or a run that has
-    ended already.
-    """
+    """A run that an owner trains, after a random number of calls; it can have ended."""
     run = stage.submit()
     stage.open(environment)
-    calls = stage.random.randint(0, min(MOST_CALLS, stage.calls))
+    calls = stage.random.randint(0, min(MAX_CALLS, stage.calls))
     stage.actions.append(f"after call {calls}")
     stage.wait_for_calls(run, calls)
     return run
 
 
 def reset_machine(stage: Stage, environment: dict[str, str] | None = None) -> RunDir:
-    """As `running_run`, and then owner and trainers were killed, as when the machine is reset."""
+    """Kills the owner and the trainers of a running run, as a reset of the machine does."""
     run = running_run(stage, environment)
     kill(stage.trainers(run))
     stage.kill_owner()
-    stage.end_trainers(run)  # those that the owner has started meanwhile
+    stage.end_trainers(run)  # that the owner has started in the meantime
     return run

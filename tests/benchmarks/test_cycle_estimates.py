@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import cycle_tables, cycles_side
-from benchmarks.cycle_answers import Answers, step_estimate
+from benchmarks.cycle_estimates import EstimateCache, step_estimate
 from benchmarks.effort import answer_of
 from benchmarks.results import Report
 from benchmarks.rows import cycles, pair_cycles
@@ -69,7 +69,7 @@ def test_a_step_is_the_sum_of_its_programs_each_as_often_as_it_runs() -> None:
 def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     first: list[str] = []
     report = Report("cycles")
-    cycles.epochs(report, Answers(tmp_path / "kept", compiler(first, broken="make")))
+    cycles.epochs(report, EstimateCache(tmp_path / "kept", compiler(first, broken="make")))
     missing = [record["name"] for record in report.records if record["kind"] == "not_measured"]
     assert missing == ["epoch_keras_v2:2x2", "epoch_keras_v3:2x2"]
     assert [record["side"] for record in report.records if record["kind"] == "epoch"] == [
@@ -79,7 +79,7 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
 
     again: list[str] = []
     report = Report("cycles")
-    cycles.epochs(report, Answers(tmp_path / "kept", compiler(again)))
+    cycles.epochs(report, EstimateCache(tmp_path / "kept", compiler(again)))
     assert again == ["showers make v2:2x2", "showers make v3:2x2"]
     # 94 million cycles at 0.94 GHz are 100 ms: 5 programs a step of plain Keras, 1 of ours, 122
     # steps an epoch.
@@ -104,7 +104,7 @@ def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_comp
 ) -> None:
     requests: list[str] = []
     report = Report("pair_cycles")
-    pair_cycles.pairs(report, Answers(tmp_path, compiler(requests, broken="keras")))
+    pair_cycles.pairs(report, EstimateCache(tmp_path, compiler(requests, broken="keras")))
     assert requests == ["pairs ours v3:2x2", "pairs keras v3:2x2", "pairs_per_replica ours v3:2x2"]
     assert [record["name"] for record in report.records if record["kind"] == "not_measured"] == [
         "pair_cycles_of_keras"
@@ -112,7 +112,7 @@ def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_comp
     assert not any(record["kind"] == "figure" for record in report.records)
 
     report = Report("pair_cycles")
-    pair_cycles.pairs(report, Answers(tmp_path, compiler([])))
+    pair_cycles.pairs(report, EstimateCache(tmp_path, compiler([])))
     assert [record["value"] for record in report.records if record["kind"] == "figure"] == [1.0]
     text = cycle_tables.pairs(report.records)
     assert "| ours | 64 | mixed_bfloat16 | 94,000,000 | 100.000 ms |" in text
@@ -138,15 +138,15 @@ def test_an_answer_of_another_compiler_is_not_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[str] = []
-    answers = Answers(tmp_path, compiler(requests))
+    cache = EstimateCache(tmp_path, compiler(requests))
     program = ("showers", "generate", "v3:2x2", 1024, "mixed_bfloat16")
-    assert answers.of(*program) == answers.of(*program)
+    assert cache.estimate(*program) == cache.estimate(*program)
     assert len(requests) == 1
     monkeypatch.setattr("gan_runtime.tpu.plan.versions", lambda: {"libtpu": "1.0"})
-    answers.of(*program)
+    cache.estimate(*program)
     assert len(requests) == 2
 
 
 def test_a_child_that_does_not_answer_in_time_is_ended_by_name() -> None:
     with pytest.raises(NotMeasuredError, match=r"time.sleep.60.` had not answered after 0 s"):
-        answer_of(["-c", "import time; time.sleep(60)"], longest_s=0.2)
+        answer_of(["-c", "import time; time.sleep(60)"], timeout_s=0.2)

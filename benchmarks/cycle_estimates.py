@@ -1,9 +1,9 @@
-"""The TPU compiler's answers about single programs, and their sums for a whole step.
+"""The TPU compiler's estimates of single programs, and their sums for a whole step.
 
-An answer can take the compiler minutes, so each is stored at once in `benchmarks/kept/`, which git
-ignores. Its name holds a digest of everything that the program depends on: its arguments, the
-versions of the compiler and of what feeds it, and the code behind it. An interrupted row continues
-where it stopped. Cycles do not depend on the machine, so a stored answer is as good as a new one.
+An estimate can take minutes, so each is cached at once in `benchmarks/kept/`, which git ignores.
+The file name has the program's arguments and a digest of its code, its libraries and the compiler.
+An interrupted row resumes where it stopped. Cycles do not depend on the machine, so a cached
+estimate never expires.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.estimates import ExpensiveOperation, StepEstimate
 
 FOLDER = REPOSITORY / "benchmarks" / "kept"
-LONGEST_S = 3_600.0  # per program; the longest takes a few minutes on an idle core
+TIMEOUT_S = 3_600.0  # per program; the slowest takes a few minutes on an idle core
 MOST_EXPENSIVE = 10
-# The files that the programs of plain Keras depend on; `planning.code_version` covers ours.
-PEERS = (
+# The code of the plain Keras programs; `planning.code_version` covers ours.
+PEER_FILES = (
     "benchmarks/cycles_side.py",
     "benchmarks/keras_networks.py",
     "benchmarks/keras_on_jax.py",
@@ -41,45 +41,45 @@ PEERS = (
 )
 
 
-def from_child(arguments: list[str]) -> dict[str, Any]:
-    """The answer of cycles_side.py. Raises NotMeasuredError, also after LONGEST_S."""
-    return answer_of(["-m", "benchmarks.cycles_side", *arguments], LONGEST_S)
+def estimate_in_child(arguments: list[str]) -> dict[str, Any]:
+    """The estimate of cycles_side.py as JSON. Raises NotMeasuredError, also after TIMEOUT_S."""
+    return answer_of(["-m", "benchmarks.cycles_side", *arguments], TIMEOUT_S)
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Stored in `folder`. `compile` computes each missing answer, which is stored at once."""
+class EstimateCache:
+    """Estimates stored in `folder`; `compile` computes a missing one."""
 
     folder: Path = FOLDER
-    compile: Callable[[list[str]], dict[str, Any]] = from_child
+    compile: Callable[[list[str]], dict[str, Any]] = estimate_in_child
 
-    def of(
+    def estimate(
         self, program: str, side: str, topology: str, batch: int, precision: str
     ) -> StepEstimate:
-        """cycles_side.py lists the values of these arguments. Raises NotMeasuredError."""
+        """The estimate of a program, by the arguments of cycles_side. Raises NotMeasuredError."""
         arguments = [program, side, topology, str(batch), precision]
-        path = self.folder / f"{'-'.join(arguments).replace(':', '.')}-{_made_of(side)}.json"
+        path = self.folder / f"{'-'.join(arguments).replace(':', '.')}-{_code_digest(side)}.json"
         if not path.exists():
-            answer = self.compile(arguments)
+            estimate = self.compile(arguments)
             self.folder.mkdir(exist_ok=True)
-            write_json(path, answer)
+            write_json(path, estimate)
         return estimates.from_json(json.loads(path.read_text(encoding="utf-8")))
 
 
-def _made_of(side: str) -> str:
-    """A digest of the code behind the programs of a side."""
+def _code_digest(side: str) -> str:
+    """A digest of versions and code that the programs of a side depend on."""
     digest = hashlib.sha256(json.dumps(planning.versions(), sort_keys=True).encode())
     if side == "ours":
         digest.update(planning.code_version().encode())
     else:
-        for name in PEERS:
+        for name in PEER_FILES:
             digest.update((REPOSITORY / name).read_bytes())
     return digest.hexdigest()[:16]
 
 
 def step_estimate(programs: Sequence[tuple[StepEstimate, int]]) -> StepEstimate:
-    """The estimate of a step that runs programs one after another, each a number of times. Its
-    memory is that of the largest.
+    """The estimate of a step that runs each program a number of times, one after another.
+    Its memory is that of the largest program.
     """
     first = programs[0][0]
     flops = [
@@ -127,7 +127,7 @@ def numbers(estimate: StepEstimate) -> dict[str, float | None]:
 
 
 def add_most_expensive(report: Report, kind: str, side: str, estimate: StepEstimate) -> None:
-    """A record of each of the program's most expensive operations."""
+    """Adds a record for each of the most expensive operations."""
     for operation in estimate.most_expensive:
         report.add(
             kind, side=side, layer=operation.layer, name=operation.name, cycles=operation.cycles
