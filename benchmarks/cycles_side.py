@@ -2,9 +2,11 @@
 JSON.
 
 python -m benchmarks.cycles_side pictures ours|keras TOPOLOGY BATCH PRECISION
-python -m benchmarks.cycles_side showers ours|judge|generate|make TOPOLOGY BATCH PRECISION
+python -m benchmarks.cycles_side showers PART TOPOLOGY BATCH PRECISION
 python -m benchmarks.cycles_side pairs ours|keras TOPOLOGY BATCH PRECISION
 python -m benchmarks.cycles_side pairs_per_replica ours TOPOLOGY BATCH PRECISION
+
+PART is a program in PARTS.
 """
 
 from __future__ import annotations
@@ -73,7 +75,10 @@ PLANS = {
     "pairs_per_replica": pairs_per_replica,
 }
 # The programs of a step of `showers` by side, and how often each runs.
-PARTS = {"ours": {"ours": 1}, "keras": {"judge": 2, "generate": 1, "make": 2}}
+PARTS = {
+    "ours": {"ours": 1},
+    "keras": {"update_discriminator": 2, "generate": 1, "update_generator": 2},
+}
 
 
 def estimate(
@@ -116,7 +121,7 @@ def _compiled(program: str, side: str, plan: CheckPlan) -> tuple[Any, RunSpec]:
         return compiled, spec.model_copy(update={"steps_per_loop": 1})
     from benchmarks import keras_on_jax
 
-    assert spec.steps_per_loop == keras_on_jax.STEPS
+    assert spec.steps_per_loop == keras_on_jax.STEPS_PER_CALL
     return (
         keras_on_jax.Peer(point.precision).compiled(point.topology, point.batch_size_global),
         spec,

@@ -1,13 +1,13 @@
 """The peer: Pix2Pix as a user would write it in plain Keras, a Model whose `train_step` updates
 both networks from one forward pass.
 
-Keras' layers, losses and optimizers; two tapes, as TensorFlow's own tutorial of Pix2Pix has them.
-The mathematics is that of domains/flows/workload.py: a test compares their losses on equal weights
-and tiles. It uses no kernels, noise or exchange of the project. As a side of the row `pix2pix` it
+Keras' layers, losses and optimizers; two tapes, as in TensorFlow's tutorial of Pix2Pix. The
+mathematics is that of domains/flows/workload.py: a test compares the losses on equal weights and
+tiles. It uses none of the project's kernels, noise or exchange. As a side of the row `pix2pix` it
 trains on random tiles, which stay in memory.
 
-python -m benchmarks.keras_pix2pix --precision mixed_bfloat16 --batch 16 --steps 20       prints one
-JSON line
+python -m benchmarks.keras_pix2pix --precision mixed_bfloat16 --batch 16 --steps 20
+                                                                      prints one JSON line
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from benchmarks.keras_pix2pix_networks import networks
 from benchmarks.step_timer import arguments, run_alone_or_serve
 from gan_runtime.domains.flows.entry import Pix2pixOptions
 
-RATE, BETA_1 = 2e-4, 0.5
+LEARNING_RATE, BETA_1 = 2e-4, 0.5
 L1_WEIGHT, D_WEIGHT = 100.0, 0.5
 CHANNELS = (4, 3)  # of a flow with its obstacle, and of the next frame
 Rows = dict[str, tf.Tensor]
 
 
 class KerasPix2pix(keras.Model):  # type: ignore[misc]
-    """Rows: tiles of sources and targets, values (B, tile, tile, channels)."""
+    """Trains on rows of `source` and `target` tiles, (B, tile, tile, channels) in [-1, 1]."""
 
     def __init__(self, generator: Any, discriminator: Any) -> None:
         super().__init__()
         self.generator, self.discriminator = generator, discriminator
-        self.surely = keras.losses.BinaryCrossentropy(from_logits=True)
-        self.distance = keras.losses.MeanAbsoluteError()
+        self.cross_entropy = keras.losses.BinaryCrossentropy(from_logits=True)
+        self.l1 = keras.losses.MeanAbsoluteError()
 
     def compile(
         self, generator_optimizer: Any, discriminator_optimizer: Any, **options: Any
     ) -> None:
-        """Two optimizers, one for each network."""
+        """Sets an optimizer for each network."""
         super().compile(**options)
         self.optimizers = (generator_optimizer, discriminator_optimizer)
         for optimizer, network in zip(
@@ -53,26 +53,26 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
             optimizer.build(network.trainable_variables)
 
     def train_step(self, rows: Rows) -> dict[str, tf.Tensor]:
-        """One forward pass; each network follows its own loss."""
+        """Updates both networks from one forward pass, each by its own loss; returns the losses."""
         source, target = rows["source"], rows["target"]
-        with tf.GradientTape() as of_g, tf.GradientTape() as of_d:
+        with tf.GradientTape() as generator_tape, tf.GradientTape() as discriminator_tape:
             outputs = self.generator(source, training=True)
             fake = self.discriminator([source, outputs], training=True)
             real = self.discriminator([source, target], training=True)
             losses = {
                 "loss_generator": (
-                    self.surely(tf.ones_like(fake), fake)
-                    + L1_WEIGHT * self.distance(target, outputs)
+                    self.cross_entropy(tf.ones_like(fake), fake)
+                    + L1_WEIGHT * self.l1(target, outputs)
                 ),
                 "loss_discriminator": (
                     D_WEIGHT
                     * (
-                        self.surely(tf.ones_like(real), real)
-                        + self.surely(tf.zeros_like(fake), fake)
+                        self.cross_entropy(tf.ones_like(real), real)
+                        + self.cross_entropy(tf.zeros_like(fake), fake)
                     )
                 ),
             }
-        pairs = ((of_g, self.generator), (of_d, self.discriminator))
+        pairs = ((generator_tape, self.generator), (discriminator_tape, self.discriminator))
         for (tape, network), optimizer, loss in zip(
             pairs, self.optimizers, losses.values(), strict=True
         ):
@@ -84,7 +84,7 @@ class KerasPix2pix(keras.Model):  # type: ignore[misc]
 
 def adam() -> Any:
     """Adam with the authors' settings."""
-    return keras.optimizers.Adam(RATE, beta_1=BETA_1)
+    return keras.optimizers.Adam(LEARNING_RATE, beta_1=BETA_1)
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:

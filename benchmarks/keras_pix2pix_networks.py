@@ -1,4 +1,4 @@
-"""U-Net and PatchGAN as a user of plain Keras would write them: what the peers of Pix2Pix train.
+"""U-Net and PatchGAN as a user of plain Keras would write them.
 
 The backend of Keras must be set before the import.
 """
@@ -18,10 +18,10 @@ def networks(
     channels: tuple[int, int],
     dropout: Callable[[float], Any] | None = None,
 ) -> tuple[Any, Any]:
-    """Generator: sources (B, tile, tile, channels of a source) → images in [-1, 1]; discriminator:
-    [sources, images] → logits of patches.
+    """Generator: sources (B, tile, tile, channels) → images in [-1, 1]; discriminator: [sources,
+    images] → logits of patches.
 
-    `dropout`: makes the layer for a rate; None for Keras' own.
+    `channels`: of sources and images. `dropout`: creates the layer for a rate; None: Keras' own.
     """
     import keras
 
@@ -38,19 +38,23 @@ def _generator(
 
     widths = plan(options).encoder
     pixels = keras.Input((options.tile, options.tile, source))
-    across = [layers.Conv2D(widths[0], KERNEL, 2, padding="same", **_new())(pixels)]
-    for place, width in enumerate(widths[1:], start=1):
-        last = place == len(widths) - 1
-        values = layers.LeakyReLU(0.2)(across[-1])
-        values = layers.Conv2D(width, KERNEL, 2, padding="same", use_bias=last, **_new())(values)
-        across.append(values if last else _norm()(values))
-    values = across.pop()
+    skips = [layers.Conv2D(widths[0], KERNEL, 2, padding="same", **_initializer())(pixels)]
+    for index, width in enumerate(widths[1:], start=1):
+        last = index == len(widths) - 1
+        values = layers.LeakyReLU(0.2)(skips[-1])
+        values = layers.Conv2D(width, KERNEL, 2, padding="same", use_bias=last, **_initializer())(
+            values
+        )
+        skips.append(values if last else _norm()(values))
+    values = skips.pop()
     for block, width in enumerate(reversed(widths[:-1]), start=1):
-        up = layers.Conv2DTranspose(width, KERNEL, 2, padding="same", use_bias=False, **_new())
+        up = layers.Conv2DTranspose(
+            width, KERNEL, 2, padding="same", use_bias=False, **_initializer()
+        )
         values = _norm()(up(layers.ReLU()(values)))
         values = dropout(options.dropout)(values) if block <= DROPPED_BLOCKS else values
-        values = layers.Concatenate()([values, across.pop()])
-    image = layers.Conv2DTranspose(target, KERNEL, 2, padding="same", **_new())(
+        values = layers.Concatenate()([values, skips.pop()])
+    image = layers.Conv2DTranspose(target, KERNEL, 2, padding="same", **_initializer())(
         layers.ReLU()(values)
     )
     return keras.Model(pixels, layers.Activation("tanh", dtype="float32")(image))
@@ -63,14 +67,16 @@ def _discriminator(options: Pix2pixOptions, source: int, target: int) -> Any:
     *halved, last = plan(options).patches
     pair = [keras.Input((options.tile, options.tile, channels)) for channels in (source, target)]
     values = layers.Concatenate()(pair)
-    for place, width in enumerate(halved):
-        values = layers.Conv2D(width, KERNEL, 2, padding="same", use_bias=place == 0, **_new())(
-            values
-        )
-        values = layers.LeakyReLU(0.2)(_norm()(values) if place else values)
-    values = layers.Conv2D(last, KERNEL, use_bias=False, **_new())(layers.ZeroPadding2D()(values))
+    for index, width in enumerate(halved):
+        values = layers.Conv2D(
+            width, KERNEL, 2, padding="same", use_bias=index == 0, **_initializer()
+        )(values)
+        values = layers.LeakyReLU(0.2)(_norm()(values) if index else values)
+    values = layers.Conv2D(last, KERNEL, use_bias=False, **_initializer())(
+        layers.ZeroPadding2D()(values)
+    )
     values = layers.ZeroPadding2D()(layers.LeakyReLU(0.2)(_norm()(values)))
-    return keras.Model(pair, layers.Conv2D(1, KERNEL, dtype="float32", **_new())(values))
+    return keras.Model(pair, layers.Conv2D(1, KERNEL, dtype="float32", **_initializer())(values))
 
 
 def _norm() -> Any:
@@ -81,7 +87,7 @@ def _norm() -> Any:
     )
 
 
-def _new() -> dict[str, Any]:
+def _initializer() -> dict[str, Any]:
     import keras
 
     return {"kernel_initializer": keras.initializers.RandomNormal(stddev=0.02)}

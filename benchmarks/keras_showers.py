@@ -1,16 +1,15 @@
-"""The peer: 3DGAN as a user would write it in plain Keras, a Model whose `train_step` holds the
-four updates, run by `fit`.
+"""The peer: 3DGAN as a user would write it in plain Keras, a Model whose `train_step` makes the
+four updates.
 
-It is the talk's first approach ("built-in training logic"): Keras' layers, losses and optimizers;
-under a strategy Keras scales the losses and sums the gradients itself. The mathematics is that of
-domains/showers/workload.py: a test compares their losses on equal weights, batch and noise. It
-uses no kernels, noise or exchange of the project.
+Keras' layers, losses and optimizers; under a distribution strategy Keras scales the losses and sums
+the gradients. The mathematics is that of domains/showers/workload.py: a test compares the losses on
+equal weights, batch and noise. It uses none of the project's kernels, noise or exchange.
 
-As a side of the row `showers` its `train_step` is called repeatedly on random showers of the small
-grid, which stay in memory.
+As a side of the row `showers`, `train_step` repeats on random showers of the small grid, which stay
+in memory.
 
-python -m benchmarks.keras_showers --precision mixed_bfloat16 --batch 32 --steps 20       prints one
-JSON line
+python -m benchmarks.keras_showers --precision mixed_bfloat16 --batch 32 --steps 20
+                                                                      prints one JSON line
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from keras import layers
 from benchmarks.step_timer import arguments, run_alone_or_serve
 from gan_runtime.domains.showers.layer_tables import POOL, ConvolutionPlan, LayerPlan, plan
 
-POWER, FLIPS = 0.85, 0.05
-REAL, ENERGY, ANGLE, DEPOSIT = 3.0, 0.1, 25.0, 0.1  # weights of the terms
+CELL_POWER, LABEL_FLIP_RATE = 0.85, 0.05
+REAL_WEIGHT, ENERGY_WEIGHT, ANGLE_WEIGHT, DEPOSIT_WEIGHT = 3.0, 0.1, 25.0, 0.1  # of the loss terms
 NORM = {"epsilon": 1e-6}
-SIZE, GRID, RATE = "tiny", (17, 17, 25), 1e-3
+SIZE, GRID, LEARNING_RATE = "tiny", (17, 17, 25), 1e-3
 Rows = dict[str, tf.Tensor]
 
 
 def networks(
     plan: LayerPlan, grid: tuple[int, ...], latent_size: int = 256, dropout: float = 0.2
 ) -> tuple[Any, Any]:
-    """Generator and discriminator on a grid without closed axes, layer by layer as in
-    docs/3dgan.md.
+    """Generator and discriminator, layer by layer as in docs/3dgan.md. No axis of the grid is
+    periodic.
     """
     return _generator(plan, latent_size), _discriminator(plan, grid, dropout)
 
@@ -57,11 +56,11 @@ def _generator(plan: LayerPlan, latent_size: int) -> keras.Model:
         first.filters, first.kernel, activation="relu", kernel_initializer="he_uniform"
     )(values)
     values = layers.BatchNormalization(**NORM)(layers.Cropping3D(first.cut)(values))
-    for place, layer in enumerate(plan.generator[1:-1], start=1):
+    for index, layer in enumerate(plan.generator[1:-1], start=1):
         values = _convolution(layer, activation="relu", kernel_initializer="he_uniform")(
             layers.ZeroPadding3D(layer.around)(values)
         )
-        if place < len(plan.generator) - 2:
+        if index < len(plan.generator) - 2:
             values = layers.BatchNormalization(**NORM)(values)
     last = plan.generator[-1]
     values = _convolution(last, kernel_initializer="glorot_normal")(
@@ -73,10 +72,10 @@ def _generator(plan: LayerPlan, latent_size: int) -> keras.Model:
 def _discriminator(plan: LayerPlan, grid: tuple[int, ...], dropout: float) -> keras.Model:
     showers = keras.Input((*grid, 1))
     values = showers
-    for place, layer in enumerate(plan.discriminator):
+    for index, layer in enumerate(plan.discriminator):
         values = _convolution(layer)(layers.ZeroPadding3D(layer.around)(values))
         values = layers.LeakyReLU(0.3)(values)
-        if place:
+        if index:
             values = layers.BatchNormalization(**NORM)(values)
         values = layers.Dropout(dropout)(values)
     features = layers.Flatten()(layers.AveragePooling3D(POOL)(values))
@@ -88,7 +87,7 @@ def _convolution(layer: ConvolutionPlan, **convolution: Any) -> keras.layers.Lay
 
 
 class Random:
-    """TensorFlow's random numbers. A test replaces them, in the order of the calls."""
+    """TensorFlow's random numbers; a test replaces them."""
 
     def normal(self, rows: int, size: int) -> tf.Tensor:
         """(rows, size), standard normal."""
@@ -100,8 +99,8 @@ class Random:
 
 
 class Keras3dgan(keras.Model):  # type: ignore[misc]
-    """Rows: showers as values (B, X, Y, Z, 1), energy / 100 GeV, angle in rad and deposit in
-    20 MeV, (B,) each.
+    """Trains on rows: showers (B, X, Y, Z, 1); energy in 100 GeV, angle in rad, deposit in 20 MeV,
+    (B,) each.
     """
 
     def __init__(self, generator: Any, discriminator: Any, random: Random | None = None) -> None:
@@ -111,8 +110,8 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
             discriminator,
             random or Random(),
         )
-        self.surely = keras.losses.BinaryCrossentropy(from_logits=True)
-        self.percent, self.distance = (
+        self.cross_entropy = keras.losses.BinaryCrossentropy(from_logits=True)
+        self.percentage_error, self.absolute_error = (
             keras.losses.MeanAbsolutePercentageError(),
             keras.losses.MeanAbsoluteError(),
         )
@@ -120,86 +119,99 @@ class Keras3dgan(keras.Model):  # type: ignore[misc]
     def compile(
         self, generator_optimizer: Any, discriminator_optimizer: Any, **options: Any
     ) -> None:
-        """Two optimizers, one for each network."""
+        """Sets an optimizer for each network."""
         super().compile(**options)
         self.optimizers = {"g": generator_optimizer, "d": discriminator_optimizer}
         generator_optimizer.build(self.generator.trainable_variables)
         discriminator_optimizer.build(self.discriminator.trainable_variables)
 
     def train_step(self, rows: Rows) -> dict[str, tf.Tensor]:
-        """Trains D on simulated showers, D on generated ones, then G twice; returns the four
+        """Updates D on simulated showers, D on generated showers, then G twice. Returns the four
         losses.
         """
         count = rows["energy"].shape[0]
         conditions = tf.stack([rows["energy"], rows["angle"]], axis=1)
         losses = {
-            "loss_discriminator_real": self._judged(rows["showers"], rows, 1.0 - self._flips(count))
+            "loss_discriminator_real": self._update_discriminator(
+                rows["showers"], rows, 1.0 - self._flips(count)
+            )
         }
         fake = self.generator(self._latents(conditions), training=False)
-        losses["loss_discriminator_fake"] = self._judged(fake, rows, self._flips(count))
+        losses["loss_discriminator_fake"] = self._update_discriminator(
+            fake, rows, self._flips(count)
+        )
         for number in (1, 2):
-            losses[f"loss_generator_{number}"] = self._generate_and_update(
+            losses[f"loss_generator_{number}"] = self._update_generator(
                 self._latents(conditions), rows
             )
         return losses
 
-    def _judged(self, showers: tf.Tensor, rows: Rows, targets: tf.Tensor) -> tf.Tensor:
+    def _update_discriminator(
+        self, showers: tf.Tensor, rows: Rows, targets: tf.Tensor
+    ) -> tf.Tensor:
         with tf.GradientTape() as tape:
             logits, energy = self.discriminator(showers, training=True)
-            loss = REAL * self.surely(targets, logits) + ENERGY * self.percent(
-                rows["energy"][:, None], energy
-            )
-        self._follow("d", self.discriminator, tape, loss)
+            loss = REAL_WEIGHT * self.cross_entropy(
+                targets, logits
+            ) + ENERGY_WEIGHT * self.percentage_error(rows["energy"][:, None], energy)
+        self._apply_gradients("d", self.discriminator, tape, loss)
         return loss
 
-    def _generate_and_update(self, latents: tf.Tensor, rows: Rows) -> tf.Tensor:
+    def _update_generator(self, latents: tf.Tensor, rows: Rows) -> tf.Tensor:
         with tf.GradientTape() as tape:
             showers = self.generator(latents, training=True)
             logits, energy = self.discriminator(showers, training=True)
-            cells = tf.maximum(showers[..., 0], 0.0) ** (1.0 / POWER)
+            cells = tf.maximum(showers[..., 0], 0.0) ** (1.0 / CELL_POWER)
             loss = (
-                REAL * self.surely(tf.ones_like(logits), logits)
-                + ENERGY * self.percent(rows["energy"][:, None], energy)
-                + ANGLE * self.distance(rows["angle"][:, None], measured_angle(cells)[:, None])
-                + DEPOSIT
-                * self.percent(rows["deposit"][:, None], tf.reduce_sum(cells, [1, 2, 3])[:, None])
+                REAL_WEIGHT * self.cross_entropy(tf.ones_like(logits), logits)
+                + ENERGY_WEIGHT * self.percentage_error(rows["energy"][:, None], energy)
+                + ANGLE_WEIGHT
+                * self.absolute_error(rows["angle"][:, None], measured_angle(cells)[:, None])
+                + DEPOSIT_WEIGHT
+                * self.percentage_error(
+                    rows["deposit"][:, None], tf.reduce_sum(cells, [1, 2, 3])[:, None]
+                )
             )
-        self._follow("g", self.generator, tape, loss)
+        self._apply_gradients("g", self.generator, tape, loss)
         return loss
 
-    def _follow(self, which: str, network: Any, tape: tf.GradientTape, loss: tf.Tensor) -> None:
+    def _apply_gradients(
+        self, key: str, network: Any, tape: tf.GradientTape, loss: tf.Tensor
+    ) -> None:
         gradients = tape.gradient(loss, network.trainable_variables)
-        self.optimizers[which].apply(gradients, network.trainable_variables)
+        self.optimizers[key].apply(gradients, network.trainable_variables)
 
     def _latents(self, conditions: tf.Tensor) -> tf.Tensor:
         count, size = conditions.shape[0], self.generator.input_shape[-1] - conditions.shape[1]
         return tf.concat([conditions, self.random.normal(count, size)], axis=1)
 
     def _flips(self, count: int) -> tf.Tensor:
-        return tf.cast(self.random.uniform(count) < FLIPS, tf.float32)
+        return tf.cast(self.random.uniform(count) < LABEL_FLIP_RATE, tf.float32)
 
 
 def measured_angle(cells: tf.Tensor) -> tf.Tensor:
-    """As in domains/showers/networks.py: (B, X, Y, Z) → rad, (B,)."""
+    """Angles in rad, (B,), from cells (B, X, Y, Z), as in domains/showers/networks.py."""
     layer_sums, total = tf.reduce_sum(cells, [1, 2]), tf.reduce_sum(cells, [1, 2, 3])
     x, y, z = (tf.range(size, dtype=tf.float32) + 0.5 for size in cells.shape[1:])
-    x_of_layers = _divided(tf.einsum("bxyz,x->bz", cells, x), layer_sums)
-    y_of_layers = _divided(tf.einsum("bxyz,y->bz", cells, y), layer_sums)
+    x_of_layers = _ratio_or_zero(tf.einsum("bxyz,x->bz", cells, x), layer_sums)
+    y_of_layers = _ratio_or_zero(tf.einsum("bxyz,y->bz", cells, y), layer_sums)
     center = [
-        _divided(tf.einsum(f"bxyz,{axis}->b", cells, places), total)[:, None]
-        for axis, places in zip("xyz", (x, y, z), strict=True)
+        _ratio_or_zero(tf.einsum(f"bxyz,{axis}->b", cells, positions), total)[:, None]
+        for axis, positions in zip("xyz", (x, y, z), strict=True)
     ]
     distance = tf.sqrt(tf.maximum((x_of_layers - center[0]) ** 2 + (z - center[2]) ** 2, 1e-7))
     slope = tf.where(z < center[2], -1.0, 1.0) * (y_of_layers - center[1]) / distance
     weight = tf.where(layer_sums > 1e-6, z, 0.0)
-    angle = _divided(
+    angle = _ratio_or_zero(
         tf.reduce_sum(weight * (math.pi / 2 - tf.atan(slope)), 1), tf.reduce_sum(weight, 1)
     )
     return tf.where(total > 1e-6, angle, 100.0)
 
 
-def _divided(above: tf.Tensor, below: tf.Tensor) -> tf.Tensor:
-    return tf.where(below > 1e-6, above / tf.where(below > 1e-6, below, 1.0), 0.0)
+def _ratio_or_zero(numerator: tf.Tensor, denominator: tf.Tensor) -> tf.Tensor:
+    return tf.where(
+        denominator > 1e-6, numerator / tf.where(denominator > 1e-6, denominator, 1.0), 0.0
+    )
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
@@ -208,7 +220,7 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
     """
     keras.config.set_dtype_policy(precision)
     model = Keras3dgan(*networks(plan(SIZE, GRID), GRID))
-    model.compile(keras.optimizers.RMSprop(RATE), keras.optimizers.RMSprop(RATE))
+    model.compile(keras.optimizers.RMSprop(LEARNING_RATE), keras.optimizers.RMSprop(LEARNING_RATE))
     rows = {
         "showers": tf.random.uniform([batch, *GRID, 1]),
         "energy": tf.random.uniform([batch], 0.1, 5.0),

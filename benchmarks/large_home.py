@@ -1,7 +1,6 @@
 """A home after months of use: hundreds of ended runs and millions of numbers, written as journals.
 
-The numbers are random walks; nothing is trained. A share of the runs belongs to studies of four
-variants.
+The numbers are random; nothing is trained. Half of the runs belong to studies of four variants.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def write(home: Home, runs: int, rows: int, epochs: int = EPOCHS) -> None:
-    """`runs` finished runs with about `rows` step numbers in all, and an image for each epoch of
-    each run.
+    """Writes `runs` finished runs with about `rows` step numbers in total, and an image for each
+    epoch of each run.
     """
     home.prepare()
     random = np.random.default_rng(1)
     steps = max(1, rows // runs // len(METRICS) // epochs)  # per epoch
-    png = picture(random)
+    png = noise_png(random)
     for number in range(1, runs + 1):
         _write_run(home, number, (epochs, steps), random, png, in_study=number <= runs // 2)
 
@@ -62,7 +61,7 @@ def _write_run(
     png: bytes,
     in_study: bool,
 ) -> None:
-    """`length`: epochs, and steps of each."""
+    """`length`: epochs, and steps per epoch."""
     run, (epochs, steps) = RunDir(home.runs / f"run-{number:04d}"), length
     run.samples.mkdir(parents=True)
     variant = number % len(BATCHES)
@@ -120,18 +119,18 @@ def _records(
 def epoch_records(
     at: datetime, epoch: int, steps: int, random: np.random.Generator
 ) -> list[journal.Record]:
-    """The records of a trainer for one epoch: its calls, then the measurements at the end."""
+    """A trainer's records of an epoch: its calls, then the measurements at the end."""
     calls = range((epoch - 1) * steps + 1, epoch * steps + 1, STEPS_PER_CALL)
     return [
         *(
-            call(at, epoch, begin, min(STEPS_PER_CALL, epoch * steps - begin + 1), random)
+            call_scalars(at, epoch, begin, min(STEPS_PER_CALL, epoch * steps - begin + 1), random)
             for begin in calls
         ),
         *end_of_epoch(at, epoch, steps, random),
     ]
 
 
-def call(
+def call_scalars(
     at: datetime, epoch: int, first_step: int, count: int, random: np.random.Generator
 ) -> journal.Scalars:
     """The numbers of one host call of `count` steps."""
@@ -143,7 +142,7 @@ def call(
 def end_of_epoch(
     at: datetime, epoch: int, steps: int, random: np.random.Generator
 ) -> list[journal.Record]:
-    """The measurements of an epoch. The image that they name is not written here."""
+    """The measurements at the end of an epoch. Does not write the image that they name."""
     last = epoch * steps
     edges = np.linspace(0.0, 1.0, 31)[:-1].tolist()
     scores = {metric: float(random.uniform(0.2, 0.8)) for metric in EPOCH_METRICS}
@@ -177,14 +176,14 @@ def end_of_epoch(
     ]
 
 
-def picture(random: np.random.Generator) -> bytes:
-    """A grid of noise, which PNG cannot compress, like early samples."""
+def noise_png(random: np.random.Generator) -> bytes:
+    """An image of noise, as large as a grid of early samples: PNG cannot compress it."""
     buffer = io.BytesIO()
     Image.fromarray(random.integers(0, 255, (232, 232), dtype=np.uint8)).save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def folder(path: Path, runs: int, rows: int, epochs: int = EPOCHS) -> Home:
+def create(path: Path, runs: int, rows: int, epochs: int = EPOCHS) -> Home:
     """A new home in `path`."""
     home = Home(path)
     write(home, runs, rows, epochs)

@@ -25,7 +25,7 @@ COMPARED = 4
 def measure(runs: int, rows: int) -> dict[str, Any]:
     """Writes the home, takes it in, visits every page twice."""
     with tempfile.TemporaryDirectory() as place:
-        home = large_home.folder(Path(place), runs, rows)
+        home = large_home.create(Path(place), runs, rows)
         measured_showers.write(home, compared(runs))
         measured_flows.write(home, compared(runs)[:1])
         os.environ["GAN_RUNTIME_HOME"] = str(home.path)

@@ -79,7 +79,7 @@ def kill_at_operation(stage: Stage) -> Expectation:
 
 
 def kill_at_sync(stage: Stage) -> Expectation:
-    """SIGKILL of the trainer right before a sync: its last write may not be on disk."""
+    """SIGKILL of the trainer right before a sync: its last write can be missing on disk."""
     return _injected(stage, "kill", "sync", LOST)
 
 

@@ -1,3 +1,1 @@
-"""The dashboard under load: thirty windows on one run, a thousand stored runs, ten
-million numbers.
-"""
+"""The dashboard under load: thirty windows on one run, a thousand runs, ten million numbers."""

@@ -1,4 +1,4 @@
-"""A page with one line, whose time on this machine is the reference for the views of our pages."""
+"""A page with one line: the reference for the first views of our pages."""
 
 import streamlit as st
 

@@ -1,10 +1,10 @@
-"""Browsers without a screen: WebSocket sessions that speak Streamlit's protocol, in one process.
+"""Headless clients: WebSocket sessions that speak Streamlit's protocol, in one process.
 
-A session requests a page as a browser does, and then each fragment that redraws itself, at that
-fragment's interval and until the server stops it. It stores nothing of the answers.
+A session requests a page as a browser does, then each fragment that redraws itself, at its interval
+and until the server stops it. It discards the content of messages.
 
-python -m benchmarks.load.client ADDRESS PAGE [QUERY] [--sessions 30]      until its standard input
-is closed; then one JSON line
+python -m benchmarks.load.client ADDRESS PAGE [QUERY] [--sessions 30]
+    runs until standard input is closed, then prints one JSON line
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from websockets.typing import Origin, Subprotocol
 from benchmarks.load.figures import p95
 
 STREAM = "/_stcore/stream"
-# bytes: messages of timers and ends are shorter, so that thirty sessions need not read every chart
-SHORT = 400
+# Messages of timers and ends are shorter, so thirty sessions need not parse every chart.
+SHORT_BYTES = 400
 MEDIA = re.compile(rb"/media/[0-9a-f]+\.\w+")
-MOST_BYTES = 2**27
-COMING = 5  # windows that are opened at the same moment
+MAX_BYTES = 2**27
+OPENED_AT_ONCE = 5
 
 
 class PageError(Exception):
@@ -42,9 +42,8 @@ class PageError(Exception):
 
 @dataclass
 class Visit:
-    """The size and time of one answer of the server.
-
-    `seconds`: until its script had ended; `media`: files that it names.
+    """One response of the server. `seconds`: until its script ended; `payload`: bytes of its
+    messages; `media`: paths of its images.
     """
 
     seconds: float = 0.0
@@ -54,23 +53,21 @@ class Visit:
 
 
 class Session:
-    """One browser window. Use `opened`."""
+    """One browser window, created by `open_session`."""
 
     def __init__(self, connection: ClientConnection, page: str, query: str) -> None:
         self._connection, self._page, self._query = connection, page, query
         self._script_hash = ""
         self._timers: dict[str, asyncio.Task[None]] = {}
-        self._requests: list[
-            float
-        ] = []  # when a fragment was asked for and no answer has ended since
+        self._requests: list[float] = []  # times of fragment requests without a complete response
         self.refreshes: list[Visit] = []
 
     async def visit(self, page: str = "", query: str = "") -> Visit:
-        """Requests a page; returns the answer up to the end of its script. Raises PageError."""
+        """Requests a page; returns the response up to the end of its script. Raises PageError."""
         self._page, self._query = page or self._page, query or self._query
         self._stop_timers()
         begin, visit = time.perf_counter(), Visit()
-        await self._ask()
+        await self._request()
         async for message in self._connection:
             assert isinstance(message, bytes)
             visit.payload += len(message)
@@ -81,29 +78,27 @@ class Session:
                 return visit
         raise PageError(f"{self._page}: the server has closed the connection")
 
-    async def stay(self) -> None:
-        """Answers timers until it is cancelled."""
+    async def follow(self) -> None:
+        """Reads the refreshes of fragments until it is cancelled."""
         visit = Visit()
         async for message in self._connection:
             assert isinstance(message, bytes)
             visit.payload += len(message)
             visit.messages += 1
-            if len(message) <= SHORT and self._is_end(ForwardMsg.FromString(message)):
+            if len(message) <= SHORT_BYTES and self._is_end(ForwardMsg.FromString(message)):
                 visit.seconds = time.perf_counter() - self._requests[0] if self._requests else 0.0
                 self._requests.clear()
                 self.refreshes.append(visit)
                 visit = Visit()
 
     def _is_end(self, message: ForwardMsg) -> bool:
-        """Acts on a message; returns whether it ends a script."""
+        """Handles a message; returns whether it ends a script."""
         kind = message.WhichOneof("type")
         if kind == "new_session":
             self._script_hash = message.new_session.page_script_hash
         elif kind == "navigation":  # the page of the address
             self._script_hash = message.navigation.page_script_hash
-        elif (
-            kind == "page_config_changed"
-        ):  # only of a page that is drawn as a whole, before its fragments
+        elif kind == "page_config_changed":  # a full run of the page, before its fragments
             self._stop_timers()
         elif kind == "auto_rerun":
             timer = message.auto_rerun
@@ -125,7 +120,7 @@ class Session:
         while True:
             await asyncio.sleep(interval)
             self._requests.append(time.perf_counter())
-            await self._ask(fragment_id)
+            await self._request(fragment_id)
 
     def _stop_timers(self, *fragment_ids: str) -> None:
         for fragment_id in fragment_ids or tuple(self._timers):
@@ -133,9 +128,9 @@ class Session:
             if timer is not None:
                 timer.cancel()
 
-    async def _ask(self, fragment_id: str = "") -> None:
-        wish = BackMsg()
-        state = wish.rerun_script
+    async def _request(self, fragment_id: str = "") -> None:
+        request = BackMsg()
+        state = request.rerun_script
         state.query_string, state.page_name = self._query, self._page
         if fragment_id:
             state.fragment_id, state.is_auto_rerun, state.page_script_hash = (
@@ -144,18 +139,18 @@ class Session:
                 self._script_hash,
             )
         state.context_info.timezone, state.context_info.locale = "UTC", "en-US"
-        await self._connection.send(wish.SerializeToString())
+        await self._connection.send(request.SerializeToString())
 
 
 @contextlib.asynccontextmanager
-async def opened(address: str, page: str = "", query: str = "") -> Any:
+async def open_session(address: str, page: str = "", query: str = "") -> Any:
     """A new session on the dashboard at `address`, such as http://127.0.0.1:8501."""
     stream = address.replace("http", "ws", 1) + STREAM
     async with connect(
         stream,
         origin=Origin(address),
         subprotocols=[Subprotocol("streamlit")],
-        max_size=MOST_BYTES,
+        max_size=MAX_BYTES,
         compression=None,
     ) as connection:
         session = Session(connection, page, query)
@@ -164,27 +159,28 @@ async def opened(address: str, page: str = "", query: str = "") -> Any:
 
 
 async def crowd(address: str, page: str, query: str, sessions: int) -> dict[str, Any]:
-    """`count` sessions on one page, until standard input is closed."""
+    """Opens `sessions` sessions on one page, until standard input is closed."""
     async with contextlib.AsyncExitStack() as stack:
-        opened_ones = [
-            await stack.enter_async_context(opened(address, page, query)) for _ in range(sessions)
+        windows = [
+            await stack.enter_async_context(open_session(address, page, query))
+            for _ in range(sessions)
         ]
-        staying = []
-        for begin in range(0, sessions, COMING):
-            coming = opened_ones[begin : begin + COMING]
-            await asyncio.gather(*(session.visit() for session in coming))
-            staying += [asyncio.create_task(session.stay()) for session in coming]
-        print("all have come", flush=True)
+        tasks = []
+        for begin in range(0, sessions, OPENED_AT_ONCE):
+            batch = windows[begin : begin + OPENED_AT_ONCE]
+            await asyncio.gather(*(session.visit() for session in batch))
+            tasks += [asyncio.create_task(session.follow()) for session in batch]
+        print("all sessions are open", flush=True)
         await asyncio.to_thread(sys.stdin.read)
-        for task in staying:
+        for task in tasks:
             if task.done():
                 task.result()  # raises the task's error
             task.cancel()
-        return summary([visit for session in opened_ones for visit in session.refreshes])
+        return summary([visit for session in windows for visit in session.refreshes])
 
 
 def summary(visits: list[Visit]) -> dict[str, Any]:
-    """The counts of all refreshes."""
+    """Counts, sizes and times of all refreshes."""
     seconds = [visit.seconds for visit in visits] or [0.0]
     count = max(1, len(visits))
     return {
@@ -197,7 +193,7 @@ def summary(visits: list[Visit]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Browsers without a screen.")
+    parser = argparse.ArgumentParser(description="Opens headless sessions on a page.")
     parser.add_argument("address")
     parser.add_argument("page")
     parser.add_argument("query", nargs="?", default="")

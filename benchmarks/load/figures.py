@@ -1,17 +1,15 @@
-"""The targets of the questions as a literal table, and the stored line of each answer."""
+"""The targets of all figures, and the stored record of a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 
 @dataclass(frozen=True)
 class FigureTarget:
-    """`limit`: the most that is allowed, or the least that is required; None without a target.
-
-    Shares are written with "%".
+    """`limit`: the maximum or minimum, by `direction`; None without a target. Shares, 0 to 1, have
+    the unit "%".
     """
 
     name: str
@@ -31,13 +29,13 @@ PAGES = (
     *("home", "launch", "data", "runs", "studies"),
     *("run", "run/samples", "run/histograms", "run/evaluation", "compare", "compare/curves"),
 )  # visits of benchmarks/pages.py
-TIMES_BARE = 1.6  # of a first view, most of which the machine and Streamlit take
+MAX_RATIO = 1.6  # to a one-line page: the machine and Streamlit take most of a first view
 TARGETS = (
     *(
         FigureTarget(
             f"first_view_{page}",
             f"first screen of {page.capitalize()}",
-            TIMES_BARE,
+            MAX_RATIO,
             unit="×",
         )
         for page in PAGES
@@ -81,41 +79,37 @@ TARGETS = (
     FigureTarget("pixel_p95_s_thirty", "the same with thirty more open pages", 2.0),
 )
 BY_NAME = {target.name: target for target in TARGETS}
-Report = Callable[..., None]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the results.
+    """One figure. `facts`: further stored values.
 
-    `reason`: why a target is missed, or why nothing was measured; `further`: further facts about
-    the measurement.
+    `reason`: why a target is missed, or why nothing was measured.
     """
 
     name: str
     value: float | None
-    further: dict[str, Any]
+    facts: dict[str, Any]
     reason: str = ""
 
     def record(self) -> dict[str, Any]:
-        """The stored record: with its target, and whether the value meets it."""
+        """The stored record, with the target and whether the value meets it."""
         target = BY_NAME[self.name]
         met = None if self.value is None else target.is_met_by(self.value)
-        stated = {key: asdict(target)[key] for key in ("title", "limit", "direction", "unit")}
+        target_facts = {key: asdict(target)[key] for key in ("title", "limit", "direction", "unit")}
         value = None if self.value is None else round(self.value, 4)
         return {
             "kind": "figure",
             "name": self.name,
             "value": value,
-            **stated,
+            **target_facts,
             "met": met,
             "reason": self.reason,
-            **self.further,
+            **self.facts,
         }
 
 
 def p95(values: list[float]) -> float:
-    """The smallest value that nineteen of twenty do not exceed (nearest rank): of 20 values
-    the second largest.
-    """
+    """The 95th percentile by nearest rank: of 20 values, the second largest."""
     return sorted(values)[-(-95 * len(values) // 100) - 1]

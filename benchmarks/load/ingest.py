@@ -1,8 +1,8 @@
 """The speed of ingest, the size of the database, and the time of the pages' queries.
 
-Ended runs: journals of numbers alone, taken in at once. A live run: calls of 50 steps with six
-numbers each are written and taken in one tick after the other, as an owner does four times a
-second; the figure is the most that these ticks could ingest.
+Ended runs: journals of numbers only, ingested at once. A live run: each tick writes and ingests
+calls of 50 steps with six numbers each, as an owner does four times a second. Its figure is the
+highest rate that these ticks could sustain.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ BATCH_RUNS, LIVE_STEPS_PER_S = 20, 2_000
 
 
 def measure(scale: Scale) -> Iterator[Figure]:
-    """Both ways of ingest, on separate homes."""
-    with tempfile.TemporaryDirectory(prefix="gan-load-") as place:
+    """Ingest of ended runs and of a live run, in separate homes."""
+    with tempfile.TemporaryDirectory(prefix="gan-load-") as folder:
         rows = min(scale.rows, 2_000_000)
-        home = large_home.folder(Path(place) / "ended", min(scale.runs, BATCH_RUNS), rows, epochs=1)
+        home = large_home.create(
+            Path(folder) / "ended", min(scale.runs, BATCH_RUNS), rows, epochs=1
+        )
         begin, store = time.perf_counter(), Store(home.database)
         Ingestor(home, store).catch_up()
         seconds = time.perf_counter() - begin
@@ -44,7 +46,7 @@ def measure(scale: Scale) -> Iterator[Figure]:
         size = home.database.stat().st_size / 1e6
         facts = {"rows": row_count, "journals_mb": round(_megabytes(home), 1)}
         yield Figure("bytes_per_million_rows", size / row_count * 1e6, facts)
-        yield _live(Home(Path(place) / "live").prepare(), scale.seconds)
+        yield _live(Home(Path(folder) / "live").prepare(), scale.seconds)
 
 
 def _megabytes(home: Home) -> float:
@@ -52,14 +54,14 @@ def _megabytes(home: Home) -> float:
 
 
 def _live(home: Home, seconds: float) -> Figure:
-    """Ticks at the pace of 2,000 steps/s; only the ingest is timed."""
+    """Ticks at LIVE_STEPS_PER_S; only the ingest is timed."""
     run, random, store = (
-        replay.submitted(home, "quick-0001"),
+        replay.submit_run(home, "quick-0001"),
         np.random.default_rng(1),
         Store(home.database),
     )
     ingestor, per_tick = Ingestor(home, store), int(LIVE_STEPS_PER_S * TICK_SECONDS)
-    busy, step = [], 0
+    tick_seconds, step = [], 0
     with JournalWriter(run.trainer_journal()) as writer:
         writer.write(
             journal.AttemptStart(resume_step=0),
@@ -69,27 +71,27 @@ def _live(home: Home, seconds: float) -> Figure:
         for _ in range(max(2, int(seconds / TICK_SECONDS))):
             for first in range(step + 1, step + per_tick + 1, large_home.STEPS_PER_CALL):
                 writer.write(
-                    large_home.call(journal.now(), 1, first, large_home.STEPS_PER_CALL, random)
+                    large_home.call_scalars(
+                        journal.now(), 1, first, large_home.STEPS_PER_CALL, random
+                    )
                 )
             step += per_tick
             begin = time.perf_counter()
             ingestor.catch_up_news()
-            busy.append(time.perf_counter() - begin)
+            tick_seconds.append(time.perf_counter() - begin)
     stored = int(store.rows("SELECT max(step) FROM scalars")[0][0])
-    assert stored == step, f"{stored} of {step} steps were taken in"
+    assert stored == step, f"{stored} of {step} steps were ingested"
     store.close()
     facts = {
         "steps": step,
         "rows_per_step": len(large_home.METRICS),
-        "slowest_tick_s": round(max(busy), 3),
+        "slowest_tick_s": round(max(tick_seconds), 3),
     }
-    return Figure("ingest_steps_per_s", step / sum(busy), facts)
+    return Figure("ingest_steps_per_s", step / sum(tick_seconds), facts)
 
 
 def queries(home: Home, scale: Scale) -> Iterator[Figure]:
-    """Every query of the five pages while new sessions visit each. No query is answered from
-    memory.
-    """
+    """Every query of the pages while new sessions visit them. No answer comes from the cache."""
     import os
 
     from gan_runtime.records.home import HOME_VARIABLE

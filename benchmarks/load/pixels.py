@@ -1,11 +1,10 @@
 """The delay from a completed step to a changed pixel, in a browser on the page of a run whose
 journal another process writes.
 
-The page's sentence "step N of M" is watched in the browser (a mutation observer, with the browser's
-clock, which is this machine's): when N first appears, the next frame is drawn, and the chart of
-losses came in the same refresh. The moment of step N is that of its journal line, which is written
-when the step's call ends. Each line of the journal that the page skips counts as seen with the next
-one.
+A mutation observer in the browser watches the text "step N of M" and records when the frame with a
+new N is drawn; the loss chart comes in the same refresh. Step N is complete at the time of its
+journal line, which is written when the step's call ends. A line that the page skips counts as seen
+with the next one.
 """
 
 from __future__ import annotations
@@ -21,56 +20,56 @@ from typing import Any
 from benchmarks.load import replay, stage
 from benchmarks.load.figures import Figure, p95
 from benchmarks.load.scale import Scale
-from benchmarks.load.views import PATIENCE_MS, RENDERED, chromium
+from benchmarks.load.views import RENDERED, TIMEOUT_MS, chromium
 from dashboard import rendering
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
 STEPS_PER_S = 100.0
 WATCH = r"""() => { window.seen = []; let last = -1;
-    const look = () => { const found = document.body.innerText.match(/step ([\d\s\u2009\u202f,]+) of/);
-        const step = found ? parseInt(found[1].replace(/\D/g, '')) : -1;
+    const check = () => { const match = document.body.innerText.match(/step ([\d\s\u2009\u202f,]+) of/);
+        const step = match ? parseInt(match[1].replace(/\D/g, '')) : -1;
         if (step > last) { last = step; requestAnimationFrame(() => window.seen.push([step, Date.now() / 1000])); } };
-    new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true}); look(); }"""  # noqa: E501
+    new MutationObserver(check).observe(document.body, {subtree: true, childList: true, characterData: true}); check(); }"""  # noqa: E501
 
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:
-    """Measures one window alone, then together with all others."""
-    yield measured("pixel_p95_s", home, scale, sessions=0)
-    yield measured("pixel_p95_s_thirty", home, scale, sessions=scale.sessions)
+    """Measures one window alone, then with all others."""
+    yield delay_figure("pixel_p95_s", home, scale, sessions=0)
+    yield delay_figure("pixel_p95_s_thirty", home, scale, sessions=scale.sessions)
 
 
-def measured(name: str, home: Home, scale: Scale, sessions: int) -> Figure:
-    """`sessions`: further windows on the same run."""
+def delay_figure(name: str, home: Home, scale: Scale, sessions: int) -> Figure:
+    """The p95 delay. `sessions`: further windows on the same run."""
     with stage.served(home) as (_, address):
-        run = replay.submitted(home, replay.free_name(home))
+        run = replay.submit_run(home, replay.free_name(home))
         seconds = 60 + 3 * scale.seconds + 4.0 * sessions
         with (
             replay.replaying(run, "--steps-per-s", str(STEPS_PER_S), "--seconds", str(seconds)),
             stage.crowd(address, run.run_id, sessions) if sessions else nullcontext(),
         ):
-            pixels = _pixels(f"{address}/run?run={run.run_id}", scale.seconds)
-        waited = delays(_written(run), pixels)
-    if not waited:
+            pixels = _shown_steps(f"{address}/run?run={run.run_id}", scale.seconds)
+        delays_s = delays(_journaled_steps(run), pixels)
+    if not delays_s:
         return Figure(name, None, {}, "the page showed no step")
     facts = {
         "steps_seen": len(pixels),
-        "median_s": round(sorted(waited)[len(waited) // 2], 3),
+        "median_s": round(sorted(delays_s)[len(delays_s) // 2], 3),
         "other_windows": sessions,
     }
-    every = rendering.interval_of(sessions + 1, replay.ACCELERATOR)
-    often = f"each of {sessions + 1} pages is redrawn every {every:g} s" if sessions else ""
-    return Figure(name, p95(waited), facts, often)
+    interval_s = rendering.interval_of(sessions + 1, replay.ACCELERATOR)
+    reason = f"each of {sessions + 1} pages is redrawn every {interval_s:g} s" if sessions else ""
+    return Figure(name, p95(delays_s), facts, reason)
 
 
-def _pixels(where: str, seconds: float) -> list[tuple[int, float]]:
-    """The steps that the page showed, and when."""
+def _shown_steps(address: str, seconds: float) -> list[tuple[int, float]]:
+    """The steps that the page showed, and their times in Unix seconds."""
     with chromium() as browser:
         page = browser.new_page()
-        page.goto(where)
-        page.wait_for_function(RENDERED, arg=True, timeout=PATIENCE_MS)
+        page.goto(address)
+        page.wait_for_function(RENDERED, arg=True, timeout=TIMEOUT_MS)
         page.wait_for_function(
-            "() => document.body.innerText.includes('step ')", timeout=PATIENCE_MS
+            "() => document.body.innerText.includes('step ')", timeout=TIMEOUT_MS
         )
         page.evaluate(WATCH)
         time.sleep(seconds)
@@ -80,8 +79,8 @@ def _pixels(where: str, seconds: float) -> list[tuple[int, float]]:
         return steps
 
 
-def _written(run: RunDir) -> list[tuple[int, float]]:
-    """The last step of each call, and the time of its line."""
+def _journaled_steps(run: RunDir) -> list[tuple[int, float]]:
+    """The last step of each call, and the Unix time of its line."""
     calls: list[dict[str, Any]] = [
         json.loads(line)
         for line in run.trainer_journal().read_bytes().splitlines()
@@ -97,13 +96,13 @@ def _written(run: RunDir) -> list[tuple[int, float]]:
 
 
 def delays(written: list[tuple[int, float]], pixels: list[tuple[int, float]]) -> list[float]:
-    """Of each line written while the page was watched: until it, or a later one, was on the
-    screen.
+    """Seconds from each line, written while the page was watched, until its step or a later one
+    was shown.
     """
     steps = [step for step, _ in pixels]
-    waited = []
+    delays_s = []
     for step, at in written:
-        place = bisect.bisect_left(steps, step)
-        if pixels and step > steps[0] and place < len(pixels):
-            waited.append(pixels[place][1] - at)
-    return waited
+        index = bisect.bisect_left(steps, step)
+        if pixels and step > steps[0] and index < len(pixels):
+            delays_s.append(pixels[index][1] - at)
+    return delays_s

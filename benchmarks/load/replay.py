@@ -1,10 +1,11 @@
-"""A simulated training: a process that writes into a run's journal what a trainer would write.
+"""A simulated training: a process that writes a run's journal as a trainer would.
 
     python -m benchmarks.load.replay RUN_DIR --steps-per-s 100 --seconds 60 [--epoch-steps 1000]
+        [--faster 1]
 
-The run must have been submitted with `submitted`. Numbers are random walks, nothing is trained; the
-process ends by itself, or when the file STOP is there. `--faster F`: an hour of records in 1/F of
-an hour. Each call is written when its last step is due.
+The run must come from `submit_run`. Numbers are random; nothing is trained. The process ends after
+--seconds of the run's time, or when the file STOP exists. `--faster F` writes an hour of records in
+1/F hours. Each call is written when its last step is due.
 """
 
 from __future__ import annotations
@@ -33,32 +34,35 @@ ACCELERATOR = "cpu"
 
 
 def free_name(home: Home) -> str:
-    """The id of a run that the home does not have yet."""
+    """The next unused run id of the home."""
     return (
         f"quick-{1 + max((run_number(run.run_id) or 0 for run in home.run_dirs()), default=0):04d}"
     )
 
 
-def submitted(home: Home, name: str) -> RunDir:
-    """A run that its owner takes for a new run."""
-    aside, spec = RunDir(home.runs / f".new-{name}"), RunSpec.parse({"epochs": EPOCHS}).model_dump()
-    aside.samples.mkdir(parents=True)
-    write_json(aside.spec_path, spec)
+def submit_run(home: Home, name: str) -> RunDir:
+    """Creates a run that the home's owner takes for a started one."""
+    incomplete, spec = (
+        RunDir(home.runs / f".new-{name}"),
+        RunSpec.parse({"epochs": EPOCHS}).model_dump(),
+    )
+    incomplete.samples.mkdir(parents=True)
+    write_json(incomplete.spec_path, spec)
     journal.append(
-        aside.supervisor_journal,
+        incomplete.supervisor_journal,
         1,
         journal.Created(spec=spec, accelerator=ACCELERATOR, color=0),
         StatusChange(status="queued", reason="waiting", queue_rank=1.0),
         StatusChange(status="starting", reason="starting a replay"),
     )
-    aside.path.rename(home.runs / name)
+    incomplete.path.rename(home.runs / name)
     return RunDir(home.runs / name)
 
 
 @contextmanager
-def replaying(run: RunDir, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, in a separate session like each trainer; ended afterwards."""
-    command = [sys.executable, "-m", "benchmarks.load.replay", str(run.path), *words]
+def replaying(run: RunDir, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The replaying process, in a separate session like a trainer; ends it afterward."""
+    command = [sys.executable, "-m", "benchmarks.load.replay", str(run.path), *arguments]
     process = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
     try:
         yield process
@@ -70,8 +74,8 @@ def replaying(run: RunDir, *words: str) -> Iterator[subprocess.Popen[bytes]]:
 def replay(
     run: RunDir, steps_per_s: float, seconds: float, epoch_steps: int, faster: float
 ) -> None:
-    """Writes the run to its end or until a stop."""
-    random, picture = np.random.default_rng(7), large_home.picture(np.random.default_rng(7))
+    """Writes the run until its end or a stop."""
+    random, png = np.random.default_rng(7), large_home.noise_png(np.random.default_rng(7))
     run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
     with JournalWriter(run.trainer_journal()) as writer:
         writer.write(
@@ -84,12 +88,12 @@ def replay(
         run.announce()
         step, begin = 0, time.monotonic()
         while (
-            passed := time.monotonic() - begin
+            elapsed_s := time.monotonic() - begin
         ) * faster < seconds and not run.stop_file.exists():
-            target = int(min(passed * faster, seconds) * steps_per_s)
+            target = int(min(elapsed_s * faster, seconds) * steps_per_s)
             while step < target:
-                step = _write_call(run, writer, step, target, epoch_steps, random, picture)
-            time.sleep(max(0.0, SECONDS_BETWEEN_CALLS - (time.monotonic() - begin - passed)))
+                step = _write_call(run, writer, step, target, epoch_steps, random, png)
+            time.sleep(max(0.0, SECONDS_BETWEEN_CALLS - (time.monotonic() - begin - elapsed_s)))
         writer.write(StatusChange(status="finished", reason="replayed"))
 
 
@@ -100,18 +104,18 @@ def _write_call(
     target: int,
     epoch_steps: int,
     random: np.random.Generator,
-    picture: bytes,
+    png: bytes,
 ) -> int:
-    """One call up to `target` at most, and the end of its epoch if it reaches it. Returns the
-    newest step.
+    """Writes one call, up to step `target` or the end of its epoch, and the epoch's end if it
+    reaches that. Returns the newest step.
     """
     epoch = done // epoch_steps + 1
     last = min(target, epoch * epoch_steps)
     records: list[journal.Record] = [
-        large_home.call(journal.now(), epoch, done + 1, last - done, random)
+        large_home.call_scalars(journal.now(), epoch, done + 1, last - done, random)
     ]
     if last == epoch * epoch_steps:
-        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(picture)
+        (run.samples / f"epoch-{epoch:05d}.png").write_bytes(png)
         records += large_home.end_of_epoch(journal.now(), epoch, epoch_steps, random)
     writer.write(*records)
     return last

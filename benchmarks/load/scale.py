@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """`rows`: step numbers of all stored runs; each run has `epochs` images; `sessions`:
-    windows on one Live page.
-    """
+    """`rows`: step numbers of all runs; `epochs`: images of each run; `sessions`: open windows."""
 
     runs: int
     rows: int
@@ -20,7 +18,7 @@ class Scale:
     seconds: float  # for watching a live run
     rounds: int  # rounds of turns during a training
     replayed_s: float  # simulated time of a live run, for memory
-    faster: float
+    faster: float  # simulated time over real time
 
 
 FULL = Scale(1_000, 10_000_000, 20, 30, 5, 20, 30.0, 5, 3_600.0, 20.0)

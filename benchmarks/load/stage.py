@@ -1,4 +1,4 @@
-"""A dashboard in a separate process on a stored home, and windows that show it."""
+"""A dashboard process on a stored home, and windows that show it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ import psutil
 from benchmarks import dashboard
 from gan_runtime.records.home import REPOSITORY, Home
 
-ENDING_SECONDS = 20.0
+EXIT_SECONDS = 20.0
 
 
 @contextmanager
 def served(home: Home, script: str = "app.py") -> Iterator[tuple[psutil.Process, str]]:
-    """The process and its address, once it answers; ended afterwards."""
+    """The process and its address, once it responds; ends it afterward."""
     server, address = dashboard.serve(home, script)
     try:
         yield psutil.Process(server.pid), address
     finally:
         server.terminate()
         try:
-            server.wait(ENDING_SECONDS)
+            server.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
 
 
 class Crowd:
-    """Windows on one page; `leave` returns their counts after closing them."""
+    """Windows on one page, in one process."""
 
     def __init__(self, address: str, page: str, query: str, sessions: int) -> None:
         command = [sys.executable, "-m", "benchmarks.load.client", address, page, query]
@@ -45,10 +45,10 @@ class Crowd:
             stdout=subprocess.PIPE,
         )
         assert self._process.stdout is not None
-        self._process.stdout.readline()  # they have come
+        self._process.stdout.readline()  # printed once all are open
 
-    def leave(self) -> dict[str, Any]:
-        """Closes all windows."""
+    def close(self) -> dict[str, Any]:
+        """Closes all windows; returns the counts of their refreshes."""
         output, _ = self._process.communicate()
         return dict(json.loads(output))
 
@@ -60,7 +60,7 @@ class Crowd:
 
 @contextmanager
 def crowd(address: str, run_id: str, sessions: int) -> Iterator[Crowd]:
-    """Windows on Live of one run; killed if they have not left."""
+    """Windows on the page of one run; kills them afterward."""
     windows = Crowd(address, "run", f"run={run_id}", sessions)
     try:
         yield windows
@@ -68,19 +68,17 @@ def crowd(address: str, run_id: str, sessions: int) -> Iterator[Crowd]:
         windows.kill()
 
 
-def busy_seconds(process: psutil.Process) -> float:
-    """The processor seconds so far."""
+def cpu_seconds(process: psutil.Process) -> float:
+    """Processor seconds of a process so far."""
     times = process.cpu_times()
     return float(times.user + times.system)
 
 
-def wait_until_quiet(
-    process: psutil.Process, share: float = 0.15, patience_s: float = 60.0
-) -> None:
-    """Returns once the process takes less than this share of a core for a second."""
-    deadline = time.monotonic() + patience_s
+def wait_until_idle(process: psutil.Process, share: float = 0.15, timeout_s: float = 60.0) -> None:
+    """Waits until the process uses less than `share` of a core for a second."""
+    deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        before = busy_seconds(process)
+        before = cpu_seconds(process)
         time.sleep(1.0)
-        if busy_seconds(process) - before < share:
+        if cpu_seconds(process) - before < share:
             return

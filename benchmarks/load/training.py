@@ -50,7 +50,7 @@ def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> 
         run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
         with stage.served(home) as (process, address):
             _wait_until_it_trains(run)
-            stage.wait_until_quiet(process)
+            stage.wait_until_idle(process)
             facts = _turns(process, address, run, scale)
             run.stop_file.touch()
             _wait_until_it_has_ended(run)
@@ -67,10 +67,10 @@ def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> 
     for sessions in _order(scale):
         with stage.crowd(address, run.run_id, sessions) as windows:
             time.sleep(SETTLING_SECONDS)
-            busy, begin = stage.busy_seconds(process), time.monotonic()
+            busy, begin = stage.cpu_seconds(process), time.monotonic()
             beside = steps_per_s(run, scale.seconds / 2)
-            share = (stage.busy_seconds(process) - busy) / (time.monotonic() - begin)
-            crowds[sessions] = {**windows.leave(), "dashboard_cores": round(share, 3)}
+            share = (stage.cpu_seconds(process) - busy) / (time.monotonic() - begin)
+            crowds[sessions] = {**windows.close(), "dashboard_cores": round(share, 3)}
         time.sleep(SETTLING_SECONDS)
         after = steps_per_s(run, scale.seconds / 2)
         speeds[sessions].append((before, beside, after))

@@ -47,7 +47,7 @@ RENDERED = f"""whole => {{
         && [...document.images].filter(counts).every(image => image.complete);
 }}"""  # noqa: E501
 WINDOW = ViewportSize(width=1280, height=720)
-PATIENCE_MS = 60_000.0
+TIMEOUT_MS = 60_000.0
 WITH_A_REST = (
     "run",
     "compare",
@@ -80,7 +80,7 @@ def measure(home: Home, scale: Scale) -> Iterator[Figure]:
             stage.served(home, BARE_PAGE) as (_, bare_address),
         ):
             seconds_of_view(context, address)
-            stage.wait_until_quiet(process)
+            stage.wait_until_idle(process)
             pages_seen = {
                 page: f"{address}/{path_of(page)}?{query}" for page, query in queries.items()
             }
@@ -152,9 +152,9 @@ def seconds_of_view(context: BrowserContext, where: str, begin: float | None = N
     page = context.new_page()
     begin = time.perf_counter() if begin is None else begin
     page.goto(where)
-    page.wait_for_function(RENDERED, arg=False, timeout=PATIENCE_MS)
+    page.wait_for_function(RENDERED, arg=False, timeout=TIMEOUT_MS)
     first_screen_s = time.perf_counter() - begin
-    page.wait_for_function(RENDERED, arg=True, timeout=PATIENCE_MS)
+    page.wait_for_function(RENDERED, arg=True, timeout=TIMEOUT_MS)
     whole_page_s = time.perf_counter() - begin
     dashboard.wait_until_drawn(page)
     page.close()
@@ -162,7 +162,7 @@ def seconds_of_view(context: BrowserContext, where: str, begin: float | None = N
 
 
 async def _payload(address: str, page: str, query: str) -> Figure:
-    async with client.opened(address) as session:
+    async with client.open_session(address) as session:
         first = await session.visit(path_of(page), query)
         visits = [first, await session.visit()] if page in WITH_A_REST else [first]
     names = set[str]().union(*(visit.media for visit in visits))

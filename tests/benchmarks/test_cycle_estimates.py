@@ -148,5 +148,5 @@ def test_an_answer_of_another_compiler_is_not_taken(
 
 
 def test_a_child_that_does_not_answer_in_time_is_ended_by_name() -> None:
-    with pytest.raises(NotMeasuredError, match=r"time.sleep.60.` had not answered after 0 s"):
+    with pytest.raises(NotMeasuredError, match=r"time.sleep.60.` did not answer within 0 s"):
         answer_of(["-c", "import time; time.sleep(60)"], timeout_s=0.2)

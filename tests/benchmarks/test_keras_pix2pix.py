@@ -98,4 +98,4 @@ def test_the_peer_of_the_row_trains_the_networks_of_the_default_options() -> Non
         options.weight_l1,
         options.weight_discriminator,
     ) == (keras_pix2pix.L1_WEIGHT, keras_pix2pix.D_WEIGHT)
-    assert np.isclose(keras_pix2pix.RATE, options.learning_rate_generator)
+    assert np.isclose(keras_pix2pix.LEARNING_RATE, options.learning_rate_generator)

@@ -22,10 +22,10 @@ from gan_runtime.records.run_folder import RunDir
 
 
 def test_rows_of_ended_and_of_live_runs_are_taken_in_and_counted(home: Home) -> None:
-    figures = {figure.name: figure for figure in load.ask("ingest", home, SMALL)}
+    figures = {figure.name: figure for figure in load.figures_of("ingest", home, SMALL)}
     assert set(figures) == {"ingest_rows_per_s", "bytes_per_million_rows", "ingest_steps_per_s"}
     assert all(figure.value is not None and figure.value > 0 for figure in figures.values())
-    assert figures["ingest_rows_per_s"].further["rows"] >= SMALL.rows - 10
+    assert figures["ingest_rows_per_s"].facts["rows"] >= SMALL.rows - 10
 
 
 def test_a_look_at_a_training_lasts_until_its_next_line(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_a_figure_says_its_target_and_whether_it_is_met(
         {"question": "pixels", **Figure("bytes_per_million_rows", 9.0, {}).record()},
     ]
     assert [record["met"] for record in records] == [True, False, None]
-    load.keep("pixels", records, 0.1, 3.0, stored)
-    load.keep("pixels", records, 0.1, 3.0, stored)
+    load.store("pixels", records, 0.1, 3.0, stored)
+    load.store("pixels", records, 0.1, 3.0, stored)
     lines = [json.loads(line) for line in stored.read_text(encoding="utf-8").splitlines()]
     assert [line["kind"] for line in lines] == [
         "machine",

@@ -77,7 +77,7 @@ def test_a_step_is_seen_on_the_screen_after_it_was_made(home: Home) -> None:
 
 
 def test_a_training_is_timed_with_and_without_windows(home: Home) -> None:
-    load.make(home, SMALL)
+    load.build_home(home, SMALL)
     figures = {
         figure.name: figure for figure in training.measure(home, SMALL, {"workload": "mlp_gan"})
     }
@@ -85,5 +85,5 @@ def test_a_training_is_timed_with_and_without_windows(home: Home) -> None:
     for figure in figures.values():
         assert figure.value is not None
         assert -2 < figure.value < 1
-        assert figure.further["refreshes"] > 0
-        assert figure.further["dashboard_cores"] > 0
+        assert figure.facts["refreshes"] > 0
+        assert figure.facts["dashboard_cores"] > 0
