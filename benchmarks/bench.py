@@ -142,7 +142,7 @@ def measure_row(name: str, options: argparse.Namespace) -> bool:
         failed = True
     report.add("machine", **results.machine(begin, load_before))
     if not options.trial:
-        print(results.keep(report.records, name), file=sys.stderr)
+        print(results.store(report.records, name), file=sys.stderr)
     return not failed
 
 

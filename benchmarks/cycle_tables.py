@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.markdown import NOT_MEASURED, number, of, table
+from benchmarks.markdown import NOT_MEASURED, number, select, table
 from benchmarks.results import Record
 from gan_runtime.studies import references
 
 
 def cycles(records: Sequence[Record]) -> str:
     """The table of the TPU compiler's estimates."""
-    facts = of(records, "cycles", "facts")
+    facts = select(records, "cycles", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     versions = ", ".join(f"{name} {version}" for name, version in facts[0]["versions"].items())
@@ -19,13 +19,13 @@ def cycles(records: Sequence[Record]) -> str:
         f"Every number here is {facts[0]['label']} ({facts[0]['topology']}, {versions}): the sum of"
         " `estimated_cycles` of a step, divided by the clock rate of a core. Exchanges and random"
         " numbers are excluded. The limit is the step's arithmetic at the peak rate.\n\n"
-        + _programs(of(records, "cycles", "cycles"))
+        + _programs(select(records, "cycles", "cycles"))
     )
 
 
 def pairs(records: Sequence[Record]) -> str:
     """The table of estimates of Pix2Pix at full size."""
-    estimates = of(records, "pair_cycles", "pair_cycles")
+    estimates = select(records, "pair_cycles", "pair_cycles")
     if not estimates:
         return f"{NOT_MEASURED.capitalize()}.\n"
     return (
@@ -71,7 +71,7 @@ def _cycle_line(record: Record) -> list[str]:
 
 def epochs(records: Sequence[Record]) -> str:
     """The table of epochs of CERN's 3DGAN at full size, with the authors' measurements."""
-    selection = of(records, "cycles", references.KIND)
+    selection = select(records, "cycles", references.KIND)
     if not selection:
         return f"{NOT_MEASURED.capitalize()}.\n"
     lines = [

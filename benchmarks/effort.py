@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.run_options import MNIST
 from benchmarks.turns import (
-    QUIET_CPU,
+    CPU_ENVIRONMENT,
     WARM_UP_STEPS,
     NotMeasuredError,
     Side,
@@ -88,7 +88,7 @@ def answer_of(arguments: list[str], timeout_s: float | None = None) -> dict[str,
         child = subprocess.run(
             command,
             cwd=REPOSITORY,
-            env={**os.environ, **QUIET_CPU},
+            env={**os.environ, **CPU_ENVIRONMENT},
             capture_output=True,
             text=True,
             check=False,

@@ -27,7 +27,7 @@ from benchmarks.run_options import (
     spec_of,
     trainer_arguments,
 )
-from benchmarks.step_timer import WARM_UP_STEPS, alone, timed
+from benchmarks.step_timer import WARM_UP_STEPS, median_rate, time_steps
 from benchmarks.trial import trial_home
 from benchmarks.turns import Turn, serve
 from gan_runtime import catalog
@@ -52,7 +52,9 @@ def run_steps(engine: Any, spec: RunSpec, steps: int) -> Turn:
     """Times `steps` steps, in calls of at most `steps_per_loop`."""
     full, rest = divmod(steps, spec.steps_per_loop)
     calls = [spec.steps_per_loop] * full + ([rest] if rest else [])
-    return total([Turn(count, timed(partial(engine.run, count), 1).seconds) for count in calls])
+    return total(
+        [Turn(count, time_steps(partial(engine.run, count), 1).seconds) for count in calls]
+    )
 
 
 def profiled_shares(engine: Any, steps: int) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def answer(options: argparse.Namespace, engine: Any, spec: RunSpec) -> None:
     else:
         print(
             json.dumps(
-                alone(options.precision, options.batch, options.steps, lambda: engine.run(1))
+                median_rate(options.precision, options.batch, options.steps, lambda: engine.run(1))
             )
         )
 

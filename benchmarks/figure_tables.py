@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks import conditions
-from benchmarks.markdown import NOT_MEASURED, number, of, only, spread_of, table
+from benchmarks.markdown import NOT_MEASURED, find, number, select, spread_of, table
 from benchmarks.results import Record
 from benchmarks.targets import TARGETS, Target
 
@@ -28,7 +28,7 @@ def figures(records: Sequence[Record]) -> str:
 
 def _line(target: Target, records: Sequence[Record]) -> list[str]:
     limit = f"{'≥' if target.direction == 'at_least' else '≤'} {number(target.limit, target.unit)}"
-    figure = only(records, target.row, "figure", target.name)
+    figure = find(records, target.row, "figure", target.name)
     if figure is None:
         return [
             target.title,
@@ -52,25 +52,25 @@ def _line(target: Target, records: Sequence[Record]) -> list[str]:
 def _reason(target: Target, records: Sequence[Record]) -> str:
     names = (target.name, target.row)  # a failed row has one record for all its figures
     missing = [
-        record for record in of(records, target.row, "not_measured") if record["name"] in names
+        record for record in select(records, target.row, "not_measured") if record["name"] in names
     ]
     return str(missing[0]["reason"]).removesuffix(".") if missing else NEVER_RUN
 
 
 def _machine(records: Sequence[Record], row: str) -> str:
     """Empty for an idle machine; a dash for rows without a machine record."""
-    machines = of(records, row, "machine")
+    machines = select(records, row, "machine")
     return conditions.in_words(machines[0]) if machines else "–"
 
 
 def referee(records: Sequence[Record]) -> str:
     """Our speed relative to an external script, with the digest of the script."""
-    facts = of(records, "referee", "facts")
+    facts = select(records, "referee", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
     lines = [
         [figure["name"], *spread_of(figure), _machine(records, "referee")]
-        for figure in of(records, "referee", "figure")
+        for figure in select(records, "referee", "figure")
     ]
     header = ["Ours, times as fast", "Median", "Quartiles", "Turns", "Machine"]
     return f"The script's SHA-256 is `{facts[0]['sha256']}`.\n\n" + table(header, lines)

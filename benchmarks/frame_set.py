@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import picture_set
+from benchmarks import image_set
 from gan_runtime.domains.flows.fields import flow_fields
 from gan_runtime.records.home import Home
 
@@ -12,4 +12,4 @@ HEIGHT, WIDTH = 80, 192
 
 def write(home: Home, rows: int) -> None:
     """Writes the set into the home, and evicts it from the page cache."""
-    picture_set.write_random(home, NAME, flow_fields(HEIGHT, WIDTH), rows)
+    image_set.write_random(home, NAME, flow_fields(HEIGHT, WIDTH), rows)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks import frame_set
-from benchmarks.step_timer import arguments, run_alone_or_serve
+from benchmarks.step_timer import arguments, serve_or_print
 from gan_runtime import catalog
 from gan_runtime.base.fields import SOURCE
 from gan_runtime.domains.flows import rollout
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--way", choices=WAYS, required=True)
     parser.add_argument("--cores", type=int, default=2, help="simulated cores of map_reduce")
     options = parser.parse_args()
-    run_alone_or_serve(options, make_step(options))
+    serve_or_print(options, make_step(options))
 
 
 if __name__ == "__main__":

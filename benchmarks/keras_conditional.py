@@ -21,9 +21,9 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 from keras import layers, ops
 
+from benchmarks.image_set import CHANNELS, CLASSES, PIXELS
 from benchmarks.keras_loop import LATENT_SIZE, step_of
-from benchmarks.picture_set import CHANNELS, CLASSES, PIXELS
-from benchmarks.step_timer import arguments, run_alone_or_serve
+from benchmarks.step_timer import arguments, serve_or_print
 
 WIDTHS = (64, 128, 256, 512)  # of the discriminator's convolutions, outermost first
 INNER_PIXELS = PIXELS >> len(WIDTHS)  # of the innermost layers
@@ -106,4 +106,4 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
 
 if __name__ == "__main__":
     options = arguments("Times a plain Keras loop of a conditional DCGAN.").parse_args()
-    run_alone_or_serve(options, make_step(options.precision, options.batch))
+    serve_or_print(options, make_step(options.precision, options.batch))

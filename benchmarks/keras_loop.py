@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.keras_networks import networks
-from benchmarks.step_timer import arguments, run_alone_or_serve
+from benchmarks.step_timer import arguments, serve_or_print
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["KERAS_BACKEND"] = "tensorflow"
@@ -76,4 +76,4 @@ def step_of(
 
 if __name__ == "__main__":
     options = arguments("Times a plain Keras DCGAN loop.").parse_args()
-    run_alone_or_serve(options, make_step(options.precision, options.batch))
+    serve_or_print(options, make_step(options.precision, options.batch))

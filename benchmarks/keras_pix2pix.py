@@ -23,7 +23,7 @@ import keras
 import tensorflow as tf
 
 from benchmarks.keras_pix2pix_networks import networks
-from benchmarks.step_timer import arguments, run_alone_or_serve
+from benchmarks.step_timer import arguments, serve_or_print
 from gan_runtime.domains.flows.entry import Pix2pixOptions
 
 LEARNING_RATE, BETA_1 = 2e-4, 0.5
@@ -105,4 +105,4 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
 
 if __name__ == "__main__":
     settings = arguments("Times a plain Keras Pix2Pix.").parse_args()
-    run_alone_or_serve(settings, make_step(settings.precision, settings.batch))
+    serve_or_print(settings, make_step(settings.precision, settings.batch))

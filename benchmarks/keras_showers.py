@@ -26,7 +26,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from benchmarks.step_timer import arguments, run_alone_or_serve
+from benchmarks.step_timer import arguments, serve_or_print
 from gan_runtime.domains.showers.layer_tables import POOL, ConvolutionPlan, LayerPlan, plan
 
 CELL_POWER, LABEL_FLIP_RATE = 0.85, 0.05
@@ -233,4 +233,4 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
 
 if __name__ == "__main__":
     options = arguments("Times a plain Keras 3DGAN.").parse_args()
-    run_alone_or_serve(options, make_step(options.precision, options.batch))
+    serve_or_print(options, make_step(options.precision, options.batch))

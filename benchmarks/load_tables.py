@@ -1,4 +1,4 @@
-"""The figures of `make load`, as stored in benchmarks/results/load.jsonl."""
+"""The table of `make load`, from benchmarks/results/load.jsonl."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from benchmarks.results import FOLDER, Record
 
 SIGNS = {"at_least": "≥", "at_most": "≤"}
 STORED = FOLDER / "load.jsonl"
-WHAT = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images. Thirty windows show one more run during its training. "First screen" is the median time
+INTRODUCTION = """`make load` measures the dashboard with 1,000 stored runs, 10 million numbers and 20,000 images. Thirty windows show one more run during its training. "First screen" is the median time
 from a new window until everything in 1280 × 720 is drawn; × is its ratio to a one-line Streamlit page. "Whole page" is the median until all is drawn. Payload: of the heaviest page.
 
 """  # noqa: E501
 
 
 def under_load(path: Path = STORED) -> str:
-    """Each figure with its target; commit and load of each question above them."""
+    """Commit and load of each question, then each figure with its target."""
     if not path.exists():
         return f"{NOT_MEASURED.capitalize()}.\n"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -30,13 +30,14 @@ def under_load(path: Path = STORED) -> str:
         f"{name} ({', '.join(filter(None, (machine['commit'], conditions.in_words(machine))))})"
         for name, machine in machines.items()
     )
-    return f"{WHAT}Groups of rows, with commit and load if not idle: {questions}.\n\n" + table(
-        ["Figure", "Value", "Target"], lines
+    return (
+        f"{INTRODUCTION}Groups of rows, with commit and load if not idle: {questions}.\n\n"
+        + table(["Figure", "Value", "Target"], lines)
     )
 
 
 def _without_light_pages(figures: list[Record]) -> list[Record]:
-    """All figures but the payloads of pages, of which only the largest is left."""
+    """All figures, but of the payloads only the largest."""
     payloads = [figure for figure in figures if figure["name"].startswith("payload_")]
     heaviest = max(payloads, key=lambda figure: figure["value"] or 0.0, default=None)
     return [figure for figure in figures if figure is heaviest or figure not in payloads]

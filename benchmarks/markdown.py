@@ -1,4 +1,4 @@
-"""Tables in Markdown, and numbers in the format of the page of benchmarks."""
+"""Markdown tables, and numbers in the format of docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -26,25 +26,23 @@ def number(value: float, unit: str = "") -> str:
 
 
 def spread_of(figure: Record, unit: str = "") -> list[str]:
-    """Median, quartiles and turns of a figure or rate, each as text; empty where
-    there was one turn only.
-    """
+    """Median, quartiles and turns of a figure or rate as text; one turn has no quartiles."""
 
-    def words(*names: str) -> str:
+    def text_of(*names: str) -> str:
         return " to ".join(number(figure[name], unit) for name in names if name in figure)
 
     return [
-        f"**{words('value')}**",
-        words("quartile_1", "quartile_3"),
+        f"**{text_of('value')}**",
+        text_of("quartile_1", "quartile_3"),
         str(figure["count"]),
     ]
 
 
-def of(records: Sequence[Record], row: str, kind: str) -> list[Record]:
+def select(records: Sequence[Record], row: str, kind: str) -> list[Record]:
     """The records of one row and kind."""
     return [record for record in records if (record["row"], record["kind"]) == (row, kind)]
 
 
-def only(records: Sequence[Record], row: str, kind: str, name: str) -> Record | None:
-    """The record of that name; None where it was not measured."""
-    return next((record for record in of(records, row, kind) if record["name"] == name), None)
+def find(records: Sequence[Record], row: str, kind: str, name: str) -> Record | None:
+    """The record with this name; None if it was not measured."""
+    return next((record for record in select(records, row, kind) if record["name"] == name), None)

@@ -1,5 +1,5 @@
-"""Iterations of a model in the format of a job, for the page that draws them. The prediction is
-the simulated flow, some frames late.
+"""Rollouts in the format of the evaluation, for the page that shows them. The prediction is the
+simulated flow, delayed by LAG frames.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import get_args
 import numpy as np
 
 from gan_runtime.domains.flows import lattice, rollout
-from gan_runtime.domains.flows import lattice as flow_frames
 from gan_runtime.domains.flows.films import Film
 from gan_runtime.domains.flows.rollout import RolloutState
 from gan_runtime.domains.flows.scores import FrameTimes, scored
@@ -23,24 +22,24 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.image_files import Frames
 from gan_runtime.records.run_folder import RunDir
 
-REYNOLDS, STEPS, LATE = 100.0, 50, 2  # frames that are predicted, and by how many they come late
-THROWN_AWAY, SOLVER_STEPS = 3_000, 24  # solver steps before the first frame, and between two
+REYNOLDS, STEPS, LAG = 100.0, 50, 2  # STEPS: predicted frames
+SPIN_UP_STEPS, SOLVER_STEPS = 3_000, 24  # solver steps before the first frame, and between two
 TILE = (64, 64)
 
 
 def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
-    """Gives each run one iteration over STEPS frames in every way, all equal."""
+    """Gives each run a rollout over STEPS frames in every way, with equal frames."""
     flow = lattice.Lattice(REYNOLDS, lattice.square())
-    flow.advance(THROWN_AWAY)
-    scores = []
-    for _ in range(1 + STEPS + LATE):
-        scores.append(flow_frames.of(flow))
+    flow.advance(SPIN_UP_STEPS)
+    snapshots = []
+    for _ in range(1 + STEPS + LAG):
+        snapshots.append(lattice.of(flow))
         flow.advance(SOLVER_STEPS)
-    whole = np.stack(scores)  # (1 + STEPS + LATE, 80, 192, 3)
+    flow_frames = np.stack(snapshots)  # (1 + STEPS + LAG, 80, 192, 3)
     frames = Frames(
         np.arange(1 + STEPS),
-        whole[LATE:].astype(np.float16),
-        whole[: 1 + STEPS].astype(np.float16),
+        flow_frames[LAG:].astype(np.float16),
+        flow_frames[: 1 + STEPS].astype(np.float16),
         lattice.square()[..., np.newaxis].astype(np.float16),
     )
     answers = [_answer(frames, way, steps_per_epoch) for way in get_args(Way)]
@@ -51,7 +50,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
 
 
 def _answer(frames: Frames, way: Way, step: int) -> Answer:
-    """Of the first epoch."""
+    """The answer for the first epoch."""
     truth, predicted = (film.astype(np.float32) for film in (frames.truth, frames.predicted))
     height, width = truth.shape[1:3]
     division = TileGrid((height, width), (height, width) if way == "whole" else TILE)

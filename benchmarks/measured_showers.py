@@ -1,5 +1,5 @@
-"""Measurements of showers in the format of a job, for the pages that draw them: simulated showers
-of two seeds.
+"""Shower evaluations in the format of a job, for the pages that show them. The "generated" showers
+are simulated, with another seed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
-SHOWERS, AT_ONCE = 300, 50
-EPOCHS = 12  # as many states of a run as a job measures
+SHOWERS, CHUNK = 300, 50
+EPOCHS = 12  # checkpoints that a job measures
 
 
 def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
-    """Gives each run EPOCHS measurements on the tiny grid, equal but for their scores."""
+    """Gives each run EPOCHS measurements on the tiny grid, which differ only in their scores."""
     real, generated = _sample(1), _sample(2)
     fields = shower_fields((*simulation.TINY.shape, 1))
     scores = {score.name: Estimate(1.0, 0.1) for score in SCORES}
@@ -36,7 +36,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
                     "key": f"epoch {epoch}",
                     "epoch": epoch,
                     "step": epoch * steps_per_epoch,
-                    "scores": _better(record, epoch),
+                    "scores": _scores_of_epoch(record, epoch),
                 }
             )
             for epoch in range(1, EPOCHS + 1)
@@ -44,7 +44,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
         journal.append(RunDir(home.runs / run_id).evaluations_journal, 1, *records)
 
 
-def _better(answer: Answer, epoch: int) -> list[Score]:
+def _scores_of_epoch(answer: Answer, epoch: int) -> list[Score]:
     return [score.model_copy(update={"value": score.value / epoch}) for score in answer.scores]
 
 
@@ -55,7 +55,7 @@ def _sample(seed: int) -> ShowerSample:
     cells = np.concatenate(
         [
             simulation.simulate(energy[rows], angle[rows], random, simulation.TINY)
-            for rows in np.split(np.arange(SHOWERS), SHOWERS // AT_ONCE)
+            for rows in np.split(np.arange(SHOWERS), SHOWERS // CHUNK)
         ]
     )
     measured = sample(cells, energy, measured_angle(cells).astype(np.float64), ())

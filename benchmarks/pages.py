@@ -1,8 +1,8 @@
-"""How long each page takes to answer on a large database: the script of the page, run in the
-process that holds the database.
+"""The time of each page's script on a large database, in the process that owns the database.
 
-take_in_s   from journals to results.duckdb, once; rows, megabytes: the size of the database
-pages       page → seconds of the second visit of a session; cold → of the first one
+take_in_s         ingest of all journals into results.duckdb
+rows, megabytes   size of the database
+cold, pages       page → seconds of the first and of the second visit of a session
 
 python -m benchmarks.pages [--runs 200] [--rows 5000000]        prints one JSON line
 """
@@ -19,20 +19,20 @@ from typing import Any
 
 from benchmarks import large_home, measured_flows, measured_showers
 
-COMPARED = 4
+COMPARED_RUNS = 4
 
 
 def measure(runs: int, rows: int) -> dict[str, Any]:
-    """Writes the home, takes it in, visits every page twice."""
-    with tempfile.TemporaryDirectory() as place:
-        home = large_home.create(Path(place), runs, rows)
-        measured_showers.write(home, compared(runs))
-        measured_flows.write(home, compared(runs)[:1])
+    """Writes the home, ingests it, and visits every page twice."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = large_home.create(Path(folder), runs, rows)
+        measured_showers.write(home, newest_runs(runs))
+        measured_flows.write(home, newest_runs(runs)[:1])
         os.environ["GAN_RUNTIME_HOME"] = str(home.path)
         from dashboard.frame import session
 
         begin = time.perf_counter()
-        # as app.py does when the process starts; the first page drawn has the others loaded
+        # As app.py does at its start; the first page then loads the others.
         session.open_early()
         store = session.runtime().store
         take_in_s = time.perf_counter() - begin
@@ -52,14 +52,14 @@ def measure(runs: int, rows: int) -> dict[str, Any]:
     }
 
 
-def compared(runs: int) -> list[str]:
+def newest_runs(runs: int) -> list[str]:
     """The newest runs, which several pages show."""
-    return [f"run-{number:04d}" for number in range(max(1, runs - COMPARED + 1), runs + 1)]
+    return [f"run-{number:04d}" for number in range(max(1, runs - COMPARED_RUNS + 1), runs + 1)]
 
 
 def visits(runs: int) -> dict[str, dict[str, str]]:
-    """Page, or page and tab, → its address, each with typical contents."""
-    some = ",".join(compared(runs))
+    """Page, or page and tab → the query of its address, with typical contents."""
+    run_ids = ",".join(newest_runs(runs))
     run_id = f"run-{runs:04d}"
     return {
         "home": {},
@@ -73,31 +73,31 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
         "run/log": {"run": run_id, "tab": "log"},
         "run/options": {"run": run_id, "tab": "options"},
         "runs": {},
-        "compare": {"runs": some},
-        "compare/curves": {"runs": some, "tab": "curves"},
-        "compare/samples": {"runs": some, "tab": "samples"},
-        "compare/histograms": {"runs": some, "tab": "histograms"},
+        "compare": {"runs": run_ids},
+        "compare/curves": {"runs": run_ids, "tab": "curves"},
+        "compare/samples": {"runs": run_ids, "tab": "samples"},
+        "compare/histograms": {"runs": run_ids, "tab": "histograms"},
         "studies": {"study": "study-0001"},
         "studies/xla": {"tab": "xla"},
         "studies/precision": {"tab": "precision"},
         "studies/paper": {"tab": "paper"},
         "run/evaluation": {
-            "run": compared(runs)[0],
+            "run": newest_runs(runs)[0],
             "tab": "evaluation",
-            "with": ",".join(compared(runs)[1:4]),
+            "with": ",".join(newest_runs(runs)[1:4]),
         },
         "tpu": {},
     }
 
 
 def page_of(name: str) -> str:
-    """The page of a visit, which can be a visit of one of its tabs."""
+    """The page of a visit, which can be one of its tabs."""
     return name.partition("/")[0]
 
 
 def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
-    """Seconds of the first run of the page's script, of the second, and so on; all of the
-    whole page. A page that fails raises.
+    """Seconds of each of `times` runs of the page's script, for the whole page. Raises
+    RuntimeError if the page shows an exception.
     """
     from streamlit.testing.v1 import AppTest
 

@@ -1,7 +1,4 @@
-"""From turns to figures: the median of the ratios of neighboring turns, and their spread.
-
-Pure arithmetic.
-"""
+"""From turns to figures: the median of the ratios of neighboring turns, and their spread."""
 
 from __future__ import annotations
 
@@ -25,9 +22,9 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Quartiles are linear between values; all are equal when there is one value.
+    """Quartiles interpolate linearly; one value is its own median and quartiles.
 
-    Raises ValueError when there is none.
+    Raises ValueError without values.
     """
     if not values:
         raise ValueError("a spread needs at least one value")
@@ -40,7 +37,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def speed_ratios(ours: Sequence[Turn], theirs: Sequence[Turn]) -> list[float]:
-    """The speed of ours over the peer's, turn by turn, for steps of the same size: above 1 ours is
+    """The speed of ours over the peer's, turn by turn, for steps of the same size; above 1, ours is
     faster.
     """
     return [their.step_s / our.step_s for our, their in zip(ours, theirs, strict=True)]
@@ -48,7 +45,7 @@ def speed_ratios(ours: Sequence[Turn], theirs: Sequence[Turn]) -> list[float]:
 
 def speed_ratio_of_totals(ours: Sequence[Turn], theirs: Sequence[Turn]) -> float:
     """The same from the total steps and seconds of each side, so that slow turns, such as those
-    with probes, count in full.
+    with probes, have their full weight.
     """
     return total(theirs).step_s / total(ours).step_s
 
@@ -60,11 +57,10 @@ def total(turns: Sequence[Turn]) -> Turn:
 
 @dataclass(frozen=True)
 class Overhead:
-    """What a full run costs beyond its bare steps, as shares of the bare time (0.02 is 2%), and
-    the end of an epoch in s.
+    """The cost of a full run beyond its bare steps, as shares of the bare time (0.02 is 2%).
 
-    `streaming`: spread over the turns within epochs. `epoch_end`: probes, grid and checkpoint,
-    spread over an epoch's steps.
+    `streaming`: in turns within epochs. `epoch_end_s`: seconds of probes, grid and checkpoint;
+    `epoch_end`: the same, as a share of an epoch.
     """
 
     streaming: Spread
@@ -74,7 +70,7 @@ class Overhead:
 
     @property
     def share(self) -> float:
-        """The total, from medians, so that one disturbed turn does not decide."""
+        """The total of both medians, which one disturbed turn does not decide."""
         return self.streaming.value + self.epoch_end
 
 

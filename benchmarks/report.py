@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, made from benchmarks/results/latest.jsonl: no figure in it is typed in.
+"""docs/benchmarks.md, generated from benchmarks/results/.
 
 python -m benchmarks.report        writes the page
 """
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from benchmarks import conditions, cycle_tables, load_tables, results
 from benchmarks.figure_tables import figures, referee
-from benchmarks.markdown import NOT_MEASURED, number, of, only, table
-from benchmarks.matrix_side import FLOP, WHAT
+from benchmarks.markdown import NOT_MEASURED, find, number, select, table
+from benchmarks.matrix_side import FLOP, TITLES
 from benchmarks.results import Record
 from gan_runtime.records.home import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
-RATES = ("training", "conditional", "showers", "pix2pix")  # rows whose rates readers compare with
+RATES = ("training", "conditional", "showers", "pix2pix")  # the rows of the table of rates
 INTRODUCTION = """# Benchmarks
 
 Written by `python -m benchmarks.report` from `benchmarks/results/latest.jsonl`; do not edit.
@@ -29,7 +29,7 @@ Compared programs take turns, because the speed of a machine drifts. A figure is
 and all seconds; where it exists, it decides whether a target is met. Ours is a whole run, with journal, probes and checkpoints. Compiling is
 excluded.
 """  # noqa: E501
-WHAT_IS_COMPARED = """
+COMPARED_PROGRAMS = """
 Ours, plain Keras (benchmarks/keras_loop.py) and PyTorch (benchmarks/torch_loop.py) train the networks of Table 1 with Adam(1e-4) on the same global batch. The other rows
 compare with plain Keras, with the same networks and step; tests compare the losses.
 
@@ -40,7 +40,7 @@ compare with plain Keras, with the same networks and step; tests compare the los
 - Pix2Pix, small: `size=small`, tiles of 64 pixels of frames of 80 × 192, batch 16, three epochs
 - map-reduce: a rollout with that generator, by tiles on two simulated cores or by whole frames
 """  # noqa: E501
-WHAT_IS_A_REFEREE = """
+EXTERNAL_SCRIPT = """
 `--referee SCRIPT` runs `SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N`. The script reports images per second of its median step.
 """  # noqa: E501
 
@@ -54,13 +54,13 @@ def text(records: Sequence[Record]) -> str:
     """The text of the page."""
     sections = [
         INTRODUCTION,
-        "## Figures and targets\n" + WHAT_IS_COMPARED,
+        "## Figures and targets\n" + COMPARED_PROGRAMS,
         figures(records),
-        "## Against an external script\n" + WHAT_IS_A_REFEREE,
+        "## Against an external script\n" + EXTERNAL_SCRIPT,
         referee(records),
         "## Rates\n",
         rates(records),
-        "## What journal, probes and checkpoints cost\n",
+        "## Cost of journal, probes and checkpoints\n",
         overhead(records),
         (
             "## Batch size and replicas\n\nSeconds per step, median, bfloat16, simulated replicas"
@@ -101,8 +101,8 @@ def rates(records: Sequence[Record]) -> str:
 
 
 def overhead(records: Sequence[Record]) -> str:
-    """The two parts of the overhead."""
-    record = only(records, "overhead", "figure", "overhead")
+    """The table of the parts of the overhead."""
+    record = find(records, "overhead", "figure", "overhead")
     if record is None:
         return f"{NOT_MEASURED.capitalize()}.\n"
     ends = ", ".join(f"{seconds:.2f}" for seconds in record["ends_s"])
@@ -125,10 +125,10 @@ def overhead(records: Sequence[Record]) -> str:
 
 
 def growth(records: Sequence[Record]) -> str:
-    """Global batch downwards, replicas to the right."""
+    """Seconds per step: a line per global batch, a column per number of replicas."""
     cells = {
         (record["batch"], record["replicas"]): record["step_s"]
-        for record in of(records, "growth", "cell")
+        for record in select(records, "growth", "cell")
     }
     replicas = sorted({count for _, count in cells})
     lines = [
@@ -148,18 +148,18 @@ def growth(records: Sequence[Record]) -> str:
 
 
 def operations(records: Sequence[Record]) -> str:
-    """The measurements behind the share of the machine's rate."""
-    facts = of(records, "matrix", "facts")
+    """The step's rate relative to the machine's, by reference operation."""
+    facts = select(records, "matrix", "facts")
     if not facts:
         return f"{NOT_MEASURED.capitalize()}.\n"
-    counted = f"{facts[0]['flop_per_image']:,}"
+    flop_per_image = f"{facts[0]['flop_per_image']:,}"
     lines = [
         _yardstick_line(records, name)
         for name in FLOP
-        if only(records, "matrix", "figure", f"share_of_{name}")
+        if find(records, "matrix", "figure", f"share_of_{name}")
     ]
     return (
-        f"A step of `{facts[0]['workload']}` makes {counted} operations per image"
+        f"A step of `{facts[0]['workload']}` takes {flop_per_image} operations per image"
         " (benchmarks/flops.py). The yardsticks are two large operations in bfloat16.\n\n"
         + table(["Yardstick", "Its rate, median", "The step's share, median", "Of totals"], lines)
     )
@@ -167,14 +167,14 @@ def operations(records: Sequence[Record]) -> str:
 
 def _yardstick_line(records: Sequence[Record], name: str) -> list[str]:
     share, rate = (
-        only(records, "matrix", "figure", f"share_of_{name}"),
-        only(records, "matrix", "rate", name),
+        find(records, "matrix", "figure", f"share_of_{name}"),
+        find(records, "matrix", "rate", name),
     )
     assert share is not None
     assert rate is not None
     of_totals = number(share["of_totals"], "%") if "of_totals" in share else ""
     return [
-        WHAT[name],
+        TITLES[name],
         f"{rate['value']:,.0f} {rate['unit']}",
         number(share["value"], "%"),
         of_totals,
@@ -182,7 +182,7 @@ def _yardstick_line(records: Sequence[Record], name: str) -> list[str]:
 
 
 def machines(records: Sequence[Record]) -> str:
-    """The machines, each with its rows, their date and commit, and disturbances."""
+    """A list of machines, with rows, dates, commits and disturbances."""
     rows_of: dict[str, dict[str, list[str]]] = {}
     for record in (record for record in records if record["kind"] == "machine"):
         facts = (record["date"][:10], record["commit"], conditions.in_words(record))

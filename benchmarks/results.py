@@ -1,18 +1,17 @@
 """The stored measurements: the newest records of each row, as JSON lines in
 benchmarks/results/latest.jsonl. Git has the older ones.
 
-A record says which `row` it belongs to and what `kind` it is:
+Each record has a `row` and a `kind`:
 
 turn           one turn of one side: round, side, steps, seconds
-figure         a number with its spread, by `name`; targets.py says what it must reach
+figure         a number with its spread, by `name`; targets.py has its target
 rate           images per second of one side, with its spread
 cell           one measurement of a table (growth)
 cycles, pair_cycles   the TPU compiler's estimate for one program
 epoch          its estimate for an epoch of CERN's 3DGAN on one machine
-epoch_operation  one of the most expensive operations of our step of 3DGAN
-operation      one of the most expensive operations of that program
-facts          numbers that belong to no comparison (dashboard, operations per image)
-not_measured   a figure that is missing here, and the `reason`
+operation, epoch_operation, pair_operation   one of a program's most expensive operations
+facts          further numbers of a row
+not_measured   a missing figure, and the `reason`
 machine        the last record of a row: machine, versions, commit, date, command, seconds
 """
 
@@ -34,20 +33,20 @@ from gan_runtime.hardware.machine import facts as machine_facts
 
 FOLDER = Path(__file__).parent / "results"
 LATEST = "latest.jsonl"
-MEASURED = ("tensorflow", "keras", "torch", "numpy", "duckdb", "streamlit")
+PACKAGES = ("tensorflow", "keras", "torch", "numpy", "duckdb", "streamlit")
 
 Record = dict[str, Any]
 
 
 @dataclass
 class Report:
-    """The records of one row, each printed at once."""
+    """The records of one row; prints each at once."""
 
     row: str
     records: list[Record] = field(default_factory=list)
 
     def add(self, kind: str, **values: Any) -> None:
-        """Adds one JSON line, with times and ratios to five places."""
+        """Adds a record, with floats rounded to five decimals, and prints it."""
         self.records.append(
             {
                 "row": self.row,
@@ -62,23 +61,20 @@ class Report:
         self.add("turn", round=number, side=side, **asdict(turn))
 
     def spread(self, kind: str, name: str, values: Spread, **further: Any) -> None:
-        """A figure or a rate."""
+        """Adds a figure or a rate with its spread."""
         self.add(kind, name=name, **asdict(values), **further)
 
     def rates(
         self, turns: Mapping[str, Sequence[Turn]], batch: int, unit: str = "images/s"
     ) -> None:
-        """The rate of each side in its turns, in images per second.
-
-        `batch`: images of a step.
-        """
-        for side, its_turns in turns.items():
+        """Adds the rate of each side. `batch`: images per step."""
+        for side, side_turns in turns.items():
             self.spread(
-                "rate", side, spread([batch / turn.step_s for turn in its_turns]), unit=unit
+                "rate", side, spread([batch / turn.step_s for turn in side_turns]), unit=unit
             )
 
     def not_measured(self, name: str, reason: str) -> None:
-        """Reports a missing figure with its reason."""
+        """Adds a missing figure with its reason."""
         self.add("not_measured", name=name, reason=reason)
 
 
@@ -87,43 +83,39 @@ def _rounded(value: Any) -> Any:
 
 
 def machine(begin: datetime, load_before: float) -> Record:
-    """The circumstances of a row that began at `begin`."""
+    """The machine record of a row that began at `begin`."""
     facts = {name: value for name, value in machine_facts().items() if name != "hostname"}
     return {
         **facts,
-        "versions": {
-            name: _version(name) for name in MEASURED
-        },  # versions in the children, since this process loads none of the frameworks
+        "versions": {name: _version(name) for name in PACKAGES},
         "date": begin.isoformat(timespec="seconds"),
         "command": command(sys.argv[1:]),
         "seconds": round((datetime.now(UTC) - begin).total_seconds()),
-        "load_before": round(
-            load_before, 2
-        ),  # of the minute before: above 0.5 other programs ran, and the page says so
+        "load_before": round(load_before, 2),
         "uncommitted_changes": conditions.changed_since_commit(),
     }
 
 
 def command(arguments: Sequence[str]) -> str:
-    """The command line. A referee is a private file: its digest is in the results."""
-    before = ("", *arguments)
-    words = [
-        "SCRIPT" if name == "--referee" else word
-        for name, word in zip(before, arguments, strict=False)
+    """The command line, without the private path of a referee."""
+    previous = ("", *arguments)
+    shown = [
+        "SCRIPT" if option == "--referee" else argument
+        for option, argument in zip(previous, arguments, strict=False)
     ]
-    return " ".join(["python -m benchmarks.bench", *words])
+    return " ".join(["python -m benchmarks.bench", *shown])
 
 
 def _version(package: str) -> str:
-    """Empty when it is not installed."""
+    """The version of a package; empty if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
 
 
-def keep(records: list[Record], row: str, folder: Path = FOLDER) -> Path:
-    """Replaces the records of a row in latest.jsonl, whose path it returns."""
+def store(records: list[Record], row: str, folder: Path = FOLDER) -> Path:
+    """Replaces the records of a row in latest.jsonl; returns its path."""
     folder.mkdir(exist_ok=True)
     other_rows = [record for record in latest(folder) if record["row"] != row]
     path = folder / LATEST
@@ -132,14 +124,12 @@ def keep(records: list[Record], row: str, folder: Path = FOLDER) -> Path:
 
 
 def latest(folder: Path = FOLDER) -> list[Record]:
-    """The newest records of every row that was ever measured here; empty before that."""
+    """The newest records of every measured row; empty without a file."""
     path = folder / LATEST
     if not path.exists():
         return []
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [
-        record for record in records if "row" in record
-    ]  # files from before there were rows hold records without one
+    return [record for record in records if "row" in record]  # older files have others
 
 
 def _lines(records: list[Record]) -> str:

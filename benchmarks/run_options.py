@@ -1,6 +1,4 @@
-"""The options and the data of those sides that are runs of our trainer: a RunSpec from a
-benchmark's command line.
-"""
+"""Options and data of sides that run our trainer or engine: a RunSpec from a command line."""
 
 from __future__ import annotations
 
@@ -8,43 +6,45 @@ import argparse
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from benchmarks import frame_set, picture_set, shower_set
+from benchmarks import frame_set, image_set, shower_set
 from benchmarks.step_timer import arguments
 from benchmarks.trial import MNIST_IMAGES, random_mnist
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 
 MNIST, PICTURES, STREAMED = "mnist", "pictures", "streamed"
-SHOWERS, SHOWERS_PER_EPOCH, SHOWERS_FULL = "showers", "showers_anew", "showers_full"
+SHOWERS, SHOWERS_PER_EPOCH, SHOWERS_FULL = "showers", "showers_per_epoch", "showers_full"
 FRAMES = "frames"
-_OF_PICTURES = {"workload": "dcgan", "dataset": picture_set.NAME}
-_OF_SHOWERS = {"workload": "shower_3dgan", "dataset": shower_set.NAME}
-# Table 1 on gray digits; a conditional DCGAN on labeled RGB images, which are held in memory or
-# streamed; showers, which are streamed as converted once, or converted again whenever they
-# are read, or on the authors' grid in memory; frames of a flow, which are streamed.
+_IMAGE_OPTIONS = {"workload": "dcgan", "dataset": image_set.NAME}
+_SHOWER_OPTIONS = {"workload": "shower_3dgan", "dataset": shower_set.NAME}
+# Table 1 on gray digits; a conditional DCGAN on labeled RGB images, in memory or streamed; showers,
+# streamed after one conversion, converted at each reading, or on the authors' grid in memory; flow
+# frames, streamed.
 OPTIONS = {
     MNIST: {"dataset": "mnist"},
-    PICTURES: _OF_PICTURES,
-    STREAMED: _OF_PICTURES,
-    SHOWERS: _OF_SHOWERS,
-    SHOWERS_PER_EPOCH: _OF_SHOWERS,
-    SHOWERS_FULL: {**_OF_SHOWERS, "size": "full"},
+    PICTURES: _IMAGE_OPTIONS,
+    STREAMED: _IMAGE_OPTIONS,
+    SHOWERS: _SHOWER_OPTIONS,
+    SHOWERS_PER_EPOCH: _SHOWER_OPTIONS,
+    SHOWERS_FULL: {**_SHOWER_OPTIONS, "size": "full"},
     FRAMES: {"workload": "pix2pix", "dataset": frame_set.NAME},
 }
 GRIDS = {SHOWERS: "tiny", SHOWERS_PER_EPOCH: "tiny", SHOWERS_FULL: "full"}
-READING = {
-    STREAMED: picture_set.streaming,
+READ_CONTEXTS = {
+    STREAMED: image_set.streaming,
     SHOWERS: shower_set.converted_once,
     SHOWERS_PER_EPOCH: shower_set.converted_per_epoch,
-    FRAMES: picture_set.streaming,
+    FRAMES: image_set.streaming,
 }
-WRITING = {FRAMES: frame_set.write}  # all other sets are images
+WRITERS = {FRAMES: frame_set.write}  # of sets other than showers and images
 
 
 def trainer_arguments(description: str) -> argparse.ArgumentParser:
-    """Those of every loop, and any option of a run."""
+    """The parser of every side, with --images and --set."""
     parser = arguments(description)
-    parser.add_argument("--images", type=int, default=MNIST_IMAGES, help="random images in the set")
+    parser.add_argument(
+        "--images", type=int, default=MNIST_IMAGES, help="random images in the data set"
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -56,27 +56,27 @@ def trainer_arguments(description: str) -> argparse.ArgumentParser:
 
 
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
-    """--data, for sides that can stream."""
+    """Adds --data, for sides with several data sets."""
     parser.add_argument(
         "--data", choices=tuple(OPTIONS), default=MNIST, help="the workload and its rows"
     )
 
 
 def spec_of(options: argparse.Namespace, epochs: int, data: str = MNIST) -> RunSpec:
-    """The spec of `data`, on the CPU, with further options. Raises SpecError."""
-    further = dict(setting.split("=", 1) for setting in options.set)
-    usual = {
+    """The spec of a run on `data`, on the CPU, with the options of --set. Raises SpecError."""
+    set_options = dict(setting.split("=", 1) for setting in options.set)
+    common = {
         "accelerator": "cpu",
         "precision": options.precision,
         "batch_size_global": options.batch,
-        "quality_every": 0,  # a job next to the run would also run in the turns of other sides
+        "quality_every": 0,  # the job would run during turns of other sides
     }
-    return RunSpec.parse({**OPTIONS[data], **usual, "epochs": epochs, **further})
+    return RunSpec.parse({**OPTIONS[data], **common, "epochs": epochs, **set_options})
 
 
 @contextmanager
 def random_rows(home: Home, images: int, data: str = MNIST) -> Iterator[None]:
-    """Replaces the data set with `images` random rows, for this process and its children."""
+    """Makes the data set `images` random rows, for this process and its children."""
     if data == MNIST:
         with random_mnist(images):
             yield
@@ -84,10 +84,10 @@ def random_rows(home: Home, images: int, data: str = MNIST) -> Iterator[None]:
         if data in GRIDS:
             shower_set.write(home, images, GRIDS[data])
         else:
-            WRITING.get(data, picture_set.write)(home, images)
+            WRITERS.get(data, image_set.write)(home, images)
         yield
 
 
 def reading(data: str) -> AbstractContextManager[None]:
-    """The context in which a trainer reads the data set."""
-    return READING.get(data, nullcontext)()
+    """The context in which a process reads the data set."""
+    return READ_CONTEXTS.get(data, nullcontext)()

@@ -1,9 +1,8 @@
-"""Showers for a benchmark: a file in the format of the 3DGAN's authors, and the data set made from
-it.
+"""Showers for benchmarks: a file in the format of 3DGAN's authors, and the set prepared from it.
 
-Within `converted_once` a process streams the set's rows from memory-mapped files, whatever its
-size. Within `converted_per_epoch` it reads the file in its order and converts each batch as the
-authors convert each file in each epoch.
+Within `converted_once` a process streams the set's rows from memory-mapped files. Within
+`converted_per_epoch` it reads the file in order and converts each batch, as the authors convert
+each file in each epoch.
 """
 
 from __future__ import annotations
@@ -30,14 +29,11 @@ from gan_runtime.records.home import Home
 
 NAME = "showers"
 FILE = "showers.h5"
-AT_ONCE = 32
+CHUNK = 32
 
 
 def write(home: Home, showers: int, grid: str) -> None:
-    """The file and the set of one home; the file is next to the set's folder.
-
-    All of it stays in the system's cache.
-    """
+    """Writes the file into the home and prepares the set. Both stay in the page cache."""
     source = home.prepare().path / FILE
     write_file(source, showers)
     options = {"grid": grid, "held_out_percent": 0}
@@ -47,43 +43,40 @@ def write(home: Home, showers: int, grid: str) -> None:
 
 
 def write_file(path: Path, showers: int) -> None:
-    """ECAL in GeV · 50, energy in GeV; there is no angle, so it is measured when the file is
-    read.
-    """
+    """Writes ECAL in GeV · 50 and energy in GeV. Without angles, they are measured at reading."""
     random = np.random.default_rng(0)
     energies = random.uniform(100.0, 200.0, showers)
     with h5py.File(path, "w") as file:
         cells = file.create_dataset(file_formats.CELLS, (showers, *AUTHORS_GRID), "f4")
         file[file_formats.ENERGY] = energies
-        for begin in range(0, showers, AT_ONCE):
-            part = energies[begin : begin + AT_ONCE]
+        for begin in range(0, showers, CHUNK):
+            part = energies[begin : begin + CHUNK]
             angles = np.radians(random.uniform(60.0, 120.0, len(part)))
             cells[begin : begin + len(part)] = CELL_UNITS * simulate(part, angles, random)
 
 
 @dataclass
 class ConversionPerEpoch:
-    """As `contract.DataSet`: the requested number of rows in the order of the file, whatever their
-    indices. `whole`: the prepared set.
-    """
+    """A `contract.DataSet` that returns rows in the order of the file, whatever the indices."""
 
-    whole: DataSet
+    prepared_set: DataSet
     file: h5py.File
     options: AuthorsOptions
     begin: int = field(default=0, init=False)
     resident: None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.name, self.origin, self.note = self.whole.name, self.whole.origin, self.whole.note
+        self.name, self.origin = self.prepared_set.name, self.prepared_set.origin
+        self.note = self.prepared_set.note
         self.fields, self.rows, self.held_out = (
-            self.whole.fields,
-            self.whole.rows,
-            self.whole.held_out,
+            self.prepared_set.fields,
+            self.prepared_set.rows,
+            self.prepared_set.held_out,
         )
         self._columns = file_formats.authors_columns(self.file)
 
     def read(self, indices: Indices) -> dict[str, Array]:
-        """The next rows of the file."""
+        """The next rows of the file, as many as `indices`."""
         if self.begin + len(indices) > self.rows:
             self.begin = 0
         begin, self.begin = self.begin, self.begin + len(indices)
@@ -99,29 +92,29 @@ class ConversionPerEpoch:
         return dict(file_formats.authors_rows(self.options.grid, showers, {}, self.file.filename))
 
     def read_held_out(self, count: int, first: int = 0) -> dict[str, Array]:
-        """Of the prepared set."""
-        return self.whole.read_held_out(count, first)
+        """Held-out rows of the prepared set."""
+        return self.prepared_set.read_held_out(count, first)
 
 
 @contextmanager
 def converted_once() -> Iterator[None]:
-    """Streams as described above; child processes read as usual."""
+    """Streams prepared sets in this process, not in its children."""
     with mock.patch.object(prepared, "open_set", partial(prepared.open_set, resident_bytes=0)):
         yield
 
 
 @contextmanager
 def converted_per_epoch() -> Iterator[None]:
-    """Converts each batch as described above."""
-    usual = prepared.open_set
+    """Opens prepared sets as `ConversionPerEpoch`."""
+    open_set = prepared.open_set
 
-    def opened(home: Home, name: str) -> ConversionPerEpoch:
+    def open_file(home: Home, name: str) -> ConversionPerEpoch:
         grid = prepared.manifest(home, name).options["grid"]
         return ConversionPerEpoch(
-            usual(home, name, resident_bytes=0),
+            open_set(home, name, resident_bytes=0),
             stack.enter_context(hdf5_files.open_file(home.path / FILE)),
             AuthorsOptions(grid=grid),
         )
 
-    with ExitStack() as stack, mock.patch.object(prepared, "open_set", opened):
+    with ExitStack() as stack, mock.patch.object(prepared, "open_set", open_file):
         yield

@@ -1,10 +1,8 @@
-"""What every training loop here has in common: its options, and how its steps are timed.
+"""The options and the timing of all training loops. Loads no framework.
 
-Loads no framework.
-
-Alone a loop prints one JSON line, `{"precision", "batch", "images_per_s", "step_s"}`, of the median
-step after the warm-up. With --serve it is a side of a comparison: it measures a block of steps on
-each request (turns.py).
+A loop prints one JSON line, `{"precision", "batch", "images_per_s", "step_s"}`, for the median step
+after the warm-up. With --serve it is a side of a comparison: it times a block of steps on each
+request (turns.py).
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ WARM_UP_STEPS = 3  # the first one compiles
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
-    """--precision, --batch, --steps and --serve: the same for all sides of a comparison."""
+    """A parser with the options of all sides: --precision, --batch, --steps and --serve."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
     parser.add_argument("--batch", type=int, default=256, help="images per step")
@@ -31,22 +29,24 @@ def arguments(description: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--serve",
         action="store_true",
-        help="measure a block of steps for each line on standard input",
+        help="time a block of steps for each line on standard input",
     )
     return parser
 
 
-def run_alone_or_serve(options: argparse.Namespace, step: Callable[[], object]) -> None:
-    """Times `step`, a call that trains one step and waits until it is done."""
+def serve_or_print(options: argparse.Namespace, step: Callable[[], object]) -> None:
+    """Serves turns of `step`, which trains one step and waits for it, or prints its median."""
     if options.serve:
-        serve(lambda steps: timed(step, steps))
+        serve(lambda steps: time_steps(step, steps))
     else:
-        print(json.dumps(alone(options.precision, options.batch, options.steps, step)))
+        print(json.dumps(median_rate(options.precision, options.batch, options.steps, step)))
 
 
-def alone(precision: str, batch: int, steps: int, step: Callable[[], object]) -> dict[str, Any]:
+def median_rate(
+    precision: str, batch: int, steps: int, step: Callable[[], object]
+) -> dict[str, Any]:
     """Images per second at the median step, after the warm-up."""
-    seconds = [timed(step, 1).seconds for _ in range(WARM_UP_STEPS + steps)]
+    seconds = [time_steps(step, 1).seconds for _ in range(WARM_UP_STEPS + steps)]
     step_s = statistics.median(seconds[WARM_UP_STEPS:])
     return {
         "precision": precision,
@@ -56,8 +56,8 @@ def alone(precision: str, batch: int, steps: int, step: Callable[[], object]) ->
     }
 
 
-def timed(step: Callable[[], object], steps: int) -> Turn:
-    """The wall time of `steps` steps one after another."""
+def time_steps(step: Callable[[], object], steps: int) -> Turn:
+    """The wall time of `steps` steps."""
     begin = time.perf_counter()
     for _ in range(steps):
         step()

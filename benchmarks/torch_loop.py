@@ -1,13 +1,11 @@
-"""The other peer: the same networks and step in PyTorch, as its DCGAN tutorial writes them, timed
-per step.
+"""The PyTorch peer: the same networks and step, in the style of PyTorch's DCGAN tutorial.
 
 Eager mode on all cores, channels last, autocast for bfloat16, Adam(1e-4). A step updates D, then G
 with a second pass of D over the same generated images, as is usual in PyTorch. The images are
-random and stay in memory; the loop waits for every step. Only this needs PyTorch:
-requirements-bench.txt.
+random and stay in memory; the loop waits for every step. Needs requirements-bench.txt.
 
-python -m benchmarks.torch_loop --precision mixed_bfloat16 --batch 256 --steps 20        prints one
-JSON line
+python -m benchmarks.torch_loop --precision mixed_bfloat16 --batch 256 --steps 20
+                                                                      prints one JSON line
 """
 
 from __future__ import annotations
@@ -20,12 +18,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from benchmarks.step_timer import arguments, run_alone_or_serve
+from benchmarks.step_timer import arguments, serve_or_print
 
 LATENT_SIZE = 100
-LEAK = 0.2
+LEAKY_SLOPE = 0.2
 DROPOUT = 0.3
-RATE = 1e-4
+LEARNING_RATE = 1e-4
 
 
 def networks() -> tuple[nn.Module, nn.Module]:
@@ -35,33 +33,31 @@ def networks() -> tuple[nn.Module, nn.Module]:
     generator = nn.Sequential(
         nn.Linear(LATENT_SIZE, 256 * 7 * 7, bias=False),
         nn.BatchNorm1d(256 * 7 * 7),
-        nn.LeakyReLU(LEAK),
+        nn.LeakyReLU(LEAKY_SLOPE),
         nn.Unflatten(1, (256, 7, 7)),
         nn.ConvTranspose2d(256, 128, 5, padding=2, bias=False),  # 128 × 7 × 7
         nn.BatchNorm2d(128),
-        nn.LeakyReLU(LEAK),
-        nn.ConvTranspose2d(
-            128, 64, 5, stride=2, padding=2, output_padding=1, bias=False
-        ),  # 64 × 14 × 14
+        nn.LeakyReLU(LEAKY_SLOPE),
+        # 64 × 14 × 14
+        nn.ConvTranspose2d(128, 64, 5, stride=2, padding=2, output_padding=1, bias=False),
         nn.BatchNorm2d(64),
-        nn.LeakyReLU(LEAK),
-        nn.ConvTranspose2d(
-            64, 1, 5, stride=2, padding=2, output_padding=1, bias=False
-        ),  # 1 × 28 × 28
+        nn.LeakyReLU(LEAKY_SLOPE),
+        # 1 × 28 × 28
+        nn.ConvTranspose2d(64, 1, 5, stride=2, padding=2, output_padding=1, bias=False),
         nn.Tanh(),
     )
     discriminator = nn.Sequential(
         nn.Conv2d(1, 64, 5, stride=2, padding=2),  # 64 × 14 × 14
-        nn.LeakyReLU(LEAK),
+        nn.LeakyReLU(LEAKY_SLOPE),
         nn.Dropout(DROPOUT),
         nn.Conv2d(64, 128, 5, stride=2, padding=2),  # 128 × 7 × 7
-        nn.LeakyReLU(LEAK),
+        nn.LeakyReLU(LEAKY_SLOPE),
         nn.Dropout(DROPOUT),
         nn.Flatten(),
         nn.Linear(128 * 7 * 7, 1),
     )
-    last = torch.channels_last
-    return generator.to(memory_format=last), discriminator.to(memory_format=last)
+    layout = torch.channels_last
+    return generator.to(memory_format=layout), discriminator.to(memory_format=layout)
 
 
 def make_step(precision: str, batch: int) -> Callable[[], float]:
@@ -71,14 +67,15 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
     torch.set_num_threads(os.cpu_count() or 1)
     generator, discriminator = networks()
     optimizers = [
-        torch.optim.Adam(network.parameters(), RATE) for network in (generator, discriminator)
+        torch.optim.Adam(network.parameters(), LEARNING_RATE)
+        for network in (generator, discriminator)
     ]
     images = (torch.rand(batch, 1, 28, 28) * 2.0 - 1.0).contiguous(
         memory_format=torch.channels_last
     )
     ones, zeros = torch.ones(batch, 1), torch.zeros(batch, 1)
 
-    def half() -> Any:
+    def autocast() -> Any:
         return torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "mixed_bfloat16")
 
     def loss_of(inputs: Any, target: Any) -> Any:
@@ -90,11 +87,11 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
         optimizer.step()
 
     def train_step() -> float:
-        with half():
+        with autocast():
             fake_images = generator(torch.randn(batch, LATENT_SIZE))
             loss_discriminator = loss_of(images, ones) + loss_of(fake_images.detach(), zeros)
         update(optimizers[1], loss_discriminator)
-        with half():
+        with autocast():
             loss_generator = loss_of(fake_images, ones)
         update(optimizers[0], loss_generator)
         return float(loss_generator.item())
@@ -104,4 +101,4 @@ def make_step(precision: str, batch: int) -> Callable[[], float]:
 
 if __name__ == "__main__":
     options = arguments("Times a PyTorch DCGAN loop.").parse_args()
-    run_alone_or_serve(options, make_step(options.precision, options.batch))
+    serve_or_print(options, make_step(options.precision, options.batch))

@@ -1,19 +1,18 @@
-"""A side that is our trainer as users run it, in an endless run that trains only in its turn.
+"""Our trainer as users run it, as a side: an endless run that trains only in its turns.
 
-Two processes, as always: this one acts as the dashboard of the run, with database, ingest and
-supervisor in an empty home; the other is the trainer itself, `gan_runtime.worker.main` with its
-loop, recorder, journal and fsync, input pipeline, probes, sample grids and checkpoints. Two things
-differ, both in the trainer:
+There are two processes, as always. This one acts as the dashboard of the run, with database, ingest
+and supervisor in an empty home. The other is the trainer, `gan_runtime.worker.main`, with loop,
+recorder, journal and fsync, input pipeline, probes, sample grids and checkpoints. The trainer
+differs in two points:
 
 * Between two host calls the loop checks whether the file STOP exists. Here that check waits for
-  the next turn, so a turn begins and ends where one host call is done and the next not yet handed
-  to the device. The recorder's writing about the last call then falls into the next turn, while
-  the device computes, as in every run.
+  the next turn, so a turn begins and ends between two host calls. The recorder writes the last
+  call in the next turn, while the device computes, as in every run.
 * The engine counts its steps (counted_engine.py).
 
-A turn is timed by its wall time: training calls, the time between them, and ends of epochs. A turn
-ends with the first host call that reaches the requested steps. Not timed: loading, building,
-tracing, and the warm-up turn.
+The time of a turn is wall time: training calls, the time between them, and ends of epochs. A turn
+ends with the first host call that reaches the requested steps. Loading, building, tracing and the
+warm-up turn are not timed.
 
 python -m benchmarks.trainer_side --serve [--data mnist|pictures|streamed] [--precision P]
     [--batch N] [--images N] [--set OPTION=VALUE …]
@@ -57,15 +56,15 @@ ENDLESS_EPOCHS = 10_000
 
 
 class Gate:
-    """Lets the trainer pass for one turn at a time. `steps_run`: steps of the trainer so far."""
+    """Holds the trainer between turns. `steps_run`: steps of the trainer so far."""
 
     def __init__(self, requests: TextIO, answers: TextIO, steps_run: Callable[[], int]) -> None:
         self._requests, self._answers, self._steps_run = requests, answers, steps_run
-        self._turn_steps: int | None = None  # steps of this turn; None while it is not our turn
+        self._turn_steps: int | None = None  # None between turns
         self._begin = (0, 0.0)
 
     def pass_between_calls(self) -> bool:
-        """Returns at once within a turn; else answers and waits for the next.
+        """Returns True at once within a turn. At its end, answers and waits for the next turn.
 
         False: there are no more turns.
         """
@@ -82,16 +81,16 @@ class Gate:
 
 @dataclass(frozen=True)
 class GatedRunDir(RunDir):
-    """The run's folder as the trainer sees it: the check for STOP passes the gate."""
+    """The run's folder for the trainer, where the check for STOP waits at the gate."""
 
     gate: Gate
 
     @property
     def stop_file(self) -> Path:
-        """As usual; created when there are no more turns."""
+        """The file STOP, created when there are no more turns."""
         path = super().stop_file
-        # Only the loop waits at the gate: while the step compiles, a thread of the trainer looks
-        # for STOP as well and would take the loop's turn.
+        # Only the loop waits at the gate: while the step compiles, a thread of the trainer checks
+        # for STOP as well and would consume the loop's turn.
         in_loop = threading.current_thread() is threading.main_thread()
         if in_loop and not self.gate.pass_between_calls():
             path.touch()
@@ -99,15 +98,14 @@ class GatedRunDir(RunDir):
 
 
 def train(run_path: Path, data: str) -> int:
-    """The trainer process; its exit code."""
+    """Runs the trainer process; returns its exit code."""
     answers = answer_stream()
     engine = catalog.ENGINES["tensorflow"]
     catalog.ENGINES["tensorflow"] = replace(engine, module="benchmarks.counted_engine")
 
     def steps_run() -> int:
-        from benchmarks.counted_engine import (
-            CountedEngine,  # loads TensorFlow, which the worker does in its own time
-        )
+        # The worker has loaded TensorFlow by now.
+        from benchmarks.counted_engine import CountedEngine
 
         return CountedEngine.steps_run
 
@@ -117,9 +115,9 @@ def train(run_path: Path, data: str) -> int:
         )
 
 
-def watch(home: Home, spec: RunSpec, data: str) -> int:
-    """Submits the run, starts its trainer instead of the supervisor, and acts as its dashboard
-    until it has ended.
+def run_dashboard(home: Home, spec: RunSpec, data: str) -> int:
+    """Submits the run, starts its trainer in place of the supervisor, and owns the home until the
+    trainer exits. Returns the trainer's exit code.
     """
     run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
     journal.append(
@@ -145,17 +143,15 @@ def watch(home: Home, spec: RunSpec, data: str) -> int:
 
 
 def main() -> int:
-    """Either process."""
-    parser = trainer_arguments(
-        "Serves turns of our trainer, with everything that belongs to a run."
-    )
+    """Runs one of the two processes."""
+    parser = trainer_arguments("Serves turns of a whole run of our trainer.")
     add_data_argument(parser)
     parser.add_argument("--trainer", type=Path, metavar="RUN_DIR", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.trainer:
         return train(options.trainer, options.data)
     with trial_home() as home, random_rows(home, options.images, options.data):
-        return watch(home, spec_of(options, ENDLESS_EPOCHS, options.data), options.data)
+        return run_dashboard(home, spec_of(options, ENDLESS_EPOCHS, options.data), options.data)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A home folder for one measurement: empty at the start; its processes end with it."""
+"""An empty home for one measurement, and the end of all processes that it started."""
 
 from __future__ import annotations
 
@@ -22,50 +22,52 @@ MNIST_IMAGES = 60_000
 
 @contextmanager
 def trial_home() -> Iterator[Home]:
-    """An empty home in a temporary folder. The folder and all processes started meanwhile are
-    removed afterwards.
+    """An empty home in a temporary folder. On exit, deletes the folder and kills all processes
+    started in the meantime.
     """
     with (
         tempfile.TemporaryDirectory(prefix="gan-bench-", ignore_cleanup_errors=True) as folder,
-        no_process_left(),
+        children_killed_on_exit(),
     ):
         yield Home(Path(folder)).prepare()
 
 
 @contextmanager
-def no_process_left() -> Iterator[None]:
-    """Ends all processes started meanwhile: trainers outlive a dashboard on purpose, and after a
-    failed measurement a trainer would disturb the next.
+def children_killed_on_exit() -> Iterator[None]:
+    """Kills all processes started in the meantime. Trainers outlive a dashboard by design, and
+    after a failed measurement would disturb the next one.
     """
-    before = set(psutil.Process().children(recursive=True))
+    existing = set(psutil.Process().children(recursive=True))
     try:
         yield
     finally:
-        _kill([child for child in psutil.Process().children(recursive=True) if child not in before])
+        _kill(
+            [child for child in psutil.Process().children(recursive=True) if child not in existing]
+        )
 
 
 @contextmanager
 def random_mnist(images: int = MNIST_IMAGES) -> Iterator[None]:
-    """The dataset `mnist` of this process and its children is so many random 28 × 28 images
-    in an IDX file, as MNIST comes.
+    """Replaces the data set `mnist` of this process and its children: `images` random 28 × 28
+    images in an IDX file.
     """
     with tempfile.TemporaryDirectory(prefix="gan-bench-images-") as folder:
         pixels = np.random.default_rng(1).integers(0, 256, (images, 28, 28), np.uint8)
         header = struct.pack(">HBB3I", 0, 8, 3, *pixels.shape)
         (Path(folder) / "train-images-idx3-ubyte").write_bytes(header + pixels.tobytes())
-        before = os.environ.get(DATA_VARIABLE)
+        previous = os.environ.get(DATA_VARIABLE)
         os.environ[DATA_VARIABLE] = folder
         try:
             yield
         finally:
             os.environ.pop(DATA_VARIABLE)
-            if before is not None:
-                os.environ[DATA_VARIABLE] = before
+            if previous is not None:
+                os.environ[DATA_VARIABLE] = previous
 
 
-def end_with_children(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Closes the child's standard input, which requests its end; after `patience_s` it is killed
-    with all its children.
+def end_with_children(process: subprocess.Popen[bytes], timeout_s: float) -> None:
+    """Closes the standard input of a child, which requests its exit. Kills it and its children
+    after `timeout_s`.
     """
     with contextlib.suppress(psutil.NoSuchProcess):
         family = [
@@ -75,7 +77,7 @@ def end_with_children(process: subprocess.Popen[bytes], patience_s: float) -> No
         with contextlib.suppress(BrokenPipeError, ValueError):
             assert process.stdin is not None
             process.stdin.close()
-        _, alive = psutil.wait_procs(family, timeout=patience_s)
+        _, alive = psutil.wait_procs(family, timeout=timeout_s)
         _kill(alive)
     process.wait()
 

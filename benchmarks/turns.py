@@ -1,12 +1,12 @@
-"""Comparing in turns: the speed of a machine drifts, so neighbors in time are compared, and the
-median of many ratios counts.
+"""Comparisons in turns. The speed of a machine drifts, so each turn is compared with its neighbor,
+and the result is the median of many ratios.
 
-Each side is a child process that lives through the whole comparison and measures a block of steps
-on each request, one line each way: {"steps": 10} → {"steps": 10, "seconds": 3.21}. The parent
-requests one side after the other. A waiting side blocks in `readline`: it holds memory but no
-processor (measured: 0.3% of a core for a run, 0% for the loops). A side may do more steps than
-requested, and reports how many. Starting, compiling and the first steps are in the warm-up turn,
-whose answer is thrown away.
+Each side is a child process that runs through the whole comparison. It times a block of steps on
+each request, one line each way: {"steps": 10} → {"steps": 10, "seconds": 3.21}. The parent requests
+one side after the other. A waiting side blocks in `readline`: it uses memory but no processor
+(measured: 0.3% of a core for a run, 0% for the loops). A side can do more steps than requested, and
+reports how many. Start, compilation and the first steps are in the warm-up turn, which does not
+count.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Protocol, TextIO
 from benchmarks.trial import end_with_children
 from gan_runtime.records.home import REPOSITORY
 
-QUIET_CPU = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
-ANSWER_SECONDS = 600.0  # the first answer of a side includes loading its framework and compiling
-ENDING_SECONDS = 60.0
-WARM_UP_STEPS = 10  # the first call of a run is one step long, the second may still allocate
+CPU_ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+ANSWER_SECONDS = 600.0  # the first answer includes loading a framework and compiling
+EXIT_SECONDS = 60.0
+WARM_UP_STEPS = 10  # the first call of a run has one step, the second can still allocate
 
 
 class NotMeasuredError(Exception):
-    """A comparison could not be made; the message says why and what to do."""
+    """A comparison was not possible; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Side(Protocol):
         ...
 
 
-# ---- the child's end -----------------------------------------------------------------------------
+# ---- the child -----------------------------------------------------------------------------------
 
 
 def answer_stream() -> TextIO:
-    """Standard output for the answers alone: all other output of this process and its libraries
+    """Standard output, reserved for answers. All other output of this process and its libraries
     goes to standard error.
     """
     answers = os.fdopen(os.dup(1), "w", buffering=1)
@@ -70,23 +70,21 @@ def answer_stream() -> TextIO:
     return answers
 
 
-def serve(block: Callable[[int], Turn]) -> None:
-    """Answers every line of standard input until the parent closes it.
-
-    `block` trains and times so many steps.
+def serve(time_block: Callable[[int], Turn]) -> None:
+    """Answers every line of standard input until the parent closes it. `time_block` trains and
+    times a number of steps.
     """
     answers = answer_stream()
     for line in sys.stdin:
-        print(json.dumps(asdict(block(json.loads(line)["steps"]))), file=answers)
+        print(json.dumps(asdict(time_block(json.loads(line)["steps"]))), file=answers)
 
 
-# ---- the parent's end ----------------------------------------------------------------------------
+# ---- the parent ----------------------------------------------------------------------------------
 
 
 class ChildSide:
-    """A Python child that serves turns.
-
-    `arguments`: what follows `python`, such as -m benchmarks.keras_loop --serve.
+    """A Python child that serves turns. `arguments`: of `python`, such as -m benchmarks.keras_loop
+    --serve.
     """
 
     def __init__(self, name: str, arguments: Sequence[str]) -> None:
@@ -95,36 +93,33 @@ class ChildSide:
         self._process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=REPOSITORY,
-            env={**os.environ, **QUIET_CPU},
+            env={**os.environ, **CPU_ENVIRONMENT},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            bufsize=0,  # nothing that was read may hide from `select` in a buffer
+            bufsize=0,  # `select` does not see what a buffer has
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
 
     def turn(self, steps: int) -> Turn:
-        """As `Side.turn`."""
+        """Requests a turn. Raises NotMeasuredError."""
         try:
             self._requests.write(json.dumps({"steps": steps}).encode() + b"\n")
             while select.select([self._answers], [], [], ANSWER_SECONDS)[0] and (
                 line := self._answers.readline()
             ):
-                if line.startswith(
-                    b"{"
-                ):  # a library may have printed something before the child began to serve
+                # A library can have printed other lines before the child began to serve.
+                if line.startswith(b"{"):
                     return Turn(**json.loads(line))
         except BrokenPipeError:
             pass
         raise NotMeasuredError(self._failure())
 
     def close(self) -> None:
-        """Reports to the child that there are no more turns and waits until it has ended with all
-        its children.
-        """
-        end_with_children(self._process, ENDING_SECONDS)
+        """Ends the child, and waits for it and its children."""
+        end_with_children(self._process, EXIT_SECONDS)
         self._messages.close()
 
     def _failure(self) -> str:
@@ -135,7 +130,7 @@ class ChildSide:
 
 @contextmanager
 def child_sides(commands: dict[str, list[str]]) -> Iterator[dict[str, Side]]:
-    """A side per name, ended afterwards; started one after another by their warm-up turns."""
+    """Starts a side per name; ends all on exit."""
     with ExitStack() as stack:
         sides: dict[str, Side] = {}
         for name, arguments in commands.items():
@@ -152,9 +147,9 @@ def alternate(
     warm_up_steps: int,
     report_turn: Callable[[int, str, Turn], None],
 ) -> dict[str, list[Turn]]:
-    """Requests a turn of each side per round, in the same order. Returns the turns by name.
+    """Requests a turn of each side per round, always in the same order. Returns the turns by name.
 
-    Calls `report_turn` after each turn (round from 1).
+    Calls `report_turn` with round (from 1), name and turn after each turn.
     """
     for side in sides:
         side.turn(warm_up_steps)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-STEP = 255 // 15
+STEP = 255 // 15  # between two of the 16 levels
 
 for path in sorted(Path(sys.argv[1]).glob("runs/*/samples/*.png")):
     pixels = np.asarray(Image.open(path).convert("L"))

@@ -1,5 +1,5 @@
-"""Copies runs, small enough to come with the project: images and histograms of some epochs; fewer
-digits of losses and times; of a run of the Kármán street, the film of one rollout with 256 levels.
+"""Copies runs in a smaller form, for example bundles: images and histograms of some epochs, fewer
+digits of losses and times. Runs of the Kármán street have the film of one rollout, with 256 levels.
 
 python -m examples.smaller_runs HOME RUN… TO_HOME
 """
@@ -19,20 +19,20 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
 COLORS = 64
-EVERY = {"sample": 15, "histogram": 45}  # epochs; the first and the last are always copied
-# The edges of narrow bins around 1 differ in their sixth digit.
+EVERY_EPOCHS = {"sample": 15, "histogram": 45}  # and the first and the last epoch
+# The edges of narrow bins around 1 differ in the sixth digit.
 DIGITS = {"values": 4, "wall_s": 7, "bin_left": 7, "bin_right": 7}
 Record = dict[str, Any]
 
 
 def main(home: Home, run_ids: list[str], target: Home) -> None:
-    """Copies these runs into `target`, which has none of them yet."""
+    """Copies the runs into `target`, which must not have them."""
     for run_id in run_ids:
         run, small = home.run_dir(run_id), RunDir(target.runs / run_id)
         small.path.mkdir(parents=True)
         small.spec_path.write_bytes(run.spec_path.read_bytes())
         for journal in run.journals():
-            records = shortened(list(records_of(journal)))
+            records = reduced_records(list(records_of(journal)))
             lines = [json.dumps(record, separators=(",", ":")) for record in records]
             (small.path / journal.name).write_text(
                 "".join(f"{line}\n" for line in lines), encoding="utf-8"
@@ -42,7 +42,7 @@ def main(home: Home, run_ids: list[str], target: Home) -> None:
 
 
 def records_of(journal: Path) -> Iterator[Record]:
-    """Its lines, without one torn by a crash."""
+    """The records of a journal, without lines torn by a crash."""
     for line in journal.read_bytes().splitlines():
         try:
             yield json.loads(line)
@@ -50,8 +50,8 @@ def records_of(journal: Path) -> Iterator[Record]:
             continue
 
 
-def shortened(records: list[Record]) -> list[Record]:
-    """Fewer records, with fewer digits; one rollout has its film."""
+def reduced_records(records: list[Record]) -> list[Record]:
+    """Fewer records with fewer digits; only one rollout has its film."""
     last = max((record.get("epoch", 0) for record in records), default=0)
     film = film_of(records)
     return [
@@ -66,13 +66,13 @@ def shortened(records: list[Record]) -> list[Record]:
 
 
 def is_copied(record: Record, last: int) -> bool:
-    """Whether the smaller run has this record."""
-    every = EVERY.get(record["kind"], 1)
+    """Whether the smaller run has this record. `last`: epoch."""
+    every = EVERY_EPOCHS.get(record["kind"], 1)
     return every == 1 or record["epoch"] in (1, last) or record["epoch"] % every == 0
 
 
 def film_of(records: list[Record]) -> Record | None:
-    """The map-reduce record of the newest rollout, or another one of it."""
+    """The record of the newest rollout, by map-reduce if it has that."""
     filmed = [record for record in records if record["kind"] == "answer" and record["arrays"]]
     newest = max((record["facts"]["iteration"] for record in filmed), default="")
     ways = [record for record in filmed if record["facts"]["iteration"] == newest]
@@ -88,7 +88,7 @@ def rounded(record: Record) -> Record:
 
 
 def to_digits(value: Any, digits: int) -> Any:
-    """Every number in `value`."""
+    """`value` with every float rounded to so many digits."""
     if isinstance(value, float):
         return float(f"{value:.{digits}g}")
     if isinstance(value, list):
@@ -101,7 +101,7 @@ def to_digits(value: Any, digits: int) -> Any:
 
 
 def copy_images(run: RunDir, small: RunDir) -> None:
-    """The image files that the copied records name."""
+    """Copies the image files that the copied records name, with COLORS colors."""
     small.samples.mkdir()
     files = [
         record["file"]
@@ -110,15 +110,15 @@ def copy_images(run: RunDir, small: RunDir) -> None:
     ]
     for file in files:
         with Image.open(run.path / file) as image:
-            # By coverage, not by frequency: most pixels are nearly white; eddies would be gray.
-            few = image.convert("RGB").quantize(
+            # By coverage, not frequency: most pixels are nearly white, so eddies would be gray.
+            reduced = image.convert("RGB").quantize(
                 COLORS, Image.Quantize.MAXCOVERAGE, kmeans=10, dither=Image.Dither.NONE
             )
-        few.save(small.path / file, optimize=True)
+        reduced.save(small.path / file, optimize=True)
 
 
 def copy_film(run: RunDir, small: RunDir) -> None:
-    """The film of the one record that names it."""
+    """Copies the film that a copied record names."""
     records = records_of(small.evaluations_journal)
     for file in [array["file"] for record in records for array in record["arrays"]]:
         image_files.write_film(

@@ -1,5 +1,5 @@
-"""Makes runs of showers small enough to come with the project: images of 64 colors, every second
-measurement and the last one, cells with three digits.
+"""Reduces runs of showers in place, for the example bundle: images of 64 colors, every second
+measurement and the last one, cell energies with three digits.
 
 python examples/smaller_showers.py HOME
 """
@@ -13,31 +13,33 @@ from typing import Any
 
 from PIL import Image
 
-COLORS, DIGITS, EVERY = 64, 3, 2
+COLORS, DIGITS, EVERY_EPOCHS = 64, 3, 2
 
 
 def main() -> None:
-    """All runs of the home; a second time changes nothing."""
+    """Reduces all runs of the home. A second call changes nothing."""
     for run in sorted(Path(sys.argv[1]).glob("runs/showers-*")):
         for path in sorted(run.glob("samples/*.png")):
             with Image.open(path) as image:
-                few = image.convert("RGB").quantize(
+                reduced = image.convert("RGB").quantize(
                     COLORS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE
                 )
-            few.save(path, optimize=True)
+            reduced.save(path, optimize=True)
         journal = run / "journal-evaluations.jsonl"
-        measured = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+        records = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
         lines = [
-            json.dumps(shortened(record), separators=(",", ":")) for record in thinned(measured)
+            json.dumps(shortened(record), separators=(",", ":")) for record in thinned(records)
         ]
         journal.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def thinned(measured: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def thinned(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The records of every second epoch and of the last one."""
-    last = max(record["epoch"] for record in measured)
+    last = max(record["epoch"] for record in records)
     return [
-        record for record in measured if record["epoch"] == last or record["epoch"] % EVERY == 0
+        record
+        for record in records
+        if record["epoch"] == last or record["epoch"] % EVERY_EPOCHS == 0
     ]
 
 

@@ -120,7 +120,9 @@ def _cross_entropy(logits: torch.Tensor, target: float) -> torch.Tensor:
 def dcgan_step(batch: int, autocast: Autocast) -> Step:
     """A step of Table 1 on images (B, 1, 28, 28)."""
     generator, discriminator = (network.to(DEVICE) for network in torch_loop.networks())
-    optimizers = [_adam(network, lr=torch_loop.RATE) for network in (generator, discriminator)]
+    optimizers = [
+        _adam(network, lr=torch_loop.LEARNING_RATE) for network in (generator, discriminator)
+    ]
     g, d = torch.compile(generator), torch.compile(discriminator)
     images = _random(batch, 1, 28, 28) * 2.0 - 1.0
 

@@ -71,7 +71,7 @@ def build_home(home: Home, scale: Scale) -> None:
     if home.database.exists():
         return
     large_home.create(home.path, scale.runs, scale.rows, scale.epochs)
-    run_ids = pages.compared(scale.runs)
+    run_ids = pages.newest_runs(scale.runs)
     measured_showers.write(home, run_ids)
     measured_flows.write(home, run_ids[:1])
     database = Store(home.database)

@@ -1,12 +1,11 @@
-"""The cost of open Live pages for a training on the same cores, and for the dashboard.
+"""The cost of open run pages for a training on the same cores, and for the dashboard.
 
-A real run (the quick preset's networks and, as there, the precision that this processor can;
-TensorFlow) trains without end on all cores while windows come and go: none, one, none, all, none,
-one … Its speed in each turn is read from its journal: steps from one line to a later one, over the
-time between their writing. Each turn with windows is compared with the mean of the turns without
-any before and after it. One window takes less than a turn differs from the next one, so it has more
-turns. The windows are processes of this machine too; on another one they would take nothing from
-the training, so the figures are on the safe side.
+A TensorFlow run with the networks of preset `quick`, in the precision that suits this processor,
+trains on all cores while windows open and close: none, one, none, all, none, one … Its speed comes
+from the journal: steps from one line to a later one, over the time between them. Each turn with
+windows is compared with the mean of the turns without windows before and after it. One window costs
+less than turns vary, so it has more turns. The windows run on the same machine; elsewhere they
+would cost the training nothing, so the figures are upper bounds.
 """
 
 from __future__ import annotations
@@ -31,49 +30,46 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from tests.support.asking import ask
 
-IMAGES, BATCH, EPOCHS = (
-    400_000,
-    64,
-    1_000,
-)  # no epoch ends during the measurement: its probes would look like slow steps
-STARTING_SECONDS, SETTLING_SECONDS = 180.0, 3.0
-LINE_BYTES = 200_000
+# No epoch ends during the measurement: its probes would look like slow steps.
+IMAGES, BATCH, EPOCHS = 400_000, 64, 1_000
+START_SECONDS, SETTLE_SECONDS = 180.0, 3.0
+TAIL_BYTES = 200_000  # of the journal; has at least one line of numbers
 
 
 def measure(home: Home, scale: Scale, options: dict[str, Any] | None = None) -> Iterator[Figure]:
-    """Turns during one training in the home of many runs. `options`: of its run."""
-    with trial.no_process_left(), trial.random_mnist(IMAGES):
+    """Turns during one training in the large home. `options`: of the run."""
+    with trial.children_killed_on_exit(), trial.random_mnist(IMAGES):
         overrides = {"batch_size_global": BATCH, "epochs": EPOCHS, **(options or {})}
         spec = RunSpec.parse(overrides)
         if machine.precision_warning(spec):
             spec = RunSpec.parse({**overrides, **machine.FLOAT32})
         run = ask(home, hosts.probe(), actor=operator("a benchmark")).submit(spec)
         with stage.served(home) as (process, address):
-            _wait_until_it_trains(run)
+            _wait_for_training(run)
             stage.wait_until_idle(process)
-            facts = _turns(process, address, run, scale)
+            figures = _measure_turns(process, address, run, scale)
             run.stop_file.touch()
-            _wait_until_it_has_ended(run)
-    yield from facts
+            _wait_for_exit(run)
+    yield from figures
 
 
-def _turns(process: psutil.Process, address: str, run: RunDir, scale: Scale) -> list[Figure]:
-    speeds: dict[int, list[tuple[float, float, float]]] = {
-        1: [],
-        scale.sessions: [],
-    }  # before, during, after
+def _measure_turns(
+    process: psutil.Process, address: str, run: RunDir, scale: Scale
+) -> list[Figure]:
+    # Steps per second before, during and after each turn with windows, by their number.
+    speeds: dict[int, list[tuple[float, float, float]]] = {1: [], scale.sessions: []}
     crowds: dict[int, dict[str, Any]] = {}
     before = steps_per_s(run, scale.seconds / 2)
     for sessions in _order(scale):
         with stage.crowd(address, run.run_id, sessions) as windows:
-            time.sleep(SETTLING_SECONDS)
-            busy, begin = stage.cpu_seconds(process), time.monotonic()
-            beside = steps_per_s(run, scale.seconds / 2)
-            share = (stage.cpu_seconds(process) - busy) / (time.monotonic() - begin)
+            time.sleep(SETTLE_SECONDS)
+            cpu_s, begin = stage.cpu_seconds(process), time.monotonic()
+            during = steps_per_s(run, scale.seconds / 2)
+            share = (stage.cpu_seconds(process) - cpu_s) / (time.monotonic() - begin)
             crowds[sessions] = {**windows.close(), "dashboard_cores": round(share, 3)}
-        time.sleep(SETTLING_SECONDS)
+        time.sleep(SETTLE_SECONDS)
         after = steps_per_s(run, scale.seconds / 2)
-        speeds[sessions].append((before, beside, after))
+        speeds[sessions].append((before, during, after))
         before = after
     names = dict(zip(speeds, ("one_page_slows", "thirty_pages_slow"), strict=True))
     return [
@@ -90,14 +86,14 @@ def _order(scale: Scale) -> list[int]:
 def _figure(
     name: str, sessions: int, speeds: list[tuple[float, float, float]], counts: dict[str, Any]
 ) -> Figure:
-    slows = [1 - beside / statistics.mean((before, after)) for before, beside, after in speeds]
-    facts = {"windows": sessions, "turns": [round(slow, 4) for slow in slows], **counts}
-    return Figure(name, statistics.median(slows), facts)
+    slowdowns = [1 - during / statistics.mean((before, after)) for before, during, after in speeds]
+    facts = {"windows": sessions, "turns": [round(slowdown, 4) for slowdown in slowdowns], **counts}
+    return Figure(name, statistics.median(slowdowns), facts)
 
 
 def steps_per_s(run: RunDir, seconds: float) -> float:
-    """Watches from now on, for `seconds` or until a new line."""
-    begin, deadline = _newest_call(run), time.monotonic() + seconds + STARTING_SECONDS
+    """The speed over the next `seconds`, or until a new journal line."""
+    begin, deadline = _newest_call(run), time.monotonic() + seconds + START_SECONDS
     time.sleep(seconds)
     while (end := _newest_call(run))[0] == begin[0]:
         if time.monotonic() > deadline:
@@ -107,9 +103,9 @@ def steps_per_s(run: RunDir, seconds: float) -> float:
 
 
 def _newest_call(run: RunDir) -> tuple[int, float]:
-    """Last step of the newest line of numbers, and when it was written."""
+    """The last step of the newest line of numbers, and its Unix time."""
     with run.trainer_journal().open("rb") as file:
-        file.seek(max(0, file.seek(0, 2) - LINE_BYTES))
+        file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
         lines = file.read().split(b"\n")[:-1]
     for line in reversed(lines):
         if b'"kind":"scalars"' in line and line.startswith(b"{"):
@@ -121,16 +117,16 @@ def _newest_call(run: RunDir) -> tuple[int, float]:
     return 0, 0.0
 
 
-def _wait_until_it_trains(run: RunDir) -> None:
-    deadline = time.monotonic() + STARTING_SECONDS
+def _wait_for_training(run: RunDir) -> None:
+    deadline = time.monotonic() + START_SECONDS
     while not run.trainer_journal().exists() or _newest_call(run)[0] < 20:
         if time.monotonic() > deadline:
             raise RuntimeError(f"the training has not started: {run.log_tail(5)}")
         time.sleep(0.2)
 
 
-def _wait_until_it_has_ended(run: RunDir) -> None:
+def _wait_for_exit(run: RunDir) -> None:
     identity = run.process()
-    deadline = time.monotonic() + STARTING_SECONDS
+    deadline = time.monotonic() + START_SECONDS
     while identity and psutil.pid_exists(identity["pid"]) and time.monotonic() < deadline:
         time.sleep(0.2)

@@ -1,15 +1,13 @@
-"""How long the first view of a page takes on a home of many runs, what it weighs, and the start of
-the process.
+"""Time and payload of the first view of a page on the large home, and the start of the process.
 
-A view is a new window of one browser on the page's address, until its first screen is drawn: the
+A view opens the page's address in a new window of one browser. The first screen is drawn when the
 page's script has ended, its title is there, no placeholder is left, and every chart, table and
-image in a window of 1280 × 720 is drawn. What is below may come later (dashboard/rendering.py);
-`whole_page_median_s` is until all of the page is drawn, from the same beginning. The browser is
-Chromium with a profile on disk, like a user's: it has the dashboard's own script and style in its
-cache, also compiled. Payload: the size of the WebSocket messages and the images, of the first
-screen and of the whole page after it. A browser is sent large parts that both have once; this count
-has them twice. A page of Streamlit with a single line takes turns with our pages: the time of the
-machine and Streamlit alone. Targets are multiples of it. The start is the median of several.
+image within 1280 × 720 is drawn. The rest can follow later (dashboard/rendering.py);
+`whole_page_median_s` is the time until all of it is drawn. The browser is Chromium with a profile
+on disk, like a user's: its cache has Streamlit's scripts, also compiled. Payload: the size of
+WebSocket messages and images of the first screen and of the whole page; parts in both count twice,
+although a browser receives them once. A one-line Streamlit page takes turns with our pages; targets
+are multiples of its time. The start is the median of several.
 """
 
 from __future__ import annotations
@@ -48,71 +46,64 @@ RENDERED = f"""whole => {{
 }}"""  # noqa: E501
 WINDOW = ViewportSize(width=1280, height=720)
 TIMEOUT_MS = 60_000.0
-WITH_A_REST = (
-    "run",
-    "compare",
-    "compare/curves",
-    "studies",
-    "launch",
-)  # whose first screen comes alone
+# Pages that send their first screen before the rest.
+IN_TWO_PARTS = ("run", "compare", "compare/curves", "studies", "launch")
 BARE_PAGE = "benchmarks/load/bare_page.py"
 
 
 @dataclass(frozen=True)
 class View:
-    """Seconds from the address to the first screen, and to the page as a whole."""
+    """Seconds from the request to the first screen, and to the whole page."""
 
     first_screen: float
     whole_page: float
 
 
 def measure(home: Home, scale: Scale) -> Iterator[Figure]:
-    """First views, one page after the other in turns, so that drift affects all of them."""
+    """First views; the pages take turns, so that drift of the machine affects all of them."""
     queries = {
         page: "&".join(f"{name}={value}" for name, value in pages.visits(scale.runs)[page].items())
         for page in PAGES
     }
-    # Playwright's own loop runs in this thread.
-    with chromium() as context, ThreadPoolExecutor(1) as aside:
+    # Playwright's event loop runs in this thread, so asyncio needs another one.
+    with chromium() as context, ThreadPoolExecutor(1) as executor:
         yield _start(context, home, scale.starts)
         with (
             stage.served(home) as (process, address),
             stage.served(home, BARE_PAGE) as (_, bare_address),
         ):
-            seconds_of_view(context, address)
+            view_times(context, address)
             stage.wait_until_idle(process)
-            pages_seen = {
+            addresses = {
                 page: f"{address}/{path_of(page)}?{query}" for page, query in queries.items()
             }
-            pages_seen["bare"] = bare_address
-            views: dict[str, list[View]] = {page: [] for page in pages_seen}
+            addresses["bare"] = bare_address
+            views: dict[str, list[View]] = {page: [] for page in addresses}
             for _ in range(scale.visits):
-                for page, where in pages_seen.items():
-                    views[page].append(seconds_of_view(context, where))
+                for page, page_address in addresses.items():
+                    views[page].append(view_times(context, page_address))
             bare_s = statistics.median_high(view.first_screen for view in views.pop("bare"))
             yield Figure("first_view_bare_s", bare_s, {"views": scale.visits})
             for page in views:
                 yield _figure(page, views[page], bare_s)
             for page, query in queries.items():
-                yield aside.submit(asyncio.run, _payload(address, page, query)).result()
+                yield executor.submit(asyncio.run, _payload(address, page, query)).result()
 
 
 def _start(context: BrowserContext, home: Home, starts: int) -> Figure:
-    """The median: a start takes what else runs for seconds, and the first one reads its files
-    from the disk.
-    """
-    tries, views = list[float](), list[float]()
+    """The median start: other processes delay some, and the first one reads files from disk."""
+    starts_s, views = list[float](), list[float]()
     for _ in range(starts):
         begin = time.perf_counter()
         with stage.served(home) as (_, address):
-            answered_s = time.perf_counter() - begin
-            tries.append(seconds_of_view(context, address, begin).first_screen)
-            views.append(tries[-1] - answered_s)
+            ready_s = time.perf_counter() - begin
+            starts_s.append(view_times(context, address, begin).first_screen)
+            views.append(starts_s[-1] - ready_s)
     facts = {
-        "tries": [round(seconds, 3) for seconds in tries],
+        "tries": [round(seconds, 3) for seconds in starts_s],
         "view_median_s": round(statistics.median(views), 3),
     }
-    return Figure("start_s", statistics.median(tries), facts)
+    return Figure("start_s", statistics.median(starts_s), facts)
 
 
 def path_of(page: str) -> str:
@@ -121,7 +112,7 @@ def path_of(page: str) -> str:
 
 
 def _figure(page: str, views: list[View], bare_s: float) -> Figure:
-    """The median time over that of a bare page."""
+    """The median first screen over that of the one-line page."""
     seconds = [view.first_screen for view in views]
     facts = {
         "views": len(views),
@@ -135,7 +126,7 @@ def _figure(page: str, views: list[View], bare_s: float) -> Figure:
 
 @contextmanager
 def chromium() -> Iterator[BrowserContext]:
-    """The system's browser, or Playwright's own, with a new profile."""
+    """The system's browser, or Playwright's, with a new profile."""
     path = next(filter(None, map(shutil.which, dashboard.CHROMIUM)), None)
     with tempfile.TemporaryDirectory() as profile, sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
@@ -145,13 +136,11 @@ def chromium() -> Iterator[BrowserContext]:
         context.close()
 
 
-def seconds_of_view(context: BrowserContext, where: str, begin: float | None = None) -> View:
-    """In a window that is closed afterwards; from `begin` on the clock `time.perf_counter`, or from
-    the request of the address.
-    """
+def view_times(context: BrowserContext, address: str, begin: float | None = None) -> View:
+    """Times of a view in a new window, from `begin` (of `time.perf_counter`) or the request."""
     page = context.new_page()
     begin = time.perf_counter() if begin is None else begin
-    page.goto(where)
+    page.goto(address)
     page.wait_for_function(RENDERED, arg=False, timeout=TIMEOUT_MS)
     first_screen_s = time.perf_counter() - begin
     page.wait_for_function(RENDERED, arg=True, timeout=TIMEOUT_MS)
@@ -164,7 +153,7 @@ def seconds_of_view(context: BrowserContext, where: str, begin: float | None = N
 async def _payload(address: str, page: str, query: str) -> Figure:
     async with client.open_session(address) as session:
         first = await session.visit(path_of(page), query)
-        visits = [first, await session.visit()] if page in WITH_A_REST else [first]
+        visits = [first, await session.visit()] if page in IN_TWO_PARTS else [first]
     names = set[str]().union(*(visit.media for visit in visits))
     media = sum(len(urllib.request.urlopen(address + name).read()) for name in names)
     facts = {

@@ -1,9 +1,8 @@
-"""Mutation tests of the training core with cosmic-ray: one small change at a time, and whether a
-test fails.
+"""Mutation tests of the training core with cosmic-ray: does a test fail for one small change?
 
-make mutants                      60 changes drawn with SEED=1 (MUTANTS=60); then docs/mutants.md.
-An interrupted run continues.
+    make mutants [SEED=1] [MUTANTS=60]    tries a sample of mutants and writes docs/mutants.md
 
-`cosmic-ray.toml` says what is changed, how, and which tests are about it; `draw` leaves a sample of
-the changes, `trial` is the command that cosmic-ray runs for each, `page` the outcome.
+An interrupted run resumes. `cosmic-ray.toml` lists the mutated files, the operators, and the tests
+of each file. `draw` selects the sample, `trial` is the command that cosmic-ray runs for each
+mutant, `page` writes the results.
 """

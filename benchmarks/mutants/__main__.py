@@ -1,7 +1,6 @@
-"""python -m benchmarks.mutants SEED COUNT: judges the last commit, in a clone of it.
+"""python -m benchmarks.mutants SEED COUNT: mutates the last commit, in a clone of it.
 
-An interrupted run continues with the same command: cosmic-ray's session stays in the temporary
-folder.
+The same command resumes an interrupted run: cosmic-ray's session stays in the temporary folder.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gan_runtime.records.home import REPOSITORY
 
 
 def main() -> None:
-    """Draws the changes, has cosmic-ray try them, writes the page."""
+    """Draws the mutants, runs cosmic-ray on them, and writes the page."""
     seed, count = map(int, sys.argv[1:])
     begin, load, facts = datetime.now(UTC), os.getloadavg()[0], machine.facts()
     commit = _run("git", "rev-parse", "--short", "HEAD")
@@ -44,25 +43,25 @@ def main() -> None:
                 ),
                 "drawn": count,
             }
-            page.keep(page.outcomes(session), run)
+            page.store(page.outcomes(session), run)
 
 
 def _prepare(copy: Path, session: Path, seed: int, count: int) -> None:
-    """A session of drawn changes, once all tests about the files have passed without one."""
-    fresh = copy.parent / session.name
-    _run("cosmic-ray", "init", CONFIG, fresh, cwd=copy)
-    _run("cr-filter-operators", fresh, CONFIG, cwd=copy)
-    draw.leave(fresh, copy, seed, count)
+    """Creates a session with a sample of mutants, after the tests passed on the unchanged code."""
+    new_session = copy.parent / session.name
+    _run("cosmic-ray", "init", CONFIG, new_session, cwd=copy)
+    _run("cr-filter-operators", new_session, CONFIG, cwd=copy)
+    draw.select_sample(new_session, copy, seed, count)
     _run("cosmic-ray", "baseline", CONFIG, cwd=copy)
-    shutil.move(fresh, session)
+    shutil.move(new_session, session)
 
 
 def _run(*command: str | Path, cwd: Path = REPOSITORY) -> str:
     tools = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=cwd, env=tools, stdout=subprocess.PIPE, text=True, check=True
     )
-    return done.stdout.strip()
+    return result.stdout.strip()
 
 
 if __name__ == "__main__":

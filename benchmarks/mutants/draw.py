@@ -1,5 +1,5 @@
-"""A random sample of cosmic-ray's changes: every place is equally likely, then every way to change
-it. A filter of its sessions.
+"""A random sample of cosmic-ray's mutants: each location is equally likely, then each mutation of
+it.
 """
 
 from __future__ import annotations
@@ -12,54 +12,55 @@ from pathlib import Path
 from typing import Any
 
 
-def leave(session: Path, root: Path, seed: int, count: int) -> None:
-    """Marks all but `count` of the session's changes as skipped. `root`: of the files."""
+def select_sample(session: Path, root: Path, seed: int, count: int) -> None:
+    """Marks all but `count` mutants of the session as skipped. `root`: of the source files."""
     from cosmic_ray.work_db import use_db  # needs cosmic-ray, which only `make mutants` installs
     from cosmic_ray.work_item import WorkerOutcome, WorkResult
 
     with use_db(session) as work:
         pending = work.pending_work_items
-        ways = (
-            next((change for change in place if _is_fit(root, change)), None)
-            for place in places(pending, seed)
+        mutants = (
+            next((mutant for mutant in at_location if _is_valid(root, mutant)), None)
+            for at_location in by_location(pending, seed)
         )
-        selection = {change.job_id for change in islice(filter(None, ways), count)}
-        skipped = [change.job_id for change in pending if change.job_id not in selection]
+        selection = {mutant.job_id for mutant in islice(filter(None, mutants), count)}
+        skipped = [mutant.job_id for mutant in pending if mutant.job_id not in selection]
         work.set_multiple_results(skipped, WorkResult(WorkerOutcome.SKIPPED, output="not drawn"))
 
 
-def places(items: Iterable[Any], seed: int) -> Iterator[list[Any]]:
-    """All ways to change each place.
+def by_location(items: Iterable[Any], seed: int) -> Iterator[list[Any]]:
+    """The mutants of each location, in random order.
 
-    Ranks depend on the seed and the place alone, so an edit of one file redraws no other.
+    Ranks depend only on the seed and the location, so an edit of one file redraws no other.
     """
 
-    def place(change: Any) -> tuple[str, Any]:
-        return str(change.mutations[0].module_path), change.mutations[0].start_pos
+    def location(mutant: Any) -> tuple[str, Any]:
+        return str(mutant.mutations[0].module_path), mutant.mutations[0].start_pos
 
-    def rank(change: Any) -> tuple[float, float]:
-        way = (*place(change), change.mutations[0].operator_name, change.mutations[0].occurrence)
+    def rank(mutant: Any) -> tuple[float, float]:
+        change = mutant.mutations[0]
+        identity = (*location(mutant), change.operator_name, change.occurrence)
         return (
-            random.Random(f"{seed} {place(change)}").random(),
-            random.Random(f"{seed} {way}").random(),
+            random.Random(f"{seed} {location(mutant)}").random(),
+            random.Random(f"{seed} {identity}").random(),
         )
 
-    return (list(ways) for _, ways in groupby(sorted(items, key=rank), key=place))
+    return (list(mutants) for _, mutants in groupby(sorted(items, key=rank), key=location))
 
 
-def _is_fit(root: Path, change_item: Any) -> bool:
+def _is_valid(root: Path, mutant: Any) -> bool:
     from cosmic_ray import plugins
     from cosmic_ray.mutating import mutate_code
 
-    change = change_item.mutations[0]
+    change = mutant.mutations[0]
     source = (root / change.module_path).read_text(encoding="utf-8")
     operator = plugins.get_operator(change.operator_name)(**change.operator_args)
-    return is_another_program(source, mutate_code(source, operator, change.occurrence) or source)
+    return is_different_program(source, mutate_code(source, operator, change.occurrence) or source)
 
 
-def is_another_program(source: str, changed: str) -> bool:
-    """Python can read `changed` (the `*` between parameters is no product), and it differs from
-    `source`.
+def is_different_program(source: str, changed: str) -> bool:
+    """Whether `changed` parses and differs from `source`. A mutated `*` between parameters, which
+    is not a product, does not parse.
     """
     try:
         return ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))

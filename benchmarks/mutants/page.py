@@ -1,8 +1,7 @@
-"""benchmarks/results/mutants.jsonl, from a session of cosmic-ray, and docs/mutants.md from it; no
-figure is typed in.
+"""Writes benchmarks/results/mutants.jsonl from a cosmic-ray session, and docs/mutants.md from it.
 
-python -m benchmarks.mutants.page    writes the page once more, when cosmic-ray.toml says what a
-survivor means
+python -m benchmarks.mutants.page    rewrites the page, after a survivor got its meaning in
+                                     cosmic-ray.toml
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ each share is a lower bound.
 
 
 def outcomes(session: Path) -> list[Record]:
-    """The session's outcome of each tried change, in the order of the files."""
-    from cosmic_ray.work_db import use_db  # wants cosmic-ray, which only `make mutants` installs
+    """The outcome of each tried mutant of the session, ordered by file and line."""
+    from cosmic_ray.work_db import use_db  # needs cosmic-ray, which only `make mutants` installs
     from cosmic_ray.work_item import WorkerOutcome
 
     with use_db(session) as work:
@@ -46,7 +45,7 @@ def outcomes(session: Path) -> list[Record]:
 
 
 def outcome(change: Any, result: Any) -> Record:
-    """Of one change. `by`: the first test that failed, or SURVIVED, or HUNG."""
+    """The record of one mutant. `by`: the first test that failed, or SURVIVED, or HUNG."""
     lines = result.diff.splitlines()[3:]  # after the names of the files
     before, after = (
         "\n".join(line[1:] for line in lines if line.startswith(sign)) for sign in "-+"
@@ -55,17 +54,17 @@ def outcome(change: Any, result: Any) -> Record:
     by = (
         SURVIVED if result.test_outcome == SURVIVED else test if test.startswith("tests/") else HUNG
     )
-    place = {
+    location = {
         "path": str(change.module_path),
         "line": change.start_pos[0],
         "before": before,
         "after": after,
     }
-    return {"kind": "mutant", **place, "operator": change.operator_name, "by": by}
+    return {"kind": "mutant", **location, "operator": change.operator_name, "by": by}
 
 
-def keep(mutants: list[Record], run: Record) -> None:
-    """Replaces the outcomes of the last run, retains its counts, and writes the page."""
+def store(mutants: list[Record], run: Record) -> None:
+    """Replaces the outcomes of the last run but not its counts, and writes the page."""
     runs = [
         record
         for record in stored()
@@ -82,7 +81,7 @@ def stored() -> list[Record]:
 
 
 def counts(mutants: list[Record]) -> list[int]:
-    """The counts of COUNTS; `make test-all` runs the tests of `make test` too."""
+    """The numbers of COUNTS. `make test-all` includes the tests of `make test`."""
     noticed = [mutant["by"] for mutant in mutants if mutant["by"] != SURVIVED]
     return [
         len(mutants),
@@ -92,14 +91,14 @@ def counts(mutants: list[Record]) -> list[int]:
 
 
 def text(records: list[Record]) -> str:
-    """The whole page."""
+    """The text of the page."""
     mutants = [record for record in records if record["kind"] == "mutant"]
     paths = sorted({mutant["path"] for mutant in mutants})
     files = [
         (_file(path), *counts([mutant for mutant in mutants if mutant["path"] == path]))
         for path in paths
     ]
-    whole = sum(noticed == tried for _, tried, noticed, _ in files)
+    complete = sum(noticed == tried for _, tried, noticed, _ in files)
     survivors = (_survivor(mutant) for mutant in mutants if mutant["by"] == SURVIVED)
     return "\n".join(
         (
@@ -109,8 +108,8 @@ def text(records: list[Record]) -> str:
             ),
             "## By file, in the last run\n",
             _table(("File", *COUNTS), (row for row in files if row[1] != row[2])),
-            f"Every mutant was noticed in {whole} other files.\n",
-            "## What no test noticed\n",
+            f"Every mutant was noticed in {complete} other files.\n",
+            "## Surviving mutants\n",
             _table(("Where", "Change", "What it means"), survivors),
             "Next: [testing](testing.md) · [benchmarks](benchmarks.md).\n",
         )
@@ -125,14 +124,14 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
 def _run(run: Record) -> tuple[str, ...]:
     tried, *noticed = run["counts"]
     shares = [f"{number} ({number / max(1, tried):.0%})" for number in noticed]
-    what = f"{run['date']}, commit {run['commit']}: {run['command']}"
-    return (what, f"{tried} of {run['drawn']}", *shares, f"{run['machine']}, {run['minutes']} min")
+    title = f"{run['date']}, commit {run['commit']}: {run['command']}"
+    return (title, f"{tried} of {run['drawn']}", *shares, f"{run['machine']}, {run['minutes']} min")
 
 
 def _survivor(mutant: Record) -> tuple[str, ...]:
     file, after = _file(mutant["path"]), mutant["after"]
-    means = table("meanings").get(f"{file}: {after.strip()}", "")
-    return f"{file}:{mutant['line']}", f"{_code(mutant['before'])} → {_code(after)}", means
+    meaning = table("meanings").get(f"{file}: {after.strip()}", "")
+    return f"{file}:{mutant['line']}", f"{_code(mutant['before'])} → {_code(after)}", meaning
 
 
 def _file(path: str) -> str:
@@ -140,8 +139,8 @@ def _file(path: str) -> str:
 
 
 def _code(lines: str) -> str:
-    words = " ".join(lines.split()).replace("|", "\\|")
-    return f"`{words}`"
+    code = " ".join(lines.split()).replace("|", "\\|")
+    return f"`{code}`"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
-"""python -m benchmarks.mutants.trial: the command that cosmic-ray runs, in a copy of the
-repository, for each change.
+"""python -m benchmarks.mutants.trial: the command that cosmic-ray runs for each mutant, in a clone.
 
-Runs the tests about the changed file, those of `make test` first, until one fails, and prints its
-name.
+Runs the tests of the changed file, those of `make test` first, until one fails. Prints its name.
 """
 
 from __future__ import annotations
@@ -21,25 +19,25 @@ NOTICED = "noticed by "
 
 
 def table(name: str) -> dict[str, Any]:
-    """`tests` (about each file of the package) or `meanings` of cosmic-ray.toml."""
+    """`tests` (of each file) or `meanings` (of survivors), from cosmic-ray.toml."""
     return dict(tomllib.loads(CONFIG.read_text(encoding="utf-8"))[name])
 
 
 def tests_about(changed: list[str], root: Path) -> list[str]:
-    """Those of `make test`, then those that only `make test-all` has; about all files if none
-    is changed.
+    """The test files of `make test`, then those that only `make test-all` has. Without a changed
+    file, all of them.
     """
-    about = table("tests")
+    tests_of = table("tests")
     tests = dict.fromkeys(
-        test for path in changed or about for test in about[path.removeprefix(PACKAGE)]
+        test for path in changed or tests_of for test in tests_of[path.removeprefix(PACKAGE)]
     )
-    places = [suite + test for suite in (QUICK, FULL) for test in tests]
-    return [place for place in places if (root / place).exists()]
+    paths = [suite + test for suite in (QUICK, FULL) for test in tests]
+    return [path for path in paths if (root / path).exists()]
 
 
 class FirstFailure:
-    """A plugin of pytest: runs the files in the given order, not the slowest first, and stores the
-    first failed test.
+    """A pytest plugin: runs the files in the given order, and stores the name of the first failed
+    test.
     """
 
     def __init__(self, files: list[str]) -> None:
@@ -57,7 +55,7 @@ class FirstFailure:
 
 
 def main() -> int:
-    """For cosmic-ray: 0 if no test noticed. A test that is only too slow for `make test` does not
+    """Returns 0 if the mutant survived. A test that is only too slow for `make test` does not
     count.
     """
     changed = subprocess.run(

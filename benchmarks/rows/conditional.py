@@ -1,8 +1,7 @@
-"""A conditional DCGAN of 64 × 64 RGB images: our trainer against the same networks in plain
-Keras.
+"""A conditional DCGAN of 64 × 64 RGB images: our trainer against the same networks in plain Keras.
 
-Both precisions are in one rotation. As in the row `training`, ours is a whole run, the peer only
-trains, and the default rounds cover an epoch with its probe and checkpoint.
+Both precisions are in one rotation. As in the row `training`, ours is a whole run and the peer only
+trains; the default rounds cover an epoch with its probe and checkpoint.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from benchmarks.turns import Turn
 
 
 def commands(effort: Effort) -> dict[str, list[str]]:
-    """What follows `python` to start each side."""
+    """The arguments of `python` for each side."""
     sides = {}
     for precision in PRECISIONS:
         sides[f"keras {precision}"] = effort.peer_command("keras_conditional", precision)
@@ -27,17 +26,17 @@ def commands(effort: Effort) -> dict[str, list[str]]:
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Rates of all sides, and how many times as fast ours is in each precision."""
+    """Adds the rates of all sides, and our speed relative to the peer in each precision."""
     turns = effort.turns(commands(effort), report.turn)
     report.rates(turns, effort.batch)
     compare(report, turns)
 
 
-def compare(report: Report, turns: dict[str, list[Turn]], ending: str = "") -> None:
-    """The figures that have targets; `ending` of their names."""
+def compare(report: Report, turns: dict[str, list[Turn]], suffix: str = "") -> None:
+    """Adds the figures with targets; `suffix`: of their names."""
     for precision in PRECISIONS:
         ours, keras = turns[f"ours {precision}"], turns[f"keras {precision}"]
         ratios, of_totals = speed_ratios(ours, keras), speed_ratio_of_totals(ours, keras)
         report.spread(
-            "figure", f"over_keras_{precision}{ending}", spread(ratios), of_totals=of_totals
+            "figure", f"over_keras_{precision}{suffix}", spread(ratios), of_totals=of_totals
         )

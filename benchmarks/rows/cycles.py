@@ -1,9 +1,7 @@
-"""The compiler's cycles of a step on a TPU v3-8: ours next to plain Keras on JAX.
+"""The compiler's estimated cycles of a step on a TPU v3-8, ours and plain Keras on JAX.
 
-An estimate: no TPU is used, so no machine is timed.
-
-Then an epoch of CERN's 3DGAN at full size on the machines on which its authors measured it:
-how good such estimates are.
+No TPU is used and no machine is timed. To check the estimates, the row also has an epoch of CERN's
+3DGAN at full size, on the machines that its authors measured.
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ EPOCH, EPOCH_OF_KERAS = "shower_epoch_s", "shower_epoch_of_keras"
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Both sides at batch 512, ours at the paper's other batches and in float32, and the most
-    expensive operations of both.
+    """Adds both sides at batch 512 with their most expensive operations, ours at the paper's other
+    batches and in float32, and the epochs.
     """
     del effort  # the compiler's estimates do not vary
     programs = [
@@ -49,9 +47,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def epochs(report: Report, cache: EstimateCache) -> None:
-    """Reports both sides on each machine, each once it is compiled, and our most expensive
-    operations.
-    """
+    """Adds the epoch of both sides on each machine as soon as it is compiled."""
     estimates = {}
     for topology in references.MACHINES:
         for side in references.PROGRAMS:
@@ -70,7 +66,7 @@ def epochs(report: Report, cache: EstimateCache) -> None:
 
 
 def _epoch(report: Report, cache: EstimateCache, side: str, topology: str) -> float:
-    """Seconds. Raises NotMeasuredError."""
+    """Seconds of an epoch. Raises NotMeasuredError."""
     batch = references.EPOCH.batch_per_core * references.EPOCH.cores
     plan = cycles_side.plan_of("showers", topology, batch, PRECISION)
     estimate = step_estimate(

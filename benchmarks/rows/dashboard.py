@@ -1,4 +1,4 @@
-"""The speed and memory of the dashboard; benchmarks/dashboard.py explains each number."""
+"""The speed and memory of the dashboard, as benchmarks/dashboard.py defines them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FIGURES = ("first_page_s", "memory_mb")
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Visits of new users, each in a child process with a separate home."""
+    """Measures visits of new users, each in a child process with its own home."""
     visits = [answer_of(["-m", "benchmarks.dashboard"]) for _ in range(effort.rounds)]
     for facts in visits:
         report.add("facts", **facts)

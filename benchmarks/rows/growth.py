@@ -1,8 +1,7 @@
-"""The cost of growth: seconds per step against the global batch and the number of simulated
-replicas, on the same cores.
+"""Scaling: seconds per step by global batch and number of simulated replicas, on the same cores.
 
-Each cell is a separate process with the bare engine, bfloat16, timed step by step; the order of
-the cells is shuffled, so that a drift of the machine does not look like growth.
+Each cell is a process with the bare engine in bfloat16. The order of cells is shuffled, so that
+drift of the machine does not look like scaling.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ REPLICAS = (1, 2, 4, 8)
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """The median of `effort.steps` steps in each cell."""
+    """Adds the median of `effort.steps` steps for each cell."""
     cells = list(itertools.product(BATCHES, REPLICAS))
     random.Random(1).shuffle(cells)
     for batch, replicas in cells:

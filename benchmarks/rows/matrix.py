@@ -1,8 +1,8 @@
-"""The share of the machine that a step uses: its operations per second against those of a large
-matrix product and convolution.
+"""The share of the machine's arithmetic rate that a step reaches: its operations per second over
+those of a large matrix product and a large convolution.
 
-All three take turns, in bfloat16 and through the same library. The operations of a step are
-computed from the layers' shapes (flops.py); the machine's rate is the higher of its two.
+All three take turns, in bfloat16 and with TensorFlow. flops.py computes the operations of a step;
+the machine's rate is the higher of the two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchmarks.turns import Turn
 
 PRECISION = "mixed_bfloat16"
 WORKLOAD = "dcgan_mnist"
-# Figure → what the step is measured against: one operation, or in each turn the faster of both.
+# Figure → its reference: one operation, or in each turn the faster of both.
 YARDSTICKS = {
     "share_of_matmul": ("matmul",),
     "share_of_convolution": ("convolution",),
@@ -24,11 +24,11 @@ YARDSTICKS = {
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """The share of the machine's rate that the step reaches, turn by turn."""
+    """Adds the rates, and the step's share of each reference, turn by turn."""
     flop_per_image = answer_of(["-m", "benchmarks.flops", WORKLOAD])["flop_per_image"]
     report.add("facts", workload=WORKLOAD, flop_per_image=flop_per_image)
     commands = {"step": effort.trainer_command("trainer_side", PRECISION)}
-    commands |= {what: ["-m", "benchmarks.matrix_side", what] for what in FLOP}
+    commands |= {name: ["-m", "benchmarks.matrix_side", name] for name in FLOP}
     turns = effort.turns(commands, report.turn)
     flop = {**FLOP, "step": flop_per_image * effort.batch}
     rates = {name: gflops(side_turns, flop[name]) for name, side_turns in turns.items()}
@@ -39,8 +39,8 @@ def measure(report: Report, effort: Effort) -> None:
         report.spread("rate", name, spread(values), unit="GFLOP/s")
     for figure, yardsticks in YARDSTICKS.items():
         shares = [
-            step / max(parts)
-            for step, *parts in zip(
+            step / max(references)
+            for step, *references in zip(
                 rates["step"], *(rates[name] for name in yardsticks), strict=True
             )
         ]

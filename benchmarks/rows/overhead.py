@@ -1,11 +1,11 @@
-"""The total cost of journal, probes and checkpoints: a whole run against the bare engine, over
-whole epochs, in turns.
+"""The total cost of journal, probes and checkpoints: a whole run against the bare engine, in turns
+over whole epochs.
 
-Both train the same spec on a set as large as MNIST, so an epoch's end comes as often as in a real
-run. The run is timed by the wall, with the time between its host calls and at the ends of epochs;
-the bare engine only makes the same calls. The cost has two parts: within epochs (median
-over the turns), and the ends of epochs (seconds beyond what their turn's steps take, median over
-the ends; all are listed). "Of totals" is all seconds of whole epochs, and decides.
+Both train the same spec on a data set as large as MNIST, so epochs end as often as in practice. The
+run is timed by wall time, including the time between host calls and the ends of epochs; the bare
+engine makes only the same calls. The cost has two parts: within epochs (median over the turns), and
+the ends of epochs (seconds beyond the steps of their turn, median over the ends). The target
+applies to "Of totals", the ratio of all seconds of whole epochs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ PRECISION = "mixed_bfloat16"
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """The share of the bare time; `effort.rounds` is the number of EPOCHS here,
-    `effort.steps` the steps of a turn.
-    """
+    """Adds the cost as a share of the bare time. `effort.rounds` is the number of EPOCHS here."""
     epoch = effort.images // effort.batch
     commands = {
         "run": effort.trainer_command("trainer_side", PRECISION),
@@ -53,8 +51,8 @@ def measure(report: Report, effort: Effort) -> None:
 def turns_of(
     report: Report, run: Side, engine: Side, effort: Effort, epoch: int
 ) -> tuple[list[Turn], list[Turn], list[bool]]:
-    """Pairs of turns until the run has ended `effort.rounds` more epochs; whether each ended
-    one.
+    """Turns of run and engine until the run has ended `effort.rounds` epochs, and whether each turn
+    ended one.
     """
     done = run.turn(WARM_UP_STEPS).steps
     engine.turn(WARM_UP_STEPS)

@@ -1,5 +1,5 @@
-"""How long every page takes on a database of 200 runs and 5 million step numbers;
-benchmarks/pages.py says what is timed.
+"""The time of every page on a database of 200 runs and 5 million step numbers, as
+benchmarks/pages.py defines it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ SLOWEST = {"cold": "slowest_first_visit_s", "pages": "slowest_page_s"}
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """One child process that writes the home, takes it in and visits every page twice."""
+    """Adds the result of a child process that writes the home and visits every page twice."""
     del effort  # the size of the database is fixed
     facts = answer_of(["-m", "benchmarks.pages"])
     report.add("facts", **facts)

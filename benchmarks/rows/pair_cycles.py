@@ -1,5 +1,5 @@
-"""The compiler's cycles of a step of Pix2Pix at full size on a TPU v3-8: ours next to plain Keras
-on JAX. An estimate, like those of `cycles`.
+"""The compiler's estimated cycles of a step of Pix2Pix at full size on a TPU v3-8, ours and plain
+Keras on JAX.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from gan_runtime.tpu import estimates
 from gan_runtime.tpu import plan as planning
 
 BATCH, OF_KERAS, PER_REPLICA = 64, "pair_cycles_of_keras", "ours_per_replica"
-# Program and side of cycles_side.py. Batch norm goes over all cores in the first two; in the last
-# each core normalizes its own share.
+# Program and side of cycles_side.py. The first two normalize over all cores; in the last, each core
+# normalizes its share of the batch.
 SIDES = {
     "ours": ("pairs", "ours"),
     "keras": ("pairs", "keras"),
@@ -23,15 +23,15 @@ SIDES = {
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Both sides, and ours with the default batch norm."""
-    del effort  # what the compiler says does not vary
+    """Adds both sides, and ours with the default batch norm."""
+    del effort  # the compiler's estimates do not vary
     report.add("facts", topology=TOPOLOGY, versions=planning.versions(), label=estimates.ESTIMATE)
     pairs(report, EstimateCache())
 
 
 def pairs(report: Report, cache: EstimateCache) -> None:
-    """The programs of SIDES; of the two that do the same mathematics the figure, and their
-    most expensive operations.
+    """Adds the programs of SIDES. The two with the same mathematics have a figure and their most
+    expensive operations.
     """
     estimates = {}
     for name, (program, side) in SIDES.items():

@@ -1,12 +1,11 @@
-"""KIT's Pix2Pix, cut down to 16 channels and tiles of 64 pixels: our trainer against the same
+"""KIT's Pix2Pix, reduced to 16 channels and tiles of 64 pixels: our trainer against the same
 networks in plain Keras.
 
-Both precisions are in one rotation. As in the row `training`, ours is a whole run; it streams whole
-frames of 80 × 192 pixels from memory-mapped files and cuts its tiles out of them on the device. The
-peer (benchmarks/keras_pix2pix.py) only trains, on tiles that stay in memory.
-The default rounds cover three epochs with their probes and checkpoints. In the first one the frames
-come from the disk, later from the system's cache; the figure of the first epoch alone is reported
-separately.
+Both precisions are in one rotation. As in the row `training`, ours is a whole run; it streams
+frames of 80 × 192 pixels from memory-mapped files and cuts tiles on the device. The peer
+(benchmarks/keras_pix2pix.py) only trains, on tiles that stay in memory.
+The default rounds cover three epochs with their probes and checkpoints. In the first epoch frames
+come from the disk, later from the page cache; the first epoch also has its own figure.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from benchmarks.step_timer import PRECISIONS
 
 
 def commands(effort: Effort) -> dict[str, list[str]]:
-    """What follows `python` to start each side. A host call of ours is as long as a turn."""
+    """The arguments of `python` for each side. Our host calls are as long as a turn."""
     sides = {}
     for precision in PRECISIONS:
         sides[f"keras {precision}"] = effort.peer_command("keras_pix2pix", precision)
@@ -31,7 +30,7 @@ def commands(effort: Effort) -> dict[str, list[str]]:
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Rates of all sides, and how many times as fast ours is in each precision."""
+    """Adds the rates of all sides, and our speed relative to the peer in each precision."""
     turns = effort.turns(commands(effort), report.turn)
     report.rates(turns, effort.batch)
     conditional.compare(report, turns)

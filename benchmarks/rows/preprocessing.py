@@ -1,12 +1,11 @@
-"""Showers that are converted in each epoch, as in the talk, against showers that are converted
-once (shower_set.py).
+"""Showers converted in each epoch, as their authors do, against showers converted once
+(shower_set.py).
 
-First only reading: batches of the full grid as values, float32, both sides out of the system's
-cache and not from the disk, so only the conversion is compared. The file is not packed; that would
-cost more to read. Then training, of the small networks on the small grid: turn by turn, and how
-long a step waits for its showers in a profile. Rows are read ahead, so a step that takes longer
-than its rows does not wait, and converting costs only the cores that it takes from the step. Last,
-how many showers are simulated in a second, on one core.
+Reading: batches of the full grid as float32 values, both sides from the page cache, so only the
+conversion differs. The file is not compressed; that would cost more to read. Training: the small
+networks on the small grid, in turns, and the time that a step waits for showers, in a profile. Rows
+are read ahead, so a slow step does not wait, and conversion costs only the cores that it takes from
+the step. Simulation: showers per second on one core.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ PER_EPOCH, ONCE = "converted in each epoch", "converted once"
 DATA = {PER_EPOCH: SHOWERS_PER_EPOCH, ONCE: SHOWERS}
 PRECISION = "mixed_bfloat16"
 WARM_UP_STEPS = 2
-AT_ONCE = 32  # showers
+CHUNK = 32  # showers simulated at once
 ENERGY_GEV = 100.0
 
 
 @dataclass
-class Reading:
-    """A `turns.Side`: batches of any rows of a set."""
+class ReadingSide:
+    """A `turns.Side` that reads batches of random rows of a data set."""
 
     name: str
     showers: DataSet
@@ -51,17 +50,17 @@ class Reading:
         """Reads `steps` batches."""
         begin = time.perf_counter()
         for _ in range(steps):
-            self.values()
+            self.read_batch()
         return Turn(steps, time.perf_counter() - begin)
 
-    def values(self) -> dict[str, Array]:
-        """One batch, as networks see it."""
+    def read_batch(self) -> dict[str, Array]:
+        """One batch, as the values that networks get."""
         indices = self.random.integers(0, self.showers.rows, self.batch)
         return host_values(self.showers.read(indices), self.showers.fields)
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Reading, training and waiting of both sides, and the simulation."""
+    """Adds reading, training and waiting of both sides, and the simulation."""
     compare_reading(report, effort)
     compare_training(report, effort)
     for name, data in DATA.items():
@@ -73,7 +72,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def compare_training(report: Report, effort: Effort) -> None:
-    """How many showers a second the bare engine trains on, on each side."""
+    """Adds the showers per second that the bare engine trains on, for each side."""
     commands = {
         f"training, {name}": effort.trainer_command("engine_side", PRECISION, data=data)
         for name, data in DATA.items()
@@ -82,7 +81,7 @@ def compare_training(report: Report, effort: Effort) -> None:
 
 
 def compare_reading(report: Report, effort: Effort) -> None:
-    """How many showers a second each side reads, and their ratio."""
+    """Adds the showers per second that each side reads, and their ratio."""
     with trial_home() as home:
         shower_set.write(home, effort.images, "full")
         with shower_set.converted_once():
@@ -90,20 +89,23 @@ def compare_reading(report: Report, effort: Effort) -> None:
         with shower_set.converted_per_epoch():
             per_epoch = loading.load(shower_set.NAME, home)
             sides = [
-                Reading(f"reading, {name}", showers, effort.batch, np.random.default_rng(1))
+                ReadingSide(f"reading, {name}", showers, effort.batch, np.random.default_rng(1))
                 for name, showers in ((PER_EPOCH, per_epoch), (ONCE, once))
             ]
             turns = alternate(sides, effort.rounds, effort.steps, WARM_UP_STEPS, report.turn)
     report.rates(turns, effort.batch)
-    sooner, later = (turns[f"reading, {name}"] for name in (ONCE, PER_EPOCH))
-    ratios, of_totals = speed_ratios(sooner, later), speed_ratio_of_totals(sooner, later)
+    once_turns, per_epoch_turns = (turns[f"reading, {name}"] for name in (ONCE, PER_EPOCH))
+    ratios, of_totals = (
+        speed_ratios(once_turns, per_epoch_turns),
+        speed_ratio_of_totals(once_turns, per_epoch_turns),
+    )
     report.spread("figure", FIGURE, spread(ratios), of_totals=of_totals)
 
 
 def simulated_per_s() -> float:
-    """Straight in, on the full grid, without what a data set stores of them."""
+    """Showers per second at 90° on the full grid, without storing them."""
     random, parts = np.random.default_rng(2), 4
     begin = time.perf_counter()
     for _ in range(parts):
-        simulate(np.full(AT_ONCE, ENERGY_GEV), np.full(AT_ONCE, np.pi / 2.0), random)
-    return parts * AT_ONCE / (time.perf_counter() - begin)
+        simulate(np.full(CHUNK, ENERGY_GEV), np.full(CHUNK, np.pi / 2.0), random)
+    return parts * CHUNK / (time.perf_counter() - begin)

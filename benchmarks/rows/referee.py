@@ -1,8 +1,8 @@
 """Our trainer against a script outside this project: --referee SCRIPT.
 
-It starts again for each turn, SCRIPT --engine tf|torch --precision float32|bf16 --batch N
---steps N, and prints one JSON line whose `images_per_s` is that of its median step. So there is no
-ratio of totals: a slow step of a referee is invisible.
+Each turn starts SCRIPT --engine tf|torch --precision float32|bf16 --batch N --steps N. The script
+prints a JSON line with the `images_per_s` of its median step. A slow step of a referee is therefore
+invisible, and there is no ratio of totals.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from benchmarks.effort import Effort
 from benchmarks.ratios import speed_ratios, spread
 from benchmarks.results import Report
 from benchmarks.step_timer import PRECISIONS
-from benchmarks.turns import QUIET_CPU, NotMeasuredError, Turn
+from benchmarks.turns import CPU_ENVIRONMENT, NotMeasuredError, Turn
 
-SPOKEN = {"mixed_bfloat16": "bf16"}  # the precisions that a referee calls otherwise
+PRECISION_NAMES = {"mixed_bfloat16": "bf16"}  # where a referee has another name
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Ours over the referee, turn by turn, in both precisions and with each framework that is
-    installed.
+    """Adds our speed over the referee's, turn by turn, in both precisions and with each installed
+    framework.
     """
     if effort.referee is None:
         raise NotMeasuredError("there is no referee: name one with --referee SCRIPT")
@@ -49,27 +49,31 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 class RefereeSide:
-    """One way to call the script; a `turns.Side`."""
+    """A `turns.Side` that calls the script with one engine and precision."""
 
     def __init__(self, script: Path, engine: str, precision: str, batch: int) -> None:
         self.name, self.precision, self._batch = f"referee {engine} {precision}", precision, batch
-        spoken = SPOKEN.get(precision, precision)
+        precision_name = PRECISION_NAMES.get(precision, precision)
         self._command = [
             sys.executable,
             str(script),
             "--engine",
             engine,
             "--precision",
-            spoken,
+            precision_name,
             "--batch",
             str(batch),
         ]
 
     def turn(self, steps: int) -> Turn:
-        """The seconds are those of its median step."""
+        """Runs the script; the seconds are `steps` times its median step."""
         command = [*self._command, "--steps", str(steps)]
         child = subprocess.run(
-            command, env={**os.environ, **QUIET_CPU}, stdout=subprocess.PIPE, text=True, check=False
+            command,
+            env={**os.environ, **CPU_ENVIRONMENT},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
         )
         try:
             rate = float(json.loads(child.stdout.splitlines()[-1])["images_per_s"])

@@ -1,6 +1,4 @@
-"""Eight simulated replicas against one: two whole runs of ours on the same global batch, turn
-by turn.
-"""
+"""Eight simulated replicas against one: two whole runs on the same global batch, in turns."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ PRECISION = "mixed_bfloat16"
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """How many times as fast 8 replicas are as one."""
+    """Adds the speed of 8 replicas relative to one."""
     commands = {
         f"replicas {count}": effort.trainer_command("trainer_side", PRECISION, f"replicas={count}")
         for count in (1, 8)
@@ -24,7 +22,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def compare(report: Report, single: list[Turn], eight: list[Turn]) -> None:
-    """The figure that has a target."""
+    """Adds the figure with a target."""
     totals = speed_ratio_of_totals(eight, single)
     report.spread(
         "figure", "replicas_8_over_1", spread(speed_ratios(eight, single)), of_totals=totals

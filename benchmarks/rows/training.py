@@ -2,8 +2,8 @@
 rotation.
 
 Ours is a whole run (trainer_side.py) with journal and probes on; the peers only train. The default
-rounds cover an epoch of MNIST with its probe and checkpoint: the median of the turns is about
-steady steps, the ratio of totals charges the epoch's end in full.
+rounds cover an epoch of MNIST with its probe and checkpoint: the median of the turns describes
+steady steps, and the ratio of totals includes the end of the epoch.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ INSTALL_TORCH = (
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """Rates of all sides, and the ratios that have targets."""
-    peers = [who for who in MODULES if who != "torch" or importlib.util.find_spec("torch")]
+    """Adds the rates of all sides, and the ratios with targets."""
+    peers = [
+        program for program in MODULES if program != "torch" or importlib.util.find_spec("torch")
+    ]
     commands = {
-        _side(who, precision): _command(effort, who, precision)
+        _side(program, precision): _command(effort, program, precision)
         for precision in PRECISIONS
-        for who in peers
+        for program in peers
     }
     if "torch" not in peers:
         print(INSTALL_TORCH, file=sys.stderr)
@@ -38,13 +40,13 @@ def measure(report: Report, effort: Effort) -> None:
     _compare(report, turns)
 
 
-def _side(who: str, precision: str) -> str:
-    return f"{who} {precision}"
+def _side(program: str, precision: str) -> str:
+    return f"{program} {precision}"
 
 
-def _command(effort: Effort, who: str, precision: str) -> list[str]:
-    return (effort.trainer_command if who == "ours" else effort.peer_command)(
-        MODULES[who], precision
+def _command(effort: Effort, program: str, precision: str) -> list[str]:
+    return (effort.trainer_command if program == "ours" else effort.peer_command)(
+        MODULES[program], precision
     )
 
 

@@ -1,9 +1,8 @@
-"""Two worker processes on the cores of one: whole runs, one after the other, each timed from its
-journal (ours.py).
+"""Two worker processes against one on the same cores: whole runs, one after the other, each timed
+from its journal (whole_run.py).
 
-Workers wait for each other in every step, so none of them could be held at a gate: each turn is a
-separate run, and the turn's seconds are those of its median step. Starting and ending are not
-timed.
+Workers wait for each other in every step, so none can pause at a gate. Each turn is a separate run,
+and its time is that of the median step, without the start and the end of the run.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ FIGURE = "workers_2_over_1"
 
 
 def measure(report: Report, effort: Effort) -> None:
-    """How many times as fast 2 workers are as one, on the same global batch."""
+    """Adds the speed of 2 workers relative to one, on the same global batch."""
     turns: dict[int, list[Turn]] = {1: [], 2: []}
     for number in range(1, effort.rounds + 1):
         for workers, worker_turns in turns.items():
@@ -29,7 +28,7 @@ def measure(report: Report, effort: Effort) -> None:
                 "--set",
                 f"workers={workers}",
             ]
-            step_s = answer_of(["-m", "benchmarks.ours", *options])["step_s"]
+            step_s = answer_of(["-m", "benchmarks.whole_run", *options])["step_s"]
             worker_turns.append(Turn(effort.steps, effort.steps * step_s))
             report.turn(number, f"workers {workers}", worker_turns[-1])
     report.rates(

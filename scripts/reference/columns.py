@@ -1,4 +1,4 @@
-"""What the columns of the public SQL views mean; their names and types come from the database."""
+"""The meaning of columns of the public SQL views. Names and types come from the database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class View:
-    """`rows`: what one row is. `meanings`: columns, separated by spaces → what they mean."""
+    """`rows`: what a row is. `meanings`: column names, separated by spaces → their meaning."""
 
     rows: str
     meanings: Mapping[str, str] = field(default_factory=dict)

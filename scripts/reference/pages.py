@@ -1,4 +1,4 @@
-"""The four pages of docs/reference/, by file name."""
+"""The four pages of docs/reference/, generated from the declarations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from gan_runtime.store.store import Store
 from scripts.reference.columns import VIEWS, View
 
 FOLDER = REPOSITORY / "docs" / "reference"
-WRITTEN = "Written by `make docs` from the program; do not edit.\n"
-SHARED = {"home", "as_json", "help"}  # options of every command
-SEVERAL = 3  # commands that share an option
+NOTICE = "Written by `make docs` from the program; do not edit.\n"
+COMMON = {"home", "as_json", "help"}  # options of every command
+MIN_SHARING = 3  # commands, for an option to be listed once for all
 
 
 def pages() -> dict[str, str]:
-    """The text of each page."""
+    """The text of each page, by file name."""
     return {
         "options.md": options(),
         "metrics.md": metrics(),
@@ -42,11 +42,11 @@ def pages() -> dict[str, str]:
 
 
 def options() -> str:
-    """Options of all runs by group, then those of each workload and evaluation."""
+    """Options of all runs by group, then those of each workload."""
     shared = RunSpec.options()
     parts = [
         "# Options of a run",
-        WRITTEN,
+        NOTICE,
         "`--set NAME=VALUE` on the command line, the form on the page Launch, or `spec.json`."
         " Sources and effects: [how a run trains](../training.md).\n",
     ]
@@ -66,7 +66,7 @@ def options() -> str:
             if _key(option) in headings
         }
         parts.append(f"## {names}\n")
-        parts += [f"The options of {of}, and:\n" for of in sorted(inherited)]
+        parts += [f"The options of {heading}, and:\n" for heading in sorted(inherited)]
         parts.append(_options_list(own_options))
         headings |= {_key(option): names for option in own_options}
     parts.append("Options of an evaluation: `evaluate NAME --help`.\n")
@@ -90,15 +90,15 @@ def _values(option: Option) -> str:
     if option.choices:
         words = [default if choice == option.default else choice for choice in option.choices]
     else:
-        of_numbers = option.allowed if option.kind is not str else ""
-        shorter = re.sub(r"^(?:a whole number from|at least) ", "", of_numbers)
-        range_words = shorter.replace(" and at most ", " to ").replace(" and below ", " to below ")
-        words = [range_words, default]
+        allowed = option.allowed if option.kind is not str else ""
+        limits = re.sub(r"^(?:a whole number from|at least) ", "", allowed)
+        value_range = limits.replace(" and at most ", " to ").replace(" and below ", " to below ")
+        words = [value_range, default]
     return f" ({', '.join(filter(None, words))})" if any(words) else ""
 
 
 def _meaning(option: Option) -> str:
-    """Its help; of numbers the first sentence."""
+    """The help of an option; without choices, only its first sentence."""
     return " ".join(option.help.split()) if option.choices else first_sentence(option.help)
 
 
@@ -112,10 +112,10 @@ def first_sentence(text: str) -> str:
 
 
 def metrics() -> str:
-    """The declared numbers of workloads that share them, and of evaluations."""
+    """The declared metrics of workloads, grouped where equal, and of evaluations."""
     parts = [
         "# Metrics",
-        WRITTEN,
+        NOTICE,
         "[Definitions](../metrics.md). Name, title, unit, role, and which way is better.\n",
     ]
     declared: dict[tuple[Metric, ...], list[str]] = {}
@@ -147,7 +147,7 @@ def _metrics_list(numbers: Iterable[Metric]) -> str:
 
 def sql() -> str:
     """Every public view with its columns, and the kinds of journal records."""
-    parts = ["# SQL views", WRITTEN, "[How to query them](../schema.md).\n"]
+    parts = ["# SQL views", NOTICE, "[How to query them](../schema.md).\n"]
     columns = view_columns()
     for name, view in VIEWS.items():
         parts += [f"## {name}\n", _view(view, columns[name])]
@@ -165,7 +165,7 @@ def sql() -> str:
 
 
 def view_columns() -> dict[str, dict[str, str]]:
-    """Columns of each view of the schema `main` with their types."""
+    """View → column → type, for the schema `main`."""
     columns: dict[str, dict[str, str]] = {}
     store = Store()
     rows = store.rows(
@@ -209,18 +209,18 @@ def _view(view: View, columns: dict[str, str]) -> str:
 
 
 def commands() -> str:
-    """Every command with its arguments and options; those of several commands come first."""
-    every = dict(_commands(typer.main.get_command(app), ""))
-    lines = Counter(line for command in every.values() for line in _options(command))
-    shared = [line for line, count in lines.items() if count >= SEVERAL]
+    """Every command with its arguments and options; shared options come first."""
+    all_commands = dict(_commands(typer.main.get_command(app), ""))
+    lines = Counter(line for command in all_commands.values() for line in _options(command))
+    shared = [line for line, count in lines.items() if count >= MIN_SHARING]
     parts = [
         "# Commands",
-        WRITTEN,
+        NOTICE,
         "`python -m gan_runtime COMMAND`, or `gan-dashboard COMMAND` where it is installed. Every"
         " command takes `--home DIR` and `--json`. Exit codes: 0 success, 1 a run failed or was"
         " lost, 2 the request is invalid. Options of several commands:\n",
         "".join(shared),
-        *(_command(name, command, shared) for name, command in sorted(every.items())),
+        *(_command(name, command, shared) for name, command in sorted(all_commands.items())),
         "Next: [options for --set](options.md) · [SQL views](sql.md).\n",
     ]
     return "\n".join(parts)
@@ -239,14 +239,16 @@ def _command(name: str, command: Any, shared: list[str]) -> str:
     usage = " ".join([name, *(_argument(argument) for argument in arguments)])
     summary = first_sentence((command.help or "").partition("\f")[0])
     options = _options(command)
-    also = ", ".join(f"`{line.split('`')[1].split()[0]}`" for line in options if line in shared)
-    text = f"## {usage}\n\n{summary}{f' Also {also}.' if also else ''}\n"
+    shared_names = ", ".join(
+        f"`{line.split('`')[1].split()[0]}`" for line in options if line in shared
+    )
+    text = f"## {usage}\n\n{summary}{f' Also {shared_names}.' if shared_names else ''}\n"
     own_lines = "".join(line for line in options if line not in shared)
     return text + (f"\n{own_lines}" if own_lines else "")
 
 
 def _options(command: Any) -> list[str]:
-    named = [p for p in command.params if p.param_type_name == "option" and p.name not in SHARED]
+    named = [p for p in command.params if p.param_type_name == "option" and p.name not in COMMON]
     return [f"- `{_names(option)}`: {first_sentence(option.help or '')}\n" for option in named]
 
 

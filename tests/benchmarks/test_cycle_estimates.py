@@ -69,7 +69,9 @@ def test_a_step_is_the_sum_of_its_programs_each_as_often_as_it_runs() -> None:
 def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     first: list[str] = []
     report = Report("cycles")
-    cycles.epochs(report, EstimateCache(tmp_path / "kept", compiler(first, broken="make")))
+    cycles.epochs(
+        report, EstimateCache(tmp_path / "kept", compiler(first, broken="update_generator"))
+    )
     missing = [record["name"] for record in report.records if record["kind"] == "not_measured"]
     assert missing == ["epoch_keras_v2:2x2", "epoch_keras_v3:2x2"]
     assert [record["side"] for record in report.records if record["kind"] == "epoch"] == [
@@ -80,7 +82,7 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     again: list[str] = []
     report = Report("cycles")
     cycles.epochs(report, EstimateCache(tmp_path / "kept", compiler(again)))
-    assert again == ["showers make v2:2x2", "showers make v3:2x2"]
+    assert again == ["showers update_generator v2:2x2", "showers update_generator v3:2x2"]
     # 94 million cycles at 0.94 GHz are 100 ms: 5 programs a step of plain Keras, 1 of ours, 122
     # steps an epoch.
     plain, ours = (

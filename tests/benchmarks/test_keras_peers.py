@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.picture_set import CLASSES, PIXELS
+from benchmarks.image_set import CLASSES, PIXELS
 from gan_runtime.base.fields import labels, pictures
 from gan_runtime.catalog.dcgan import DcganOptions
 

@@ -23,7 +23,7 @@ def work_item(path: str, line: int, operator: str) -> Any:
 
 
 def selection(items: list[Any], seed: int) -> list[tuple[str, int, str]]:
-    ways = [place[0].mutations[0] for place in draw.places(items, seed)]
+    ways = [place[0].mutations[0] for place in draw.by_location(items, seed)]
     return [(str(way.module_path), way.start_pos[0], way.operator_name) for way in ways]
 
 
@@ -45,9 +45,9 @@ def test_a_seed_draws_one_change_of_each_place_in_its_own_order_whatever_else_ch
 
 
 def test_what_python_refuses_or_reads_the_same_is_no_change() -> None:
-    assert draw.is_another_program("a = b * 2", "a = b / 2")
-    assert not draw.is_another_program("a = b * 2", "a = b *  2")
-    assert not draw.is_another_program("def f(a, *, b): ...", "def f(a, +, b): ...")
+    assert draw.is_different_program("a = b * 2", "a = b / 2")
+    assert not draw.is_different_program("a = b * 2", "a = b *  2")
+    assert not draw.is_different_program("def f(a, *, b): ...", "def f(a, +, b): ...")
 
 
 def test_each_file_that_is_changed_exists_and_has_tests_that_exist() -> None:

@@ -203,7 +203,7 @@ def test_a_new_result_replaces_its_row_and_leaves_the_others(tmp_path: Path) -> 
         for row, n in (("growth", 1), ("growth", 2), ("input", 3))
     )
     for row, records in (("growth", first), ("input", other), ("growth", second)):
-        assert results.keep(records, row, tmp_path) == tmp_path / "latest.jsonl"
+        assert results.store(records, row, tmp_path) == tmp_path / "latest.jsonl"
     assert results.latest(tmp_path) == [*other, *second]
 
 

@@ -36,9 +36,9 @@ def test_the_newest_measurement_of_the_last_epoch_is_next_to_untrained_networks_
     lines = [line.split(" | ") for line in shower_results.table([run]).splitlines()]
     assert [line[0] for line in lines[2:]] == [
         "| seed 3, epoch 2",
-        "| untrained, mean of them",
+        "| untrained, mean",
         "| noise",
-        "| real showers among themselves",
+        "| floor",
     ]
     assert [line[1] for line in lines[2:4]] == ["1.0", "0"]
     fraction = [line[2] for line in lines[2:]]
@@ -54,7 +54,7 @@ def test_the_newest_measurement_of_the_last_epoch_is_next_to_untrained_networks_
 def test_noise_has_every_energy_right_and_nothing_in_its_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shower_results, "REAL", 50)
+    monkeypatch.setattr(shower_results, "SHOWERS", 50)
     noise = shower_results.noise()
     assert noise["sampling_fraction"].value < 0.05
     assert noise["profile_x"].value > 0.3

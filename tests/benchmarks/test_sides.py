@@ -126,7 +126,7 @@ def test_the_row_of_iterations_compares_the_whole_frame_with_tiles_on_two_cores_
 
 def test_the_row_of_showers_measures_a_run_of_the_authors_networks_one_shower_at_a_time() -> None:
     command = showers.full_run()
-    assert command[:2] == ["-m", "benchmarks.ours"]
+    assert command[:2] == ["-m", "benchmarks.whole_run"]
     assert command[command.index("--data") + 1] == SHOWERS_FULL
     settings = [after for before, after in pairwise(command) if before == "--set"]
     spec = spec_of(options(*settings, "batch_size_global=8"), epochs=1, data=SHOWERS_FULL)

@@ -1,17 +1,13 @@
-"""One whole run of our trainer, from submit to its end, timed from its journal: a DCGAN run in
-an empty home.
+"""One whole run of our trainer in an empty home, from submit to its end, timed from its journal.
 
-For runs that the gate of trainer_side.py cannot stop, such as those of several worker processes.
-Supervisor, ingest into results.duckdb, input pipeline, checkpoints and probes are all active; the
-images are random ones in an IDX file. Training runs in host calls of `steps_per_loop` steps, and
-the steps of a call share its seconds evenly: the median step is the median call, weighted by its
-steps. The time of probes and checkpoints between epochs is in `phases_s` and in `elapsed_s`, not
-in the step time.
+For runs that the gate of trainer_side.py cannot pause, such as those of several worker processes.
+Supervisor, ingest, input pipeline, checkpoints and probes are active; rows are random. The steps of
+a host call share its seconds evenly, so the median step is the median call, weighted by its steps.
+Probes and checkpoints between epochs are in `phases_s` and in `elapsed_s`, not in the step time.
 
-python -m benchmarks.ours --precision mixed_bfloat16 --batch 256 --steps 20 [--data
-mnist|showers_full|…] [--steps-per-epoch N]
-                          [--set OPTION=VALUE …]
-                          prints one JSON line
+python -m benchmarks.whole_run --precision mixed_bfloat16 --batch 256 --steps 20
+    [--data mnist|showers_full|…] [--steps-per-epoch N] [--set OPTION=VALUE …]
+    prints one JSON line
 """
 
 from __future__ import annotations
@@ -35,8 +31,8 @@ DEADLINE_SECONDS = 900.0
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Images per second at the median step of one run, without its first steps, and its
-    trainer's memory at the most.
+    """Images per second at the median step of one run, after the warm-up, and the trainer's peak
+    memory.
     """
     epochs = -(-(WARM_UP_STEPS + options.steps) // options.steps_per_epoch)
     spec = spec_of(options, epochs, options.data)
@@ -64,18 +60,16 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "step_s": round(step_s, 4),
         "peak_mb": memory and memory.process_bytes // 1_000_000,
         "steps": epochs * options.steps_per_epoch,
-        "elapsed_s": round(
-            elapsed_s, 1
-        ),  # from submit to end, with the check of the host and all starts
+        "elapsed_s": round(elapsed_s, 1),  # includes the check of the host and all starts
         "phases_s": {name: round(seconds, 3) for name, seconds in phases.items()},
     }
 
 
 def wait_until_finished(runtime: Runtime, run_id: str) -> None:
-    """Exits with the run's own reason when it ends in any other way, or is too slow."""
+    """Exits with the run's reason if it ends in another state or exceeds DEADLINE_SECONDS."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while (row := queries.run(runtime.store, run_id)).is_live and time.monotonic() < deadline:
-        time.sleep(1.0)  # seldom: each look costs the trainer some milliseconds
+        time.sleep(1.0)  # each query costs the trainer some milliseconds
     if row.status != "finished":
         print(runtime.home.run_dir(run_id).log_tail(40), file=sys.stderr)
         sys.exit(
@@ -85,18 +79,16 @@ def wait_until_finished(runtime: Runtime, run_id: str) -> None:
 
 
 def median_step_s(store: Store, run_id: str, loss: str) -> float:
-    """Seconds of the median step after the warm-up, from the training seconds that are stored
-    with each step.
-    """
+    """Seconds of the median step after the warm-up, from the training seconds stored per step."""
     curve = queries.curves(store, [run_id], (loss,), x="wall_s", max_points=1_000_000)
     seconds = curve["x"].diff()[curve["step"] > WARM_UP_STEPS]
-    return float(seconds[seconds > 0.0].median())  # profiled steps count in no time
+    return float(seconds[seconds > 0.0].median())  # profiled steps have no time
 
 
 if __name__ == "__main__":
     parser = trainer_arguments("Times a whole run of our trainer.")
     add_data_argument(parser)
     parser.add_argument(
-        "--steps-per-epoch", type=int, default=STEPS_PER_EPOCH, help="how long an epoch is"
+        "--steps-per-epoch", type=int, default=STEPS_PER_EPOCH, help="length of an epoch"
     )
     print(json.dumps(measure(parser.parse_args())))

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import picture_set, trainer_side
+from benchmarks import image_set, trainer_side
 from benchmarks.run_options import MNIST, PICTURES, STREAMED, reading
 from gan_runtime import catalog
 from gan_runtime.catalog.dcgan import DcganOptions, reads
@@ -20,8 +20,8 @@ ROWS = 30
 
 
 def test_the_set_fits_a_conditional_dcgan_and_holds_every_class(home: Home) -> None:
-    picture_set.write(home, ROWS)
-    rows = loading.load(picture_set.NAME, home)
+    image_set.write(home, ROWS)
+    rows = loading.load(image_set.NAME, home)
     assert list(reads(DcganOptions(), rows.fields)) == ["images", "labels"]
     fields = rows.read(np.arange(ROWS))
     assert fields["images"].shape == (ROWS, 64, 64, 3)
@@ -33,34 +33,34 @@ def test_the_set_fits_a_conditional_dcgan_and_holds_every_class(home: Home) -> N
 def test_several_files_hold_the_rows_in_one_order(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    picture_set.write(home, ROWS)
-    in_one_file = loading.load(picture_set.NAME, home).read(np.arange(ROWS))
+    image_set.write(home, ROWS)
+    in_one_file = loading.load(image_set.NAME, home).read(np.arange(ROWS))
     other = Home(home.path / "other").prepare()
-    monkeypatch.setattr(picture_set, "SHARD_BYTES", 7 * 64 * 64 * 3)
-    picture_set.write(other, ROWS)
-    assert len(list((other.data / picture_set.NAME).glob("images-*.npy"))) == 5
-    in_five = loading.load(picture_set.NAME, other).read(np.arange(ROWS))
+    monkeypatch.setattr(image_set, "SHARD_BYTES", 7 * 64 * 64 * 3)
+    image_set.write(other, ROWS)
+    assert len(list((other.data / image_set.NAME).glob("images-*.npy"))) == 5
+    in_five = loading.load(image_set.NAME, other).read(np.arange(ROWS))
     assert all(np.array_equal(in_five[name], array) for name, array in in_one_file.items())
 
 
 def test_the_same_rows_are_streamed_where_a_side_asks_for_it_and_nowhere_else(home: Home) -> None:
-    picture_set.write(home, ROWS)
+    image_set.write(home, ROWS)
     some = np.array([3, 0, 29])
     with reading(PICTURES), reading(MNIST):
-        in_memory = loading.load(picture_set.NAME, home)
+        in_memory = loading.load(image_set.NAME, home)
     with reading(STREAMED):
-        streamed = loading.load(picture_set.NAME, home)
+        streamed = loading.load(image_set.NAME, home)
     assert in_memory.resident is not None
     assert streamed.resident is None
     assert np.array_equal(streamed.read(some)["images"], in_memory.read(some)["images"])
-    assert loading.load(picture_set.NAME, home).resident is not None
+    assert loading.load(image_set.NAME, home).resident is not None
 
 
 @pytest.mark.parametrize(("data", "is_streamed"), [(STREAMED, True), (PICTURES, False)])
 def test_the_trainer_of_a_side_reads_as_the_side_asks(
     home: Home, monkeypatch: pytest.MonkeyPatch, data: str, is_streamed: bool
 ) -> None:
-    picture_set.write(home, ROWS)
+    image_set.write(home, ROWS)
     monkeypatch.setitem(
         catalog.ENGINES, "tensorflow", catalog.ENGINES["tensorflow"]
     )  # put back afterwards
@@ -68,7 +68,7 @@ def test_the_trainer_of_a_side_reads_as_the_side_asks(
     monkeypatch.setattr(sys, "stdin", io.StringIO())
 
     def streams(run: RunDir, *_: object) -> int:
-        return int(loading.load(picture_set.NAME, Home(run.path.parent.parent)).resident is None)
+        return int(loading.load(image_set.NAME, Home(run.path.parent.parent)).resident is None)
 
     monkeypatch.setattr(trainer_side.worker, "main", streams)
     assert trainer_side.train(home.runs / "quick-0001", data) == is_streamed
