@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures this host's NVIDIA GPU with the JAX engine and with compiled PyTorch; at most 8 minutes. No process loads TensorFlow.
-# Then a whole run of the product trains on the GPU, if its libraries are there.
+# Trains and evaluates a whole run on this host's NVIDIA GPU, if its libraries are installed. Then measures the JAX engine and
+# compiled PyTorch, in at most 8 minutes. No process loads TensorFlow.
 #
 #   benchmarks/gpu.sh [options of python -m benchmarks.gpu]        PYTHON: an interpreter with jax[cuda], torch and keras
 set -euo pipefail

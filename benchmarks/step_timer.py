@@ -35,7 +35,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 
 
 def serve_or_print(options: argparse.Namespace, step: Callable[[], object]) -> None:
-    """Serves turns of `step`, which trains one step and waits for it, or prints its median."""
+    """Serves turns of `step`, a call that trains and completes one step, or prints its median."""
     if options.serve:
         serve(lambda steps: time_steps(step, steps))
     else:

@@ -118,7 +118,7 @@ class ChildSide:
         raise NotMeasuredError(self._failure())
 
     def close(self) -> None:
-        """Ends the child, and waits for it and its children."""
+        """Ends the child, and waits until it and its children have exited."""
         end_with_children(self._process, EXIT_SECONDS)
         self._messages.close()
 

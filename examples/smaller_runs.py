@@ -88,7 +88,7 @@ def rounded(record: Record) -> Record:
 
 
 def to_digits(value: Any, digits: int) -> Any:
-    """`value` with every float rounded to so many digits."""
+    """`value` with every float rounded to `digits` significant digits."""
     if isinstance(value, float):
         return float(f"{value:.{digits}g}")
     if isinstance(value, list):

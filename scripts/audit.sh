@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# audit.sh PYTHON: asks pip-audit for known holes in what is pinned. Ends with 1 for a hole; says what could not be looked up.
+# audit.sh PYTHON: checks the pinned packages for known vulnerabilities with pip-audit. Exits with 1 if there is one.
 set -euo pipefail
 python=$1
-found=$(mktemp)
-trap 'rm -f "$found"' EXIT
+report=$(mktemp)
+trap 'rm -f "$report"' EXIT
 for list in locks/requirements.txt locks/requirements-dev.txt; do
     packages=$(grep -c '^[A-Za-z0-9].*==' "$list")
-    if "$python" -m pip_audit --require-hashes --disable-pip --progress-spinner off --requirement "$list" >"$found" 2>&1; then
-        # It calls a package that it could not ask about neither good nor bad, and ends with 0.
-        skipped=$(grep -c 'could not be audited' "$found" || true)
+    if "$python" -m pip_audit --require-hashes --disable-pip --progress-spinner off --requirement "$list" >"$report" 2>&1; then
+        # pip-audit exits with 0 even if it could not check some packages.
+        skipped=$(grep -c 'could not be audited' "$report" || true)
         if [ "$skipped" = 0 ]; then
-            echo "No known hole in $list."
+            echo "No known vulnerabilities in $list."
         else
-            echo "NOT AUDITED: the index that is reached from here could not be asked about $skipped of $packages packages of $list." >&2
+            echo "NOT AUDITED: the vulnerability database could not be queried for $skipped of $packages packages of $list." >&2
         fi
-    elif grep -qE 'ConnectionError|Max retries|ServiceError|Could not connect|ProxyError|Timeout' "$found"; then
-        echo "NOT AUDITED: the index of holes cannot be reached from here, so $packages packages of $list were not looked up." >&2
+    elif grep -qE 'ConnectionError|Max retries|ServiceError|Could not connect|ProxyError|Timeout' "$report"; then
+        echo "NOT AUDITED: the vulnerability database is unreachable, so $packages packages of $list were not checked." >&2
     else
-        cat "$found" >&2
+        cat "$report" >&2
         exit 1
     fi
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# browser.sh PYTHON: makes sure that a Chromium is there for the browser tests: the system's, else Playwright's own.
+# browser.sh PYTHON: ensures that the browser tests have a Chromium: the system's, else Playwright's.
 set -euo pipefail
 python=$1
 for name in chromium chromium-browser google-chrome google-chrome-stable; do
@@ -9,8 +9,8 @@ if "$python" -c 'import pathlib, sys; from playwright.sync_api import sync_playw
 with p() as playwright: sys.exit(not pathlib.Path(playwright.chromium.executable_path).exists())'; then
     exit 0
 fi
-echo "No Chromium on this system; trying Playwright's own download"
+echo "No Chromium on this system; downloading Playwright's"
 if ! "$python" -m playwright install chromium; then
-    echo "The browser tests need a Chromium, and Playwright could not download its own: install the package chromium (Debian: apt-get install chromium)." >&2
+    echo "The browser tests need Chromium, and Playwright could not download it: install the package chromium (Debian: apt-get install chromium)." >&2
     exit 1
 fi

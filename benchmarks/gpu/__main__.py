@@ -35,8 +35,8 @@ ROUNDS, TURN_SECONDS = 3, 0.5
 EPOCH_SECONDS = 90.0
 EXIT_SECONDS = 20.0
 NO_ANSWER = "exited without an answer"
-# The sides of a wave compile at the same time and share the GPU's memory, so large cases are alone.
-# The epoch is measured after the wave EPOCH_AFTER.
+# The sides of a wave compile at the same time and share the GPU's memory, so large
+# cases are alone in a wave. The epoch is measured after the wave EPOCH_AFTER.
 WAVES = (
     ("dcgan_mnist", (64, 256, 1_024, 4_096)),
     ("pix2pix", (64, 1_024)),

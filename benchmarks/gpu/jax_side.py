@@ -1,6 +1,6 @@
 """The JAX engine as a side: `engine.run` without the rest of a run.
 
-`epoch` trains one epoch of CERN's 3DGAN from streamed rows, for at most so many seconds.
+`epoch` trains one epoch of CERN's 3DGAN on streamed rows, for at most the given seconds.
 
 python -m benchmarks.gpu.jax_side dcgan_mnist 256 mixed_bfloat16        serves (side.py)
 python -m benchmarks.gpu.jax_side epoch 120                             prints one JSON line

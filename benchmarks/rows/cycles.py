@@ -47,7 +47,7 @@ def measure(report: Report, effort: Effort) -> None:
 
 
 def epochs(report: Report, cache: EstimateCache) -> None:
-    """Adds the epoch of both sides on each machine as soon as it is compiled."""
+    """Adds the epoch of both sides on each machine once compiled."""
     estimates = {}
     for topology in references.MACHINES:
         for side in references.PROGRAMS:
