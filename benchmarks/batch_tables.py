@@ -95,7 +95,7 @@ def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
         }
         lines += [
             [
-                ", ".join(key) if name == next(iter(scores)) else "",
+                ", ".join(map(str, key)) if name == next(iter(scores)) else "",
                 name,
                 *(text_of(rows) if len(rows) else "–" for rows in of_batch.values()),
             ]
@@ -148,7 +148,7 @@ def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[st
     lines = []
     for key, runs in ends(frame).groupby(["recipe", "budget"]):
         if (result := decision(runs, batches)) is None:
-            lines.append([", ".join(key), *["too few seeds"] * 3, markdown.NOT_MEASURED])
+            lines.append([", ".join(map(str, key)), *["too few seeds"] * 3, markdown.NOT_MEASURED])
             continue
         coverage = result.coverage
         tests = [
@@ -158,7 +158,7 @@ def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[st
             f" margin {coverage.margin:.1%}",
         ]
         answer = "yes" if result.is_equivalent else "not shown"
-        lines.append([", ".join(key), *tests, answer])
+        lines.append([", ".join(map(str, key)), *tests, answer])
     return lines
 
 
@@ -194,7 +194,7 @@ def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]
         of_key = last[(last.recipe == key[0]) & (last.budget == key[1])]
         target = float(of_key[of_key.batch == batches[0]].log_fcd.mean())
         cells = [_target_cell(runs[runs.batch == batch], target) for batch in batches]
-        lines.append([", ".join(key), *cells])
+        lines.append([", ".join(map(str, key)), *cells])
     return lines
 
 
