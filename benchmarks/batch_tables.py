@@ -183,7 +183,10 @@ def _targets(frame: pd.DataFrame, batches: Sequence[int]) -> str:
     if not lines:
         return "No larger batch reaches the mean FCD∞ at which it ends.\n"
     table = markdown.table(("Recipe, budget", *map(str, batches)), lines)
-    return f"Mean thousands of images, and device seconds, of the seeds that reach it.\n\n{table}"
+    return (
+        "Mean thousands of images, and device seconds; of how many seeds, where some do not reach"
+        f" it.\n\n{table}"
+    )
 
 
 def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
