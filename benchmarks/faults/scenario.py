@@ -35,6 +35,7 @@ _SHARED: dict[str, Any] = {
     "steps_per_loop": 2,
     "precision": "float32",
     "accelerator": "cpu",
+    "quality_every": 0,  # its job would look like a leftover
 }
 TOY = {
     **_SHARED,

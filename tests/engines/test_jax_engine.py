@@ -147,11 +147,21 @@ def test_kernels_compute_what_the_layers_of_keras_compute(
 ) -> None:
     for name, pairs in jax("layers_and_kernels", kind, shape, stride).items():
         for what, (of_keras, ours) in zip(
-            ("values", "by images", "by kernel", "second"), pairs, strict=True
+            ("values", "by images", "by kernel", "penalty by images", "penalty by kernel"),
+            pairs,
+            strict=True,
         ):
             assert np.abs(of_keras - ours).max() <= 1e-4 * max(1.0, np.abs(of_keras).max()), (
                 f"{name}: {what}"
             )
+
+
+@pytest.mark.parametrize("name", ["convolution", "transposed_convolution"])
+def test_no_gradient_of_a_penalty_on_a_cpu_takes_the_batch_for_channels(
+    name: str, jax: JaxProcess
+) -> None:
+    # which XLA would compute in a plain loop over pixels
+    assert jax("layouts_of_a_penalty", name) == {"(0, 3, 1, 2)"}
 
 
 def test_bfloat16_moves_float32_weights_as_float32_does(jax: JaxProcess) -> None:

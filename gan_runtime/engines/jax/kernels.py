@@ -131,9 +131,33 @@ def filter_gradient(
     return gradient[:, *(slice(size) for size in taps)].transpose(*axes, 0, last)
 
 
+# A convolution y = v * k is linear in v and in k. With c for a gradient at y, its two gradients,
+# by_values(c, k) and by_kernel(v, c), are linear as well, and the gradients of all three are the
+# other two. So derivatives of any order, such as those of a gradient penalty, are written out.
+
+
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
 def _written_out(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
     return convolution(values, kernel, strides, padding)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
+def _by_values(
+    upstream: jax.Array, kernel: jax.Array, shape: Sizes, strides: Sizes, padding: str
+) -> jax.Array:
+    """Gradient of the values, of this shape."""
+    values = jax.ShapeDtypeStruct(shape, upstream.dtype)
+    (gradient,) = jax.linear_transpose(
+        lambda values: convolution(values, kernel, strides, padding), values
+    )(upstream)
+    return gradient
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
+def _by_kernel(
+    values: jax.Array, upstream: jax.Array, taps: Sizes, strides: Sizes, padding: str
+) -> jax.Array:
+    return filter_gradient(values, upstream, taps, strides, padding)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
@@ -143,39 +167,61 @@ def _transposed_written_out(
     return _transposed(values, kernel, strides, padding)
 
 
-def _backward(
-    strides: Sizes, padding: str, residuals: tuple[jax.Array, jax.Array], upstream: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+Both = tuple[jax.Array, jax.Array]
+
+
+def _backward(strides: Sizes, padding: str, residuals: Both, upstream: jax.Array) -> Both:
     values, kernel = residuals
-    (by_values,) = jax.vjp(lambda values: convolution(values, kernel, strides, padding), values)[1](
-        upstream
+    return (
+        _by_values(upstream, kernel, values.shape, strides, padding),
+        _by_kernel(values, upstream, kernel.shape[:-2], strides, padding),
     )
-    return by_values, filter_gradient(values, upstream, kernel.shape[:-2], strides, padding)
+
+
+def _backward_by_values(
+    _shape: Sizes, strides: Sizes, padding: str, residuals: Both, direction: jax.Array
+) -> Both:
+    upstream, kernel = residuals
+    return (
+        _written_out(direction, kernel, strides, padding),
+        _by_kernel(direction, upstream, kernel.shape[:-2], strides, padding),
+    )
+
+
+def _backward_by_kernel(
+    _taps: Sizes, strides: Sizes, padding: str, residuals: Both, direction: jax.Array
+) -> Both:
+    values, upstream = residuals
+    return (
+        _by_values(upstream, direction, values.shape, strides, padding),
+        _written_out(values, direction, strides, padding),
+    )
 
 
 def _transposed_backward(
-    strides: Sizes, padding: str, residuals: tuple[jax.Array, jax.Array], upstream: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+    strides: Sizes, padding: str, residuals: Both, upstream: jax.Array
+) -> Both:
     """As `_backward`, with values and outcome exchanged."""
     values, kernel = residuals
-    by_values = convolution(upstream, kernel, strides, padding)
-    return by_values, filter_gradient(upstream, values, kernel.shape[:-2], strides, padding)
+    return (
+        _written_out(upstream, kernel, strides, padding),
+        _by_kernel(upstream, values, kernel.shape[:-2], strides, padding),
+    )
 
 
-_written_out.defvjp(
-    lambda values, kernel, strides, padding: (
-        convolution(values, kernel, strides, padding),
-        (values, kernel),
-    ),
-    _backward,
-)
-_transposed_written_out.defvjp(
-    lambda values, kernel, strides, padding: (
-        _transposed(values, kernel, strides, padding),
-        (values, kernel),
-    ),
-    _transposed_backward,
-)
+for _function, _way_back in (
+    (_written_out, _backward),
+    (_by_values, _backward_by_values),
+    (_by_kernel, _backward_by_kernel),
+    (_transposed_written_out, _transposed_backward),
+):
+    _function.defvjp(
+        lambda first, second, *static, function=_function: (
+            function(first, second, *static),
+            (first, second),
+        ),
+        _way_back,
+    )
 
 
 # ----------------------------------------------------------------------

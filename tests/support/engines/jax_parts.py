@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -200,8 +201,8 @@ def conditional_norm_on_two_devices(
 def layers_and_kernels(
     kind: str, shape: tuple[int, int, int], stride: int
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Values and gradients by input and kernel of (Keras' layer, our kernel), for a
-    convolution and a transposed one.
+    """Values, gradients by input and kernel, and those of a gradient penalty, of (Keras' layer, our
+    kernel), for a convolution and a transposed one.
     """
     size, channels, filters = shape
     random = np.random.default_rng(0)
@@ -227,12 +228,25 @@ def layers_and_kernels(
         for way in (keras_way, our_way):
             outputs, back = jax.vjp(way, images, kernel)
             by_images, by_kernel = back(jnp.cos(outputs))
-            second = jax.grad(_slope_of_inputs, argnums=2)(way, images, kernel)
-            ways.append([np.asarray(array) for array in (outputs, by_images, by_kernel, second)])
+            second = jax.grad(_penalty, argnums=(1, 2))(way, images, kernel)
+            arrays = outputs, by_images, by_kernel, *second
+            ways.append([np.asarray(array) for array in arrays])
         pairs[name] = list(zip(*ways, strict=True))
     return pairs
 
 
-def _slope_of_inputs(way: Any, images: jax.Array, kernel: jax.Array) -> jax.Array:
-    """As the R1 penalty has it: a gradient within a gradient."""
+def layouts_of_a_penalty(name: str) -> set[str]:
+    """The layouts of the values of all convolutions in the gradients of a gradient penalty on a
+    CPU.
+    """
+    kernels = jax_kernels.JaxCpuKernels(None)
+    way = partial(getattr(kernels, name), strides=(2, 2), padding="same")
+    channels = (4, 3) if name == "convolution" else (3, 4)
+    images, kernel = jnp.zeros((2, 8, 8, 4)), jnp.zeros((5, 5, *channels))
+    gradients = jax.make_jaxpr(jax.grad(partial(_penalty, way), argnums=(0, 1)))(images, kernel)
+    return set(re.findall(r"lhs_spec=(\([^)]*\))", str(gradients)))
+
+
+def _penalty(way: Any, images: jax.Array, kernel: jax.Array) -> jax.Array:
+    """As R1: a gradient within a gradient."""
     return jnp.square(jax.grad(lambda values: jnp.sin(way(values, kernel)).sum())(images)).sum()
