@@ -1,11 +1,11 @@
 # make run      set up if needed, then open the dashboard on http://127.0.0.1:8501
-# make test     set up if needed, then check and test: no training of minutes, one story in a real browser; ONLY=store: a part
-# make test-all the same and all that takes longer (tests/full), with coverage, as continuous integration does
+# make test     set up if needed, then check and test, with one end-to-end test in a real browser; ONLY=store: a part
+# make test-all all tests, with coverage, as continuous integration runs them
 # make bench    measure everything, each row once the machine is idle; ONLY=training: a part (benchmarks/bench.py)
-# make faults   harm short runs on real processes and see that nothing is lost; SEED=1 SCENARIOS=200
-# make load     30 windows on one run, 1,000 stored runs, 10 million numbers: how fast pages, ingest and a training beside them are
-# make mutants  change the training core in small ways and see whether its tests notice; SEED=1 MUTANTS=60
-# make audit    look up known holes in the pinned packages (pip-audit; needs a network)
+# make faults   inject faults into short runs and check that nothing is lost; SEED=1 SCENARIOS=200
+# make load     the speed of pages, ingest and training with 30 windows, 1,000 stored runs and 10 million numbers
+# make mutants  mutation tests of the training core; SEED=1 MUTANTS=60
+# make audit    list known vulnerabilities of the pinned packages (pip-audit; needs a network)
 # make check    format, lint, types and import rules (under 30 s)
 SHELL := /bin/bash
 VENV := .venv
@@ -13,7 +13,7 @@ PYTHON := $(VENV)/bin/python
 PORT ?= 8501
 ADDRESS := 127.0.0.1
 
-# What this host can train on decides which TensorFlow is installed, unless a list was chosen: make setup REQUIREMENTS=FILE.
+# The hardware of this host decides which TensorFlow is installed, unless you choose a list: make setup REQUIREMENTS=FILE.
 CHOSEN := $(VENV)/.requirements
 ifneq ($(wildcard $(CHOSEN)),)
 REQUIREMENTS := $(shell cat $(CHOSEN))
@@ -25,7 +25,7 @@ else
 REQUIREMENTS := requirements.txt
 endif
 
-.PHONY: run setup setup-dev test test-all check format bench docs faults load mutants screenshots clean
+.PHONY: run setup setup-dev test test-all check format bench docs faults load mutants screenshots audit clean
 
 run: setup
 	@$(PYTHON) -m gan_runtime serve --port $(PORT)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains the example runs and bundles them into examples/paper.zip. On an idle machine: two of the studies are about speed.
+# Trains the example runs and bundles them into examples/paper.zip. Use an idle machine: two of the studies measure speed.
 #
 #   GAN_DATA_DIR=~/mnist-t10k examples/record.sh HOME_FOLDER
 #
-# GAN_DATA_DIR: a folder with the 10,000 test images of MNIST alone (t10k-images-idx3-ubyte.gz), as the examples have them.
+# GAN_DATA_DIR: a folder with only the 10,000 test images of MNIST (t10k-images-idx3-ubyte.gz).
 # A second start skips the studies that HOME_FOLDER has.
 set -euo pipefail
 : "${GAN_DATA_DIR:?set it to a folder that holds t10k-images-idx3-ubyte.gz and no training images}"

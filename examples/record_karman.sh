@@ -4,7 +4,7 @@
 #   examples/record_karman.sh HOME_FOLDER         trains what HOME_FOLDER does not have
 #   examples/record_karman.sh HOME_FOLDER RUN…    bundles these runs, which have rollouts
 #
-# Three runs of the preset, which differ in their seed; all held-out flows of each, the first one last, in every way: the newest rollout has the film.
+# Three runs of the preset with different seeds, and rollouts of all held-out flows of each. The first flow comes last, since the newest rollout has the film.
 set -euo pipefail
 home=${1:?usage: examples/record_karman.sh HOME_FOLDER [RUN…]}
 cd "$(dirname "$0")/.."

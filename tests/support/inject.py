@@ -26,15 +26,15 @@ _CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
 Do = Literal["nothing", "kill", "tear", "cut_short", "io_error", "no_space", "read_only"]
 At = Literal["file operation", "sync", "commit"]
 _ERRORS = {"io_error": errno.EIO, "no_space": errno.ENOSPC, "read_only": errno.EROFS}
-TORN_BYTES = 7  # of a write that ends in its midst
+TORN_BYTES = 7  # of an interrupted write
 
 
 @dataclass(frozen=True)
 class Injection:
-    """`who`: "trainer", "owner", "person" or "everybody"; `attempt`: only of this one, 0: of any.
-    `do`: what happens at the `number`-th `at` (from 1). "tear" and "cut_short", at a sync, let that
-    file take a few bytes of its next write: in whose midst the system then ends the process, or
-    which fails, and no later one. `clock_s`: by how much the clock of its records is off.
+    """`who`: "trainer", "owner", "person" or "everybody"; `attempt`: only of this one; 0: any.
+    `do`: what happens at the `number`-th `at` (from 1). "tear" and "cut_short" act at a sync: the
+    next write to that file stores only a few bytes. Then "tear" kills the process, and with
+    "cut_short" that write fails. `clock_s`: offset of the clock of its records.
     """
 
     who: str = ""
@@ -46,12 +46,12 @@ class Injection:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process must find to arm itself."""
+        """The variable that a process reads at its start."""
         return {VARIABLE: json.dumps(asdict(self))}
 
     @property
     def in_words(self) -> str:
-        """For the line of the scenario."""
+        """As the line of a scenario names it."""
         return f"{self.do} at {self.at} {self.number} of the {self.who}"
 
 
