@@ -42,7 +42,7 @@ OWN_PICTURES = {
 SHOWERS = {"epochs": 12, "weight_snapshots": "yes"}
 Views = Mapping[str, tuple[str, int]]  # name → address, and height of the wide window in pixels
 USUAL = WIDE[1]
-WHILE_TRAINING: Views = {"home": ("", USUAL), "run": ("run?run={training}", USUAL)}
+WHILE_TRAINING: Views = {"run": ("run?run={training}", USUAL), "home": ("", USUAL)}
 AFTER_TRAINING: Views = {
     "finished": ("run?run={first}", 1_500),
     "samples": ("run?run={first}&tab=samples", 1_300),
@@ -98,13 +98,14 @@ def main() -> None:
             finished(browser, dashboard, runs["labelled"])
             wait_for_quality(browser, dashboard, runs["first"])
             measure_showers(browser, dashboard, home, runs["showers"])
-            runs["training"] = queued()
+            runs["training"] = queued(epochs=150)  # until it is photographed
             page = open_page(browser, f"{dashboard.address}/run?run={runs['training']}")
             expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(
                 timeout=120_000
             )
             page.close()
             photograph(browser, dashboard, WHILE_TRAINING, runs)
+            ask(home, host, actor=ASKER).stop(runs["training"])
             photograph(browser, dashboard, AFTER_TRAINING, runs)
             examples = load_examples(browser, dashboard, home)
             check_tpu(browser, dashboard)
