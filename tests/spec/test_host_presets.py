@@ -121,20 +121,27 @@ def test_only_what_would_be_slow_here_is_cautioned_against(cpu_info: Says) -> No
     assert not machine.precision_warning(RunSpec.parse(slow))
 
 
-def test_a_preset_cautions_against_batches_at_which_it_shows_no_digits() -> None:
-    values = preset("paper").values
+@pytest.mark.parametrize(
+    ("name", "batches", "problem"),
+    [
+        ("paper", [256, 512], "gave strokes instead of digits"),
+        ("modern", [512], "six ignored the classes"),
+    ],
+)
+def test_a_preset_cautions_against_batches_at_which_it_shows_no_digits(
+    name: str, batches: list[int], problem: str
+) -> None:
+    values = preset(name).values
     cautioned = {
-        batch: machine.preset_caution(
-            "paper", RunSpec.parse({**values, "batch_size_global": batch})
-        )
-        for batch in preset("paper").suggestions["batch_size_global"]
+        batch: machine.preset_caution(name, RunSpec.parse({**values, "batch_size_global": batch}))
+        for batch in preset(name).suggestions["batch_size_global"]
     }
-    assert [batch for batch, caution in cautioned.items() if caution] == [256, 512]
+    assert [batch for batch, caution in cautioned.items() if caution] == batches
     caution = cautioned[512]
     assert caution
-    assert "gave strokes instead of digits" in caution.text
+    assert problem in caution.text
     repaired = RunSpec.parse({**values, "batch_size_global": 512, **caution.repair})
-    assert machine.preset_caution("paper", repaired) is None
+    assert machine.preset_caution(name, repaired) is None
     assert machine.preset_caution("quick", RunSpec.parse(preset("quick").values)) is None
 
 
