@@ -60,14 +60,14 @@ def text(frame: pd.DataFrame, batches: Sequence[int]) -> str:
     if frame.empty:
         return f"{markdown.NOT_MEASURED.capitalize()} yet."
     of_batches = tuple(map(str, batches))
-    decisions = ("Recipe, budget", "ln FCD∞", "KCD", "Coverage", "Equivalent")
+    decisions = ("Recipe, budget", "Pairs", "ln FCD∞", "KCD", "Coverage", "Equivalent")
     return "\n".join(
         [
             "### After the last epoch\n",
             "Means over the seeds, by batch.\n",
             markdown.table(("Recipe, budget", "", *of_batches), _end_lines(frame, batches)),
             f"### Batch {batches[-1]} against {batches[0]}\n",
-            "Mean difference over the pairs, and the margin.\n",
+            "Mean difference over the pairs (margin).\n",
             markdown.table(decisions, _decision_lines(frame, batches)),
             f"### To the quality of batch {batches[0]}\n",
             _targets(frame, batches),
@@ -91,7 +91,6 @@ def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
             "KCD": lambda rows: _three_digits(rows.kcd.mean()),
             "coverage": lambda rows: f"{rows.coverage.mean():.0%}",
             "device seconds": lambda rows: f"{rows.device_s.mean():.0f}",
-            "seeds": lambda rows: str(len(rows)),
         }
         lines += [
             [
@@ -148,22 +147,22 @@ def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[st
     lines = []
     for key, runs in ends(frame).groupby(["recipe", "budget"]):
         if (result := decision(runs, batches)) is None:
-            lines.append([", ".join(map(str, key)), *["too few seeds"] * 3, markdown.NOT_MEASURED])
+            lines.append([", ".join(map(str, key)), *["too few seeds"] * 4, markdown.NOT_MEASURED])
             continue
         coverage = result.coverage
         tests = [
             _test(result.log_fcd),
             _test(result.kcd),
-            f"{coverage.mean.mean:+.1%}, at least {coverage.mean.low:+.1%},"
-            f" margin {coverage.margin:.1%}",
+            f"{coverage.mean.mean:+.1%}, at least {coverage.mean.low:+.1%} ({coverage.margin:.1%})",
         ]
         answer = "yes" if result.is_equivalent else "not shown"
-        lines.append([", ".join(map(str, key)), *tests, answer])
+        pairs = str(len(result.kcd.differences))
+        lines.append([", ".join(map(str, key)), pairs, *tests, answer])
     return lines
 
 
 def _test(test: Equivalence) -> str:
-    return f"{test.mean.mean:+.2g}, margin {test.margin:.2g}, p = {test.p_value:.2g}"
+    return f"{test.mean.mean:+.2g} ({test.margin:.2g}), p = {test.p_value:.2g}"
 
 
 def cost_to_target(frame: pd.DataFrame, target: float) -> dict[str, ValueBySeed]:

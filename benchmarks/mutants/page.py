@@ -93,24 +93,17 @@ def counts(mutants: list[Record]) -> list[int]:
 def text(records: list[Record]) -> str:
     """The text of the page."""
     mutants = [record for record in records if record["kind"] == "mutant"]
-    paths = sorted({mutant["path"] for mutant in mutants})
-    files = [
-        (_file(path), *counts([mutant for mutant in mutants if mutant["path"] == path]))
-        for path in paths
-    ]
-    complete = sum(noticed == tried for _, tried, noticed, _ in files)
-    survivors = (_survivor(mutant) for mutant in mutants if mutant["by"] == SURVIVED)
+    files = {mutant["path"] for mutant in mutants}
+    surviving = [mutant for mutant in mutants if mutant["by"] == SURVIVED]
+    complete = len(files - {mutant["path"] for mutant in surviving})
+    newest = [record for record in records if record["kind"] == "run"][-1]
     return "\n".join(
         (
             INTRODUCTION,
-            _table(
-                ("Run", *COUNTS, "Machine"), (_run(run) for run in records if run["kind"] == "run")
-            ),
-            "## By file, in the last run\n",
-            _table(("File", *COUNTS), (row for row in files if row[1] != row[2])),
-            f"Every mutant was noticed in {complete} other files.\n",
+            _table(("Run", *COUNTS, "Machine"), [_run(newest)]),
+            f"Every mutant was noticed in {complete} of {len(files)} files.\n",
             "## Surviving mutants\n",
-            _table(("Where", "Change", "What it means"), survivors),
+            _table(("Where", "Change", "What it means"), map(_survivor, surviving)),
             "Next: [testing](testing.md) · [benchmarks](benchmarks.md).\n",
         )
     )

@@ -50,13 +50,20 @@ def test_a_part_is_stopped_continued_measured_and_in_the_tables(tmp_path: Path) 
     assert said.count("measuring its quality") == 4
     tables, notes = started("tables", home=home).communicate(timeout=120)
     assert notes == ""
-    assert "|  | seeds | 2 | 2 |" in tables
-    assert "| modern, images | " in tables.partition("### Batch 128 against 64")[2]
+    assert "|  | coverage | " in tables
+    assert "| modern, images | 2 | " in tables.partition("### Batch 128 against 64")[2]
 
 
 def test_the_tables_of_the_document_are_those_of_its_bundled_runs(tmp_path: Path) -> None:
     bundles.unpack(example("batches"), Home(tmp_path / "home").prepare())
     measured = batch_tables.evaluated_epochs(api.open_home(tmp_path / "home"))
-    assert batch_tables.ends(measured).shape[0] == 12
+    assert batch_tables.ends(measured).shape[0] == 58
     tables = batch_tables.text(measured, batch_study.FULL.batches)
-    assert tables.strip() in (REPOSITORY / "docs" / "quality.md").read_text(encoding="utf-8")
+    document = (REPOSITORY / "docs" / "quality.md").read_text(encoding="utf-8")
+    assert tables.strip() in document
+    repaired = api.sql(
+        api.open_home(tmp_path / "home"),
+        "SELECT value FROM evaluation_scores JOIN runs USING (run_id)"
+        " WHERE score = 'fcd_infinite' AND spec->>'reference_batch' = '128' ORDER BY seed",
+    )
+    assert "FCD∞ {:.1f}, {:.1f} and {:.1f}".format(*repaired.value) in document
