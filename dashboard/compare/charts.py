@@ -130,7 +130,7 @@ def _overlaid(
     bold = base.mark_line(strokeWidth=2.5).encode(
         y=y("smoothed"), opacity=opacity(1.0), strokeDash=charts.dash_of("run", colors)
     )
-    points = base.mark_circle(size=35, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
+    points = base.mark_circle(size=60, opacity=1) if dots else base.mark_circle(size=90, opacity=0)
     reader = points.encode(y=y("mean"), tooltip=tooltip).add_params(charts.drag(), pick)
     description = (
         f"{metric.title} of each run: faint as measured, bold smoothed. Compare the bold lines:"

@@ -135,7 +135,7 @@ def _fields() -> StudyForm:
 
 def _size(question: str, asks_for_seeds: bool) -> tuple[str, str, str, float]:
     """The preset to start from, epochs and repeats as typed, and the difference as a share."""
-    first, second, third, fourth = st.columns([4, 2, 2, 2], vertical_alignment="bottom")
+    first, second, third, fourth = st.columns([4, 2, 2, 3], vertical_alignment="bottom")
     base = first.selectbox(
         "Starting from",
         list(PRESETS),

@@ -55,7 +55,7 @@ class ShardedSet:
 
     @property
     def rows(self) -> int:
-        """To train on."""
+        """The number of rows to train on."""
         return min(map(sum, self.shards.values())) - self.held_out
 
     @property

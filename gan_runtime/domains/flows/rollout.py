@@ -223,7 +223,7 @@ def set_flags(spec: RunSpec) -> None:
 
 
 def division_of(case: RolloutCase, model: RolloutModel, options: RolloutOptions) -> TileGrid:
-    """Into tiles of the size of the training. Raises SpecError: the overlap reaches their side."""
+    """Tiles of the size that the run trained with. Raises SpecError if they overlap fully."""
     height, width = case.source.shape[:2]
     try:
         return TileGrid((height, width), (model.translator.tile,) * 2, options.overlap)
