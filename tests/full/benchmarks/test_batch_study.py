@@ -42,12 +42,12 @@ def test_a_part_is_stopped_continued_measured_and_in_the_tables(tmp_path: Path) 
     first.send_signal(signal.SIGINT)
     _, notes = first.communicate(timeout=120)
     assert first.returncode == 1
-    assert "the same command continues" in notes
+    assert "repeat the command to resume them" in notes
 
     second = started("run", "modern-images", home=home)
     said, notes = second.communicate(timeout=500)
     assert second.returncode == 0, notes
-    assert said.count("measuring its quality") == 4
+    assert said.count("evaluating quality") == 4
     tables, notes = started("tables", home=home).communicate(timeout=120)
     assert notes == ""
     assert "|  | coverage | " in tables
