@@ -13,12 +13,14 @@ import pandas as pd
 
 from benchmarks import markdown
 from gan_runtime import api
+from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS
 from gan_runtime.records.home import Home
 from gan_runtime.studies.statistics import Equivalence
 
 TITLE = "Equivalence "  # prefix of the studies' titles
 MARGIN_STDS = 1.96  # the margin, in standard deviations between seeds
 SCORES = ("fcd_infinite", "kcd", "coverage")
+METRICS = {metric.name.removeprefix(f"{QUALITY}_"): metric for metric in QUALITY_METRICS}
 QUERY = f"""
 SELECT studies.title, run_id, batch_size_global AS batch, seed, runs.status, epoch, e.step,
        e.step * images_per_step AS images, replicas * workers AS devices, score, value, floor,
@@ -87,8 +89,8 @@ def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
     for key, runs in ends(frame).groupby(["recipe", "budget"]):
         of_batch = {batch: runs[runs.batch == batch] for batch in batches}
         scores: dict[str, Callable[[pd.DataFrame], str]] = {
-            "FCD∞": lambda rows: _three_digits(np.exp(rows.log_fcd).mean()),
-            "KCD": lambda rows: _three_digits(rows.kcd.mean()),
+            "FCD∞": lambda rows: METRICS["fcd_infinite"].in_words(np.exp(rows.log_fcd).mean()),
+            "KCD": lambda rows: METRICS["kcd"].in_words(rows.kcd.mean()),
             "coverage": lambda rows: f"{rows.coverage.mean():.0%}",
             "device seconds": lambda rows: f"{rows.device_s.mean():.0f}",
         }
@@ -101,11 +103,6 @@ def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
             for name, text_of in scores.items()
         ]
     return lines
-
-
-def _three_digits(number: float) -> str:
-    """The number with three digits: 0.606 · 469 · 1,150."""
-    return f"{float(f'{number:.3g}'):,g}"
 
 
 @dataclass(frozen=True)

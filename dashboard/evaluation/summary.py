@@ -146,7 +146,8 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
     if not missed:
         return f"**As good as {selection.page.real}**: all {len(rated)} scores reach the floor."
     count = len(rated) - len(missed)
-    reached = f"{count} of {formats.quantity(len(rated), 'score')}"
+    verb = "reaches" if count == 1 else "reach"
+    reached = f"{count} of {formats.quantity(len(rated), 'score')} {verb}"
     distances = {
         metric: ratio(metric, score.value, score.floor)
         for metric, score in rated.items()
@@ -162,13 +163,12 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
     if len(middles) == 1:
         [(better, middle)] = middles.items()
         text = _times(middle) if better == "lower" else f"{formats.percent(1.0 / middle)} of"
-        verb = "reaches" if count == 1 else "reach"
-        return f"{start}: the median score is {text} its floor; {reached} {verb} it."
+        return f"{start}: the median score is {text} its floor; {reached} it."
     farthest = max(missed, key=lambda metric: distances.get(metric, 0.0))
     score = rated[farthest]
     return (
-        f"{start}: {reached} {'reaches' if count == 1 else 'reach'} the floor. Farthest from it:"
-        f" {farthest.title} with {number(farthest, score.value)},"
+        f"{start}: {reached} the floor. Farthest from it: {farthest.title} with"
+        f" {number(farthest, score.value)},"
         f" {selection.page.floor_title.lower()} {number(farthest, score.floor)}."
     )
 
