@@ -226,11 +226,10 @@ def _modes(shared: Measurement, networks: TrainedNetworks, seed: int) -> Score |
     if shared.modes is None or shared.modes.samples is None:
         return None
     images = _images(networks.generated(shared.modes.samples, seed))
-    return shared.modes.model_copy(update={"value": _classes(shared.reader, images)})
-
-
-def _classes(reader: ImageReader, images: NDArray[Any]) -> float:
-    return float(sample_scores.classes_present(reader.read(images)[1]))
+    modes = sample_scores.modes(shared.reader.read(images)[1], seed)
+    low, high = modes.interval("modes")
+    of_sample = {"value": modes.value, "error": modes.error, "low": low, "high": high}
+    return shared.modes.model_copy(update=of_sample)
 
 
 def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -303,13 +302,20 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
         sample_scores.numbers_of(options.features)(
             reference, _sample(reader, real, noise), options.seed
         ),
-        _real_modes(reader, data) if len(reader.parts) > 1 else None,
+        _real_modes(reader, data, options.seed) if len(reader.parts) > 1 else None,
     )
 
 
-def _real_modes(reader: ImageReader, data: DataSet) -> Score:
+def _real_modes(reader: ImageReader, data: DataSet, seed: int) -> Score:
     images = image_classifier.images_of_modes(data)
-    return Score(name="modes", value=math.nan, floor=_classes(reader, images), samples=len(images))
+    floor = sample_scores.modes(reader.read(images)[1], seed)
+    return Score(
+        name="modes",
+        value=math.nan,
+        floor=floor.value,
+        floor_error=floor.error,
+        samples=len(images),
+    )
 
 
 def _reader(subject: Subject, data: DataSet) -> ImageReader:
@@ -355,8 +361,18 @@ def _answer(
         ).items()
     ]
     if features == "inception":
-        value = sample_scores.fid(reference, generated, shared.real.is_whole)
-        scores.append(Score(name="fid", value=value, samples=len(generated)))
+        fid = sample_scores.fid(reference, generated, shared.real.is_whole, options.seed)
+        low, high = fid.interval("fid")
+        scores.append(
+            Score(
+                name="fid",
+                value=fid.value,
+                error=fid.error,
+                low=low,
+                high=high,
+                samples=len(generated),
+            )
+        )
     if modes is not None:
         scores.append(modes)
     return Answer(

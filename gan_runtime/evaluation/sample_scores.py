@@ -41,8 +41,8 @@ NAMES: dict[str, dict[str, str]] = {  # features → number in this module → n
 }
 _LIMITED = {
     **dict.fromkeys(("precision", "recall", "coverage", "sure", "class_distance"), (0.0, 1.0)),
-    **dict.fromkeys(("fcd", "density", "nearest_training"), (0.0, math.inf)),
-    "classifier_score": (1.0, math.inf),
+    **dict.fromkeys(("fcd", "fid", "density", "nearest_training"), (0.0, math.inf)),
+    **dict.fromkeys(("classifier_score", "modes"), (1.0, math.inf)),
 }
 RANGES: dict[str, tuple[float, float]] = {  # of the scores that cannot take every value
     **_LIMITED,
@@ -212,15 +212,32 @@ def measured(
     return scores
 
 
-def fid(reference: ImageSample, sample: ImageSample, is_whole: bool) -> float:
+def fid(reference: ImageSample, sample: ImageSample, is_whole: bool, seed: int) -> ScoreEstimate:
     """The Fréchet distance between Inception features (Heusel et al. 2017, equation 6).
 
     NaN below 50,000 generated images, or if the reference is neither all training images nor as
     many: the distance would be mostly bias.
     """
     if len(sample) < IMAGES_OF_FID or not is_whole:
-        return math.nan
-    return frechet_distance(reference.features, sample.features)
+        return ScoreEstimate(math.nan, math.nan)
+
+    def distance(rows: Rows, sample_rows: Rows) -> Numbers:
+        return {"fid": frechet_distance(reference.features[rows], sample.features[sample_rows])}
+
+    whole = {"fid": frechet_distance(reference.features, sample.features)}
+    return estimates(distance, whole, (len(reference), len(sample)), seed)["fid"]
+
+
+def modes(probabilities: Array, seed: int) -> ScoreEstimate:
+    """`classes_present` with its error; a class of few images makes the error up to a third too
+    small or a fifth too large.
+    """
+
+    def count(_: Rows, rows: Rows) -> Numbers:
+        return {"modes": classes_present(probabilities[rows])}
+
+    whole = {"modes": classes_present(probabilities)}
+    return estimates(count, whole, (0, len(probabilities)), seed)["modes"]
 
 
 # ---- distances -----------------------------------------------------------------------------------

@@ -117,12 +117,20 @@ def test_a_distance_is_called_fid_from_50000_images_and_all_training_images(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     random = np.random.RandomState(0)
-    reference, generated = (_sample(random, rows) for rows in (300, 500))
-    assert math.isnan(sample_scores.fid(reference, generated, is_whole=True))
+    reference, generated = _sample(random, 300), _shifted(random, 500)
+    assert math.isnan(sample_scores.fid(reference, generated, is_whole=True, seed=0).value)
     monkeypatch.setattr(sample_scores, "IMAGES_OF_FID", 500)
     distance = sample_scores.frechet_distance(reference.features, generated.features)
-    assert sample_scores.fid(reference, generated, is_whole=True) == distance
-    assert math.isnan(sample_scores.fid(reference, generated, is_whole=False))
+    fid = sample_scores.fid(reference, generated, is_whole=True, seed=0)
+    assert fid.value == distance
+    assert math.isnan(sample_scores.fid(reference, generated, is_whole=False, seed=0).value)
+    others = [
+        sample_scores.frechet_distance(
+            _sample(random, 300).features, _shifted(random, 500).features
+        )
+        for _ in range(100)
+    ]
+    assert 0.6 < fid.error / np.std(others) < 1.6
 
 
 def test_scores_have_names_of_their_own_for_each_network() -> None:
@@ -154,6 +162,11 @@ def test_a_distance_of_infinitely_many_images_needs_four_images_a_feature() -> N
 
 def _sample(random: np.random.RandomState, rows: int) -> ImageSample:
     return ImageSample(random.standard_normal((rows, 8)), np.full((rows, 2), 0.5), np.ones(rows))
+
+
+def _shifted(random: np.random.RandomState, rows: int) -> ImageSample:
+    sample = _sample(random, rows)
+    return ImageSample(sample.features + 1.0, sample.probabilities, sample.nearest)
 
 
 def test_every_score_is_declared_and_those_with_a_direction_choose_the_best_epoch() -> None:

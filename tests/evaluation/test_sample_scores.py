@@ -103,6 +103,8 @@ def test_an_interval_is_two_standard_deviations_wide_on_each_side() -> None:
         ("fcd_infinite", 0.1, (-0.096, 0.296)),
         ("classifier_score", 1.1, (1.0, 1.296)),
         ("inception_density", 0.1, (0.0, 0.296)),
+        ("fid", 0.1, (0.0, 0.296)),
+        ("modes", 1.1, (1.0, 1.296)),
     ],
 )
 def test_an_interval_ends_where_its_score_does(
@@ -120,6 +122,20 @@ def test_class_scores_of_images_that_are_sure_or_undecided() -> None:
     assert sample_scores.class_distance(sure, one_class) == pytest.approx(0.75)
     assert sample_scores.class_distance(sure, sure) == 0.0
     assert [sample_scores.classes_present(each) for each in (sure, one_class)] == [4, 1]
+
+
+def test_the_interval_of_modes_is_about_as_wide_as_their_spread() -> None:
+    """500 common classes and 500 of which 20,000 images show about half."""
+    random = np.random.RandomState(0)
+    shares = np.repeat([1.0, 0.02], 500) / 510.0
+    classes = np.eye(1_000, dtype=np.float32)
+    labels = random.choice(1_000, 20_000, p=shares)
+    modes = sample_scores.modes(classes[labels], seed=0)
+    assert modes.value == len(np.unique(labels))
+    others = [np.count_nonzero(random.multinomial(20_000, shares)) for _ in range(200)]
+    assert 0.5 < modes.error / np.std(others) < 1.3
+    alike = sample_scores.modes(np.eye(3)[[1] * 40], seed=0)
+    assert (alike.value, alike.error) == (1.0, 0.0)
 
 
 def test_a_class_of_several_parts_has_the_product_of_their_probabilities() -> None:

@@ -236,6 +236,8 @@ def test_modes_of_stacked_digits_are_counted(
     [modes] = [score for score in document["scores"] if score["name"] == "modes"]
     assert 1 <= modes["value"] < modes["floor"] <= 1_000
     assert (modes["floor"] > 900, modes["samples"]) == (True, 20_000)
+    assert 1.0 <= modes["low"] <= modes["value"] <= modes["high"]
+    assert modes["error"] > 0.0
     assert document["warnings"] == ([short.warning] if short.accuracy < 0.9 else [])
 
 
