@@ -23,20 +23,23 @@ from tests.support.command_line import answer
 
 TOLERANCE = 1e-3
 MOST_LINES = 10
-ONE_EPOCH = ("epochs=1", "precision=float32", "profile_steps=0")
+SHORT = ("epochs=1", "precision=float32", "profile_steps=0", "quality_every=0")
 STRANGER = "import importlib.util; assert importlib.util.find_spec('gan_runtime') is None\n"
 Command = Callable[..., Result]
 
 
 @dataclass(frozen=True)
 class System:
-    """`inputs`, `outputs`: names in the exported model; `shape`: of a row of the first output."""
+    """`inputs`, `outputs`: names in the exported model; `shape`: of a row of the first output;
+    `epoch`: of the stored weights to export, 0: the newest checkpoint.
+    """
 
     options: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     shape: tuple[int, ...]
     data: Callable[[Command, Path], None] = lambda _command, _folder: None
+    epoch: int = 0
 
 
 def some_showers(command: Command, folder: Path) -> None:
@@ -55,7 +58,14 @@ def some_frames(command: Command, folder: Path) -> None:  # noqa: ARG001
 
 SYSTEMS = {
     "dcgan_mnist": System(
-        ("dataset=digits", "batch_size_global=599"), ("latents",), ("images",), (28, 28, 1)
+        (
+            *("dataset=digits", "batch_size_global=599", "precision=mixed_bfloat16"),
+            *("epochs=3", "weight_snapshots=yes"),
+        ),
+        ("latents",),
+        ("images",),
+        (28, 28, 1),
+        epoch=1,
     ),
     "dcgan": System(
         (
@@ -69,7 +79,7 @@ SYSTEMS = {
     "shower_3dgan": System(
         (
             *("dataset=some_showers", "batch_size_global=3", "size=tiny", "latent_size=16"),
-            "angle_gain=6",
+            *("engine=jax", "angle_gain=6"),
         ),
         ("latents", "energy", "angle"),
         ("showers",),
@@ -104,11 +114,12 @@ def exported(name: str, command: Command, tmp_path: Path) -> Path:
     """The unpacked folder of a trained run's generator."""
     system = SYSTEMS[name]
     system.data(command, tmp_path)
-    options = _set(f"workload={name}", *ONE_EPOCH, *system.options)
+    options = _set(f"workload={name}", *SHORT, *system.options)
     assert command("train", *options).exit_code == 0
     target = tmp_path / "generator.zip"
-    result = answer(command("export-model", "run-0001", "--to", str(target), "--json"))
-    assert (result["checkpoint"], result["warnings"]) == ("newest", [])
+    epoch = ("--epoch", str(system.epoch)) if system.epoch else ()
+    result = answer(command("export-model", "run-0001", *epoch, "--to", str(target), "--json"))
+    assert (result["epoch"] or 0, result["warnings"]) == (system.epoch, [])
     with zipfile.ZipFile(target) as bundle:
         bundle.extractall(tmp_path / "taken")
     return tmp_path / "taken" / "run-0001-generator"
@@ -136,20 +147,22 @@ def differences(folder: Path) -> list[tuple[tuple[int, ...], float]]:
     return printed
 
 
-def of_the_engine(
-    home: Path, inputs: tuple[str, ...], example: Path, target: Path
-) -> dict[str, np.ndarray]:
+def of_the_engine(home: Path, system: System, example: Path, target: Path) -> dict[str, np.ndarray]:
     """What the run's own engine generates from the same inputs, in a process of its framework."""
     program = f"""
 import pathlib
 
 import numpy
 from gan_runtime.records.home import Home
-from gan_runtime.training import inference
+from gan_runtime.training import checkpoints, inference
 
 home, example = Home(pathlib.Path({str(home)!r})), numpy.load({str(example)!r})
-networks = inference.of_run(home.run_dir("run-0001"), home)
-inputs = {{name: example[name] for name in {inputs}}}
+run = home.run_dir("run-0001")
+networks = inference.of_run(run, home)
+if {system.epoch}:
+    stored = checkpoints.load_snapshot(run.snapshots, {system.epoch})
+    networks.engine.load({{**networks.checkpoint.arrays, **stored}})
+inputs = {{name: example[name] for name in {system.inputs}}}
 if "source" in inputs:
     inputs["target"] = inputs["source"][..., :3]  # shown next to what is generated
 numpy.savez({str(target)!r}, **networks.engine.generate(inputs))
@@ -167,9 +180,7 @@ def test_a_stranger_gets_what_the_engine_of_the_run_generates(
     loaded = differences(exported)
     assert [shape for shape, _ in loaded] == [(8, *system.shape)] * 3
     assert max(difference for _, difference in loaded) < TOLERANCE
-    arrays = of_the_engine(
-        place, system.inputs, exported / "example.npz", tmp_path / "generated.npz"
-    )
+    arrays = of_the_engine(place, system, exported / "example.npz", tmp_path / "generated.npz")
     for output in system.outputs:
         assert example[output].std() > TOLERANCE, "there is nothing to compare"
         np.testing.assert_allclose(example[output], arrays[output], rtol=1e-3, atol=TOLERANCE)
