@@ -8,7 +8,7 @@ from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 
 
-def test_counts_have_commas_and_their_noun() -> None:
+def test_counts_have_commas_and_nouns() -> None:
     assert [formats.count(number) for number in (0, 1_797, 60_000.4, None)] == [
         *("0", "1,797", "60,000", "–")
     ]
@@ -28,7 +28,7 @@ def test_sizes_are_in_powers_of_ten() -> None:
     assert [formats.size(size) for size in sizes] == ["20 kB", "340 MB", "1.2 GB", "1,800.0 GB"]
 
 
-def test_durations_have_the_digits_that_matter() -> None:
+def test_durations_show_only_significant_digits() -> None:
     seconds = (None, 0.041, 0.25, 3.41, 41.2, 102.0, 7_500.0)
     assert [formats.duration(value) for value in seconds] == [
         *("–", "41 ms", "0.25 s", "3.4 s", "41 s", "1 m 42 s", "2 h 05 m")
@@ -58,7 +58,7 @@ def test_losses_have_three_decimals_or_four_digits() -> None:
         (".1e", 12_345.0, "1.2e+04"),  # the declaration wants an exponent
     ],
 )
-def test_a_number_of_a_run_is_written_without_an_exponent(
+def test_metric_values_are_formatted_without_needless_exponents(
     form: str, value: float, text: str
 ) -> None:
     assert Metric("a", "A", "A", format=form).in_words(value) == text

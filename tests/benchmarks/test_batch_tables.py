@@ -44,7 +44,7 @@ def decided(measured: pd.DataFrame) -> batch_tables.Decision:
     return result
 
 
-def test_equal_batches_are_equivalent_and_the_margin_is_the_spread_of_the_smallest() -> None:
+def test_equal_batches_are_equivalent_within_the_smallest_batch_spread() -> None:
     result = decided(frame())
     usual = frame().query("batch == 64 and epoch == 2").log_fcd
     assert result.log_fcd.margin == pytest.approx(1.96 * usual.std())
@@ -53,20 +53,20 @@ def test_equal_batches_are_equivalent_and_the_margin_is_the_spread_of_the_smalle
 
 
 @pytest.mark.parametrize(("shift", "covered"), [(1.0, 0.8), (-1.0, 0.8), (0.0, 0.7)])
-def test_a_large_batch_that_differs_is_not_called_equivalent(shift: float, covered: float) -> None:
+def test_a_differing_large_batch_is_not_equivalent(shift: float, covered: float) -> None:
     assert not decided(frame(shift, covered)).is_equivalent
 
 
-def test_a_higher_coverage_is_no_objection() -> None:
+def test_higher_coverage_does_not_break_equivalence() -> None:
     assert decided(frame(covered=0.9)).is_equivalent
 
 
-def test_a_single_seed_decides_nothing() -> None:
+def test_a_single_seed_gives_no_decision() -> None:
     assert batch_tables.decision(batch_tables.ends(frame(seeds=1)), BATCHES) is None
     assert "too few seeds" in batch_tables.text(frame(seeds=1), BATCHES)
 
 
-def test_the_target_is_first_reached_by_the_runs_that_get_there() -> None:
+def test_cost_to_target_is_taken_at_the_first_epoch_reaching_it() -> None:
     measured = frame(shift=-2.0).query("batch == 512")
     target = 1.0  # about what they have after epoch 1; after epoch 2 it is 0
     hits = batch_tables.cost_to_target(measured, target)
@@ -77,7 +77,7 @@ def test_the_target_is_first_reached_by_the_runs_that_get_there() -> None:
     assert batch_tables.cost_to_target(measured, -9.0) == {"images": {}, "device_s": {}}
 
 
-def test_the_tables_say_what_was_measured() -> None:
+def test_tables_show_the_measurements() -> None:
     text = batch_tables.text(frame(), BATCHES)
     assert "| modern, images | FCD∞ | " in text
     assert "|  | coverage | 80% | 80% |" in text
@@ -88,13 +88,13 @@ def test_the_tables_say_what_was_measured() -> None:
     assert reached.count(" of 8)") == 2
 
 
-def test_a_target_that_only_the_smallest_batch_reaches_has_no_table() -> None:
+def test_no_target_table_if_only_the_smallest_batch_reaches_it() -> None:
     text = batch_tables.text(frame(shift=5.0), BATCHES)
     assert text.rstrip().endswith("No larger batch reaches the mean FCD∞ at which it ends.")
     assert "| modern, images | FCD∞ | 7.46 | 1,110 |" in text
 
 
-def test_a_home_without_the_study_says_so(home: Home) -> None:
+def test_a_home_without_the_study_reports_not_measured(home: Home) -> None:
     empty = batch_tables.evaluated_epochs(home)
     assert batch_tables.text(empty, BATCHES) == "Not measured yet."
 

@@ -15,13 +15,13 @@ def test_a_row_waits_until_the_machine_is_idle() -> None:
     assert len(slept) == 2
 
 
-def test_a_machine_that_stays_busy_is_measured_in_the_end_and_its_load_reported() -> None:
+def test_a_busy_machine_is_measured_after_max_wait_and_its_load_reported() -> None:
     slept: list[float] = []
     assert conditions.wait_until_idle(lambda: 3.0, slept.append) == 3.0
     assert sum(slept) == conditions.MAX_WAIT_S
 
 
-def test_only_files_other_than_the_results_count_as_changed(tmp_path: Path) -> None:
+def test_only_non_result_files_count_as_changed(tmp_path: Path) -> None:
     files = [
         tmp_path / "engine.py",
         tmp_path / "benchmarks" / "results" / "latest.jsonl",
@@ -40,7 +40,7 @@ def test_only_files_other_than_the_results_count_as_changed(tmp_path: Path) -> N
     assert conditions.changed_since_commit(tmp_path) is True
 
 
-def test_the_command_in_the_results_names_no_file_of_a_referee() -> None:
+def test_the_recorded_command_hides_the_referee_path() -> None:
     assert (
         command(["--only", "referee", "--referee", "/home/me/loop.py"])
         == "python -m benchmarks.bench --only referee --referee SCRIPT"

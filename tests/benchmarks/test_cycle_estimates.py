@@ -54,7 +54,7 @@ def compiler(requests: list[str], broken: str = "") -> Compiler:
     return answer
 
 
-def test_a_step_is_the_sum_of_its_programs_each_as_often_as_it_runs() -> None:
+def test_a_step_sums_its_programs_weighted_by_run_count() -> None:
     step = step_estimate([(estimate(3.0, "judge"), 2), (estimate(5.0, "make"), 1)])
     assert (step.cycles, step.flops, step.operations) == (11.0 * MILLION, 11.0, 6)
     assert (step.exchanges, step.exchange_bytes, step.compile_seconds) == (3.0, 24, 20.0)
@@ -66,7 +66,7 @@ def test_a_step_is_the_sum_of_its_programs_each_as_often_as_it_runs() -> None:
     assert step.without_estimate == ("rng-bit-generator",)
 
 
-def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_an_interrupted_row_resumes_from_cached_estimates(tmp_path: Path) -> None:
     first: list[str] = []
     report = Report("cycles")
     cycles.epochs(
@@ -101,7 +101,7 @@ def test_an_interrupted_row_goes_on_where_it_was(tmp_path: Path) -> None:
     assert figures["shower_epoch_of_keras"] == pytest.approx(0.2, abs=0.001)
 
 
-def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_compiled(
+def test_pix2pix_is_compared_with_keras_only_if_both_compile(
     tmp_path: Path,
 ) -> None:
     requests: list[str] = []
@@ -122,9 +122,7 @@ def test_a_step_of_pix2pix_is_compared_with_plain_keras_where_both_could_be_comp
     assert cycle_tables.pairs([]) == "Not measured.\n"
 
 
-def test_of_pix2pix_the_step_is_judged_whose_batch_norm_goes_over_all_pairs_as_the_peers_does() -> (
-    None
-):
+def test_pix2pix_comparison_uses_synchronized_batch_norm_like_the_peer() -> None:
     judged, by_default = (
         cycles_side.plan_of(
             program, pair_cycles.TOPOLOGY, pair_cycles.BATCH, pair_cycles.PRECISION
@@ -136,7 +134,7 @@ def test_of_pix2pix_the_step_is_judged_whose_batch_norm_goes_over_all_pairs_as_t
     assert differing == {"batch_norm"}
 
 
-def test_an_answer_of_another_compiler_is_not_taken(
+def test_cached_estimates_of_another_compiler_version_are_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[str] = []
@@ -149,6 +147,6 @@ def test_an_answer_of_another_compiler_is_not_taken(
     assert len(requests) == 2
 
 
-def test_a_child_that_does_not_answer_in_time_is_ended_by_name() -> None:
+def test_a_child_that_times_out_is_named_in_the_error() -> None:
     with pytest.raises(NotMeasuredError, match=r"time.sleep.60.` did not answer within 0 s"):
         answer_of(["-c", "import time; time.sleep(60)"], timeout_s=0.2)

@@ -43,7 +43,7 @@ from gan_runtime.training import checkpoints
         (BrokenGuaranteeError("the run was lost"), "the run was lost"),
     ],
 )
-def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
+def test_an_error_in_a_scenario_fails_only_that_scenario(
     monkeypatch: pytest.MonkeyPatch, raised: Exception, said: str
 ) -> None:
     def breaks(stage: Stage) -> Expectation:
@@ -61,7 +61,7 @@ def test_whatever_goes_wrong_in_a_scenario_is_a_problem_of_this_one_alone(
     assert "FAILED" in result.line
 
 
-def test_stored_outcomes_name_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_outcomes_record_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "RESULTS", tmp_path / "faults.jsonl")
     faults.store_outcomes(
         [Result(7, "kill_all", "", ("finished",), (), 1.0)], Namespace(scenarios=1), 1.0
@@ -71,7 +71,7 @@ def test_stored_outcomes_name_the_program(tmp_path: Path, monkeypatch: pytest.Mo
     assert record["uncommitted_changes"] == conditions.changed_since_commit()
 
 
-def test_all_kinds_come_in_turn_and_a_seed_always_means_the_same() -> None:
+def test_kinds_alternate_and_a_seed_always_selects_the_same_kind() -> None:
     kinds = [kind_of(seed) for seed in range(1, 1 + 10 * len(TOYS))]
     assert {kinds.count(kind) for kind in TOYS} == {9}
     assert sum(kinds.count(kind) for kind in WITH_TENSORFLOW) == len(TOYS), "a tenth of them"
@@ -101,7 +101,7 @@ def resumed(new_run: Callable[..., RunDir]) -> RunDir:
     return run
 
 
-def test_a_number_that_is_lost_doubled_made_up_or_changed_is_seen(
+def test_lost_duplicate_invented_or_changed_numbers_are_detected(
     home: Home, resumed: RunDir
 ) -> None:
     checks.run_next_owner(home)
@@ -122,7 +122,7 @@ def test_a_number_that_is_lost_doubled_made_up_or_changed_is_seen(
         assert problem.startswith(sentence)
 
 
-def test_a_good_line_that_the_reader_drops_is_missed(
+def test_a_valid_line_dropped_by_the_reader_is_detected(
     home: Home, resumed: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = journal.chunks
@@ -145,7 +145,7 @@ def test_a_good_line_that_the_reader_drops_is_missed(
     assert problem.startswith("2 numbers are journaled and not stored")
 
 
-def test_lines_that_are_no_records_are_not_counted_as_journaled(resumed: RunDir) -> None:
+def test_invalid_lines_are_not_counted_as_journaled(resumed: RunDir) -> None:
     losses = checks.journaled_values(resumed)
     assert losses[("loss_generator", 2)] == 0.2
     assert losses[("loss_generator", 3)] == 0.5, "the first attempt's is void"
@@ -160,7 +160,7 @@ def test_lines_that_are_no_records_are_not_counted_as_journaled(resumed: RunDir)
     assert checks.journaled_values(resumed) == losses
 
 
-def test_another_state_another_end_and_remains_are_detected(
+def test_wrong_state_wrong_weights_and_leftover_files_are_detected(
     home: Home, resumed: RunDir, tmp_path: Path
 ) -> None:
     checks.run_next_owner(home)
@@ -180,6 +180,6 @@ def test_another_state_another_end_and_remains_are_detected(
     assert checks.rebuild_problems(home, {**rows, "scalars": rows["scalars"][:-1]}) != []
 
 
-def test_the_guarantees_name_every_kind_of_scenario_and_no_other() -> None:
+def test_the_guarantees_page_names_exactly_the_scenario_kinds() -> None:
     page = (REPOSITORY / "docs" / "guarantees.md").read_text(encoding="utf-8")
     assert set(KINDS) == set(re.findall(r"`faults: (\w+)`", page))

@@ -24,7 +24,7 @@ DISCRIMINATOR = {
 }
 
 
-def test_the_layers_of_table_1_count_what_a_hand_count_gives() -> None:
+def test_layer_flops_of_table_1_match_a_manual_count() -> None:
     networks = dcgan_mnist.networks()
     assert {layer.name: layer.flop for layer in layer_shapes(networks["generator"])} == GENERATOR
     assert {
@@ -32,7 +32,7 @@ def test_the_layers_of_table_1_count_what_a_hand_count_gives() -> None:
     } == DISCRIMINATOR
 
 
-def test_a_step_of_table_1_makes_432_million_operations_per_image() -> None:
+def test_a_table_1_step_takes_432_million_operations_per_image() -> None:
     # G 103,488,000 forward, three passes without the dense layer's input gradient: 307,955,200.
     # D 20,710,144 forward: on real images three passes without conv_1's input gradient: 61,503,232;
     # on fake images with it.

@@ -43,7 +43,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     return run_folder
 
 
-def test_a_line_for_each_flow_shows_its_newest_iteration_by_map_reduce(run: RunDir) -> None:
+def test_each_flow_has_a_row_with_its_newest_map_reduce_rollout(run: RunDir) -> None:
     assert [answer.facts["iteration"] for answer in flow_results.rollouts(run)] == [
         "iterate-0002",
         "iterate-0003",
@@ -63,7 +63,7 @@ def test_a_line_for_each_flow_shows_its_newest_iteration_by_map_reduce(run: RunD
     ]
 
 
-def test_the_picture_has_the_true_flow_next_to_the_predicted_one(run: RunDir) -> None:
+def test_the_image_shows_true_and_predicted_flow_side_by_side(run: RunDir) -> None:
     frame_set = frames()
     image_files.write_film(run, "other", replace(frame_set, predicted=-frame_set.predicted))
     flow = flow_results.rollouts(run)[0].model_copy(

@@ -15,7 +15,7 @@ CARD = {"kind": "card", "flop_per_s": {"mixed_bfloat16": 2e12}}
 OPERATIONS = {"kind": "operations", "workload": "pix2pix", "flop_per_image": 1e9}
 
 
-def test_a_row_has_both_speeds_their_ratio_and_the_share_of_the_cards_rate() -> None:
+def test_a_row_shows_both_speeds_their_ratio_and_share_of_card_rate() -> None:
     ours = {**CASE, "side": "jax", "images_per_s": [90.0, 100.0, 500.0], "peak_bytes": 2.5e9}
     peer = {**CASE, "side": "torch", "images_per_s": [200.0, 200.0, 200.0]}
 
@@ -24,7 +24,7 @@ def test_a_row_has_both_speeds_their_ratio_and_the_share_of_the_cards_rate() -> 
     assert row == "| `pix2pix` | 1,024 | bfloat16 | 100 | 200 | 0.50 | 5.0% | 2.5 GB |"
 
 
-def test_a_side_that_does_not_fit_says_so_in_its_cell() -> None:
+def test_a_side_that_does_not_fit_is_marked_in_its_cell() -> None:
     ours = {**CASE, "side": "jax", "images_per_s": [], "failure": "does not fit into memory"}
     peer = {**CASE, "side": "torch", "images_per_s": [200.0]}
 
@@ -33,7 +33,7 @@ def test_a_side_that_does_not_fit_says_so_in_its_cell() -> None:
     assert row == "| `pix2pix` | 1,024 | bfloat16 | does not fit into memory | 200 |  |  |  |"
 
 
-def test_a_part_of_an_epoch_is_an_estimate() -> None:
+def test_a_partial_epoch_is_labeled_an_estimate() -> None:
     part = {"kind": "epoch", "batch": 64, "showers": 1_000, "of_showers": 10_000, "seconds": 5.0}
 
     assert "50 s (estimated from 1,000 showers)." in epoch([part])

@@ -19,7 +19,7 @@ from gan_runtime.records.run_folder import RunDir
 ROWS = 30
 
 
-def test_the_set_fits_a_conditional_dcgan_and_holds_every_class(home: Home) -> None:
+def test_the_data_set_fits_a_conditional_dcgan_and_has_ten_classes(home: Home) -> None:
     image_set.write(home, ROWS)
     rows = loading.load(image_set.NAME, home)
     assert list(reads(DcganOptions(), rows.fields)) == ["images", "labels"]
@@ -30,7 +30,7 @@ def test_the_set_fits_a_conditional_dcgan_and_holds_every_class(home: Home) -> N
     assert len(rows.fields["labels"].classes) == 10
 
 
-def test_several_files_hold_the_rows_in_one_order(
+def test_sharding_does_not_change_the_row_order(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image_set.write(home, ROWS)
@@ -43,7 +43,7 @@ def test_several_files_hold_the_rows_in_one_order(
     assert all(np.array_equal(in_five[name], array) for name, array in in_one_file.items())
 
 
-def test_the_same_rows_are_streamed_where_a_side_asks_for_it_and_nowhere_else(home: Home) -> None:
+def test_the_same_rows_are_streamed_only_when_requested(home: Home) -> None:
     image_set.write(home, ROWS)
     some = np.array([3, 0, 29])
     with reading(PICTURES), reading(MNIST):
@@ -57,7 +57,7 @@ def test_the_same_rows_are_streamed_where_a_side_asks_for_it_and_nowhere_else(ho
 
 
 @pytest.mark.parametrize(("data", "is_streamed"), [(STREAMED, True), (PICTURES, False)])
-def test_the_trainer_of_a_side_reads_as_the_side_asks(
+def test_a_side_trainer_streams_only_when_the_side_requests_it(
     home: Home, monkeypatch: pytest.MonkeyPatch, data: str, is_streamed: bool
 ) -> None:
     image_set.write(home, ROWS)

@@ -65,7 +65,7 @@ def inputs() -> dict[str, list[np.ndarray]]:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_conditional_peer_has_as_many_weights_as_our_networks(
+def test_the_conditional_peer_has_the_same_weight_shapes_as_our_networks(
     both: dict[str, tuple[Any, Any]], name: str
 ) -> None:
     ours, peer = (by_shape(network) for network in both[name])
@@ -77,7 +77,7 @@ def test_the_conditional_peer_has_as_many_weights_as_our_networks(
 @pytest.mark.parametrize(
     "training", [False, True]
 )  # in this order: training moves the statistics of batch norm
-def test_the_conditional_peer_computes_what_our_networks_compute(
+def test_the_conditional_peer_matches_the_outputs_of_our_networks(
     both: dict[str, tuple[Any, Any]], name: str, training: bool
 ) -> None:
     ours, peer = (np.asarray(network(inputs()[name], training=training)) for network in both[name])
@@ -86,7 +86,7 @@ def test_the_conditional_peer_computes_what_our_networks_compute(
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_class_changes_what_the_conditional_peer_gives(
+def test_the_class_changes_the_conditional_peer_output(
     both: dict[str, tuple[Any, Any]], name: str
 ) -> None:
     peer, (values, classes) = both[name][1], inputs()[name]
@@ -107,7 +107,7 @@ def small_networks() -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("module", ["keras_loop", "keras_conditional"])
-def test_a_step_of_a_peer_changes_every_weight_of_both_networks(
+def test_a_peer_step_updates_every_weight_of_both_networks(
     monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
     peer = importlib.import_module(f"benchmarks.{module}")

@@ -82,7 +82,7 @@ def test_plain_keras_has_the_same_losses() -> None:
     assert history[0] != pytest.approx(history[1], rel=3e-3), "the updates change them"
 
 
-def test_the_peer_of_the_row_trains_the_networks_of_the_default_options() -> None:
+def test_the_pix2pix_peer_matches_the_default_options() -> None:
     from benchmarks import keras_pix2pix
     from benchmarks.keras_pix2pix_networks import networks
 

@@ -21,14 +21,14 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 
 
-def test_rows_of_ended_and_of_live_runs_are_taken_in_and_counted(home: Home) -> None:
+def test_rows_of_ended_and_live_runs_are_ingested_and_counted(home: Home) -> None:
     figures = {figure.name: figure for figure in load.figures_of("ingest", home, SMALL)}
     assert set(figures) == {"ingest_rows_per_s", "bytes_per_million_rows", "ingest_steps_per_s"}
     assert all(figure.value is not None and figure.value > 0 for figure in figures.values())
     assert figures["ingest_rows_per_s"].facts["rows"] >= SMALL.rows - 10
 
 
-def test_a_look_at_a_training_lasts_until_its_next_line(tmp_path: Path) -> None:
+def test_steps_per_s_waits_for_the_next_journal_line(tmp_path: Path) -> None:
     run = RunDir(tmp_path)
 
     def ten_steps(first: int) -> None:
@@ -45,7 +45,7 @@ def test_a_look_at_a_training_lasts_until_its_next_line(tmp_path: Path) -> None:
     late.join()
 
 
-def test_a_line_is_seen_with_the_first_step_on_the_screen_that_is_not_before_it() -> None:
+def test_delays_count_to_the_first_shown_step_at_or_after_a_line() -> None:
     written = [(10, 1.0), (20, 2.0), (30, 3.0), (40, 4.0)]
     assert pixels.delays(written, [(10, 1.5), (30, 3.25)]) == [1.25, 0.25]
     assert pixels.delays(written, []) == []
@@ -55,7 +55,7 @@ def test_a_line_is_seen_with_the_first_step_on_the_screen_that_is_not_before_it(
     ("count", "expected"),
     [(1, 1.0), (6, 6.0), (19, 19.0), (20, 19.0), (21, 20.0), (100, 95.0), (101, 96.0)],
 )
-def test_p95_is_the_smallest_value_that_nineteen_of_twenty_do_not_exceed(
+def test_p95_is_the_smallest_value_that_95_percent_do_not_exceed(
     count: int, expected: float
 ) -> None:
     values = [float(value) for value in range(count, 0, -1)]
@@ -64,7 +64,7 @@ def test_p95_is_the_smallest_value_that_nineteen_of_twenty_do_not_exceed(
     assert summary["refresh_p95_s"] == expected
 
 
-def test_windows_that_were_never_refreshed_are_reported_as_none() -> None:
+def test_a_summary_without_refreshes_is_all_zeros() -> None:
     assert client.summary([]) == {
         "refreshes": 0,
         "refresh_p50_s": 0.0,
@@ -74,7 +74,7 @@ def test_windows_that_were_never_refreshed_are_reported_as_none() -> None:
     }
 
 
-def test_a_figure_says_its_target_and_whether_it_is_met(
+def test_a_figure_shows_its_target_and_whether_it_is_met(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(load.report, "write", lambda: None)

@@ -27,7 +27,7 @@ def selection(items: list[Any], seed: int) -> list[tuple[str, int, str]]:
     return [(str(way.module_path), way.start_pos[0], way.operator_name) for way in ways]
 
 
-def test_a_seed_draws_one_change_of_each_place_in_its_own_order_whatever_else_changed() -> None:
+def test_a_seed_draws_one_mutant_per_location_in_a_stable_order() -> None:
     items = [
         work_item("a.py", line, operator)
         for line in range(9)
@@ -44,13 +44,13 @@ def test_a_seed_draws_one_change_of_each_place_in_its_own_order_whatever_else_ch
     ] == first
 
 
-def test_what_python_refuses_or_reads_the_same_is_no_change() -> None:
+def test_invalid_or_equivalent_source_is_not_a_mutant() -> None:
     assert draw.is_different_program("a = b * 2", "a = b / 2")
     assert not draw.is_different_program("a = b * 2", "a = b *  2")
     assert not draw.is_different_program("def f(a, *, b): ...", "def f(a, +, b): ...")
 
 
-def test_each_file_that_is_changed_exists_and_has_tests_that_exist() -> None:
+def test_mutated_files_and_their_tests_exist() -> None:
     config = tomllib.loads(trial.CONFIG.read_text(encoding="utf-8"))
     modules = config["cosmic-ray"]["module-path"]
     assert [path for path in modules if not (REPOSITORY / path).exists()] == []
@@ -60,7 +60,7 @@ def test_each_file_that_is_changed_exists_and_has_tests_that_exist() -> None:
     assert [test for test in named if not {trial.QUICK + test, trial.FULL + test} & existing] == []
 
 
-def test_quick_tests_are_run_before_slow_ones_and_the_first_failure_is_stored(
+def test_quick_tests_run_first_and_the_first_failure_is_stored(
     tmp_path: Path,
 ) -> None:
     slow, quick = (suite + "workloads/test_layers.py" for suite in (trial.FULL, trial.QUICK))
@@ -97,7 +97,7 @@ def outcome(test_outcome: str, output: str) -> dict[str, Any]:
     )
 
 
-def test_the_page_counts_which_suite_noticed_and_says_what_none_did(
+def test_the_page_counts_detections_by_suite_and_lists_survivors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mutants = [
@@ -129,5 +129,5 @@ def test_the_page_counts_which_suite_noticed_and_says_what_none_did(
     assert "| workloads/pair.py:2 | `a \\| b` → `a & b` | nobody looks |" in text
 
 
-def test_the_page_in_the_repository_is_made_from_the_stored_outcomes() -> None:
+def test_the_committed_page_matches_the_stored_outcomes() -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.text(page.stored())

@@ -46,7 +46,7 @@ class BareSide:
         return Turn(steps, steps * STEP_S)
 
 
-def test_the_end_of_an_epoch_is_charged_to_the_turn_that_has_it() -> None:
+def test_the_end_of_an_epoch_is_charged_to_its_turn() -> None:
     effort = Effort(rounds=3, steps=10, batch=1, images=EPOCH)
     full, bare, ends = turns_of(Report("overhead"), LoopSide(), BareSide(), effort, EPOCH)
     assert [turn.seconds > END_S for turn in full] == ends

@@ -15,7 +15,7 @@ from gan_runtime.engines.inputs import host_values
 from gan_runtime.records.home import Home
 
 
-def test_converting_in_each_epoch_and_converting_once_give_the_same_values(home: Home) -> None:
+def test_converting_per_epoch_and_once_give_the_same_values(home: Home) -> None:
     """A side that converts in each epoch continues where it stopped, or restarts at the end."""
     with random_rows(home, 10, SHOWERS):
         with reading(SHOWERS):

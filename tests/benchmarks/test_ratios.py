@@ -37,24 +37,24 @@ def test_one_value_is_its_own_spread() -> None:
     )
 
 
-def test_a_spread_of_nothing_is_refused() -> None:
+def test_a_spread_of_no_values_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         spread([])
 
 
-def test_ratios_compare_neighbouring_turns_of_different_length() -> None:
+def test_ratios_compare_neighboring_turns_of_different_length() -> None:
     ours = [Turn(10, 2.0), Turn(20, 8.0)]  # 0.2 and 0.4 s per step
     peer = [Turn(10, 3.0), Turn(10, 6.0)]  # 0.3 and 0.6 s per step
     assert speed_ratios(ours, peer) == pytest.approx([1.5, 1.5])
     assert speed_ratio_of_totals(ours, peer) == pytest.approx((9.0 / 20) / (10.0 / 30))
 
 
-def test_sides_with_another_number_of_turns_cannot_be_compared() -> None:
+def test_sides_with_different_turn_counts_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="argument"):
         speed_ratios([Turn(10, 2.0)], [])
 
 
-def test_overhead_is_the_streaming_and_the_ends_of_epochs() -> None:
+def test_overhead_combines_streaming_and_epoch_ends() -> None:
     bare = [Turn(10, 10.0)] * 4  # 1 s per step
     full = [
         Turn(10, 10.1),
@@ -70,6 +70,6 @@ def test_overhead_is_the_streaming_and_the_ends_of_epochs() -> None:
     assert result.of_totals == pytest.approx(0.06)  # this epoch was only 40 steps long
 
 
-def test_overhead_without_the_end_of_an_epoch_is_refused() -> None:
+def test_overhead_without_an_epoch_end_is_refused() -> None:
     with pytest.raises(ValueError, match="turns that end one"):
         overhead([Turn(1, 1.0)], [Turn(1, 1.0)], [False], steps_per_epoch=10)

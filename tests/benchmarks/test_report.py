@@ -42,17 +42,17 @@ def test_a_figure_is_next_to_its_target() -> None:
     )
 
 
-def test_a_missed_target_is_said() -> None:
+def test_a_missed_target_is_marked() -> None:
     text = figures([figure("replicas", "replicas_8_over_1", 0.893)])
     assert line_of(text, "8 simulated replicas").endswith("| **≥ 0.90, missed** | – |")
 
 
-def test_all_seconds_decide_whether_a_target_is_met_and_not_the_median() -> None:
+def test_targets_are_checked_against_totals_not_the_median() -> None:
     text = figures([figure("replicas", "replicas_8_over_1", 0.92, of_totals=0.87)])
     assert line_of(text, "8 simulated replicas").endswith("| 24 | 0.87 | **≥ 0.90, missed** | – |")
 
 
-def test_a_row_measured_next_to_other_processes_or_from_changed_files_says_so() -> None:
+def test_a_row_notes_machine_load_and_modified_files() -> None:
     busy = figures(
         [
             figure("replicas", "replicas_8_over_1", 0.95),
@@ -66,7 +66,7 @@ def test_a_row_measured_next_to_other_processes_or_from_changed_files_says_so() 
     assert line_of(quiet, "8 simulated replicas").endswith("| ≥ 0.90 |  |")
 
 
-def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
+def test_shares_seconds_and_memory_have_units() -> None:
     once = {"kind": "figure", "count": 1}
     text = figures(
         [
@@ -84,7 +84,7 @@ def test_shares_seconds_and_memory_are_written_with_their_units() -> None:
     )
 
 
-def test_what_could_not_be_measured_says_why_and_what_never_ran_says_so() -> None:
+def test_missing_figures_explain_why_they_were_not_measured() -> None:
     text = figures(
         [
             {
@@ -109,7 +109,7 @@ def test_a_referee_is_identified_by_its_digest() -> None:
     assert referee([]) == "Not measured.\n"
 
 
-def test_the_yardsticks_of_the_machine_are_named_with_size_and_type() -> None:
+def test_machine_reference_rates_show_size_and_type() -> None:
     facts: Record = {
         "row": "matrix",
         "kind": "facts",
@@ -133,7 +133,7 @@ def test_the_yardsticks_of_the_machine_are_named_with_size_and_type() -> None:
     )
 
 
-def test_a_row_that_failed_gives_its_reason_for_all_its_figures() -> None:
+def test_a_failed_row_gives_its_reason_for_every_figure() -> None:
     text = figures(
         [{"row": "training", "kind": "not_measured", "name": "training", "reason": "a side broke."}]
     )
@@ -156,7 +156,7 @@ def test_growth_is_a_table_of_batches_and_replicas() -> None:
     ]
 
 
-def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
+def test_the_machine_line_lists_bfloat16_support() -> None:
     record: Record = {
         **{
             "row": "input",
@@ -186,18 +186,18 @@ def test_the_machine_is_said_with_what_it_can_do_in_bfloat16() -> None:
     )
 
 
-def test_a_page_without_any_result_is_whole() -> None:
+def test_a_page_without_results_is_complete() -> None:
     text = report.text([])
     assert text.count("not measured: no result") == len(TARGETS)
 
 
-def test_the_page_in_the_documents_is_the_one_that_the_results_give() -> None:
+def test_the_committed_page_matches_the_stored_results() -> None:
     assert report.PAGE.read_text(encoding="utf-8") == report.text(results.latest()), (
         "run python -m benchmarks.report"
     )
 
 
-def test_a_new_result_replaces_its_row_and_leaves_the_others(tmp_path: Path) -> None:
+def test_a_new_result_replaces_only_its_own_row(tmp_path: Path) -> None:
     first, second, other = (
         [{"row": row, "kind": "facts", "n": n}]
         for row, n in (("growth", 1), ("growth", 2), ("input", 3))
@@ -207,12 +207,12 @@ def test_a_new_result_replaces_its_row_and_leaves_the_others(tmp_path: Path) -> 
     assert results.latest(tmp_path) == [*other, *second]
 
 
-def test_records_from_before_there_were_rows_are_no_result(tmp_path: Path) -> None:
+def test_records_without_a_row_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "latest.jsonl").write_text('{"measure": "ours", "round": 1}\n', encoding="utf-8")
     assert results.latest(tmp_path) == []
 
 
-def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_step_is() -> None:
+def test_the_cycle_table_is_labeled_an_estimate_with_share_of_peak() -> None:
     row: Record = {
         "row": "cycles",
         "kind": "cycles",
@@ -246,7 +246,7 @@ def test_the_cycle_table_says_that_it_is_an_estimate_and_how_near_the_limit_a_st
     assert cycle_tables.cycles([]) == "Not measured.\n"
 
 
-def test_epochs_are_next_to_the_measurements_of_the_authors() -> None:
+def test_epochs_are_shown_next_to_the_authors_measurements() -> None:
     numbers: Record = {
         "row": "cycles",
         "kind": "epoch",

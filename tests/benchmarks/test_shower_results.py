@@ -29,7 +29,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     return run_folder
 
 
-def test_the_newest_measurement_of_the_last_epoch_is_next_to_untrained_networks_noise_and_simulated_showers(  # noqa: E501
+def test_the_newest_measurement_is_next_to_untrained_noise_and_floor(
     run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shower_results, "noise", lambda: {"fpd": Estimate(7.0, 0.5)})
@@ -51,7 +51,7 @@ def test_the_newest_measurement_of_the_last_epoch_is_next_to_untrained_networks_
     assert "7.0 ± 0.5" in lines[4]
 
 
-def test_noise_has_every_energy_right_and_nothing_in_its_place(
+def test_noise_has_correct_energies_but_wrong_profiles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shower_results, "SHOWERS", 50)
@@ -60,7 +60,7 @@ def test_noise_has_every_energy_right_and_nothing_in_its_place(
     assert noise["profile_x"].value > 0.3
 
 
-def test_the_picture_has_simulated_showers_next_to_generated_ones(run: RunDir) -> None:
+def test_the_image_shows_simulated_and_generated_showers_side_by_side(run: RunDir) -> None:
     picture = shower_results.image_of(shower_results.measurements(run)[-1])
     assert picture.width > 400
     assert picture.getcolors(1_000) is not None

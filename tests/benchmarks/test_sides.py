@@ -33,7 +33,7 @@ def options(*settings: str) -> argparse.Namespace:
     return argparse.Namespace(precision="float32", batch=SMALL.batch, set=list(settings))
 
 
-def test_the_conditional_row_trains_64_pixels_in_rgb_with_labels_on_both_sides() -> None:
+def test_the_conditional_row_trains_labeled_64_pixel_rgb_on_both_sides() -> None:
     sides = conditional.commands(SMALL)
     assert list(sides) == [
         "keras mixed_bfloat16",
@@ -61,9 +61,7 @@ def test_the_conditional_row_trains_64_pixels_in_rgb_with_labels_on_both_sides()
     )
 
 
-def test_the_row_of_showers_has_both_precisions_of_both_sides_and_eight_replicas_in_one_rotation() -> (  # noqa: E501
-    None
-):
+def test_the_shower_row_has_both_sides_both_precisions_and_8_replicas() -> None:
     sides = showers.commands(SMALL)
     peers = ["keras mixed_bfloat16", "ours mixed_bfloat16", "keras float32", "ours float32"]
     assert list(sides) == [*peers, "replicas 8"]
@@ -84,7 +82,7 @@ def test_the_row_of_showers_has_both_precisions_of_both_sides_and_eight_replicas
     )
 
 
-def test_the_row_of_pix2pix_streams_whole_frames_next_to_a_peer_in_each_precision() -> None:
+def test_pix2pix_row_streams_whole_frames_with_a_peer_per_precision() -> None:
     sides = pix2pix.commands(SMALL)
     assert list(sides) == [
         "keras mixed_bfloat16",
@@ -108,9 +106,7 @@ def test_the_row_of_pix2pix_streams_whole_frames_next_to_a_peer_in_each_precisio
     )
 
 
-def test_the_row_of_iterations_compares_the_whole_frame_with_tiles_on_two_cores_by_each_engine() -> (  # noqa: E501
-    None
-):
+def test_rollout_row_compares_whole_frame_with_two_core_tiles_per_engine() -> None:
     sides = iterate.commands(SMALL)
     assert list(sides) == [
         "whole tensorflow",
@@ -124,7 +120,7 @@ def test_the_row_of_iterations_compares_the_whole_frame_with_tiles_on_two_cores_
         assert command[-6:] == ["--engine", engine, "--way", way, "--cores", "2"]
 
 
-def test_the_row_of_showers_measures_a_run_of_the_authors_networks_one_shower_at_a_time() -> None:
+def test_the_shower_row_runs_the_full_networks_one_shower_at_a_time() -> None:
     command = showers.full_run()
     assert command[:2] == ["-m", "benchmarks.whole_run"]
     assert command[command.index("--data") + 1] == SHOWERS_FULL
@@ -150,7 +146,7 @@ def test_the_conditional_row_compares_each_precision_with_its_own_peer() -> None
     ]
 
 
-def test_streaming_is_charged_what_a_streamed_step_takes_longer() -> None:
+def test_streaming_overhead_is_the_extra_time_of_a_streamed_step() -> None:
     report = Report("streaming")
     resident = [Turn(10, 10.0)] * 4
     streaming.compare(
@@ -164,11 +160,11 @@ def test_streaming_is_charged_what_a_streamed_step_takes_longer() -> None:
     )
 
 
-def test_every_target_belongs_to_a_row_that_can_be_selected() -> None:
+def test_every_target_belongs_to_a_selectable_row() -> None:
     assert {target.row for target in TARGETS} <= set(bench.ROWS)
 
 
-def test_the_turns_of_a_peer_see_the_end_of_an_epoch_and_those_of_streaming_do_not() -> None:
+def test_peer_turns_include_an_epoch_end_and_streaming_turns_do_not() -> None:
     def epochs(name: str) -> float:
         row = bench.ROWS[name]
         return row.rounds * row.steps * row.batch / row.images
@@ -186,7 +182,7 @@ def test_every_page_of_the_dashboard_is_timed() -> None:
     }, "which lead to a tab of a run"
 
 
-def test_a_thread_that_checks_for_the_stop_file_does_not_take_the_loops_turn(
+def test_a_stop_file_check_in_another_thread_takes_no_turn(
     tmp_path: Path,
 ) -> None:
     requests = io.StringIO('{"steps": 1}\n')

@@ -11,7 +11,7 @@ from benchmarks.trial import trial_home
 SLEEPING = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
-def test_a_trial_ends_what_was_started_within_and_nothing_else() -> None:
+def test_a_trial_kills_only_processes_started_within_it() -> None:
     """Such as the other side of a comparison, or the browser of a test in the same process."""
     earlier = psutil.Popen(SLEEPING)
     try:

@@ -21,7 +21,7 @@ serve(lambda steps: Turn(steps, steps / 10))
 """
 
 
-def test_sides_take_turns_and_what_libraries_print_does_no_harm() -> None:
+def test_sides_alternate_turns_despite_library_output() -> None:
     reports: list[tuple[int, str, Turn]] = []
     with child_sides({"peer": ["-c", CHILD], "ours": ["-c", CHILD]}) as sides:
         turns = alternate(list(sides.values()), 2, 5, 1, lambda *turn: reports.append(turn))
@@ -47,7 +47,7 @@ class SlowSide:
         return Turn(steps, float(steps))
 
 
-def test_a_row_reports_its_turns_and_the_rate_of_each_side_without_the_warm_up() -> None:
+def test_a_row_reports_turns_and_rates_without_the_warm_up() -> None:
     report, slow = Report("a row"), SlowSide()
     effort = Effort(rounds=2, steps=5, batch=4, images=8)
     turns = effort.turns({"quick": ["-c", CHILD]}, report.turn, slow)
@@ -69,7 +69,7 @@ def test_a_row_reports_its_turns_and_the_rate_of_each_side_without_the_warm_up()
     ]
 
 
-def test_a_side_that_ends_is_reported_with_its_messages(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_side_that_exits_is_reported_with_its_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     broken = {"broken": ["-c", "import sys; sys.exit('no such device')"]}
     with child_sides(broken) as sides, pytest.raises(NotMeasuredError, match="gave no measurement"):
         sides["broken"].turn(1)
@@ -98,7 +98,7 @@ def test_a_turn_ends_with_the_call_that_reaches_the_requested_steps(tmp_path: Pa
     assert trainer.train() == [10, 30]
 
 
-def test_without_further_turns_the_trainer_stops_as_on_request(tmp_path: Path) -> None:
+def test_the_trainer_stops_when_no_turns_remain(tmp_path: Path) -> None:
     trainer = FakeTrainer(tmp_path, "")
     assert (trainer.train(), trainer.calls) == ([], 0)
     assert (tmp_path / "STOP").exists()

@@ -10,7 +10,7 @@ from gan_runtime.studies.statistics import Cost, break_even_steps
 USUAL = Cost(compile_s=1.0, step_s=0.1)
 
 
-def test_a_cost_after_some_steps() -> None:
+def test_cost_after_steps_includes_compile_time() -> None:
     assert Cost(2.0, 0.25).after(8) == 4.0
 
 
@@ -25,9 +25,7 @@ def test_a_cost_after_some_steps() -> None:
         (Cost(0.5, 0.05), None),
     ],
 )
-def test_both_have_taken_the_same_time_after_so_many_steps(
-    other: Cost, steps: float | None
-) -> None:
+def test_costs_are_equal_after_the_break_even_steps(other: Cost, steps: float | None) -> None:
     assert break_even_steps(USUAL, other) == (None if steps is None else pytest.approx(steps))
     if steps is not None:
         assert USUAL.after(steps) == pytest.approx(other.after(steps))
@@ -80,5 +78,7 @@ def test_both_have_taken_the_same_time_after_so_many_steps(
         ),
     ],
 )
-def test_the_sentence_is_honest_about_it(other: Cost, sentence: str) -> None:
+def test_the_sentence_states_whether_and_when_compiling_pays_back(
+    other: Cost, sentence: str
+) -> None:
     assert words.break_even(("off", USUAL), ("jit", other)) == sentence

@@ -7,7 +7,7 @@ import pandas as pd
 from dashboard import step_charts, words
 
 
-def test_the_bars_of_workers_are_their_own_work_and_their_waiting() -> None:
+def test_worker_bars_split_own_work_and_waiting() -> None:
     times = pd.DataFrame(
         {
             "rank": [0, 1],
@@ -26,7 +26,7 @@ def test_the_bars_of_workers_are_their_own_work_and_their_waiting() -> None:
     assert work.to_dict() == {0: 100.0, 1: 300.0}
 
 
-def test_the_slowest_worker_is_named_in_a_sentence() -> None:
+def test_the_sentence_names_the_slowest_worker() -> None:
     assert (
         words.waiting([0.1, 0.3], 0.75)
         == "Worker 1 is the slowest: the others wait 75% of each step."

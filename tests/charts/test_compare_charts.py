@@ -61,13 +61,13 @@ def test_smoothing_is_a_mean_over_a_share_of_the_points(smoothing: Any, points: 
     assert smoothed(chart) == [0.0] * 50 + rise + [1.0] * (50 - points)
 
 
-def test_what_is_measured_once_an_epoch_is_not_smoothed() -> None:
+def test_per_epoch_metrics_are_not_smoothed() -> None:
     values = [1.0] * 50 + [2.0] * 50
     chart = compare_charts.run_curves(curve(*values), COLORS, "epoch", NORM, CurveStyle("strong"))
     assert smoothed(chart) == values
 
 
-def test_a_chart_of_few_points_and_one_of_many_differ_in_their_rows_only() -> None:
+def test_the_number_of_points_changes_only_the_rows_of_a_chart() -> None:
     few, many = (
         compare_charts.run_curves(
             curve(*[0.5] * points), COLORS, "step", LOSS, CurveStyle("strong")
@@ -77,7 +77,7 @@ def test_a_chart_of_few_points_and_one_of_many_differ_in_their_rows_only() -> No
     assert plots.specification(_without_rows(few)) == plots.specification(_without_rows(many))
 
 
-def test_the_y_axis_fits_the_metric_unless_it_is_chosen() -> None:
+def test_the_y_scale_fits_the_metric_unless_selected() -> None:
     frame = curve(0.5, 0.25)
     domains = {
         (metric.title, y): y_axes(
@@ -96,20 +96,20 @@ def test_the_y_axis_fits_the_metric_unless_it_is_chosen() -> None:
     }
 
 
-def test_a_logarithm_leaves_out_what_is_not_above_zero() -> None:
+def test_a_log_axis_omits_values_not_above_zero() -> None:
     frame = curve(-1.0, 0.0, 2.0)
     assert list(compare_charts.drawable(frame, LOSS, "log")["mean"]) == [2.0, 2.0]
     assert len(compare_charts.drawable(frame, LOSS, "auto")) == 6
 
 
-def test_a_click_shows_the_name_of_the_run() -> None:
+def test_a_click_selects_the_run() -> None:
     params = compare_charts.run_curves(curve(0.5), COLORS, "step", LOSS, CurveStyle()).to_dict()[
         "params"
     ]
     assert {param["name"]: param["select"].get("fields") for param in params}["pick"] == ["run"]
 
 
-def test_where_colours_run_out_the_next_lines_are_dashed() -> None:
+def test_lines_are_dashed_when_colors_run_out() -> None:
     colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73", "fourth": "#009E73"}
     assert palette.repeated(colors) == {"third", "fourth"}
     bold = compare_charts.run_curves(curve(0.5), colors, "step", LOSS, CurveStyle()).to_dict()[
@@ -136,14 +136,14 @@ GRID = [
 ]
 
 
-def test_each_run_alone_keeps_its_own_colour() -> None:
+def test_each_single_run_keeps_its_own_color() -> None:
     assert [(group.name, group.color) for group in grouping.each_run(GRID)][:2] == [
         ("run-1", "#009E73"),
         ("run-2", "#CC79A7"),
     ]
 
 
-def test_no_two_of_eight_runs_have_the_same_color_and_each_keeps_its_own_where_it_can() -> None:
+def test_eight_runs_get_distinct_colors_and_keep_their_own_if_free() -> None:
     runs = palette.RUNS
     assert palette.distinct([3, 5, 3]) == [runs[3], runs[5], runs[0]]
     assert palette.distinct([0, 8, 1]) == [runs[0], runs[1], runs[2]]
@@ -151,7 +151,7 @@ def test_no_two_of_eight_runs_have_the_same_color_and_each_keeps_its_own_where_i
     assert palette.distinct([2] * 9)[8] == runs[2], "the ninth begins anew, and is drawn dashed"
 
 
-def test_the_two_greens_are_not_shown_together_while_another_color_is_free() -> None:
+def test_the_two_greens_are_combined_only_if_no_other_color_is_free() -> None:
     first, second = palette.RUNS.index("#009E73"), palette.RUNS.index("#44AA99")
     assert palette.distinct([first, second, second]) == [
         "#009E73",
@@ -161,7 +161,7 @@ def test_the_two_greens_are_not_shown_together_while_another_color_is_free() -> 
     assert palette.distinct([second, first]) == ["#44AA99", palette.RUNS[1]]
 
 
-def test_groups_come_by_size_of_their_option_and_have_colours_of_their_own() -> None:
+def test_groups_are_sorted_by_option_value_and_have_own_colors() -> None:
     groups = grouping.grouped(GRID, "batch_size_global")
     assert [(group.name, group.run_ids, group.color) for group in groups] == [
         ("batch 64 (1 run)", ("run-2",), "#AA3377"),
@@ -174,7 +174,7 @@ def test_groups_come_by_size_of_their_option_and_have_colours_of_their_own() -> 
     assert set(palette.GROUPS) & {*palette.RUNS, palette.GENERATOR, palette.DISCRIMINATOR} == set()
 
 
-def test_over_seeds_all_other_options_are_equal_within_a_group() -> None:
+def test_a_group_over_seeds_has_equal_other_options() -> None:
     assert [
         (group.name, group.run_ids) for group in grouping.grouped(GRID[:3], grouping.OVER_SEEDS)
     ] == [
@@ -187,13 +187,13 @@ def test_over_seeds_all_other_options_are_equal_within_a_group() -> None:
     ]
 
 
-def test_only_options_that_differ_can_group() -> None:
+def test_only_differing_options_can_group_runs() -> None:
     assert list(grouping.choices(GRID)) == ["each run", "over seeds", "batch_size_global"]
     assert list(grouping.choices([GRID[0], row("run-9", batch_size_global=256, seed=1)])) == [
         "each run"
     ]
 
 
-def test_names_of_runs_are_no_difference_between_them() -> None:
+def test_run_names_do_not_count_as_differing_options() -> None:
     named = [row("run-1", seed=1, name="first try"), row("run-2", seed=2, name="second try")]
     assert [option.name for option in grouping.differing(named)] == ["seed"]

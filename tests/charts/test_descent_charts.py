@@ -10,7 +10,7 @@ X, Y = [-1.0, 0.0, 1.0], [0.0, 2.0]
 LOSS = np.array([[1.0, 2.0, 4.0], [2.0, 4.0, 8.0]])
 
 
-def test_each_point_of_the_grid_gets_a_rectangle_around_it() -> None:
+def test_each_grid_point_gets_a_surrounding_rectangle() -> None:
     cells = charts.surface_cells(X, Y, LOSS)
     last = cells.iloc[-1]
     assert len(cells) == 6
@@ -23,13 +23,13 @@ def test_each_point_of_the_grid_gets_a_rectangle_around_it() -> None:
     )
 
 
-def test_lines_of_equal_loss_lie_at_equal_ratios() -> None:
+def test_contour_levels_have_equal_ratios() -> None:
     lines = charts.contour_lines(X, Y, LOSS)
     levels = np.sort(lines["loss"].unique())
     np.testing.assert_allclose(levels, np.geomspace(1.0, 8.0, 13)[1:-1])
 
 
-def test_a_line_runs_where_the_loss_has_its_level() -> None:
+def test_contour_lines_follow_their_loss_level() -> None:
     lines = charts.contour_lines(X, Y, LOSS)
     near_one = lines[np.isclose(lines["loss"], np.geomspace(1.0, 8.0, 13)[1])]
     # From 1 to 2 along the lower edge, linearly: the level is reached at level - 1 of the way from
@@ -38,11 +38,11 @@ def test_a_line_runs_where_the_loss_has_its_level() -> None:
     np.testing.assert_allclose(edge["x"], -1.0 + np.geomspace(1.0, 8.0, 13)[1] - 1.0)
 
 
-def test_a_flat_surface_has_no_lines() -> None:
+def test_a_flat_surface_has_no_contour_lines() -> None:
     assert charts.contour_lines(X, Y, np.ones((2, 3))).empty
 
 
-def test_a_large_surface_stays_below_fifteen_hundred_marks() -> None:
+def test_a_large_surface_has_fewer_than_1500_marks() -> None:
     side = list(np.linspace(-3.0, 3.0, 21))
     across, up = np.meshgrid(side, side)
     bumpy = 2.0 + np.sin(4 * across) * np.sin(4 * up)
@@ -50,7 +50,7 @@ def test_a_large_surface_stays_below_fifteen_hundred_marks() -> None:
     assert len(lines) + len(charts.surface_cells(side, side, bumpy)) + 60 < 1500
 
 
-def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named() -> None:
+def test_the_path_has_its_network_color_and_labeled_ends() -> None:
     path = charts.named_path([0, 1], [-1.0, 0.0], [0.0, 0.0], [2.0, 1.0])
     cells, lines = charts.surface_cells(X, Y, LOSS), charts.contour_lines(X, Y, LOSS)
     spec = charts.descent(
@@ -68,7 +68,7 @@ def test_the_path_is_drawn_in_the_colour_of_its_network_and_its_ends_are_named()
     assert spec["title"]["text"] == "Generator"
 
 
-def test_the_ends_of_a_path_are_named_on_the_side_that_it_leaves_free() -> None:
+def test_path_end_labels_are_on_the_free_side() -> None:
     path = charts.named_path([0, 1, 2], [0.0, 1.0, 2.0], [-1.0, 3.0, 1.0], [3.0, 2.0, 1.0])
     assert list(path["label"]) == ["start", "", "end"]
     assert list(path["side"]) == ["below", "", "below"]

@@ -66,7 +66,7 @@ def test_every_panel_of_every_workload_is_explained(workload: str) -> None:
             check({"title": group.panel.heading, "description": chart.description})
 
 
-def test_a_number_that_nobody_declares_is_explained_too() -> None:
+def test_an_undeclared_metric_is_explained() -> None:
     group = chart_panels.groups(declarations.of("mlp_gan"), [metrics.undeclared("cell_energy")])[0]
     description = health_charts.over_epochs(pd.DataFrame(), group).description
     check({"title": "Cell energy", "description": description})
@@ -80,7 +80,7 @@ def test_sentences_are_counted(description: str, count: int) -> None:
     assert len(sentences(description)) == count
 
 
-def test_a_chart_that_says_nothing_fails() -> None:
+def test_an_empty_short_or_long_description_fails() -> None:
     for description in ("", "Lines over steps.", "One. Two. Three.", "One. " + "word " * 30 + "."):
         with pytest.raises(AssertionError):
             check({"title": "Losses", "description": description})

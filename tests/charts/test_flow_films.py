@@ -44,7 +44,7 @@ def rgb(data_address: str) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(body))).convert("RGB"))
 
 
-def test_a_number_has_the_color_of_its_place_between_the_ends_and_zero_that_of_the_middle() -> None:
+def test_palette_places_clamp_values_and_center_signed_zero() -> None:
     places = panels.palette_places(
         np.array([-9.0, -5.0, 0.0, 5.0, 9.0, np.nan]), -5.0, 5.0, signed=True
     )
@@ -73,7 +73,7 @@ def test_a_quantity_is_in_the_units_of_the_flow(
     assert result[0, 0] == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_difference_is_the_prediction_less_the_flow_on_a_scale_of_its_own() -> None:
+def test_the_difference_is_prediction_minus_flow_on_its_own_scale() -> None:
     truth = np.zeros((2, 3, 4, 3), np.float16)
     predicted = truth.copy()
     predicted[1, 2, 3, 2] = 0.125  # ω D / U = 0.625 where the flow has 0
@@ -86,13 +86,13 @@ def test_the_difference_is_the_prediction_less_the_flow_on_a_scale_of_its_own() 
     assert (less.scale.low, less.scale.high) == (-1.25, 1.25)
 
 
-def test_the_obstacle_is_grey_in_every_frame_of_every_film() -> None:
+def test_the_obstacle_is_gray_in_every_frame_of_every_film() -> None:
     for panel in films():
         assert (panel.places[:, 5:7, 8:10] == panels.OF_OBSTACLE).all()
         assert (panel.places == panels.OF_OBSTACLE).sum() == (STEPS + 1) * 4
 
 
-def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
+def test_a_sheet_tiles_every_frame_into_a_near_square() -> None:
     panel = films()[1]
     count, height, width = panel.places.shape
     across = panels.across(panel)
@@ -104,7 +104,7 @@ def test_a_sheet_holds_every_frame_in_its_place_and_is_about_square() -> None:
         np.testing.assert_array_equal(block, panels.PALETTE[panel.places[step]])
 
 
-def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() -> None:
+def test_film_data_has_three_panels_color_ticks_and_frame_labels() -> None:
     steps = [rollouts.step(step, 4.0) for step in range(STEPS + 1)]
     film = flow_film.film_data(films(), steps, 4, "a")
     assert [panel["title"] for panel in film["panels"]] == [
@@ -119,7 +119,7 @@ def test_the_browser_gets_three_films_their_colors_and_a_word_for_every_frame() 
     assert film["steps"][6] == "step 6 · 1.5 periods"
 
 
-def test_a_gif_has_a_frame_a_step_with_the_same_colors_in_all_of_them() -> None:
+def test_a_gif_has_one_frame_per_step_with_consistent_colors() -> None:
     steps = [f"step {step}" for step in range(STEPS + 1)]
     film = Image.open(io.BytesIO(movie.gif(films(), steps, "quick-0001")))
     assert film.n_frames == STEPS + 1
@@ -145,7 +145,7 @@ def test_a_gif_has_a_frame_a_step_with_the_same_colors_in_all_of_them() -> None:
     assert all((image != following).any() for image, following in pairwise(pictures))
 
 
-def test_an_mp4_has_a_frame_a_step_and_leaves_nothing_behind(
+def test_an_mp4_has_one_frame_per_step_and_leaves_no_temporary_files(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import imageio_ffmpeg
@@ -201,12 +201,12 @@ def no_ffmpeg(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_ffmpeg")
-def test_without_ffmpeg_a_sentence_says_what_to_do() -> None:
+def test_mp4_without_ffmpeg_raises_an_error_naming_it() -> None:
     with pytest.raises(PictureError, match="An MP4 needs the program ffmpeg"):
         movie.mp4(films(), ["step 0"], "quick-0001")
 
 
-def test_the_numbers_of_a_step_are_next_to_those_of_the_first_iterations_reference() -> None:
+def test_step_scores_include_the_baselines_of_the_first_rollout() -> None:
     def numbers(
         *values: float, persistence: tuple[float, ...], replay: tuple[float, ...] = ()
     ) -> pd.DataFrame:
@@ -231,7 +231,7 @@ def test_the_numbers_of_a_step_are_next_to_those_of_the_first_iterations_referen
     assert rollouts.by_step({"x": first}, "gone").empty
 
 
-def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
+def test_the_probe_spectrum_peaks_at_the_strouhal_number() -> None:
     step = np.arange(200)
     strouhal, solver_steps = 0.17, 24
     per_frame = strouhal * solver_steps * 0.1 / 10.0  # f = St U / D
@@ -253,7 +253,7 @@ def test_the_spectrum_of_a_probe_has_its_peak_at_the_strouhal_number() -> None:
     )
 
 
-def test_the_time_of_a_frame_leaves_out_what_happens_once() -> None:
+def test_frame_time_excludes_one_time_stages() -> None:
     stages = pd.DataFrame(
         {"stage": STAGES, "number": range(7), "seconds": 0.5, "times": 10, "median_s": 0.05}
     )
@@ -271,7 +271,7 @@ def test_the_time_of_a_frame_leaves_out_what_happens_once() -> None:
     assert rollouts.whole_times({}).empty
 
 
-def test_the_horizon_is_a_line_in_the_color_of_its_iteration() -> None:
+def test_the_horizon_is_drawn_as_a_labeled_line_for_its_rollout() -> None:
     rows = pd.DataFrame(
         {"series": ["x", "x", flow_charts.COPIED], "step": [1, 2, 1], "value": [0.1, 0.2, 0.3]}
     )
@@ -320,7 +320,7 @@ def names(*rows: EvaluationRow) -> list[str]:
     )
 
 
-def test_rollouts_are_named_by_what_distinguishes_them() -> None:
+def test_rollouts_are_labeled_by_their_differences() -> None:
     assert names(answer()) == ["a"]
     assert names(answer(), answer(way="whole", tile=[80, 192])) == [
         "a · map-reduce · 32 px tiles, 1 px overlap",
@@ -345,7 +345,7 @@ def test_rollouts_are_named_by_what_distinguishes_them() -> None:
     ]
 
 
-def test_the_scales_of_the_page_hold_all_that_a_frame_can_say() -> None:
+def test_page_scales_cover_the_full_range_of_frame_values() -> None:
     ends = of_flow.physical(np.array([[-1.0] * 3, [1.0] * 3], np.float32))
     for place, name in enumerate(("along", "across", "vorticity")):
         quantity = panels.quantity_of(name)

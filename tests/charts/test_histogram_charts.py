@@ -35,7 +35,7 @@ def chart_rows(chart: Any) -> pd.DataFrame:
     return chart.data if isinstance(chart.data, pd.DataFrame) else chart.layer[0].data
 
 
-def test_each_ridge_is_on_its_epoch_and_is_as_high_as_all_others(
+def test_each_ridge_is_at_its_epoch_and_all_have_equal_height(
     two_epochs: pd.DataFrame,
 ) -> None:
     rows = chart_rows(histogram_charts.ridgelines(two_epochs, "Scores", "Score", palette.REAL))
@@ -46,7 +46,7 @@ def test_each_ridge_is_on_its_epoch_and_is_as_high_as_all_others(
     assert list(rows["epoch"]) == [1, 1, 2, 2], "the newest is drawn last, in front"
 
 
-def test_ridges_of_a_thinned_run_are_as_far_apart_as_its_epochs(two_epochs: pd.DataFrame) -> None:
+def test_ridges_of_a_thinned_run_scale_with_the_epoch_gap(two_epochs: pd.DataFrame) -> None:
     thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 10)
     rows = chart_rows(histogram_charts.ridgelines(thinned, "Scores", "Score", palette.REAL))
     assert rows["top"].min() == 10 - 2.5 * 10
@@ -68,7 +68,7 @@ def test_a_ridge_ends_where_its_values_do() -> None:
     assert list(drawn_rows["left"]) == [1, 2, 3, 4, 5] * 2
 
 
-def test_scores_have_the_whole_range_from_zero_to_one(two_epochs: pd.DataFrame) -> None:
+def test_the_score_axis_spans_zero_to_one(two_epochs: pd.DataFrame) -> None:
     choice, *_ = choices(["score/real"], [], PAIR)
     (panel,) = choice.panels
     spec = histogram_charts.ridgelines(
@@ -77,7 +77,7 @@ def test_scores_have_the_whole_range_from_zero_to_one(two_epochs: pd.DataFrame) 
     assert spec["layer"][0]["encoding"]["x"]["scale"] == {"domain": [0.0, 1.0]}
 
 
-def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
+def test_a_single_epoch_is_drawn_as_a_ridge(two_epochs: pd.DataFrame) -> None:
     rows = chart_rows(
         histogram_charts.ridgelines(
             two_epochs[two_epochs["epoch"] == 1], "Scores", "Score", palette.REAL
@@ -86,7 +86,7 @@ def test_a_single_epoch_is_a_ridge_too(two_epochs: pd.DataFrame) -> None:
     assert list(rows["top"].round(4)) == [0.1667, -1.5]
 
 
-def test_the_heatmap_leaves_out_empty_bins_and_spans_the_epochs(two_epochs: pd.DataFrame) -> None:
+def test_the_heatmap_omits_empty_bins_and_spans_the_epochs(two_epochs: pd.DataFrame) -> None:
     thinned = two_epochs.assign(epoch=two_epochs["epoch"] * 4, share=[0.0, 1.0, 0.25, 0.75])
     rows = chart_rows(histogram_charts.heatmap(thinned, "Scores", "Score", palette.REAL))
     assert rows[["begin", "end", "share"]].to_numpy().tolist() == [
@@ -107,7 +107,7 @@ def test_several_runs_keep_their_colors(two_epochs: pd.DataFrame) -> None:
     }
 
 
-def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> None:
+def test_the_distribution_spec_contains_no_data(two_epochs: pd.DataFrame) -> None:
     for draw in (histogram_charts.ridgelines, histogram_charts.heatmap):
         specs = [
             draw(frame, "Scores", "Score", palette.REAL).to_dict()
@@ -122,7 +122,7 @@ def test_the_spec_of_a_distribution_holds_no_data(two_epochs: pd.DataFrame) -> N
         )
 
 
-def test_layers_are_offered_after_their_network_and_the_generator_first() -> None:
+def test_layers_follow_their_network_and_the_generator_comes_first() -> None:
     options = choices(
         ["score/real", "score/fake", *LAYERS],
         ["loss_generator", "loss_discriminator", "d_real"],
@@ -147,7 +147,7 @@ def test_layers_are_offered_after_their_network_and_the_generator_first() -> Non
     ]
 
 
-def test_what_is_not_stored_is_not_offered() -> None:
+def test_only_stored_histograms_are_offered() -> None:
     assert choices([], [], PAIR) == []
     assert [choice.label for choice in choices(["gradient/discriminator"], [], PAIR)] == [
         "Discriminator, all layers"
@@ -174,7 +174,7 @@ def test_gradients_of_several_phases_are_next_to_each_other() -> None:
     ]
 
 
-def test_what_no_workload_declares_is_shown_in_a_neutral_color() -> None:
+def test_undeclared_series_have_a_neutral_color() -> None:
     options = choices(
         ["score/edge", "weight/critic"], ["loss_critic"], declarations.of("removed_gan")
     )

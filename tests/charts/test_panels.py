@@ -63,7 +63,7 @@ def stranger(monkeypatch: pytest.MonkeyPatch) -> Declarations:
     return declarations.of("stranger")
 
 
-def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(
+def test_the_network_producing_images_is_blue_and_others_follow(
     stranger: Declarations,
 ) -> None:
     names = ("painter", "critic", "encoder", "unheard_of")
@@ -79,7 +79,7 @@ def test_the_network_that_pictures_come_from_is_blue_and_the_others_follow(
     ]
 
 
-def test_losses_of_one_network_have_names_of_their_own() -> None:
+def test_losses_of_one_network_have_distinct_names() -> None:
     metrics = declarations.of("shower_3dgan")
     (losses,) = chart_panels.panel_groups(metrics, LOSSES)
     assert list(losses.colors) == ["G, first", "G, second", "D, simulated", "D, generated"]
@@ -90,7 +90,7 @@ def test_losses_of_one_network_have_names_of_their_own() -> None:
     assert [PAIR.loss_title(loss) for loss in PAIR.losses] == ["Loss G", "Loss D"]
 
 
-def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their_own(
+def test_metrics_share_a_chart_by_panel_and_axis(
     stranger: Declarations,
 ) -> None:
     groups = chart_panels.groups(stranger, stranger.table(["slope", "cell_energy"]).values())
@@ -107,7 +107,7 @@ def test_numbers_of_one_panel_and_axis_share_a_chart_and_further_ones_have_their
     assert "hidden" not in [name for names in names_by_panel.values() for name in names]
 
 
-def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Declarations) -> None:
+def test_a_metric_has_the_color_of_its_rows_or_its_network(stranger: Declarations) -> None:
     table = stranger.table(["cell_energy"])
     colors = [
         chart_panels.color(stranger, table[name])
@@ -116,7 +116,7 @@ def test_a_number_has_the_color_of_its_rows_or_else_of_its_network(stranger: Dec
     assert colors == [palette.REAL, palette.GENERATOR, palette.DISCRIMINATOR, palette.NEUTRAL]
 
 
-def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(
+def test_unbounded_scores_span_lowest_to_highest_value(
     stranger: Declarations,
 ) -> None:
     [judged] = chart_panels.score_histograms(stranger)
@@ -128,7 +128,7 @@ def test_values_without_bounds_are_drawn_from_the_lowest_to_the_highest(
     assert pair.names == ("score/real", "score/fake")
 
 
-def test_judgements_of_different_axes_have_charts_of_their_own() -> None:
+def test_judgments_with_different_axes_have_separate_charts() -> None:
     energy = Judgement("energy", "Energy of a shower", "Energy (GeV)", 0.0, 500.0)
     width, height = (
         Judgement(name, name.capitalize(), "Length (mm)") for name in ("width", "height")
@@ -161,7 +161,7 @@ def by_class(names: list[str]) -> list[chart_panels.Group]:
     return chart_panels.groups(PAIR, [metric for name, metric in table.items() if name in stored])
 
 
-def test_judged_classes_are_drawn_together_under_their_names() -> None:
+def test_judged_classes_share_charts_under_their_names() -> None:
     real, generated = by_class(["cat", "a/b@c"])
     assert (real.panel.heading, generated.panel.heading) == (
         "Scores of real images, by class",
@@ -177,13 +177,13 @@ def test_judged_classes_are_drawn_together_under_their_names() -> None:
     assert PAIR.table(["score/real/cat"])["score/real/cat"].title == "Scores of real images: cat"
 
 
-def test_a_number_of_an_undeclared_class_is_called_by_its_parts() -> None:
+def test_metrics_of_undeclared_classes_are_named_by_their_parts() -> None:
     table = declarations.of("removed_gan").table(["score/margin/cat", "score/margin/dog"])
     [group] = chart_panels.groups(declarations.of("removed_gan"), table.values())
     assert (group.panel.heading, list(group.colors)) == ("Margin, by class", ["cat", "dog"])
 
 
-def test_twenty_classes_are_distinguished_and_their_names_are_in_columns() -> None:
+def test_twenty_classes_are_distinguishable_with_a_column_legend() -> None:
     group, _ = by_class([f"class {number}" for number in range(20)])
     frame = pd.DataFrame({"metric": group.names, "epoch": 1, "step": 4, "value": 0.5})
     spec = health_charts.over_epochs(frame, group).to_dict()
@@ -209,7 +209,7 @@ def legends(spec: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "draw", [health_charts.over_epochs, health_charts.over_steps, charts.step_curves]
 )
-def test_no_name_of_a_legend_is_cut(
+def test_legend_names_are_never_truncated(
     stranger: Declarations, draw: Callable[..., alt.LayerChart]
 ) -> None:
     """Long names are in columns that are as wide as they are, on the narrowest chart too."""
@@ -223,13 +223,13 @@ def test_no_name_of_a_legend_is_cut(
     assert longest <= legend["labelLimit"] <= charts.NARROWEST
 
 
-def test_few_short_names_are_in_one_row() -> None:
+def test_a_few_short_names_fit_in_one_legend_row() -> None:
     [group] = chart_panels.panel_groups(PAIR, LOSSES)
     assert legends(charts.step_curves(alt.NamedData("rows"), group).to_dict())[0]["columns"] == 0
     assert charts.legend_rows(dict.fromkeys("0123456789", "")) == 2
 
 
-def test_a_number_that_is_stored_phase_by_phase_has_no_line_of_its_own(
+def test_a_metric_stored_per_phase_has_no_overall_line(
     stranger: Declarations,
 ) -> None:
     names = ["gradient_norm_critic@judge", "gradient_norm_critic@punish", "gradient_norm_painter"]
@@ -242,7 +242,7 @@ def test_a_number_that_is_stored_phase_by_phase_has_no_line_of_its_own(
 
 @pytest.mark.parametrize("per_epoch", [True, False])
 @pytest.mark.parametrize("usual", [(0.25, 0.75), (2.0, 2.0)])
-def test_what_is_usual_of_a_panel_is_drawn_behind_its_numbers(
+def test_the_usual_range_is_drawn_behind_the_values(
     per_epoch: bool, usual: tuple[float, float]
 ) -> None:
     metrics = (Metric("slope", "Slope", "Slope", "Slopes", per_epoch=per_epoch),)
@@ -268,7 +268,7 @@ def values(layer: dict[str, Any], spec: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("workload", ["shower_3dgan", "pix2pix"])
-def test_weighted_losses_which_fall_by_decades_have_a_logarithmic_axis(workload: str) -> None:
+def test_weighted_losses_have_a_logarithmic_axis(workload: str) -> None:
     [group] = chart_panels.panel_groups(declarations.of(workload), LOSSES)
     layers = charts.step_curves(alt.NamedData("rows"), group).to_dict()["layer"]
     [y, *_] = [
@@ -280,7 +280,7 @@ def test_weighted_losses_which_fall_by_decades_have_a_logarithmic_axis(workload:
     assert {0.5, 20.0, 100.0} <= set(y["axis"]["values"])
 
 
-def test_a_number_of_several_workloads_has_a_unit_only_where_they_agree_in_it() -> None:
+def test_a_shared_metric_has_a_unit_only_if_all_workloads_agree() -> None:
     units = {}
     for names in (
         ["dcgan_mnist", "mlp_gan"],
@@ -297,7 +297,7 @@ def test_a_number_of_several_workloads_has_a_unit_only_where_they_agree_in_it() 
     ]
 
 
-def test_workloads_that_are_shown_together_keep_their_order(stranger: Declarations) -> None:
+def test_combined_workloads_keep_their_order(stranger: Declarations) -> None:
     both = declarations.together(["dcgan_mnist", "stranger", "mlp_gan", "removed_gan"])
     assert [network.name for network in both.networks] == [
         "generator",
@@ -310,7 +310,7 @@ def test_workloads_that_are_shown_together_keep_their_order(stranger: Declaratio
     assert stranger.of_role("judged_real") is None
 
 
-def test_a_second_loss_of_a_network_is_dashed_and_the_legend_shows_it() -> None:
+def test_a_second_network_loss_is_dashed_in_plot_and_legend() -> None:
     losses = chart_panels.panel_groups(declarations.of("shower_3dgan"), LOSSES)[0]
     layers = charts.step_curves(alt.NamedData("rows"), losses).to_dict()["layer"]
     dashes = [
@@ -325,7 +325,7 @@ def test_a_second_loss_of_a_network_is_dashed_and_the_legend_shows_it() -> None:
     assert dashes[0]["legend"]["symbolType"] == "stroke"
 
 
-def test_lines_of_colors_of_their_own_are_not_dashed() -> None:
+def test_lines_with_distinct_colors_are_not_dashed() -> None:
     losses = chart_panels.panel_groups(PAIR, LOSSES)[0]
     spec = charts.step_curves(alt.NamedData("rows"), losses).to_dict()
     assert all("strokeDash" not in layer.get("encoding", {}) for layer in spec["layer"])

@@ -26,7 +26,7 @@ LOWER = Result("Error", "Error", ".3f", "lowest")
 HIGHER = Result("Agreement", "Agreement", ".3f", "highest")
 
 
-def test_on_the_front_no_run_is_both_faster_and_better() -> None:
+def test_no_run_is_both_faster_and_better_than_one_on_the_front() -> None:
     frame = measured(
         "error", (30.0, 0.1), (10.0, 0.4), (20.0, 0.5), (40.0, 0.1), (10.0, 0.6), (50.0, 0.05)
     )
@@ -35,7 +35,7 @@ def test_on_the_front_no_run_is_both_faster_and_better() -> None:
 
 
 @pytest.mark.parametrize("name", [*results.RESULTS, "loss_generator"])
-def test_what_does_not_measure_images_has_no_front(name: str) -> None:
+def test_results_not_measuring_image_quality_have_no_front(name: str) -> None:
     """A small score gap, an accuracy of one half and many images a second are no better images."""
     offered = results.results(declarations.of("dcgan_mnist"))
     frame = (
@@ -46,12 +46,12 @@ def test_what_does_not_measure_images_has_no_front(name: str) -> None:
     assert results.front(frame, name, offered[name]).empty
 
 
-def test_what_was_not_measured_is_on_no_front() -> None:
+def test_unmeasured_runs_are_not_on_the_front() -> None:
     frame = measured("error", (math.nan, 0.1), (5.0, math.nan), (9.0, 0.3))
     assert list(results.front(frame, "error", LOWER)["run_id"]) == ["c"]
 
 
-def test_results_in_words() -> None:
+def test_results_are_formatted_as_text() -> None:
     texts = [
         results.text(name, value)
         for name, value in {
@@ -65,7 +65,7 @@ def test_results_in_words() -> None:
     assert results.text("seconds", math.nan) == "–"
 
 
-def test_points_say_whether_they_are_on_the_front_and_are_hollow_where_colors_run_out() -> None:
+def test_points_show_front_membership_and_are_hollow_if_colors_repeat() -> None:
     frame = measured("error", (10.0, 0.4), (20.0, 0.5), (30.0, 0.1)).assign(
         run=["first", "second", "third"], series=["first", "second", "third"], text="–"
     )
@@ -89,17 +89,17 @@ def places(of: Axis) -> list[float]:
     return [round(place, 3) for place in results.crossings([of])["place"]]
 
 
-def test_numbers_are_between_the_lowest_and_the_highest_run() -> None:
+def test_numbers_are_placed_between_the_lowest_and_highest_run() -> None:
     assert places(axis(10, 20, 30)) == [0.0, 0.5, 1.0]
     assert places(axis(-1.0, 3.0)) == [0.0, 1.0]
 
 
-def test_numbers_that_span_decades_are_on_a_logarithmic_axis() -> None:
+def test_numbers_spanning_decades_use_a_logarithmic_axis() -> None:
     assert places(axis(1e-4, 1e-3, 1e-2)) == [0.0, 0.5, 1.0]
     assert places(axis(0.0, 50.0, 100.0)) == [0.0, 0.5, 1.0]
 
 
-def test_choices_are_in_their_order_and_only_those_that_a_run_has() -> None:
+def test_choices_keep_their_order_and_unused_ones_are_omitted() -> None:
     order = ("float32", "mixed_bfloat16", "mixed_float16")
     assert places(axis("mixed_float16", "float32", "mixed_float16", choices=order)) == [
         1.0,
@@ -114,13 +114,13 @@ def test_choices_of_a_newer_version_follow_the_known_ones() -> None:
     assert places(axis("float8", choices=order)) == [0.5]
 
 
-def test_equal_values_are_in_the_middle_and_unmeasured_ones_nowhere() -> None:
+def test_equal_values_are_centered_and_unmeasured_ones_omitted() -> None:
     assert places(axis(5, 5)) == [0.5, 0.5]
     positions = results.crossings([axis(1.0, math.nan, None, 3.0)])["place"]
     assert [None if math.isnan(place) else place for place in positions] == [0.0, None, None, 1.0]
 
 
-def test_ticks_are_values_that_runs_have_and_do_not_crowd() -> None:
+def test_ticks_are_actual_run_values_and_are_not_crowded() -> None:
     few = results.ticks([axis(64, 256, 64)])
     assert list(few.itertuples(index=False, name=None)) == [
         ("axis", 0.0, "64", "left"),

@@ -7,7 +7,7 @@ import pandas as pd
 from dashboard import palette, step_charts
 
 
-def test_the_work_of_each_variant_is_named() -> None:
+def test_the_chart_by_variant_labels_each_kind_of_work() -> None:
     shares = pd.DataFrame(
         {
             "variant": ["off", "jit"],
@@ -26,7 +26,7 @@ def test_the_work_of_each_variant_is_named() -> None:
     ]
 
 
-def test_work_of_no_network_has_a_bar_below_those_of_the_networks() -> None:
+def test_work_without_a_network_has_a_bar_below_the_others() -> None:
     shares = pd.DataFrame(
         {
             "network": ["critic", ""],
@@ -44,7 +44,7 @@ def test_work_of_no_network_has_a_bar_below_those_of_the_networks() -> None:
     ]
 
 
-def test_a_phase_has_a_bar_with_the_work_of_all_networks_in_it() -> None:
+def test_a_phase_bar_combines_the_work_of_all_networks() -> None:
     shares = pd.DataFrame(
         {
             "phase": ["judge", "judge", "paint", ""],
@@ -63,7 +63,7 @@ def test_a_phase_has_a_bar_with_the_work_of_all_networks_in_it() -> None:
     assert chart.to_dict()["encoding"]["y"]["sort"] == ["judge", "paint", "Neither"]
 
 
-def test_all_the_work_of_a_step_in_a_sentence() -> None:
+def test_totals_summarize_the_work_of_a_step() -> None:
     shares = pd.DataFrame(
         {
             "category": ["backward", "forward", "backward", "idle", "unattributed"],
@@ -73,7 +73,7 @@ def test_all_the_work_of_a_step_in_a_sentence() -> None:
     assert step_charts.totals(shares) == "Forward 37.0%, Backward 61.0%, Input 0.0%, Idle 2.0%"
 
 
-def test_work_and_networks_that_this_version_does_not_know_are_drawn_and_named() -> None:
+def test_unknown_work_and_networks_are_drawn_and_labeled() -> None:
     shares = pd.DataFrame(
         {
             **{"variant": ["off"] * 3, "runs": [1] * 3, "phase": ["paint", "sculpt", ""]},

@@ -35,7 +35,7 @@ FIRST = Strip("first", "#009e73", {1: grid(0), 2: grid(120), 3: grid(240)})
 SECOND = Strip("second", "#e69f00", {2: grid(60)})
 
 
-def test_a_film_has_a_frame_an_epoch_and_holds_the_last_one_longer() -> None:
+def test_a_film_has_one_frame_per_epoch_and_shows_the_last_longer() -> None:
     film = frames(timelapse.gif([FIRST, SECOND], [1, 2, 3]))
     assert [milliseconds for milliseconds, _ in film] == [400, 400, 2_000]
     # Two runs at twice their size, with 12 pixels round each, a line on top and one below.
@@ -44,7 +44,7 @@ def test_a_film_has_a_frame_an_epoch_and_holds_the_last_one_longer() -> None:
     }
 
 
-def test_every_frame_holds_the_newest_grid_of_each_run() -> None:
+def test_every_frame_shows_the_newest_grid_of_each_run() -> None:
     column, right, middle = 12 + WIDTH, 24 + 2 * WIDTH + WIDTH, 34 + HEIGHT
     colors = [
         (picture.getpixel((column, middle)), picture.getpixel((right, middle)))
@@ -54,7 +54,7 @@ def test_every_frame_holds_the_newest_grid_of_each_run() -> None:
     assert colors == [((0, 0, 0), blank), ((120,) * 3, (60,) * 3), ((240,) * 3, (60,) * 3)]
 
 
-def test_below_a_run_that_has_ended_is_the_epoch_of_its_last_grid() -> None:
+def test_an_ended_run_shows_the_epoch_of_its_last_grid() -> None:
     def ink(strip: Strip, epoch: int) -> int:
         """Dark pixels right of the name of the second run."""
         _, picture = frames(timelapse.gif([FIRST, strip], [epoch]))[0]
@@ -66,7 +66,7 @@ def test_below_a_run_that_has_ended_is_the_epoch_of_its_last_grid() -> None:
     assert ink(SECOND, 3) > 20
 
 
-def test_the_name_of_a_run_is_below_its_grid_next_to_its_colour() -> None:
+def test_the_run_name_is_below_its_grid_next_to_its_color() -> None:
     _, picture = frames(timelapse.gif([FIRST, SECOND], [3]))[0]
     below = 34 + 2 * HEIGHT + 13
     assert [picture.getpixel((column + 5, below)) for column in (12, 24 + 2 * WIDTH)] == [
@@ -77,7 +77,7 @@ def test_the_name_of_a_run_is_below_its_grid_next_to_its_colour() -> None:
     assert label.getextrema()[0] < 100, "there is dark ink beside the square"
 
 
-def test_a_run_keeps_its_colour_next_to_grids_of_all_greys() -> None:
+def test_a_run_keeps_its_color_next_to_grayscale_grids() -> None:
     file = io.BytesIO()
     Image.radial_gradient("L").resize((WIDTH, HEIGHT)).save(file, format="PNG")
     strips = [
@@ -101,7 +101,7 @@ def test_a_run_keeps_its_colour_next_to_grids_of_all_greys() -> None:
         )
 
 
-def test_pictures_of_other_proportions_are_not_stretched() -> None:
+def test_grids_of_other_proportions_are_not_stretched() -> None:
     file = io.BytesIO()
     Image.new("L", (WIDTH, HEIGHT // 2), 0).save(file, format="PNG")
     flat = Strip("flat", "#e69f00", {1: file.getvalue()})
@@ -113,32 +113,32 @@ def test_pictures_of_other_proportions_are_not_stretched() -> None:
     ]
 
 
-def test_large_pictures_are_made_smaller_until_a_film_of_them_can_be_sent() -> None:
+def test_large_grids_are_shrunk_to_keep_the_film_small() -> None:
     file = io.BytesIO()
     Image.new("RGB", (660, 1_320), (200, 40, 40)).save(file, format="PNG")
     _, picture = frames(timelapse.gif([Strip("large", "#009e73", {1: file.getvalue()})], [1]))[0]
     assert picture.size == (12 + 320 + 12, 12 + 22 + 640 + 22 + 12)
 
 
-def test_coloured_grids_stay_coloured() -> None:
+def test_color_grids_stay_in_color() -> None:
     file = io.BytesIO()
     Image.new("RGB", (WIDTH, HEIGHT), (200, 40, 40)).save(file, format="PNG")
     _, picture = frames(timelapse.gif([Strip("red", "#009e73", {1: file.getvalue()})], [1]))[0]
     assert picture.getpixel((100, 100)) == (200, 40, 40)
 
 
-def test_many_runs_are_in_rows_of_four_at_their_own_size() -> None:
+def test_many_runs_are_in_rows_of_four_at_original_size() -> None:
     strips = [Strip(f"run-{number}", "#009e73", {1: grid(0)}) for number in range(5)]
     _, picture = frames(timelapse.gif(strips, [1]))[0]
     assert picture.size == (12 + 4 * (WIDTH + 12), 12 + 22 + 2 * (HEIGHT + 22 + 12))
 
 
-def test_equal_grids_are_frames_all_the_same() -> None:
+def test_equal_grids_still_get_their_own_frames() -> None:
     still = Strip("still", "#009e73", {1: grid(9)})
     assert len(frames(timelapse.gif([still], [1, 2, 3, 4]))) == 4
 
 
-def test_a_long_name_is_cut_to_the_width_of_its_grid() -> None:
+def test_a_long_name_is_truncated_to_its_grid_width() -> None:
     long = Strip(
         "a name of sixty letters that does not fit below a small grid", "#009e73", {1: grid(255)}
     )
@@ -147,12 +147,12 @@ def test_a_long_name_is_cut_to_the_width_of_its_grid() -> None:
     assert between.getextrema() == (255, 255)
 
 
-def test_a_long_training_is_thinned_and_keeps_its_last_epoch() -> None:
+def test_a_long_run_is_thinned_but_keeps_its_last_epoch() -> None:
     assert timelapse.shown_epochs([1, 2, 3]) == [1, 2, 3]
     epochs = timelapse.shown_epochs(list(range(1, 251)))
     assert (len(epochs), epochs[0], epochs[-1]) == (84, 1, 250)
 
 
-def test_a_film_of_nothing_is_refused() -> None:
+def test_an_empty_film_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one epoch and one grid"):
         timelapse.gif([Strip("first", "#009e73", {})], [1])

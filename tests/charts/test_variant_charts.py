@@ -22,7 +22,7 @@ def rows(chart: Any, layer: int) -> list[list[object]]:
     return tables[layer].to_numpy().tolist()
 
 
-def test_lines_of_seconds_meet_where_compiling_is_paid_back() -> None:
+def test_lines_meet_at_the_break_even_step() -> None:
     chart = variant_charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=100)
     assert rows(chart, 0) == [
         ["XLA off", 0.0, 1.0],
@@ -33,14 +33,14 @@ def test_lines_of_seconds_meet_where_compiling_is_paid_back() -> None:
     assert rows(chart, 1) == [["XLA jit", 40.0, 5.0]]
 
 
-def test_the_lines_go_a_little_beyond_a_meeting_that_the_runs_did_not_reach() -> None:
+def test_lines_extend_to_a_nearby_break_even_beyond_the_runs() -> None:
     chart = variant_charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=20)
     assert rows(chart, 0)[1][1] == 50.0
     far = variant_charts.pay_back({"XLA off": OFF, "XLA jit": JIT}, COLORS, steps=5)
     assert (rows(far, 0)[1][1], rows(far, 1)) == (5.0, [])
 
 
-def test_without_a_meeting_there_is_no_dot() -> None:
+def test_no_dot_without_a_break_even() -> None:
     assert (
         rows(
             variant_charts.pay_back({"XLA off": OFF, "XLA jit": Cost(3.0, 0.2)}, COLORS, steps=100),

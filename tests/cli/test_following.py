@@ -84,7 +84,7 @@ def epochs_done(run: RunDir, attempt: int = 1) -> int:
     )
 
 
-def test_ctrl_c_saves_the_run_and_resume_goes_on(
+def test_ctrl_c_saves_the_run_and_resume_continues_it(
     place: Path, command: Callable[..., Result], wait_until: Callable[..., Any]
 ) -> None:
     run = RunDir(Home(place).runs / "run-0001")
@@ -102,7 +102,7 @@ def test_ctrl_c_saves_the_run_and_resume_goes_on(
     assert (last["status"], last["step"] > stopped["step"]) == ("stopped", True)
 
 
-def test_the_owner_of_the_home_trains_what_another_process_asks_for(
+def test_the_home_owner_trains_runs_requested_by_another_process(
     place: Path, command: Callable[..., Result]
 ) -> None:
     runtime = Runtime.open(Home(place))
@@ -115,7 +115,7 @@ def test_the_owner_of_the_home_trains_what_another_process_asks_for(
         runtime.close()
 
 
-def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
+def test_train_takes_over_if_the_owner_leaves_before_the_run_starts(
     place: Path,
     command: Callable[..., Result],
     wait_until: Callable[..., Any],
@@ -139,7 +139,7 @@ def test_train_takes_over_when_the_owner_goes_before_the_run_has_started(
     )
 
 
-def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
+def test_a_failed_run_gives_exit_code_1_and_its_reason(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PACE_VARIABLE, "no number")  # so that the trainer ends with an error
@@ -149,7 +149,7 @@ def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
     assert "could not convert string to float: 'no number'" in result.stderr
 
 
-def test_a_detached_run_waits_and_train_says_so(
+def test_a_detached_run_is_queued_and_train_reports_it(
     place: Path, command: Callable[..., Result]
 ) -> None:
     result = command("train", "--preset", "quick", "--detach")
@@ -162,7 +162,7 @@ def test_a_detached_run_waits_and_train_says_so(
     assert Home(place).run_dir("quick-0001").stop_file.exists()
 
 
-def test_a_study_trains_its_runs_one_after_another_and_its_bundle_goes_to_another_home(
+def test_a_study_trains_in_sequence_and_its_bundle_imports_elsewhere(
     command: Callable[..., Result], tmp_path: Path
 ) -> None:
     tiny = (*TOY, "--set", "epochs=1", "--title", "tiny", "--json")
@@ -191,7 +191,7 @@ def test_a_study_trains_its_runs_one_after_another_and_its_bundle_goes_to_anothe
     ]
 
 
-def test_ctrl_c_stops_the_run_of_a_study_that_trains_and_takes_the_others_from_the_queue(
+def test_ctrl_c_stops_the_training_study_run_and_dequeues_the_others(
     place: Path, command: Callable[..., Result], wait_until: Callable[..., Any]
 ) -> None:
     home = Home(place)

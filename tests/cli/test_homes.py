@@ -33,7 +33,7 @@ def test_rebuild_gives_the_same_rows(command: Callable[..., Result], trained_cop
     assert contents(Home(trained_copy)) == before
 
 
-def test_rebuild_does_not_take_in_the_log_of_a_lost_file(
+def test_rebuild_ignores_the_wal_of_a_lost_database(
     command: Callable[..., Result], trained_copy: Path
 ) -> None:
     file = trained_copy / "results.duckdb"
@@ -50,7 +50,9 @@ def test_rebuild_does_not_take_in_the_log_of_a_lost_file(
     assert contents(Home(trained_copy)) == before
 
 
-def test_rebuild_renames_a_damaged_file(command: Callable[..., Result], trained_copy: Path) -> None:
+def test_rebuild_renames_a_damaged_database(
+    command: Callable[..., Result], trained_copy: Path
+) -> None:
     before = contents(Home(trained_copy))
     (trained_copy / "results.duckdb").write_bytes(b"not a database" * 1000)
     (trained_copy / "results.duckdb.wal").write_bytes(b"its log")
@@ -73,9 +75,7 @@ def test_rebuild_is_refused_while_the_home_is_in_use(
     assert (trained / "results.duckdb").read_bytes() == before
 
 
-def test_a_rebuild_replaces_nothing_that_is_no_file(
-    command: Callable[..., Result], home: Home
-) -> None:
+def test_rebuild_does_not_replace_a_named_pipe(command: Callable[..., Result], home: Home) -> None:
     os.mkfifo(home.database)
     assert "results.duckdb is a named pipe, not a regular file" in refused(
         command("rebuild", home=home.path)
@@ -85,7 +85,7 @@ def test_a_rebuild_replaces_nothing_that_is_no_file(
 
 @pytest.mark.usefixtures("known_host")
 @pytest.mark.parametrize("words", [["train", *TINY], ["rebuild"]], ids=["train", "rebuild"])
-def test_a_results_file_that_another_program_holds_is_refused(
+def test_a_database_open_in_another_process_is_refused(
     home: Home, command: Callable[..., Result], words: list[str]
 ) -> None:
     hold = (
@@ -105,7 +105,7 @@ def test_a_results_file_that_another_program_holds_is_refused(
     assert home.run_dirs() == []
 
 
-def test_a_results_file_that_is_no_database_is_renamed_and_reported(
+def test_an_invalid_database_file_is_renamed_and_reported(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home.database.write_bytes(b"not a database" * 1000)
@@ -120,7 +120,7 @@ def test_a_results_file_that_is_no_database_is_renamed_and_reported(
     )
 
 
-def test_a_disk_that_runs_full_is_named_by_its_folder(
+def test_a_full_disk_is_named_by_its_folder(
     command: Callable[..., Result], trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> int:
@@ -135,7 +135,7 @@ def test_a_disk_that_runs_full_is_named_by_its_folder(
     assert contents(Home(trained)) == before
 
 
-def test_a_command_that_gets_too_little_memory_says_so(
+def test_a_command_out_of_memory_reports_it(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def take_all(*_: object, **__: object) -> None:
@@ -165,9 +165,7 @@ def test_a_home_that_cannot_be_written_is_refused(
 
 
 @pytest.mark.parametrize("place", ["~nosuch-user/x", "/tmp/" + "x" * 300, "/tmp" + "/x" * 3000])
-def test_a_home_that_no_folder_can_be_is_refused(
-    command: Callable[..., Result], place: str
-) -> None:
+def test_an_impossible_home_path_is_refused(command: Callable[..., Result], place: str) -> None:
     for words in (["runs"], ["train", "--detach"]):
         sentence = refused(command(*words, home=Path(place)))
         assert re.match(
@@ -188,7 +186,7 @@ def test_a_home_has_one_owner(home: Home) -> None:
     assert not owner.is_owned(home)
 
 
-def test_a_home_whose_lock_cannot_be_written_says_so_and_has_no_owner(home: Home) -> None:
+def test_an_unwritable_owner_lock_raises_and_leaves_no_owner(home: Home) -> None:
     home.owner_lock.mkdir()
     with pytest.raises(
         HomeError, match=r"\.owner\.lock cannot be written \(Is a directory\): check the disk"
@@ -197,7 +195,9 @@ def test_a_home_whose_lock_cannot_be_written_says_so_and_has_no_owner(home: Home
     assert owner.holder(home) is None
 
 
-def test_reading_an_unknown_home_makes_nothing(place: Path, command: Callable[..., Result]) -> None:
+def test_reading_a_missing_home_creates_nothing(
+    place: Path, command: Callable[..., Result]
+) -> None:
     assert command("runs").stdout.startswith("no runs yet")
     assert answer(command("runs", "--json")) == []
     assert answer(command("sql", "SELECT count(*) AS runs FROM runs", "--json")) == [{"runs": 0}]
@@ -205,7 +205,7 @@ def test_reading_an_unknown_home_makes_nothing(place: Path, command: Callable[..
     assert not place.exists()
 
 
-def test_a_run_that_cannot_be_read_is_named_and_left_out(
+def test_an_unreadable_run_is_named_and_skipped(
     place: Path, command: Callable[..., Result]
 ) -> None:
     bad = place / "runs" / "quick-0001"

@@ -21,7 +21,7 @@ from gan_runtime.records.run_folder import RunDir
 from tests.support.command_line import answer, run
 
 
-def test_devices_names_what_is_missing_and_why(
+def test_devices_command_names_missing_devices_and_why(
     known_host: None,  # noqa: ARG001
     command: Callable[..., Result],
 ) -> None:
@@ -30,7 +30,7 @@ def test_devices_names_what_is_missing_and_why(
     assert "this host has no TPU." in command("devices").stdout
 
 
-def test_the_command_line_loads_no_framework_and_no_streamlit() -> None:
+def test_the_command_line_imports_neither_frameworks_nor_streamlit() -> None:
     code = (
         "import sys, gan_runtime.cli.app; print(sorted({'tensorflow', 'keras', 'sklearn',"
         " 'streamlit'} & set(sys.modules)))"
@@ -43,7 +43,7 @@ def test_the_command_line_loads_no_framework_and_no_streamlit() -> None:
     )
 
 
-def test_the_version_is_that_of_the_project() -> None:
+def test_the_version_matches_pyproject() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert run("--version").stdout == f"{project['name']} {project['version']}\n"
 
@@ -60,7 +60,7 @@ def hostile(new_run: Callable[..., RunDir]) -> RunDir:
     return run
 
 
-def test_names_do_nothing_to_the_terminal(
+def test_control_characters_in_names_do_not_reach_the_terminal(
     command: Callable[..., Result], home: Home, hostile: RunDir
 ) -> None:
     output = (
@@ -76,7 +76,7 @@ def test_names_do_nothing_to_the_terminal(
 
 
 @pytest.mark.usefixtures("hostile")
-def test_an_output_that_takes_ascii_only_gets_the_rest_written_out(
+def test_non_ascii_text_is_escaped_on_ascii_output(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for words, expected in ((["runs"], rb"1 \xd7 cpu"), (["runs", "--json"], rb"\u00e9")):
@@ -88,7 +88,7 @@ def test_an_output_that_takes_ascii_only_gets_the_rest_written_out(
 
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize("words", [["runs"], ["runs", "--json"]], ids=["table", "json"])
-def test_an_output_that_is_full_is_one_sentence(
+def test_a_full_output_device_gives_a_one_line_error(
     home: Home,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -104,14 +104,12 @@ def test_an_output_that_is_full_is_one_sentence(
 
 
 @pytest.mark.usefixtures("hostile")
-def test_an_output_that_is_closed_is_no_trouble(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_stdout_is_not_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert app(["runs", "--home", str(home.path)], standalone_mode=False) is None
 
 
-def test_a_table_of_a_run_ends_somewhere_however_much_its_journals_tell() -> None:
+def test_run_tables_are_limited_for_huge_journals() -> None:
     event = {
         "logged_at": datetime.now(UTC),
         "attempt": 1,

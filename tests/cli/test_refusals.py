@@ -75,7 +75,7 @@ WRONG = {
 }
 
 
-def test_a_wrong_value_is_tried_for_every_option() -> None:
+def test_wrong_values_cover_every_option() -> None:
     assert set(WRONG) == set(RunSpec.options("dcgan_mnist"))
 
 
@@ -115,16 +115,14 @@ def test_a_wrong_value_is_refused(place: Path, command: Callable[..., Result], o
         ),
     ],
 )
-def test_a_wrong_word_is_refused(
+def test_a_wrong_argument_is_refused(
     place: Path, command: Callable[..., Result], words: list[str], sentence: str
 ) -> None:
     assert refused(command("train", *words)) == sentence
     assert not place.exists()
 
 
-def test_options_that_do_not_go_together_are_refused(
-    place: Path, command: Callable[..., Result]
-) -> None:
+def test_incompatible_options_are_refused(place: Path, command: Callable[..., Result]) -> None:
     sentence = refused(command("train", "--set", "batch_size_global=30", "--set", "replicas=4"))
     assert sentence.startswith("Global batch (batch_size_global) is 30, but 4 replicas ")
     assert not place.exists()
@@ -158,7 +156,7 @@ def test_options_that_do_not_go_together_are_refused(
         ),
     ],
 )
-def test_a_word_that_no_command_knows_is_refused_in_one_line(
+def test_an_invalid_command_line_is_refused_in_one_line(
     command: Callable[..., Result], words: list[str], sentence: str
 ) -> None:
     result = command(*words)
@@ -167,7 +165,7 @@ def test_a_word_that_no_command_knows_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("content", ["epochs: 3", "[1, 2]", ""])
-def test_a_spec_file_that_holds_no_options_is_refused(
+def test_a_spec_file_without_options_is_refused(
     place: Path, command: Callable[..., Result], tmp_path: Path, content: str
 ) -> None:
     (tmp_path / "spec.json").write_text(content, encoding="utf-8")
@@ -176,7 +174,7 @@ def test_a_spec_file_that_holds_no_options_is_refused(
 
 
 @pytest.mark.usefixtures("known_host")
-def test_set_wins_over_the_spec_file_and_the_file_over_the_preset(
+def test_set_overrides_the_spec_file_which_overrides_the_preset(
     place: Path, command: Callable[..., Result], tmp_path: Path
 ) -> None:
     file = tmp_path / "spec.json"
@@ -235,7 +233,7 @@ def test_an_unreadable_idx_file_is_refused(
 
 @pytest.mark.usefixtures("known_host")
 @pytest.mark.parametrize("words", [("train",), ("study", "batch_size")])
-def test_what_is_known_to_show_no_digits_is_said_before_it_starts(
+def test_settings_known_to_yield_no_digits_warn_before_start(
     command: Callable[..., Result], words: tuple[str, ...]
 ) -> None:
     def said(*options: str) -> str:

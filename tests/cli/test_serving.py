@@ -16,7 +16,7 @@ from tests.support import certificates, local_server
 from tests.support.command_line import refused
 
 
-def test_serve_ends_where_the_secrets_file_cannot_be_understood(
+def test_serve_exits_on_an_invalid_secrets_file(
     start: Callable[..., subprocess.Popen[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a slip in it nobody would have to sign in, and everyone on this machine would be
@@ -43,7 +43,7 @@ def test_serve_ends_where_the_secrets_file_cannot_be_understood(
         ("192.168.1.5", "http://192.168.1.5:8501", True),
     ],
 )
-def test_serve_names_what_to_open_and_warns_of_others(
+def test_a_server_address_gives_a_url_and_warns_of_exposure(
     address: str, opened: str, warned: bool
 ) -> None:
     assert app.ServerAddress(address, 8501).url == opened
@@ -55,7 +55,7 @@ def test_serve_names_what_to_open_and_warns_of_others(
     )
 
 
-def test_serve_says_who_else_will_see_the_pages(
+def test_serve_warns_who_else_can_see_the_pages(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "become_dashboard", lambda *_, **__: None)

@@ -45,13 +45,13 @@ def make(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_list_chosen_once_is_used_from_then_on(project: Path) -> None:
+def test_a_requirements_list_is_remembered_by_later_setups(project: Path) -> None:
     assert make(project, "setup", f"REQUIREMENTS={TPU_LIST}").returncode == 0
     again = make(project, "setup")  # what `make run` and every other target begins with
     assert (again.returncode, again.stderr) == (0, "")
 
 
-def test_an_environment_of_another_list_is_refused_with_the_way_out(project: Path) -> None:
+def test_an_environment_from_another_list_is_refused_with_a_fix(project: Path) -> None:
     refused = make(project, "setup")
     assert refused.returncode != 0
     assert "run make clean, then make setup" in refused.stderr

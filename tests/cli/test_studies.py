@@ -11,7 +11,7 @@ from tests.support.command_line import answer
 
 
 @pytest.mark.usefixtures("known_host")
-def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
+def test_a_detached_study_is_queued(command: Callable[..., Result]) -> None:
     result = command("study", "precision", "--preset", "quick", "--detach")
     assert result.exit_code == 0
     assert "study study-0001: 2 queued." in result.stdout
@@ -45,7 +45,7 @@ def test_a_detached_study_waits(command: Callable[..., Result]) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(
+def test_invalid_arguments_are_refused_in_one_sentence(
     command: Callable[..., Result], words: list[str], sentence: str
 ) -> None:
     result = command(*words)

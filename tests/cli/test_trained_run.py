@@ -49,7 +49,7 @@ def test_train_prints_a_json_line_per_state_and_epoch(trained: Path) -> None:
     }
 
 
-def test_a_state_that_came_and_went_between_two_rounds_is_reported(trained: Path) -> None:
+def test_a_state_missed_between_two_polls_is_reported(trained: Path) -> None:
     home = Home(trained)
     follower = Follower(home, home.run_dir("run-0001"))
     now = follower.now()
@@ -62,7 +62,7 @@ def test_a_state_that_came_and_went_between_two_rounds_is_reported(trained: Path
     assert follower.since(now) == [now]
 
 
-def test_everything_is_in_the_file_when_train_ends(trained: Path) -> None:
+def test_the_database_is_complete_when_train_ends(trained: Path) -> None:
     store = Store(trained / "results.duckdb")
     try:
         assert store.rows("SELECT status FROM runs") == [("finished",)]
@@ -71,14 +71,14 @@ def test_everything_is_in_the_file_when_train_ends(trained: Path) -> None:
         store.close()
 
 
-def test_runs_lists_it(command: Callable[..., Result], trained: Path) -> None:
+def test_runs_lists_the_run(command: Callable[..., Result], trained: Path) -> None:
     (run,) = answer(command("runs", "--json", home=trained))
     assert (run["run_id"], run["status"], run["epochs_done"]) == ("run-0001", "finished", 2)
     table = command("runs", home=trained).stdout
     assert re.search(r"run-0001 +finished +mlp_gan +digits +1 × cpu +256 +2/2", table)
 
 
-def test_show_prints_everything_of_it(command: Callable[..., Result], trained: Path) -> None:
+def test_show_prints_all_details_of_the_run(command: Callable[..., Result], trained: Path) -> None:
     description = answer(command("show", "run-0001", "--json", home=trained))
     assert RunSpec.parse(description["spec"]).epochs == 2
     assert (description["run"]["note"], description["progress"]["step"]) == (
@@ -95,7 +95,7 @@ def test_show_prints_everything_of_it(command: Callable[..., Result], trained: P
     assert "time of a step (2 profiled)" in text
 
 
-def test_sql_answers_while_another_process_holds_the_file(
+def test_sql_works_while_another_process_owns_the_home(
     command: Callable[..., Result], trained: Path
 ) -> None:
     lock = owner.acquire(Home(trained))
@@ -114,7 +114,7 @@ def test_sql_answers_while_another_process_holds_the_file(
     assert {"metric": "d_accuracy_fake", "steps": 2} in rows  # one each epoch
 
 
-def test_sql_keeps_null_apart_from_numbers_that_are_not_finite(
+def test_sql_distinguishes_null_from_non_finite_numbers(
     command: Callable[..., Result], trained: Path
 ) -> None:
     statement = "SELECT NULL AS nothing, 'nan'::DOUBLE AS nan, '-inf'::DOUBLE AS low, 1 AS one"
@@ -123,7 +123,7 @@ def test_sql_keeps_null_apart_from_numbers_that_are_not_finite(
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_export_writes_tables_pictures_and_specs(
+def test_export_writes_tables_images_and_specs(
     command: Callable[..., Result], trained: Path, tmp_path: Path, form: str
 ) -> None:
     folder = tmp_path / "out"
@@ -157,7 +157,7 @@ def test_an_export_into_a_file_is_refused(
     )
 
 
-def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
+def test_export_overwrites_only_regular_files_on_request(
     command: Callable[..., Result], trained: Path, tmp_path: Path
 ) -> None:
     words = ["export", "run-0001", "--to", str(tmp_path / "out"), "--format", "csv"]
@@ -178,7 +178,7 @@ def test_an_export_replaces_no_file_unasked_and_nothing_that_is_no_file(
     assert not list((tmp_path / "out").rglob(".*"))
 
 
-def test_an_ended_run_is_neither_stopped_nor_resumed(
+def test_a_finished_run_can_be_neither_stopped_nor_resumed(
     command: Callable[..., Result], trained: Path
 ) -> None:
     assert refused(command("stop", "run-0001", home=trained)).startswith(
@@ -189,7 +189,7 @@ def test_an_ended_run_is_neither_stopped_nor_resumed(
     )
 
 
-def test_the_home_comes_from_the_environment_if_none_is_given(
+def test_the_home_defaults_to_the_environment_variable(
     trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(HOME_VARIABLE, str(trained))
@@ -215,7 +215,7 @@ def test_an_unknown_run_is_refused(
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE ingest.scalars", "SELECT 1; SELECT 2", ""])
-def test_sql_that_does_not_only_read_is_refused(
+def test_sql_other_than_one_reading_statement_is_refused(
     command: Callable[..., Result], trained: Path, statement: str
 ) -> None:
     assert refused(command("sql", statement, home=trained)).startswith(
@@ -223,7 +223,7 @@ def test_sql_that_does_not_only_read_is_refused(
     )
 
 
-def test_sql_that_does_not_run_shows_the_place_of_the_mistake(
+def test_invalid_sql_shows_the_error_position(
     command: Callable[..., Result], trained: Path
 ) -> None:
     result = command("sql", "SELECT lss FROM scalars", home=trained)
@@ -232,7 +232,7 @@ def test_sql_that_does_not_run_shows_the_place_of_the_mistake(
     assert "LINE 1: SELECT lss FROM scalars" in result.stderr
 
 
-def test_generate_is_refused_where_its_picture_cannot_be(
+def test_generate_refuses_an_invalid_output_path(
     command: Callable[..., Result], trained: Path, tmp_path: Path
 ) -> None:
     picture = tmp_path / "grid.png"

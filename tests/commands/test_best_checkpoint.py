@@ -71,7 +71,7 @@ def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRu
     assert checkpoints.load(run.checkpoints, "best").step == 40
 
 
-def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun) -> None:
+def test_an_invalid_best_checkpoint_is_refused_and_changes_nothing(new_run: NewRun) -> None:
     run = ended(new_run("quick-0001"))
     with pytest.raises(
         CheckpointError,
@@ -106,7 +106,7 @@ def test_what_cannot_be_the_best_is_refused_and_changes_nothing(new_run: NewRun)
         ask_of(training).keep_best(training.run_id, 1, "FPD")
 
 
-def test_the_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: NewRun) -> None:
+def test_the_best_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: NewRun) -> None:
     run = ended(new_run("showers-0001", workload="shower_3dgan", dataset="showers"))
     where = ["--home", str(home.path)]
     assert (
@@ -122,9 +122,7 @@ def test_the_command_finds_the_epoch_by_a_measured_score(home: Home, new_run: Ne
     assert "by is 'physics_ms_single', but allowed is" in refused.output
 
 
-def test_the_command_takes_the_highest_of_a_score_that_should_be_high(
-    home: Home, new_run: NewRun
-) -> None:
+def test_the_best_command_maximizes_a_higher_is_better_score(home: Home, new_run: NewRun) -> None:
     run = ended(new_run("quick-0001"))
     answers = [measured_images.answer(epoch, coverage=0.1 * epoch) for epoch in (1, 3, 2)]
     journal.append(run.evaluations_journal, 1, *answers)

@@ -85,7 +85,7 @@ def other(tmp_path: Path) -> Home:
     return Home(tmp_path / "other")
 
 
-def test_a_bundle_brings_numbers_images_and_options_into_another_home(
+def test_a_bundle_transfers_numbers_images_and_options(
     ended: RunDir, other: Home, tmp_path: Path
 ) -> None:
     size = bundles.pack([ended], tmp_path / "one.zip", prefix="example-")
@@ -103,7 +103,7 @@ def test_a_bundle_brings_numbers_images_and_options_into_another_home(
     assert grid.png == GRID
 
 
-def test_a_bundle_says_nothing_of_its_owner(ended: RunDir, tmp_path: Path) -> None:
+def test_a_bundle_reveals_nothing_about_its_owner(ended: RunDir, tmp_path: Path) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
     with zipfile.ZipFile(tmp_path / "one.zip") as bundle:
         names = bundle.namelist()
@@ -121,7 +121,7 @@ def test_a_bundle_says_nothing_of_its_owner(ended: RunDir, tmp_path: Path) -> No
     assert '"cores":8' in text
 
 
-def test_pictures_of_all_kinds_and_of_older_runs_travel_in_a_bundle(
+def test_a_bundle_contains_images_of_all_kinds_and_older_runs(
     ended: RunDir, other: Home, tmp_path: Path
 ) -> None:
     for kind in ("samples", "by_class"):
@@ -147,7 +147,7 @@ def test_pictures_of_all_kinds_and_of_older_runs_travel_in_a_bundle(
     assert queries.sample_epochs(store, ["quick-0001"], "samples") == [1, 2]
 
 
-def test_loading_twice_changes_nothing(ended: RunDir, other: Home, tmp_path: Path) -> None:
+def test_loading_a_bundle_twice_changes_nothing(ended: RunDir, other: Home, tmp_path: Path) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
     bundles.unpack(tmp_path / "one.zip", other)
     journal.append(
@@ -157,7 +157,7 @@ def test_loading_twice_changes_nothing(ended: RunDir, other: Home, tmp_path: Pat
     assert "mine now" in other.run_dir("quick-0001").supervisor_journal.read_text(encoding="utf-8")
 
 
-def test_a_study_stays_a_study_under_its_new_name(
+def test_a_study_stays_a_study_under_its_prefixed_name(
     home: Home, host: Host, other: Home, tmp_path: Path
 ) -> None:
     runs = ask(home, host).submit_study(
@@ -186,7 +186,7 @@ def test_a_run_that_has_not_ended_is_not_bundled(new_run: NewRun, tmp_path: Path
     assert not (tmp_path / "one.zip").exists()
 
 
-def test_a_bundle_that_cannot_be_written_is_explained(ended: RunDir, tmp_path: Path) -> None:
+def test_an_unwritable_bundle_path_is_explained(ended: RunDir, tmp_path: Path) -> None:
     with pytest.raises(
         BundleError,
         match=r"none/one\.zip cannot be written \(No such file or directory\): choose another file",
@@ -224,9 +224,7 @@ def test_a_bundle_that_cannot_be_written_is_explained(ended: RunDir, tmp_path: P
         "run-12345678901/spec.json",
     ],
 )
-def test_files_that_belong_into_no_bundle_are_refused(
-    other: Home, tmp_path: Path, name: str
-) -> None:
+def test_files_not_allowed_in_a_bundle_are_refused(other: Home, tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(tmp_path / "odd.zip", "w") as odd:
         odd.writestr(name, b"{}")
     assert "which a bundle must not contain" in refused(tmp_path / "odd.zip", other)
@@ -315,9 +313,7 @@ def test_a_damaged_bundle_loads_nothing(
     assert re.search(sentence, refused(_rewritten(tmp_path / "one.zip", change), other))
 
 
-def test_a_zip_that_lists_more_members_than_a_bundle_has_is_refused(
-    other: Home, tmp_path: Path
-) -> None:
+def test_a_zip_with_too_many_members_is_refused(other: Home, tmp_path: Path) -> None:
     assert (
         refused(crowded(tmp_path / "odd.zip", 100_010, stated=1), other)
         == f"{tmp_path / 'odd.zip'} contains more than 2 GB or 100,000 files: use a smaller bundle."
@@ -359,7 +355,7 @@ def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
         ([("bundle.json", b'{"format": "x"}')], "bundle.json in .+ has no format"),
     ],
 )
-def test_a_zip_that_is_no_bundle_of_this_program_is_refused(
+def test_a_zip_that_is_not_a_valid_bundle_is_refused(
     other: Home, tmp_path: Path, members: list[tuple[str, bytes]], sentence: str
 ) -> None:
     assert re.search(sentence, refused(_zip(tmp_path / "odd.zip", members), other))
@@ -373,7 +369,7 @@ def test_a_zip_that_is_no_bundle_of_this_program_is_refused(
         (_png(20_000, 2), "it has 20000 × 2 pixels, but at most 4,096 a side are allowed"),
     ],
 )
-def test_a_bundle_with_a_picture_that_is_no_sample_grid_is_refused(
+def test_a_bundle_with_an_invalid_sample_grid_is_refused(
     ended: RunDir, other: Home, tmp_path: Path, grid: bytes, reason: str
 ) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
@@ -384,9 +380,7 @@ def test_a_bundle_with_a_picture_that_is_no_sample_grid_is_refused(
     )
 
 
-def test_a_picture_that_is_none_of_the_run_stays_out_of_its_bundle(
-    ended: RunDir, tmp_path: Path
-) -> None:
+def test_linked_or_damaged_images_are_not_bundled(ended: RunDir, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("of the host")
     (ended.samples / "epoch-00002.png").symlink_to(tmp_path / "secret")
     (ended.samples / "epoch-00003.png").write_bytes(b"torn")
@@ -397,13 +391,13 @@ def test_a_picture_that_is_none_of_the_run_stays_out_of_its_bundle(
         ]
 
 
-def test_a_bundle_that_is_no_plain_file_is_refused_at_once(other: Home, tmp_path: Path) -> None:
+def test_a_bundle_that_is_not_a_regular_file_is_refused(other: Home, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "is not a regular file" in refused(tmp_path / "pipe", other)
     assert "(No such file or directory)" in refused(tmp_path / "none.zip", other)
 
 
-def test_a_bundle_that_does_not_fit_on_the_disk_blames_the_disk(
+def test_loading_a_bundle_on_a_full_disk_blames_the_disk(
     ended: RunDir,
     other: Home,
     tmp_path: Path,
@@ -420,7 +414,7 @@ def test_a_bundle_that_does_not_fit_on_the_disk_blames_the_disk(
     assert list(other.runs.iterdir()) == []
 
 
-def test_the_examples_from_before_the_format_number_still_open(other: Home) -> None:
+def test_examples_without_a_format_number_still_load(other: Home) -> None:
     assert len(bundles.unpack(bundles.examples()[0], other)) > 10
 
 
@@ -444,7 +438,7 @@ def iterated(ended: RunDir) -> RunDir:
     return ended
 
 
-def test_a_bundle_brings_iterations_with_their_films(
+def test_a_bundle_transfers_rollouts_with_their_films(
     iterated: RunDir, other: Home, tmp_path: Path
 ) -> None:
     bundles.pack([iterated], tmp_path / "one.zip", prefix="example-")
@@ -457,9 +451,7 @@ def test_a_bundle_brings_iterations_with_their_films(
     np.testing.assert_array_equal(film.predicted, FILM.predicted)
 
 
-def test_a_bundle_may_leave_the_films_at_home(
-    iterated: RunDir, other: Home, tmp_path: Path
-) -> None:
+def test_a_bundle_can_omit_the_films(iterated: RunDir, other: Home, tmp_path: Path) -> None:
     with_films = bundles.pack([iterated], tmp_path / "one.zip")
     without = bundles.pack([iterated], tmp_path / "two.zip", films=False)
     assert without < with_films - 2_000
@@ -468,7 +460,7 @@ def test_a_bundle_may_leave_the_films_at_home(
     assert len(ingest.store_of(other).rows("SELECT run_id FROM flow")) == 2
 
 
-def test_a_film_that_is_damaged_or_none_of_the_run_stays_out_of_its_bundle(
+def test_damaged_missing_linked_or_unreferenced_films_are_not_bundled(
     iterated: RunDir, tmp_path: Path
 ) -> None:
     film = iterated.films / "iterate-0001-map_reduce.npz"
@@ -480,7 +472,7 @@ def test_a_film_that_is_damaged_or_none_of_the_run_stays_out_of_its_bundle(
             assert [name for name in bundle.namelist() if "npz" in name] == []
 
 
-def test_runs_that_no_home_would_take_in_together_are_not_bundled(
+def test_runs_with_too_many_films_are_not_bundled_together(
     iterated: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gan_runtime.bundles.packing.MAX_FILM_BYTES", FILM.nbytes - 1)
@@ -572,7 +564,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("film", HOSTILE)
-def test_a_bundle_with_a_film_that_is_none_is_refused(
+def test_a_bundle_with_an_invalid_film_is_refused(
     iterated: RunDir, other: Home, tmp_path: Path, film: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     content, sentence = HOSTILE[film]
@@ -587,7 +579,7 @@ def test_a_bundle_with_a_film_that_is_none_is_refused(
     assert "unpickled" not in capsys.readouterr().out
 
 
-def test_a_film_is_refused_by_its_stated_size_before_it_is_unpacked(
+def test_a_film_is_refused_by_its_declared_size_before_unpacking(
     iterated: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gan_runtime.records.image_files.MAX_FILM_BYTES", 100_000)
@@ -596,7 +588,7 @@ def test_a_film_is_refused_by_its_stated_size_before_it_is_unpacked(
         image_files.read_film(iterated, "flow/gone.npz")
 
 
-def test_a_bundle_with_more_films_than_one_may_have_is_refused(
+def test_a_bundle_with_too_many_films_is_refused(
     iterated: RunDir, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundles.pack([iterated], tmp_path / "one.zip")
@@ -608,9 +600,7 @@ def test_a_bundle_with_more_films_than_one_may_have_is_refused(
 
 
 @pytest.mark.parametrize("prefix", ["../", "Example-", "a b", "-", "x" * 100, "."])
-def test_a_prefix_that_no_home_would_take_is_refused(
-    ended: RunDir, tmp_path: Path, prefix: str
-) -> None:
+def test_an_invalid_prefix_is_refused(ended: RunDir, tmp_path: Path, prefix: str) -> None:
     with pytest.raises(BundleError, match="use lowercase letters, digits"):
         bundles.pack([ended], tmp_path / "one.zip", prefix)
     assert list(tmp_path.glob("*.zip")) == []
@@ -625,7 +615,9 @@ def test_a_prefix_that_no_home_would_take_is_refused(
         "/home/jane's",
     ],
 )
-def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folder: str) -> None:
+def test_folder_paths_with_unusual_names_are_stripped(
+    ended: RunDir, tmp_path: Path, folder: str
+) -> None:
     journal.append(
         ended.trainer_journal(),
         1,
@@ -652,7 +644,7 @@ def test_folders_with_odd_names_are_cut_too(ended: RunDir, tmp_path: Path, folde
     assert '"details":{"message":"t10k.gz on host is damaged"}' in text
 
 
-def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_path: Path) -> None:
+def test_the_tpu_address_is_not_bundled(new_run: NewRun, other: Home, tmp_path: Path) -> None:
     run = new_run("quick-0001", tpu_address="grpc://tpu.jane.lan:8470")
     journal.append(
         run.supervisor_journal,
@@ -669,7 +661,7 @@ def test_the_address_of_a_tpu_stays_at_home(new_run: NewRun, other: Home, tmp_pa
 # ---- where it is written -------------------------------------------------------------------------
 
 
-def test_an_existing_file_is_replaced_on_request_only(ended: RunDir, tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_only_on_request(ended: RunDir, tmp_path: Path) -> None:
     target = tmp_path / "one.zip"
     target.write_text("my thesis")
     with pytest.raises(
@@ -682,7 +674,7 @@ def test_an_existing_file_is_replaced_on_request_only(ended: RunDir, tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "one.zip"]
 
 
-def test_what_is_no_plain_file_is_never_replaced(ended: RunDir, tmp_path: Path) -> None:
+def test_only_regular_files_are_replaced(ended: RunDir, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("/dev/null")
@@ -714,7 +706,7 @@ def _with(source: Path, target: Path, name: str, more: bytes, **how: Any) -> Pat
 
 
 @pytest.mark.parametrize("name", ["journal-0.jsonl", "journal-supervisor.jsonl", "epoch-00001.png"])
-def test_a_small_bundle_of_a_large_file_is_refused_before_it_is_unpacked(
+def test_a_highly_compressed_bundle_is_refused_before_unpacking(
     ended: RunDir, other: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
@@ -731,9 +723,7 @@ def test_a_small_bundle_of_a_large_file_is_refused_before_it_is_unpacked(
     assert not other.runs.exists()
 
 
-def test_a_run_whose_journal_is_larger_than_a_home_takes_in_is_not_packed(
-    ended: RunDir, tmp_path: Path
-) -> None:
+def test_a_run_with_an_oversized_journal_is_not_packed(ended: RunDir, tmp_path: Path) -> None:
     with ended.supervisor_journal.open("ab") as file:
         file.truncate(2_500_000_000)  # zeros, of which the disk holds none
     with pytest.raises(
@@ -743,7 +733,7 @@ def test_a_run_whose_journal_is_larger_than_a_home_takes_in_is_not_packed(
     assert not (tmp_path / "one.zip").exists()
 
 
-def test_a_run_whose_journal_is_no_journal_is_neither_packed_nor_loaded(
+def test_a_run_with_an_invalid_journal_is_neither_packed_nor_loaded(
     ended: RunDir, other: Home, tmp_path: Path
 ) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
@@ -756,9 +746,7 @@ def test_a_run_whose_journal_is_no_journal_is_neither_packed_nor_loaded(
         bundles.pack([ended], tmp_path / "two.zip")
 
 
-def test_a_run_that_no_home_would_take_in_for_its_repetitions_is_not_packed(
-    ended: RunDir, tmp_path: Path
-) -> None:
+def test_a_run_with_a_too_repetitive_journal_is_not_packed(ended: RunDir, tmp_path: Path) -> None:
     event = journal.Event(level="info", topic="t", message="again")
     journal.append(ended.trainer_journal(), 1, *[event] * 20_000)
     with pytest.raises(BundleError, match=r"journal-0\.jsonl is too repetitive"):
@@ -766,7 +754,7 @@ def test_a_run_that_no_home_would_take_in_for_its_repetitions_is_not_packed(
     assert not (tmp_path / "one.zip").exists()
 
 
-def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
+def test_an_imported_run_is_neither_pinned_nor_hidden(
     ended: RunDir, other: Home, tmp_path: Path
 ) -> None:
     bundles.pack([ended], tmp_path / "one.zip")
@@ -783,7 +771,7 @@ def test_a_run_arrives_neither_pinned_nor_hidden_whatever_its_bundle_says(
 
 
 @pytest.mark.parametrize("count", [0, 3])
-def test_what_an_import_brings_does_not_push_the_numbers_of_our_own_runs(
+def test_an_import_does_not_advance_our_run_numbers(
     ended: RunDir, home: Home, other: Home, tmp_path: Path, count: int
 ) -> None:
     theirs = RunDir(ended.path.rename(home.runs / "theirs-0050"))
@@ -796,7 +784,7 @@ def test_what_an_import_brings_does_not_push_the_numbers_of_our_own_runs(
     assert next_number(other.runs) == 51, "50 is theirs"
 
 
-def test_a_run_with_the_highest_number_of_all_leaves_the_home_numbers_that_can_be_bundled(
+def test_imported_runs_with_huge_numbers_leave_valid_numbers_for_new_runs(
     home: Home,
 ) -> None:
     numbers = [next_number(home.runs)]

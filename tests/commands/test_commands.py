@@ -33,7 +33,7 @@ def names(run: RunDir) -> list[str]:
     ]
 
 
-def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
+def test_a_run_can_be_renamed_repeatedly(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     ask_of(run).rename(run.run_id, "first try")
     ask_of(run).rename(run.run_id, "v1.2_b-3")
@@ -41,7 +41,7 @@ def test_a_run_is_renamed_as_often_as_one_likes(new_run: NewRun) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "   ", "two\n", "\n", "a/b", "über", "x" * 61])
-def test_a_name_that_no_list_could_show_is_refused(new_run: NewRun, name: str) -> None:
+def test_an_invalid_run_name_is_refused(new_run: NewRun, name: str) -> None:
     run = new_run("quick-0001")
     with pytest.raises(SpecError) as refused:
         ask_of(run).rename(run.run_id, name)
@@ -51,7 +51,7 @@ def test_a_name_that_no_list_could_show_is_refused(new_run: NewRun, name: str) -
     assert names(run) == []
 
 
-def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
+def test_submitting_on_a_full_disk_leaves_no_run(
     home: Home, host: Host, files_end_at: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     with (
@@ -67,7 +67,7 @@ def test_a_run_that_finds_no_space_on_the_disk_leaves_nothing(
 # ---- who asks, and in which order ----------------------------------------------------------------
 
 
-def test_a_run_records_who_asked_for_what(home: Home, host: Host) -> None:
+def test_a_run_records_who_requested_each_change(home: Home, host: Host) -> None:
     run = ask(home, host, actor=operator("anna")).submit(RunSpec())
     ask_of(run, actor=operator("ben")).rename(run.run_id, "mine")
     ask_of(run, actor=operator("carl")).stop(run.run_id)
@@ -82,7 +82,7 @@ def test_a_run_records_who_asked_for_what(home: Home, host: Host) -> None:
     assert askers == [("created", "anna"), ("renamed", "ben"), ("status", "dora")]
 
 
-def test_places_in_the_queue_are_counted_whatever_the_clock_says(home: Home) -> None:
+def test_queue_ranks_increase_even_if_the_clock_goes_back(home: Home) -> None:
     noon, an_hour_before = 1_767_268_800.0, 1_767_265_200.0
     ranks = [next_rank(home, clock=lambda now=now: now) for now in (noon, an_hour_before, 0.0)]
     assert ranks == [noon + 1, noon + 2, noon + 3]
@@ -119,7 +119,7 @@ def test_a_run_without_a_checkpoint_is_not_resumed_and_keeps_its_numbers(
     assert imported.supervisor_journal.read_bytes() == before
 
 
-def test_a_run_that_measured_nothing_may_begin_from_scratch(new_run: NewRun) -> None:
+def test_a_run_without_measurements_can_restart_from_scratch(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="stopped", reason="taken from the queue")
@@ -128,7 +128,7 @@ def test_a_run_that_measured_nothing_may_begin_from_scratch(new_run: NewRun) -> 
     assert latest_status(run).attempt == 2
 
 
-def test_a_run_killed_before_its_first_checkpoint_begins_from_scratch(
+def test_a_run_killed_before_its_first_checkpoint_restarts_from_scratch(
     imported: RunDir, new_run: NewRun
 ) -> None:
     """It was killed in its first epoch, or after it while the checkpoint was being written.
@@ -152,14 +152,14 @@ def test_a_run_killed_before_its_first_checkpoint_begins_from_scratch(
     )
 
 
-def test_a_run_with_a_checkpoint_goes_on(imported: RunDir) -> None:
+def test_a_run_with_a_checkpoint_can_be_resumed(imported: RunDir) -> None:
     imported.checkpoints.mkdir()
     (imported.checkpoints / "best.safetensors").touch()
     ask_of(imported).resume(imported.run_id)
     assert latest_status(imported).status == "queued"
 
 
-def test_a_full_disk_is_reported_before_a_run_goes_on_or_begins(
+def test_a_full_disk_is_reported_before_resume_or_submit(
     home: Home, host: Host, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
@@ -184,14 +184,14 @@ def test_a_full_disk_is_reported_before_a_run_goes_on_or_begins(
 # ---- numbers -------------------------------------------------------------------------------------
 
 
-def test_numbers_go_on_over_all_presets(home: Home, host: Host) -> None:
+def test_run_numbers_continue_across_presets(home: Home, host: Host) -> None:
     run_ids = [
         ask(home, host).submit(RunSpec(), preset).run_id for preset in ("quick", "", "quick")
     ]
     assert run_ids == ["quick-0001", "run-0002", "quick-0003"]
 
 
-def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host) -> None:
+def test_the_number_of_a_deleted_run_is_never_reused(home: Home, host: Host) -> None:
     ask(home, host).submit(RunSpec())
     newest = ask(home, host).submit(RunSpec())
     journal.append(
@@ -201,9 +201,7 @@ def test_the_number_of_a_deleted_run_is_never_given_again(home: Home, host: Host
     assert ask(home, host).submit(RunSpec()).run_id == "run-0003"
 
 
-def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(
-    home: Home, host: Host
-) -> None:
+def test_the_number_of_a_manually_removed_folder_is_never_reused(home: Home, host: Host) -> None:
     shutil.rmtree(ask(home, host).submit(RunSpec()).path)
     assert ask(home, host).submit(RunSpec()).run_id == "run-0002"
 
@@ -211,7 +209,7 @@ def test_the_number_of_a_folder_removed_by_hand_is_never_given_again(
 @pytest.mark.parametrize(
     "name", [".new-56075943", ".deleted-quick-0008", "quick-٣٣٣٣", "-0008", "quick-9999999999"]
 )
-def test_a_folder_that_is_no_run_gives_no_number(
+def test_folders_that_are_not_runs_do_not_affect_numbering(
     home: Home, host: Host, new_run: NewRun, name: str
 ) -> None:
     """The random end of a folder in the making may be eight digits."""
@@ -221,7 +219,7 @@ def test_a_folder_that_is_no_run_gives_no_number(
 
 
 @pytest.mark.parametrize("name", ["quick-0001", "paper-quick-0001", "my.run_2", "7"])
-def test_what_submit_and_bundles_give_is_the_name_of_a_run(name: str) -> None:
+def test_names_from_submit_and_bundles_are_run_names(name: str) -> None:
     assert is_run_name(name)
 
 
@@ -241,12 +239,12 @@ def test_what_submit_and_bundles_give_is_the_name_of_a_run(name: str) -> None:
         "x" * 101,
     ],
 )
-def test_other_folders_are_no_runs(name: str) -> None:
+def test_other_folder_names_are_not_run_names(name: str) -> None:
     assert not is_run_name(name)
 
 
 @pytest.mark.parametrize("content", [b"", b"what?", b"\xff"])
-def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
+def test_numbering_continues_after_folders_if_the_last_number_is_lost(
     home: Home, host: Host, new_run: NewRun, content: bytes
 ) -> None:
     new_run("quick-0007")
@@ -254,7 +252,7 @@ def test_numbers_go_on_after_the_folders_when_the_remembered_number_is_lost(
     assert ask(home, host).submit(RunSpec()).run_id == "run-0008"
 
 
-def test_runs_submitted_at_the_same_time_get_numbers_of_their_own(home: Home, host: Host) -> None:
+def test_concurrently_submitted_runs_get_unique_numbers(home: Home, host: Host) -> None:
     with ThreadPoolExecutor(8) as pool:
         run_ids = list(pool.map(lambda _: ask(home, host).submit(RunSpec()).run_id, range(16)))
     assert sorted(run_ids) == [f"run-{number:04d}" for number in range(1, 17)]
@@ -272,7 +270,7 @@ CHANGES_OF_A_RUN: dict[str, Callable[[RunDir], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES_OF_A_RUN.values(), ids=list(CHANGES_OF_A_RUN))
-def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
+def test_changing_a_trashed_run_suggests_restoring_it(
     new_run: NewRun, change: Callable[[RunDir], object]
 ) -> None:
     run = new_run("quick-0001")
@@ -292,7 +290,7 @@ def test_a_run_that_somebody_else_has_just_deleted_is_one_sentence(
         ("mark", "gan_runtime.commands.runs.latest_status"),
     ],
 )
-def test_a_run_that_is_deleted_while_it_is_changed_is_that_sentence_too(
+def test_a_run_deleted_during_a_change_is_reported_as_deleted(
     new_run: NewRun, monkeypatch: pytest.MonkeyPatch, name: str, place: str
 ) -> None:
     """Deleted by another user in the middle of it, whichever file comes next."""

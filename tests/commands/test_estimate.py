@@ -27,7 +27,7 @@ MEASURED_MB = [
 
 
 @pytest.mark.parametrize(("options", "measured_mb"), MEASURED_MB)
-def test_the_memory_estimate_is_within_a_twentieth_of_measured_trainers(
+def test_the_memory_estimate_is_within_5_percent_of_measurements(
     options: dict[str, object], measured_mb: int
 ) -> None:
     assert watch.estimated_memory_bytes(RunSpec.parse(options)) / 1e6 == pytest.approx(

@@ -42,7 +42,7 @@ def with_checkpoint(run: RunDir, *steps: int) -> RunDir:
     return run
 
 
-def test_a_request_names_its_run_its_class_and_its_checkpoint(
+def test_an_image_request_stores_its_run_class_and_checkpoint(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_queue, "start", lambda _: None)  # the request alone
@@ -74,7 +74,7 @@ def test_a_request_names_its_run_its_class_and_its_checkpoint(
     ("text", "seeds"),
     [("3", [3]), ("3, 17 ,40 - 42", [3, 17, 40, 41, 42]), ("7;7 0–1", [7, 7, 0, 1])],
 )
-def test_seeds_are_read_as_users_type_them(text: str, seeds: list[int]) -> None:
+def test_seeds_are_parsed_from_user_input(text: str, seeds: list[int]) -> None:
     assert image_job.seeds_of(text) == seeds
 
 
@@ -90,7 +90,7 @@ def test_seeds_are_read_as_users_type_them(text: str, seeds: list[int]) -> None:
         ("0-255, 7", "the number of seeds is 257, but allowed is 1 to 256: use"),
     ],
 )
-def test_seeds_that_name_no_images_are_refused(text: str, sentence: str) -> None:
+def test_invalid_seeds_are_refused(text: str, sentence: str) -> None:
     with pytest.raises(SpecError) as refusal:
         image_job.seeds_of(text)
     assert sentence in str(refusal.value)
@@ -183,7 +183,7 @@ def test_seeds_that_name_no_images_are_refused(text: str, sentence: str) -> None
         (ImageRequest("run-0005"), DatasetError, "there is no data set 'gone', only digits, "),
     ],
 )
-def test_what_cannot_be_made_is_refused_and_leaves_nothing(
+def test_impossible_image_requests_are_refused_without_a_job(
     home: Home,
     new_run: NewRun,
     image_request: ImageRequest,
@@ -204,9 +204,7 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(
     assert job_queue.job_dirs(home) == []
 
 
-def test_a_data_set_that_was_prepared_again_is_refused_as_its_classes_may_be_others(
-    home: Home, new_run: NewRun
-) -> None:
+def test_generating_from_a_changed_data_set_is_refused(home: Home, new_run: NewRun) -> None:
     source = home.path / "photos.zip"
     source.write_bytes(own_pictures.noise(4))
     form = {"pixels": "28", "color": "grey"}
@@ -223,7 +221,7 @@ def test_a_data_set_that_was_prepared_again_is_refused_as_its_classes_may_be_oth
     assert job_queue.job_dirs(home) == []
 
 
-def test_networks_of_another_form_are_refused_with_what_differs(
+def test_a_checkpoint_of_other_networks_fails_naming_the_difference(
     home: Home, new_run: NewRun, wait_until: Callable[..., Any]
 ) -> None:
     """As those of an older version, or of a data set that was prepared again with other classes."""

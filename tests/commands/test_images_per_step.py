@@ -24,12 +24,14 @@ from tests.tpu import examples
 FOUR = {"batch_size_global": 64, "updates": "in_turn", "discriminator_steps": 4}
 
 
-def test_an_epoch_is_one_pass_over_the_images_whatever_a_step_takes() -> None:
+def test_an_epoch_is_one_pass_for_any_images_per_step() -> None:
     spec = RunSpec.parse(FOUR)
     assert (spec.images_per_step, spec.steps_per_epoch(60_000)) == (256, 234)
 
 
-def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: Home) -> None:
+def test_the_live_rate_counts_all_images_of_a_step(
+    new_run: Callable[..., RunDir], home: Home
+) -> None:
     run = new_run("quick-0001", **FOUR)
     walls = [0.1 * step for step in range(1, 11)]
     scalars = journal.Scalars(
@@ -46,7 +48,7 @@ def test_live_counts_all_images_of_a_step(new_run: Callable[..., RunDir], home: 
     assert queries.progress(store, "quick-0001").images_per_s == pytest.approx(2_560.0), "not 640"
 
 
-def test_the_time_estimate_is_that_of_all_images() -> None:
+def test_the_time_estimate_counts_all_images() -> None:
     spec = RunSpec.parse({**FOUR, "epochs": 10})
     # 39 steps of 256 images, 10 times, at 2,560 images/s.
     assert watch.estimated_seconds(spec, images=39 * 256, images_per_s=2_560.0) == pytest.approx(
@@ -54,7 +56,7 @@ def test_the_time_estimate_is_that_of_all_images() -> None:
     ), "not 9.75"
 
 
-def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
+def test_a_tpu_epoch_has_as_many_steps_as_the_run() -> None:
     plan = planning.make({**FOUR, "dataset": "mnist"}, "v3:2x2")
     point = plan.point
     assert plan.steps_per_epoch(point) == 234
@@ -90,7 +92,7 @@ def test_an_epoch_on_a_tpu_has_as_many_steps_as_the_run_would_make() -> None:
         ),
     ],
 )
-def test_a_step_that_takes_more_than_the_set_has_is_refused_for_its_true_cause(
+def test_a_step_larger_than_the_data_set_is_refused_with_its_cause(
     options: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(DatasetError) as refused:

@@ -34,7 +34,7 @@ def content(run: RunDir) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run.path.iterdir()}
 
 
-def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) -> None:
+def test_a_run_resumes_with_other_rates_and_reports_them(failed: RunDir, home: Home) -> None:
     ask_of(failed).resume(failed.run_id, {"learning_rate_generator": "5e-5", "clip_norm": 1.0})
     assert failed.spec().learning_rate("generator") == 5e-5
     store = Store()
@@ -55,7 +55,7 @@ def test_a_run_goes_on_with_other_rates_and_says_so(failed: RunDir, home: Home) 
     assert row.note in list(queries.events(store, "quick-0001")["message"])
 
 
-def test_the_options_of_the_newest_resume_hold(failed: RunDir, home: Home) -> None:
+def test_the_options_of_the_newest_resume_apply(failed: RunDir, home: Home) -> None:
     for attempt, rate in ((2, 1e-4), (3, 2.5e-5)):
         ask_of(failed).resume(failed.run_id, {"learning_rate_generator": rate})
         journal.append(
@@ -68,7 +68,7 @@ def test_the_options_of_the_newest_resume_hold(failed: RunDir, home: Home) -> No
     assert queries.run(store, "quick-0001").note == "resumed: waiting for the accelerator"
 
 
-def test_the_same_rates_change_nothing(failed: RunDir) -> None:
+def test_resuming_with_the_same_rates_records_no_change(failed: RunDir) -> None:
     ask_of(failed).resume(failed.run_id, {"learning_rate_generator": 2e-4})
     assert [record.kind for record in journal.read_all(failed.supervisor_journal)] == [
         "created",
@@ -97,7 +97,7 @@ def test_the_same_rates_change_nothing(failed: RunDir) -> None:
         ),
     ],
 )
-def test_everything_else_is_refused_by_name_and_nothing_is_written(
+def test_other_changes_are_refused_by_name_and_nothing_is_written(
     failed: RunDir, changes: dict[str, object], sentence: str
 ) -> None:
     failed.request_stop("a test")

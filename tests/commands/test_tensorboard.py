@@ -84,7 +84,7 @@ def stored(new_run: NewRun) -> RunDir:
     return run
 
 
-def test_a_run_goes_through_event_files_with_numbers_images_and_options(
+def test_event_files_round_trip_numbers_images_and_options(
     home: Home, stored: RunDir, tmp_path: Path
 ) -> None:
     (path,) = export_event_files(ingest.store_of(home), ["quick-0001"], tmp_path / "out")
@@ -120,9 +120,7 @@ def test_a_run_goes_through_event_files_with_numbers_images_and_options(
     assert stored.samples.exists()
 
 
-def test_folders_of_another_program_become_runs_that_can_be_compared(
-    home: Home, tmp_path: Path
-) -> None:
+def test_event_folders_of_other_programs_become_comparable_runs(home: Home, tmp_path: Path) -> None:
     for number, name in enumerate(("train", "nested/eval")):
         event_file(
             tmp_path / "logs" / name,
@@ -158,7 +156,7 @@ def test_a_second_import_of_a_log_changes_nothing(home: Home, tmp_path: Path) ->
     assert [run.run_id for run in home.run_dirs()] == [run_id]
 
 
-def test_a_viewer_imports_nothing(home: Home, tmp_path: Path) -> None:
+def test_a_viewer_cannot_import(home: Home, tmp_path: Path) -> None:
     event_file(tmp_path / "logs", StepEvent(BEGIN, 1, {"loss": 1.0}))
     with pytest.raises(RoleError):
         ask(home, actor=Actor("dashboard")).import_event_files(tmp_path / "logs")
@@ -191,7 +189,7 @@ def test_a_restarted_writer_voids_its_later_steps(home: Home, tmp_path: Path) ->
     ],
     ids=["another format", "a changed byte", "a huge length"],
 )
-def test_a_damaged_file_is_named_and_nothing_of_its_folder_is_imported(
+def test_a_damaged_file_is_named_and_nothing_is_imported(
     home: Home, tmp_path: Path, damage: Callable[[bytes], bytes], sentence: str
 ) -> None:
     event_file(tmp_path / "logs" / "whole", StepEvent(BEGIN, 1, {"loss": 1.0}))
@@ -202,7 +200,7 @@ def test_a_damaged_file_is_named_and_nothing_of_its_folder_is_imported(
     assert [entry.name for entry in home.runs.iterdir()] == []
 
 
-def test_an_event_that_a_writer_has_not_finished_is_left_out(home: Home, tmp_path: Path) -> None:
+def test_an_unfinished_event_is_skipped(home: Home, tmp_path: Path) -> None:
     events = [StepEvent(BEGIN + step, step, {"loss": 1.0}) for step in (1, 2)]
     path = event_file(tmp_path / "logs", *events)
     path.write_bytes(path.read_bytes()[:-3])
@@ -210,15 +208,13 @@ def test_an_event_that_a_writer_has_not_finished_is_left_out(home: Home, tmp_pat
     assert [row[1] for row in numbers(ingest.store_of(home), run_id)] == [1]
 
 
-def test_a_folder_without_event_files_is_refused_with_what_to_give(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_folder_without_event_files_is_refused_with_advice(home: Home, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello", encoding="utf-8")
     with pytest.raises(BundleError, match=r"no event files .* the log folder that TensorBoard"):
         tensorboard.import_folder(tmp_path, home)
 
 
-def test_hostile_events_end_no_more_than_themselves(home: Home, tmp_path: Path) -> None:
+def test_hostile_events_are_skipped_or_refused(home: Home, tmp_path: Path) -> None:
     """Impossible steps and times, images that are none or too large, options that are none, and
     a tag of a path.
     """
@@ -246,7 +242,9 @@ def test_hostile_events_end_no_more_than_themselves(home: Home, tmp_path: Path) 
     assert [message.partition(" (")[0] for message in messages] == ["2 images left out on import"]
 
 
-def test_no_file_is_replaced_unasked(home: Home, stored: RunDir, tmp_path: Path) -> None:
+def test_event_files_are_overwritten_only_on_request(
+    home: Home, stored: RunDir, tmp_path: Path
+) -> None:
     store = ingest.store_of(home)
     (path,) = export_event_files(store, [stored.run_id], tmp_path)
     path.write_bytes(b"mine")

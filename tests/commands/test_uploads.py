@@ -100,7 +100,7 @@ def ask(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int,
     return request
 
 
-def test_a_file_goes_to_the_disk_and_streamlit_gets_its_name_only(
+def test_an_upload_is_stored_on_disk_and_streamlit_gets_only_its_name(
     home: Home, ask: Callable[..., tuple[int, str]]
 ) -> None:
     assert ask("PUT", BODY % (b"file", CONTENT)) == (200, "photos.zip 0 application/zip")
@@ -109,7 +109,7 @@ def test_a_file_goes_to_the_disk_and_streamlit_gets_its_name_only(
     assert not uploads.place(home, FILE_ID).parent.exists()
 
 
-def test_a_request_that_streamlit_refuses_writes_nothing(
+def test_a_request_refused_by_streamlit_writes_nothing(
     home: Home, ask: Callable[..., tuple[int, str]]
 ) -> None:
     assert ask("PUT", BODY % (b"file", CONTENT), token="wrong")[0] == 403
@@ -117,7 +117,7 @@ def test_a_request_that_streamlit_refuses_writes_nothing(
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_a_file_of_a_viewer_gets_neither_to_the_disk_nor_to_streamlit(
+def test_a_viewer_can_neither_upload_nor_delete_files(
     home: Home, ask: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     monkeypatch.setattr(access, "is_shared", lambda: True)
@@ -127,21 +127,19 @@ def test_a_file_of_a_viewer_gets_neither_to_the_disk_nor_to_streamlit(
 
 
 @pytest.mark.parametrize("file_id", ["a_b", "a.b", "a/b", "a" * 101, "", "é", "a\0"])
-def test_an_id_that_no_page_makes_would_stay_in_memory_and_is_refused(
-    ask: Callable[..., tuple[int, str]], file_id: str
-) -> None:
+def test_an_invalid_upload_id_is_refused(ask: Callable[..., tuple[int, str]], file_id: str) -> None:
     assert ask("PUT", BODY % (b"file", CONTENT), file_id=file_id) == (404, "Not found.\n")
 
 
 @pytest.mark.parametrize("body", [b"--xyz\r\nno form at all", BODY[:40]])
-def test_a_torn_body_leaves_nothing(
+def test_a_malformed_body_leaves_no_file(
     home: Home, ask: Callable[..., tuple[int, str]], body: bytes
 ) -> None:
     assert ask("PUT", body)[0] == 400
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 
 
-def test_more_than_the_limit_is_refused_while_it_comes(
+def test_an_upload_over_the_limit_is_refused_while_streaming(
     home: Home, ask: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload_body, "MEGABYTE", 40)  # so that 2,048 of them are less than the body
@@ -166,7 +164,7 @@ def dropped(home: Home, file_id: str, name: str, content: bytes = b"x") -> Uploa
     return Upload(file_id, name)
 
 
-def test_a_zip_keeps_its_name_and_pictures_become_a_folder(home: Home) -> None:
+def test_a_zip_keeps_its_name_and_images_become_a_folder(home: Home) -> None:
     zipped = uploads.as_source(home, [dropped(home, "a", "holiday photos.zip")])
     assert (zipped.name, zipped.read_bytes()) == ("holiday photos.zip", b"x")
     pictures = [
@@ -198,7 +196,7 @@ def test_a_zip_keeps_its_name_and_pictures_become_a_folder(home: Home) -> None:
         "\U0001f408" * 99 + ".png",
     ],
 )
-def test_any_name_of_a_file_stays_inside_its_folder(home: Home, name: str) -> None:
+def test_any_file_name_stays_inside_its_folder(home: Home, name: str) -> None:
     folder = uploads.as_source(home, [dropped(home, "a", name)])
     (path,) = folder.iterdir()
     assert path.read_bytes() == b"x"
@@ -207,7 +205,7 @@ def test_any_name_of_a_file_stays_inside_its_folder(home: Home, name: str) -> No
     assert not name.endswith(".png") or path.suffix == ".png"
 
 
-def test_a_zip_is_known_by_its_contents(home: Home) -> None:
+def test_a_zip_is_recognized_by_its_contents(home: Home) -> None:
     content = b"PK\3\4 and more"
     named = dropped(home, "a", "photos.zip?download=1", content)
     assert uploads.as_source(home, [named]).read_bytes() == content
@@ -215,16 +213,14 @@ def test_a_zip_is_known_by_its_contents(home: Home) -> None:
         uploads.as_source(home, [named, dropped(home, "b", "b.png")])
 
 
-def test_a_zip_among_pictures_and_a_file_that_is_gone_are_reported(home: Home) -> None:
+def test_a_zip_among_images_and_an_expired_upload_are_reported(home: Home) -> None:
     with pytest.raises(DatasetError, match=r"upload either one \.zip or several images"):
         uploads.as_source(home, [dropped(home, "a", "a.zip"), dropped(home, "b", "b.png")])
     with pytest.raises(DatasetError, match=r"the upload gone\.zip has expired: upload it again\."):
         uploads.as_source(home, [Upload("c", "gone.zip")])
 
 
-def test_what_nobody_fetched_for_two_days_is_forgotten_and_folders_of_people_stay(
-    home: Home, tmp_path: Path
-) -> None:
+def test_stale_uploads_are_removed_and_user_folders_are_kept(home: Home, tmp_path: Path) -> None:
     for file_id in ("old", "new"):
         uploads.store(home, file_id, b"x")
     os.utime(uploads.place(home, "old").parent, (0, 0))

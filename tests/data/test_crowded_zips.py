@@ -32,9 +32,7 @@ def refuse(path: Path, most_members: int = MOST_MEMBERS) -> None:
 
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("count", [500_000, 1])
-def test_a_list_of_too_many_members_is_refused_despite_a_false_count(
-    tmp_path: Path, count: int
-) -> None:
+def test_too_many_members_are_refused_despite_a_false_count(tmp_path: Path, count: int) -> None:
     refuse(crowded(tmp_path / "photos.zip", 500_000, count))
     assert tracemalloc.get_traced_memory()[1] < 50_000_000, (
         "the list, and not an object of each member"
@@ -42,25 +40,25 @@ def test_a_list_of_too_many_members_is_refused_despite_a_false_count(
 
 
 @pytest.mark.usefixtures("traced")
-def test_a_list_that_is_too_long_is_refused_unread(tmp_path: Path) -> None:
+def test_an_oversized_member_list_is_refused_unread(tmp_path: Path) -> None:
     refuse(crowded(tmp_path / "photos.zip", 10_000, list_bytes=50_000_000_000))
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
 
 
-def test_as_many_members_as_wanted_are_listed(tmp_path: Path) -> None:
+def test_as_many_members_as_the_limit_are_listed(tmp_path: Path) -> None:
     path = crowded(tmp_path / "photos.zip", 10_000)
     with run_files.open_zip(path, 10_000) as bundle:
         assert len(bundle.infolist()) == 10_000
     refuse(path, 9_999)
 
 
-def test_a_member_may_hold_what_a_list_looks_like(pack: Pack) -> None:
+def test_a_member_may_contain_central_directory_signatures(pack: Pack) -> None:
     path = pack({"zips.png": b"PK\x01\x02" * 1_000})
     with run_files.open_zip(path, 10) as bundle:
         assert len(bundle.open("zips.png").read()) == 4_000
 
 
-def test_a_zip_of_images_with_too_many_members_gets_one_sentence(
+def test_an_image_zip_with_too_many_members_is_refused(
     pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(image_files, "MAX_MEMBERS", 2)

@@ -75,7 +75,7 @@ def test_images_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, ho
     assert not prepared.names(home)
 
 
-def test_the_same_answers_in_json(run: Run, prepare: Run) -> None:
+def test_data_commands_give_the_same_answers_in_json(run: Run, prepare: Run) -> None:
     answer = json.loads(prepare("--json").stdout)
     assert (answer["data_set"], answer["rows"], answer["counts"]) == (
         "photos",
@@ -92,7 +92,7 @@ def test_the_same_answers_in_json(run: Run, prepare: Run) -> None:
     assert json.loads(run("remove", "photos", "--json").stdout) == {"removed": "photos"}
 
 
-def test_a_preview_says_what_would_be_made_and_stores_nothing(prepare: Run, home: Home) -> None:
+def test_a_preview_describes_the_data_set_and_stores_nothing(prepare: Run, home: Home) -> None:
     preview = prepare("--preview")
     assert "training rows  5" in preview.stdout
     assert "dogs/torn.png  it is damaged" in preview.stdout
@@ -100,7 +100,7 @@ def test_a_preview_says_what_would_be_made_and_stores_nothing(prepare: Run, home
     assert not home.data.exists()
 
 
-def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_cancels_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -123,7 +123,7 @@ def test_ctrl_c_ends_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) ->
         (["show", "digit"], "did you mean digits?"),
     ],
 )
-def test_what_cannot_be_done_is_exit_code_2_with_one_sentence(
+def test_invalid_requests_exit_with_code_2_and_one_sentence(
     run: Run, words: list[str], named: str
 ) -> None:
     refused = run(*words)
@@ -131,13 +131,13 @@ def test_what_cannot_be_done_is_exit_code_2_with_one_sentence(
     assert named in refused.stderr
 
 
-def test_a_wrong_word_is_answered_with_where_to_read_on(run: Run) -> None:
+def test_a_usage_error_points_to_the_help(run: Run) -> None:
     assert run("prepare", "--bogus").stderr.endswith("-m gan_runtime data prepare --help`.\n")
     assert run("prepair").stderr.endswith("-m gan_runtime data --help`.\n")
 
 
 @pytest.mark.parametrize("name", ["broken.zip", "evil.zip"])
-def test_a_broken_zip_and_one_that_leads_out_get_one_sentence_each(
+def test_broken_and_escaping_zips_give_one_sentence_errors(
     run: Run, pack: Pack, home: Home, name: str
 ) -> None:
     path: Path = pack({"../evil.png": encoded()}, name)

@@ -72,13 +72,13 @@ JPEG = quarters("JPEG", quality=95)
     ],
     ids=["byte", "text", "undefined", "ninety-nine", "not a number", "cut short", "leads nowhere"],
 )
-def test_an_odd_orientation_turns_nothing(odd: bytes) -> None:
+def test_an_invalid_exif_orientation_rotates_nothing(odd: bytes) -> None:
     row = convert_bytes(JPEG[:2] + odd + JPEG[2:])
     assert (row.pixels == convert_bytes(JPEG).pixels).all()
     assert row.changes == ()
 
 
-def test_an_image_is_turned_and_the_summary_counts_it() -> None:
+def test_an_exif_rotation_is_applied_and_counted() -> None:
     row = convert_bytes(JPEG[:2] + exif(3, 1, b"\0\6") + JPEG[2:])
     assert row.changes == ("turned by EXIF",)
     assert (row.pixels == np.rot90(convert_bytes(JPEG).pixels, -1)).all()
@@ -108,15 +108,13 @@ LARGE = zlib.compress(bytes(2_500_000))
         "short",
     ],
 )
-def test_a_png_is_used_whatever_is_written_about_it(
-    kind: bytes, data: bytes, places: dict[str, int]
-) -> None:
+def test_a_png_with_bad_metadata_is_used(kind: bytes, data: bytes, places: dict[str, int]) -> None:
     row = convert_bytes(with_chunk(quarters(), kind, data, **places))
     assert (row.pixels == convert_bytes(quarters()).pixels).all()
     assert row.changes == (IGNORED,)
 
 
-def test_transparency_is_no_metadata() -> None:
+def test_transparency_is_not_ignored_as_metadata() -> None:
     picture = Image.new("P", (40, 40), 1)
     picture.putpalette([*RED, *BLUE])
     buffer = io.BytesIO()
@@ -127,14 +125,14 @@ def test_transparency_is_no_metadata() -> None:
 
 
 @pytest.mark.parametrize("data", [(0xE0, b"JFIF"), (0xE2, b"ICC_PROFILE\0\1"), (0xEE, b"Adobe")])
-def test_a_jpeg_is_used_whatever_is_written_about_it(data: tuple[int, bytes]) -> None:
+def test_a_jpeg_with_bad_metadata_is_used(data: tuple[int, bytes]) -> None:
     """And still turned: what can be read counts."""
     row = convert_bytes(JPEG[:2] + exif(3, 1, b"\0\3") + segment(*data) + JPEG[2:])
     assert (row.pixels == convert_bytes(JPEG).pixels[::-1, ::-1]).all()
     assert row.changes == (IGNORED, "turned by EXIF")
 
 
-def test_pixels_that_are_cut_short_are_damaged_whatever_is_written_about_them() -> None:
+def test_truncated_pixels_are_damaged_despite_ignored_metadata() -> None:
     noise = Image.fromarray(np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8))
     buffer = io.BytesIO()
     noise.save(buffer, "PNG")
@@ -149,7 +147,7 @@ ADOBE = icc_profiles.of_primaries(icc_profiles.ADOBE_RGB, 2.19921875)
 @pytest.mark.parametrize(
     ("primaries", "gamma"), [(icc_profiles.ADOBE_RGB, 2.19921875), (icc_profiles.DISPLAY_P3, 1.8)]
 )
-def test_colors_become_srgb_by_their_profile(
+def test_colors_are_converted_to_srgb_by_their_profile(
     form: str, primaries: np.ndarray, gamma: float
 ) -> None:
     profile = icc_profiles.of_primaries(primaries, gamma)
@@ -160,13 +158,13 @@ def test_colors_become_srgb_by_their_profile(
     assert abs(expected - (180, 120, 60)).max() > 10.0
 
 
-def test_grey_images_have_profiles_too() -> None:
+def test_gray_images_are_converted_by_their_profile() -> None:
     profile = icc_profiles.of_grey(1.0)  # light, not levels
     row = convert_bytes(encoded((55,), icc_profile=profile), Target(32, 1, 0, True))
     assert set(row.pixels.ravel()) == {128}  # 55 of 255 is 0.216 of the light, the middle of sRGB
 
 
-def test_transparency_keeps_its_place_when_colors_change() -> None:
+def test_transparency_stays_in_place_when_colors_are_converted() -> None:
     picture = Image.new("RGBA", (40, 40), (180, 120, 60, 255))
     picture.paste((0, 0, 0, 0), (0, 0, 40, 20))
     buffer = io.BytesIO()
@@ -179,7 +177,7 @@ def test_transparency_keeps_its_place_when_colors_change() -> None:
     assert row.changes == ("color profile to sRGB", "transparency laid on the ground", "resized")
 
 
-def test_what_is_in_srgb_stays_as_it_is() -> None:
+def test_srgb_images_are_unchanged() -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     row = convert_bytes(quarters(icc_profile=profile))
     assert (row.pixels == convert_bytes(quarters()).pixels).all()
@@ -189,7 +187,7 @@ def test_what_is_in_srgb_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     "profile", [b"profile", ADOBE[:200], icc_profiles.of_grey(2.0)], ids=["text", "torn", "grey"]
 )
-def test_a_profile_that_does_not_fit_is_ignored_and_counted(profile: bytes) -> None:
+def test_an_unusable_color_profile_is_ignored_and_counted(profile: bytes) -> None:
     row = convert_bytes(quarters(icc_profile=profile))
     assert (row.pixels == convert_bytes(quarters()).pixels).all()
     assert row.changes == ("unusable color profile ignored",)
@@ -235,7 +233,7 @@ def surveyed(spread: Pack) -> Callable[..., Survey]:
     ("brightest", "bits", "white"),
     [(900, 10, 1_023), (2_600, 12, 4_095), (9_000, 14, 16_383), (20, 8, 255)],
 )
-def test_few_bits_in_sixteen_are_scaled_by_the_brightest_of_all_images(
+def test_low_depth_16_bit_images_scale_by_the_brightest_image(
     surveyed: Callable[..., Survey], brightest: int, bits: int, white: int
 ) -> None:
     survey = surveyed(
@@ -263,7 +261,7 @@ def test_a_dark_image_among_bright_ones_stays_dark(surveyed: Callable[..., Surve
     assert survey.summary.warnings == ()
 
 
-def test_colors_of_sixteen_bits_are_read_and_of_fewer_bits_refused(
+def test_full_16_bit_colors_are_read_and_lower_depths_refused(
     surveyed: Callable[..., Survey],
 ) -> None:
     """Of 12 bits in 16, only four would be left."""

@@ -9,7 +9,7 @@ from gan_runtime import catalog
 from gan_runtime.data import builtin_sets, loading
 
 
-def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
+def test_digits_are_1797_gray_images_over_the_full_range() -> None:
     data = builtin_sets.load_digits()
     assert data.resident["images"].shape == (1_797, 28, 28, 1)
     assert data.resident["images"].dtype == np.uint8
@@ -18,7 +18,7 @@ def test_digits_are_1797_grey_images_over_the_whole_range() -> None:
     assert (data.name, data.origin, data.note) == ("digits", "scikit-learn", "")
 
 
-def test_digits_are_those_of_scikit_learn_enlarged() -> None:
+def test_digits_are_enlarged_scikit_learn_digits() -> None:
     inner = (
         builtin_sets.load_digits()
         .resident["images"][
@@ -39,7 +39,7 @@ def test_digits_are_those_of_scikit_learn_enlarged() -> None:
     assert min(correlations) > 0.97
 
 
-def test_digits_keep_a_black_margin_as_mnist_has() -> None:
+def test_digits_have_a_black_margin_like_mnist() -> None:
     images = builtin_sets.load_digits().resident["images"][..., 0]
     assert not images[:, :2].any()
     assert not images[:, -2:].any()
@@ -48,25 +48,25 @@ def test_digits_keep_a_black_margin_as_mnist_has() -> None:
     assert images[:, 2].any()
 
 
-def test_digits_are_at_hand_without_reading_anything() -> None:
+def test_digits_are_available_without_reading_files() -> None:
     availability = loading.availability("digits")
     assert (availability.ready, availability.images) == (True, catalog.DATASETS["digits"].rows)
 
 
-def test_digits_know_which_digit_each_image_is() -> None:
+def test_digits_have_correct_labels() -> None:
     data = builtin_sets.load_digits()
     assert np.array_equal(data.resident["labels"], sklearn.datasets.load_digits().target)
     assert data.fields["labels"].classes == tuple("0123456789")
     assert data.fields == catalog.DATASETS["digits"].fields
 
 
-def test_all_digits_are_trained_on_so_the_held_out_ones_are_among_them() -> None:
+def test_held_out_digits_are_among_the_training_digits() -> None:
     data = builtin_sets.load_digits()
     assert (data.rows, data.held_out) == (1_797, 0)
     assert np.array_equal(data.read_held_out(5)["images"], data.resident["images"][:5])
 
 
-def test_rows_are_read_by_their_numbers_in_the_order_asked_for() -> None:
+def test_rows_are_read_in_the_requested_order() -> None:
     data = builtin_sets.load_digits()
     rows = data.read(np.array([7, 3, 7]))
     assert list(rows) == ["images", "labels"]

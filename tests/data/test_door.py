@@ -48,7 +48,7 @@ def photos(**options: Any) -> RunSpec:
     return RunSpec.parse({"dataset": "photos", "batch_size_global": 8, **options})
 
 
-def test_a_run_may_name_any_prepared_set_that_fits(
+def test_a_run_can_use_any_prepared_data_set_that_fits(
     home: Home, host: Host, prepare: Prepare
 ) -> None:
     prepare(pixels="28", color="grey")
@@ -57,7 +57,7 @@ def test_a_run_may_name_any_prepared_set_that_fits(
     assert loading.rows("photos", home) == 8
 
 
-def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
+def test_an_unsuitable_data_set_is_refused_with_one_reason_everywhere(
     home: Home, host: Host, prepare: Prepare
 ) -> None:
     prepare(pixels="32", color="rgb")
@@ -73,14 +73,14 @@ def test_a_set_that_does_not_fit_is_refused_at_every_door_with_the_same_reason(
     assert not home.run_dirs()
 
 
-def test_stacked_digits_do_not_fit_networks_for_grey_images() -> None:
+def test_stacked_digits_do_not_fit_grayscale_networks() -> None:
     spec = RunSpec.parse({"dataset": "stacked_digits"})
     assert "its images are 28 × 28 × 3, but 28 × 28 × 1 is needed" in sentence(
         lambda: loading.check(spec)
     )
 
 
-def test_the_workloads_for_a_set_are_those_that_read_it_as_they_come() -> None:
+def test_workloads_for_a_data_set_are_those_that_can_read_it() -> None:
     assert {"dcgan_mnist", "dcgan", "mlp_gan"} <= set(
         loading.workloads_for({IMAGES: pictures(28, 28, 1)})
     )
@@ -94,12 +94,12 @@ def test_the_workloads_for_a_set_are_those_that_read_it_as_they_come() -> None:
     assert "pix2pix" not in loading.workloads_for(pair_fields(8, 8))
 
 
-def test_a_set_that_is_not_there_is_refused_with_the_list_of_sets(home: Home, host: Host) -> None:
+def test_a_missing_data_set_is_refused_with_the_available_ones(home: Home, host: Host) -> None:
     said = sentence(lambda: ask(home, host).submit(photos()))
     assert said.startswith("there is no data set 'photos', only digits")
 
 
-def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(
+def test_a_data_set_with_fewer_rows_than_a_step_is_refused(
     home: Home, host: Host, prepare: Prepare
 ) -> None:
     prepare(pixels="28", color="grey")
@@ -107,7 +107,7 @@ def test_a_set_with_fewer_rows_than_a_step_takes_is_refused(
     assert "but photos has only 8 images" in said
 
 
-def test_labels_where_none_are_is_reported() -> None:
+def test_missing_labels_are_reported_with_advice() -> None:
     offered = {IMAGES: pictures(28, 28, 1)}
     advice = "use an unconditional workload"
     said = sentence(
@@ -119,7 +119,7 @@ def test_labels_where_none_are_is_reported() -> None:
     ).classes == ("a",)
 
 
-def test_a_set_that_a_waiting_run_needs_is_not_removed(
+def test_a_data_set_of_a_queued_run_cannot_be_removed(
     home: Home, prepare: Prepare, new_run: Callable[..., RunDir]
 ) -> None:
     prepare(pixels="28", color="grey")

@@ -45,7 +45,7 @@ def sentence(names: list[str], held_out_folders: str = "auto") -> str:
         ("DIV2K_valid_LR", "val", "DIV2K_LR", True),
     ],
 )
-def test_names_of_splits_are_recognized_in_any_spelling(
+def test_split_names_are_recognized_in_any_spelling(
     folder: str, name: str, rest: str, held_out: bool
 ) -> None:
     assert split_of(folder) == Split(name, rest, held_out)
@@ -55,7 +55,7 @@ def test_names_of_splits_are_recognized_in_any_spelling(
     "folder",
     ["invalid", "contest", "trainers", "device", "evaluator", "fold", "train_test", "trainstation"],
 )
-def test_other_names_are_not(folder: str) -> None:
+def test_other_folder_names_are_not_splits(folder: str) -> None:
     assert split_of(folder) is None
 
 
@@ -120,13 +120,13 @@ def test_other_names_are_not(folder: str) -> None:
         ),
     ],
 )
-def test_folders_of_splits_are_taken_out_before_the_classes(
+def test_split_folders_are_separated_from_class_folders(
     names: list[str], expected: list[tuple[str, bool, str, str]]
 ) -> None:
     assert layout_of(names) == expected
 
 
-def test_class_folders_named_like_a_split_among_others_have_to_be_decided() -> None:
+def test_an_ambiguous_split_or_class_folder_must_be_resolved() -> None:
     names = ["vehicles/bus/1.png", "vehicles/Train/2.png"]
     assert (
         sentence(names)
@@ -155,7 +155,7 @@ def test_named_folders_are_held_out() -> None:
     )
 
 
-def test_of_folds_one_has_to_be_named() -> None:
+def test_one_fold_must_be_named_as_held_out() -> None:
     names = [f"fold{number}/{animal}/1.png" for number in (1, 2) for animal in ("ant", "bee")]
     assert (
         sentence(names)
@@ -172,7 +172,7 @@ def test_of_folds_one_has_to_be_named() -> None:
     ]
 
 
-def test_a_set_with_nothing_to_train_on_is_refused() -> None:
+def test_a_data_set_without_training_images_is_refused() -> None:
     assert (
         sentence(["test/a/1.png", "test/b/2.png"])
         == "all images are in 'test', which is held out, so none is left to train on: add a folder"
@@ -180,7 +180,7 @@ def test_a_set_with_nothing_to_train_on_is_refused() -> None:
     )
 
 
-def test_an_image_next_to_the_folders_of_splits_is_skipped() -> None:
+def test_an_image_next_to_split_folders_is_skipped() -> None:
     placed = places(["set/train/1.png", "set/test/2.png", "set/cover.png"], "auto")
     assert list(placed.of) == ["set/train/1.png", "set/test/2.png"]
     assert [(skip.name, skip.kind, skip.reason) for skip in placed.skipped] == [
@@ -188,7 +188,7 @@ def test_an_image_next_to_the_folders_of_splits_is_skipped() -> None:
     ]
 
 
-def test_names_that_look_alike_in_unicode_are_one() -> None:
+def test_unicode_normal_forms_of_a_name_are_equal() -> None:
     composed, apart = (unicodedata.normalize(form, "čaj/é.png") for form in ("NFC", "NFD"))
     assert composed != apart
     first, other, tea = places([composed, apart, "x/1.png"], "auto").of.values()

@@ -71,7 +71,7 @@ def energies(path: Path) -> np.ndarray:
         (b"energy,angle\n1,2\n", "not an HDF5 file", "give the right one"),
     ],
 )
-def test_a_file_of_another_kind_is_named(
+def test_a_file_of_another_format_is_identified(
     tmp_path: Path, content: bytes, cause: str, remedy: str
 ) -> None:
     path = tmp_path / "run.h5"
@@ -81,7 +81,7 @@ def test_a_file_of_another_kind_is_named(
     assert remedy in said
 
 
-def test_a_download_that_has_not_finished_says_how_much_is_there(tmp_path: Path) -> None:
+def test_an_incomplete_download_reports_its_size(tmp_path: Path) -> None:
     path = written(tmp_path / "run.h5")
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
@@ -91,7 +91,7 @@ def test_a_download_that_has_not_finished_says_how_much_is_there(tmp_path: Path)
     )
 
 
-def test_a_file_that_another_program_writes_is_not_named_damaged(tmp_path: Path) -> None:
+def test_a_file_being_written_is_not_reported_as_damaged(tmp_path: Path) -> None:
     path = written(tmp_path / "run.h5")
     with path.open("rb") as writer:
         fcntl.flock(writer, fcntl.LOCK_EX)  # as HDF5 takes it for a writer
@@ -101,7 +101,7 @@ def test_a_file_that_another_program_writes_is_not_named_damaged(tmp_path: Path)
         )
 
 
-def test_a_file_that_a_writer_did_not_close_names_the_tool_that_helps(tmp_path: Path) -> None:
+def test_an_unclosed_file_error_names_h5clear(tmp_path: Path) -> None:
     path = tmp_path / "run.h5"
     with h5py.File(path, "w", libver="latest") as file:
         file["energy"] = np.ones(3)
@@ -112,7 +112,7 @@ def test_a_file_that_a_writer_did_not_close_names_the_tool_that_helps(tmp_path: 
     assert "h5clear -s" in refusal(path)
 
 
-def test_what_the_system_refuses_is_said_in_its_words(tmp_path: Path) -> None:
+def test_system_errors_are_quoted(tmp_path: Path) -> None:
     assert refusal(tmp_path / "gone.h5") == "gone.h5 cannot be read (No such file or directory)."
     assert refusal(tmp_path) == f"{tmp_path.name} cannot be read (Is a directory)."
 
@@ -120,7 +120,7 @@ def test_what_the_system_refuses_is_said_in_its_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "named"), [(32_001, "blosc (32001)"), (32_015, "zstd (32015)"), (32_999, "32999")]
 )
-def test_a_filter_that_is_not_installed_is_named(tmp_path: Path, code: int, named: str) -> None:
+def test_a_missing_filter_is_named(tmp_path: Path, code: int, named: str) -> None:
     path = tmp_path / "run.h5"
     with h5py.File(path, "w") as file:
         packed = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -136,7 +136,7 @@ def test_a_filter_that_is_not_installed_is_named(tmp_path: Path, code: int, name
     assert "HDF5_PLUGIN_PATH" in said
 
 
-def test_a_block_that_cannot_be_unpacked_says_where_and_why(tmp_path: Path) -> None:
+def test_a_damaged_chunk_error_gives_position_and_cause(tmp_path: Path) -> None:
     path = written(tmp_path / "run.h5")
     with h5py.File(path) as file:
         block = file["energy"].id.get_chunk_info(3)
@@ -150,7 +150,7 @@ def test_a_block_that_cannot_be_unpacked_says_where_and_why(tmp_path: Path) -> N
     )
 
 
-def test_a_folder_is_read_by_suffix_or_contents_and_what_is_passed_over_is_counted(
+def test_a_folder_is_read_by_suffix_or_contents_and_skips_are_counted(
     tmp_path: Path,
 ) -> None:
     names = ("a.h5", "b.HDF5", "c.hdf5?download=1", "without_a_suffix")
@@ -174,7 +174,7 @@ def test_a_single_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     assert len(energies(path)) == 5_000
 
 
-def test_what_holds_no_hdf5_file_is_reported(tmp_path: Path) -> None:
+def test_a_source_without_hdf5_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="has no HDF5 file: give an HDF5 file"):
         hdf5_files.source_of(tmp_path)
     (tmp_path / "2019").mkdir()
@@ -187,7 +187,7 @@ def test_what_holds_no_hdf5_file_is_reported(tmp_path: Path) -> None:
         hdf5_files.source_of(tmp_path / "pipe.h5")
 
 
-def test_keys_are_shortened_and_counted_in_a_refusal(tmp_path: Path) -> None:
+def test_long_key_lists_are_shortened_in_errors(tmp_path: Path) -> None:
     path = tmp_path / "run.h5"
     with h5py.File(path, "w") as file:
         file["k" * 10_000] = 1.0

@@ -45,7 +45,7 @@ def test_a_download_with_a_query_in_its_name_is_offered(root: Path) -> None:
     assert "dataset_3_1.hdf5?download=1" in uploads.offered_files((".h5", ".hdf5")).names
 
 
-def test_what_is_offered_can_be_chosen(root: Path) -> None:
+def test_offered_files_can_be_selected(root: Path) -> None:
     names = uploads.offered_files().names
     assert [uploads.path_of(name) for name in names] == [root / name for name in names]
 
@@ -53,7 +53,7 @@ def test_what_is_offered_can_be_chosen(root: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["..", "../secret.zip", "out/secret.zip", "/etc/passwd", "photos/../../secret.zip"]
 )
-def test_nothing_outside_of_it_can_be_chosen(root: Path, name: str) -> None:
+def test_files_outside_the_data_folder_cannot_be_selected(root: Path, name: str) -> None:
     assert (
         sentence(name)
         == f"{name!r} is outside of {root} (GAN_DATA_DIR): put the files below {root}, or upload"
@@ -62,12 +62,12 @@ def test_nothing_outside_of_it_can_be_chosen(root: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["none.zip", "x" * 300, "a\0b"])
-def test_what_is_not_there_is_reported(root: Path, name: str) -> None:
+def test_missing_files_are_reported(root: Path, name: str) -> None:
     assert sentence(name).startswith(f"{root} has no '")
     assert sentence(name).endswith(f": put the files below {root}, or upload them in the browser.")
 
 
-def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
+def test_files_that_cannot_be_offered_are_named_with_the_reason(root: Path) -> None:
     (root / os.fsdecode(b"\xff")).mkdir()
     denied = "cannot be read (Permission denied): give the user of the dashboard read permission."
     with without_rights(root / "photos"):
@@ -93,7 +93,7 @@ def test_what_cannot_be_offered_is_named_with_the_reason(root: Path) -> None:
         builtin_sets.availability("mnist")
 
 
-def test_without_the_variable_nothing_is_offered(
+def test_nothing_is_offered_without_gan_data_dir(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)

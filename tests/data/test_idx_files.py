@@ -15,7 +15,7 @@ from gan_runtime.data import idx_files, loading
 from tests.data.idx_files import TRAIN, WriteIdx, noise, pictures
 
 
-def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+def test_a_file_with_a_wrong_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
     path = write_idx(folder / TRAIN, pictures(3))
     path.write_bytes(b"\x00\x00\x07\x03" + path.read_bytes()[4:])
     with pytest.raises(DatasetError) as refused:
@@ -50,7 +50,7 @@ def test_a_file_with_another_header_is_refused(folder: Path, write_idx: WriteIdx
     ids=["floats", "integers", "labels", "zip", "bzip2", "web page", "empty"],
 )
 @pytest.mark.parametrize("name", [TRAIN, TRAIN + ".gz"])
-def test_a_file_of_another_kind_is_named(
+def test_a_file_of_another_format_is_identified(
     folder: Path, name: str, content: bytes, sentence: str
 ) -> None:
     (folder / name).write_bytes(content)
@@ -62,7 +62,7 @@ def test_a_file_of_another_kind_is_named(
 @pytest.mark.parametrize(
     "name", ["train-images.idx3-ubyte", TRAIN + ".gz", TRAIN + ".gz?download=1"]
 )
-def test_the_contents_say_whether_a_file_is_packed(
+def test_compression_is_detected_from_the_contents(
     folder: Path, name: str, is_packed: bool
 ) -> None:
     """Browsers unpack what they download, and leave the name; other programs pack it, or keep
@@ -74,7 +74,7 @@ def test_the_contents_say_whether_a_file_is_packed(
     assert (loading.load("mnist").resident["images"][..., 0] == pictures(5)).all()
 
 
-def test_a_file_cut_within_its_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
+def test_a_file_truncated_in_its_header_is_refused(folder: Path, write_idx: WriteIdx) -> None:
     path = write_idx(folder / TRAIN, pictures(3))
     path.write_bytes(path.read_bytes()[:10])
     with pytest.raises(DatasetError, match="it has only 10 bytes"):
@@ -99,7 +99,7 @@ def test_a_file_with_too_few_or_too_many_bytes_is_refused(
 
 
 @pytest.mark.parametrize("size", [5, 20, 1_000])
-def test_a_compressed_file_cut_short_is_refused(
+def test_a_truncated_compressed_file_is_refused(
     folder: Path, write_idx: WriteIdx, size: int
 ) -> None:
     path = write_idx(folder / (TRAIN + ".gz"), noise(3))
@@ -109,7 +109,7 @@ def test_a_compressed_file_cut_short_is_refused(
 
 
 @pytest.mark.parametrize("look", [loading.availability, loading.load])
-def test_a_damaged_compressed_file_is_refused_before_a_run_is_queued_and_when_it_is_read(
+def test_a_damaged_compressed_file_is_refused_before_queuing_and_on_load(
     folder: Path, write_idx: WriteIdx, look: Callable[[str], object]
 ) -> None:
     path = write_idx(folder / (TRAIN + ".gz"), noise(3))
@@ -128,7 +128,7 @@ def test_a_file_that_only_claims_to_be_compressed_is_refused(folder: Path) -> No
 
 @pytest.mark.parametrize("name", [TRAIN, TRAIN + ".gz"])
 @pytest.mark.parametrize("damage", ["short", "long", "wrong count"])
-def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(
+def test_file_errors_are_detected_before_a_run_is_queued(
     folder: Path, name: str, damage: str
 ) -> None:
     count, pixels = {
@@ -146,7 +146,7 @@ def test_what_is_wrong_with_a_file_is_found_before_a_run_is_queued(
             look("mnist")
 
 
-def test_a_file_that_grows_without_end_is_read_no_further_than_its_header_promises(
+def test_a_file_is_read_no_further_than_its_header_declares(
     folder: Path,
 ) -> None:
     header = struct.pack(">HBB3I", 0, 8, 3, 2, 28, 28)
@@ -164,7 +164,7 @@ def test_a_file_that_grows_without_end_is_read_no_further_than_its_header_promis
     tracemalloc.stop()
 
 
-def test_a_sparse_file_of_many_gigabytes_is_refused_unread(folder: Path) -> None:
+def test_a_huge_sparse_file_is_refused_unread(folder: Path) -> None:
     with (folder / TRAIN).open("wb") as file:
         file.write(struct.pack(">HBB3I", 0, 8, 3, 25_000_000, 28, 28))
         file.truncate(16 + 25_000_000 * 784)
@@ -175,7 +175,7 @@ def test_a_sparse_file_of_many_gigabytes_is_refused_unread(folder: Path) -> None
             look("mnist")
 
 
-def test_a_file_that_changes_is_read_again(folder: Path, write_idx: WriteIdx) -> None:
+def test_a_changed_file_is_read_again(folder: Path, write_idx: WriteIdx) -> None:
     path = write_idx(folder / TRAIN, pictures(3))
     assert loading.availability("mnist").images == 3
     path.write_bytes(path.read_bytes()[:-1])
@@ -184,7 +184,7 @@ def test_a_file_that_changes_is_read_again(folder: Path, write_idx: WriteIdx) ->
 
 
 @pytest.mark.parametrize("folder_name", ["~nosuch-user", "/tmp/" + "x" * 300])
-def test_a_data_folder_that_no_folder_can_be_is_named(
+def test_an_impossible_data_folder_is_named_in_the_error(
     monkeypatch: pytest.MonkeyPatch, folder_name: str
 ) -> None:
     monkeypatch.setenv("GAN_DATA_DIR", folder_name)
@@ -197,7 +197,7 @@ def test_a_data_folder_that_no_folder_can_be_is_named(
     )
 
 
-def test_images_of_another_size_are_refused(folder: Path, write_idx: WriteIdx) -> None:
+def test_images_of_the_wrong_size_are_refused(folder: Path, write_idx: WriteIdx) -> None:
     path = write_idx(folder / TRAIN, pictures(3, side=32))
     with pytest.raises(DatasetError) as refused:
         loading.load("mnist")
@@ -213,12 +213,12 @@ def test_a_file_without_images_is_refused(folder: Path, write_idx: WriteIdx) -> 
         loading.availability("mnist")
 
 
-def test_a_missing_file_is_no_readable_idx_file(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="No such file or directory"):
         idx_files.read(tmp_path / "none")
 
 
-def test_a_folder_that_is_not_there_is_named(
+def test_a_missing_data_folder_is_named_in_the_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / "none"))
@@ -231,7 +231,7 @@ def test_a_folder_that_is_not_there_is_named(
     )
 
 
-def test_an_empty_folder_says_which_file_belongs_where(folder: Path) -> None:
+def test_an_empty_data_folder_error_names_the_expected_file(folder: Path) -> None:
     with pytest.raises(DatasetError) as refused:
         loading.load("mnist")
     assert (

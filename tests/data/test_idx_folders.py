@@ -33,7 +33,9 @@ def test_idx_files_are_read_plain_and_compressed(
     assert (availability.ready, availability.images, availability.origin) == (True, 3, str(path))
 
 
-def test_only_test_files_are_used_and_said_so(folder: Path, write_idx: WriteIdx) -> None:
+def test_a_folder_with_only_test_files_is_used_with_a_note(
+    folder: Path, write_idx: WriteIdx
+) -> None:
     write_idx(folder / TEST, pictures(2))
     data = loading.load("mnist")
     assert len(data.resident["images"]) == 2
@@ -41,7 +43,7 @@ def test_only_test_files_are_used_and_said_so(folder: Path, write_idx: WriteIdx)
     assert loading.availability("mnist").note == data.note
 
 
-def test_training_files_win_over_test_files(folder: Path, write_idx: WriteIdx) -> None:
+def test_training_files_take_precedence_over_test_files(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TEST, pictures(2))
     write_idx(folder / (TRAIN + ".gz"), pictures(3))
     assert (len(loading.load("mnist").resident["images"]), loading.load("mnist").note) == (3, "")
@@ -68,7 +70,9 @@ def test_files_in_a_folder_named_fashion_count_as_fashion_only(
 
 
 @pytest.mark.parametrize("folder_name", ["fashion_mnist", "fashion-mnist"])
-def test_a_folder_of_its_own_name_wins(folder: Path, write_idx: WriteIdx, folder_name: str) -> None:
+def test_a_subfolder_named_after_the_data_set_takes_precedence(
+    folder: Path, write_idx: WriteIdx, folder_name: str
+) -> None:
     write_idx(folder / TRAIN, pictures(3))
     write_idx(folder / folder_name / TRAIN, pictures(4))
     assert loading.availability("fashion_mnist").images == 4
@@ -83,7 +87,7 @@ def test_label_files_next_to_the_images_give_labels(folder: Path, write_idx: Wri
     assert data.fields == builtin_sets.fields("mnist") == catalog.DATASETS["mnist"].fields
 
 
-def test_images_without_labels_offer_none(folder: Path, write_idx: WriteIdx) -> None:
+def test_images_without_label_files_have_no_labels(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TRAIN, pictures(3))
     assert list(loading.load("mnist").fields) == list(builtin_sets.fields("mnist")) == ["images"]
 
@@ -96,7 +100,7 @@ def test_the_test_images_are_held_out(folder: Path, write_idx: WriteIdx) -> None
     assert np.array_equal(data.read_held_out(9)["images"][..., 0], pictures(5)[3:])
 
 
-def test_test_images_without_the_labels_that_the_others_have_are_skipped(
+def test_unlabeled_test_images_are_skipped_if_training_has_labels(
     folder: Path, write_idx: WriteIdx
 ) -> None:
     write_idx(folder / TRAIN, pictures(3))
@@ -107,7 +111,7 @@ def test_test_images_without_the_labels_that_the_others_have_are_skipped(
     assert loading.load("mnist").read_held_out(2)["labels"].tolist() == [1, 2]
 
 
-def test_labels_of_other_images_are_refused(folder: Path, write_idx: WriteIdx) -> None:
+def test_a_label_count_mismatch_is_refused(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TRAIN, pictures(3))
     path = write_idx(folder / TRAIN_LABELS, np.array([1, 2]))
     for look in (loading.availability, loading.load):
@@ -120,7 +124,7 @@ def test_labels_of_other_images_are_refused(folder: Path, write_idx: WriteIdx) -
 
 
 @pytest.mark.parametrize("part", ["train", "t10k"])
-def test_a_label_of_no_class_is_refused_before_a_run_is_queued(
+def test_an_invalid_label_is_refused_before_a_run_is_queued(
     folder: Path, write_idx: WriteIdx, part: str
 ) -> None:
     """The 47 classes of EMNIST's balanced set, under the names of MNIST's files."""
@@ -134,7 +138,7 @@ def test_a_label_of_no_class_is_refused_before_a_run_is_queued(
             look("mnist")
 
 
-def test_a_run_on_labels_of_no_class_is_not_queued(
+def test_a_run_with_invalid_labels_is_not_queued(
     folder: Path, write_idx: WriteIdx, home: Home, host: Host
 ) -> None:
     write_idx(folder / TRAIN, pictures(20))
@@ -145,14 +149,14 @@ def test_a_run_on_labels_of_no_class_is_not_queued(
     assert list(home.runs.glob("[a-z]*")) == []
 
 
-def test_files_in_folders_of_their_names_are_found(folder: Path, write_idx: WriteIdx) -> None:
+def test_files_in_folders_of_the_same_name_are_found(folder: Path, write_idx: WriteIdx) -> None:
     """As Kaggle packs them."""
     write_idx(folder / "fashion_mnist" / TRAIN / TRAIN, pictures(6))
     write_idx(folder / "fashion_mnist" / TRAIN_LABELS / TRAIN_LABELS, np.arange(6))
     assert loading.load("fashion_mnist").resident["labels"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_the_rows_of_each_class_and_split_are_counted(folder: Path, write_idx: WriteIdx) -> None:
+def test_rows_are_counted_by_class_and_split(folder: Path, write_idx: WriteIdx) -> None:
     assert builtin_sets.summary("mnist") is None
     write_idx(folder / TRAIN, pictures(5))
     assert builtin_sets.summary("mnist") is None  # without labels
@@ -188,7 +192,7 @@ def test_labels_in_keras_cache_are_counted(
     assert list(summary.by_split().values())[7] == (2, 1)
 
 
-def test_a_label_file_that_is_none_is_named(folder: Path, write_idx: WriteIdx) -> None:
+def test_an_unreadable_label_file_is_named(folder: Path, write_idx: WriteIdx) -> None:
     write_idx(folder / TRAIN, pictures(2))
     (folder / TRAIN_LABELS).write_bytes(b"\x00\x00\x08\x01\x00\x00\x00\x02\x01")
     with pytest.raises(

@@ -54,9 +54,7 @@ def test_names_are_sorted_and_hidden_files_are_counted(
         "..",
     ],
 )
-def test_a_zip_with_a_name_that_leads_out_of_its_folder_is_refused_as_a_whole(
-    pack: Pack, name: str
-) -> None:
+def test_a_zip_with_a_path_outside_its_folder_is_refused_entirely(pack: Pack, name: str) -> None:
     path = pack({"good.png": encoded(), name: encoded()})
     assert (
         sentence(path)
@@ -65,13 +63,13 @@ def test_a_zip_with_a_name_that_leads_out_of_its_folder_is_refused_as_a_whole(
     )
 
 
-def test_a_name_that_goes_on_behind_its_end_is_refused(pack: Pack) -> None:
+def test_a_name_with_an_embedded_nul_is_refused(pack: Pack) -> None:
     path = pack({"good.pngXevil": encoded()})
     path.write_bytes(path.read_bytes().replace(b"good.pngXevil", b"good.png\0evil"))
     assert "which is outside of its folder" in sentence(path)
 
 
-def test_a_zip_with_a_link_is_refused_as_a_whole(pack: Pack) -> None:
+def test_a_zip_with_a_link_is_refused_entirely(pack: Pack) -> None:
     path = pack({"good.png": encoded(), "link.png": ("/etc/passwd",)})
     assert sentence(path).startswith("photos.zip has the link 'link.png', so it is not read")
 
@@ -85,7 +83,7 @@ def test_an_encrypted_zip_is_refused(pack: Pack) -> None:
 
 
 @pytest.mark.parametrize("keep", [10, 60, -20])
-def test_a_broken_zip_gets_one_sentence(pack: Pack, keep: int) -> None:
+def test_a_broken_zip_gives_a_one_sentence_error(pack: Pack, keep: int) -> None:
     path = pack({"a.png": encoded(), "b.png": encoded()})
     path.write_bytes(path.read_bytes()[:keep])
     assert (
@@ -110,14 +108,12 @@ def test_a_broken_zip_gets_one_sentence(pack: Pack, keep: int) -> None:
         ),
     ],
 )
-def test_a_file_of_another_kind_is_said_to_be_that(
-    tmp_path: Path, content: bytes, said: str
-) -> None:
+def test_a_file_of_another_format_is_identified(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "photos.zip").write_bytes(content)
     assert sentence(tmp_path / "photos.zip") == f"photos.zip is {said}."
 
 
-def test_a_zip_that_would_unpack_to_more_than_the_limit_is_refused_unread(
+def test_a_zip_over_the_size_or_file_limit_is_refused_unread(
     pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = pack({f"{number}.png": bytes(1_000) for number in range(3)})
@@ -128,7 +124,7 @@ def test_a_zip_that_would_unpack_to_more_than_the_limit_is_refused_unread(
     assert sentence(path).startswith("photos.zip has 3 files, more than the limit of 2")
 
 
-def test_a_member_that_holds_more_than_its_header_promises_is_read_no_further(pack: Pack) -> None:
+def test_a_member_is_read_no_further_than_its_header_declares(pack: Pack) -> None:
     path = pack({"a.png": bytes(5_000)})
     content = bytearray(path.read_bytes())
     place = content.rfind(b"PK\x01\x02") + 24
@@ -141,7 +137,7 @@ def test_a_member_that_holds_more_than_its_header_promises_is_read_no_further(pa
         source.open("a.png").read()
 
 
-def test_the_second_file_of_a_name_is_reported(pack: Pack) -> None:
+def test_a_duplicate_file_name_is_reported(pack: Pack) -> None:
     path = pack({"a.png": b"1"})
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as bundle:
         bundle.writestr("a.png", b"2")
@@ -150,7 +146,7 @@ def test_the_second_file_of_a_name_is_reported(pack: Pack) -> None:
         assert [(skip.name, skip.kind) for skip in source.skipped] == [("a.png", "twice")]
 
 
-def test_links_and_pipes_of_a_folder_are_skipped_by_name(spread: Pack, tmp_path: Path) -> None:
+def test_links_and_pipes_in_a_folder_are_skipped_by_name(spread: Pack, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "secret.png").write_bytes(encoded())
     root = spread(
@@ -171,7 +167,7 @@ def test_links_and_pipes_of_a_folder_are_skipped_by_name(spread: Pack, tmp_path:
     }
 
 
-def test_a_link_that_has_taken_the_place_of_a_file_is_not_followed(spread: Pack) -> None:
+def test_a_file_replaced_by_a_link_is_not_followed(spread: Pack) -> None:
     root = spread({"a.png": encoded()})
     with image_sources.open_source(root) as source:
         (root / "a.png").unlink()
@@ -180,7 +176,7 @@ def test_a_link_that_has_taken_the_place_of_a_file_is_not_followed(spread: Pack)
             source.open("a.png")
 
 
-def test_what_is_neither_a_folder_nor_a_file_is_named(
+def test_a_source_that_is_neither_folder_nor_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # a long path is quoted by its beginning
@@ -196,7 +192,7 @@ def test_what_is_neither_a_folder_nor_a_file_is_named(
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
-def test_the_content_is_known_by_names_and_bytes(way: str, request: pytest.FixtureRequest) -> None:
+def test_the_content_hash_covers_names_and_bytes(way: str, request: pytest.FixtureRequest) -> None:
     def content(files: dict[str, bytes], name: str) -> str:
         with image_sources.open_source(request.getfixturevalue(way)(files, name)) as source:
             return source.content(quiet)
@@ -207,7 +203,7 @@ def test_the_content_is_known_by_names_and_bytes(way: str, request: pytest.Fixtu
     assert content({"a.png": b"1", "c.png": b"2"}, "other name") != first
 
 
-def test_what_is_unreadable_is_skipped_by_name_with_the_reason(spread: Pack) -> None:
+def test_unreadable_files_are_skipped_by_name_with_the_reason(spread: Pack) -> None:
     root = spread(
         {
             "ants/1.png": encoded(),
@@ -226,7 +222,7 @@ def test_what_is_unreadable_is_skipped_by_name_with_the_reason(spread: Pack) -> 
     assert survey.summary.counts == {"ants": 1, "cows": 1}
 
 
-def test_a_source_that_is_unreadable_says_so(
+def test_an_unreadable_source_is_reported(
     spread: Pack, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, bundle = spread({"1.png": encoded()}), pack({"1.png": encoded()})
@@ -262,7 +258,7 @@ def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         Path("n").rmdir()
 
 
-def test_folders_may_be_nested_deeper_than_python_calls(deep: Path) -> None:
+def test_folders_may_be_nested_deeper_than_the_recursion_limit(deep: Path) -> None:
     with image_sources.open_source(deep) as source:
         assert source.names == ["n/" * 1_500 + "1.png"]
         with source.open(source.names[0]) as file:
@@ -270,7 +266,7 @@ def test_folders_may_be_nested_deeper_than_python_calls(deep: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
-def test_contents_say_what_an_image_is(way: str, request: pytest.FixtureRequest) -> None:
+def test_images_are_recognized_by_their_contents(way: str, request: pytest.FixtureRequest) -> None:
     files = {
         "a.jfif": encoded(form="JPEG"),
         "b": encoded(form="WEBP"),

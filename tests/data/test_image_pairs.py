@@ -61,7 +61,7 @@ def colors(rows: np.ndarray) -> list[tuple[int, ...]]:
     ("direction", "source", "target"), [("a_to_b", RED, BLUE), ("b_to_a", BLUE, RED)]
 )
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])
-def test_pairs_side_by_side_are_halved(
+def test_side_by_side_pairs_are_halved(
     home: Home,
     spread: Pack,
     direction: str,
@@ -98,7 +98,7 @@ def test_pairs_in_two_folders_are_found_by_equal_names(
     assert pairs_of_colors == {(RED, BLUE), (GREEN, (255, 255, 0))}
 
 
-def test_what_cannot_be_used_is_skipped_by_name(spread: Pack) -> None:
+def test_unusable_files_are_skipped_by_name(spread: Pack) -> None:
     source = spread(
         {
             "good.png": two_halves(RED, BLUE),
@@ -120,7 +120,7 @@ def test_what_cannot_be_used_is_skipped_by_name(spread: Pack) -> None:
     }
 
 
-def test_what_has_no_partner_in_the_other_folder_is_skipped_by_name(spread: Pack) -> None:
+def test_images_without_a_usable_partner_are_skipped_by_name(spread: Pack) -> None:
     source = spread(
         {
             **TWO_FOLDERS,
@@ -163,7 +163,7 @@ def test_what_has_no_partner_in_the_other_folder_is_skipped_by_name(spread: Pack
         (["all/1.png", "all/2.png"], "but there are none"),
     ],
 )
-def test_other_folders_than_two_are_refused(
+def test_other_than_two_folders_are_refused(
     home: Home, spread: Pack, names: list[str], sentence: str
 ) -> None:
     source = spread(dict.fromkeys(names, encoded(RED)))
@@ -173,7 +173,7 @@ def test_other_folders_than_two_are_refused(
     assert list(home.data.iterdir()) == []
 
 
-def test_a_source_without_a_single_pair_is_refused(home: Home, spread: Pack) -> None:
+def test_a_source_without_pairs_is_refused(home: Home, spread: Pack) -> None:
     with pytest.raises(
         DatasetError, match=r"no image can be used \(1 file skipped\). odd\.png: it is 81 pixels"
     ):
@@ -183,9 +183,7 @@ def test_a_source_without_a_single_pair_is_refused(home: Home, spread: Pack) -> 
     assert list(home.data.iterdir()) == []
 
 
-def test_an_image_that_lies_on_its_side_is_turned_before_it_is_halved(
-    home: Home, spread: Pack
-) -> None:
+def test_exif_rotation_is_applied_before_halving(home: Home, spread: Pack) -> None:
     """40 × 80 in the file, with an EXIF orientation that makes it 80 × 40: the upper half
     becomes the right one.
     """
@@ -198,7 +196,7 @@ def test_an_image_that_lies_on_its_side_is_turned_before_it_is_halved(
     assert (colors(rows[SOURCE]), colors(rows[TARGET])) == ([BLUE], [RED])
 
 
-def test_a_share_is_held_out_and_a_pair_stays_together(home: Home, spread: Pack) -> None:
+def test_a_share_of_pairs_is_held_out_without_splitting_pairs(home: Home, spread: Pack) -> None:
     shades = range(0, 250, 25)
     source = spread(
         {f"{shade}.png": two_halves((shade,) * 3, (shade + 5,) * 3) for shade in shades}
@@ -212,9 +210,7 @@ def test_a_share_is_held_out_and_a_pair_stays_together(home: Home, spread: Pack)
     assert np.array_equal(first[SOURCE].astype(int) + 5, first[TARGET])
 
 
-def test_the_preview_and_the_card_show_source_and_target_next_to_each_other(
-    home: Home, spread: Pack
-) -> None:
+def test_preview_and_card_show_source_and_target_side_by_side(home: Home, spread: Pack) -> None:
     source = spread({"1.png": two_halves(RED, BLUE)})
     survey = survey_of(source)
     assert survey.grid.shape == (1, 32, 64, 3)
@@ -230,7 +226,7 @@ def test_the_preview_and_the_card_show_source_and_target_next_to_each_other(
     assert data_summary.noun(pairs.fields) == "pair"
 
 
-def test_halves_are_cut_whatever_the_shape(home: Home, spread: Pack) -> None:
+def test_the_halves_layout_cuts_any_shape(home: Home, spread: Pack) -> None:
     rows = prepare_pairs(
         home, spread({"narrow.png": two_halves(RED, BLUE, width=64)}), layout="halves"
     ).read(np.arange(1))
@@ -245,7 +241,7 @@ def test_halves_are_cut_whatever_the_shape(home: Home, spread: Pack) -> None:
         ("TrainA", "TrainB", "TestA", "TestB"),
     ],
 )
-def test_partners_are_of_one_split_and_those_of_test_are_held_out(
+def test_partners_share_a_split_and_test_pairs_are_held_out(
     home: Home, spread: Pack, train_a: str, train_b: str, test_a: str, test_b: str
 ) -> None:
     """The same names in both: A is red, B blue; full to train on, dark to hold out."""
@@ -268,7 +264,7 @@ def test_partners_are_of_one_split_and_those_of_test_are_held_out(
     )
 
 
-def test_a_partner_in_another_split_is_none(spread: Pack) -> None:
+def test_a_partner_in_another_split_does_not_count(spread: Pack) -> None:
     both = {f"{split}/{folder}/1.png": encoded() for split in ("train", "val") for folder in "xy"}
     survey = survey_of(
         spread({**both, "train/x/2.png": encoded(), "val/y/2.png": encoded()}), layout="folders"
@@ -280,7 +276,7 @@ def test_a_partner_in_another_split_is_none(spread: Pack) -> None:
     }
 
 
-def test_partners_are_found_in_both_normal_forms_of_unicode(home: Home, spread: Pack) -> None:
+def test_partners_match_across_unicode_normal_forms(home: Home, spread: Pack) -> None:
     composed, decomposed = (unicodedata.normalize(form, "čaj") for form in ("NFC", "NFD"))
     assert (
         prepare_pairs(
@@ -292,7 +288,7 @@ def test_partners_are_found_in_both_normal_forms_of_unicode(home: Home, spread: 
     )
 
 
-def test_a_text_of_the_same_name_takes_no_image_s_place(spread: Pack) -> None:
+def test_a_text_file_does_not_replace_an_image_of_the_same_name(spread: Pack) -> None:
     survey = survey_of(spread({**TWO_FOLDERS, "edges/1.json": b"{}"}), layout="folders")
     assert survey.rows == 1
     assert [skip.name for skip in survey.summary.skipped.first] == ["edges/1.json"]
@@ -308,7 +304,7 @@ def test_a_text_of_the_same_name_takes_no_image_s_place(spread: Pack) -> None:
         (["trainA/1.png", "trainB/2.png", "testA/3.png", "testB/4.png"], "'A', 'B'"),
     ],
 )
-def test_folders_of_a_and_b_are_not_cut_into_halves(
+def test_images_in_two_paired_folders_are_not_halved_by_default(
     spread: Pack, names: list[str], folders: str
 ) -> None:
     source = spread(dict.fromkeys(names, two_halves(RED, BLUE)))
@@ -322,7 +318,7 @@ def test_folders_of_a_and_b_are_not_cut_into_halves(
     assert survey_of(source, layout="halves").rows > 0
 
 
-def test_images_of_one_are_not_cut_into_halves(spread: Pack) -> None:
+def test_single_square_images_are_not_halved_by_default(spread: Pack) -> None:
     with pytest.raises(DatasetError) as refused:
         survey_of(spread({f"{number}.png": encoded(size=(90, 90)) for number in range(3)}))
     assert (
@@ -334,7 +330,7 @@ def test_images_of_one_are_not_cut_into_halves(spread: Pack) -> None:
 
 
 @pytest.mark.parametrize("layout", ["folders", "side_by_side"])
-def test_room_is_asked_for_pairs_whether_they_are_one_file_or_two(
+def test_disk_space_is_checked_for_pairs_in_one_file_or_two(
     home: Home, spread: Pack, monkeypatch: pytest.MonkeyPatch, layout: str
 ) -> None:
     """64 pairs of 2 · 196,608 bytes are 25.2 MB, next to the 20 MB that always stay free."""

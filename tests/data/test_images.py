@@ -20,7 +20,7 @@ from tests.data.two_classes import TWO_CLASSES, preparation, quiet, sentence
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
-def test_sub_folders_are_labels(home: Home, way: str, request: pytest.FixtureRequest) -> None:
+def test_subfolders_become_labels(home: Home, way: str, request: pytest.FixtureRequest) -> None:
     manifest = preparations.prepare(
         home, preparation(request.getfixturevalue(way)(TWO_CLASSES)), quiet
     )
@@ -34,7 +34,7 @@ def test_sub_folders_are_labels(home: Home, way: str, request: pytest.FixtureReq
     assert manifest.counts == {"cats": 6, "dogs": 4}
 
 
-def test_the_first_rows_are_a_mix_of_all_classes_and_the_same_each_time(spread: Pack) -> None:
+def test_the_first_rows_mix_all_classes_reproducibly(spread: Pack) -> None:
     files = {f"{name}/{number}.png": encoded(RED) for name in "ab" for number in range(40)}
     first = preparations.survey(preparation(spread(files)), quiet)
     assert 5 < first.grid_labels[:20].count("a") < 15
@@ -44,7 +44,7 @@ def test_the_first_rows_are_a_mix_of_all_classes_and_the_same_each_time(spread: 
     )
 
 
-def test_images_without_sub_folders_have_no_labels(home: Home, spread: Pack) -> None:
+def test_images_without_subfolders_have_no_labels(home: Home, spread: Pack) -> None:
     preparations.prepare(
         home,
         preparation(spread({"top/1.png": encoded(), "top/2.png": encoded(), "readme.txt": b"x"})),
@@ -60,7 +60,7 @@ def test_labels_are_skipped_on_request(home: Home, spread: Pack) -> None:
     assert (list(data.fields), data.rows) == (["images"], 10)
 
 
-def test_held_out_rows_are_never_among_those_to_train_on(home: Home, spread: Pack) -> None:
+def test_held_out_rows_are_never_training_rows(home: Home, spread: Pack) -> None:
     files = {f"{number}.png": encoded((number,)) for number in range(20)}
     preparations.prepare(
         home, preparation(spread(files), held_out_percent="25", color="grey"), quiet
@@ -79,7 +79,7 @@ def split_of(home: Home, source: Path, **options: Any) -> DataSet:
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
-def test_images_of_a_test_folder_are_held_out_and_no_class(
+def test_images_in_a_test_folder_are_held_out_and_not_a_class(
     home: Home, way: str, request: pytest.FixtureRequest
 ) -> None:
     """Those trained on are red, those of val and test green."""
@@ -106,7 +106,7 @@ def test_images_of_a_test_folder_are_held_out_and_no_class(
     assert "Held out by their folders: test 2, val 1." in manifest.sentences()
 
 
-def test_a_held_out_class_that_nobody_trains_on_is_skipped(home: Home, spread: Pack) -> None:
+def test_a_class_only_in_held_out_images_is_skipped(home: Home, spread: Pack) -> None:
     data = split_of(
         home,
         spread(
@@ -122,7 +122,7 @@ def test_a_held_out_class_that_nobody_trains_on_is_skipped(home: Home, spread: P
     assert (skip.name, skip.reason) == ("test/cow/3.png", "no image of its class is trained on")
 
 
-def test_without_a_usable_image_to_train_on_nothing_is_made(home: Home, spread: Pack) -> None:
+def test_a_data_set_without_usable_training_images_is_refused(home: Home, spread: Pack) -> None:
     source = spread({"train/1.png": encoded()[:60], "test/2.png": encoded()})
     assert (
         sentence(split_of, home, source)
@@ -131,9 +131,7 @@ def test_without_a_usable_image_to_train_on_nothing_is_made(home: Home, spread: 
     )
 
 
-def test_class_folders_are_those_of_images_whatever_their_names_end_in(
-    home: Home, spread: Pack
-) -> None:
+def test_class_folders_are_found_for_any_image_file_suffix(home: Home, spread: Pack) -> None:
     files = {
         "top/ants/1.pjpeg": encoded(form="JPEG"),
         "top/ants/2": encoded(),
@@ -147,7 +145,7 @@ def test_class_folders_are_those_of_images_whatever_their_names_end_in(
     ("first", "second", "class_name"),
     [("a\nb", "a\rb", "'a\ufffdb'"), (b"a\xe8", b"a\xe9", "'a?'")],
 )
-def test_folders_whose_names_would_look_alike_are_not_merged(
+def test_folders_with_indistinguishable_names_are_not_merged(
     home: Home, tmp_path: Path, first: str | bytes, second: str | bytes, class_name: str
 ) -> None:
     for name in map(os.fsdecode, (first, second)):
@@ -162,7 +160,7 @@ def test_folders_whose_names_would_look_alike_are_not_merged(
     assert split_of(home, tmp_path / "photos", labels="none").rows == 2
 
 
-def test_folders_in_both_normal_forms_of_unicode_are_one_class(home: Home, spread: Pack) -> None:
+def test_unicode_normal_forms_of_a_folder_are_one_class(home: Home, spread: Pack) -> None:
     names = [unicodedata.normalize(form, "crème") for form in ("NFC", "NFD")]
     files = {f"{name}/{number}.png": encoded() for number, name in enumerate([*names, "tea"])}
     split_of(home, spread(files))
@@ -172,9 +170,7 @@ def test_folders_in_both_normal_forms_of_unicode_are_one_class(home: Home, sprea
 # ---- what is left out ----------------------------------------------------------------------------
 
 
-def test_a_survey_shows_what_would_be_made_and_what_would_be_skipped(
-    home: Home, pack: Pack
-) -> None:
+def test_a_survey_previews_rows_and_skipped_files(home: Home, pack: Pack) -> None:
     more = {
         "top/cats/broken.png": encoded()[:60],
         "top/cats/small.png": encoded(size=(20, 50)),
@@ -212,14 +208,14 @@ def test_a_survey_shows_what_would_be_made_and_what_would_be_skipped(
     assert not home.data.exists(), "nothing is stored"
 
 
-def test_a_folder_whose_images_are_all_broken_is_no_class(home: Home, spread: Pack) -> None:
+def test_a_folder_of_only_broken_images_is_not_a_class(home: Home, spread: Pack) -> None:
     preparations.prepare(
         home, preparation(spread({**TWO_CLASSES, "top/birds/1.png": b"broken"})), quiet
     )
     assert loading.fields_of("photos", home)["labels"].classes == ("cats", "dogs")
 
 
-def test_a_source_without_a_usable_image_says_why(spread: Pack) -> None:
+def test_a_source_without_usable_images_explains_why(spread: Pack) -> None:
     small = preparation(
         spread({"a.png": encoded(size=(20, 20)), "b.png": encoded(size=(20, 20))}, "small")
     )
@@ -239,7 +235,9 @@ def test_a_source_without_a_usable_image_says_why(spread: Pack) -> None:
     )
 
 
-def test_too_many_sub_folders_are_no_classes(spread: Pack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_subfolders_are_refused_as_classes(
+    spread: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(images, "MAX_CLASSES", 1)
     assert (
         sentence(preparations.survey, preparation(spread(TWO_CLASSES)), quiet)
@@ -247,7 +245,7 @@ def test_too_many_sub_folders_are_no_classes(spread: Pack, monkeypatch: pytest.M
     )
 
 
-def test_a_member_that_is_damaged_within_the_zip_is_skipped(pack: Pack) -> None:
+def test_a_damaged_zip_member_is_skipped(pack: Pack) -> None:
     path = pack(TWO_CLASSES)
     content = bytearray(path.read_bytes())
     place = content.find(b"IDAT")

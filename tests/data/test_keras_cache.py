@@ -17,7 +17,7 @@ from tests.data.idx_files import TRAIN, WriteIdx, pictures
 from tests.support.offline import alone  # noqa: F401
 
 
-def test_keras_cache_is_found_without_loading_keras(
+def test_the_keras_cache_is_detected_without_importing_keras(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GAN_DATA_DIR", raising=False)
@@ -32,7 +32,7 @@ def test_keras_cache_is_found_without_loading_keras(
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
 @pytest.mark.usefixtures("alone")
-def test_a_failed_download_names_the_three_ways_to_get_the_images(
+def test_a_failed_download_names_three_ways_to_get_the_images(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     def load_data() -> None:
@@ -53,7 +53,7 @@ def test_a_failed_download_names_the_three_ways_to_get_the_images(
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_cancelled_download_leaves_nothing_and_no_process(tmp_path: Path) -> None:
+def test_a_cancelled_download_leaves_no_files_and_no_process(tmp_path: Path) -> None:
     class CancelledError(Exception):
         """What a caller raises to cancel."""
 
@@ -68,7 +68,7 @@ def test_a_cancelled_download_leaves_nothing_and_no_process(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("alone")
-def test_what_was_downloaded_as_a_whole_gets_into_the_cache(
+def test_a_complete_download_is_moved_into_the_cache(
     tmp_path: Path, write_idx: WriteIdx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def download(_name: str, aside: Path, _progress: object) -> None:
@@ -82,7 +82,7 @@ def test_what_was_downloaded_as_a_whole_gets_into_the_cache(
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_named(tmp_path: Path) -> None:
     (tmp_path / ".keras").write_text("a file")
     with pytest.raises(
         DatasetError,

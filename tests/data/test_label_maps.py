@@ -29,7 +29,9 @@ def photo(side: int) -> Image.Image:
 
 @pytest.mark.parametrize("direction", ["a_to_b", "b_to_a"])
 @pytest.mark.parametrize("layout", ["side_by_side", "folders"])
-def test_the_colors_of_a_label_map_are_unchanged(spread: Pack, layout: str, direction: str) -> None:
+def test_nearest_resampling_keeps_label_map_colors(
+    spread: Pack, layout: str, direction: str
+) -> None:
     both = Image.new("RGB", (142, 71))
     both.paste(label_map(71), (0, 0))
     both.paste(photo(71), (71, 0))
@@ -60,7 +62,7 @@ def test_the_colors_of_a_label_map_are_unchanged(spread: Pack, layout: str, dire
     )
 
 
-def test_images_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: Pack) -> None:
+def test_single_color_images_give_no_label_map_warning(spread: Pack) -> None:
     plain = [encoded_image(Image.new("RGB", (71, 71), color)) for color in (RED, GREEN)]
     survey = preparations.survey(
         PreparationRequest(
@@ -74,7 +76,7 @@ def test_images_of_a_single_color_are_no_label_maps_that_resizing_mixes(spread: 
     assert survey.summary.warnings == ()
 
 
-def test_a_label_map_in_a_jpeg_is_not_decoded_small(spread: Pack) -> None:
+def test_a_jpeg_label_map_is_decoded_at_full_size(spread: Pack) -> None:
     """Which would mix its colors before the nearest pixel is taken."""
     fine = encoded_image(label_map(568), "JPEG")
     source = spread({"a/1.jpg": fine, "b/1.jpg": fine})

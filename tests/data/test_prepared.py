@@ -77,7 +77,7 @@ def sentence(act: Any, *arguments: Any) -> str:
 # ---- rows from files -----------------------------------------------------------------------------
 
 
-def test_rows_come_from_the_files_that_hold_them(tmp_path: Path) -> None:
+def test_rows_are_read_across_several_files(tmp_path: Path) -> None:
     data = written(tmp_path)
     assert data.shards == {"energy": (3, 3, 3, 1), "labels": (10,)}
     assert (data.rows, data.held_out, data.resident) == (8, 2, None)
@@ -102,14 +102,14 @@ def large_rows(folder: Path) -> tuple[ShardedSet, np.ndarray]:
     )
 
 
-def test_large_rows_are_read_at_their_places(tmp_path: Path) -> None:
+def test_large_rows_are_read_by_index(tmp_path: Path) -> None:
     data, rows = large_rows(tmp_path)
     for places in ([6, 0, 3, 3, 1], [5], [], list(range(7))):
         indices = np.array(places, dtype=np.int64)
         np.testing.assert_array_equal(data.read(indices)["images"], rows[indices])
 
 
-def test_a_file_that_is_cut_short_while_it_is_read_is_named(tmp_path: Path) -> None:
+def test_a_file_truncated_while_being_read_is_named(tmp_path: Path) -> None:
     data, rows = large_rows(tmp_path)
     data.read(np.array([0]))
     path = tmp_path / "images-00001.npy"
@@ -134,7 +134,7 @@ def test_the_files_are_plain_numpy(tmp_path: Path) -> None:
     assert np.load(tmp_path / "energy-00003.npy").tolist() == [[9.0, 9.0, 9.0]]
 
 
-def test_a_set_in_memory_holds_the_same_rows(tmp_path: Path) -> None:
+def test_an_in_memory_data_set_has_the_same_rows(tmp_path: Path) -> None:
     streamed = written(tmp_path)
     resident = streamed.in_memory()
     assert (resident.rows, resident.held_out) == (8, 2)
@@ -143,7 +143,7 @@ def test_a_set_in_memory_holds_the_same_rows(tmp_path: Path) -> None:
         assert np.array_equal(resident.read_held_out(2)[name], streamed.read_held_out(2)[name])
 
 
-def test_of_a_set_larger_than_any_memory_only_the_rows_asked_for_are_read(tmp_path: Path) -> None:
+def test_only_requested_rows_of_a_huge_data_set_are_read(tmp_path: Path) -> None:
     """A sparse file of 3 TB."""
     shower, rows = Field((50, 50, 25, 1), "float32"), 12_000_000
     with (tmp_path / "shower-00000.npy").open("wb") as file:
@@ -165,7 +165,7 @@ def test_of_a_set_larger_than_any_memory_only_the_rows_asked_for_are_read(tmp_pa
 # ---- prepared sets of a home ---------------------------------------------------------------------
 
 
-def test_a_manifest_keeps_all_that_is_said_of_a_field() -> None:
+def test_a_manifest_round_trips_every_field_property() -> None:
     for fields in (
         flow_fields(8, 16, later=2),
         shower_fields((4, 4, 4, 1), periodic=(0,)),
@@ -178,20 +178,20 @@ def test_a_manifest_keeps_all_that_is_said_of_a_field() -> None:
             )
 
 
-def test_a_small_set_lies_in_memory_and_a_large_one_is_streamed(home: Home) -> None:
+def test_small_data_sets_stay_in_memory_and_large_ones_are_streamed(home: Home) -> None:
     manifest = stored(home)
     assert manifest.bytes == 10 * 16
     assert prepared.open_set(home, "showers", resident_bytes=160).resident is not None
     assert prepared.open_set(home, "showers", resident_bytes=159).resident is None
 
 
-def test_a_run_gets_the_content_of_its_data(home: Home) -> None:
+def test_a_loaded_data_set_reports_its_content_hash(home: Home) -> None:
     stored(home)
     assert loading.load("showers", home).origin == "showers.h5, content 0123456789abcdef"
     assert loading.availability("showers", home).images == 8
 
 
-def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> None:
+def test_all_data_sets_are_listed_and_damaged_ones_with_a_reason(home: Home) -> None:
     stored(home)
     stored(home, "torn")
     (prepared.folder(home, "torn") / prepared.MANIFEST).write_text("{")
@@ -218,7 +218,7 @@ def test_all_sets_are_known_and_damaged_ones_with_their_reason(home: Home) -> No
     assert "is not a manifest" in sentence(loading.load, "torn", home)
 
 
-def test_a_set_that_is_unreadable_is_known_with_the_reason(home: Home) -> None:
+def test_an_unreadable_data_set_is_listed_with_the_reason(home: Home) -> None:
     stored(home)
     denied = "cannot be read (Permission denied): give this user read permission."
     with without_rights(prepared.folder(home, "showers")):
@@ -231,7 +231,7 @@ def test_a_set_that_is_unreadable_is_known_with_the_reason(home: Home) -> None:
     assert "data" not in loading.data_sets(home)
 
 
-def test_an_unknown_set_is_refused_with_the_list_of_sets(home: Home) -> None:
+def test_an_unknown_data_set_is_refused_with_the_available_ones(home: Home) -> None:
     stored(home)
     assert (
         sentence(loading.load, "shower", home)
@@ -259,14 +259,12 @@ def test_an_unknown_set_is_refused_with_the_list_of_sets(home: Home) -> None:
         ),
     ],
 )
-def test_a_manifest_that_cannot_be_is_refused(
-    home: Home, changes: dict[str, Any], said: str
-) -> None:
+def test_an_invalid_manifest_is_refused(home: Home, changes: dict[str, Any], said: str) -> None:
     stored(home, **changes)
     assert said in sentence(loading.load, "showers", home)
 
 
-def test_a_file_that_is_missing_cut_short_or_of_other_rows_is_named(home: Home) -> None:
+def test_a_missing_truncated_or_mismatched_file_is_named(home: Home) -> None:
     stored(home)
     path = prepared.folder(home, "showers") / "energy-00001.npy"
     whole = path.read_bytes()
@@ -286,7 +284,7 @@ def test_a_file_that_is_missing_cut_short_or_of_other_rows_is_named(home: Home) 
     )
 
 
-def test_a_removed_set_is_gone(home: Home) -> None:
+def test_a_removed_data_set_is_gone(home: Home) -> None:
     stored(home)
     prepared.remove(home, "showers")
     assert not list(home.data.iterdir())
@@ -299,7 +297,7 @@ def test_a_removed_set_is_gone(home: Home) -> None:
     assert sentence(prepared.remove, home, "digits") == refusal
 
 
-def test_what_a_kill_left_of_a_preparation_is_cleared_by_the_next_owner(home: Home) -> None:
+def test_the_next_owner_cleans_up_after_a_killed_preparation(home: Home) -> None:
     stored(home)
     (home.data / ".deleted-old").mkdir()
     (home.data / ".new-young").mkdir()
@@ -310,7 +308,7 @@ def test_what_a_kill_left_of_a_preparation_is_cleared_by_the_next_owner(home: Ho
 # ---- stacked digits ------------------------------------------------------------------------------
 
 
-def test_stacked_digits_are_three_digits_as_red_green_and_blue() -> None:
+def test_stacked_digits_use_three_digits_as_rgb_channels() -> None:
     data = loading.load("stacked_digits")
     assert (data.rows, data.held_out) == (20_000, 2_000)
     assert data.fields == catalog.DATASETS["stacked_digits"].fields
@@ -323,7 +321,7 @@ def test_stacked_digits_are_three_digits_as_red_green_and_blue() -> None:
         assert str(single["labels"][same][0]) == digit
 
 
-def test_stacked_digits_have_a_thousand_modes_and_are_the_same_everywhere() -> None:
+def test_stacked_digits_have_1000_modes_and_are_reproducible() -> None:
     data, again = builtin_sets.load_stacked_digits(), builtin_sets.load_stacked_digits()
     assert len(set(data.resident["labels"])) == 1_000
     assert np.array_equal(data.resident["images"], again.resident["images"])

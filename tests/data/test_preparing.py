@@ -31,9 +31,7 @@ def test_a_cancelled_preparation_leaves_nothing(home: Home, pack: Pack, moment: 
     assert not home.data.exists() or not list(home.data.iterdir())
 
 
-def test_the_last_moment_to_cancel_is_before_the_set_takes_its_place(
-    home: Home, pack: Pack
-) -> None:
+def test_cancel_is_possible_until_the_data_set_is_put_in_place(home: Home, pack: Pack) -> None:
     def placing() -> None:
         assert not prepared.names(home)
         raise CancelledError
@@ -43,14 +41,14 @@ def test_the_last_moment_to_cancel_is_before_the_set_takes_its_place(
     assert not list(home.data.iterdir())
 
 
-def test_a_disk_that_is_full_leaves_nothing(home: Home, pack: Pack, files_end_at: Any) -> None:
+def test_a_full_disk_leaves_no_data_set(home: Home, pack: Pack, files_end_at: Any) -> None:
     source = pack(TWO_CLASSES)
     with files_end_at(5_000), pytest.raises((HomeError, OSError)):
         preparations.prepare(home, preparation(source), quiet)
     assert not list(home.data.iterdir())
 
 
-def test_a_disk_with_too_little_space_is_reported_before_anything_is_written(
+def test_insufficient_disk_space_is_reported_before_writing(
     home: Home, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
@@ -74,7 +72,7 @@ def test_the_same_images_with_the_same_options_are_not_prepared_twice(
     assert not [what for what in messages if what.startswith("Convert")]
 
 
-def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
+def test_an_existing_name_is_not_reused_for_another_data_set(home: Home, pack: Pack) -> None:
     source = pack(TWO_CLASSES)
     preparations.prepare(home, preparation(source), quiet)
     assert (
@@ -85,7 +83,7 @@ def test_a_name_is_not_given_to_another_set(home: Home, pack: Pack) -> None:
     assert loading.load("photos", home).fields["images"].shape == (32, 32, 3)
 
 
-def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack) -> None:
+def test_the_first_of_two_preparations_with_one_name_wins(home: Home, pack: Pack) -> None:
     source, other = pack(TWO_CLASSES), pack({"1.png": encoded(GREEN)}, "other.zip")
     said = sentence(
         lambda: preparations.prepare(
@@ -100,7 +98,7 @@ def test_of_two_preparations_of_one_name_the_first_stays(home: Home, pack: Pack)
     assert loading.load("photos", home).rows == 10
 
 
-def test_wrong_options_are_reported_all_at_once(pack: Pack) -> None:
+def test_all_wrong_options_are_reported_together(pack: Pack) -> None:
     wrong = PreparationRequest(
         "pictures",
         "photos",
@@ -114,13 +112,13 @@ def test_wrong_options_are_reported_all_at_once(pack: Pack) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "Photos", "../x", "a b", ".new-x", "-x", "x" * 61])
-def test_a_name_that_no_set_can_have_is_refused(pack: Pack, name: str) -> None:
+def test_an_invalid_data_set_name_is_refused(pack: Pack, name: str) -> None:
     assert "cannot name a data set: use 1 to 60 of a–z" in sentence(
         PreparationRequest("pictures", name, pack({})).check
     )
 
 
-def test_what_is_missing_or_one_too_many_is_reported(tmp_path: Path) -> None:
+def test_missing_or_superfluous_arguments_are_reported(tmp_path: Path) -> None:
     assert (
         sentence(PreparationRequest("digits").check)
         == "'digits' is not a preparation: use one of pictures, picture_pairs, showers,"

@@ -17,7 +17,7 @@ from gan_runtime.records.home import Home
 from tests.data.conftest import BLUE, GREEN, Pack, encoded
 
 
-def test_a_manifest_holds_the_rows_of_each_class_and_split(home: Home, spread: Pack) -> None:
+def test_a_manifest_counts_rows_by_class_and_split(home: Home, spread: Pack) -> None:
     files = {f"fern/{number}.png": encoded(GREEN) for number in range(14)}
     files |= {f"sky/{number}.png": encoded(BLUE) for number in range(6)}
     options = {"pixels": "32", "held_out_percent": "30"}
@@ -49,7 +49,7 @@ def test_flows_are_counted_by_reynolds_number(home: Home) -> None:
     assert summary.held_out == 3
 
 
-def test_the_first_rows_are_drawn_and_of_pairs_at_least_five(home: Home, spread: Pack) -> None:
+def test_the_first_rows_image_shows_at_least_five_pairs(home: Home, spread: Pack) -> None:
     pairs = {f"{letter}.png": encoded(GREEN, (80, 40)) for letter in "abcdefgh"}
     options = {"layout": "side_by_side", "pixels": "32"}
     preparations.prepare(
@@ -67,7 +67,7 @@ def test_pairs_of_large_images_are_drawn_smaller() -> None:
     assert image.width == prepared.WIDEST_PAIRS
 
 
-def test_what_was_skipped_is_a_sentence_with_names_of_each_kind() -> None:
+def test_skipped_files_are_summarized_with_examples_of_each_kind() -> None:
     skips = [
         Skip(name=f"{letter}.png", kind="too small", reason="it is small") for letter in "abcd"
     ]
@@ -81,7 +81,7 @@ def test_what_was_skipped_is_a_sentence_with_names_of_each_kind() -> None:
     assert SkippedFiles().in_words() == ""
 
 
-def test_a_rare_kind_has_its_example_after_many_of_another() -> None:
+def test_a_rare_skip_kind_keeps_its_example() -> None:
     tally = Tally(hidden=0)
     for number in range(MOST_SKIPS + 5):
         tally.skip(Skip(name=f"{number}.txt", kind="no image", reason="it is text"))
@@ -89,7 +89,7 @@ def test_a_rare_kind_has_its_example_after_many_of_another() -> None:
     assert "damaged 1 (rare.png)" in tally.skipped.in_words()
 
 
-def test_what_was_converted_and_measured_and_the_note_are_sentences() -> None:
+def test_the_summary_has_sentences_for_conversions_quantities_and_note() -> None:
     summary = Summary(
         converted={"color profile to sRGB": 1200, "turned by EXIF": 3},
         quantities=(
@@ -106,7 +106,7 @@ def test_what_was_converted_and_measured_and_the_note_are_sentences() -> None:
     assert Summary().sentences() == []
 
 
-def test_a_quantity_is_a_number() -> None:
+def test_a_quantity_must_not_be_nan() -> None:
     """JSON holds no NaN: a manifest with one could not be read."""
     with pytest.raises(ValidationError):
         Quantity(name="sampling fraction", value=float("nan"))

@@ -71,14 +71,14 @@ def test_utf8_is_read_with_or_without_the_flag(tmp_path: Path, flags: int) -> No
     assert source.warning == ""
 
 
-def test_a_name_that_another_program_repeats_in_unicode_is_read_from_there(tmp_path: Path) -> None:
+def test_the_unicode_path_extra_field_overrides_the_name(tmp_path: Path) -> None:
     name, unicode = "Äpfel/1.png".encode("cp850"), "Äpfel/1.png".encode()
     field = b"\1" + struct.pack("<I", zlib.crc32(name)) + unicode
     extra = struct.pack("<HH", 0x5455, 1) + b"\0" + struct.pack("<HH", 0x7075, len(field)) + field
     assert opened(packed(tmp_path / "a.zip", name, extra=extra)).names == ["Äpfel/1.png"]
 
 
-def test_other_bytes_are_read_in_the_code_page_of_zips_with_a_warning(tmp_path: Path) -> None:
+def test_other_names_are_read_as_cp437_with_a_warning(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.zip", "Bär/1.png".encode("cp437"), b"cat/2.png")
     source = opened(path)
     assert source.names == ["Bär/1.png", "cat/2.png"]
@@ -94,7 +94,7 @@ def test_other_bytes_are_read_in_the_code_page_of_zips_with_a_warning(tmp_path: 
     assert opened(cyrillic).names != ["жук/1.png"]
 
 
-def test_a_code_page_with_backslashes_in_its_letters_has_to_be_named(tmp_path: Path) -> None:
+def test_a_code_page_with_backslash_bytes_must_be_named(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.zip", "能/1.png".encode("cp932"))
     assert "set zip_names to it, such as cp932 for Japanese or cp936 for Chinese." in sentence(path)
     assert opened(path, "cp932").names == ["能/1.png"]
@@ -105,33 +105,31 @@ def test_a_code_page_with_backslashes_in_its_letters_has_to_be_named(tmp_path: P
     )
 
 
-def test_backslashes_of_windows_are_folders(tmp_path: Path) -> None:
+def test_windows_backslashes_separate_folders(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.zip", b"ants\\old\\1.png", b"bees\\2.png", b"bees\\")
     assert opened(path).names == ["ants/old/1.png", "bees/2.png"]
 
 
-def test_a_colon_in_a_folder_is_no_drive(tmp_path: Path) -> None:
+def test_a_colon_in_a_folder_name_is_not_a_drive(tmp_path: Path) -> None:
     assert opened(packed(tmp_path / "a.zip", b"B: ants/1.png")).names == ["B: ants/1.png"]
     assert "which is outside of its folder" in sentence(
         packed(tmp_path / "b.zip", b"B:\\ants\\1.png")
     )
 
 
-def test_names_marked_as_utf8_that_are_not_get_the_cause(tmp_path: Path) -> None:
+def test_names_falsely_marked_as_utf8_are_refused_with_the_cause(tmp_path: Path) -> None:
     assert (
         sentence(packed(tmp_path / "a.zip", b"\xff.png", flags=UTF8_FLAG))
         == "a.zip declares its names as UTF-8, but they are not: pack it with another program."
     )
 
 
-def test_a_name_of_no_letters_is_passed_over(tmp_path: Path) -> None:
+def test_an_empty_name_is_skipped(tmp_path: Path) -> None:
     assert opened(packed(tmp_path / "a.zip", b"", b"1.png")).names == ["1.png"]
 
 
 @pytest.mark.parametrize(("method", "name"), [(9, "Deflate64"), (98, "PPMd"), (77, "method 77")])
-def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
-    tmp_path: Path, method: int, name: str
-) -> None:
+def test_an_unsupported_compression_method_is_named(tmp_path: Path, method: int, name: str) -> None:
     path = packed(tmp_path / "a.zip", b"ants/1.png", method=method)
     request = PreparationRequest("pictures", "photos", path, {"pixels": "32"})
     with pytest.raises(DatasetError) as refused:
@@ -143,7 +141,7 @@ def test_a_member_that_python_cannot_unpack_says_how_it_is_packed(
     )
 
 
-def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) -> None:
+def test_a_nested_archive_is_reported_before_a_text_file(tmp_path: Path, pack: Pack) -> None:
     inner = packed(tmp_path / "inner.zip", b"1.png").read_bytes()
     request = PreparationRequest(
         "picture_pairs", "pairs", pack({"about.txt": b"text", "train.zip": inner}), {"pixels": "32"}
@@ -157,7 +155,7 @@ def test_an_archive_in_a_zip_is_named_before_a_text(tmp_path: Path, pack: Pack) 
     )
 
 
-def test_the_warning_is_stored_with_the_set(tmp_path: Path) -> None:
+def test_the_code_page_warning_is_part_of_the_summary(tmp_path: Path) -> None:
     request = PreparationRequest(
         "pictures", "photos", packed(tmp_path / "a.zip", b"B\x84r/1.png"), {"pixels": "32"}
     )

@@ -32,7 +32,7 @@ Wait = Callable[..., Any]
 GPUS = [HostDevice(f"gpu-{name}", "gpu", f"GPU {name}", f"GPU-{name}") for name in "abc"]
 
 
-def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_whom(
+def test_a_second_home_waits_for_a_device_and_names_the_holder(
     homes: tuple[Home, Home], wait_until: Wait
 ) -> None:
     first, second = (Owner(home, idle) for home in homes)
@@ -61,7 +61,7 @@ def test_two_homes_never_train_on_one_device_and_the_one_that_waits_says_for_who
     )
 
 
-def test_a_program_that_a_trainer_begins_does_not_keep_its_device(
+def test_a_trainer_subprocess_does_not_keep_its_device_lock(
     tmp_path: Path, wait_until: Wait
 ) -> None:
     with device_locks.claim([host_devices.CPU], 1, Holder()) as claim:
@@ -88,7 +88,7 @@ def test_a_program_that_a_trainer_begins_does_not_keep_its_device(
         program.kill()
 
 
-def test_as_many_devices_as_a_training_needs_are_taken_or_none() -> None:
+def test_a_claim_takes_all_required_devices_or_none() -> None:
     with device_locks.claim(GPUS, 2, Holder(run_id="quick-0001")) as first:
         assert [device.key for device in first.devices] == ["gpu-a", "gpu-b"]
         with device_locks.claim(GPUS, 2, Holder(run_id="quick-0002")) as second:
@@ -102,7 +102,7 @@ def test_as_many_devices_as_a_training_needs_are_taken_or_none() -> None:
     assert not any(locks.is_taken(device.key) for device in GPUS)
 
 
-def test_another_user_learns_who_has_a_device_and_since_when_and_nothing_else(
+def test_other_users_see_only_who_has_a_device_and_since_when(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     holder = Holder(home="/home/ada/gan", run_id="quick-0001", name="secret plans")
@@ -136,7 +136,7 @@ def test_the_lock_file_of_a_killed_training_blocks_no_run() -> None:
         assert occupant.run_id == "quick-0002"
 
 
-def test_a_lock_whose_file_was_removed_is_taken_again() -> None:
+def test_a_lock_with_a_removed_file_can_be_taken_again() -> None:
     with device_locks.claim([host_devices.CPU], 1, Holder()):
         (locks.folder() / "cpu.lock").unlink()
         number = locks.take("cpu")
@@ -144,7 +144,7 @@ def test_a_lock_whose_file_was_removed_is_taken_again() -> None:
         os.close(number)
 
 
-def test_a_training_keeps_its_lock_new_and_takes_it_again_where_a_cleaner_has_removed_it(
+def test_a_trainer_refreshes_its_lock_and_retakes_it_if_removed(
     homes: tuple[Home, Home], wait_until: Wait
 ) -> None:
     run, place = queued(homes[0], "quick-0001", **TOY), locks.folder() / "cpu.lock"
@@ -173,7 +173,7 @@ def test_a_training_keeps_its_lock_new_and_takes_it_again_where_a_cleaner_has_re
     assert not locks.is_taken("cpu")
 
 
-def test_a_lock_that_is_shared_is_taken_again_as_one_that_is_shared() -> None:
+def test_a_shared_lock_is_retaken_as_shared() -> None:
     [named] = host_devices.read_gpus("0, GPU-aaaa, NVIDIA A100")
     with device_locks.claim([named], 1, Holder()) as claim:
         environment: dict[str, str] = {}
@@ -197,7 +197,7 @@ def test_a_lock_that_is_shared_is_taken_again_as_one_that_is_shared() -> None:
                 os.close(lock.number)
 
 
-def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
+def test_the_shared_lock_folder_is_open_to_all_and_a_symlink_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(FOLDER_VARIABLE)
@@ -223,7 +223,7 @@ def test_the_folder_for_all_users_is_made_for_all_and_a_strange_one_is_refused(
         locks.folder()
 
 
-def test_a_run_that_cannot_lock_its_device_waits_and_the_owner_says_why(
+def test_a_run_that_cannot_lock_its_device_waits_and_the_owner_raises(
     homes: tuple[Home, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()

@@ -27,7 +27,7 @@ echo "1, GPU-bbbb, NVIDIA T1"
 """
 
 
-def test_each_training_on_gpus_has_gpus_of_its_own(
+def test_each_gpu_run_has_its_own_gpus(
     homes: tuple[Home, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
     (tmp_path / "nvidia-smi").write_text(SMI, encoding="utf-8")
@@ -59,7 +59,7 @@ def test_each_training_on_gpus_has_gpus_of_its_own(
     assert (both, owners[0].status(runs[2])) == ("GPU-aaaa,GPU-bbbb", "queued")
 
 
-def test_a_driver_that_did_not_answer_is_queried_again_after_a_while(
+def test_a_failing_driver_is_queried_again_after_a_delay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, clock = tmp_path / "nvidia-smi", Clock()
@@ -77,7 +77,7 @@ def test_a_driver_that_did_not_answer_is_queried_again_after_a_while(
     assert [gpu.visible for gpu in host_devices.visible_gpus(None)] == ["GPU-aaaa", "GPU-bbbb"]
 
 
-def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_answers(
+def test_a_hanging_driver_blocks_no_tick_and_is_reported_by_the_run(
     homes: tuple[Home, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
     program, wakes = tmp_path / "nvidia-smi", tmp_path / "wakes"
@@ -104,7 +104,7 @@ def test_a_driver_that_hangs_keeps_no_tick_waiting_and_a_run_says_so_until_it_an
     assert processes_of(run)[0].environ()["CUDA_VISIBLE_DEVICES"] == "GPU-aaaa"
 
 
-def test_cuda_visible_devices_narrows_what_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_visible_devices_limits_the_visible_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     four = host_devices.DriverAnswer(
         "\n".join(f"{index}, GPU-{index}00, NVIDIA T1" for index in range(4)), ""
     )
@@ -128,7 +128,7 @@ GPU 1: NVIDIA A100-SXM4-40GB (UUID: GPU-bbbb)
 """
 
 
-def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
+def test_a_mig_part_and_its_whole_gpu_are_never_taken_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said = host_devices.DriverAnswer(
@@ -160,7 +160,7 @@ def test_a_part_of_a_gpu_and_the_whole_of_it_are_never_taken_together(
     assert not any(locks.is_taken(key) for key in first.locks)
 
 
-def test_who_cannot_tell_gpus_apart_takes_none_while_someone_else_has_one_who_can() -> None:
+def test_claims_of_a_named_gpu_and_any_gpu_exclude_each_other() -> None:
     [named] = host_devices.read_gpus("0, GPU-aaaa, NVIDIA A100")
     with (
         device_locks.claim([named], 1, Holder()),

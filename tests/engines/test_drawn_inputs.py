@@ -22,7 +22,7 @@ LABELLED = picture_set(
 )
 
 
-def test_all_classes_are_drawn_equally_often_in_their_order() -> None:
+def test_classes_are_drawn_equally_often_in_order() -> None:
     assert labels_of(8, 3).tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
     assert labels_of(4, 3, label=2).tolist() == [2, 2, 2, 2]
     assert labels_of(2, 3).tolist() == [0, 2], "of more classes than rows a row each, evenly spread"
@@ -30,7 +30,7 @@ def test_all_classes_are_drawn_equally_often_in_their_order() -> None:
     assert (len(set(of_many.tolist())), of_many[0], of_many[-1]) == (20, 0, 999)
 
 
-def test_a_seed_asks_every_class_with_the_same_latents_and_more_rows_begin_with_them() -> None:
+def test_seed_gives_the_same_latents_for_any_class_and_count() -> None:
     options = DcganOptions(latent_size=5)
 
     def inputs(count: int, seed: int, label: int | None = None) -> dict[str, np.ndarray]:
@@ -51,7 +51,7 @@ def test_a_seed_asks_every_class_with_the_same_latents_and_more_rows_begin_with_
     assert len(np.unique(more["latents"], axis=0)) == 50
 
 
-def test_networks_without_classes_are_called_without() -> None:
+def test_unconditional_networks_get_only_latents() -> None:
     latents = drawn_inputs(
         mlp_gan.WORKLOAD, None, picture_set("p", random_images(3), "test"), 200, 0
     )
@@ -62,7 +62,7 @@ def test_networks_without_classes_are_called_without() -> None:
     assert abs(latents["latents"].std() - 1) < 0.05
 
 
-def test_other_conditions_are_those_of_rows_of_the_data_which_come_again() -> None:
+def test_other_conditions_repeat_held_out_rows() -> None:
     showers = random_showers(4)
     inputs = drawn_inputs(CONDITIONAL_GAN, None, showers, 6, 0, label=2)
     energies = showers.read_held_out(4)[ENERGY] * np.float32(0.01) - np.float32(1.0)
@@ -70,7 +70,7 @@ def test_other_conditions_are_those_of_rows_of_the_data_which_come_again() -> No
     assert inputs["labels"].tolist() == [2] * 6
 
 
-def test_an_engine_makes_the_same_images_for_the_same_seed_and_class(make: MakeEngine) -> None:
+def test_same_seed_and_class_give_the_same_images(make: MakeEngine) -> None:
     engine = make(1, workload=dcgan.WORKLOAD, data=LABELLED, base_channels=4)
     options = DcganOptions(base_channels=4)
 

@@ -19,7 +19,7 @@ def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
     } - {*declaration.table()}
 
 
-def test_every_series_that_a_trainer_stores_has_a_panel(make: MakeEngine) -> None:
+def test_every_stored_series_has_a_panel(make: MakeEngine) -> None:
     engine = make(1, precision="mixed_float16", r1_weight=1.0)
     metrics = [*trained(engine, 1)]
     engine.mark()

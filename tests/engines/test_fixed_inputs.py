@@ -20,27 +20,27 @@ def latents_of(workload: Workload, **count: int) -> np.ndarray:
     return fixed_inputs(workload, None, BLACK, **count)["latents"]
 
 
-def test_the_latents_of_a_size_are_these_numbers_for_ever() -> None:
+def test_fixed_latents_never_change() -> None:
     latents = latents_of(dcgan_mnist.WORKLOAD)
     assert (latents.shape, latents.dtype) == ((64, 100), np.float32)
     assert list(latents[0, :3]) == pytest.approx([1.7640524, 0.4001572, 0.9787380], abs=1e-7)
     assert list(latents[-1, -3:]) == pytest.approx([0.3426540, -0.0979672, -0.2402446], abs=1e-7)
 
 
-def test_the_latents_are_standard_normal_and_no_two_are_equal() -> None:
+def test_fixed_latents_are_standard_normal_and_distinct() -> None:
     latents = latents_of(mlp_gan.WORKLOAD)
     assert abs(latents.mean()) < 0.05
     assert abs(latents.std() - 1) < 0.05
     assert len({row.tobytes() for row in latents}) == 64
 
 
-def test_more_rows_begin_with_the_same_ones() -> None:
+def test_larger_counts_start_with_the_same_latents() -> None:
     assert np.array_equal(
         latents_of(mlp_gan.WORKLOAD, count=256)[:64], latents_of(mlp_gan.WORKLOAD, count=64)
     )
 
 
-def test_the_digest_distinguishes_equal_inputs_from_others() -> None:
+def test_digest_is_equal_only_for_equal_inputs() -> None:
     latents, labels = np.zeros((4, 3), np.float32), np.arange(4, dtype=np.int32)
     expected = digest({"latents": latents, "labels": labels}, ("cat", "dog"))
     assert expected == digest({"labels": labels.copy(), "latents": latents}, ("cat", "dog"))
@@ -56,7 +56,7 @@ def test_the_digest_distinguishes_equal_inputs_from_others() -> None:
     assert len(expected) == 16
 
 
-def test_inputs_are_computed_in_equal_pieces_of_which_the_last_is_padded() -> None:
+def test_chunks_have_equal_size_with_the_last_one_padded() -> None:
     pieces = list(chunks({"latents": np.arange(5)}, 2))
     assert [(piece["latents"].tolist(), size) for piece, size in pieces] == [
         ([0, 1], 2),

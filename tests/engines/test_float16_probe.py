@@ -23,7 +23,7 @@ def without_overflow(names: list[str], scores: dict[str, float]) -> None:
 
 
 @pytest.mark.usefixtures("cores")
-def test_on_tensorflow(make: MakeEngine) -> None:
+def test_tensorflow_probe_skips_overflowed_gradients(make: MakeEngine) -> None:
     engine = make(1, precision="mixed_float16")
     arrays = engine.state()
     scales = {
@@ -37,5 +37,5 @@ def test_on_tensorflow(make: MakeEngine) -> None:
     without_overflow([histogram.name for histogram in probe.histograms], probe.scores)
 
 
-def test_on_jax(jax: JaxProcess) -> None:
+def test_jax_probe_skips_overflowed_gradients(jax: JaxProcess) -> None:
     without_overflow(*jax("probed_in_float16", random_images(16), SCALE))

@@ -48,7 +48,7 @@ def output(how: str, **environment: str) -> list[str]:
     sys.platform != "linux",
     reason="mallopt is glibc's: elsewhere memory goes back as the system has it",
 )
-def test_memory_that_a_thread_frees_is_taken_again() -> None:
+def test_memory_freed_by_a_thread_is_reused() -> None:
     succeeded, pages = output("keep")
     (as_it_was,) = output("leave")
     assert succeeded == "True"
@@ -56,5 +56,5 @@ def test_memory_that_a_thread_frees_is_taken_again() -> None:
     assert int(as_it_was) > PAGES, "else there is nothing to keep"
 
 
-def test_what_a_person_has_chosen_for_malloc_stays() -> None:
+def test_user_set_malloc_options_are_kept() -> None:
     assert output("keep", MALLOC_TOP_PAD_="4096")[0] == "False"

@@ -64,16 +64,16 @@ ENTRY %main.7 (arg: f32[4,8]) -> f32[4] {
 """  # noqa: E501
 
 
-def test_before_optimizing_each_instruction_that_does_work_is_a_kernel() -> None:
+def test_unoptimized_module_counts_each_working_instruction() -> None:
     assert hlo_counts(BEFORE) == HloCounts(kernels=3, fusions=0)  # reshape, tanh, reduce
 
 
-def test_a_fusion_is_one_kernel_and_what_is_called_counts_once() -> None:
+def test_fusion_is_one_kernel_and_called_computations_count_once() -> None:
     # Two fusions (one of them inside a call), the loop's add and compare, and the dot.
     assert hlo_counts(AFTER) == HloCounts(kernels=5, fusions=2)
 
 
-def test_branches_of_a_condition_count_each() -> None:
+def test_each_branch_of_a_conditional_counts() -> None:
     branch = (
         "%{0} (x: f32[]) -> f32[] {{\n  %x = f32[] parameter(0)\n  ROOT %n.{0} = f32[]"
         " negate(%x)\n}}\n"
@@ -90,5 +90,5 @@ def test_counts_of_several_modules_add_up() -> None:
     assert sum_counts([]) == HloCounts(0, 0)
 
 
-def test_a_text_that_is_no_module_has_no_kernels() -> None:
+def test_text_without_a_module_has_no_kernels() -> None:
     assert hlo_counts("") == HloCounts(0, 0)

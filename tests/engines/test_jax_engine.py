@@ -34,14 +34,12 @@ MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
         ("tiny", {**MLP, "batch_norm": "synchronised", "clip_norm": 0.1}),
     ],
 )
-def test_eight_devices_compute_what_one_computes(
-    workload: str, options: dict[str, Any], jax: JaxProcess
-) -> None:
+def test_eight_devices_match_one(workload: str, options: dict[str, Any], jax: JaxProcess) -> None:
     assert_eight_devices_compute_what_one_does(workload, random_images(16, 8), options, jax)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_parts_of_a_batch_add_up_to_the_batch(replicas: int, jax: JaxProcess) -> None:
+def test_accumulated_parts_match_the_whole_batch(replicas: int, jax: JaxProcess) -> None:
     options = {**MLP, "accumulation_steps": 4 // replicas, "replicas": replicas}
     whole, parts = (
         jax("trained", "mlp_gan", random_images(40), (3,), settings) for settings in (MLP, options)
@@ -50,7 +48,7 @@ def test_parts_of_a_batch_add_up_to_the_batch(replicas: int, jax: JaxProcess) ->
     assert_close(parts[1], whole[1], 1e-5)
 
 
-def test_the_length_of_a_call_changes_no_number(jax: JaxProcess) -> None:
+def test_steps_per_call_do_not_change_results(jax: JaxProcess) -> None:
     """Each step of a call has the noise of its own number."""
     at_once, each = (
         jax("trained", "tiny", random_images(24, 8), calls, MLP) for calls in ((4,), (1, 2, 1))
@@ -59,7 +57,7 @@ def test_the_length_of_a_call_changes_no_number(jax: JaxProcess) -> None:
     assert_close(each[1], at_once[1], 1e-6)
 
 
-def test_a_resumed_run_ends_where_a_straight_one_does(jax: JaxProcess) -> None:
+def test_resumed_run_matches_an_uninterrupted_one(jax: JaxProcess) -> None:
     options = {"replicas": 2, "ema_decay": 0.9}
     straight, resumed = jax(
         "resumed", "tiny", random_images(24, 8), options, 2, 3
@@ -69,7 +67,7 @@ def test_a_resumed_run_ends_where_a_straight_one_does(jax: JaxProcess) -> None:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, jax: JaxProcess) -> None:
+def test_state_copy_is_unchanged_by_further_training(replicas: int, jax: JaxProcess) -> None:
     """It is saved meanwhile."""
     options = {**MLP, "replicas": replicas}
     state, same, later = jax("state_before_and_after", "mlp_gan", random_images(40), 3, options)
@@ -79,14 +77,14 @@ def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, jax: J
     )
 
 
-def test_phases_that_do_the_same_draw_noise_of_their_own(jax: JaxProcess) -> None:
+def test_identical_phases_draw_different_noise(jax: JaxProcess) -> None:
     numbers, _ = jax("trained", "conditional", random_showers(16), (2,), MLP)
     draws = [numbers[f"drawn_{place}"] for place in range(4)]
     assert len(np.unique(draws)) == 8, "four phases, two steps"
     assert len(np.unique([numbers["share_0"], numbers["share_1"]])) == 4
 
 
-def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
+def test_streamed_rows_train_exactly_like_resident_ones(jax: JaxProcess) -> None:
     """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a
     resume.
     """
@@ -104,14 +102,14 @@ def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
 
 
 @pytest.mark.parametrize(("workload", "options"), [("tiny", R3GAN), ("spectral", HINGE)])
-def test_other_losses_go_on_bit_by_bit_where_the_state_stood(
+def test_other_losses_resume_exactly(
     jax: JaxProcess, workload: str, options: dict[str, Any]
 ) -> None:
     straight, resumed = jax("resumed", workload, random_images(24, 8), options, 2, 1)
     assert_equal(resumed, straight)
 
 
-def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: JaxProcess) -> None:
+def test_generated_rows_of_any_count_start_with_the_sample(jax: JaxProcess) -> None:
     sample, (many, another_seed) = jax("generated", random_showers(16), 70, {"replicas": 8}, 0, 1)
     assert {name: array.shape for name, array in many.items()} == {
         "images": (70, 8, 8, 1),
@@ -126,7 +124,7 @@ def test_any_number_of_rows_is_generated_and_the_fixed_ones_are_the_sample(jax: 
     assert len(np.unique(grain[:, 0, 0, 0])) == 70
 
 
-def test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one(
+def test_averaged_generator_has_current_batch_norm_statistics(
     jax: JaxProcess,
 ) -> None:
     options = {**MLP, "ema_decay": 0.9, "replicas": 2}
@@ -142,7 +140,7 @@ def test_the_averaged_generator_has_the_batch_norm_statistics_of_the_live_one(
 
 @pytest.mark.parametrize("kind", ["plain", "cpu"])
 @pytest.mark.parametrize(("shape", "stride"), [((7, 6, 4), 1), ((14, 8, 3), 2), ((14, 1, 4), 2)])
-def test_kernels_compute_what_the_layers_of_keras_compute(
+def test_kernels_match_the_keras_layers(
     kind: str, shape: tuple[int, int, int], stride: int, jax: JaxProcess
 ) -> None:
     for name, pairs in jax("layers_and_kernels", kind, shape, stride).items():
@@ -157,14 +155,12 @@ def test_kernels_compute_what_the_layers_of_keras_compute(
 
 
 @pytest.mark.parametrize("name", ["convolution", "transposed_convolution"])
-def test_no_gradient_of_a_penalty_on_a_cpu_takes_the_batch_for_channels(
-    name: str, jax: JaxProcess
-) -> None:
+def test_cpu_penalty_gradients_do_not_use_the_batch_as_channels(name: str, jax: JaxProcess) -> None:
     # which XLA would compute in a plain loop over pixels
     assert jax("layouts_of_a_penalty", name) == {"(0, 3, 1, 2)"}
 
 
-def test_bfloat16_moves_float32_weights_as_float32_does(jax: JaxProcess) -> None:
+def test_bfloat16_updates_float32_weights_like_float32(jax: JaxProcess) -> None:
     images = random_images(40)
     _, before = jax("trained", "mlp_gan", images, (), MLP)
     wide, narrow = (
@@ -181,7 +177,7 @@ def test_bfloat16_moves_float32_weights_as_float32_does(jax: JaxProcess) -> None
         assert np.linalg.norm(result) == pytest.approx(np.linalg.norm(expected), rel=0.05)
 
 
-def test_rounded_gradients_change_the_training_of_several_replicas_a_little(
+def test_bfloat16_all_reduce_changes_training_only_slightly(
     jax: JaxProcess,
 ) -> None:
     wide, narrow = (
@@ -198,7 +194,7 @@ def test_rounded_gradients_change_the_training_of_several_replicas_a_little(
     assert narrow[0]["loss_generator"][-1] != wide[0]["loss_generator"][-1]
 
 
-def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(jax: JaxProcess) -> None:
+def test_each_loss_is_scaled_and_unscaled_for_its_own_network(jax: JaxProcess) -> None:
     """Powers of two change no number of float16 while none overflows, so any scales give the
     same step.
     """
@@ -214,7 +210,7 @@ def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(jax: J
 
 
 @pytest.mark.parametrize("replica", [0, 1])
-def test_an_overflow_on_one_replica_is_skipped_by_all_and_lowers_the_loss_scale(
+def test_overflow_on_one_replica_skips_all_and_lowers_the_loss_scale(
     replica: int, jax: JaxProcess
 ) -> None:
     images = random_images(40)
@@ -226,13 +222,13 @@ def test_an_overflow_on_one_replica_is_skipped_by_all_and_lowers_the_loss_scale(
     assert [name for name in weights if np.array_equal(skipped[name], after[name])] == []
 
 
-def test_lowered_rates_hold_from_the_next_call_on(jax: JaxProcess) -> None:
+def test_lowered_learning_rates_apply_from_the_next_call(jax: JaxProcess) -> None:
     assert jax("slowed", random_images(40))["learning_rate_generator"].tolist() == pytest.approx(
         [1e-4, 5e-5]
     )
 
 
-def test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused(jax: JaxProcess) -> None:
+def test_step_all_reduces_gradients_once_and_reuses_buffers(jax: JaxProcess) -> None:
     options = {"replicas": 2, "count_kernels": "yes", "precision": "mixed_bfloat16"}
     kernels = jax("kernels", "tiny", random_images(40, 8), options)
     assert kernels["exchanges"] == 2, (

@@ -20,32 +20,26 @@ def assert_same(values: dict[str, dict[str, float]]) -> None:
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["convolution", "transposed"])
-def test_a_convolution_is_that_of_keras_whatever_its_sizes(
-    kind: str, axes: int, jax: JaxProcess
-) -> None:
+def test_convolutions_match_keras(kind: str, axes: int, jax: JaxProcess) -> None:
     assert_same(jax("layer_differences", kind, axes))
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_a_convolution_of_enlarged_values_is_that_of_keras_after_upsampling(
-    axes: int, jax: JaxProcess
-) -> None:
+def test_enlarged_convolution_matches_keras_upsampling(axes: int, jax: JaxProcess) -> None:
     assert_same(jax("layer_differences", "enlarged", axes))
 
 
-def test_what_no_kernel_covers_is_computed_as_keras_does_it(jax: JaxProcess) -> None:
+def test_options_without_a_kernel_match_keras(jax: JaxProcess) -> None:
     assert_same(jax("layer_differences", "other options", 0))
 
 
 @pytest.mark.parametrize("axes", [0, 1, 2, 3])
-def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(
-    axes: int, jax: JaxProcess
-) -> None:
+def test_batch_norm_matches_keras_in_any_dimension(axes: int, jax: JaxProcess) -> None:
     assert_same(jax("layer_differences", "norms", axes))
 
 
 @pytest.mark.parametrize("shape", [(), (3, 2)])
-def test_a_conditional_batch_norm_on_two_devices_is_that_of_the_whole_batch(
+def test_conditional_batch_norm_on_two_devices_is_whole_batch(
     shape: tuple[int, ...], jax: JaxProcess
 ) -> None:
     values, upstream = (

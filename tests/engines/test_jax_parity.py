@@ -29,7 +29,7 @@ PROBED = (
 
 
 @pytest.mark.parametrize("case", list(SMALL))
-def test_jax_takes_the_steps_that_are_stored_of_tensorflow(case: str, jax: JaxProcess) -> None:
+def test_jax_matches_the_stored_tensorflow_steps(case: str, jax: JaxProcess) -> None:
     stored = golden.read()[case]
     begin, numbers, state, scores = jax("trained_as_stored", case, stored.begin, case in PROBED)
     assert_close(numbers, stored.numbers, 1e-4)
@@ -38,13 +38,13 @@ def test_jax_takes_the_steps_that_are_stored_of_tensorflow(case: str, jax: JaxPr
         assert_close(scores, stored.scores, 1e-4)
 
 
-def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
+def test_engines_train_alike_and_load_each_others_checkpoints(
     monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
     assert_engines_agree(SMALL["rmsprop"], jax, monkeypatch)
 
 
-def test_a_checkpoint_of_another_workload_is_refused(make: MakeEngine, jax: JaxProcess) -> None:
+def test_checkpoint_of_another_workload_is_refused(make: MakeEngine, jax: JaxProcess) -> None:
     why = jax("refused", random_images(40), make(1, dcgan_mnist.WORKLOAD).state())
     assert why.startswith(
         "CheckpointError: the checkpoint does not fit this run's networks and optimizers"
@@ -52,5 +52,5 @@ def test_a_checkpoint_of_another_workload_is_refused(make: MakeEngine, jax: JaxP
     )
 
 
-def test_the_process_with_jax_holds_no_tensorflow(jax: JaxProcess) -> None:
+def test_jax_process_does_not_load_tensorflow(jax: JaxProcess) -> None:
     assert jax("loaded") == []

@@ -9,7 +9,7 @@ from gan_runtime.base.fields import Field, pictures
 from tests.support.engines.jax_process import JaxProcess
 
 
-def test_latents_do_not_depend_on_the_replicas_and_masks_do(jax: JaxProcess) -> None:
+def test_latents_do_not_depend_on_replicas_but_dropout_masks_do(jax: JaxProcess) -> None:
     single, four = jax("noise", 1, 0.3), jax("noise", 4, 0.3)
     assert np.array_equal(single["normal"], four["normal"])
     assert len(np.unique(single["normal"])) == 24
@@ -23,18 +23,18 @@ def test_latents_do_not_depend_on_the_replicas_and_masks_do(jax: JaxProcess) -> 
     assert len({mask.tobytes() for mask in masks}) == 4
 
 
-def test_a_rate_too_small_for_a_byte_drops_nothing(jax: JaxProcess) -> None:
+def test_dropout_rate_too_small_for_a_byte_drops_nothing(jax: JaxProcess) -> None:
     assert (jax("noise", 1, 0.001)["mask 1 0"] == 1.0).all()
 
 
-def test_every_seed_step_phase_and_draw_has_latents_of_its_own(jax: JaxProcess) -> None:
+def test_each_seed_step_phase_and_draw_has_its_own_latents(jax: JaxProcess) -> None:
     draws = [
         draw for key in ((1, 5, 0), (2, 5, 0), (1, 6, 0), (1, 5, 1)) for draw in jax("draws", *key)
     ]
     assert len(np.unique(np.concatenate(draws))) == 8 * 8 * 5
 
 
-def test_even_draws_of_any_shape_do_not_depend_on_the_replicas(jax: JaxProcess) -> None:
+def test_uniform_draws_do_not_depend_on_the_replicas(jax: JaxProcess) -> None:
     alone, four = jax("uniform_in_shares", 1, 400, 3, 2), jax("uniform_in_shares", 4, 400, 3, 2)
     assert np.array_equal(alone, four)
     assert alone.shape == (400, 3, 2)
@@ -56,7 +56,7 @@ def test_even_draws_of_any_shape_do_not_depend_on_the_replicas(jax: JaxProcess) 
         (Field((), dtype="int32"), (3, 2)),
     ],
 )
-def test_large_rows_lie_in_whole_lanes_and_come_back_as_they_were(
+def test_large_rows_are_padded_to_lanes_and_restored(
     field: Field, lying: tuple[int, ...], jax: JaxProcess
 ) -> None:
     stored = np.random.default_rng(1).integers(0, 99, (3, 2, *field.shape)).astype(field.dtype)
@@ -65,7 +65,7 @@ def test_large_rows_lie_in_whole_lanes_and_come_back_as_they_were(
     assert np.array_equal(back, stored)
 
 
-def test_each_of_several_processes_reads_the_rows_of_its_own_devices_alone(jax: JaxProcess) -> None:
+def test_each_process_reads_only_the_rows_of_its_devices(jax: JaxProcess) -> None:
     """Of every batch its share, in order: what tests/full/training/test_jax_runs.py trains
     with in two processes.
     """
@@ -75,7 +75,7 @@ def test_each_of_several_processes_reads_the_rows_of_its_own_devices_alone(jax: 
 
 
 @pytest.mark.parametrize("shape", [(30, 40), (30, 20, 2), (8, 5, 5, 3, 2)])
-def test_the_gradient_comes_back_through_the_mask_of_the_way_there(
+def test_dropout_gradient_uses_the_mask_of_the_forward_pass(
     shape: tuple[int, ...], jax: JaxProcess
 ) -> None:
     values, upstream = np.random.default_rng(1).uniform(1.0, 2.0, (2, *shape)).astype(np.float32)
@@ -85,7 +85,7 @@ def test_the_gradient_comes_back_through_the_mask_of_the_way_there(
     assert np.abs(gradient - factor * upstream).max() < 1e-6
 
 
-def test_scores_are_counted_in_forty_bins_from_zero_to_one(jax: JaxProcess) -> None:
+def test_scores_are_counted_in_40_bins_from_0_to_1(jax: JaxProcess) -> None:
     fixed, _, _ = jax("counted", np.float32([0.0, 0.024, 0.026, 0.5, 0.99, 1.0]))
     assert {place: count for place, count in enumerate(fixed.tolist()) if count} == {
         0: 2,
@@ -96,7 +96,7 @@ def test_scores_are_counted_in_forty_bins_from_zero_to_one(jax: JaxProcess) -> N
     assert len(fixed) == 40
 
 
-def test_values_are_counted_in_sixty_bins_from_the_lowest_to_the_highest(jax: JaxProcess) -> None:
+def test_values_are_counted_in_60_bins_from_lowest_to_highest(jax: JaxProcess) -> None:
     values = np.random.default_rng(1).gamma(2.0, size=4000).astype(np.float32)
     _, counts, low_high = jax("counted", values)
     assert low_high.tolist() == [values.min(), values.max()]
@@ -108,7 +108,7 @@ def test_values_are_counted_in_sixty_bins_from_the_lowest_to_the_highest(jax: Ja
     assert low_high[1] > low_high[0]
 
 
-def test_batch_norm_has_the_moments_of_its_values(jax: JaxProcess) -> None:
+def test_batch_norm_uses_the_moments_of_its_values(jax: JaxProcess) -> None:
     random = np.random.default_rng(1)
     values = (3.0 + 2.0 * random.standard_normal((6, 4, 4, 5))).astype(np.float32)
     gamma, beta = random.standard_normal((2, 5)).astype(np.float32)
@@ -140,7 +140,7 @@ def test_batch_norm_has_the_moments_of_its_values(jax: JaxProcess) -> None:
         ((9, 9, 9), (3, 3, 3), (64, 8), None),  # units are full without it
     ],
 )
-def test_a_volume_is_folded_so_that_units_are_full(
+def test_volume_folding_fills_the_matrix_units(
     sizes: tuple[int, ...],
     taps: tuple[int, ...],
     channels: tuple[int, int],
@@ -151,7 +151,7 @@ def test_a_volume_is_folded_so_that_units_are_full(
 
 
 @pytest.mark.parametrize("padding", ["same", "valid", ((1, 0), (0, 2), (2, 1))])
-def test_a_volume_in_bfloat16_is_summed_in_float32_and_rounded_once(
+def test_bfloat16_volumes_are_summed_in_float32_and_rounded_once(
     padding: str | tuple[tuple[int, int], ...], jax: JaxProcess
 ) -> None:
     random = np.random.default_rng(1)

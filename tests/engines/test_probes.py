@@ -19,7 +19,7 @@ OVERFLOWED = (np.array([4, 0], np.int32), np.array([-1.0, np.inf], np.float32))
 NAN = float("nan")
 
 
-def test_a_histogram_without_bins_is_skipped_and_the_rest_is_ordered_by_name() -> None:
+def test_overflowed_histograms_are_skipped_and_the_rest_sorted() -> None:
     result = probe_result(
         {"weight/g": GOOD, "gradient/g": OVERFLOWED, "gradient/d": GOOD}, {}, loss_scaled=True
     )
@@ -32,7 +32,7 @@ def test_a_histogram_without_bins_is_skipped_and_the_rest_is_ordered_by_name() -
     ]
 
 
-def test_a_norm_that_overflows_under_a_loss_scale_is_skipped_and_nothing_else() -> None:
+def test_only_overflowed_norms_are_skipped_under_a_loss_scale() -> None:
     scores = {
         "gradient_norm_generator": np.inf,
         "gradient_norm_discriminator": 2.0,
@@ -49,13 +49,13 @@ def test_a_norm_that_overflows_under_a_loss_scale_is_skipped_and_nothing_else() 
     ]
 
 
-def test_scores_that_are_no_numbers_are_not_drawn_as_zeros() -> None:
+def test_nan_scores_are_skipped_instead_of_drawn_as_zeros() -> None:
     strange = (GOOD[0], np.array([NAN, NAN], np.float32))
     result = probe_result({"score/real": strange, "score/fake": GOOD}, {}, loss_scaled=False)
     assert [histogram.name for histogram in result.histograms] == ["score/fake"]
 
 
-def test_a_judged_number_has_a_mean_for_each_class_of_which_there_are_rows() -> None:
+def test_judged_values_have_means_for_each_class_with_rows() -> None:
     fields = {"labels": labels(("cat", "dog", "fish"))}
     classes = ProbeClasses.of(fields, {"labels": np.array([2, 0, 2, 0, 2], np.int32)})
     judged = np.array([0.25, 0.5, 0.75, 1.0, 2.0], np.float32)
@@ -66,13 +66,13 @@ def test_a_judged_number_has_a_mean_for_each_class_of_which_there_are_rows() -> 
 
 
 @pytest.mark.parametrize("count", [0, 1, 21])
-def test_no_class_a_single_one_or_too_many_have_no_scores_by_class(count: int) -> None:
+def test_zero_one_or_too_many_classes_have_no_class_scores(count: int) -> None:
     fields = {"labels": labels(tuple(map(str, range(count))))}
     classes = ProbeClasses.of(fields if count else {}, {"labels": np.zeros(2, np.int32)})
     assert classes.means({"real": np.zeros(2, np.float32)}) == {}
 
 
-def test_classes_whose_long_names_begin_equally_have_distinct_names_in_a_record() -> None:
+def test_long_class_names_with_a_common_prefix_stay_distinct() -> None:
     long = tuple(f"{'x' * 250}{number}" for number in range(2))
     classes = ProbeClasses.of({"labels": labels(long)}, {"labels": np.array([0, 1, 1])})
     means = classes.means({"real": np.array([1.0, 2.0, 4.0])})
@@ -84,7 +84,7 @@ def no_forward(*_: object) -> Forward:
     raise AssertionError
 
 
-def test_gradients_are_named_by_their_phase_where_several_phases_change_a_network() -> None:
+def test_gradients_are_named_by_phase_if_several_update_a_network() -> None:
     critic, painter = Update("critic", "loss"), Update("painter", "loss")
     first, second = (Phase(name, no_forward, (critic,)) for name in ("first", "second"))
     paint = Phase("paint", no_forward, (painter,))
@@ -103,7 +103,7 @@ def test_gradients_are_named_by_their_phase_where_several_phases_change_a_networ
 @pytest.mark.parametrize(
     ("low", "high", "ends"), [(0.0, 1.0, (0.0, 1.0)), (None, None, None), (0.0, None, None)]
 )
-def test_judged_numbers_have_fixed_bins_only_where_both_ends_are_declared(
+def test_judged_values_have_fixed_bins_only_with_both_ends_declared(
     low: float | None, high: float | None, ends: tuple[float, float] | None
 ) -> None:
     entry = replace(

@@ -35,7 +35,7 @@ def assert_told(numbers: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) 
 
 @pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize("options", [{}, {"loop": "keras", "replicas": 1}])
-def test_tensorflow_reports_the_step_and_the_share_from_one_graph(
+def test_tensorflow_reports_step_and_progress_from_one_graph(
     make: MakeEngine, options: dict[str, Any]
 ) -> None:
     engine = make(workload=SCHEDULED_GAN, images=IMAGES, **{**OPTIONS, **options})
@@ -43,20 +43,20 @@ def test_tensorflow_reports_the_step_and_the_share_from_one_graph(
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_compiled_step_is_traced_once_for_all_steps(make: MakeEngine) -> None:
+def test_compiled_step_is_traced_once_for_all_steps(make: MakeEngine) -> None:
     engine = make(1, SCHEDULED_GAN, IMAGES, epochs=2, xla="jit")
     assert_told(trained(engine, *CALLS), engine.sample())
     (gradients,) = engine.step.gradient_functions
     assert gradients.experimental_get_tracing_count() == 1  # type: ignore[attr-defined]
 
 
-def test_jax_reports_the_step_and_the_share(jax: JaxProcess) -> None:
+def test_jax_reports_step_and_progress(jax: JaxProcess) -> None:
     numbers, outputs = jax("trained_and_shown", "scheduled", IMAGES, CALLS, {"epochs": 2})
     assert_told(numbers, outputs)
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_layer_that_fades_in_trains_more_with_each_step(make: MakeEngine) -> None:
+def test_fading_layer_trains_more_with_each_step(make: MakeEngine) -> None:
     options = {"optimizer": "sgd", "epochs": 2}
     engine = make(1, SCHEDULED_GAN, IMAGES, **options)
     name = "discriminator/fading/kernel"
@@ -69,7 +69,7 @@ def test_a_layer_that_fades_in_trains_more_with_each_step(make: MakeEngine) -> N
     assert 0.0 < moves[1] < moves[2]
 
 
-def test_a_network_outside_of_a_step_is_a_trained_one() -> None:
+def test_progress_outside_a_step_is_complete() -> None:
     assert float(step_context.progress().share) == 1.0
     assert float(step_context.TrainingProgress(12, 10).share) == 1.0
     assert float(step_context.TrainingProgress(3, 12).share) == 0.25

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 @pytest.mark.parametrize("layer", list(REFUSED))
-def test_both_engines_refuse_it_and_name_what_to_take(
+def test_both_engines_refuse_the_layer_and_name_a_replacement(
     layer: str, make: MakeEngine, jax: JaxProcess
 ) -> None:
     workload, advice = REFUSED[layer]
@@ -25,7 +25,7 @@ def test_both_engines_refuse_it_and_name_what_to_take(
         jax("trained", layer, random_images(16, 8), (), {})
 
 
-def test_weights_can_be_assigned_again_after_a_forward_pass() -> None:
+def test_weights_are_assignable_again_after_a_forward_pass() -> None:
     pair = networks()
     kernel = pair["generator"].trainable_variables[0]
     with forbid_weight_assignment(pair), pytest.raises(ValueError, match=kernel.path):

@@ -14,7 +14,7 @@ from gan_runtime.engines.task import StepPlan
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
 
 
-def test_random_words_are_those_of_the_published_test_vectors() -> None:
+def test_philox_matches_the_published_test_vectors() -> None:
     zeros, ones = np.zeros((4, 1), np.uint64), np.full((4, 1), 0xFFFFFFFF, np.uint64)
     assert [hex(word) for word in philox(zeros, (0, 0))[:, 0]] == [
         "0x6627e8d5",
@@ -29,20 +29,20 @@ def test_random_words_are_those_of_the_published_test_vectors() -> None:
 @pytest.mark.parametrize(
     ("seed", "epoch", "count"), [(1, 0, 10), (7, 3, 1797), (2**31 - 1, 9_999, 1001), (1, 0, 1)]
 )
-def test_the_order_is_the_one_that_tensorflow_shuffles(seed: int, epoch: int, count: int) -> None:
+def test_epoch_order_matches_tensorflow_shuffle(seed: int, epoch: int, count: int) -> None:
     expected = tf.random.experimental.stateless_shuffle(
         tf.range(count), seed=tf.constant([seed, epoch], tf.int64)
     )
     assert epoch_order(seed, epoch, count).tolist() == expected.numpy().tolist()
 
 
-def test_an_order_of_mnist_is_made_in_a_moment() -> None:
+def test_epoch_order_of_mnist_takes_under_a_second() -> None:
     begin = time.perf_counter()
     assert sorted(epoch_order(1, 0, 60_000)) == list(range(60_000))
     assert time.perf_counter() - begin < 1.0
 
 
-def test_each_step_takes_the_next_images_and_an_epoch_drops_the_rest() -> None:
+def test_each_step_takes_the_next_rows_and_an_epoch_drops_the_rest() -> None:
     order = RowOrder(1, StepPlan(batches=2, batch_size_global=4, rows=20, updates={}))
     rows = order.rows(first_step=1, steps=2)
     assert rows.shape == (2, 2, 4)

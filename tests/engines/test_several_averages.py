@@ -39,7 +39,7 @@ def assert_both_follow(states: list[Arrays]) -> None:
 
 
 @pytest.mark.usefixtures("cores")
-def test_tensorflow_follows_both_networks_and_takes_them_up(
+def test_tensorflow_averages_both_networks_and_resumes_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name = RunSpec.parse({}).workload
@@ -71,5 +71,5 @@ def assert_shows_the_average(engine: Engine, state: Arrays) -> None:
     assert np.array_equal(engine.sample()["images"], images)
 
 
-def test_jax_follows_both_networks(jax: JaxProcess) -> None:
+def test_jax_averages_both_networks(jax: JaxProcess) -> None:
     assert_both_follow(jax("averaged", IMAGES, BOTH, OPTIONS, 2))

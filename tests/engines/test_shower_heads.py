@@ -38,7 +38,7 @@ def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return angles.numpy(), deposits.numpy(), tape.gradient(total, tensor).numpy()
 
 
-def test_the_angle_is_that_of_the_data_and_100_for_what_is_empty(images: np.ndarray) -> None:
+def test_angles_match_the_data_and_are_100_for_empty_showers(images: np.ndarray) -> None:
     angles, deposits, _ = slopes_of_heads(images)
     cells = cells_of(images)
     assert angles[[0, 3]].tolist() == [100.0, 100.0]
@@ -48,7 +48,7 @@ def test_the_angle_is_that_of_the_data_and_100_for_what_is_empty(images: np.ndar
     assert deposits == pytest.approx(50.0 * cells.sum(axis=(1, 2, 3, 4)), rel=1e-5)
 
 
-def test_empty_showers_and_layers_give_no_nan_on_the_way_back_on_either_engine(
+def test_empty_showers_have_finite_gradients_on_both_engines(
     images: np.ndarray, jax: JaxProcess
 ) -> None:
     of_tensorflow, of_jax = slopes_of_heads(images), jax("slopes_of_heads", images)

@@ -24,13 +24,13 @@ THREE_TO_ONE = Program(
 )
 
 
-def test_a_step_takes_as_many_rows_as_its_batches_hold() -> None:
+def test_step_takes_the_rows_of_all_its_batches() -> None:
     plan = step_plan(RunSpec.parse({"batch_size_global": 64}), THREE_TO_ONE, rows=1_797)
     assert (plan.batches, plan.rows_per_step, plan.steps_per_epoch) == (3, 192, 9)
     assert plan.updates == {"discriminator": 3, "generator": 1}
 
 
-def test_a_catalog_that_counts_other_batches_than_the_program_is_refused() -> None:
+def test_catalog_with_another_batch_count_is_refused() -> None:
     check_batches(RunSpec.parse({"updates": "in_turn", "discriminator_steps": 3}), THREE_TO_ONE)
     with pytest.raises(
         ValueError, match="takes 3 training batches, but its catalog entry declares 1"
@@ -38,7 +38,7 @@ def test_a_catalog_that_counts_other_batches_than_the_program_is_refused() -> No
         check_batches(RunSpec.parse({}), THREE_TO_ONE)
 
 
-def test_a_program_that_changes_a_network_which_is_not_there_is_refused() -> None:
+def test_program_that_updates_a_missing_network_is_refused() -> None:
     check_networks(THREE_TO_ONE, ("generator", "discriminator"))
     with pytest.raises(
         ValueError, match="changes discriminator, but the workload's networks are generator"

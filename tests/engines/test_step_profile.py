@@ -116,7 +116,7 @@ def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
         ("regenerator/dense/MatMul", "MatMul", "", "unattributed"),
     ],
 )
-def test_the_path_and_the_kind_say_what_an_operation_is(
+def test_operations_are_classified_by_path_and_kind(
     name: str, kind: str, network: str, category: str
 ) -> None:
     assert Classifier(NETWORKS).place(op(name, 0, 1, kind))[1:] == (network, category)
@@ -136,11 +136,11 @@ def test_the_path_and_the_kind_say_what_an_operation_is(
         (STEP + "phase_1/IteratorGetNext", "IteratorGetNext", ""),
     ],
 )
-def test_the_scope_says_which_phase_an_operation_is_of(name: str, kind: str, phase: str) -> None:
+def test_operations_are_assigned_to_phases_by_scope(name: str, kind: str, phase: str) -> None:
     assert Classifier(NETWORKS, ("judge", "make")).place(op(name, 0, 1, kind))[0] == phase
 
 
-def test_what_no_operation_fills_is_idle() -> None:
+def test_uncovered_time_is_idle() -> None:
     assert divided(op(FORWARD_G, 1, 2), op(BACKWARD_G, 5, 4)) == {
         ("generator", "backward"): 4,
         ("", "idle"): 4,
@@ -149,7 +149,7 @@ def test_what_no_operation_fills_is_idle() -> None:
     assert divided() == {("", "idle"): 10}
 
 
-def test_a_moment_is_divided_evenly_among_what_computes_then() -> None:
+def test_overlapping_operations_share_time_evenly() -> None:
     several = divided(
         op(FORWARD_G, 0, 10),
         op(BACKWARD_G, 4, 6, line="tf_Compute/2"),
@@ -161,7 +161,7 @@ def test_a_moment_is_divided_evenly_among_what_computes_then() -> None:
     }
 
 
-def test_of_nested_operations_the_inner_one_counts() -> None:
+def test_innermost_of_nested_operations_counts() -> None:
     nested = divided(
         op(FORWARD_G, 0, 10), op(FORWARD_D, 2, 5), op(BACKWARD_G, 3, 1), op(FORWARD_D, 8, 1)
     )
@@ -172,7 +172,7 @@ def test_of_nested_operations_the_inner_one_counts() -> None:
     }
 
 
-def test_an_exchange_hidden_behind_computing_costs_nothing() -> None:
+def test_exchange_overlapped_by_compute_costs_nothing() -> None:
     shares = divided(
         op(FORWARD_G, 0, 7),
         op(SUM_G, 2, 6, "CollectiveReduceV2", "collective_ops/1"),
@@ -186,14 +186,14 @@ def test_an_exchange_hidden_behind_computing_costs_nothing() -> None:
     }
 
 
-def test_adding_up_in_one_memory_is_computing() -> None:
+def test_in_memory_reduction_counts_as_compute() -> None:
     assert divided(op(FORWARD_G, 0, 10), op(SUM_G, 0, 10, "AddN", "tf_Compute/2")) == {
         ("generator", "forward"): 5,
         ("generator", "gradient_all_reduce"): 5,
     }
 
 
-def test_what_was_handed_over_counts_where_nothing_else_is_seen_computing() -> None:
+def test_handed_over_work_counts_only_without_other_compute() -> None:
     shares = divided(
         op(FORWARD_G, 0, 4),
         op(BACKWARD_G, 1, 8, handed_over=True),
@@ -206,7 +206,7 @@ def test_what_was_handed_over_counts_where_nothing_else_is_seen_computing() -> N
     }
 
 
-def test_calls_that_wait_for_what_they_called_do_not_count() -> None:
+def test_calls_waiting_for_their_callees_do_not_count() -> None:
     assert divided(
         op("cluster_1/xla_run", 0, 10, "_XlaRun"), op(FORWARD_G, 2, 3, line="tf_numa_-1_Eigen/1")
     ) == {
@@ -215,7 +215,7 @@ def test_calls_that_wait_for_what_they_called_do_not_count() -> None:
     }
 
 
-def test_only_what_lies_in_the_window_counts() -> None:
+def test_only_time_within_the_window_counts() -> None:
     assert divided(op(FORWARD_G, -5, 6), op(BACKWARD_G, 9, 5), op(FORWARD_D, 20, 1)) == {
         ("generator", "forward"): 1,
         ("generator", "backward"): 1,
@@ -223,7 +223,7 @@ def test_only_what_lies_in_the_window_counts() -> None:
     }
 
 
-def test_shares_add_up_to_1_and_are_the_mean_over_the_devices() -> None:
+def test_shares_sum_to_1_and_are_averaged_over_devices() -> None:
     shares = profile_shares(
         [[op(FORWARD_G, 0, 4)], [op(FORWARD_G, 0, 2), op(BACKWARD_G, 2, 2)]],
         Window(0.0, 4.0),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gan_runtime.engines.tiles import COMPILE, EXECUTE, MERGE, STAGES, StageTime, Stopwatch
 
 
-def test_tiles_of_a_picture_count_together_and_programs_once() -> None:
+def test_stopwatch_sums_tiles_per_image_and_counts_compilation_once() -> None:
     moments: Iterator[float] = iter([0.0, 5.0, 10.0, 11.0, 20.0, 22.0, 30.0, 30.5, 40.0, 44.0])
     watch = Stopwatch(lambda: next(moments))
     with watch.of(COMPILE):

@@ -41,7 +41,7 @@ def short(make: MakeEngine, replicas: int = 1, parts: int = 1, **options: Any) -
     return make(replicas, SHORT_CONDITIONAL_GAN, data=SHOWERS, accumulation_steps=parts, **options)
 
 
-def test_each_batch_of_a_step_holds_all_fields_of_its_rows(make: MakeEngine) -> None:
+def test_each_batch_of_a_step_has_all_fields_of_its_rows(make: MakeEngine) -> None:
     engine = conditional(make)
     numbers = RowOrder(1, engine.task.plan).rows(0, 1)[0]
     assert numbers.shape == (2, 8), "two batches a step"
@@ -58,7 +58,7 @@ def test_each_batch_of_a_step_holds_all_fields_of_its_rows(make: MakeEngine) -> 
 
 
 @pytest.mark.parametrize(("replicas", "parts"), [(1, 4), (2, 1)])
-def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(
+def test_three_field_batches_train_alike_in_parts_and_on_two_replicas(
     make: MakeEngine, replicas: int, parts: int
 ) -> None:
     whole, other = short(make), short(make, replicas, parts)
@@ -66,7 +66,7 @@ def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(
     assert_close(other.state(), whole.state(), 1e-5)
 
 
-def test_a_run_on_three_fields_goes_on_bit_by_bit_where_it_stood(make: MakeEngine) -> None:
+def test_three_field_run_resumes_exactly(make: MakeEngine) -> None:
     first, second = (short(make, ema_decay=0.9) for _ in range(2))
     trained(first, 1)
     second.load(first.state())
@@ -74,7 +74,7 @@ def test_a_run_on_three_fields_goes_on_bit_by_bit_where_it_stood(make: MakeEngin
     assert_equal(second.state(), first.state())
 
 
-def test_the_numbers_of_a_step_on_two_replicas_are_the_same_every_time(make: MakeEngine) -> None:
+def test_step_results_on_two_replicas_are_reproducible(make: MakeEngine) -> None:
     """A critic's loss is on no way to its gradient: nothing else would keep it from being
     worked out with the new weights.
     """
@@ -94,7 +94,7 @@ def _runs(engine: TfEngine, *calls: int) -> dict[str, list[np.ndarray]]:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_streamed_rows_train_bit_by_bit_as_resident_ones(make: MakeEngine, replicas: int) -> None:
+def test_streamed_rows_train_exactly_like_resident_ones(make: MakeEngine, replicas: int) -> None:
     resident = short(make, replicas)
     streamed = make(replicas, SHORT_CONDITIONAL_GAN, data=Streamed(SHOWERS))
     expected = trained(resident, 1, 3)
@@ -110,7 +110,7 @@ class Repeating(ConditionalGan):
         return Program((phase, replace(phase, name="again")))
 
 
-def test_two_equal_phases_draw_different_noise(make: MakeEngine) -> None:
+def test_identical_phases_draw_different_noise(make: MakeEngine) -> None:
     engine = make(1, Repeating(), data=SHOWERS)
     rows = {name: tf.constant(array[:8]) for name, array in SHOWERS.resident.items()}
     zero, scales = tf.constant(0), engine.step.loss_scales()
@@ -122,7 +122,7 @@ def test_two_equal_phases_draw_different_noise(make: MakeEngine) -> None:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_probed_gradients_are_those_of_each_phase(make: MakeEngine, replicas: int) -> None:
+def test_probed_gradients_are_per_phase(make: MakeEngine, replicas: int) -> None:
     probe = conditional(make, replicas).probe()
     phases = {
         "discriminator": ("critic_0", "critic_1"),
@@ -143,7 +143,7 @@ def test_probed_gradients_are_those_of_each_phase(make: MakeEngine, replicas: in
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_judged_number_without_declared_ends_is_counted_from_its_lowest_to_its_highest(
+def test_judged_values_without_declared_ends_are_binned_by_range(
     make: MakeEngine, replicas: int
 ) -> None:
     probe = conditional(make, replicas).probe()
@@ -162,13 +162,13 @@ def test_a_judged_number_without_declared_ends_is_counted_from_its_lowest_to_its
     assert (margin.counts * middle).sum() / 40 == pytest.approx(probe.scores["gap"], abs=width / 2)
 
 
-def test_what_is_shown_holds_every_array_for_the_fixed_inputs(make: MakeEngine) -> None:
+def test_sample_has_every_array_for_the_fixed_inputs(make: MakeEngine) -> None:
     images = conditional(make, replicas=3, batch_size_global=6).sample()
     assert images["images"].shape == (64, 8, 8, 1)
     assert images["labels"].tolist() == [number % 3 for number in range(64)]
 
 
-def test_what_is_drawn_to_show_follows_the_row_and_the_seed_of_a_request(make: MakeEngine) -> None:
+def test_shown_noise_follows_the_row_and_the_request_seed(make: MakeEngine) -> None:
     """Whatever the run's seed, the replicas and the chunks in which rows are shown."""
     engine, shared = conditional(make), conditional(make, replicas=3, batch_size_global=6)
     inputs = fixed_inputs(CONDITIONAL_GAN, None, SHOWERS, 70)
@@ -180,7 +180,7 @@ def test_what_is_drawn_to_show_follows_the_row_and_the_seed_of_a_request(make: M
     assert len(np.unique(grain[:, 0, 0, 0])) == 70
 
 
-def test_a_step_changes_each_network_as_often_as_its_program_says(make: MakeEngine) -> None:
+def test_step_updates_each_network_as_often_as_its_program(make: MakeEngine) -> None:
     engine = make(1, Repeating(), data=SHOWERS)
     assert engine.updates() == {"discriminator": 2}
     before = engine.state()

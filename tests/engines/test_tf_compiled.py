@@ -13,7 +13,7 @@ from tests.support.engines.small_engines import MakeEngine
 pytestmark = pytest.mark.usefixtures("cores")
 
 
-def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(make: MakeEngine) -> None:
+def test_kernels_of_a_compiled_step_are_counted_before_and_after_xla(make: MakeEngine) -> None:
     kernels = make(1, xla="jit", count_kernels="yes").kernels()
     assert kernels.kernels_before is not None
     assert kernels.kernels_after is not None
@@ -22,7 +22,7 @@ def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(make: M
     assert 0 < kernels.fusions <= kernels.kernels_after < kernels.kernels_before
 
 
-def test_without_the_option_only_operations_are_counted(make: MakeEngine) -> None:
+def test_only_operations_are_counted_without_xla_or_count_kernels(make: MakeEngine) -> None:
     off, jit = make(1, count_kernels="yes").kernels(), make(1, xla="jit").kernels()
     assert (
         (off.kernels_before, off.kernels_after, off.fusions)
@@ -45,7 +45,7 @@ def test_without_the_option_only_operations_are_counted(make: MakeEngine) -> Non
         ("off", "--tf_xla_min_cluster_size=9", "--tf_xla_min_cluster_size=9"),
     ],
 )
-def test_flags_are_set_for_autocluster_alone(
+def test_xla_flags_are_set_only_for_autocluster(
     monkeypatch: pytest.MonkeyPatch, xla: str, present: str | None, flags: str | None
 ) -> None:
     # A copy: what the function sets must not reach the processes that later tests start.
@@ -64,7 +64,7 @@ def test_flags_are_set_for_autocluster_alone(
         ({"workers": 8}, "cpu", (None, None)),  # the launcher shares the cores out among processes
     ],
 )
-def test_as_many_replicas_as_cores_get_one_thread_an_operation(
+def test_one_thread_per_operation_if_replicas_fill_the_cores(
     monkeypatch: pytest.MonkeyPatch,
     options: dict[str, int],
     accelerator: str,
@@ -89,7 +89,7 @@ def test_as_many_replicas_as_cores_get_one_thread_an_operation(
         ({"pix2pix.tile": 128}, 2, True, (None, None)),
     ],
 )
-def test_small_layers_on_two_cores_get_one_thread_an_operation_while_they_train(
+def test_small_layers_on_two_cores_train_with_one_thread_per_op(
     monkeypatch: pytest.MonkeyPatch,
     options: dict[str, object],
     cores: int,
@@ -106,7 +106,7 @@ def test_small_layers_on_two_cores_get_one_thread_an_operation_while_they_train(
     ) == threads
 
 
-def test_threads_that_a_person_has_set_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_user_set_thread_counts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"TF_NUM_INTRAOP_THREADS": "3"})
     tf_process.set_flags(RunSpec.parse({"replicas": 256}), "cpu")
     assert os.environ["TF_NUM_INTRAOP_THREADS"] == "3"

@@ -32,7 +32,7 @@ GENERATOR = "generator/generator/hidden/kernel"
 
 
 @pytest.mark.parametrize(("replicas", "parts"), [(1, 4), (2, 2)])
-def test_a_batch_in_four_parts_is_the_batch_in_one(
+def test_batch_in_four_parts_matches_the_whole_batch(
     make: MakeEngine, replicas: int, parts: int
 ) -> None:
     whole, parted = make(replicas), make(replicas, accumulation_steps=parts)
@@ -40,7 +40,7 @@ def test_a_batch_in_four_parts_is_the_batch_in_one(
     assert_close(parted.state(), whole.state(), 1e-5)
 
 
-def test_the_parts_of_a_batch_have_the_latents_of_the_batch_and_dropout_of_their_own() -> None:
+def test_batch_parts_share_latents_but_have_their_own_dropout() -> None:
     def noise(part: int, parts: int) -> TfStepNoise:
         return TfStepNoise(1, tf.constant(3), tf.constant(part), parts)
 
@@ -80,7 +80,7 @@ def exchanges(engine: TfEngine, scope: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("as_on_gpus")
-def test_collectives_send_the_gradients_of_a_network_in_one_pack(make: MakeEngine) -> None:
+def test_collectives_pack_the_gradients_of_a_network(make: MakeEngine) -> None:
     engine = make(2)
     engine.trace()
     sent = [node.name for node in operations(engine) if node.op == "CollectiveReduceV2"]
@@ -93,7 +93,7 @@ def test_collectives_send_the_gradients_of_a_network_in_one_pack(make: MakeEngin
 RATES = {"optimizer": "sgd", "learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
 
 
-def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
+def test_synchronized_batch_norm_makes_two_replicas_match_one(make: MakeEngine) -> None:
     single = make(1, WITHOUT_DROPOUT, IMAGES, **RATES)
     two = make(2, WITHOUT_DROPOUT, IMAGES, batch_norm="synchronised", **RATES)
     start = single.state()
@@ -117,7 +117,7 @@ def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> Non
     ] == []
 
 
-def test_without_it_each_replica_has_the_gradients_of_its_own_batch_norm(make: MakeEngine) -> None:
+def test_without_synchronization_batch_norm_gradients_are_per_replica(make: MakeEngine) -> None:
     single, alone = (make(replicas, WITHOUT_DROPOUT, IMAGES, **RATES) for replicas in (1, 2))
     start = single.state()
     trained(single, 1)
@@ -145,7 +145,7 @@ def norm(values: np.ndarray) -> float:
 # ---- local steps ---------------------------------------------------------------------------------
 
 
-def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeEngine) -> None:
+def test_replicas_train_locally_and_average_every_third_step(make: MakeEngine) -> None:
     """Momentum and average are theirs alone too.
 
     With Adam, and as on GPUs: tests/full/engines/test_tf_distribution.py.
@@ -154,7 +154,7 @@ def test_replicas_train_alone_and_become_their_mean_every_third_step(make: MakeE
     assert_replicas_become_their_mean_every_third_step(make, options)
 
 
-def test_each_replica_follows_the_mean_of_its_own_images(make: MakeEngine) -> None:
+def test_first_local_step_averages_to_the_whole_batch_step(make: MakeEngine) -> None:
     """The mean of the first local SGD step is the step on the whole batch; from the second on
     it is another algorithm.
     """
@@ -175,7 +175,7 @@ def test_each_replica_follows_the_mean_of_its_own_images(make: MakeEngine) -> No
     assert apart > 1e-5
 
 
-def test_a_state_within_a_stretch_of_local_steps_is_the_mean_of_the_replicas(
+def test_state_between_syncs_is_the_mean_of_the_replicas(
     make: MakeEngine,
 ) -> None:
     engine = make(2, sync_every_steps=3)

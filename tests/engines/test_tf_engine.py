@@ -23,9 +23,7 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("replicas", [2, 4])
-def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(
-    make: MakeEngine, replicas: int
-) -> None:
+def test_replicas_match_one_replica_on_the_whole_batch(make: MakeEngine, replicas: int) -> None:
     single, several = make(1), make(replicas)
     expected, result = trained(single, 1, 6), trained(several, 1, 6)
     assert {metric: len(values) for metric, values in result.items()} == dict.fromkeys(
@@ -43,7 +41,7 @@ def test_replicas_compute_what_one_replica_computes_on_the_whole_batch(
     assert_close(several.state(), single.state(), 1e-5)
 
 
-def test_training_moves_every_weight_of_both_networks(make: MakeEngine) -> None:
+def test_training_changes_every_weight_of_both_networks(make: MakeEngine) -> None:
     engine = make(2)
     before = engine.state()
     numbers = trained(engine, 7)
@@ -58,7 +56,7 @@ def test_training_moves_every_weight_of_both_networks(make: MakeEngine) -> None:
 
 
 @pytest.mark.usefixtures("exchange")
-def test_all_replicas_hold_the_same_weights(make: MakeEngine) -> None:
+def test_all_replicas_have_the_same_weights(make: MakeEngine) -> None:
     engine = make(4)
     trained(engine, 5)
     in_use = copies_in_use(engine)
@@ -69,17 +67,17 @@ def test_all_replicas_hold_the_same_weights(make: MakeEngine) -> None:
         assert all(np.array_equal(value, values[0]) for value in values), name
 
 
-def test_the_length_of_a_call_changes_no_number(make: MakeEngine) -> None:
+def test_steps_per_call_do_not_change_results(make: MakeEngine) -> None:
     expected, result = trained(make(1), 7), trained(make(1), 1, 2, 4)
     assert_equal(result, expected)
 
 
-def test_another_seed_gives_other_numbers(make: MakeEngine) -> None:
+def test_another_seed_gives_different_results(make: MakeEngine) -> None:
     first, second = trained(make(1), 2), trained(make(1, seed=2), 2)
     assert not np.array_equal(first["loss_generator"], second["loss_generator"])
 
 
-def test_compiled_steps_equal_uncompiled_ones(make: MakeEngine) -> None:
+def test_compiled_steps_match_uncompiled_ones(make: MakeEngine) -> None:
     off, jit = make(1), make(1, xla="jit")
     assert_close(trained(jit, 1, 6), trained(off, 1, 6), 1e-4)
     assert_close(jit.state(), off.state(), 1e-4)
@@ -91,7 +89,7 @@ def test_compiled_steps_equal_uncompiled_ones(make: MakeEngine) -> None:
 @pytest.mark.parametrize(
     ("replicas", "strategy"), [(1, "OneDeviceStrategy"), (8, "SharedMemoryMirroredStrategy")]
 )
-def test_the_engine_describes_its_devices(make: MakeEngine, replicas: int, strategy: str) -> None:
+def test_engine_describes_its_devices(make: MakeEngine, replicas: int, strategy: str) -> None:
     description = make(replicas).describe()
     assert description["strategy"] == strategy
     assert [str(device)[-5:] for device in description["devices"]] == [
@@ -147,14 +145,14 @@ def test_more_replicas_than_gpus_are_refused() -> None:
         ("", "the TPU at 'local' cannot be used (ValueError); or choose accelerator=cpu or gpu."),
     ],
 )
-def test_a_tpu_that_cannot_be_used_is_explained(error: str, sentence: str) -> None:
+def test_unusable_tpu_is_explained(error: str, sentence: str) -> None:
     assert tpu_advice("local", ValueError(error)) == sentence
 
 
 # ---- where the time goes -------------------------------------------------------------------------
 
 
-def test_a_real_profile_finds_the_work_of_both_networks(make: MakeEngine) -> None:
+def test_real_profile_includes_the_work_of_both_networks(make: MakeEngine) -> None:
     engine = make(2)
     trained(engine, 4)
     profile = engine.profile(5)
@@ -175,5 +173,5 @@ def test_a_real_profile_finds_the_work_of_both_networks(make: MakeEngine) -> Non
     assert engine.state()["step"] == 9
 
 
-def test_a_cpu_reports_no_device_memory(make: MakeEngine) -> None:
+def test_cpu_reports_no_device_memory(make: MakeEngine) -> None:
     assert make(2).device_memory() is None

@@ -83,7 +83,7 @@ def assert_same(values: list[np.ndarray], expected: list[np.ndarray]) -> None:
         ((7, 6), 16, 1, (4, 4), (1, 1), ((1, 1), (1, 0))),
     ],
 )
-def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
+def test_convolution_and_gradients_match_tensorflow(
     sizes: Sizes,
     channels_in: int,
     channels_out: int,
@@ -107,7 +107,7 @@ def test_a_convolution_and_its_gradients_are_those_of_tensorflow(
 
 @pytest.mark.parametrize("padding", ["same", "valid"])
 @pytest.mark.parametrize("channels", [(2, 3), (8, 3)])  # the second: too many for depth as channels
-def test_the_ways_back_of_volumes_in_bfloat16_are_those_of_tensorflow(
+def test_bfloat16_volume_gradients_match_tensorflow(
     channels: tuple[int, int], padding: str
 ) -> None:
     values, weights = random(BATCH, 5, 4, 7, channels[0]), random(3, 2, 4, *channels, seed=2)
@@ -126,7 +126,7 @@ def test_the_ways_back_of_volumes_in_bfloat16_are_those_of_tensorflow(
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 4, 2, 3), (3, 2, 4, 8, 3)])
-def test_the_ways_back_of_volumes_are_exact_in_float32(shape: Sizes) -> None:
+def test_float32_volume_gradients_match_tensorflow(shape: Sizes) -> None:
     values, weights = random(BATCH, 5, 4, 7, shape[-2]), random(*shape, seed=2)
 
     def ours(x: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
@@ -157,7 +157,7 @@ def test_the_ways_back_of_volumes_are_exact_in_float32(shape: Sizes) -> None:
         ((2, 1), 16, 5, (3, 5), (2, 1), "valid"),
     ],
 )
-def test_a_transposed_convolution_and_its_gradients_are_those_of_tensorflow(
+def test_transposed_convolution_and_gradients_match_tensorflow(
     sizes: Sizes, channels_in: int, channels_out: int, kernel: Sizes, strides: Sizes, padding: str
 ) -> None:
     images, weights = (
@@ -178,7 +178,7 @@ def test_a_transposed_convolution_and_its_gradients_are_those_of_tensorflow(
     ("size", "channels", "is_exchanged"),
     [(14, 64, True), (16, 16, True), (18, 16, False), (64, 64, False), (16, 15, False)],
 )
-def test_a_filter_gradient_is_exchanged_where_that_is_faster(
+def test_filter_gradient_is_exchanged_only_where_that_is_faster(
     size: int, channels: int, is_exchanged: bool
 ) -> None:
     images, upstream = random(2, size, size, channels), random(2, size // 2, size // 2, 16)
@@ -196,7 +196,7 @@ def test_a_filter_gradient_is_exchanged_where_that_is_faster(
 
 
 @pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64), (2, 64)])
-def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: int) -> None:
+def test_gradient_penalty_has_the_same_gradient(size: int, channels_in: int) -> None:
     """R1 takes the gradient of a gradient, so the gradients of the fast kernels must have
     gradients themselves.
     """
@@ -235,7 +235,7 @@ def test_a_penalty_on_the_slope_has_the_same_gradient(size: int, channels_in: in
         (64, 128, (64, 128), "float32", False),  # as large a matrix would not fit into the memory
     ],
 )
-def test_a_convolution_is_made_of_spectra_where_that_saves_most_multiplications(
+def test_convolution_uses_spectra_only_where_that_saves_most_work(
     batch: int, size: int, channels: Sizes, dtype: str, takes_spectra: bool
 ) -> None:
     kernels = TfCpuKernels()
@@ -258,7 +258,7 @@ def test_a_convolution_is_made_of_spectra_where_that_saves_most_multiplications(
     "shape", [(BATCH, 7, 7, 8), (BATCH, 40), (BATCH, 7, 8), (BATCH, 4, 3, 5, 8)]
 )
 @pytest.mark.parametrize("norm", [tf_kernels.fused_batch_norm, tf_kernels.synchronised_batch_norm])
-def test_a_batch_norm_on_one_replica_is_that_of_keras(
+def test_batch_norm_on_one_replica_matches_keras(
     shape: tuple[int, ...], norm: Callable[..., Any]
 ) -> None:
     layer = keras.layers.BatchNormalization(
@@ -284,7 +284,7 @@ def test_a_batch_norm_on_one_replica_is_that_of_keras(
 
 
 @pytest.mark.usefixtures("exchange")
-def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
+def test_synchronized_batch_norm_on_two_replicas_is_whole_batch(
     new_group: Callable[[], None],
 ) -> None:
     new_group()
@@ -318,7 +318,7 @@ def test_a_synchronised_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
     )
 
 
-def test_bfloat16_stays_bfloat16_and_close() -> None:
+def test_bfloat16_convolution_stays_bfloat16_and_accurate() -> None:
     images, weights = random(BATCH, 14, 14, 32), random(5, 5, 32, 32, seed=2)
     narrow = TfCpuKernels().convolution(
         tf.cast(images, tf.bfloat16), tf.cast(weights, tf.bfloat16), (2, 2), "same"
@@ -329,9 +329,7 @@ def test_bfloat16_stays_bfloat16_and_close() -> None:
 
 
 @pytest.mark.parametrize(("channels", "is_widened"), [(4, True), (16, False), (24, True)])
-def test_batch_norm_of_a_rest_of_channels_is_computed_in_float32(
-    channels: int, is_widened: bool
-) -> None:
+def test_batch_norm_of_odd_channel_counts_runs_in_float32(channels: int, is_widened: bool) -> None:
     values = tf.cast(random(4, 3, 2, 5, channels), tf.bfloat16)
     ones, zeros = tf.ones(channels), tf.zeros(channels)
     outputs, mean, _ = TfCpuKernels().batch_norm(values, ones, zeros, 1e-3)

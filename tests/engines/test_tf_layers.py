@@ -66,27 +66,27 @@ def assert_same(values: dict[str, dict[str, float]]) -> None:
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["convolution", "transposed"])
-def test_a_convolution_is_that_of_keras_whatever_its_sizes(kind: str, axes: int) -> None:
+def test_convolutions_match_keras(kind: str, axes: int) -> None:
     assert_same(keras_layers.convolutions(kind, axes, KERNELS, differentiated))
 
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_a_convolution_of_enlarged_values_is_that_of_keras_after_upsampling(axes: int) -> None:
+def test_enlarged_convolution_matches_keras_upsampling(axes: int) -> None:
     kernels = {"plain": PlainKernels(), "cpu": TfCpuKernels(), "outside a step": None}
     assert_same(keras_layers.enlarged_convolutions(axes, kernels, differentiated))
 
 
-def test_what_no_kernel_covers_is_computed_as_keras_does_it() -> None:
+def test_options_without_a_kernel_match_keras() -> None:
     assert_same(keras_layers.other_options(KERNELS, differentiated))
 
 
 @pytest.mark.parametrize("axes", [0, 1, 2, 3])
-def test_a_batch_norm_is_that_of_keras_for_rows_series_images_and_volumes(axes: int) -> None:
+def test_batch_norm_matches_keras_in_any_dimension(axes: int) -> None:
     kernels = {str(synchronised): PlainKernels(synchronised) for synchronised in (False, True)}
     assert_same(keras_layers.norms(axes, kernels, differentiated))
 
 
-def test_a_frozen_batch_norm_keeps_its_statistics_in_a_step() -> None:
+def test_frozen_batch_norm_keeps_its_statistics() -> None:
     layer = BatchNorm()
     layer.build((None, 2))
     layer.trainable = False
@@ -97,7 +97,7 @@ def test_a_frozen_batch_norm_keeps_its_statistics_in_a_step() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (3, 2)])
-def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
+def test_conditional_batch_norm_on_two_replicas_is_whole_batch(
     shape: tuple[int, ...], new_group: Callable[[], None]
 ) -> None:
     new_group()
@@ -138,7 +138,7 @@ def test_a_conditional_batch_norm_on_two_replicas_is_that_of_the_whole_batch(
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str) -> None:
+def test_volume_convolution_has_finite_gradients_in_half_precision(precision: str) -> None:
     layer = Convolution3D(3, 3, 2, padding="same", dtype=precision)
     layer.build((2, 6, 5, 4, 2))
     with keras_layers.using(TfCpuKernels()):
@@ -150,7 +150,7 @@ def test_a_convolution_of_volumes_has_gradients_in_half_the_bits(precision: str)
 
 
 @pytest.mark.parametrize("shape", [(500,), (50, 10), (10, 25, 2), (5, 5, 10, 2)])
-def test_dropout_decides_over_every_unit_of_values_of_any_shape(shape: tuple[int, ...]) -> None:
+def test_dropout_masks_every_unit_in_any_shape(shape: tuple[int, ...]) -> None:
     noise = TfStepNoise(1, tf.constant(0), tf.constant(0), 1)
     with step_scope(SimpleNamespace(noise=noise)):  # type: ignore[arg-type]
         result = ReplicaDropout(0.3)(tf.ones((8, *shape)), training=True).numpy()

@@ -37,9 +37,7 @@ def longest_move(before: Arrays, after: Arrays) -> float:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_both_loops_compute_the_same_and_read_each_others_checkpoints(
-    make: MakeEngine, replicas: int
-) -> None:
+def test_both_loops_agree_and_load_each_others_checkpoints(make: MakeEngine, replicas: int) -> None:
     """Steps 3 to 7 of 5 an epoch: Keras' loop takes up the state of the other one, and goes
     on over the end of the epoch.
     """
@@ -59,7 +57,7 @@ def counted(engine: Any, calls: list[Any]) -> None:
     engine.loop.train_function = lambda batches: calls.append(batches) or train_function(batches)
 
 
-def test_a_run_with_keras_loop_asks_the_host_for_each_step_ends_and_is_stored(
+def test_keras_loop_calls_the_host_each_step_and_resumes(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     """Two epochs of five steps in the trainer's loop: stopped within the first one, and taken
@@ -93,7 +91,7 @@ def test_a_run_with_keras_loop_asks_the_host_for_each_step_ends_and_is_stored(
     assert store.rows("SELECT DISTINCT operations > 100 FROM kernels") == [(True,)]
 
 
-def test_steps_of_keras_loop_are_profiled(make: MakeEngine) -> None:
+def test_keras_loop_steps_are_profiled(make: MakeEngine) -> None:
     profiled = make(1, loop="keras").profile(2)
     assert profiled.numbers.values["loss_generator"].shape == (2,)
     for category in ("forward", "backward", "optimizer"):

@@ -39,12 +39,12 @@ def global_latents(step: int, replicas: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("replicas", [2, 4, 8])
-def test_latents_of_the_global_batch_do_not_depend_on_the_replicas(replicas: int) -> None:
+def test_global_latents_do_not_depend_on_the_replicas(replicas: int) -> None:
     assert np.array_equal(global_latents(3, replicas), global_latents(3, 1))
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3)])
-def test_draws_of_any_shape_are_the_same_whatever_the_replicas(shape: tuple[int, ...]) -> None:
+def test_draws_of_any_shape_do_not_depend_on_the_replicas(shape: tuple[int, ...]) -> None:
     def draws(kind: str, replicas: int) -> np.ndarray:
         shares = [getattr(noise(3, replica, replicas), kind) for replica in range(replicas)]
         return np.concatenate([draw(8 // replicas, *shape).numpy() for draw in shares])
@@ -55,7 +55,7 @@ def test_draws_of_any_shape_are_the_same_whatever_the_replicas(shape: tuple[int,
         assert len(np.unique(draws(kind, 1))) == draws(kind, 1).size
 
 
-def test_uniform_draws_fill_the_range_from_zero_to_below_one() -> None:
+def test_uniform_draws_cover_zero_to_below_one() -> None:
     many = noise(1, 0, 1).uniform(1_000, 100).numpy()
     assert (many.dtype, many.shape) == (np.float32, (1_000, 100))
     assert 0.0 <= many.min() < 1e-4
@@ -63,7 +63,7 @@ def test_uniform_draws_fill_the_range_from_zero_to_below_one() -> None:
     assert np.histogram(many, 10, (0.0, 1.0))[0] == pytest.approx(np.full(10, 10_000), rel=0.05)
 
 
-def test_latents_are_standard_normal_and_new_in_every_draw_and_step() -> None:
+def test_latents_are_standard_normal_and_differ_by_draw_step_and_seed() -> None:
     many = noise(1, 0, 1).normal(1_000, 100).numpy()
     assert abs(many.mean()) < 0.02
     assert abs(many.std() - 1) < 0.02
@@ -96,7 +96,7 @@ def test_dropout_masks_differ_between_replicas_steps_and_layers() -> None:
             assert 0.54 < (units == other).mean() < 0.62
 
 
-def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
+def test_dropout_keeps_the_mean_and_drops_the_rate() -> None:
     values = noise(5, 3, 4).dropout(tf.fill([500, 500], 2.0), 0.3).numpy()
     assert abs((values == 0).mean() - 0.3) < 0.005
     assert abs(values.mean() - 2.0) < 0.01
@@ -104,7 +104,7 @@ def test_dropout_keeps_the_mean_and_drops_the_share() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.001])
-def test_dropout_of_next_to_nothing_drops_nothing(rate: float) -> None:
+def test_tiny_dropout_rate_drops_nothing(rate: float) -> None:
     assert np.array_equal(
         noise(1, 0, 1).dropout(tf.fill([64, 64], 2.0), rate).numpy(), np.full((64, 64), 2.0)
     )
@@ -124,7 +124,7 @@ DRAWS: dict[str, Callable[[TfStepNoise], tf.Tensor]] = {
 
 
 @pytest.mark.parametrize("kind", DRAWS)
-def test_compiled_noise_equals_uncompiled_noise(kind: str) -> None:
+def test_compiled_noise_matches_uncompiled_noise(kind: str) -> None:
     def draw(step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
         stream = TfStepNoise(1, step, replica, 4)
         stream.normal(8, 5)  # so that the draw is not the stream's first one
@@ -136,7 +136,7 @@ def test_compiled_noise_equals_uncompiled_noise(kind: str) -> None:
         assert np.abs(compiled(*numbers).numpy() - plain(*numbers).numpy()).max() < 1e-5
 
 
-def test_the_engine_keys_the_noise_by_step_and_replica(make: MakeEngine) -> None:
+def test_engine_keys_noise_by_step_and_replica(make: MakeEngine) -> None:
     weights = np.random.default_rng(3).standard_normal(1_000).astype(np.float32)
 
     class Listening(UnconditionalPair):

@@ -132,7 +132,7 @@ def non_saturating_loss(networks: dict[str, Any], real: tf.Tensor, latents: tf.T
     )
 
 
-def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_the_new_d(
+def test_in_turn_d_takes_k_steps_before_g_follows(
     make: MakeEngine,
 ) -> None:
     single, two = (
@@ -162,7 +162,7 @@ def test_in_turn_d_takes_k_steps_on_other_images_and_latents_and_then_g_follows_
     assert_close(two.state(), single.state(), 1e-5)
 
 
-def test_the_latents_of_every_phase_are_others() -> None:
+def test_each_phase_has_its_own_latents() -> None:
     draws = [
         TfStepNoise(1, tf.constant(5), tf.constant(0), 1, phase).normal(BATCH, 32).numpy()
         for phase in range(3)
@@ -180,7 +180,7 @@ def test_the_latents_of_every_phase_are_others() -> None:
     ("generator_loss", "formula"),
     [("non_saturating", non_saturating_loss), ("minimax", minimax_loss)],
 )
-def test_one_way_back_gives_both_networks_the_gradients_of_their_own_losses(
+def test_one_backward_pass_gives_each_network_its_own_gradients(
     make: MakeEngine, generator_loss: str, formula: Loss, certainty: float, xla: str
 ) -> None:
     """`certainty` is added to D's logits; at -120 the gradient of D's loss is too small for
@@ -203,7 +203,7 @@ def test_one_way_back_gives_both_networks_the_gradients_of_their_own_losses(
     assert moved > 1e-2 or (generator_loss == "minimax" and certainty < 0.0) or certainty > 0.0
 
 
-def test_minimax_smoothed_labels_and_r1_are_the_formulas_of_their_papers(make: MakeEngine) -> None:
+def test_minimax_smoothing_and_r1_match_their_papers(make: MakeEngine) -> None:
     options = {"generator_loss": "minimax", "label_smoothing": 0.1, "r1_weight": 10.0, **SGD}
     single, two = make(1, **options), make(2, **options)
     plain = PlainStep(single)
@@ -238,7 +238,7 @@ class Repeated:
         return values
 
 
-def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None:
+def test_r1_penalty_matches_finite_differences() -> None:
     keras.config.set_dtype_policy("float32")
     keras.utils.set_random_seed(1)
     image = (2, 2, 1)
@@ -271,7 +271,7 @@ def test_the_r1_penalty_is_half_the_squared_slope_found_by_small_steps() -> None
 
 
 @pytest.mark.parametrize("kernels", [TfCpuKernels(), PlainKernels()], ids=["cpu", "plain"])
-def test_the_gradient_of_r1_is_that_of_plain_tensorflow_on_all_kernels(
+def test_r1_gradient_matches_plain_tensorflow_on_all_kernels(
     kernels: LayerKernels,
 ) -> None:
     keras.config.set_dtype_policy("float32")
@@ -322,7 +322,7 @@ def generator_weights(engine: TfEngine, prefix: str) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_the_average_follows_the_generator_step_by_step(make: MakeEngine, replicas: int) -> None:
+def test_average_follows_the_generator_step_by_step(make: MakeEngine, replicas: int) -> None:
     decay = 0.75
     engine = make(replicas, ema_decay=decay, learning_rate_generator=0.01)
     average = generator_weights(engine, "generator/")
@@ -336,7 +336,7 @@ def test_the_average_follows_the_generator_step_by_step(make: MakeEngine, replic
     assert max(np.abs(average[name] - live[name]).max() for name in average) > 1e-3
 
 
-def test_samples_of_the_average_use_its_weights_and_the_live_statistics(make: MakeEngine) -> None:
+def test_samples_use_averaged_weights_and_live_statistics(make: MakeEngine) -> None:
     options = {"ema_decay": 0.9, "learning_rate_generator": 0.01}
     average, live = make(2, TINY_GAN, samples_from="ema", **options), make(2, TINY_GAN, **options)
     trained(average, 2)

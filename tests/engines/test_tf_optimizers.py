@@ -97,7 +97,7 @@ def by_keras(optimizer: keras.optimizers.Optimizer) -> np.ndarray:
 
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize(("beta_1", "beta_2"), [(0.9, 0.999), (0.5, 0.999), (0.0, 0.9)])
-def test_fused_adam_is_the_adam_of_keras(
+def test_fused_adam_matches_keras(
     updates: Updates, replicas: int, beta_1: float, beta_2: float
 ) -> None:
     expected = by_keras(keras.optimizers.Adam(RATE, beta_1=beta_1, beta_2=beta_2))
@@ -106,14 +106,14 @@ def test_fused_adam_is_the_adam_of_keras(
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_rmsprop_is_the_rmsprop_of_keras(updates: Updates, replicas: int) -> None:
+def test_rmsprop_matches_keras(updates: Updates, replicas: int) -> None:
     expected = by_keras(keras.optimizers.RMSprop(RATE, rho=0.9))
     assert np.abs(updates(replicas, optimizer="rmsprop") - expected).max() < 1e-6
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("place", ["inside", "outside"])
-def test_rmsprop_has_its_epsilon_where_the_option_says(
+def test_rmsprop_epsilon_is_inside_or_outside_the_root_as_set(
     updates: Updates, replicas: int, place: str
 ) -> None:
     """For gradients of about 1e-5, far below the root of 1e-7, first updates inside are 70
@@ -133,7 +133,7 @@ def test_rmsprop_has_its_epsilon_where_the_option_says(
 
 @pytest.mark.parametrize("replicas", [1, 2])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_sgd_adds_each_gradient_to_the_share_of_the_last_update(
+def test_sgd_adds_each_gradient_to_the_momentum(
     updates: Updates, replicas: int, momentum: float
 ) -> None:
     weight, velocity, expected = START, np.zeros_like(START), []
@@ -148,13 +148,13 @@ def test_sgd_adds_each_gradient_to_the_share_of_the_last_update(
 
 
 @pytest.mark.usefixtures("exchange")
-def test_float16_unscales_the_gradient_once_before_it_is_clipped(updates: Updates) -> None:
+def test_float16_gradient_is_unscaled_once_before_clipping(updates: Updates) -> None:
     options = {"optimizer": "sgd", "precision": "mixed_float16", "clip_norm": 0.5}
     expected = updates(2, optimizer="sgd", clip_norm=0.5)
     assert np.abs(updates(2, 2.0**15 * GRADIENTS, **options) - expected).max() < 1e-6
 
 
-def test_each_network_follows_its_own_rate(make: MakeEngine) -> None:
+def test_each_network_uses_its_own_learning_rate(make: MakeEngine) -> None:
     """Twice the rate of D moves D twice as far in the first step, and G as far as before."""
     moved = {}
     for rate in (0.01, 0.02):
@@ -175,7 +175,7 @@ def test_each_network_follows_its_own_rate(make: MakeEngine) -> None:
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("replicas", [1, 2, 4])
-def test_an_update_is_no_longer_than_the_limit_whatever_the_replicas(
+def test_clipped_update_norm_is_limited_on_any_replica_count(
     updates: Updates, replicas: int
 ) -> None:
     """Keras' own clipping, before the sum, gave a norm of 2 on two replicas for a limit of 1
@@ -186,11 +186,11 @@ def test_an_update_is_no_longer_than_the_limit_whatever_the_replicas(
     assert lengths == pytest.approx([RATE] * 5, rel=1e-3)
 
 
-def test_a_short_gradient_is_unchanged(updates: Updates) -> None:
+def test_gradient_below_the_clip_norm_is_unchanged(updates: Updates) -> None:
     assert np.array_equal(updates(2, optimizer="sgd", clip_norm=100.0), updates(2, optimizer="sgd"))
 
 
-def test_the_clipped_step_of_both_networks_is_that_of_one_replica(make: MakeEngine) -> None:
+def test_clipped_steps_on_two_replicas_match_one(make: MakeEngine) -> None:
     assert_clipped_steps_are_those_of_one_replica(make, (2,))
 
 
@@ -198,7 +198,7 @@ def test_the_clipped_step_of_both_networks_is_that_of_one_replica(make: MakeEngi
 
 
 @pytest.mark.usefixtures("exchange")
-def test_a_bfloat16_exchange_is_as_exact_as_bfloat16(updates: Updates) -> None:
+def test_bfloat16_all_reduce_error_is_within_rounding(updates: Updates) -> None:
     """Each share is rounded to 8 bits, a relative error of 2^-9, and the sum once more; six
     updates of at most 0.01 · 2.5.
     """
@@ -210,7 +210,7 @@ def test_a_bfloat16_exchange_is_as_exact_as_bfloat16(updates: Updates) -> None:
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_the_gradients_travel_in_the_requested_type(
+def test_gradients_are_exchanged_in_the_requested_type(
     new_group: Callable[[], None], kind: str
 ) -> None:
     new_group()
@@ -230,11 +230,11 @@ def test_the_gradients_travel_in_the_requested_type(
     assert sent == [tf.dtypes.as_dtype(kind)] * 2
 
 
-def test_one_replica_sends_nothing_and_rounds_nothing(updates: Updates) -> None:
+def test_one_replica_exchanges_and_rounds_nothing(updates: Updates) -> None:
     assert np.array_equal(updates(1, all_reduce_type="bfloat16"), updates(1))
 
 
-def test_training_with_a_bfloat16_exchange_stays_close(make: MakeEngine) -> None:
+def test_training_with_a_bfloat16_all_reduce_stays_close(make: MakeEngine) -> None:
     """The losses of seven steps at Adam's full rate agree to a thousandth."""
     exact, rough = (trained(make(2, all_reduce_type=kind), 7) for kind in ("float32", "bfloat16"))
     apart = {metric: np.abs(exact[metric] - rough[metric]).max() for metric in exact}
@@ -242,7 +242,7 @@ def test_training_with_a_bfloat16_exchange_stays_close(make: MakeEngine) -> None
     assert max(apart.values()) < 1e-3
 
 
-def test_replicas_in_one_memory_are_updated_once_unless_they_train_alone(
+def test_replicas_in_shared_memory_update_once_unless_local(
     new_group: Callable[[], None],
 ) -> None:
     updates = {}

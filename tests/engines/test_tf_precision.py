@@ -32,7 +32,7 @@ MOVE_BY_THE_GRADIENT = {
 
 @pytest.mark.usefixtures("exchange")
 @pytest.mark.parametrize("replica", [0, 1])
-def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, replica: int) -> None:
+def test_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, replica: int) -> None:
     images = random_images(40)
     images[0] = 255
     engine = make(
@@ -65,7 +65,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(make: MakeEngine, repl
     )
 
 
-def test_float16_without_overflow_trains_as_float32_does(make: MakeEngine) -> None:
+def test_float16_without_overflow_trains_like_float32(make: MakeEngine) -> None:
     exact, half = make(1), make(2, precision="mixed_float16")
     result = trained(half, 7)
     scales = {result.pop(f"loss_scale_{network}")[-1] for network in ("generator", "discriminator")}
@@ -73,7 +73,7 @@ def test_float16_without_overflow_trains_as_float32_does(make: MakeEngine) -> No
     assert_close(result, trained(exact, 7), 0.01)
 
 
-def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(make: MakeEngine) -> None:
+def test_each_loss_is_scaled_and_unscaled_for_its_own_network(make: MakeEngine) -> None:
     """Powers of two change no number of float16 while none overflows, so any scales give the
     same step.
     """
@@ -97,7 +97,7 @@ def test_each_loss_is_scaled_and_unscaled_by_the_scale_of_its_own_network(make: 
     assert_moves_alike(before, after[2.0**8], after[2.0**10], 1e-3)
 
 
-def test_bfloat16_moves_float32_weights_as_float32_does(make: MakeEngine) -> None:
+def test_bfloat16_updates_float32_weights_like_float32(make: MakeEngine) -> None:
     options = {
         "optimizer": "sgd",
         "learning_rate_generator": 0.1,
@@ -116,7 +116,7 @@ def test_bfloat16_moves_float32_weights_as_float32_does(make: MakeEngine) -> Non
         assert np.linalg.norm(result) == pytest.approx(np.linalg.norm(expected), rel=0.05)
 
 
-def test_the_gradients_of_the_dcgan_in_bfloat16_point_where_those_of_float32_do(
+def test_dcgan_gradients_in_bfloat16_align_with_float32(
     make: MakeEngine,
 ) -> None:
     """Of each layer by itself, within 18°. At rate 1 the weights move by the gradient.

@@ -24,7 +24,7 @@ from tests.support.engines.tiny_gan import TINY_GAN
 pytestmark = pytest.mark.usefixtures("cores")
 
 
-def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> None:
+def test_probe_changes_no_variable_and_counts_all_values(make: MakeEngine) -> None:
     engine = make(2, TINY_GAN)
     trained(engine, 2)
     before = engine.state()
@@ -55,7 +55,7 @@ def test_a_probe_changes_no_variable_and_counts_everything(make: MakeEngine) -> 
         assert (np.diff(histogram.edges) > 0).all()
 
 
-def test_a_probe_spans_exactly_the_weights(make: MakeEngine) -> None:
+def test_weight_histogram_spans_exactly_the_weights(make: MakeEngine) -> None:
     engine = make(1)
     trained(engine, 2)
     histogram = {entry.name: entry for entry in engine.probe().histograms}["weight/generator"]
@@ -69,9 +69,7 @@ def test_a_probe_spans_exactly_the_weights(make: MakeEngine) -> None:
 
 
 @pytest.mark.parametrize("certainty", [2.0, -2.0])
-def test_scores_are_counted_where_they_lie_between_zero_and_one(
-    make: MakeEngine, certainty: float
-) -> None:
+def test_scores_are_counted_between_0_and_1(make: MakeEngine, certainty: float) -> None:
     """`certainty` is added to D's logits, which moves all its scores to one side."""
     engine = make(2)
     state = engine.state()
@@ -91,9 +89,7 @@ def test_scores_are_counted_where_they_lie_between_zero_and_one(
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(
-    make: MakeEngine, replicas: int
-) -> None:
+def test_image_spread_is_the_mean_pixel_variance(make: MakeEngine, replicas: int) -> None:
     engine = make(replicas)
     scores = engine.probe().scores
     latents = TfStepNoise(1, tf.constant(0), tf.constant(0), 1).normal(40, mlp_gan.LATENT_SIZE)
@@ -108,7 +104,7 @@ def test_the_spread_of_images_is_the_mean_over_the_pixels_of_their_variance(
     "options",
     [{"replicas": 2}, {"replicas": 2, "precision": "mixed_float16"}, {"replicas": 4, "xla": "jit"}],
 )
-def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
+def test_probed_gradients_are_unscaled_and_of_the_whole_batch(
     make: MakeEngine, options: dict[str, Any]
 ) -> None:
     images = random_images(
@@ -127,7 +123,7 @@ def test_probed_gradients_are_those_of_the_whole_batch_unscaled(
 
 
 @pytest.mark.parametrize("workload", [mlp_gan.WORKLOAD, dcgan_mnist.WORKLOAD], ids=["mlp", "dcgan"])
-def test_samples_are_64_images_in_range_whatever_the_replicas(
+def test_samples_are_64_images_in_range_on_any_replica_count(
     make: MakeEngine, workload: Workload
 ) -> None:
     single = make(1, workload, batch_size_global=6)
@@ -140,7 +136,7 @@ def test_samples_are_64_images_in_range_whatever_the_replicas(
         assert np.abs(several.sample()["images"] - expected).max() < 1e-5
 
 
-def test_samples_stay_the_same_latents_while_training_goes_on(make: MakeEngine) -> None:
+def test_samples_keep_their_latents_during_training(make: MakeEngine) -> None:
     engine = make(1)
     first = engine.sample()["images"]
     assert np.array_equal(engine.sample()["images"], first)
@@ -148,7 +144,7 @@ def test_samples_stay_the_same_latents_while_training_goes_on(make: MakeEngine) 
     assert 0 < np.abs(engine.sample()["images"] - first).max() < 0.1
 
 
-def test_samples_of_the_same_weights_are_the_same_whatever_the_seed(make: MakeEngine) -> None:
+def test_samples_of_equal_weights_do_not_depend_on_the_seed(make: MakeEngine) -> None:
     """Otherwise the grids of several seeds could not be compared image by image."""
     first, second = make(1, seed=1), make(1, seed=2)
     images = first.sample()["images"]
@@ -158,9 +154,7 @@ def test_samples_of_the_same_weights_are_the_same_whatever_the_seed(make: MakeEn
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-def test_any_number_of_rows_is_generated_in_the_order_of_the_inputs(
-    make: MakeEngine, replicas: int
-) -> None:
+def test_any_row_count_is_generated_in_input_order(make: MakeEngine, replicas: int) -> None:
     engine = make(replicas, batch_size_global=6)
     latents = (
         np.random.default_rng(5).standard_normal((150, mlp_gan.LATENT_SIZE)).astype(np.float32)
@@ -172,7 +166,7 @@ def test_any_number_of_rows_is_generated_in_the_order_of_the_inputs(
     assert engine.generate({"latents": latents[:1]})["images"].shape == (1, 28, 28, 1)
 
 
-def test_inputs_of_another_name_are_refused_with_the_names_that_are_needed(
+def test_unknown_input_names_are_refused_with_the_needed_ones(
     make: MakeEngine,
 ) -> None:
     with pytest.raises(ValueError, match="the inputs are frames: use latents"):

@@ -66,7 +66,7 @@ def module_with_a_fusion() -> Any:
     return module
 
 
-def test_compiled_instructions_are_traced_back_to_their_operations(space: Any) -> None:
+def test_compiled_instructions_map_back_to_their_operations(space: Any) -> None:
     TracePlane(space, "/host:metadata").program(module_with_a_fusion())
     host = TracePlane(space, "/host:CPU")
     host.event("python", tf_profile.WINDOW, 0, 50)
@@ -97,7 +97,7 @@ def test_compiled_instructions_are_traced_back_to_their_operations(space: Any) -
     ), "until it was done on another thread"
 
 
-def test_on_a_host_only_operations_and_waiting_for_input_count(space: Any) -> None:
+def test_host_counts_only_operations_and_input_waits(space: Any) -> None:
     host = TracePlane(space, "/host:CPU")
     for name in (
         "ExecutorState::Process",
@@ -114,7 +114,7 @@ def test_on_a_host_only_operations_and_waiting_for_input_count(space: Any) -> No
     ]
 
 
-def test_accelerators_have_operations_of_their_own_and_share_the_waiting_for_input(
+def test_accelerators_have_own_operations_and_share_input_waits(
     space: Any,
 ) -> None:
     host = TracePlane(space, "/host:CPU")

@@ -25,7 +25,7 @@ WARM_COSINE: dict[str, Any] = {
 }
 
 
-def test_every_recorded_rate_is_that_of_the_plan_also_after_alarms_and_a_resume(
+def test_recorded_rates_match_the_plan_after_alarms_and_a_resume(
     make: MakeEngine,
 ) -> None:
     """Batches of 8, two a step, of 40 images: 2 steps an epoch, so cycles of 4 steps after 2
@@ -50,7 +50,7 @@ def test_every_recorded_rate_is_that_of_the_plan_also_after_alarms_and_a_resume(
         assert recorded == pytest.approx(rate_curves * factors, rel=1e-5)
 
 
-def test_the_weights_move_with_half_the_rate_after_an_alarm(make: MakeEngine) -> None:
+def test_alarm_halves_the_weight_updates(make: MakeEngine) -> None:
     name, moved = "generator/generator/hidden/kernel", {}
     for factor in (1.0, 0.5):
         engine = make(1, optimizer="sgd", learning_rate_generator=0.1)
@@ -62,7 +62,7 @@ def test_the_weights_move_with_half_the_rate_after_an_alarm(make: MakeEngine) ->
     assert np.abs(moved[1.0]).max() > 1e-5
 
 
-def test_the_growth_of_the_loss_scale_is_recorded(make: MakeEngine) -> None:
+def test_loss_scale_growth_is_recorded(make: MakeEngine) -> None:
     """After 2000 steps without overflow, which a loaded state pretends, the scale doubles;
     the step itself had the old one.
     """

@@ -39,7 +39,7 @@ LEAVING_TRACES: dict[str, Any] = {
     ],
     ids=["tiny, all layers", "two replicas"],
 )
-def test_a_new_engine_goes_on_where_the_state_stood(
+def test_new_engine_resumes_from_a_state(
     make: MakeEngine, workload: Workload, replicas: int, options: dict[str, Any], tolerance: float
 ) -> None:
     first, second = (make(replicas, workload, **options) for _ in range(2))
@@ -49,14 +49,14 @@ def test_a_new_engine_goes_on_where_the_state_stood(
 @pytest.mark.parametrize(
     ("workload", "options"), [(TINY_GAN, {**R3GAN, "updates": "together"}), (SPECTRAL_GAN, HINGE)]
 )
-def test_other_losses_go_on_where_the_state_stood(
+def test_other_losses_resume_exactly(
     make: MakeEngine, workload: Workload, options: dict[str, Any]
 ) -> None:
     first, second = (make(1, workload, **options) for _ in range(2))
     assert_goes_on_where_the_state_stood(first, second, 0.0)
 
 
-def test_a_state_of_eight_replicas_opens_on_one_and_back_with_all_its_parts(
+def test_state_of_eight_replicas_round_trips_through_one(
     make: MakeEngine,
 ) -> None:
     options = {"ema_decay": 0.9, "precision": "mixed_float16", "momentum": 0.9, "optimizer": "sgd"}

@@ -51,13 +51,13 @@ def batches(new_group: Callable[[], None]) -> Callable[..., list[list[int]]]:
     return call
 
 
-def test_an_epoch_visits_no_image_twice(batches: Callable[..., list[list[int]]]) -> None:
+def test_epoch_visits_no_row_twice(batches: Callable[..., list[list[int]]]) -> None:
     rows = batches(15)
     for epoch in (rows[:5], rows[5:10], rows[10:]):
         assert len({image for batch in epoch for image in batch}) == 20
 
 
-def test_the_order_is_new_in_every_epoch_and_for_every_seed(
+def test_row_order_differs_by_epoch_and_seed(
     batches: Callable[..., list[list[int]]],
 ) -> None:
     rows = batches(10)
@@ -66,12 +66,12 @@ def test_the_order_is_new_in_every_epoch_and_for_every_seed(
     assert rows[:5] != [list(range(first, first + 4)) for first in range(0, 20, 4)]
 
 
-def test_over_many_epochs_every_image_is_seen(batches: Callable[..., list[list[int]]]) -> None:
+def test_every_row_is_seen_over_many_epochs(batches: Callable[..., list[list[int]]]) -> None:
     assert {image for batch in batches(50) for image in batch} == set(range(21))
 
 
 @pytest.mark.parametrize("replicas", [2, 4])
-def test_the_global_batches_do_not_depend_on_the_replicas(
+def test_global_batches_do_not_depend_on_the_replicas(
     batches: Callable[..., list[list[int]]], replicas: int
 ) -> None:
     assert batches(7, replicas) == batches(7)
@@ -79,14 +79,14 @@ def test_the_global_batches_do_not_depend_on_the_replicas(
 
 @pytest.mark.parametrize("first_step", [1, 4, 5, 6, 12])
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_resumed_run_goes_on_with_the_images_it_would_have_seen(
+def test_resumed_run_continues_with_the_same_rows(
     batches: Callable[..., list[list[int]]], first_step: int, replicas: int
 ) -> None:
     assert batches(7, replicas, first_step) == batches(20)[first_step : first_step + 7]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_streamed_rows_come_in_the_same_order(
+def test_streamed_rows_keep_the_same_order(
     batches: Callable[..., list[list[int]]], replicas: int
 ) -> None:
     streamed = Streamed(NUMBERED)
@@ -94,7 +94,7 @@ def test_streamed_rows_come_in_the_same_order(
     assert {len(numbers) for numbers in streamed.reads} == {4 // replicas}
 
 
-def test_each_worker_reads_its_own_share_of_the_same_batches(
+def test_each_worker_reads_its_share_of_the_same_batches(
     batches: Callable[..., list[list[int]]],
 ) -> None:
     """Two workers of two replicas each, two batches a step: their shares, side by side, are

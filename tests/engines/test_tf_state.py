@@ -21,7 +21,7 @@ from tests.support.engines.tiny_gan import TINY_GAN
 pytestmark = pytest.mark.usefixtures("cores")
 
 
-def test_a_state_of_two_replicas_opens_on_one_and_gives_the_same_samples(make: MakeEngine) -> None:
+def test_state_of_two_replicas_gives_the_same_samples_on_one(make: MakeEngine) -> None:
     two, single = make(2, TINY_GAN), make(1, TINY_GAN, seed=2)
     trained(two, 2)
     state = two.state()
@@ -31,7 +31,7 @@ def test_a_state_of_two_replicas_opens_on_one_and_gives_the_same_samples(make: M
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, make: MakeEngine) -> None:
+def test_state_copy_is_unchanged_by_further_training(replicas: int, make: MakeEngine) -> None:
     """It is saved meanwhile."""
     engine = make(replicas, TINY_GAN)
     trained(engine, 1)
@@ -45,7 +45,7 @@ def test_a_state_stays_as_it_is_while_the_training_goes_on(replicas: int, make: 
     )
 
 
-def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) -> None:
+def test_state_of_one_replica_reaches_all_four_replicas(make: MakeEngine) -> None:
     single, four = make(1, TINY_GAN), make(4, TINY_GAN, seed=2)
     trained(single, 1)
     state = single.state()
@@ -56,7 +56,7 @@ def test_a_state_of_one_replica_reaches_every_replica_of_four(make: MakeEngine) 
         assert all(np.array_equal(value, state[name]) for value in values), name
 
 
-def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happened(
+def test_training_continues_unchanged_on_another_replica_count(
     make: MakeEngine,
 ) -> None:
     whole, first, second = make(1), make(2), make(4)
@@ -68,7 +68,7 @@ def test_training_goes_on_on_another_number_of_replicas_as_if_nothing_had_happen
     assert_close(second.state(), whole.state(), 1e-5)
 
 
-def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(
+def test_local_batch_norm_statistics_are_averaged_in_a_state(
     make: MakeEngine,
 ) -> None:
     engine = make(2, TINY_GAN)
@@ -85,7 +85,7 @@ def test_batch_norm_statistics_drift_apart_and_are_averaged_into_one_state(
     assert all(np.array_equal(value, state[name]) for value in copies(engine, variable))
 
 
-def test_a_state_holds_every_variable(make: MakeEngine) -> None:
+def test_state_has_every_variable(make: MakeEngine) -> None:
     engine = make(2, TINY_GAN, precision="mixed_float16")
     owners = [*engine.networks.values(), *engine.optimizers.values()]
     assert (
@@ -93,7 +93,7 @@ def test_a_state_holds_every_variable(make: MakeEngine) -> None:
     )  # the steps done, the rate factor
 
 
-def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:
+def test_state_with_unknown_names_is_refused(make: MakeEngine) -> None:
     engine = make(1)
     state = engine.state()
     before = dict(state)
@@ -107,7 +107,7 @@ def test_a_state_with_foreign_names_is_refused(make: MakeEngine) -> None:
     assert_equal(engine.state(), before)
 
 
-def test_of_many_foreign_names_three_are_listed() -> None:
+def test_error_lists_at_most_three_unknown_names() -> None:
     foreign = {f"stranger {number}": np.zeros(1) for number in range(5)}
     with pytest.raises(
         CheckpointError, match=r"differs in stranger 0, stranger 1, stranger 2\): start a new run"
@@ -115,7 +115,7 @@ def test_of_many_foreign_names_three_are_listed() -> None:
         check_fit(foreign, {})
 
 
-def test_a_state_with_another_shape_is_refused(make: MakeEngine) -> None:
+def test_state_with_another_shape_is_refused(make: MakeEngine) -> None:
     engine = make(1)
     state = engine.state() | {"generator/generator/hidden/bias": np.zeros(7, np.float32)}
     with pytest.raises(

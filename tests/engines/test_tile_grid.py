@@ -36,13 +36,13 @@ def image(height: int, width: int, channels: int = 2) -> np.ndarray:
         (9, 4, 0, (0, 4, 5)),
     ],
 )
-def test_tiles_lie_a_stride_apart_and_the_last_is_moved_inward(
+def test_tiles_are_a_stride_apart_with_the_last_moved_inward(
     length: int, tile: int, overlap: int, expected: tuple[int, ...]
 ) -> None:
     assert tile_starts(length, tile, overlap) == expected
 
 
-def test_a_frame_of_the_vortex_street_has_six_tiles() -> None:
+def test_frame_of_the_vortex_street_has_six_tiles() -> None:
     grid = TileGrid((80, 192), (64, 64))
     assert grid.positions == ((0, 0), (0, 64), (0, 128), (16, 0), (16, 64), (16, 128))
     assert len(grid) == 6
@@ -50,7 +50,7 @@ def test_a_frame_of_the_vortex_street_has_six_tiles() -> None:
 
 @pytest.mark.parametrize("overlap", range(4))
 @pytest.mark.parametrize("sides", [(4, 4), (5, 9), (7, 4), (11, 13)])
-def test_tiles_cover_every_pixel_and_nothing_else(sides: tuple[int, int], overlap: int) -> None:
+def test_tiles_cover_every_pixel(sides: tuple[int, int], overlap: int) -> None:
     grid = TileGrid(sides, (4, 4), overlap)
     covered = np.zeros(sides, int)
     for position in grid.positions:
@@ -68,27 +68,25 @@ def test_tiles_cover_every_pixel_and_nothing_else(sides: tuple[int, int], overla
         ((4, 4), -1, "overlap is -1"),
     ],
 )
-def test_a_division_that_makes_no_sense_is_refused(
-    tile: tuple[int, int], overlap: int, message: str
-) -> None:
+def test_invalid_tile_grid_is_refused(tile: tuple[int, int], overlap: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TileGrid((6, 9), tile, overlap)
 
 
 @pytest.mark.parametrize("blend", ["none", "hann"])
 @pytest.mark.parametrize("overlap", [0, 1, 3])
-def test_divided_and_merged_is_the_picture_again(overlap: int, blend: Blend) -> None:
+def test_split_and_merge_restores_the_image(overlap: int, blend: Blend) -> None:
     whole, grid = image(10, 13), TileGrid((10, 13), (4, 4), overlap)
     merged = TileMerge(grid, blend)(split_tiles(whole, grid))
     np.testing.assert_allclose(merged, whole, rtol=1e-6)
 
 
-def test_where_one_tile_lies_its_values_stay_to_the_last_bit() -> None:
+def test_values_covered_by_one_tile_are_exact() -> None:
     whole, grid = image(8, 8) / np.float32(7.0), TileGrid((8, 8), (4, 4))
     np.testing.assert_array_equal(TileMerge(grid)(split_tiles(whole, grid)), whole)
 
 
-def test_tiles_that_disagree_are_blended_by_their_weights() -> None:
+def test_overlapping_tiles_are_blended_by_weight() -> None:
     """Two tiles of 4 columns on 6: columns 2 and 3 are of both, where Hann's windows are
     0.854, 0.146 and 0.146, 0.854.
     """
@@ -99,7 +97,7 @@ def test_tiles_that_disagree_are_blended_by_their_weights() -> None:
     assert blended == pytest.approx([0.0, 0.0, 0.1464466, 0.8535534, 1.0, 1.0], abs=1e-6)
 
 
-def test_hanns_window_is_never_zero() -> None:
+def test_hann_window_is_never_zero() -> None:
     window = blend_weights((4, 2), "hann")
     assert window[:, 0] == pytest.approx([0.0732233, 0.4267767, 0.4267767, 0.0732233], abs=1e-6)
     assert window.shape == (4, 2)
@@ -108,7 +106,7 @@ def test_hanns_window_is_never_zero() -> None:
 @pytest.mark.parametrize(
     ("tiles", "cores", "each"), [(6, 1, 6), (6, 2, 3), (6, 4, 2), (6, 8, 1), (7, 2, 4)]
 )
-def test_every_core_gets_equally_many_tiles(tiles: int, cores: int, each: int) -> None:
+def test_every_core_gets_the_same_number_of_tiles(tiles: int, cores: int, each: int) -> None:
     numbers = np.arange(tiles * 2).reshape(tiles, 2)
     assert tiles_per_core(tiles, cores) == each
     groups = group_tiles(numbers, cores)
@@ -117,13 +115,13 @@ def test_every_core_gets_equally_many_tiles(tiles: int, cores: int, each: int) -
     assert (groups[tiles:] == numbers[-1]).all(), "filled up with the last tile"
 
 
-def test_borders_lie_where_tiles_begin_and_end() -> None:
+def test_tile_borders_are_where_tiles_start_and_end() -> None:
     assert tile_borders((0, 16), 64, 80) == (16, 64)
     assert tile_borders((0, 64, 128), 64, 192) == (64, 128)
     assert tile_borders((0,), 64, 64) == ()
 
 
-def test_the_seam_ratio_of_a_slope_is_one_and_of_a_step_at_a_border_above() -> None:
+def test_seam_ratio_is_one_on_a_slope_and_higher_at_a_step() -> None:
     """A slope of 1 a column and 1 a row; then the right half is lifted by 3: a border of 8 pairs
     with 4 instead of 1, next to 8 pairs of the border between rows.
     """
@@ -134,7 +132,7 @@ def test_the_seam_ratio_of_a_slope_is_one_and_of_a_step_at_a_border_above() -> N
     assert ratio == pytest.approx([1.0, (8 * 4.0 + 8 * 1.0) / 16])
 
 
-def test_without_a_border_or_any_change_there_is_no_seam_ratio() -> None:
+def test_no_border_or_no_change_gives_no_seam_ratio() -> None:
     flat = np.zeros((2, 8, 8, 1), np.float32)
     assert np.isnan(seam_ratio(flat, TileGrid((8, 8), (8, 8)))).all()
     assert np.isnan(seam_ratio(flat, TileGrid((8, 8), (4, 4)))).all()

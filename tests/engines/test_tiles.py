@@ -16,7 +16,7 @@ from tests.support.engines.small_engines import new_group
 from tests.support.engines.tf_tiles import SIDES, painted_by_tensorflow
 
 
-def test_both_engines_paint_the_same_tiles_and_two_cores_what_one_paints(
+def test_engines_agree_on_tiles_and_two_cores_match_one(
     jax: JaxProcess,
     cores: int,  # noqa: ARG001
 ) -> None:
@@ -38,7 +38,7 @@ def test_both_engines_paint_the_same_tiles_and_two_cores_what_one_paints(
 
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
-def test_a_tiles_outcome_depends_on_no_place_and_no_neighbor(
+def test_tile_output_does_not_depend_on_position_or_neighbors(
     engine: str,
     jax: JaxProcess,
     cores: int,  # noqa: ARG001
@@ -67,7 +67,7 @@ def test_a_tiles_outcome_depends_on_no_place_and_no_neighbor(
         ((1, 1), (3, 2), (2, 4), "valid"),
     ],
 )
-def test_a_transposed_convolution_is_the_same_as_a_product(
+def test_transposed_convolution_matches_a_matrix_product(
     sizes: tuple[int, int],
     taps: tuple[int, int],
     strides: tuple[int, int],
@@ -100,7 +100,7 @@ def test_a_transposed_convolution_is_the_same_as_a_product(
         ((4, 3), (4, 2), (1, 2), "valid"),
     ],
 )
-def test_a_convolution_onto_one_pixel_is_one_product(
+def test_convolution_onto_one_pixel_is_one_matrix_product(
     sizes: tuple[int, int],
     taps: tuple[int, int],
     strides: tuple[int, int],
@@ -129,7 +129,7 @@ def test_a_convolution_onto_one_pixel_is_one_product(
     assert "conv_general_dilated" not in operations
 
 
-def test_what_follows_from_weights_alone_is_computed_ahead_unless_it_grows(jax: JaxProcess) -> None:
+def test_weight_only_expressions_are_precomputed_unless_they_grow(jax: JaxProcess) -> None:
     random = np.random.default_rng(6)
     weight, bias, values = (
         random.standard_normal(shape).astype(np.float32) for shape in ((3, 5), (3,), (7, 5))
@@ -140,14 +140,14 @@ def test_what_follows_from_weights_alone_is_computed_ahead_unless_it_grows(jax: 
     assert turned
 
 
-def test_the_whole_picture_is_filled_up_with_its_last_rows_and_columns() -> None:
+def test_whole_image_is_padded_with_its_last_rows_and_columns() -> None:
     assert whole_image_grid((80, 192), 64) == TileGrid((128, 192), (128, 192))
     small = np.arange(6, dtype=np.float32).reshape(2, 3, 1)
     assert pad_image(small, (3, 4))[..., 0].tolist() == [[0, 1, 2, 2], [3, 4, 5, 5], [3, 4, 5, 5]]
     assert pad_image(small, (2, 3)) is small
 
 
-def test_weights_are_those_of_the_average_where_samples_come_from_it() -> None:
+def test_translator_uses_averaged_weights_if_samples_do() -> None:
     arrays = {
         "generator/a/kernel": np.zeros(1),
         "average/a/kernel": np.ones(1),

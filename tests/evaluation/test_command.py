@@ -53,7 +53,7 @@ def requests(
     return values
 
 
-def test_without_a_name_it_lists_what_applies_and_why_not_now(
+def test_evaluate_without_a_name_lists_evaluations_and_obstacles(
     new_run: NewRun, command: Callable[..., Result]
 ) -> None:
     run = ended(new_run("quick-0001"))
@@ -73,7 +73,7 @@ def test_without_a_name_it_lists_what_applies_and_why_not_now(
     assert quality["obstacle"].startswith("run quick-0002 has no checkpoint to evaluate")
 
 
-def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
+def test_every_alias_is_a_command_with_the_declared_options(
     new_run: NewRun, command: Callable[..., Result], requests: list[Any]
 ) -> None:
     assert set(evaluating.aliases()) == {
@@ -95,7 +95,7 @@ def test_every_older_name_is_a_command_with_the_options_of_its_declaration(
         ["evaluate", "quick-0001", "physics", "--set"],
     ],
 )
-def test_a_file_of_the_result_is_copied_to_the_requested_place(
+def test_result_file_is_copied_to_the_requested_path(
     new_run: NewRun,
     command: Callable[..., Result],
     requests: list[Any],
@@ -117,9 +117,7 @@ def test_a_file_of_the_result_is_copied_to_the_requested_place(
     assert "--overwrite" in again.output
 
 
-def test_the_scores_that_an_evaluation_declares_are_printed_where_it_has_no_report_of_its_own(
-    home: Home, new_run: NewRun
-) -> None:
+def test_declared_scores_are_printed_without_a_custom_report(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     measured_showers.measured(run, 2)
     declared = evaluations()["physics"]
@@ -134,7 +132,7 @@ def test_the_scores_that_an_evaluation_declares_are_printed_where_it_has_no_repo
     assert {row[0] for row in grid.rows} <= {metric.title for metric in declared.scores}
 
 
-def test_an_unknown_name_lists_those_that_there_are(
+def test_unknown_evaluation_is_refused_with_the_valid_names(
     new_run: NewRun, command: Callable[..., Result]
 ) -> None:
     new_run("quick-0001")
@@ -146,9 +144,7 @@ def test_an_unknown_name_lists_those_that_there_are(
     )
 
 
-def test_the_journal_that_surface_names_is_the_one_that_its_job_writes(
-    home: Home, new_run: NewRun
-) -> None:
+def test_surface_report_names_the_journal_that_its_job_writes(home: Home, new_run: NewRun) -> None:
     run, declared = new_run("quick-0001"), evaluations()["loss_surface"]
     answer = Answer(
         evaluation="loss_surface", key="generator", epoch=1, step=1, checkpoint="newest", scores=[]

@@ -23,7 +23,7 @@ WEIGHTS = bytes(range(256)) * 1_000
 
 
 @pytest.mark.parametrize("name", ["zip.pth", "pickles.pth"])
-def test_tensors_that_pytorch_has_saved_are_read_without_it(name: str) -> None:
+def test_pytorch_tensors_are_read_without_pytorch(name: str) -> None:
     tensors = image_features.tensors_of(TORCH_FILES / name)
     assert set(tensors) == set(small_tensors())
     for key, array in small_tensors().items():
@@ -36,7 +36,7 @@ class Malicious:
         return os.system, ("true",)
 
 
-def test_a_file_that_holds_more_than_tensors_is_refused(tmp_path: Path) -> None:
+def test_file_with_more_than_tensors_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "weights.pth"
     path.write_bytes(pickle.dumps(Malicious(), protocol=2))
     with pytest.raises(JobError, match=r"system, which is not a tensor"):
@@ -44,7 +44,7 @@ def test_a_file_that_holds_more_than_tensors_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.7, 0.99])
-def test_a_torn_file_is_refused(tmp_path: Path, share: float) -> None:
+def test_truncated_file_is_refused(tmp_path: Path, share: float) -> None:
     whole = (TORCH_FILES / "pickles.pth").read_bytes()
     path = tmp_path / "weights.pth"
     path.write_bytes(whole[: int(share * len(whole))])
@@ -52,7 +52,7 @@ def test_a_torn_file_is_refused(tmp_path: Path, share: float) -> None:
         image_features.tensors_of(path)
 
 
-def test_places_of_pixels_are_those_of_tensorflow_1_or_at_the_middle_of_pixels() -> None:
+def test_bilinear_resizing_supports_both_pixel_conventions() -> None:
     old = np.array([0.0, 8.0])
     assert (image_features.bilinear(2, 4, half_pixels=False) @ old).tolist() == [0, 4, 8, 8]
     assert (image_features.bilinear(2, 4, half_pixels=True) @ old).tolist() == [0, 2, 6, 8]
@@ -62,14 +62,14 @@ def test_places_of_pixels_are_those_of_tensorflow_1_or_at_the_middle_of_pixels()
     assert larger[0, ::3, ::2].tolist() == image[0].tolist()
 
 
-def test_gray_values_become_bytes_of_three_equal_channels() -> None:
+def test_gray_values_become_three_equal_byte_channels() -> None:
     values = np.array([-1.1, -1.0, 0.0, 0.2, 1.0]).reshape(1, 1, 5, 1)
     levels = image_features.as_bytes(values)
     assert levels.shape == (1, 1, 5, 3)
     assert levels[0, 0].T.tolist() == [[0.0, 0.0, 128.0, 153.0, 255.0]] * 3
 
 
-def test_weights_of_inception_are_looked_for_at_home_and_where_pytorch_downloads_them(
+def test_inception_weights_are_searched_in_home_and_torch_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
@@ -143,9 +143,7 @@ def test_weights_are_downloaded_once(server: WeightsServer, models: Path) -> Non
     assert (server.requests, list(models.iterdir())) == (1, [path])
 
 
-def test_a_download_that_ends_early_or_is_cancelled_leaves_no_file(
-    server: WeightsServer, models: Path
-) -> None:
+def test_failed_or_cancelled_download_leaves_no_file(server: WeightsServer, models: Path) -> None:
     def cancel(*_: object) -> None:
         raise Cancelled
 
@@ -157,7 +155,9 @@ def test_a_download_that_ends_early_or_is_cancelled_leaves_no_file(
     assert list(models.iterdir()) == []
 
 
-def test_without_a_network_the_message_says_what_to_do(server: WeightsServer, models: Path) -> None:
+def test_download_error_explains_the_remedy_without_network(
+    server: WeightsServer, models: Path
+) -> None:
     with pytest.raises(JobError, match="404"):
         image_features.mobilenet_file(lambda *_: None, f"{server.url}/missing")
     with pytest.raises(

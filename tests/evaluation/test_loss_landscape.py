@@ -22,7 +22,7 @@ def landscape(workload: Workload) -> Landscape:
     )
 
 
-def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
+def test_transposed_convolutions_have_another_filter_axis() -> None:
     land = landscape(dcgan_mnist.WORKLOAD)
     assert land.filter_axes("generator") == {
         "generator/generator/dense/kernel": -1,
@@ -33,7 +33,7 @@ def test_filters_of_transposed_convolutions_lie_along_another_axis() -> None:
     assert set(land.filter_axes("discriminator").values()) == {-1}
 
 
-def test_where_d_can_only_guess_the_losses_are_those_of_a_coin() -> None:
+def test_losses_of_a_guessing_discriminator_are_log_2_and_2_log_2() -> None:
     land = landscape(mlp_gan.WORKLOAD)
     silent = {
         f"discriminator/{variable.path}": np.zeros(variable.shape, np.float32)
@@ -44,7 +44,7 @@ def test_where_d_can_only_guess_the_losses_are_those_of_a_coin() -> None:
     assert land.loss("discriminator") == pytest.approx(2.0 * np.log(2.0), abs=1e-6)
 
 
-def test_moving_one_network_leaves_the_other_where_it_was() -> None:
+def test_moving_one_network_leaves_the_other_unchanged() -> None:
     land = landscape(mlp_gan.WORKLOAD)
     before = [variable.numpy() for variable in land.networks["discriminator"].variables]
     land.place(
@@ -57,7 +57,7 @@ def test_moving_one_network_leaves_the_other_where_it_was() -> None:
         np.testing.assert_array_equal(variable.numpy(), value)
 
 
-def test_a_moved_generator_is_what_d_judges_from_then_on() -> None:
+def test_moved_generator_changes_both_losses() -> None:
     land = landscape(mlp_gan.WORKLOAD)
     before = land.loss("discriminator"), land.loss("generator")
     assert (land.loss("discriminator"), land.loss("generator")) == before

@@ -22,7 +22,7 @@ def moved(first: float, second: float) -> dict[str, np.ndarray]:
     }
 
 
-def test_a_path_is_measured_in_norms_of_the_filters() -> None:
+def test_path_lengths_are_in_filter_norms() -> None:
     # Changes of 4 and 2 are 2 norms of the first filter and 2 of the second: equally far, though
     # twice as large.
     plane = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
@@ -31,14 +31,14 @@ def test_a_path_is_measured_in_norms_of_the_filters() -> None:
     assert plane.shares == pytest.approx((0.8, 0.2))
 
 
-def test_every_point_of_the_path_gives_back_its_weights() -> None:
+def test_every_path_point_restores_its_weights() -> None:
     snapshots = [moved(4.0, 0.0), moved(1.0, 1.5), moved(0.0, 0.0)]
     plane = loss_surface.plane_through(snapshots, AXES)
     for (x, y), snapshot in zip(plane.path, snapshots, strict=True):
         np.testing.assert_allclose(plane.at(x, y)["net/kernel"], snapshot["net/kernel"], atol=1e-6)
 
 
-def test_scaling_a_filter_changes_nothing_in_the_picture() -> None:
+def test_scaling_a_filter_does_not_change_the_path() -> None:
     scale = np.array([[10.0, 0.1]], np.float32)
     snapshots = [moved(4.0, 0.0), moved(1.0, 1.5), moved(0.0, 0.0)]
     scaled = [{**weights, "net/kernel": weights["net/kernel"] * scale} for weights in snapshots]
@@ -50,12 +50,12 @@ def test_scaling_a_filter_changes_nothing_in_the_picture() -> None:
     assert other.shares == pytest.approx(plain.shares)
 
 
-def test_only_kernels_are_moved() -> None:
+def test_only_kernels_move() -> None:
     plane = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
     assert list(plane.at(1.0, 1.0)) == ["net/kernel"]
 
 
-def test_a_filter_without_weights_stays_as_it_is() -> None:
+def test_zero_filter_stays_zero() -> None:
     end = {"net/kernel": np.array([[2.0, 0.0], [0.0, 0.0]], np.float32)}
     start = {"net/kernel": np.array([[3.0, 5.0], [0.0, 0.0]], np.float32)}
     middle = {"net/kernel": np.array([[2.0, 0.0], [1.0, 5.0]], np.float32)}
@@ -70,6 +70,6 @@ def test_a_filter_without_weights_stays_as_it_is() -> None:
         ([2.0, 1.0, 0.0], "have not moved in two directions"),
     ],
 )
-def test_too_little_movement_is_refused(changes: list[float], sentence: str) -> None:
+def test_too_few_or_collinear_snapshots_are_refused(changes: list[float], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         loss_surface.plane_through([moved(change, 0.0) for change in changes], AXES)

@@ -55,13 +55,13 @@ def numbers(values: np.ndarray) -> set[tuple[float, float]]:
     return set(zip(values[:, 0, 0, 0].tolist(), values[:, 0, 1, 0].tolist(), strict=True))
 
 
-def test_it_applies_to_runs_that_make_images(home: Home, new_run: NewRun) -> None:
+def test_quality_applies_only_to_runs_that_generate_images(home: Home, new_run: NewRun) -> None:
     assert jobs.why_never(home, new_run("quick-0001"), DECLARED) == ""
     showers = new_run("quick-0002", workload="shower_3dgan", dataset="showers")
     assert "generates no images" in jobs.why_never(home, showers, DECLARED)
 
 
-def test_images_without_labels_are_compared_by_an_imagenet_network(
+def test_unlabeled_images_default_to_the_imagenet_network(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
@@ -85,7 +85,7 @@ def test_fid_is_refused_without_its_weights(
     quality.check(home, new_run("quick-0002"), options)
 
 
-def test_held_out_images_are_halved_and_both_halves_are_as_large() -> None:
+def test_held_out_images_are_split_into_two_equal_halves() -> None:
     real = quality.real_images(images(500, held_out=300), 1_000, seed=0)
     assert (len(real.reference), len(real.others), len(real.training)) == (150, 150, 500)
     halves = numbers(real.reference), numbers(real.others)
@@ -94,7 +94,7 @@ def test_held_out_images_are_halved_and_both_halves_are_as_large() -> None:
     assert real.noun == "held-out images"
 
 
-def test_without_held_out_images_training_images_are_halved_and_each_is_among_them() -> None:
+def test_training_images_are_split_without_held_out_ones() -> None:
     real = quality.real_images(images(500), 120, seed=0)
     assert (len(real.reference), len(real.others), real.noun) == (120, 120, "training images")
     assert not numbers(real.reference) & numbers(real.others)
@@ -103,7 +103,7 @@ def test_without_held_out_images_training_images_are_halved_and_each_is_among_th
     assert numbers(real.reference) != numbers(other_seed.reference)
 
 
-def test_fid_compares_with_training_images() -> None:
+def test_fid_compares_generated_with_training_images() -> None:
     real = image_classifier.images_of_fid(images(500, held_out=300), 400, seed=0)
     assert (len(real.reference), len(real.others), len(real.training)) == (400, 300, 0)
     assert not numbers(real.reference) & numbers(real.others)
@@ -113,7 +113,7 @@ def test_fid_compares_with_training_images() -> None:
     assert (len(halves.reference), len(halves.others), halves.is_whole) == (250, 250, False)
 
 
-def test_a_distance_is_called_fid_from_50000_images_and_all_training_images(
+def test_distance_is_fid_only_from_50000_images_and_all_training_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     random = np.random.RandomState(0)
@@ -133,7 +133,7 @@ def test_a_distance_is_called_fid_from_50000_images_and_all_training_images(
     assert 0.6 < fid.error / np.std(others) < 1.6
 
 
-def test_scores_have_names_of_their_own_for_each_network() -> None:
+def test_score_names_differ_by_feature_network() -> None:
     random = np.random.RandomState(0)
     first, second = _sample(random, 40), _sample(random, 40)
     classifier = sample_scores.numbers_of("classifier")(first, second, 0)
@@ -150,7 +150,7 @@ def test_too_few_images_are_refused() -> None:
         quality.real_images(images(199), 1_000, seed=0)
 
 
-def test_a_distance_of_infinitely_many_images_needs_four_images_a_feature() -> None:
+def test_infinite_sample_distance_needs_four_images_per_feature() -> None:
     random = np.random.RandomState(0)
     few, enough = (
         sample_scores.measured(*(_sample(random, rows) for _ in range(2)), seed=0)["fcd_infinite"]
@@ -169,7 +169,7 @@ def _shifted(random: np.random.RandomState, rows: int) -> ImageSample:
     return ImageSample(sample.features + 1.0, sample.probabilities, sample.nearest)
 
 
-def test_every_score_is_declared_and_those_with_a_direction_choose_the_best_epoch() -> None:
+def test_every_score_is_declared_and_directed_ones_pick_best_epochs() -> None:
     random = np.random.RandomState(0)
     scores = sample_scores.compared(_sample(random, 40), _sample(random, 40), seed=0, draws=1)
     declared = {metric.name.removeprefix("quality_"): metric for metric in QUALITY_METRICS}
@@ -179,7 +179,7 @@ def test_every_score_is_declared_and_those_with_a_direction_choose_the_best_epoc
         assert (metric.role == "measured_quality") == bool(metric.better), metric.name
 
 
-def test_scores_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
+def test_quality_scores_are_results_of_the_run(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     steps = journal.Scalars(epoch=2, first_step=1, wall_s=[0.8], values={"loss_generator": [0.7]})
     answers = [answer(epoch, 10.0 - epoch, coverage=0.5 - 0.1 * epoch) for epoch in (1, 2, 3)]
@@ -199,7 +199,7 @@ def test_scores_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
     )[:2] == [(8.0, 9.0, 10.0, 1.0, 90.0), (7.0, 8.0, 9.0, 1.0, 90.0)]
 
 
-def test_the_quality_of_a_run_is_the_first_score_at_the_device_time_of_each_epoch(
+def test_run_quality_is_the_first_score_by_device_time_of_each_epoch(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001", replicas=2)
@@ -231,7 +231,7 @@ def test_the_quality_of_a_run_is_the_first_score_at_the_device_time_of_each_epoc
     assert best[["epoch", "value"]].to_dict("index") == {"quick-0001": {"epoch": 2, "value": 6.0}}
 
 
-def test_the_terminal_shows_the_interval_and_both_ends_of_the_scale(new_run: NewRun) -> None:
+def test_terminal_shows_interval_floor_and_ceiling(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0))
     _, table = report_of_scores(DECLARED, run, {}).parts
@@ -239,7 +239,7 @@ def test_the_terminal_shows_the_interval_and_both_ends_of_the_scale(new_run: New
     assert table.rows[0] == ("FCD", "4", "3", "5", "1", "90")
 
 
-def test_the_list_of_runs_shows_the_best_quality(home: Home, new_run: NewRun) -> None:
+def test_list_of_runs_shows_the_best_quality(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     new_run("quick-0002", seconds=1)
     journal.append(run.evaluations_journal, 1, answer(1, kcd=9.0), answer(2, kcd=5.0))

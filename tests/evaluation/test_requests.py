@@ -26,7 +26,7 @@ def reason_of(home: Home, run: RunDir, name: str) -> str:
     return reason
 
 
-def test_each_evaluation_of_a_run_says_why_it_cannot_be_requested_now(
+def test_evaluation_explains_why_it_cannot_be_requested_now(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")
@@ -38,7 +38,7 @@ def test_each_evaluation_of_a_run_says_why_it_cannot_be_requested_now(
     assert reason_of(home, ended(new_run("quick-0002")), "loss_surface") == ""
 
 
-def test_an_evaluation_is_known_by_its_older_names_too() -> None:
+def test_evaluation_is_available_under_its_older_names() -> None:
     assert evaluation("surface") is evaluation("loss_surface")
     with pytest.raises(
         JobError, match="'surfaces' is not an evaluation: choose one of loss_surface"
@@ -46,7 +46,7 @@ def test_an_evaluation_is_known_by_its_older_names_too() -> None:
         evaluation("surfaces")
 
 
-def test_wrong_options_are_all_named_before_anything_is_written(
+def test_all_invalid_options_are_reported_before_anything_is_written(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = ended(new_run("quick-0001"))
@@ -62,7 +62,7 @@ def test_wrong_options_are_all_named_before_anything_is_written(
     assert not home.jobs.exists()
 
 
-def test_what_is_wrong_with_a_run_refuses_a_request_in_the_words_of_the_greyed_button(
+def test_refused_request_gives_the_reason_of_the_disabled_button(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")
@@ -71,7 +71,7 @@ def test_what_is_wrong_with_a_run_refuses_a_request_in_the_words_of_the_greyed_b
     assert str(refused.value) == reason_of(home, run, "loss_surface")
 
 
-def test_a_request_of_an_earlier_version_is_the_newest_one(home: Home) -> None:
+def test_request_of_an_earlier_version_is_the_newest_one(home: Home) -> None:
     job = JobDir(home.jobs / "compute-surface-0003")
     job.path.mkdir(parents=True)
     job.write_request(

@@ -37,12 +37,12 @@ def of_reference() -> dict[str, float]:
     return sample_scores.compared(*samples, seed=0, draws=1)
 
 
-def test_scores_equal_those_of_torch_fidelity_and_prdc() -> None:
+def test_scores_match_torch_fidelity_and_prdc() -> None:
     own = of_reference()
     assert {name: own[name] for name in REFERENCE} == pytest.approx(REFERENCE, rel=EQUAL)
 
 
-def test_two_samples_of_one_distribution_have_only_the_bias_of_few_images() -> None:
+def test_samples_of_one_distribution_show_only_small_sample_bias() -> None:
     random = np.random.RandomState(0)
     numbers = sample_scores.compared(normal(random, 1_000, 64), normal(random, 1_000, 64), seed=0)
     assert 1.5 < numbers["fcd"] < 3.0
@@ -53,21 +53,21 @@ def test_two_samples_of_one_distribution_have_only_the_bias_of_few_images() -> N
     assert numbers["coverage"] == pytest.approx(0.97, abs=0.02)
 
 
-def test_extrapolation_finds_the_distance_of_two_known_distributions() -> None:
+def test_extrapolated_frechet_matches_two_known_distributions() -> None:
     """Means that differ by 0.5 in each of 16 features, equal covariances: 16 × 0.25."""
     random = np.random.RandomState(1)
     first, second = (normal(random, 1_500, 16, shift).features for shift in (0.0, 0.5))
     assert sample_scores.extrapolated_frechet(first, second, random) == pytest.approx(4.0, abs=0.25)
 
 
-def test_blocks_of_a_kernel_distance_cover_all_rows_once() -> None:
+def test_kernel_distance_blocks_cover_all_rows_once() -> None:
     rows = np.arange(5_000.0)[:, np.newaxis]
     blocks = list(sample_scores.blocks_of(rows, 4, np.random.RandomState(0)))
     assert [len(block) for block in blocks] == [1_250] * 4
     assert sorted(np.concatenate(blocks)[:, 0]) == list(range(5_000))
 
 
-def test_errors_are_as_large_as_the_scores_move_from_sample_to_sample() -> None:
+def test_errors_match_the_spread_of_scores_between_samples() -> None:
     random, values, errors = np.random.RandomState(2), [], []
     for seed in range(40):
         first, second = normal(random, 120, 4), normal(random, 120, 4, 0.3)
@@ -90,7 +90,7 @@ def test_errors_are_as_large_as_the_scores_move_from_sample_to_sample() -> None:
     assert {name: round(value, 2) for name, value in ratio.items() if not 0.65 < value < 1.7} == {}
 
 
-def test_an_interval_is_two_standard_deviations_wide_on_each_side() -> None:
+def test_interval_is_two_standard_deviations_on_each_side() -> None:
     assert sample_scores.ScoreEstimate(1.0, 0.5).interval("kcd") == pytest.approx((0.02, 1.98))
 
 
@@ -107,13 +107,13 @@ def test_an_interval_is_two_standard_deviations_wide_on_each_side() -> None:
         ("modes", 1.1, (1.0, 1.296)),
     ],
 )
-def test_an_interval_ends_where_its_score_does(
+def test_interval_is_clipped_to_the_range_of_its_score(
     score: str, value: float, interval: tuple[float, float]
 ) -> None:
     assert sample_scores.ScoreEstimate(value, 0.1).interval(score) == pytest.approx(interval)
 
 
-def test_class_scores_of_images_that_are_sure_or_undecided() -> None:
+def test_class_scores_separate_certain_from_uncertain_images() -> None:
     sure, undecided = np.eye(4)[[0, 1, 2, 3]], np.full((4, 4), 0.25)
     assert sample_scores.classifier_score(sure) == pytest.approx(4.0)
     assert sample_scores.classifier_score(undecided) == pytest.approx(1.0)
@@ -124,7 +124,7 @@ def test_class_scores_of_images_that_are_sure_or_undecided() -> None:
     assert [sample_scores.classes_present(each) for each in (sure, one_class)] == [4, 1]
 
 
-def test_the_interval_of_modes_is_about_as_wide_as_their_spread() -> None:
+def test_mode_count_error_matches_its_spread() -> None:
     """500 common classes and 500 of which 20,000 images show about half."""
     random = np.random.RandomState(0)
     shares = np.repeat([1.0, 0.02], 500) / 510.0
@@ -138,13 +138,13 @@ def test_the_interval_of_modes_is_about_as_wide_as_their_spread() -> None:
     assert (alike.value, alike.error) == (1.0, 0.0)
 
 
-def test_a_class_of_several_parts_has_the_product_of_their_probabilities() -> None:
+def test_joint_class_probability_is_the_product_of_its_parts() -> None:
     hundreds, tens = np.array([[0.25, 0.75]]), np.array([[0.5, 0.5, 0.0]])
     joint = sample_scores.joint([hundreds, tens])
     assert joint.tolist() == [[0.125, 0.125, 0.0, 0.375, 0.375, 0.0]]
 
 
-def test_copies_of_training_images_are_near_and_training_images_skip_themselves() -> None:
+def test_copies_are_nearest_and_training_images_skip_themselves() -> None:
     training = np.array([0.0, 1.0, 4.0]).reshape(3, 1, 1, 1) * np.ones((3, 2, 2, 1))
     copies = sample_scores.nearest_distances(training[:1], training)
     assert copies.tolist() == [0.0]

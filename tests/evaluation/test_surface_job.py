@@ -20,7 +20,7 @@ from tests.evaluation.hand_made import ended
 from tests.support.asking import ask
 
 
-def test_a_run_without_snapshots_is_refused_in_words(
+def test_run_that_is_queued_or_lacks_snapshots_is_refused(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")
@@ -36,7 +36,7 @@ def test_a_run_without_snapshots_is_refused_in_words(
     assert not home.jobs.exists()
 
 
-def test_a_surface_that_is_being_computed_is_not_computed_twice_and_can_be_cancelled(
+def test_running_surface_job_is_not_duplicated_and_can_be_cancelled(
     home: Home, new_run: Callable[..., RunDir], wait_until: Callable[..., Any]
 ) -> None:
     run = ended(new_run("quick-0001"))

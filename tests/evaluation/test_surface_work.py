@@ -64,7 +64,7 @@ def computed(home: Home, size: int) -> list[int]:
     return [progress.done, progress.total]
 
 
-def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_path(
+def test_three_snapshots_give_a_surface_for_each_network(
     home: Home, run: RunDir, landscape: Landscape
 ) -> None:
     keep(run, landscape, [(1.0, 0.0), (0.5, 0.5), (0.0, 0.0)])
@@ -84,7 +84,7 @@ def test_three_snapshots_become_a_surface_of_each_network_on_the_plane_of_its_pa
         assert np.ptp(surface.loss) > 0.0
 
 
-def test_weights_that_went_along_one_line_have_no_plane_and_nothing_is_stored(
+def test_constant_weights_have_no_plane_and_store_nothing(
     home: Home, run: RunDir, landscape: Landscape
 ) -> None:
     keep(run, landscape, [(0.0, 0.0)] * 3)

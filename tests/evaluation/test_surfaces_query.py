@@ -14,7 +14,7 @@ from gan_runtime.store import ingest, queries
 from tests.evaluation.hand_made import surface
 
 
-def test_the_newest_surface_of_each_network_is_returned_generator_first(
+def test_newest_surface_per_network_is_returned_generator_first(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")
@@ -34,7 +34,7 @@ def test_the_newest_surface_of_each_network_is_returned_generator_first(
     assert (generator.share_x, generator.share_y, generator.images) == (0.75, 0.125, 256)
 
 
-def test_runs_with_a_surface_come_before_those_that_could_have_one(
+def test_runs_with_a_surface_precede_runs_that_could_have_one(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     with_surface, keeping, training = (
@@ -49,7 +49,7 @@ def test_runs_with_a_surface_come_before_those_that_could_have_one(
     assert queries.runs_with_descent(ingest.store_of(home)) == ["quick-0001", "quick-0002"]
 
 
-def test_a_store_without_surfaces_says_so(home: Home) -> None:
+def test_store_without_surfaces_returns_empty_lists(home: Home) -> None:
     store = ingest.store_of(home)
     assert queries.surfaces(store, "quick-0001") == []
     assert queries.runs_with_descent(store) == []

@@ -81,7 +81,7 @@ def saved(run: RunDir, *steps: int, retained: int = 3) -> None:
         checkpoints.save(run.checkpoints, arrays, step, wall_s=0.1 * step, retained=retained)
 
 
-def test_the_variable_switches_all_of_it_off(
+def test_environment_variable_turns_off_measuring(
     home: Home,
     training: Callable[..., RunDir],
     requested: list[dict[str, Any]],
@@ -97,7 +97,7 @@ def test_the_variable_switches_all_of_it_off(
 # ---- a user's own evaluation -------------------------------------------------------------------
 
 
-def test_evaluate_waits_for_the_job_of_a_run_that_has_ended(
+def test_evaluate_waits_for_the_job_of_an_ended_run_only(
     home: Home, training: Callable[..., RunDir]
 ) -> None:
     run = training()
@@ -116,7 +116,7 @@ def test_evaluate_waits_for_the_job_of_a_run_that_has_ended(
 # ---- which runs ----------------------------------------------------------------------------------
 
 
-def test_a_run_that_trains_is_measured_once_it_has_a_checkpoint_once_an_attempt(
+def test_running_run_is_measured_once_it_has_a_checkpoint(
     home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
 ) -> None:
     run = training(quality_every=3)
@@ -148,7 +148,7 @@ def test_a_run_that_trains_is_measured_once_it_has_a_checkpoint_once_an_attempt(
     ],
     ids=["disabled", "shorter than the cadence", "no images"],
 )
-def test_other_runs_are_not_measured(
+def test_ineligible_runs_are_not_measured(
     home: Home,
     training: Callable[..., RunDir],
     requested: list[dict[str, Any]],
@@ -161,7 +161,7 @@ def test_other_runs_are_not_measured(
     assert not home.jobs.exists()
 
 
-def test_while_a_user_measures_the_run_the_request_waits(
+def test_request_waits_while_a_user_measures_the_run(
     home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
 ) -> None:
     run, now_s = training(), [0.0]
@@ -180,7 +180,7 @@ def test_while_a_user_measures_the_run_the_request_waits(
 # ---- which checkpoints ---------------------------------------------------------------------------
 
 
-def test_checkpoints_are_measured_at_the_cadence_and_the_last_one(
+def test_checkpoints_are_measured_at_the_cadence_and_at_the_end(
     training: Callable[..., RunDir],
 ) -> None:
     run, waits, pace = training(), list[int](), Pace(cpu_s=lambda: 0.0)
@@ -200,7 +200,7 @@ def test_checkpoints_are_measured_at_the_cadence_and_the_last_one(
     assert waits == [20, 20, 40, 70, 70]
 
 
-def test_measurements_take_three_percent_of_the_processor_time(
+def test_measurements_take_three_percent_of_cpu_time(
     training: Callable[..., RunDir],
 ) -> None:
     run, now_s, cpu_s = training(), [0.0], [0.0]
@@ -220,7 +220,7 @@ def test_measurements_take_three_percent_of_the_processor_time(
     assert begun_s == [0.0, 50.0, 100.0, 120.0], "3 s of 2 cores every 50 s are 3%"
 
 
-def test_a_run_that_has_ended_has_one_more_checkpoint_at_most(new_run: NewRun) -> None:
+def test_ended_run_yields_at_most_its_last_checkpoint(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     assert list(while_training.new_checkpoints(run, 20, lambda _: None)) == []
     saved(run, 10, 15)
@@ -228,7 +228,7 @@ def test_a_run_that_has_ended_has_one_more_checkpoint_at_most(new_run: NewRun) -
     assert (last.step, last.wall_s, last.arrays["weight"].tolist()) == (15, 1.5, [15.0, 15.0])
 
 
-def test_a_damaged_checkpoint_is_skipped_for_the_one_before(new_run: NewRun) -> None:
+def test_damaged_checkpoint_falls_back_to_the_previous_one(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     saved(run, 10, 20)
     (run.checkpoints / "step-00000020.safetensors").write_bytes(b"torn")
@@ -241,7 +241,7 @@ def test_a_damaged_checkpoint_is_skipped_for_the_one_before(new_run: NewRun) -> 
 # ---- the best checkpoint -------------------------------------------------------------------------
 
 
-def test_the_epoch_with_the_best_quality_is_the_best_checkpoint(new_run: NewRun) -> None:
+def test_epoch_with_the_best_quality_becomes_the_best_checkpoint(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     saved(run, 50)
     kept = []
@@ -264,7 +264,7 @@ def test_the_epoch_with_the_best_quality_is_the_best_checkpoint(new_run: NewRun)
     ]
 
 
-def test_scores_of_other_features_choose_the_best_only_where_there_are_no_others(
+def test_imagenet_scores_pick_the_best_only_without_classifier_ones(
     new_run: NewRun,
 ) -> None:
     def of_imagenet(epoch: int, value: float) -> Answer:
@@ -282,7 +282,7 @@ def test_scores_of_other_features_choose_the_best_only_where_there_are_no_others
     assert kept == [True, True, True, False]
 
 
-def test_weights_that_are_not_finite_are_never_the_best(new_run: NewRun) -> None:
+def test_nonfinite_weights_are_never_the_best(new_run: NewRun) -> None:
     run, measured = new_run("quick-0001"), answer(1)
     journal.append(run.evaluations_journal, 1, measured)
     broken = {"weight": np.full(2, np.inf, np.float32)}
@@ -293,7 +293,7 @@ def test_weights_that_are_not_finite_are_never_the_best(new_run: NewRun) -> None
 # ---- its process ---------------------------------------------------------------------------------
 
 
-def test_a_process_lets_all_others_go_first() -> None:
+def test_lower_priority_sets_niceness_to_10() -> None:
     script = "from gan_runtime.records.processes import lower_priority as low; import os; low()"
     shown = subprocess.run(
         [sys.executable, "-c", f"{script}; print(os.getpriority(os.PRIO_PROCESS, 0))"],

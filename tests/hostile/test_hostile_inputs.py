@@ -78,13 +78,13 @@ def unchanged(tmp_path: Path) -> Iterator[None]:
     assert {path.name for path in tmp_path.iterdir()} - before <= {"home", "given", "whole"}
 
 
-def test_there_are_more_than_a_thousand_and_the_threat_model_counts_them() -> None:
+def test_over_a_thousand_hostile_inputs_exist() -> None:
     counts = cases.counts()
     assert sum(counts.values()) >= 1_000
     assert all(len(set(names)) == len(names) for names in map(list, KINDS.values()))
 
 
-def test_no_value_of_an_option_is_taken_for_something_else() -> None:
+def test_accepted_option_values_round_trip_unchanged() -> None:
     for title, (workload, name, value) in KINDS["options of a run"].items():
         try:
             spec = RunSpec.parse(
@@ -98,14 +98,14 @@ def test_no_value_of_an_option_is_taken_for_something_else() -> None:
         assert not isinstance(spec.value(name), list | dict), title
 
 
-def test_a_file_full_of_mistakes_is_refused_in_a_few_sentences() -> None:
+def test_many_mistakes_are_summarized_in_a_few_sentences() -> None:
     with pytest.raises(SpecError, match=r"24 more options are wrong\.$") as refused:
         RunSpec.parse({f"no_option_{number}": number for number in range(30)})
     check_sentence(refused.value)
     assert len(refused.value.errors) == 30
 
 
-def test_no_spec_file_is_more_than_options_or_a_sentence(tmp_path: Path) -> None:
+def test_spec_files_give_options_or_one_clear_error(tmp_path: Path) -> None:
     file = tmp_path / "given"
     for title, content in KINDS["spec files"].items():
         file.write_bytes(content)
@@ -118,7 +118,7 @@ def test_no_spec_file_is_more_than_options_or_a_sentence(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunDir]) -> None:
+def test_no_name_escapes_its_folder(home: Home, new_run: Callable[..., RunDir]) -> None:
     run = new_run("quick-0001")
     before = tree(home.path)
     for title, text in KINDS["names"].items():
@@ -143,7 +143,7 @@ def test_no_name_leads_out_of_its_folder(home: Home, new_run: Callable[..., RunD
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_no_name_of_a_dropped_file_leads_out_of_the_uploads(home: Home) -> None:
+def test_uploaded_file_names_stay_within_the_uploads_folder(home: Home) -> None:
     below = home.jobs / uploads.FOLDER
     for number, (title, name) in enumerate(KINDS["uploads"].items()):
         uploads.store(home, f"f{number}", b"x")
@@ -184,7 +184,9 @@ def whole_bundle(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_no_bundle_is_taken_in_part(home: Home, tmp_path: Path, whole_bundle: bytes) -> None:
+def test_damaged_bundle_is_imported_whole_or_not_at_all(
+    home: Home, tmp_path: Path, whole_bundle: bytes
+) -> None:
     file, imported = tmp_path / "given", 0
     for title, content in mutations(whole_bundle, CUTS, TURNS, "a bundle").items():
         file.write_bytes(content)
@@ -210,7 +212,7 @@ OF_A_RUN = re.compile(
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_no_member_of_a_bundle_lands_elsewhere(
+def test_bundle_members_with_hostile_paths_are_refused(
     home: Home, tmp_path: Path, whole_bundle: bytes
 ) -> None:
     file = tmp_path / "given"
@@ -224,7 +226,7 @@ def test_no_member_of_a_bundle_lands_elsewhere(
         assert not home.runs.exists() or not list(home.runs.iterdir()), title
 
 
-def test_no_damaged_picture_ends_more_than_itself(tmp_path: Path) -> None:
+def test_damaged_images_are_skipped_one_by_one(tmp_path: Path) -> None:
     folder = tmp_path / "given"
     folder.mkdir()
     noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
@@ -243,7 +245,7 @@ def test_no_damaged_picture_ends_more_than_itself(tmp_path: Path) -> None:
     assert surveyed.grid.dtype == np.uint8
 
 
-def test_no_idx_file_gives_more_than_it_holds(tmp_path: Path) -> None:
+def test_idx_files_yield_no_more_data_than_they_contain(tmp_path: Path) -> None:
     accepted = []
     for number, (title, content) in enumerate(KINDS["IDX files"].items()):
         for ending in ("", ".gz"):
@@ -262,7 +264,7 @@ def test_no_idx_file_gives_more_than_it_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_no_hdf5_file_is_taken_half(home: Home, tmp_path: Path) -> None:
+def test_damaged_hdf5_files_leave_no_partial_data_set(home: Home, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     with h5py.File(whole, "w") as file:
         for key, column in challenge_columns(6_480, count=4).items():
@@ -324,5 +326,5 @@ def check_answer(title: str, answer: Result) -> None:
         assert len(answer.stderr) <= MOST_LETTERS, title
 
 
-def test_the_name_of_a_file_does_nothing_to_the_terminal() -> None:
+def test_terminal_escapes_in_file_names_are_removed() -> None:
     assert not summary.readable("a\x1b[2Jb").count("\x1b")

@@ -90,7 +90,7 @@ def lines_of(kind: str, fields: dict[str, Any]) -> bytes:
     lines=st.lists(st.binary(max_size=200) | st.builds(lines_of, KINDS, FIELDS), max_size=8),
     cut=st.integers(0, 2_000),
 )
-def test_a_journal_gives_its_good_records_and_says_what_it_skips(
+def test_journal_keeps_its_good_records_when_read_in_pieces(
     tmp_path: Path, lines: list[bytes], cut: int
 ) -> None:
     """Records before a bad line are read, and reading in pieces gives the same as reading at
@@ -121,7 +121,7 @@ def test_a_journal_gives_its_good_records_and_says_what_it_skips(
 
 @FEW
 @given(values=st.dictionaries(st.sampled_from(OPTIONS) | st.text(max_size=10), JSON, max_size=6))
-def test_options_are_taken_as_they_are_or_refused_in_a_sentence(
+def test_options_are_accepted_unchanged_or_refused_in_a_sentence(
     tmp_path: Path, values: dict[str, Any]
 ) -> None:
     file = tmp_path / "spec.json"
@@ -140,7 +140,7 @@ def test_options_are_taken_as_they_are_or_refused_in_a_sentence(
     kind=st.integers(0, 255),
     body=st.binary(max_size=4_000),
 )
-def test_an_idx_file_holds_what_its_header_promises_or_is_refused(
+def test_idx_file_matches_its_header_or_is_refused(
     tmp_path: Path, shape: list[int], kind: int, body: bytes
 ) -> None:
     file = tmp_path / "train-images-idx3-ubyte"
@@ -156,14 +156,14 @@ def test_an_idx_file_holds_what_its_header_promises_or_is_refused(
 
 @FEW
 @given(count=st.integers(1, 3), fill=st.integers(0, 255))
-def test_a_whole_idx_file_is_read_as_it_was_written(tmp_path: Path, count: int, fill: int) -> None:
+def test_valid_idx_file_is_read_as_written(tmp_path: Path, count: int, fill: int) -> None:
     """So that the test before this one does not pass by refusing everything."""
     file = tmp_path / "train-images-idx3-ubyte"
     file.write_bytes(idx_header((count, 28, 28)) + bytes([fill]) * count * 784)
     assert np.array_equal(idx_files.read(file), np.full((count, 28, 28), fill, np.uint8))
 
 
-def test_the_reader_of_journals_knows_a_good_line_among_bad_ones(tmp_path: Path) -> None:
+def test_journal_reader_keeps_good_lines_between_bad_ones(tmp_path: Path) -> None:
     file = tmp_path / "journal-0.jsonl"
     journal.append(file, 1, StatusChange(status="running", reason="training"))
     file.write_bytes(b"{torn\n" + file.read_bytes() + b"[]\n")

@@ -83,7 +83,7 @@ def refusal(home: Home, request: ExportRequest) -> str:
     return str(refused.value)
 
 
-def test_a_run_without_a_checkpoint_is_refused(home: Home, new_run: NewRun) -> None:
+def test_export_refuses_a_run_without_a_checkpoint(home: Home, new_run: NewRun) -> None:
     new_run("quick-0002")
     assert refusal(home, ExportRequest("quick-0002")) == (
         "run quick-0002 has no checkpoint to export. Runs save one after each epoch; bundles"
@@ -91,7 +91,7 @@ def test_a_run_without_a_checkpoint_is_refused(home: Home, new_run: NewRun) -> N
     )
 
 
-def test_an_epoch_without_stored_weights_is_refused(home: Home, run: RunDir) -> None:
+def test_export_refuses_an_epoch_without_stored_weights(home: Home, run: RunDir) -> None:
     assert refusal(home, ExportRequest(run.run_id, epoch=1)).startswith("epoch is 1, but run")
     assert refusal(home, ExportRequest(run.run_id, "best")).startswith(
         "checkpoint is 'best', but run quick-0001 has newest"
@@ -99,7 +99,7 @@ def test_an_epoch_without_stored_weights_is_refused(home: Home, run: RunDir) -> 
 
 
 @pytest.mark.parametrize("package", CONVERTERS)
-def test_a_missing_package_is_named_with_what_to_do(
+def test_export_names_the_missing_package_and_its_fix(
     home: Home, run: RunDir, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = importlib.util.find_spec
@@ -112,7 +112,7 @@ def test_a_missing_package_is_named_with_what_to_do(
     )
 
 
-def test_the_same_export_runs_once_at_a_time(
+def test_an_export_already_in_progress_is_refused(
     home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_queue, "start", lambda _job: None)
@@ -131,7 +131,7 @@ def test_the_same_export_runs_once_at_a_time(
 # ---- texts ---------------------------------------------------------------------------------------
 
 
-def test_the_card_says_what_is_stored_of_the_run(home: Home, run: RunDir) -> None:
+def test_model_card_shows_the_stored_facts_of_the_run(home: Home, run: RunDir) -> None:
     card = generator_export.card(generator(run), run, home)
     for line in (
         "| Model | DCGAN (paper, Table 1): generator with 2,330,944 weights |",
@@ -147,11 +147,11 @@ def test_the_card_says_what_is_stored_of_the_run(home: Home, run: RunDir) -> Non
     assert "secret" not in card
 
 
-def test_earlier_weights_took_less_time(home: Home, run: RunDir) -> None:
+def test_model_card_counts_training_time_up_to_the_exported_step(home: Home, run: RunDir) -> None:
     assert "10 s on 2 devices, 20.0 device" in generator_export.card(generator(run, 10), run, home)
 
 
-def test_the_card_has_quality_with_intervals_of_these_weights_only(home: Home, run: RunDir) -> None:
+def test_model_card_shows_scores_of_the_exported_weights_only(home: Home, run: RunDir) -> None:
     assert "Not measured: no evaluation" in generator_export.card(generator(run), run, home)
     journal.append(run.evaluations_journal, 1, answer(2, warning="Beware."), answer(1, fcd=8.0))
     card = generator_export.card(generator(run), run, home)
@@ -162,7 +162,7 @@ def test_the_card_has_quality_with_intervals_of_these_weights_only(home: Home, r
     assert "Not measured" not in card
 
 
-def test_the_readme_says_what_each_array_means(run: RunDir) -> None:
+def test_readme_explains_each_array(run: RunDir) -> None:
     fields = {
         **{IMAGES: pictures(28, 28, 1), LABELS: labels(("cat", "dog"))},
         "energy": Field((), dtype="float32", unit="100 GeV"),
@@ -187,7 +187,7 @@ def test_the_readme_says_what_each_array_means(run: RunDir) -> None:
         assert line in text
 
 
-def test_sizes_that_are_free_are_multiples_of_the_tile(new_run: NewRun) -> None:
+def test_readme_gives_free_sizes_as_multiples_of_the_tile(new_run: NewRun) -> None:
     run = new_run("quick-0002", workload="pix2pix", dataset="karman_small", tile=32)
     flow = Field((40, 96, 3), dtype="float16")
     frames = replace(
@@ -201,9 +201,7 @@ def test_sizes_that_are_free_are_multiples_of_the_tile(new_run: NewRun) -> None:
     assert "float32 (rows, any, any, 3) | no unit; sides are multiples of 32 |" in text
 
 
-def test_the_options_are_stored_without_the_address_of_a_tpu(
-    home: Home, run: RunDir, tmp_path: Path
-) -> None:
+def test_export_omits_the_tpu_address(home: Home, run: RunDir, tmp_path: Path) -> None:
     spec = run.spec().model_copy(update={"tpu_address": "grpc://10.0.0.1:8470"})
     folder = tmp_path / "exported"
     folder.mkdir()

@@ -82,7 +82,7 @@ def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> No
         ("progress.jsonl", '{"done": -1, "total": 1e400}\n'),
     ],
 )
-def test_a_file_of_a_job_that_says_the_impossible_is_as_if_it_were_missing(
+def test_an_implausible_job_file_counts_as_missing(
     home: Home,
     new_run: NewRun,
     good: JobDir,
@@ -103,7 +103,7 @@ def test_a_file_of_a_job_that_says_the_impossible_is_as_if_it_were_missing(
 @pytest.mark.parametrize(
     "file", ["job.json", "process.json", "end.json", "progress.jsonl", "log.txt", "STOP"]
 )
-def test_what_is_no_plain_file_in_the_folder_of_a_job_holds_up_nobody(
+def test_an_irregular_file_in_a_job_folder_blocks_no_other_job(
     home: Home, new_run: NewRun, good: JobDir, spoiled: JobDir, file: str, kind: str
 ) -> None:
     """Its process is not started where its log would go nowhere."""
@@ -119,7 +119,7 @@ def test_what_is_no_plain_file_in_the_folder_of_a_job_holds_up_nobody(
     assert not spoiled.is_started
 
 
-def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
+def test_an_unexpected_error_in_one_job_skips_only_that_job(
     home: Home, new_run: NewRun, good: JobDir, spoiled: JobDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the checks of its files should have refused, but did not."""
@@ -138,7 +138,7 @@ def test_an_unforeseen_error_with_one_job_leaves_that_one_out_only(
     check_that_all_others_go_on(home, good, spoiled)
 
 
-def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(
+def test_a_named_pipe_blocks_neither_a_stop_nor_the_next_run_number(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -150,7 +150,7 @@ def test_a_stop_of_a_run_or_a_number_of_a_home_waits_for_no_pipe(
     assert next_number(home.runs) == 2
 
 
-def test_a_job_about_a_path_that_nobody_can_write_down_is_refused_and_leaves_nothing(
+def test_a_job_with_a_non_utf8_path_is_refused_and_leaves_no_folder(
     home: Home,
 ) -> None:
     with pytest.raises(JobError, match="only paths in UTF-8"):

@@ -37,7 +37,7 @@ def ask(home: Home, kind: str, until: Path | None = None) -> JobDir:
     )
 
 
-def test_a_job_reports_how_far_it_is_and_what_it_found(
+def test_a_job_reports_its_progress_and_result(
     counting: Home, tmp_path: Path, wait_until: Wait
 ) -> None:
     job = ask(counting, "count", tmp_path / "go on")
@@ -59,7 +59,7 @@ def test_a_job_reports_how_far_it_is_and_what_it_found(
     assert not job.work.exists()
 
 
-def test_a_cancelled_job_leaves_nothing_half_made(counting: Home, wait_until: Wait) -> None:
+def test_a_cancelled_job_leaves_no_unfinished_files(counting: Home, wait_until: Wait) -> None:
     job = ask(counting, "count")
     wait_until((job.work / "half-made.txt").exists, "the job has begun")
     job_queue.cancel(job, "a test")
@@ -88,7 +88,9 @@ def test_a_killed_job_is_lost_and_its_unfinished_folder_is_deleted(
     assert not job.work.exists()
 
 
-def test_a_job_that_does_not_hear_is_ended_by_force(counting: Home, wait_until: Wait) -> None:
+def test_an_unresponsive_cancelled_job_is_killed_after_the_grace_period(
+    counting: Home, wait_until: Wait
+) -> None:
     job = ask(counting, "deaf")
     wait_until(job.work.exists, "the job has begun")
     now_s = 0.0
@@ -103,7 +105,7 @@ def test_a_job_that_does_not_hear_is_ended_by_force(counting: Home, wait_until: 
     assert ended(job) == ("cancelled", "cancelled on request; nothing was stored.")
 
 
-def test_a_kind_without_unfinished_files_is_killed_at_once_and_says_what_is_stored(
+def test_cancel_kills_a_kind_without_unfinished_files_immediately(
     counting: Home, wait_until: Wait
 ) -> None:
     job = ask(counting, "deaf_and_whole")
@@ -116,7 +118,7 @@ def test_a_kind_without_unfinished_files_is_killed_at_once_and_says_what_is_stor
     assert ended(job) == ("cancelled", "cancelled on request; its answers are stored.")
 
 
-def test_a_job_has_the_variables_of_its_kind_from_its_start(
+def test_a_job_starts_with_the_environment_variables_of_its_kind(
     counting: Home, wait_until: Wait
 ) -> None:
     job = ask(counting, "tell_color")
@@ -133,7 +135,7 @@ def test_a_job_has_the_variables_of_its_kind_from_its_start(
         ("break", "RuntimeError: a screw is loose (the log has the details)"),
     ],
 )
-def test_a_job_that_fails_says_why(
+def test_a_failed_job_reports_its_reason(
     counting: Home, wait_until: Wait, kind: str, reason: str
 ) -> None:
     job = ask(counting, kind)
@@ -142,7 +144,7 @@ def test_a_job_that_fails_says_why(
     assert reason.split(": ")[-1].removesuffix(" (the log has the details)") in job.log_tail()
 
 
-def test_jobs_of_one_turn_work_one_after_another(
+def test_jobs_of_one_turn_run_one_at_a_time(
     counting: Home, tmp_path: Path, wait_until: Wait
 ) -> None:
     first, second = (ask(counting, "count_in_turn", tmp_path / name) for name in ("one", "two"))
@@ -160,7 +162,7 @@ def test_jobs_of_one_turn_work_one_after_another(
     wait_until(lambda: not keeper.tick(set()), "the turn is free")
 
 
-def test_a_job_that_waits_is_cancelled_without_ever_having_begun(counting: Home) -> None:
+def test_a_waiting_job_is_cancelled_without_starting(counting: Home) -> None:
     job = ask(counting, "count_in_turn")
     job_queue.cancel(job, "a test")
     assert state(job) == "cancelled"
@@ -178,7 +180,7 @@ def test_a_job_is_started_once(counting: Home, tmp_path: Path) -> None:
     assert job.process() == process
 
 
-def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
+def test_torn_files_and_foreign_folders_are_ignored(home: Home) -> None:
     assert job_queue.job_dirs(home) == []
     job = JobDir(home.jobs / "count-0003")
     job.path.mkdir(parents=True)
@@ -196,7 +198,7 @@ def test_torn_lines_and_foreign_folders_are_no_jobs(home: Home) -> None:
         job_queue.job_dir(home, "count-9")
 
 
-def test_old_jobs_are_forgotten_and_their_numbers_are_not_given_again(
+def test_old_jobs_are_deleted_and_their_numbers_not_reused(
     counting: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
     monkeypatch.setattr(job_queue, "MOST_ENDED", 1)
@@ -207,9 +209,7 @@ def test_old_jobs_are_forgotten_and_their_numbers_are_not_given_again(
     assert ask(counting, "refuse").job_id == "refuse-0003"
 
 
-def test_a_full_disk_leaves_no_half_made_job(
-    home: Home, files_end_at: Callable[[int], Any]
-) -> None:
+def test_a_full_disk_leaves_no_partial_job(home: Home, files_end_at: Callable[[int], Any]) -> None:
     with files_end_at(0), pytest.raises(HomeError, match="cannot be written"):
         ask(home, "count_in_turn")
     assert job_queue.job_dirs(home) == []
@@ -222,7 +222,7 @@ def test_a_full_disk_leaves_no_half_made_job(
         *("measure_physics", "make_showers", "iterate", "check_tpu"),
     ],
 )
-def test_a_job_folder_of_an_earlier_version_is_read_and_listed(home: Home, kind: str) -> None:
+def test_a_job_folder_from_an_earlier_version_is_listed(home: Home, kind: str) -> None:
     job = JobDir(home.jobs / f"{kind.replace('_', '-')}-0001")
     job.path.mkdir(parents=True)
     job.write_request(JobRequest(kind=kind, options={"run_id": "quick-0001"}, asker="a test"))

@@ -15,9 +15,7 @@ from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
 
 
-def test_ctrl_c_cancels_the_job_of_a_preparation(
-    counting: Home, wait_until: Callable[..., Any]
-) -> None:
+def test_ctrl_c_cancels_the_preparation_job(counting: Home, wait_until: Callable[..., Any]) -> None:
     (counting.path / "counts").touch()  # the preparation then waits
     states: list[tuple[str, str, str]] = []
 
@@ -46,7 +44,7 @@ def test_ctrl_c_cancels_the_job_of_a_preparation(
     assert not job.job.work.exists()
 
 
-def test_a_preparation_that_fails_is_one_sentence(counting: Home) -> None:
+def test_a_failed_preparation_prints_one_sentence(counting: Home) -> None:
     refused = CliRunner().invoke(app, ["data", "prepare", "mnist", "--home", str(counting.path)])
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr == "there is nothing to count: give it something.\n"

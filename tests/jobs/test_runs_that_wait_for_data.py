@@ -52,7 +52,7 @@ def prepare(home: Home) -> str:
     return ask(home).prepare_data("mnist").job_id
 
 
-def test_a_run_waits_for_its_data_and_holds_up_nobody(
+def test_a_run_waiting_for_its_data_blocks_no_other_run(
     started: tuple[Runtime, FakeTrainers], wait_until: Wait
 ) -> None:
     runtime, trainers = started
@@ -88,7 +88,7 @@ def test_a_run_fails_with_the_reason_when_its_data_is_cancelled(
     assert trainers.started == []
 
 
-def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
+def test_runs_share_one_download_and_a_resume_requests_another(
     started: tuple[Runtime, FakeTrainers], wait_until: Wait
 ) -> None:
     runtime, _ = started
@@ -109,7 +109,7 @@ def test_a_run_that_needs_a_download_asks_for_it_once_and_a_resume_asks_again(
     assert job_queue.job_dir(runtime.home, "prepare-data-0001").end() is not None
 
 
-def test_a_run_on_a_set_that_can_be_made_from_nothing_has_it_made(
+def test_a_run_on_simulated_data_queues_its_preparation(
     started: tuple[Runtime, FakeTrainers],
 ) -> None:
     runtime, _ = started

@@ -64,9 +64,7 @@ def ask(home: Home, **options: object) -> JobDir:
     return job_queue.enqueue(home, "stay", dict(options), actor="a test")
 
 
-def test_jobs_of_a_home_share_one_process_and_each_has_its_own_log(
-    counting: Home, end_of: Ends
-) -> None:
+def test_jobs_share_one_process_but_have_separate_logs(counting: Home, end_of: Ends) -> None:
     first = ask(counting, name="one")
     pid = end_of(first)["pid"]
     jobs = [ask(counting, name=name) for name in ("two", "three")]
@@ -78,7 +76,7 @@ def test_jobs_of_a_home_share_one_process_and_each_has_its_own_log(
     ]
 
 
-def test_an_idle_process_ends_and_the_next_job_starts_another(
+def test_an_idle_process_exits_and_the_next_job_starts_another(
     counting: Home, end_of: Ends, wait_until: Callable[..., Any]
 ) -> None:
     pid = end_of(ask(counting))["pid"]
@@ -86,7 +84,7 @@ def test_an_idle_process_ends_and_the_next_job_starts_another(
     assert end_of(ask(counting))["pid"] != pid
 
 
-def test_a_job_that_needs_something_else_loaded_gets_a_new_process(
+def test_a_job_that_loads_another_framework_gets_a_new_process(
     counting: Home, end_of: Ends
 ) -> None:
     pid = end_of(ask(counting, loads="tensorflow"))["pid"]
@@ -96,7 +94,7 @@ def test_a_job_that_needs_something_else_loaded_gets_a_new_process(
     assert end_of(ask(counting, loads="jax"))["pid"] == other
 
 
-def test_it_ends_with_the_process_that_started_it_even_if_that_is_killed(
+def test_process_exits_when_its_parent_is_killed(
     counting: Home, wait_until: Callable[..., Any]
 ) -> None:
     words = [sys.executable, "-c", STARTED_BY_ANOTHER, str(counting.path)]
@@ -109,7 +107,7 @@ def test_it_ends_with_the_process_that_started_it_even_if_that_is_killed(
     wait_until(lambda: staying(counting) is None, "it ends", seconds=IDLE_S * 0.8)
 
 
-def test_a_cancelled_job_leaves_the_process_for_the_next_one(
+def test_a_cancelled_job_keeps_the_process_for_the_next_job(
     counting: Home, end_of: Ends, wait_until: Callable[..., Any], tmp_path: Path
 ) -> None:
     pid = end_of(ask(counting))["pid"]
@@ -122,7 +120,7 @@ def test_a_cancelled_job_leaves_the_process_for_the_next_one(
     assert end_of(ask(counting))["pid"] == pid
 
 
-def test_a_killed_process_loses_its_job_alone(
+def test_a_killed_process_loses_only_its_current_job(
     counting: Home, end_of: Ends, wait_until: Callable[..., Any], tmp_path: Path
 ) -> None:
     working = ask(counting, until=str(tmp_path / "never"))
@@ -138,7 +136,7 @@ def test_a_killed_process_loses_its_job_alone(
     assert end_of(waiting)["pid"] != process.pid
 
 
-def test_quick_jobs_push_no_other_jobs_out(
+def test_quick_jobs_do_not_evict_other_jobs(
     counting: Home, end_of: Ends, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
 ) -> None:
     monkeypatch.setattr(job_queue, "MOST_QUICK", 2)

@@ -33,7 +33,7 @@ def spec_of(app: AppTest, title: str) -> str:
     return str(specs[0])
 
 
-def test_compare_draws_along_what_is_chosen(show: Show, trained: Make) -> None:
+def test_compare_draws_along_the_selected_axis(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="curves", runs="quick-0001,quick-0002")
@@ -49,7 +49,7 @@ def test_compare_draws_along_what_is_chosen(show: Show, trained: Make) -> None:
         assert f'"title": "{title}"' in spec_of(app, "Generator loss")
 
 
-def test_compare_smooths_and_scales_as_chosen(show: Show, trained: Make) -> None:
+def test_compare_applies_the_selected_smoothing_and_scale(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="curves", runs="quick-0001,quick-0002")
@@ -64,9 +64,7 @@ def test_compare_smooths_and_scales_as_chosen(show: Show, trained: Make) -> None
     assert '"type": "log"' in spec_of(app, "Generator loss")
 
 
-def test_compare_says_why_a_chart_is_missing_on_a_logarithmic_axis(
-    show: Show, trained: Make
-) -> None:
+def test_compare_explains_a_missing_chart_on_a_log_axis(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(-0.5, 1.0), generator_loss="minimax")
     trained("quick-0002", losses=(-0.7, 1.0), seconds=10, generator_loss="minimax")
     app = show("compare", tab="curves", runs="quick-0001,quick-0002")
@@ -75,9 +73,7 @@ def test_compare_says_why_a_chart_is_missing_on_a_logarithmic_axis(
     assert titles(app)[0] == "Discriminator loss"
 
 
-def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(
-    show: Show, trained: Make
-) -> None:
+def test_compare_groups_runs_that_differ_only_in_seed(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(0.5, 1.0), seed=1)
     trained("quick-0002", losses=(1.5, 1.0), seconds=10, seed=2)
     trained("quick-0003", losses=(3.0, 1.0), seconds=20, seed=2, replicas=2)
@@ -94,7 +90,7 @@ def test_compare_takes_runs_that_differ_in_the_seed_alone_as_one_curve(
     assert "Band: lowest to highest run." in texts(app)
 
 
-def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> None:
+def test_compare_links_to_the_clicked_run(show: Show, trained: Make) -> None:
     trained("quick-0001", seed=1)
     trained("quick-0002", seconds=10, seed=2)
     app = show("compare", tab="curves", runs="quick-0001,quick-0002")
@@ -112,9 +108,7 @@ def test_compare_opens_the_run_that_was_clicked(show: Show, trained: Make) -> No
     ]
 
 
-def test_compare_names_no_best_epoch_where_nothing_measures_the_images(
-    show: Show, trained: Make
-) -> None:
+def test_compare_names_no_best_epoch_without_an_image_score(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -130,9 +124,7 @@ def test_compare_names_no_best_epoch_where_nothing_measures_the_images(
     assert "est epoch" not in texts(app)
 
 
-def test_compare_names_the_best_epoch_of_what_measures_the_images(
-    show: Show, new_run: Make
-) -> None:
+def test_compare_names_the_best_epoch_of_an_image_score(show: Show, new_run: Make) -> None:
     for number, errors in enumerate(((0.4, 0.2, 0.3), (0.5, 0.6, 0.1)), start=1):
         run = new_run(
             f"karman-000{number}", seconds=number, workload="pix2pix", dataset="karman_small"
@@ -157,7 +149,7 @@ def test_compare_names_the_best_epoch_of_what_measures_the_images(
     )
 
 
-def test_compare_draws_any_number_against_time_and_crowns_no_run(show: Show, trained: Make) -> None:
+def test_compare_draws_other_results_without_a_pareto_front(show: Show, trained: Make) -> None:
     trained("quick-0001", seed=1)
     trained("quick-0002", seconds=10, seed=2)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -176,7 +168,7 @@ def test_compare_draws_any_number_against_time_and_crowns_no_run(show: Show, tra
         assert "there is no Pareto front" in spec_of(app, "against training time")
 
 
-def test_runs_with_different_batches_are_compared_along_epochs(
+def test_x_axis_defaults_to_epochs_for_different_batch_sizes(
     show: Show, trained: Make, new_run: Make
 ) -> None:
     trained("quick-0001")
@@ -200,7 +192,7 @@ def test_runs_with_different_batches_are_compared_along_epochs(
     )
 
 
-def test_the_usual_axis_follows_the_runs_and_a_picked_one_stays(
+def test_default_axis_follows_the_runs_but_a_selected_axis_stays(
     show: Show, trained: Make, new_run: Make
 ) -> None:
     trained("quick-0001")
@@ -215,7 +207,7 @@ def test_the_usual_axis_follows_the_runs_and_a_picked_one_stays(
     assert app.selectbox(key="x").value == "wall_s"
 
 
-def test_compare_says_when_a_result_was_not_recorded(
+def test_compare_reports_a_result_that_was_not_recorded(
     show: Show, trained: Make, new_run: Make
 ) -> None:
     trained("quick-0001")
@@ -225,9 +217,7 @@ def test_compare_says_when_a_result_was_not_recorded(
     assert "1 of the 2 runs has not recorded this number." in texts(app)
 
 
-def test_compare_of_runs_without_numbers_says_when_there_will_be_some(
-    show: Show, new_run: Make
-) -> None:
+def test_compare_reports_that_no_run_has_results_yet(show: Show, new_run: Make) -> None:
     new_run("quick-0001")
     new_run("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -238,7 +228,7 @@ def test_compare_of_runs_without_numbers_says_when_there_will_be_some(
     assert "No run has finished a step yet." in texts(curves)
 
 
-def test_compare_puts_options_next_to_results(show: Show, trained: Make) -> None:
+def test_compare_draws_options_alongside_results(show: Show, trained: Make) -> None:
     trained("quick-0001", seed=1)
     trained("quick-0002", seconds=10, seed=2, replicas=2)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -284,7 +274,7 @@ def shares(app: AppTest) -> list[list[float]]:
     ]
 
 
-def test_compare_says_whether_images_can_be_compared_one_by_one(show: Show, trained: Make) -> None:
+def test_compare_explains_whether_images_match_one_to_one(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     trained("other-0003", seconds=20, workload="mlp_gan")
@@ -296,7 +286,7 @@ def test_compare_says_whether_images_can_be_compared_one_by_one(show: Show, trai
     )
 
 
-def test_the_film_of_a_comparison_shows_all_runs_over_all_epochs(show: Show, trained: Make) -> None:
+def test_comparison_time_lapse_shows_all_runs_and_epochs(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="samples", runs="quick-0001,quick-0002")

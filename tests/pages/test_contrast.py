@@ -39,7 +39,7 @@ def contrast(ink: tuple[float, ...], paper: tuple[float, ...]) -> float:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("paper", ["backgroundColor", "secondaryBackgroundColor"])
-def test_captions_and_words_next_to_charts_can_be_read(theme: str, paper: str) -> None:
+def test_captions_and_chart_labels_have_enough_contrast(theme: str, paper: str) -> None:
     colors = THEME[theme]
     ground, text = rgb(colors[paper]), rgb(colors["textColor"])
     faded = tuple(
@@ -67,14 +67,14 @@ def ink_on_primary(theme: str) -> tuple[float, ...]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_words_on_the_primary_color_can_be_read(theme: str) -> None:
+def test_text_on_the_primary_color_has_enough_contrast(theme: str) -> None:
     """Buttons, and the tags of a list in which several are picked."""
     assert contrast(ink_on_primary(theme), primary(theme)) >= 4.5
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("paper", ["backgroundColor", "secondaryBackgroundColor"])
-def test_words_in_the_primary_color_can_be_read(theme: str, paper: str) -> None:
+def test_text_in_the_primary_color_has_enough_contrast(theme: str, paper: str) -> None:
     """The number over a slider, and what is picked among several buttons, on a tenth of that
     color.
     """
@@ -88,7 +88,7 @@ def test_words_in_the_primary_color_can_be_read(theme: str, paper: str) -> None:
         assert contrast(primary(theme), tinted) >= 4.5
 
 
-def test_words_in_charts_have_no_color_of_a_network_or_a_run() -> None:
+def test_chart_text_never_uses_a_network_or_run_color() -> None:
     """Colors with a meaning are for marks: on the dark ground the generator's blue has a
     contrast of 3.5.
     """
@@ -103,6 +103,6 @@ def test_words_in_charts_have_no_color_of_a_network_or_a_run() -> None:
     assert violations == []
 
 
-def test_a_known_contrast_is_computed_right() -> None:
+def test_contrast_matches_known_values() -> None:
     assert contrast(rgb("#000000"), rgb("#FFFFFF")) == 21.0
     assert contrast(rgb("#767676"), rgb("#FFFFFF")) == pytest.approx(4.54, abs=0.01)

@@ -61,7 +61,7 @@ def _no_files_of_the_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
 
 
-def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Show) -> None:
+def test_built_in_datasets_are_listed_before_any_other(show: Show) -> None:
     app = show("data")
     assert not app.exception
     assert "**Digits (embedded)**" in said(app)
@@ -71,7 +71,7 @@ def test_the_sets_that_come_with_the_program_are_there_before_any_other(show: Sh
 
 
 @pytest.mark.parametrize("name", ["digits", "stacked_digits"])
-def test_the_picture_of_an_embedded_set_shows_its_first_rows(name: str) -> None:
+def test_preview_of_an_embedded_dataset_shows_its_first_rows(name: str) -> None:
     picture_file = sets_view.embedded_rows(name)
     assert picture_file is not None
     rows = loading.load(name).read(np.arange(prepared.FIRST_ROWS_COUNT))["images"]
@@ -80,7 +80,7 @@ def test_the_picture_of_an_embedded_set_shows_its_first_rows(name: str) -> None:
     assert sets_view.embedded_rows("mnist") is None
 
 
-def test_train_on_it_goes_to_launch_with_the_set_chosen(show: Show) -> None:
+def test_train_on_it_opens_launch_with_the_dataset_selected(show: Show) -> None:
     app = show("data")
     app.button(key="data.train.fashion_mnist").click().run()
     assert not app.exception
@@ -89,7 +89,7 @@ def test_train_on_it_goes_to_launch_with_the_set_chosen(show: Show) -> None:
     assert filled_in(app, "workload") == "dcgan"
 
 
-def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
+def test_train_on_it_selects_a_workload_that_reads_the_dataset(show: Show) -> None:
     app = show("data")
     app.button(key="data.train.stacked_digits").click().run()
     assert not app.exception
@@ -112,7 +112,7 @@ def test_train_on_it_chooses_a_workload_that_reads_the_set(show: Show) -> None:
         ("stamps", pair_fields(40, 50, 1, 3), "karman", ("pix2pix", 32, 1, 90)),
     ],
 )
-def test_train_on_it_begins_with_options_that_read_the_set(
+def test_train_on_it_starts_with_options_that_fit_the_dataset(
     dataset: str, offered: Fields, preset: str, options: tuple[object, ...]
 ) -> None:
     """Pairs of images have no frames after their targets, which the preset of the flows
@@ -125,7 +125,7 @@ def test_train_on_it_begins_with_options_that_read_the_set(
     assert loading.reads(spec.entry, spec.of_workload, offered)
 
 
-def test_train_on_it_finds_nothing_wrong_with_pairs_of_pictures(show: Show, home: Home) -> None:
+def test_train_on_it_opens_launch_without_errors_for_image_pairs(show: Show, home: Home) -> None:
     """16 pixels have no room for the usual tile."""
     stored_pairs(home, pairs=100)
     app = show("data")
@@ -140,7 +140,7 @@ def test_train_on_it_finds_nothing_wrong_with_pairs_of_pictures(show: Show, home
     ]
 
 
-def test_pictures_are_previewed_prepared_and_removed(
+def test_images_are_previewed_prepared_and_removed(
     show: Show, home: Home, wait_until: Wait
 ) -> None:
     tiny = encoded(picture(0, red=True, side=20), "PNG")
@@ -224,7 +224,7 @@ def test_running_jobs_show_their_progress_and_can_be_cancelled(
         (zipped(0, {"a.txt": b"x"}), "no image can be used"),
     ],
 )
-def test_a_zip_that_cannot_be_used_gets_one_sentence(
+def test_an_unusable_zip_shows_one_error(
     show: Show, home: Home, wait_until: Wait, content: bytes, sentence: str
 ) -> None:
     app = previewed(drop(show("data"), ("bad.zip", content)), home, wait_until)
@@ -233,7 +233,7 @@ def test_a_zip_that_cannot_be_used_gets_one_sentence(
     assert app.button(key="data.preview").label == "Preview again"
 
 
-def test_several_pictures_make_a_set_and_a_zip_among_them_is_refused(show: Show) -> None:
+def test_several_images_are_accepted_but_not_mixed_with_a_zip(show: Show) -> None:
     files = [(f"{number}.png", encoded(picture(number, red=True), "PNG")) for number in range(3)]
     app = drop(show("data"), *files)
     assert app.button(key="data.preview").label == "Preview"
@@ -243,7 +243,7 @@ def test_several_pictures_make_a_set_and_a_zip_among_them_is_refused(show: Show)
     ]
 
 
-def test_what_is_wrong_in_the_form_is_reported_next_to_its_field(show: Show) -> None:
+def test_form_errors_are_shown_and_hide_the_preview_button(show: Show) -> None:
     app = drop(show("data"), ("photos.zip", zipped(1)))
     app.text_input(key="data.option.pictures.held_out_percent").set_value("90").run()
     assert "allowed is at least 0 and at most 50" in said(app)
@@ -254,7 +254,7 @@ def test_what_is_wrong_in_the_form_is_reported_next_to_its_field(show: Show) -> 
     assert "data.preview" not in [button.key for button in app.button]
 
 
-def test_a_folder_of_the_host_can_be_picked(
+def test_a_host_folder_can_be_selected(
     show: Show, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait
 ) -> None:
     for number in range(3):
@@ -268,7 +268,7 @@ def test_a_folder_of_the_host_can_be_picked(
     assert app.metric[0].value == "3"
 
 
-def test_folders_that_may_not_be_read_are_named_on_a_page_that_works(
+def test_unreadable_folders_show_warnings_without_breaking_the_page(
     show: Show, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = tmp_path / "data"
@@ -343,7 +343,7 @@ def test_flows_are_simulated_from_the_form(show: Show, home: Home, wait_until: W
 
 
 @pytest.mark.usefixtures("stalled_jobs")
-def test_a_job_that_draws_what_it_makes_is_seen_at_work(show: Show) -> None:
+def test_a_preparation_shows_its_live_image(show: Show) -> None:
     app = show("data")
     folder = session.runtime().commands.prepare_data("karman").work / "new" / "set"
     folder.mkdir(parents=True)
@@ -374,7 +374,7 @@ def test_pairs_are_previewed_and_prepared(show: Show, home: Home, wait_until: Wa
     assert "1 pair · 64 × 64 RGB → 64 × 64 RGB" in said(app.run())
 
 
-def test_files_of_showers_are_dropped_and_need_no_preview(
+def test_uploaded_shower_files_need_no_preview(
     show: Show, home: Home, wait_until: Wait, tmp_path: Path
 ) -> None:
     app = with_preparation(show("data"), "calochallenge")
@@ -388,7 +388,7 @@ def test_files_of_showers_are_dropped_and_need_no_preview(
     assert list((home.jobs / uploads.FOLDER).iterdir()) == []
 
 
-def test_a_run_that_waits_for_its_data_says_so_on_its_page(
+def test_run_page_shows_that_a_run_waits_for_its_data(
     show: Show, new_run: Callable[..., RunDir]
 ) -> None:
     run = new_run("quick-0001")
@@ -402,7 +402,7 @@ def test_a_run_that_waits_for_its_data_says_so_on_its_page(
     )
 
 
-def test_names_of_classes_are_shown_as_text_and_not_all_of_them() -> None:
+def test_class_names_are_escaped_and_abbreviated() -> None:
     names = ("![x](http://evil.example)", "a" * 100, *"bcdefg")
     sentence = data_summary.classes({"labels": labels(names)})
     assert sentence.startswith("8 classes: ")
@@ -411,7 +411,7 @@ def test_names_of_classes_are_shown_as_text_and_not_all_of_them() -> None:
     assert "a" * 25 not in sentence
 
 
-def test_a_damaged_set_can_be_removed(show: Show, home: Home) -> None:
+def test_a_damaged_dataset_can_be_removed(show: Show, home: Home) -> None:
     (home.data / "photos").mkdir(parents=True)
     (home.data / "photos" / "manifest.json").write_text("{}", encoding="utf-8")
     app = show("data")

@@ -67,7 +67,7 @@ def open_with_all(app: AppTest, name: str, links: list[str] = LINKS) -> None:
         is_text(app.run())
 
 
-def test_the_parameters_of_these_tests_are_all_that_pages_read() -> None:
+def test_these_tests_cover_every_query_parameter_that_pages_read() -> None:
     sources = [
         (ROOT / path).read_text(encoding="utf-8")
         for path in python_files("app.py", "pages", "dashboard")
@@ -82,7 +82,7 @@ def test_the_parameters_of_these_tests_are_all_that_pages_read() -> None:
 
 @pytest.mark.parametrize("part", [0, 1])
 @pytest.mark.parametrize(("page", "name"), READ)
-def test_a_page_opened_by_a_hostile_address_shows_text(
+def test_a_hostile_address_is_shown_only_as_text(
     show: Show, trained: Make, home: Home, host: Host, page: str, name: str, part: int
 ) -> None:
     if page in ("run", "studies"):  # with runs that wait, which are drawn in no time
@@ -103,9 +103,7 @@ def picker_of(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["xla"])
-def test_what_is_stored_is_picked_whatever_a_hostile_address_asks_for(
-    show: Show, trained: Make, page: str
-) -> None:
+def test_a_hostile_address_falls_back_to_stored_runs(show: Show, trained: Make, page: str) -> None:
     for number, xla in ((1, "off"), (2, "jit")):
         run = trained(f"quick-000{number}", seconds=number, xla=xla)
         journal.append(
@@ -117,7 +115,7 @@ def test_what_is_stored_is_picked_whatever_a_hostile_address_asks_for(
     assert app.selectbox[0].value
 
 
-def test_a_control_in_a_hostile_address_has_its_usual_place(show: Show, trained: Make) -> None:
+def test_a_hostile_address_leaves_controls_at_their_defaults(show: Show, trained: Make) -> None:
     """Each session takes another one for each of the controls, as only a new one reads them."""
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
@@ -136,7 +134,7 @@ def test_a_control_in_a_hostile_address_has_its_usual_place(show: Show, trained:
         assert not set(query) & set(app.query_params), "the address is put right"
 
 
-def test_compare_shows_the_one_run_that_an_address_names(show: Show, trained: Make) -> None:
+def test_compare_opens_the_run_in_the_address(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     assert show("compare", run="quick-0001").multiselect(key="compare.runs").value == ["quick-0001"]

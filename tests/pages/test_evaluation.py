@@ -69,7 +69,9 @@ def selection_of(*scores: Score, **words: str) -> Selection:
         ),
     ],
 )
-def test_scores_are_held_against_their_floors(values: tuple[float, float], sentence: str) -> None:
+def test_verdict_compares_scores_with_their_floors(
+    values: tuple[float, float], sentence: str
+) -> None:
     scores = [
         Score(name=name, value=value, floor=1.0) for name, value in zip("ab", values, strict=True)
     ]
@@ -88,7 +90,7 @@ def test_scores_are_held_against_their_floors(values: tuple[float, float], sente
         ((0.0, 0.0), "Far from", "the median score is 0% of its floor; 0 of 2 scores reach it."),
     ],
 )
-def test_an_answer_with_shares_alone_is_held_against_their_floors(
+def test_verdict_compares_shares_with_their_floors(
     values: tuple[float, float], start: str, rest: str
 ) -> None:
     floors = (0.8, 1.1)
@@ -126,7 +128,7 @@ def test_an_answer_with_shares_alone_is_held_against_their_floors(
         ),
     ],
 )
-def test_images_are_as_good_as_real_ones_only_if_each_score_is(
+def test_images_match_real_ones_only_if_every_score_reaches_its_floor(
     coverage: float, fcd: float, kcd: float, sentence: str
 ) -> None:
     errors = {"error": 0.01, "floor_error": 0.01}
@@ -138,7 +140,7 @@ def test_images_are_as_good_as_real_ones_only_if_each_score_is(
     assert summary.verdict(replace(selection_of(*scores), page=IMAGES), "r") == sentence
 
 
-def test_the_first_row_has_the_scores_of_the_network_that_read_the_images() -> None:
+def test_headline_uses_the_scores_of_the_feature_network() -> None:
     for prefix, kernel in (("imagenet", "imagenet_kcd"), ("inception", "kid")):
         scores = {kernel, "fid", *(f"{prefix}_{name}" for name in ("precision", "coverage"))}
         fid = ["fid"] if prefix == "inception" else []
@@ -161,7 +163,7 @@ def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
     assert "0 of 1 score reach it" in summary.verdict(selection_of(sharp), "r")
 
 
-def test_scores_are_held_against_their_baselines_first() -> None:
+def test_verdict_compares_scores_with_baselines_first() -> None:
     beaten = {"copy": 2.0, "replay": 0.5}
     scores = [Score(name=name, value=1.0, floor=1.0, baselines=beaten) for name in "abc"]
     assert (
@@ -171,7 +173,7 @@ def test_scores_are_held_against_their_baselines_first() -> None:
     )
 
 
-def test_an_answer_whose_scores_have_neither_says_so() -> None:
+def test_verdict_reports_scores_without_floor_or_baseline() -> None:
     assert (
         summary.verdict(selection_of(Score(name="a", value=1.0)), "r")
         == "No score has a floor or a baseline to compare it with."
@@ -179,7 +181,7 @@ def test_an_answer_whose_scores_have_neither_says_so() -> None:
     assert summary.table(selection_of(Score(name="a", value=math.nan)))["r"].tolist() == ["–"]
 
 
-def test_published_scores_are_reported_from_the_best_to_the_worst() -> None:
+def test_published_scores_range_from_best_to_worst() -> None:
     plain = selection_of(Score(name="a", value=1.0), Score(name="b", value=1.0))
     values = {"mine": 3.0, "yours": 1.0, "theirs": 9.0}
     scores = tuple(
@@ -221,7 +223,7 @@ def surface(run: RunDir) -> None:
     journal.append(run.trainer_journal(), 1, *answers)
 
 
-def test_an_evaluation_without_a_domain_has_its_curves_and_its_form(
+def test_an_evaluation_without_a_domain_shows_curves_and_its_form(
     show: Show, trained: Make
 ) -> None:
     surface(trained("quick-0001"))
@@ -250,9 +252,7 @@ def tab_of_a_run() -> None:
     view.draw(runtime, queries.runs(runtime.store)[0])
 
 
-def test_a_run_is_compared_with_others_that_have_the_same_evaluation(
-    show: Show, trained: Make
-) -> None:
+def test_a_run_can_be_compared_with_runs_of_the_same_evaluation(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     measured(trained("quick-0002", seconds=10), 2)
     show("runs")
@@ -268,7 +268,7 @@ def test_a_run_is_compared_with_others_that_have_the_same_evaluation(
 
 
 @pytest.mark.parametrize("name", ["with", "view"])
-def test_a_hostile_address_of_an_evaluation_shows_text(
+def test_a_hostile_evaluation_address_is_shown_only_as_text(
     show: Show, trained: Make, name: str
 ) -> None:
     for number in (1, 2):
@@ -279,9 +279,7 @@ def test_a_hostile_address_of_an_evaluation_shows_text(
     assert app.metric, "the usual tab of the run alone"
 
 
-def test_the_addresses_of_version_0_2_0_lead_to_the_evaluation_of_a_run(
-    show: Show, trained: Make
-) -> None:
+def test_addresses_of_version_0_2_0_open_the_evaluation_tab(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     measured(trained("quick-0002", seconds=10), 2)
     trained("quick-0003", seconds=20)
@@ -293,7 +291,7 @@ def test_the_addresses_of_version_0_2_0_lead_to_the_evaluation_of_a_run(
     assert "No run is evaluated yet" in texts(show("flow"))
 
 
-def test_a_run_that_nothing_applies_to_has_no_evaluation(
+def test_a_run_without_applicable_evaluations_explains_why(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "evaluations_of", lambda *_: [])
@@ -303,15 +301,13 @@ def test_a_run_that_nothing_applies_to_has_no_evaluation(
     assert "No evaluation applies to this run's outputs." in texts(app)
 
 
-def test_the_page_of_an_evaluation_without_a_domain_begins_with_its_own_scores() -> None:
+def test_an_evaluation_without_a_domain_leads_with_its_own_scores() -> None:
     page = plain(evaluations()["physics"], ())
     assert page.headline[0] == evaluations()["physics"].scores[0].name
     assert page.literature is None
 
 
-def test_the_quality_of_images_is_shown_with_its_interval_and_its_classifier(
-    show: Show, trained: Make
-) -> None:
+def test_image_quality_shows_its_interval_and_classifier_warning(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     warning = "The classifier is right on 90.0% of held-out images."
     journal.append(run.trainer_journal(), 1, answer(1, 9.0), answer(2, 4.0, warning))

@@ -40,7 +40,7 @@ def store(home: Home) -> Store:
     return ingest.store_of(home)
 
 
-def test_the_bundles_are_small_and_hold_what_the_paper_varies(home: Home, store: Store) -> None:
+def test_bundles_are_small_and_cover_the_options_of_the_paper(home: Home, store: Store) -> None:
     assert sum(file.stat().st_size for file in bundles.examples()) < 15_000_000
     assert len(home.run_dirs()) >= 12
     assert {row.status for row in queries.runs(store)} == {"finished"}
@@ -66,7 +66,7 @@ def test_the_bundles_are_small_and_hold_what_the_paper_varies(home: Home, store:
     }, "3 repeats but for one"
 
 
-def test_the_showers_of_three_seeds_are_measured_through_their_epochs(store: Store) -> None:
+def test_showers_of_three_seeds_improve_over_their_epochs(store: Store) -> None:
     seeds = store.rows("SELECT seed FROM runs WHERE workload = 'shower_3dgan' ORDER BY 1")
     assert seeds == [(1,), (2,), (3,)]
     statement = (
@@ -78,7 +78,7 @@ def test_the_showers_of_three_seeds_are_measured_through_their_epochs(store: Sto
     assert epochs[-1][1] < 0.05 < 0.5 < epochs[0][1]
 
 
-def test_the_streets_of_three_seeds_beat_the_replay_over_a_period_on_every_held_out_flow(
+def test_karman_runs_beat_the_replay_on_every_held_out_flow(
     store: Store,
 ) -> None:
     rows = store.rows(
@@ -93,7 +93,7 @@ def test_the_streets_of_three_seeds_beat_the_replay_over_a_period_on_every_held_
     assert all(error < replay < copied for *_, error, replay, copied in rows)
 
 
-def test_runs_of_a_flow_come_along_with_films_that_open(home: Home) -> None:
+def test_flow_runs_include_readable_films(home: Home) -> None:
     flows = [run for run in home.run_dirs() if run.spec().workload == "pix2pix"]
     films = [
         (run, f"flow/{file.name}") for run in flows for file in image_files.referenced_films(run)
@@ -103,9 +103,7 @@ def test_runs_of_a_flow_come_along_with_films_that_open(home: Home) -> None:
         assert len(image_files.read_film(run, file).steps) > 50
 
 
-def test_live_shows_the_losses_of_a_network_that_takes_two_steps_together(
-    show: Show, home: Home
-) -> None:
+def test_live_shows_two_losses_for_a_network_with_two_steps(show: Show, home: Home) -> None:
     run = next(run for run in home.run_dirs() if run.spec().workload == "shower_3dgan")
     figures = {
         metric.label: (metric.value, metric.help) for metric in show("run", run=run.run_id).metric
@@ -116,11 +114,11 @@ def test_live_shows_the_losses_of_a_network_that_takes_two_steps_together(
     assert meaning.startswith("G, first / G, second. ")
 
 
-def test_none_of_them_raised_an_alarm(store: Store) -> None:
+def test_no_example_run_raised_an_alarm(store: Store) -> None:
     assert store.rows("SELECT run_id, kind FROM events WHERE level <> 'info'") == []
 
 
-def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
+def test_paper_page_draws_the_descent_of_the_long_run(show: Show) -> None:
     app = show("studies/paper")
     text = texts(app)
     assert "loss along each path: Generator from 0.36 to 0.89" in text
@@ -139,7 +137,7 @@ def test_the_descent_of_the_long_run_is_drawn(show: Show) -> None:
         *(("compare", tab) for tab in ("results", "curves", "samples", "histograms")),
     ],
 )
-def test_every_page_shows_them(show: Show, home: Home, page: str, tab: str) -> None:
+def test_every_page_shows_the_example_runs(show: Show, home: Home, page: str, tab: str) -> None:
     some = ",".join(run.run_id for run in home.run_dirs()[:2])
     app = show(page, runs=some, **({"tab": tab} if tab else {}))
     assert not app.exception

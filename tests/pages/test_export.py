@@ -45,7 +45,7 @@ def downloads(app: AppTest) -> list[str]:
     return [element.proto.label for element in app.get("download_button")]
 
 
-def test_the_chosen_checkpoint_is_exported_by_a_job(
+def test_export_button_starts_a_job_for_the_selected_checkpoint(
     show: Show, home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_queue, "start", lambda _job: None)
@@ -59,7 +59,7 @@ def test_the_chosen_checkpoint_is_exported_by_a_job(
     assert app.button(key="export.start").disabled
 
 
-def test_the_file_can_be_downloaded_until_it_is_deleted(
+def test_an_export_can_be_downloaded_until_it_is_deleted(
     show: Show, home: Home, run: RunDir
 ) -> None:
     job = job_of(home, ExportRequest(run.run_id))
@@ -75,7 +75,7 @@ def test_the_file_can_be_downloaded_until_it_is_deleted(
     assert "Download model" not in downloads(app)
 
 
-def test_the_reason_of_a_failed_export_is_shown(show: Show, home: Home, run: RunDir) -> None:
+def test_a_failed_export_shows_its_reason(show: Show, home: Home, run: RunDir) -> None:
     job = job_of(home, ExportRequest(run.run_id))
     job.write_end(End(state="failed", reason="twice: Doubled is not a Keras layer."))
     app = show("run", tab="samples", run="quick-0001")
@@ -83,7 +83,7 @@ def test_the_reason_of_a_failed_export_is_shown(show: Show, home: Home, run: Run
     assert error.value.replace("\\", "") == "twice: Doubled is not a Keras layer."
 
 
-def test_a_run_without_a_checkpoint_has_nothing_to_export(show: Show, trained: Make) -> None:
+def test_a_run_without_a_checkpoint_has_no_export_button(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", tab="samples", run="quick-0001")
     assert "export.start" not in [button.key for button in app.button]

@@ -25,7 +25,7 @@ FIRST = {"run": [], "compare": ["Generator loss"]}  # charts of Vega
 
 
 @pytest.mark.parametrize("page", QUERIES)
-def test_the_first_pass_draws_the_first_screen_and_the_next_one_all_of_the_page(
+def test_first_pass_draws_the_first_screen_and_the_next_the_whole_page(
     show: Show, trained: Make, page: str
 ) -> None:
     trained("quick-0001")
@@ -42,7 +42,7 @@ def test_the_first_pass_draws_the_first_screen_and_the_next_one_all_of_the_page(
     assert "follow in a moment." not in texts(app)
 
 
-def test_the_first_pass_over_a_run_draws_its_losses_as_html(show: Show, trained: Make) -> None:
+def test_first_pass_of_a_run_draws_its_losses_as_html(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", whole=False, run="quick-0001")
     [sketch] = sketches(app)
@@ -61,7 +61,7 @@ def sketches(app: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["compare"])
-def test_the_first_pass_has_fewer_points_and_the_next_one_only_gives_the_same_charts_more_rows(
+def test_the_second_pass_only_adds_points_to_the_same_charts(
     show: Show, trained: Make, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained("quick-0001")
@@ -86,9 +86,7 @@ def points(app: AppTest) -> list[int]:
     return [len(pa.ipc.open_stream(table).read_all()) // 2 for table in tables]
 
 
-def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(
-    show: Show, trained: Make
-) -> None:
+def test_a_revisited_page_is_drawn_whole(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("run", whole=False, run="quick-0001")
@@ -98,13 +96,13 @@ def test_a_window_that_has_seen_a_page_gets_it_whole_when_it_comes_back(
     assert len(titles(app)) > len(FIRST["run"])
 
 
-def test_a_page_with_nothing_to_draw_says_so_at_once(show: Show) -> None:
+def test_an_empty_page_shows_its_message_on_the_first_pass(show: Show) -> None:
     app = show("run", whole=False)
     assert "No run is stored yet" in texts(app)
     assert "follow in a moment." not in texts(app)
 
 
-def test_the_first_render_of_launch_ends_with_the_accelerator_and_can_be_started(
+def test_first_pass_of_launch_ends_at_accelerator_and_can_start_a_run(
     show: Show,
 ) -> None:
     app = show("launch", whole=False)

@@ -53,7 +53,7 @@ def two_runs(trained: Make) -> None:
 
 
 @pytest.mark.parametrize(("page", "query"), VISITS.values(), ids=list(VISITS))
-def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
+def test_pages_skip_chart_validation_and_text_conversion(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch, page: str, query: dict[str, str]
 ) -> None:
     two_runs(trained)
@@ -79,7 +79,7 @@ def test_no_chart_of_a_page_is_checked_or_written_down_as_text(
     assert calls == []
 
 
-def test_an_evaluation_asks_the_store_nothing_twice(
+def test_an_evaluation_repeats_no_database_query(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two_runs(trained)

@@ -77,7 +77,7 @@ def test_the_summary_compares_with_replay_copied_frame_and_solver(
     assert not app.get("bidi_component")
 
 
-def test_each_tab_draws_its_own_part(show: Show, home: Home, trained: Make) -> None:
+def test_each_tab_draws_only_its_own_charts(show: Show, home: Home, trained: Make) -> None:
     run = trained("quick-0001")
     for way in WAYS:
         iterated(run, way)
@@ -121,7 +121,7 @@ def test_the_film_shows_another_quantity_at_the_same_steps(show: Show, trained: 
     assert speed["panels"][0]["ticks"] == ["0", "|u| / U", "2"]
 
 
-def test_a_rollout_of_version_0_2_0_has_no_replay_and_says_what_it_was_compared_with(
+def test_a_rollout_of_version_0_2_0_is_compared_with_the_copied_frame(
     show: Show, trained: Make
 ) -> None:
     run, record = trained("quick-0001"), iteration(2, steps=STEPS, error=0.02, is_replayed=False)
@@ -137,7 +137,7 @@ def test_a_rollout_of_version_0_2_0_has_no_replay_and_says_what_it_was_compared_
     assert "Replay:" not in texts(app)
 
 
-def test_what_could_not_be_measured_is_a_dash(show: Show, trained: Make) -> None:
+def test_an_unmeasured_score_is_shown_as_a_dash(show: Show, trained: Make) -> None:
     """Steps too few for a frequency."""
     record = iteration(2, steps=STEPS)
     scores = [
@@ -160,7 +160,7 @@ def test_what_could_not_be_measured_is_a_dash(show: Show, trained: Make) -> None
     assert measures["RMSE over a period"] == ("–", ""), "of less than a period"
 
 
-def test_an_mp4_that_cannot_be_made_says_why(
+def test_mp4_button_is_disabled_and_explains_a_missing_encoder(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine without ffmpeg."""
@@ -186,9 +186,7 @@ def training_times(table: pd.DataFrame) -> None:
     assert elsewhere["Time"].tolist()[0] == "3,451 s"
 
 
-def test_rollouts_of_two_runs_are_drawn_together_and_a_missing_film_leaves_the_numbers(
-    show: Show, trained: Make
-) -> None:
+def test_rollouts_of_two_runs_share_charts_even_without_films(show: Show, trained: Make) -> None:
     iterated(trained("quick-0001"), error=0.02)
     newest = trained("quick-0002", seconds=10)
     iterated(newest, error=0.01)
@@ -210,9 +208,7 @@ def test_rollouts_of_two_runs_are_drawn_together_and_a_missing_film_leaves_the_n
     )
 
 
-def test_charts_call_runs_by_their_names_and_by_their_ids_only_where_names_are_the_same(
-    show: Show, trained: Make
-) -> None:
+def test_charts_add_run_ids_only_to_duplicate_run_names(show: Show, trained: Make) -> None:
     for run_id, name in (
         ("quick-0001", "seed 1"),
         ("quick-0002", "seed 2"),
@@ -235,7 +231,7 @@ def legend(app: AppTest, number: int) -> list[str]:
     return list(spec["layer"][-1]["encoding"]["color"]["scale"]["domain"])
 
 
-def test_a_run_whose_folder_was_deleted_by_hand_has_no_evaluation_any_more(
+def test_a_run_whose_folder_was_deleted_has_no_evaluation(
     show: Show, home: Home, trained: Make
 ) -> None:
     stored_flows(home)
@@ -248,7 +244,7 @@ def test_a_run_whose_folder_was_deleted_by_hand_has_no_evaluation_any_more(
     assert rollouts.NO_ROLLOUT not in texts(app)
 
 
-def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_set(
+def test_each_run_is_checked_for_reading_the_dataset_by_its_own_options(
     show: Show, home: Home, trained: Make
 ) -> None:
     """The second run's tile does not fit into the frames."""
@@ -262,7 +258,7 @@ def test_runs_of_other_options_are_asked_for_themselves_whether_they_read_the_se
 
 
 @pytest.mark.usefixtures("stalled_jobs")
-def test_a_run_is_iterated_by_its_form_which_knows_the_held_out_flows(
+def test_the_form_offers_held_out_flows_and_starts_a_rollout(
     show: Show, home: Home, trained: Make
 ) -> None:
     stored_flows(home)
@@ -327,7 +323,7 @@ def test_the_form_offers_the_epochs_whose_weights_are_stored(
     assert (options["checkpoint"], options["epoch"]) == ("newest", 1)
 
 
-def test_an_iteration_says_which_weights_it_is_of(show: Show, trained: Make) -> None:
+def test_a_rollout_names_the_weights_it_used(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     iterated(run)
     record_of_weights = iteration(1, steps=STEPS, number=2).model_copy(

@@ -28,7 +28,7 @@ def over_epochs(app: AppTest) -> list[str]:
     return [title for title in titles(app) if title not in WHOLE_NETWORKS]
 
 
-def test_a_run_before_its_first_numbers_says_what_will_appear(show: Show, new_run: Make) -> None:
+def test_a_run_without_histograms_explains_when_they_appear(show: Show, new_run: Make) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, ENDED)  # else the page's runtime would start a trainer
     app = show("run", tab="histograms", run="quick-0001")
@@ -37,9 +37,7 @@ def test_a_run_before_its_first_numbers_says_what_will_appear(show: Show, new_ru
     assert charts(app) == []
 
 
-def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(
-    show: Show, trained: Make
-) -> None:
+def test_every_stored_histogram_can_be_selected_and_drawn(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     bins = {"bin_left": [-1.0, 0.0], "bin_right": 1.0, "count": [3, 1]}
     layers = [f"{kind}/generator/up_1" for kind in ("weight", "gradient")]
@@ -73,7 +71,7 @@ def test_everything_that_a_run_has_stored_can_be_picked_and_is_drawn(
     }
 
 
-def test_the_newest_run_is_shown_as_ridgelines_or_as_a_heatmap(show: Show, trained: Make) -> None:
+def test_histograms_switch_between_ridgelines_and_heatmap(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", tab="histograms")
     assert app.selectbox(key="run.picked").value == "quick-0001"
@@ -86,7 +84,7 @@ def test_the_newest_run_is_shown_as_ridgelines_or_as_a_heatmap(show: Show, train
     assert [chart["mark"]["type"] for chart in charts(app)[:2]] == ["rect", "rect"]  # type: ignore[index]
 
 
-def test_several_runs_are_laid_over_each_other_at_one_epoch(show: Show, trained: Make) -> None:
+def test_histograms_of_several_runs_overlap_at_one_epoch(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="histograms", runs="quick-0001,quick-0002")
@@ -102,7 +100,7 @@ def test_several_runs_are_laid_over_each_other_at_one_epoch(show: Show, trained:
     assert "not stored up to epoch 1" in texts(app)
 
 
-def test_runs_that_end_earlier_are_shown_at_their_last_epoch(
+def test_shorter_runs_are_shown_at_their_last_epoch(
     show: Show, trained: Make, new_run: Make
 ) -> None:
     trained("quick-0001")
@@ -119,7 +117,7 @@ def test_runs_that_end_earlier_are_shown_at_their_last_epoch(
     assert "Not stored at epoch 2, shown at an earlier epoch: quick-0002 at epoch 1." in texts(app)
 
 
-def test_a_run_that_lacks_what_was_picked_shows_its_first(show: Show, trained: Make) -> None:
+def test_a_run_without_the_selected_histogram_shows_its_first(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     trained("quick-0002", seconds=10)
     bins = {"bin_left": [-1.0, 0.0], "bin_right": 1.0, "count": [3, 1], "epoch": 2, "step": 20}

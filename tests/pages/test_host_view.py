@@ -43,7 +43,7 @@ def test_launch_does_not_wait_for_the_inspection_of_the_host(
     assert "Start run" in labels(app)
 
 
-def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_inspected(
+def test_first_page_triggers_page_preloading_and_host_inspection(
     show: Show, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compare without runs stops before its end."""
@@ -57,7 +57,7 @@ def test_after_the_first_page_the_other_pages_are_loaded_and_the_host_is_inspect
     assert {"dashboard.home_view", "dashboard.run.view", "dashboard.tpu.view"} <= loaded
 
 
-def test_a_failed_inspection_is_reported_and_repeated_on_request_only(
+def test_a_failed_inspection_is_reported_and_retried_only_on_request(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []

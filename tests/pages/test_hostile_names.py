@@ -160,9 +160,7 @@ def strings(message: Message) -> Iterator[str]:
 
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize(("page", "query"), PAGES.items(), ids=list(PAGES))
-def test_a_page_shows_texts_of_runs_as_they_are(
-    show: Show, page: str, query: dict[str, str]
-) -> None:
+def test_pages_escape_markup_in_run_texts(show: Show, page: str, query: dict[str, str]) -> None:
     app = show(page.split()[0], **query)
     assert not app.exception
     assert len(list(page_texts(whole_page.tree(app)))) > 5
@@ -171,9 +169,7 @@ def test_a_page_shows_texts_of_runs_as_they_are(
 
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize("page", ["runs", "compare", "run", "studies"])
-def test_no_table_and_no_chart_holds_what_a_spreadsheet_takes_for_a_formula(
-    show: Show, page: str
-) -> None:
+def test_tables_and_charts_contain_no_spreadsheet_formulas(show: Show, page: str) -> None:
     """Both can be copied and downloaded as CSV, by Streamlit's own bar above them."""
     query = EVALUATED if page == "run" else {"runs": "quick-0005,quick-0001"}
     app = show(page, **query)
@@ -219,7 +215,7 @@ def cells_of(table: pd.DataFrame) -> Iterator[str]:
     ("page", "name"),
     [("run", "run"), ("run", "tab"), ("compare", "runs"), ("compare", "tab"), ("studies", "study")],
 )
-def test_an_address_is_shown_as_it_is(show: Show, page: str, name: str) -> None:
+def test_pages_escape_markup_in_the_address(show: Show, page: str, name: str) -> None:
     app = show(page, **{name: " ".join(NAMES)})
     assert not app.exception
     assert more_than_text(app) == []

@@ -27,9 +27,7 @@ def bar_then_page() -> None:
     widgets.job_bar(session.runtime(), st.session_state["look"], lambda _: "64 images", button)
 
 
-def test_a_job_whose_folder_was_deleted_draws_the_page_once_more(
-    show: Callable[..., AppTest], home: Home
-) -> None:
+def test_a_deleted_job_folder_redraws_the_page(show: Callable[..., AppTest], home: Home) -> None:
     show("data")
     job = JobDir(home.jobs / "generate-0001")
     job.path.mkdir(parents=True)

@@ -65,9 +65,7 @@ def test_a_deleted_run_is_restored_from_the_trash(show: Show, trained: Make) -> 
     assert not any("Trash" in element.label for element in app.expander)
 
 
-def test_the_trash_is_emptied_after_a_question_and_shown_where_no_run_is_left(
-    show: Show, trained: Make
-) -> None:
+def test_emptying_the_trash_requires_confirmation(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("runs")
     session.runtime().commands.delete("quick-0001")
@@ -90,9 +88,7 @@ def test_the_trash_is_emptied_after_a_question_and_shown_where_no_run_is_left(
         (None, "stays until"),
     ],
 )
-def test_the_trash_shows_who_deleted_a_run_and_how_long_it_stays(
-    days: float | None, said: str
-) -> None:
+def test_trash_shows_who_deleted_a_run_and_when_it_expires(days: float | None, said: str) -> None:
     moment = datetime(2026, 1, 1, 12, 5, tzinfo=UTC)
     sentence = changes.trash_line(
         DeletedRun("a-0001", "a-0001", "a-0001", "finished", moment, "dashboard", 2_000_000, days)
@@ -101,7 +97,7 @@ def test_the_trash_shows_who_deleted_a_run_and_how_long_it_stays(
     assert said in sentence
 
 
-def test_names_in_the_trash_are_no_markup(show: Show, trained: Make) -> None:
+def test_markup_in_trash_names_is_escaped(show: Show, trained: Make) -> None:
     trained("quick-0001")
     runtime = session.runtime()
     app = show("runs")
@@ -128,9 +124,7 @@ def tick(app: AppTest, run_id: str) -> None:
     app.run()
 
 
-def test_a_run_is_pinned_and_hidden_with_the_buttons_below_the_table(
-    show: Show, trained: Make
-) -> None:
+def test_buttons_below_the_table_pin_and_hide_a_run(show: Show, trained: Make) -> None:
     for number in (1, 2, 3):
         trained(f"quick-000{number}", seconds=number)
     app = show("runs")
@@ -147,7 +141,7 @@ def test_a_run_is_pinned_and_hidden_with_the_buttons_below_the_table(
     assert shown_ids(app) == ["quick-0003", "quick-0002", "quick-0001"]
 
 
-def test_a_hidden_run_is_offered_for_comparison_only_where_it_is_asked_for(
+def test_a_hidden_run_is_selectable_only_when_the_address_names_it(
     show: Show, trained: Make
 ) -> None:
     for number in (1, 2):
@@ -166,7 +160,7 @@ def hide(*run_ids: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["physics", "rollout"])
-def test_an_evaluation_is_compared_with_a_hidden_run_only_where_it_is_asked_for(
+def test_an_evaluation_offers_a_hidden_run_only_on_request(
     show: Show, trained: Make, kind: str
 ) -> None:
     for number in (1, 2, 3):
@@ -183,9 +177,7 @@ def test_an_evaluation_is_compared_with_a_hidden_run_only_where_it_is_asked_for(
     assert app.run().multiselect(key=key).options == ["quick-0003", "quick-0002"]
 
 
-def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(
-    show: Show, trained: Make
-) -> None:
+def test_variants_count_a_hidden_run_only_on_request(show: Show, trained: Make) -> None:
     for number, xla in enumerate(("off", "jit", "jit"), start=1):
         run = trained(f"quick-000{number}", seconds=number, xla=xla)
         times = {"first_call": 1.1, "compile": 1.0, "steady_step": 0.1}
@@ -205,7 +197,7 @@ def test_a_hidden_run_is_not_counted_among_variants_unless_it_is_asked_for(
     ], "there is no set without hidden runs"
 
 
-def test_a_hidden_run_is_not_the_previous_one_of_a_run(show: Show, trained: Make) -> None:
+def test_the_previous_run_skips_hidden_runs(show: Show, trained: Make) -> None:
     for number in (1, 2, 3):
         trained(f"quick-000{number}", seconds=number)
     show("runs")
@@ -230,7 +222,7 @@ def test_figure_11_offers_no_hidden_run(show: Show, trained: Make) -> None:
     assert app.selectbox(key="paper.11.run").options == ["paper-0001"]
 
 
-def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
+def test_a_study_of_hidden_runs_is_listed_only_on_request(
     show: Show, home: Home, host: Host
 ) -> None:
     at, ids = from_now(), []
@@ -261,7 +253,7 @@ def test_a_study_whose_runs_are_all_hidden_is_listed_only_where_it_is_asked_for(
     assert len(app.run().selectbox[0].options) == 2
 
 
-def test_where_all_runs_are_hidden_the_page_says_so(show: Show, trained: Make) -> None:
+def test_runs_page_reports_that_all_runs_are_hidden(show: Show, trained: Make) -> None:
     trained("quick-0001")
     show("runs")
     session.runtime().commands.mark(["quick-0001"], hidden=True)
@@ -272,9 +264,7 @@ def test_where_all_runs_are_hidden_the_page_says_so(show: Show, trained: Make) -
     assert "No run matches" in app.info[0].value
 
 
-def test_runs_are_filtered_by_their_tags_and_found_by_their_notes(
-    show: Show, trained: Make
-) -> None:
+def test_runs_are_filtered_by_tags_and_notes(show: Show, trained: Make) -> None:
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     show("runs")
@@ -290,7 +280,7 @@ def test_runs_are_filtered_by_their_tags_and_found_by_their_notes(
     assert shown_ids(app) == ["quick-0001"]
 
 
-def test_the_dialog_of_tags_and_note_begins_with_what_is_there(show: Show, trained: Make) -> None:
+def test_tags_and_note_dialog_shows_the_stored_values(show: Show, trained: Make) -> None:
     trained("quick-0001")
     show("runs")
     session.runtime().commands.mark(["quick-0001"], tags=["good"], remark="fine")
@@ -304,7 +294,7 @@ def test_the_dialog_of_tags_and_note_begins_with_what_is_there(show: Show, train
 # ---- space ---------------------------------------------------------------------------------------
 
 
-def test_runs_shows_the_space_of_each_run_and_of_all_else(
+def test_runs_page_shows_disk_usage_per_run_and_in_total(
     show: Show, trained: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
@@ -324,7 +314,7 @@ def test_runs_shows_the_space_of_each_run_and_of_all_else(
 
 
 @pytest.mark.parametrize(("most_in_words", "format_name"), [(500, None), (0, "bytes")])
-def test_a_table_too_long_for_words_shows_the_space_as_sizes_too(
+def test_a_long_table_shows_disk_usage_as_sizes_too(
     show: Show,
     trained: Make,
     monkeypatch: pytest.MonkeyPatch,
@@ -338,7 +328,7 @@ def test_a_table_too_long_for_words_shows_the_space_as_sizes_too(
 
 
 @pytest.mark.parametrize("page", ["home", "launch", "runs"])
-def test_every_page_warns_of_a_disk_that_is_low(
+def test_every_page_warns_of_low_disk_space(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     trained("quick-0001")
@@ -351,7 +341,7 @@ def test_every_page_warns_of_a_disk_that_is_low(
     )
 
 
-def test_every_page_warns_of_the_disk_of_runs_where_that_is_another(
+def test_pages_warn_of_low_space_on_a_separate_runs_disk(
     show: Show, trained: Make, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained("quick-0001")

@@ -70,13 +70,13 @@ def field_names(app: AppTest) -> set[str]:
 @pytest.mark.parametrize(
     "option", [name for name, option in OPTIONS.items() if requirement(option)]
 )
-def test_an_option_is_shown_once_what_it_needs_is_set(option: str) -> None:
+def test_an_option_is_shown_once_its_requirement_is_met(option: str) -> None:
     assert has_effect(OPTIONS[option], {**DEFAULTS, **EFFECTIVE[option]})
     by_default = ("adam_beta_1", "adam_beta_2", "loop", "generator_loss", "label_smoothing")
     assert has_effect(OPTIONS[option], DEFAULTS) == (option in by_default)
 
 
-def test_adam_has_no_momentum_and_sgd_no_beta() -> None:
+def test_sgd_has_momentum_and_no_beta() -> None:
     form = {**DEFAULTS, "optimizer": "sgd"}
     assert (has_effect(OPTIONS["momentum"], form), has_effect(OPTIONS["adam_beta_1"], form)) == (
         True,
@@ -84,7 +84,7 @@ def test_adam_has_no_momentum_and_sgd_no_beta() -> None:
     )
 
 
-def test_the_table_names_options_and_choices_that_exist() -> None:
+def test_requirements_name_existing_options_and_choices() -> None:
     assert set(SHOWN_WHEN) <= set(RunSpec.options())
     for need in filter(None, map(requirement, OPTIONS.values())):
         if isinstance(need, OneOf):
@@ -93,7 +93,7 @@ def test_the_table_names_options_and_choices_that_exist() -> None:
             assert set(need.options) <= set(OPTIONS)
 
 
-def test_a_number_that_cannot_be_read_hides_nothing() -> None:
+def test_an_invalid_number_hides_no_option() -> None:
     assert has_effect(OPTIONS["samples_from"], {**DEFAULTS, "ema_decay": "much"})
 
 
@@ -139,13 +139,13 @@ def test_a_number_that_cannot_be_read_hides_nothing() -> None:
         ("Run", {"name": "mine"}, "mine"),
     ],
 )
-def test_a_group_says_in_its_label_what_is_set_in_it(
+def test_group_label_summarizes_its_settings(
     group: str, changed: dict[str, Any], line: str
 ) -> None:
     assert option_words.group_line(group, {**DEFAULTS, **changed}) == line
 
 
-def test_a_choice_that_several_options_have_is_said_as_it_is_meant_in_each() -> None:
+def test_a_shared_choice_is_labeled_per_option() -> None:
     rates, norm = (
         RunSpec.options("dcgan")[name] for name in ("learning_rate_scaling", "discriminator_norm")
     )
@@ -156,14 +156,14 @@ def test_a_choice_that_several_options_have_is_said_as_it_is_meant_in_each() -> 
     ("rate", "text"),
     [(3e-4, "3e-4"), (0.00025, "2.5e-4"), (0.5, "0.5"), (0.0, "0"), (10.0, "10"), ("fast", "fast")],
 )
-def test_rates_are_short(rate: Any, text: str) -> None:
+def test_learning_rates_are_formatted_briefly(rate: Any, text: str) -> None:
     assert option_words.number(rate) == text
 
 
 # ---- the page ------------------------------------------------------------------------------------
 
 
-def test_only_what_a_beginner_needs_is_open(show: Show) -> None:
+def test_advanced_groups_are_closed_by_default(show: Show) -> None:
     app = show("launch")
     assert not any(expanders(app).values())
     assert [label.partition("**")[2].partition("**")[0] for label in expanders(app)] == [
@@ -173,7 +173,7 @@ def test_only_what_a_beginner_needs_is_open(show: Show) -> None:
     ]
 
 
-def test_an_option_without_effect_is_named_with_what_it_needs(show: Show) -> None:
+def test_an_option_without_effect_is_listed_with_its_requirement(show: Show) -> None:
     app = opened(show("launch"))
     assert "momentum" not in field_names(app)
     assert "Only with SGD: Momentum (SGD)" in texts(app)
@@ -182,7 +182,7 @@ def test_an_option_without_effect_is_named_with_what_it_needs(show: Show) -> Non
     assert "adam_beta_1" not in field_names(app)
 
 
-def test_a_closed_group_has_no_fields_and_keeps_what_was_typed(show: Show) -> None:
+def test_a_closed_group_has_no_fields_and_keeps_its_values(show: Show) -> None:
     app = show("launch")
     assert "momentum" not in field_names(app)
     assert "adam_beta_1" not in field_names(app)
@@ -195,7 +195,7 @@ def test_a_closed_group_has_no_fields_and_keeps_what_was_typed(show: Show) -> No
     assert text_field(opened(app, "Optimizer"), "adam_beta_1").value == "0.25"
 
 
-def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -> None:
+def test_an_invalid_hidden_value_is_shown_and_opens_its_group(show: Show) -> None:
     app = opened(show("launch"), "Optimizer")
     choice_field(app, "optimizer").set_value("sgd").run()
     text_field(app, "momentum").set_value("0.9").run()
@@ -210,7 +210,7 @@ def test_a_wrong_value_without_effect_is_shown_and_its_group_opens(show: Show) -
     )
 
 
-def test_the_rates_of_a_schedule_are_drawn_before_the_run(show: Show) -> None:
+def test_learning_rate_schedule_is_drawn_before_the_run(show: Show) -> None:
     app = opened(show("launch"))
     assert titles(app) == []
     choice_field(app, "learning_rate_schedule").set_value("cosine_restarts").run()
@@ -218,7 +218,7 @@ def test_the_rates_of_a_schedule_are_drawn_before_the_run(show: Show) -> None:
     assert titles(app) == ["Learning rates over the epochs"]
 
 
-def test_local_sgd_is_marked_before_the_run(show: Show) -> None:
+def test_local_sgd_is_indicated_before_the_run(show: Show) -> None:
     app = opened(show("launch"))
     text_field(app, "replicas").set_value("2").run()
     assert "Another algorithm" not in texts(app)
@@ -259,9 +259,7 @@ def painter(monkeypatch: pytest.MonkeyPatch) -> str:
     return "painter"
 
 
-def test_the_options_of_the_chosen_workload_are_shown_and_no_others(
-    show: Show, painter: str
-) -> None:
+def test_only_options_of_the_selected_workload_are_shown(show: Show, painter: str) -> None:
     app = opened(show("launch"))
     assert {"r1_weight", "base_channels"} <= field_names(app)
     assert "strokes" not in field_names(app)
@@ -278,7 +276,7 @@ def test_the_options_of_the_chosen_workload_are_shown_and_no_others(
     assert app.error[0].value == "strokes is 10, but allowed is a whole number from 1 to 9: use 7."
 
 
-def test_what_was_typed_stays_where_the_other_workload_has_that_option(
+def test_typed_values_survive_a_switch_to_a_workload_with_that_option(
     show: Show, painter: str
 ) -> None:
     app = opened(show("launch"))
@@ -293,7 +291,7 @@ def test_what_was_typed_stays_where_the_other_workload_has_that_option(
     assert choice_field(app, "updates").value == "together"
 
 
-def test_unchanged_fields_are_at_the_default_of_each_workload(show: Show, painter: str) -> None:
+def test_unchanged_fields_follow_the_defaults_of_each_workload(show: Show, painter: str) -> None:
     app = opened(show("launch"))
     choice_field(app, "workload").set_value(painter).run()
     assert text_field(app, "label_smoothing").value == "0.2"
@@ -301,9 +299,7 @@ def test_unchanged_fields_are_at_the_default_of_each_workload(show: Show, painte
     assert text_field(app, "label_smoothing").value == "0"
 
 
-def test_a_preset_does_not_override_the_defaults_of_a_workload_that_it_is_not_for(
-    show: Show, painter: str
-) -> None:
+def test_a_preset_keeps_the_defaults_of_other_workloads(show: Show, painter: str) -> None:
     app = opened(show("launch"))
     text_field(app, "learning_rate_discriminator").set_value("3e-4").run()
     choice_field(app, "workload").set_value(painter).run()
@@ -317,7 +313,7 @@ def test_a_preset_does_not_override_the_defaults_of_a_workload_that_it_is_not_fo
     assert text_field(app, "learning_rate_discriminator").value == "3e-4"
 
 
-def test_a_shared_option_of_which_a_workload_has_a_default_is_at_it(
+def test_a_workload_default_of_a_shared_option_beats_the_preset(
     show: Show, painter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As Adam's beta 1 of 0 in Wasserstein GANs, where the preset has 0.5."""
@@ -330,7 +326,7 @@ def test_a_shared_option_of_which_a_workload_has_a_default_is_at_it(
     assert text_field(app, "adam_beta_1").value == "0.5"
 
 
-def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_again(
+def test_a_workload_default_is_undone_when_the_workload_changes(
     show: Show,
 ) -> None:
     app = opened(show("launch"))
@@ -344,9 +340,7 @@ def test_a_workload_brings_its_own_default_of_a_shared_option_and_takes_it_away_
     assert choice_field(app, "optimizer").value == "adam"
 
 
-def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(
-    show: Show, home: Home
-) -> None:
+def test_a_preset_with_simulated_data_can_start_before_it_exists(show: Show, home: Home) -> None:
     app = show("launch")
     presets(app).set_value("showers").run()
     assert not app.exception
@@ -357,7 +351,7 @@ def test_a_preset_whose_data_is_made_first_says_so_and_can_be_started(
     assert not home.data.exists()
 
 
-def test_what_a_slow_browser_sends_of_the_form_before_a_preset_does_not_undo_the_preset(
+def test_stale_widget_values_do_not_undo_a_preset(
     show: Show,
 ) -> None:
     """It sends the values of all its widgets with whatever it asks for, until it has drawn
@@ -373,7 +367,7 @@ def test_what_a_slow_browser_sends_of_the_form_before_a_preset_does_not_undo_the
     assert shown_commands(app) == [command]
 
 
-def test_what_is_typed_while_the_page_is_on_its_way_stays(show: Show) -> None:
+def test_a_rerun_overwrites_no_typed_value(show: Show) -> None:
     """A pass that began before it was typed writes into no field."""
     app = show("launch")
     text_field(app, "epochs").set_value("7").run()
@@ -383,7 +377,7 @@ def test_what_is_typed_while_the_page_is_on_its_way_stays(show: Show) -> None:
     assert written == []
 
 
-def test_the_values_of_own_options_survive_a_visit_to_another_page(show: Show) -> None:
+def test_workload_option_values_survive_a_visit_to_another_page(show: Show) -> None:
     app = opened(show("launch"))
     text_field(app, "r1_weight").set_value("0.1").run()
     app.switch_page(str(places.RUNS)).run()
@@ -391,7 +385,7 @@ def test_the_values_of_own_options_survive_a_visit_to_another_page(show: Show) -
     assert text_field(opened(app), "r1_weight").value == "0.1"
 
 
-def test_what_is_typed_in_the_moment_of_going_to_another_page_survives(show: Show) -> None:
+def test_a_value_typed_while_leaving_the_page_survives(show: Show) -> None:
     app = show("launch")
     text_field(app, "epochs").set_value("77")
     app.switch_page(str(places.RUNS)).run()
@@ -399,7 +393,7 @@ def test_what_is_typed_in_the_moment_of_going_to_another_page_survives(show: Sho
     assert text_field(app, "epochs").value == "77"
 
 
-def test_a_data_set_that_does_not_fit_is_said_next_to_its_field(
+def test_a_dataset_that_does_not_fit_disables_the_start(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = replace(catalog.DATASETS["digits"], fields={IMAGES: pictures(30, 30, 3)})
@@ -413,9 +407,7 @@ def test_a_data_set_that_does_not_fit_is_said_next_to_its_field(
     assert next(button for button in app.button if button.label == "Start run").disabled
 
 
-def test_the_summary_of_a_data_set_is_shown_before_anything_is_trained(
-    show: Show, home: Home, tmp_path: Path
-) -> None:
+def test_dataset_summary_is_shown_before_training(show: Show, home: Home, tmp_path: Path) -> None:
     folder = tmp_path / "scans"
     folder.mkdir()
     for number in range(5):
@@ -439,7 +431,7 @@ def test_the_summary_of_a_data_set_is_shown_before_anything_is_trained(
     assert "1 file skipped: no image 1 (readme.txt)." in texts(app)
 
 
-def test_the_command_is_plain_text_whatever_was_typed_and_loads_no_highlighter(show: Show) -> None:
+def test_the_command_is_escaped_plain_text_without_a_highlighter(show: Show) -> None:
     app = show("launch")
     assert (len(app.code), len(shown_commands(app))) == (0, 1)
 

@@ -18,7 +18,7 @@ Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 
 
-def test_launch_greys_out_what_this_host_lacks_and_says_why(show: Show) -> None:
+def test_launch_disables_missing_accelerators_and_explains_why(show: Show) -> None:
     app = show("launch")
     assert not app.exception
     disabled = {
@@ -40,7 +40,7 @@ def test_launch_computes_steps_and_command_from_the_form(show: Show) -> None:
     )
 
 
-def test_launch_reports_everything_that_is_wrong_at_once(show: Show) -> None:
+def test_launch_reports_all_errors_together(show: Show) -> None:
     app = opened(show("launch"))
     text_field(app, "learning_rate_generator").set_value("fast")
     text_field(app, "name").set_value(" ")
@@ -55,9 +55,7 @@ def test_launch_reports_everything_that_is_wrong_at_once(show: Show) -> None:
 
 
 @pytest.mark.parametrize("typed", ["99999", "-1", "", "3.5", "many", "9" * 5_000])
-def test_launch_starts_nothing_that_differs_from_the_form(
-    show: Show, home: Home, typed: str
-) -> None:
+def test_launch_starts_only_the_values_in_the_form(show: Show, home: Home, typed: str) -> None:
     app = show("launch")
     text_field(app, "batch_size_global").set_value(typed)
     text_field(app, "epochs").set_value("100000000").run()
@@ -80,7 +78,7 @@ def start_button(app: AppTest) -> Button:
     return next(button for button in app.button if button.label == "Start run")
 
 
-def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_the_repair(
+def test_launch_warns_of_failing_paper_batches_and_offers_a_fix(
     show: Show,
 ) -> None:
     app = show("launch")
@@ -100,7 +98,7 @@ def test_launch_warns_of_batches_of_the_paper_that_showed_no_digits_and_offers_t
     )
 
 
-def test_launch_says_when_the_batch_is_larger_than_the_set(show: Show) -> None:
+def test_launch_rejects_a_batch_larger_than_the_dataset(show: Show) -> None:
     app = show("launch")
     text_field(app, "batch_size_global").set_value("2000").run()
     [sentence] = [error.value for error in app.error]
@@ -109,7 +107,7 @@ def test_launch_says_when_the_batch_is_larger_than_the_set(show: Show) -> None:
     assert [error.value for error in app.error] == [sentence] * 2
 
 
-def test_launch_refuses_a_missing_dataset_in_one_sentence(
+def test_launch_refuses_a_missing_dataset(
     show: Show,
     home: Home,
     monkeypatch: pytest.MonkeyPatch,
@@ -123,7 +121,7 @@ def test_launch_refuses_a_missing_dataset_in_one_sentence(
     assert home.run_dirs() == []
 
 
-def test_the_form_keeps_what_was_typed_while_another_page_is_open(show: Show) -> None:
+def test_the_form_keeps_values_while_another_page_is_open(show: Show) -> None:
     app = show("launch")
     text_field(app, "epochs").set_value("77").run()
     from dashboard.frame import places
@@ -133,7 +131,7 @@ def test_the_form_keeps_what_was_typed_while_another_page_is_open(show: Show) ->
     assert text_field(app, "epochs").value == "77"
 
 
-def test_launch_starts_presets_in_float32_where_bfloat16_is_slow_and_says_so(
+def test_launch_uses_float32_for_presets_where_bfloat16_is_slow(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "is_slow_in_bfloat16", lambda: True)

@@ -43,9 +43,7 @@ def rows_of(app: AppTest, title: str, name: str = "rows") -> Any:
     return pa.ipc.open_stream(named[name] if name else next(iter(named.values()))).read_pandas()
 
 
-def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(
-    show: Show, trained: Make
-) -> None:
+def test_zoom_draws_only_its_range_and_a_button_resets_it(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", run="quick-0001")
     title = "Generator and discriminator loss"
@@ -72,7 +70,7 @@ def test_a_zoom_draws_that_part_alone_and_a_button_shows_everything_again(
         ("compare", "histograms", []),
     ],
 )
-def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
+def test_charts_and_images_have_text_alternatives(
     show: Show, trained: Make, page: str, tab: str, pictured: list[str]
 ) -> None:
     trained("quick-0001")
@@ -89,9 +87,7 @@ def test_charts_and_pictures_are_described_for_those_who_do_not_see_them(
     ]
 
 
-def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(
-    show: Show, running: RunDir
-) -> None:
+def test_a_stalled_run_shows_a_warning(show: Show, running: RunDir) -> None:
     sentence = "It lives and does not train: nothing new for 201 s. Look at its log."
     journal.append(
         running.supervisor_journal,
@@ -101,7 +97,7 @@ def test_a_run_that_lives_and_does_not_train_says_so_and_what_to_do(
     assert [warning.value for warning in show("run", run=running.run_id).warning] == [sentence]
 
 
-def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with_the_last_step(
+def test_viewers_share_cached_charts_until_a_run_ends(
     show: Show, running: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering, "OLD", 1e6)  # so that time alone rebuilds nothing
@@ -131,7 +127,7 @@ def test_viewers_share_what_is_a_part_of_their_pace_old_and_an_end_is_shown_with
     assert "step 6 of 6" in [bar.proto.text for bar in app.get("progress")]
 
 
-def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one_before(
+def test_a_finished_run_offers_rerun_and_comparison_with_the_previous(
     show: Show, trained: Make
 ) -> None:
     trained("quick-0001")
@@ -151,9 +147,7 @@ def test_an_ended_run_offers_to_be_trained_again_and_to_be_compared_with_the_one
     assert float(filled_in(app, "learning_rate_generator")) == 0.00123456789
 
 
-def test_a_run_that_is_deleted_while_its_page_is_open_is_reported_in_a_sentence(
-    show: Show, trained: Make
-) -> None:
+def test_a_run_deleted_while_its_page_is_open_is_reported(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001")
@@ -166,7 +160,7 @@ def test_a_run_that_is_deleted_while_its_page_is_open_is_reported_in_a_sentence(
     assert "'quick-0001' is not stored here. This page shows quick-0002" in texts(app)
 
 
-def test_an_address_with_markup_is_shown_as_it_is(show: Show, trained: Make) -> None:
+def test_markup_in_an_address_is_escaped(show: Show, trained: Make) -> None:
     trained("quick-0001")
     for page, query in (("run", {"run": HOSTILE}), ("compare", {"runs": HOSTILE})):
         app = show(page, **query)
@@ -175,9 +169,7 @@ def test_an_address_with_markup_is_shown_as_it_is(show: Show, trained: Make) -> 
         assert "![x](" not in texts(app)
 
 
-def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(
-    show: Show, trained: Make
-) -> None:
+def test_compare_names_unknown_runs_and_merges_duplicates(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0001,quick-0099,quick-0002")
@@ -186,9 +178,7 @@ def test_runs_that_are_unknown_are_named_and_runs_named_twice_are_shown_once(
     assert "Not stored here: quick-0099." in texts(app)
 
 
-def test_a_grid_that_is_damaged_in_the_store_is_reported_on_every_page(
-    show: Show, trained: Make
-) -> None:
+def test_a_damaged_sample_grid_is_reported_on_every_page(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     assert not show("run", run="quick-0001").exception
@@ -205,7 +195,7 @@ def test_a_grid_that_is_damaged_in_the_store_is_reported_on_every_page(
         assert "are damaged" in texts(app), page
 
 
-def test_a_picture_is_a_whole_png_of_a_size_that_can_be_drawn() -> None:
+def test_is_image_requires_a_complete_png_of_drawable_size() -> None:
     file = io.BytesIO()
     Image.fromarray(np.arange(900, dtype=np.uint8).reshape(30, 30)).save(file, format="PNG")
     whole = file.getvalue()
@@ -220,7 +210,7 @@ def test_a_picture_is_a_whole_png_of_a_size_that_can_be_drawn() -> None:
     assert judged == [True, False, False, False, False, False]
 
 
-def test_the_facts_of_a_host_are_words() -> None:
+def test_host_facts_are_readable() -> None:
     facts = {
         "cores": 2,
         "memory_bytes": 25_276_502_016,
@@ -241,7 +231,7 @@ def test_the_facts_of_a_host_are_words() -> None:
     ]
 
 
-def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_asked_for(
+def test_the_log_omits_startup_noise_unless_all_lines_are_requested(
     show: Show, trained: Make
 ) -> None:
     run = trained("quick-0001")
@@ -270,7 +260,7 @@ def test_a_log_is_shown_without_what_every_start_prints_unless_all_lines_are_ask
     assert app.code[0].value == "\n".join([*noise, *messages])
 
 
-def test_events_are_shown_in_the_time_zone_of_the_browser(show: Show, trained: Make) -> None:
+def test_event_times_use_the_time_zone_of_the_browser(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     recorded = journal.Event(
         at=datetime(2026, 7, 1, 12, tzinfo=UTC), level="info", topic="note", message="noon"
@@ -308,9 +298,7 @@ def test_scores_of_each_class_are_drawn_on_live_and_offered_on_compare(
     assert titles(compare)[2] == "Scores of real images: cat"
 
 
-def test_a_run_lost_within_its_first_epoch_does_not_say_that_it_made_no_step(
-    show: Show, new_run: Make
-) -> None:
+def test_a_run_lost_in_its_first_epoch_still_shows_its_steps(show: Show, new_run: Make) -> None:
     run = new_run("quick-0001")
     journal.append(
         run.trainer_journal(),
@@ -331,9 +319,7 @@ def test_a_run_lost_within_its_first_epoch_does_not_say_that_it_made_no_step(
     assert "first step" not in texts(app)
 
 
-def test_the_places_of_charts_are_reserved_before_their_first_rows(
-    show: Show, running: RunDir
-) -> None:
+def test_chart_space_is_reserved_before_the_first_rows(show: Show, running: RunDir) -> None:
     app = show("run", run=running.run_id)
     assert not app.exception
     heights = {block.proto.height_config.pixel_height for block in app.get("container")} - {0}

@@ -24,7 +24,7 @@ from tests.support.measured_flows import frames, iteration
 Show = Callable[..., AppTest]
 
 
-def test_a_run_of_a_flow_is_made_small_stays_as_it_is_and_plays_where_it_is_loaded(
+def test_a_flow_run_is_shrunk_to_a_copy_that_plays_after_loading(
     show: Show, trained: Callable[..., RunDir], tmp_path: Path
 ) -> None:
     """As examples/record_karman.sh does it, into the home of the page."""
@@ -89,7 +89,7 @@ def two_bundles(
     return {"example-paper-0001", "example-karman-0001"}
 
 
-def test_they_are_offered_until_they_are_all_there_and_one_press_loads_them(
+def test_examples_are_offered_until_one_click_loads_them_all(
     show: Show, new_run: Callable[..., RunDir], home: Home, two_bundles: set[str]
 ) -> None:
     app = show("home")

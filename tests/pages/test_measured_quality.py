@@ -36,7 +36,7 @@ def two_runs(trained: Make) -> None:
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_a_run_shows_its_quality_as_a_curve_with_its_interval(show: Show, trained: Make) -> None:
+def test_run_page_draws_quality_with_its_interval(show: Show, trained: Make) -> None:
     trained("quick-0003", seconds=20)
     assert TITLE not in titles(show("run", run="quick-0003"))
     app = show("run", run="quick-0001")
@@ -47,7 +47,7 @@ def test_a_run_shows_its_quality_as_a_curve_with_its_interval(show: Show, traine
     assert chart["layer"][0]["encoding"]["y2"]["field"] == "high"  # type: ignore[index]
 
 
-def test_a_run_in_training_keeps_the_place_of_its_curve(
+def test_a_run_in_training_reserves_space_for_its_quality_curve(
     show: Show, home: Home, running: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert AWAITED not in texts(show("run", run="quick-0001"))
@@ -60,9 +60,7 @@ def test_a_run_in_training_keeps_the_place_of_its_curve(
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_the_table_of_runs_has_the_best_quality_with_its_interval(
-    show: Show, trained: Make
-) -> None:
+def test_runs_table_shows_the_best_quality_with_its_interval(show: Show, trained: Make) -> None:
     trained("quick-0003", seconds=20)
     table = show("runs").dataframe[0].value.set_index("run_id")
     assert table["quality"].to_dict() == pytest.approx(
@@ -76,7 +74,7 @@ def test_the_table_of_runs_has_the_best_quality_with_its_interval(
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_scores_of_several_workloads_are_named_in_the_table(show: Show, new_run: Make) -> None:
+def test_runs_table_names_the_scores_of_different_workloads(show: Show, new_run: Make) -> None:
     showers = new_run("showers-0001", seconds=20, workload="shower_3dgan", dataset="showers")
     measured(showers, 1, fault=0.4)
     table = show("runs").dataframe[0].value.set_index("run_id")
@@ -86,7 +84,7 @@ def test_scores_of_several_workloads_are_named_in_the_table(show: Show, new_run:
     assert table["quality_range"]["showers-0001"].endswith("epoch 1")
 
 
-def test_without_a_measured_run_the_table_has_no_such_column(show: Show, trained: Make) -> None:
+def test_runs_table_has_no_quality_column_without_measurements(show: Show, trained: Make) -> None:
     trained("quick-0001")
     order = show("runs").dataframe[0].proto.column_order
     assert "quality" not in order
@@ -94,7 +92,7 @@ def test_without_a_measured_run_the_table_has_no_such_column(show: Show, trained
 
 
 @pytest.mark.usefixtures("two_runs")
-def test_compare_has_the_quality_with_its_interval_and_against_device_time(show: Show) -> None:
+def test_compare_shows_quality_with_interval_against_device_time(show: Show) -> None:
     app = show("compare", runs="quick-0001,quick-0002")
     tables = [frame.value for frame in app.dataframe if "KCD, best" in frame.value]
     assert len(tables) == 1

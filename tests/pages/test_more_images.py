@@ -75,7 +75,7 @@ def button(app: AppTest) -> Any:
     return app.button(key="generate.start")
 
 
-def test_runs_without_a_checkpoint_say_so_instead_of_a_form(show: Show, trained: Make) -> None:
+def test_a_run_without_a_checkpoint_shows_no_form(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
@@ -83,7 +83,7 @@ def test_runs_without_a_checkpoint_say_so_instead_of_a_form(show: Show, trained:
     assert "generate.start" not in [button.key for button in app.button]
 
 
-def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make) -> None:
+def test_the_form_offers_only_options_of_the_run(show: Show, trained: Make) -> None:
     saved(trained("quick-0001", workload="mlp_gan"), 1_050)
     saved(trained("quick-0002", seconds=10, workload="dcgan"), 700, 1_050)
     app = show("run", tab="samples", run="quick-0001")
@@ -102,7 +102,7 @@ def test_the_form_offers_what_the_run_can_be_asked_for(show: Show, trained: Make
     assert "seeds has 'three': use numbers such as" in app.error[0].value.replace("\\", "")
 
 
-def test_a_damaged_checkpoint_is_reported_by_the_job_that_the_button_starts(
+def test_the_started_job_reports_a_damaged_checkpoint(
     show: Show, home: Home, trained: Make, wait_until: Callable[..., Any]
 ) -> None:
     run = trained("quick-0001", workload="dcgan")
@@ -126,7 +126,7 @@ def test_a_damaged_checkpoint_is_reported_by_the_job_that_the_button_starts(
     assert not button(app).disabled
 
 
-def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_reload(
+def test_generated_images_are_shown_with_their_origin(
     show: Show, home: Home, trained: Make
 ) -> None:
     saved(trained("quick-0001", workload="dcgan"), 1_050)
@@ -153,7 +153,7 @@ def test_what_was_made_is_shown_with_where_it_comes_from_and_is_there_after_a_re
     assert "The last images were deleted" in texts(app.run())
 
 
-def test_a_job_under_way_shows_how_far_it_is_and_can_be_cancelled(
+def test_a_running_job_shows_progress_and_can_be_cancelled(
     show: Show, home: Home, trained: Make, asleep: subprocess.Popen[bytes]
 ) -> None:
     saved(trained("quick-0001", workload="mlp_gan"), 1_050)

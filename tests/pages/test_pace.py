@@ -11,7 +11,7 @@ from dashboard.rendering import SEEN_SECONDS, Audience, interval_of, is_close, r
     ("viewers", "cores", "seconds"),
     [(1, 2, 1.0), (24, 2, 1.0), (25, 2, 1.25), (30, 1, 2.5), (30, 2, 1.25), (48, 64, 2.0)],
 )
-def test_viewers_are_drawn_as_often_as_the_cores_allow_and_none_more_than_once_a_second(
+def test_refresh_interval_is_at_least_one_second_and_grows_with_viewers(
     viewers: int, cores: int, seconds: float
 ) -> None:
     audience = Audience(clock=lambda: 0.0, cores=cores)
@@ -25,7 +25,7 @@ def test_viewers_are_drawn_as_often_as_the_cores_allow_and_none_more_than_once_a
     ("accelerator", "cores", "seconds"),
     [("cpu", 2, 1.5), ("cpu", 4, 1.5), ("cpu", 8, 1.0), ("gpu", 2, 1.0), ("tpu", 2, 1.0)],
 )
-def test_a_page_next_to_a_training_on_the_same_few_cores_is_drawn_less_often(
+def test_pages_refresh_less_often_during_training_on_few_cores(
     accelerator: str, cores: int, seconds: float
 ) -> None:
     assert interval_of(1, accelerator, cores) == seconds
@@ -42,13 +42,13 @@ def test_a_page_next_to_a_training_on_the_same_few_cores_is_drawn_less_often(
         (30, "gpu", 1, 20.0),
     ],
 )
-def test_what_changes_once_an_epoch_is_an_eighth_of_all_refreshes_at_most(
+def test_per_epoch_charts_take_at_most_an_eighth_of_refreshes(
     viewers: int, accelerator: str, cores: int, seconds: float
 ) -> None:
     assert rest_interval_of(viewers, accelerator, cores) == seconds
 
 
-def test_a_viewer_who_has_left_counts_no_more() -> None:
+def test_a_viewer_who_left_is_not_counted() -> None:
     now = [0.0]
     audience = Audience(clock=lambda: now[0], cores=2)
     for viewer in range(30):
@@ -58,7 +58,7 @@ def test_a_viewer_who_has_left_counts_no_more() -> None:
     assert audience.interval("gpu") == 1.0
 
 
-def test_one_more_viewer_does_not_change_the_pace_of_all_others() -> None:
+def test_one_more_viewer_does_not_change_the_pace() -> None:
     assert is_close(3.0, right=3.5)
     assert is_close(1.0, right=1.0)
     assert not is_close(3.0, right=1.0)

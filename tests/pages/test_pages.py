@@ -27,14 +27,14 @@ Make = Callable[..., RunDir]
         ("compare", "Pick two or more runs"),
     ],
 )
-def test_an_empty_page_says_what_to_do(show: Show, page: str, sentence: str) -> None:
+def test_an_empty_page_explains_what_to_do(show: Show, page: str, sentence: str) -> None:
     app = show(page)
     assert not app.exception
     assert sentence in texts(app)
     assert charts(app) == []
 
 
-def test_home_shows_the_last_runs_with_their_state(show: Show, trained: Make) -> None:
+def test_home_shows_recent_runs_with_their_status(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("home")
     assert not app.exception
@@ -42,9 +42,7 @@ def test_home_shows_the_last_runs_with_their_state(show: Show, trained: Make) ->
     assert "quick-0001" in texts(app)
 
 
-def test_compare_shows_final_numbers_and_only_the_options_that_differ(
-    show: Show, trained: Make
-) -> None:
+def test_compare_shows_final_results_and_only_differing_options(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(0.9, 1.1), seed=1)
     trained("quick-0002", losses=(0.8, 1.2), seconds=10, seed=2)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -61,7 +59,7 @@ def test_compare_shows_final_numbers_and_only_the_options_that_differ(
     assert titles(curves)[:2] == ["Generator loss", "Discriminator loss"]
 
 
-def test_compare_names_options_and_values_in_words(show: Show, trained: Make) -> None:
+def test_compare_shows_readable_option_names_and_values(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained(
         "quick-0002",
@@ -78,7 +76,7 @@ def test_compare_names_options_and_values_in_words(show: Show, trained: Make) ->
     }
 
 
-def test_compare_offers_every_recorded_number(show: Show, trained: Make) -> None:
+def test_compare_offers_every_recorded_metric(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="curves", runs="quick-0001,quick-0002")
@@ -95,7 +93,7 @@ def test_compare_offers_every_recorded_number(show: Show, trained: Make) -> None
     ]
 
 
-def test_a_run_of_local_sgd_is_marked_on_every_page(show: Show, trained: Make) -> None:
+def test_a_local_sgd_run_is_labeled_on_every_page(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10, replicas=2, sync_every_steps=5)
     mark = "local SGD, weights averaged every 5 steps"
@@ -105,7 +103,7 @@ def test_a_run_of_local_sgd_is_marked_on_every_page(show: Show, trained: Make) -
     assert list(show("runs").dataframe[0].value["algorithm"]) == ["local SGD", "synchronous"]
 
 
-def test_samples_shows_each_run_under_one_slider(show: Show, trained: Make) -> None:
+def test_samples_tab_shows_all_runs_under_one_slider(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="samples", runs="quick-0001,quick-0002")
@@ -113,9 +111,7 @@ def test_samples_shows_each_run_under_one_slider(show: Show, trained: Make) -> N
     assert texts(app).count("After epoch 2, step 20") == 2
 
 
-def test_play_goes_on_by_one_epoch_and_starts_again_after_the_last(
-    show: Show, trained: Make
-) -> None:
+def test_play_advances_one_epoch_at_a_time_and_pause_stops_it(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", tab="samples", run="quick-0001")
     next(button for button in app.button if button.label == "Play").click().run()
@@ -147,9 +143,7 @@ def test_a_single_epoch_cannot_be_played(show: Show, new_run: Make) -> None:
     assert "Play" not in [button.label for button in app.button]
 
 
-def test_a_home_that_another_process_owns_is_reported_instead_of_the_page(
-    show: Show, home: Home
-) -> None:
+def test_a_home_folder_owned_by_another_process_is_reported(show: Show, home: Home) -> None:
     from filelock import FileLock
 
     with FileLock(home.owner_lock):

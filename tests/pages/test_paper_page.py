@@ -67,7 +67,7 @@ def _test_images_only(
     monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path))
 
 
-def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: Show) -> None:
+def test_an_empty_page_explains_how_to_start_and_shows_published_results(show: Show) -> None:
     app = show("studies/paper")
     assert not app.exception
     text = texts(app)
@@ -84,7 +84,7 @@ def test_an_empty_page_says_how_to_begin_and_shows_what_others_published(show: S
 
 
 @pytest.mark.usefixtures("studies")
-def test_each_figure_is_next_to_what_the_paper_says_and_whether_it_agrees(show: Show) -> None:
+def test_each_figure_shows_the_quotation_and_verdict(show: Show) -> None:
     app = show("studies/paper")
     assert not app.exception
     text = texts(app)
@@ -118,7 +118,7 @@ def test_each_figure_is_next_to_what_the_paper_says_and_whether_it_agrees(show: 
 
 
 @pytest.mark.usefixtures("studies")
-def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
+def test_a_newer_toy_study_does_not_replace_a_suitable_one(
     show: Show, home: Home, host: Host, at: At, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The older one has the data, epochs and repeats that are asked for here; the newer one
@@ -141,7 +141,7 @@ def test_a_newer_toy_study_does_not_take_the_place_of_one_that_fits(
 
 
 @pytest.mark.usefixtures("_test_images_only")
-def test_no_data_set_is_used_without_a_choice(show: Show, home: Home) -> None:
+def test_no_dataset_is_selected_by_default_without_whole_mnist(show: Show, home: Home) -> None:
     app = show("launch/paper")
     images = app.radio(key="paper.images")
     assert (images.value, images.options) == (None, ["MNIST", "Digits (embedded)"])
@@ -163,7 +163,7 @@ def test_no_data_set_is_used_without_a_choice(show: Show, home: Home) -> None:
 
 
 @pytest.mark.usefixtures("_whole_mnist")
-def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(
+def test_whole_mnist_is_preselected_and_the_button_queues_the_studies(
     show: Show, home: Home
 ) -> None:
     app = show("launch/paper")
@@ -193,7 +193,7 @@ def test_whole_mnist_is_picked_and_the_button_queues_what_the_page_says(
     }
 
 
-def test_the_descent_is_drawn_next_to_sentences_computed_from_it(
+def test_the_descent_is_drawn_with_computed_sentences(
     show: Show, trained: Callable[..., RunDir]
 ) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
@@ -215,7 +215,7 @@ def test_the_descent_is_drawn_next_to_sentences_computed_from_it(
 
 
 @pytest.mark.usefixtures("stalled_jobs")
-def test_the_loss_surface_of_a_run_is_computed_at_a_press(
+def test_a_button_starts_the_loss_surface_and_another_cancels_it(
     show: Show, trained: Callable[..., RunDir], home: Home, wait_until: Callable[..., Any]
 ) -> None:
     run = trained("paper-0001", seconds=-120.0, weight_snapshots="yes")
@@ -233,7 +233,7 @@ def test_the_loss_surface_of_a_run_is_computed_at_a_press(
     assert said in [warning.value for warning in app.run().warning]
 
 
-def test_without_stored_weights_the_page_says_how_to_store_them(
+def test_the_page_explains_how_to_store_weights_when_none_exist(
     show: Show, trained: Callable[..., RunDir]
 ) -> None:
     trained("paper-0001")

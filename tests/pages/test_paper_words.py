@@ -18,7 +18,7 @@ from gan_runtime.store.queries import Conditions
 from gan_runtime.studies import references
 
 
-def test_rates_that_rise_abruptly_are_counted() -> None:
+def test_abrupt_rate_rises_are_counted() -> None:
     constant = pd.DataFrame({"variant": "a", "x": [0.0, 1.0, 2.0], "mean": [1e-4] * 3})
     cycles = pd.DataFrame(
         {"variant": "b", "x": [0.0, 1.0, 2.0, 3.0], "mean": [1e-4, 1e-5, 1e-4, 1e-5]}
@@ -75,7 +75,7 @@ BATCHES = ("batch 64", "batch 512")
         ([0.5, 30.0], None, "; the interval contains that, but also no difference at all"),
     ],
 )
-def test_figure_5_agrees_where_the_interval_holds_the_papers_number(
+def test_figure_5_agrees_if_the_interval_contains_the_papers_value(
     seconds: list[float], agrees: bool | None, part: str
 ) -> None:
     verdict = words.time_by_batch(two_variants(BATCHES, [10.0] * len(seconds), seconds), {"gpu"})
@@ -84,7 +84,7 @@ def test_figure_5_agrees_where_the_interval_holds_the_papers_number(
     assert "keeps a CPU busy" not in verdict.why
 
 
-def test_figure_5_needs_the_papers_batches() -> None:
+def test_figure_5_requires_the_papers_batch_sizes() -> None:
     verdict = words.time_by_batch(
         two_variants(("batch 32", "batch 64"), [2.0, 2.0], [1.0, 1.1]), {"cpu"}
     )
@@ -93,9 +93,7 @@ def test_figure_5_needs_the_papers_batches() -> None:
 
 
 @pytest.mark.parametrize(("factor", "agrees"), [(1.5, True), (0.5, False), (1.0, None)])
-def test_the_other_sentence_about_figure_5_says_that_time_grows(
-    factor: float, agrees: bool | None
-) -> None:
+def test_figure_5_growth_claim_is_judged_separately(factor: float, agrees: bool | None) -> None:
     """Section 5.1 says the opposite of the conclusion: each is judged by itself."""
     results = two_variants(
         BATCHES, [10.0, 10.1, 9.9], [factor * seconds for seconds in (10.0, 10.0, 10.0)]
@@ -104,7 +102,7 @@ def test_the_other_sentence_about_figure_5_says_that_time_grows(
 
 
 @pytest.mark.parametrize(("large", "agrees"), [(6.0, True), (3.0, False)])
-def test_figure_6_asks_for_longer_epochs_as_its_text_has_it(large: float, agrees: bool) -> None:
+def test_figure_6_agrees_if_epochs_take_longer(large: float, agrees: bool) -> None:
     later = {"batch 64": [4.0, 4.1], "batch 512": [large, large + 0.1]}
     epochs = pd.DataFrame(
         [
@@ -124,7 +122,7 @@ def test_figure_6_asks_for_longer_epochs_as_its_text_has_it(large: float, agrees
     assert words.time_by_epoch(epochs[epochs["epoch"] < 2], results).agrees is None
 
 
-def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that_grows() -> None:
+def test_figure_10_requires_lowest_g_loss_and_figure_11_rising_d_loss() -> None:
     """A large loss of D at a large batch, which the text reports, is no reason to differ from Fig.
 
     10.
@@ -147,7 +145,7 @@ def test_figure_10_asks_for_the_lowest_loss_of_g_and_figure_11_for_one_of_d_that
     assert [verdict(alone).agrees for verdict in verdicts] == [None, None, None]
 
 
-def test_figure_11_judges_the_path_of_the_generator_alone() -> None:
+def test_figure_11_judges_only_the_generator_path() -> None:
     """That D's loss falls along its path is no sentence of the paper."""
     paths = {"generator": [2.0, 1.0], "discriminator": [1.0, 2.0]}
     assert (
@@ -163,7 +161,7 @@ def path(network: str, losses: list[float]) -> Any:
     return SimpleNamespace(network=network, path_loss=losses)
 
 
-def test_each_number_of_a_quotation_is_a_number_that_is_compared() -> None:
+def test_reference_values_match_the_quotations() -> None:
     assert f"{references.PAPER_TIME_SAVED:.0%}" in references.TIME_FELL.sentence
     assert f"{references.PAPER_XLA_SPEEDUP} times" in references.XLA.sentence
     for share in references.PAPER_FASTER_THAN.values():
@@ -194,7 +192,7 @@ def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Con
         ),
     ],
 )
-def test_only_runs_with_the_papers_data_epochs_and_enough_repeats_are_judged(
+def test_verdict_requires_the_papers_data_epochs_and_repeats(
     runs: list[Conditions], repeats: int, parts: list[str]
 ) -> None:
     reasons = paper_verdicts.shortfalls(runs, repeats, paper_verdicts.MINIMUMS["batch_size"])
@@ -223,7 +221,7 @@ def place(accelerator: str, engine: str = "tensorflow") -> Conditions:
         (place("cpu", "jax"), None, "JAX compiles every step whatever the option says"),
     ],
 )
-def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(
+def test_figure_12_mentions_cpu_kernels_only_on_a_cpu(
     where: Conditions, agrees: bool | None, part: str
 ) -> None:
     results = two_variants(("xla off", "xla jit"), [1.0, 1.0], [5.0, 5.01]).rename(
@@ -236,7 +234,7 @@ def test_figure_12_blames_kernels_of_the_cpu_on_a_cpu_only(
     assert ("hand-written" in verdict.why) == (where == place("cpu"))
 
 
-def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -> None:
+def test_figure_13_compares_with_the_papers_shares_and_lists_gaps() -> None:
     rows = [
         {
             "variant": variant,
@@ -274,7 +272,7 @@ def test_figure_13_names_what_is_missing_and_compares_with_the_papers_shares() -
     assert (some.agrees, some.why.endswith("missing here: tpu x8, tpu x1.")) == (None, True)
 
 
-def test_a_study_without_a_second_variant_says_nothing() -> None:
+def test_a_study_with_one_variant_has_no_verdict() -> None:
     rows = [
         {"variant": "a", "variant_index": 0, "repeat": 1, "epoch_seconds": 2.0, "steady_step": 0.1}
     ]
@@ -285,7 +283,7 @@ def test_a_study_without_a_second_variant_says_nothing() -> None:
 OFF, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "unknown": 1}'
 
 
-def test_only_runs_that_differ_in_devices_alone_are_joined_to_a_line() -> None:
+def test_speed_up_lines_join_only_runs_that_differ_in_devices() -> None:
     """Two lines with a point each are none; 200 images/s on 2 devices of another batch are no
     speed-up of 100 on 1.
     """

@@ -52,7 +52,7 @@ def spaces(app: AppTest) -> list[str]:
     ]  # type: ignore[union-attr]
 
 
-def test_the_summary_has_a_sentence_figures_and_all_scores_with_their_floor(
+def test_summary_shows_a_verdict_and_all_scores_with_their_floors(
     show: Show, trained: Make
 ) -> None:
     measured(trained("quick-0001"), 2)
@@ -79,7 +79,7 @@ def test_the_summary_has_a_sentence_figures_and_all_scores_with_their_floor(
     assert table["Floor"].tolist()[-1] == "–", "time has no floor"
 
 
-def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
+def test_each_tab_draws_only_its_own_charts(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     app = evaluation(show, view="Distributions")
     plain = [
@@ -110,7 +110,7 @@ def test_each_tab_draws_its_own_part(show: Show, trained: Make) -> None:
     assert tables[2]["Devices"].tolist() == [2, 4, 8, 16, 32, 64, 128, 8, 32, 8, 32]
 
 
-def test_a_distribution_says_how_many_showers_its_axis_leaves_out() -> None:
+def test_a_distribution_reports_the_share_outside_its_axis() -> None:
     rows = pd.DataFrame(
         {
             "x": [0.0, 1.0] * 2,
@@ -125,7 +125,7 @@ def test_a_distribution_says_how_many_showers_its_axis_leaves_out() -> None:
     ]
 
 
-def test_energy_and_angle_are_chosen_by_hand(show: Show, trained: Make) -> None:
+def test_energy_and_angle_can_be_selected(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     app = evaluation(show, view="Distributions")
     energies, angles = app.selectbox(key="showers.energy"), app.selectbox(key="showers.angle")
@@ -156,9 +156,7 @@ def _rows_of_first_chart(app: AppTest):  # type: ignore[no-untyped-def]
     return pa.ipc.open_stream(data).read_pandas()
 
 
-def test_a_measurement_of_an_earlier_version_shows_the_fpd_that_it_has(
-    show: Show, trained: Make
-) -> None:
+def test_a_measurement_from_an_earlier_version_shows_its_own_fpd(show: Show, trained: Make) -> None:
     record = measurement(2)
     scores = [score for score in record.scores if not score.name.startswith("challenge_")]
     journal.append(
@@ -171,7 +169,7 @@ def test_a_measurement_of_an_earlier_version_shows_the_fpd_that_it_has(
     assert "FPD × 10³, layer features" in [metric.label for metric in app.metric]
 
 
-def test_the_table_says_how_many_showers_an_fpd_needs(show: Show, trained: Make) -> None:
+def test_the_table_shows_how_many_showers_an_fpd_needs(show: Show, trained: Make) -> None:
     record = measurement(2)
     scores = [
         score.model_copy(update={"value": math.nan}) if score.name == "fpd" else score
@@ -189,7 +187,7 @@ def test_the_table_says_how_many_showers_an_fpd_needs(show: Show, trained: Make)
     )
 
 
-def test_one_slider_moves_all_runs_through_their_epochs(show: Show, trained: Make) -> None:
+def test_one_slider_selects_the_epoch_of_all_runs(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     measured(trained("quick-0002", seconds=10), 1, 2)
     app = evaluation(show, "quick-0002", "quick-0001")
@@ -205,7 +203,7 @@ def test_one_slider_moves_all_runs_through_their_epochs(show: Show, trained: Mak
     ]
 
 
-def test_the_best_of_the_measured_epochs_is_named_for_each_run(show: Show, trained: Make) -> None:
+def test_the_best_measured_epoch_is_named_for_each_run(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     measured(trained("quick-0002", seconds=10), 1, 2)
     app = evaluation(show, "quick-0001", "quick-0002", view="Epochs")
@@ -222,9 +220,7 @@ def test_the_best_of_the_measured_epochs_is_named_for_each_run(show: Show, train
     assert charts(app) == ["FPD × 10³, layer features"]
 
 
-def test_a_run_that_cannot_be_measured_says_why_next_to_a_gray_button(
-    show: Show, trained: Make
-) -> None:
+def test_a_disabled_button_explains_why_a_run_cannot_be_measured(show: Show, trained: Make) -> None:
     measured(trained("quick-0001"), 2)
     app = evaluation(show, view="Measure again")
     assert not app.exception
@@ -243,7 +239,7 @@ def made_of(home: Home, number: int, request: SingleEnergyOptions) -> None:
     job.write_end(End(state="finished", reason="done", result={"step": 20}))
 
 
-def test_showers_of_a_chosen_energy_and_angle_are_drawn_from_what_a_job_has_made(
+def test_showers_of_a_selected_energy_and_angle_come_from_a_job(
     show: Show, home: Home, trained: Make
 ) -> None:
     run = trained("quick-0001")
@@ -296,9 +292,7 @@ def test_stored_showers_stay_while_their_request_is_unchanged(
     assert "**60 GeV" not in texts(app)
 
 
-def test_an_address_with_more_runs_than_can_be_drawn_shows_the_first_of_them(
-    show: Show, trained: Make
-) -> None:
+def test_an_address_with_too_many_runs_shows_the_first_ones(show: Show, trained: Make) -> None:
     ids = [f"quick-000{number}" for number in range(1, 6)]
     for seconds, run_id in enumerate(ids):
         measured(trained(run_id, seconds=10 * seconds), 2)
@@ -307,9 +301,7 @@ def test_an_address_with_more_runs_than_can_be_drawn_shows_the_first_of_them(
     assert app.multiselect(key="evaluation.with.quick-0005").value == ids[:3]
 
 
-def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for_the_others() -> (
-    None
-):
+def test_a_3d_shower_has_points_only_for_bright_cells() -> None:
     cells = np.zeros((3, 4, 5), np.float32)
     cells[2, 1, 3], cells[0, 0, 0], cells[1, 1, 1] = 1.0, 1e-3, 1e-6
     [points] = side_by_side.shower_3d(cells, "one")["data"]
@@ -319,7 +311,7 @@ def test_a_shower_in_space_has_a_point_for_each_of_its_bright_cells_and_none_for
     assert points["marker"]["size"] == [9.0, 4.8]
 
 
-def test_a_name_with_tags_is_text_in_space() -> None:
+def test_a_3d_shower_title_escapes_html() -> None:
     name = '<a href="x">run</a> & <b>'
     figure = side_by_side.shower_3d(np.ones((2, 2, 2), np.float32), name)
     assert (
@@ -329,12 +321,12 @@ def test_a_name_with_tags_is_text_in_space() -> None:
 
 
 @pytest.mark.parametrize("ends", [[1_500.0, 2_500.0], [1_000.0], [0.1, 0.4], [999.5, 1_000.5], []])
-def test_an_energy_can_be_chosen_whatever_the_energies_of_the_data_are(ends: list[float]) -> None:
+def test_energy_limits_are_valid_for_any_data(ends: list[float]) -> None:
     low, high = any_energy.limits(ends, (1.0, 1_000.0))
     assert 1.0 <= low < high <= 1_000.0
 
 
-def test_data_of_one_energy_and_angle_has_a_pair_without_a_choice() -> None:
+def test_a_single_shower_is_its_own_pair() -> None:
     cells = np.ones((2, 2, 2), np.float32)
     row = side_by_side.Shower(0, "real", 50.0, None, cells, 1.0)
     assert side_by_side.pair([row], []) is row
@@ -351,7 +343,7 @@ def test_data_of_one_energy_and_angle_has_a_pair_without_a_choice() -> None:
         ([], [], "linear"),
     ],
 )
-def test_scores_over_epochs_are_on_a_logarithmic_axis_where_floors_are_positive_too(
+def test_scores_use_a_log_axis_only_if_scores_and_floors_are_positive(
     values: list[float], floors: list[float], scale: str
 ) -> None:
     columns = {
@@ -367,7 +359,7 @@ def test_scores_over_epochs_are_on_a_logarithmic_axis_where_floors_are_positive_
     assert {layer["encoding"]["y"]["scale"]["type"] for layer in spec["layer"]} == {scale}
 
 
-def test_the_speed_of_a_run_is_next_to_its_own_epoch_and_score_whatever_it_is_called(
+def test_speed_table_matches_runs_with_equal_names_to_their_own_scores(
     show: Show, trained: Make
 ) -> None:
     measured(trained("quick-0001"), 1)

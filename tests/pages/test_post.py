@@ -18,7 +18,7 @@ from gan_runtime.supervision import owner
 ANSWER_SECONDS = 30.0
 
 
-def test_no_page_waits_for_the_end_of_a_store_that_is_only_read(
+def test_no_page_waits_for_a_read_only_database_to_close(
     home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new_run("quick-0001").request_stop("a test")

@@ -40,7 +40,7 @@ def order() -> list[str]:
 
 
 @pytest.mark.usefixtures("busy_device", "three")
-def test_a_press_moves_a_run_up_down_or_to_the_front(show: Show) -> None:
+def test_buttons_move_a_run_up_down_or_to_the_front(show: Show) -> None:
     app = show("home")
     assert not app.exception
     assert next(header.value for header in app.header) == "Queue (3)"
@@ -58,13 +58,13 @@ def test_a_press_moves_a_run_up_down_or_to_the_front(show: Show) -> None:
 
 
 @pytest.mark.usefixtures("busy_device", "three")
-def test_the_queue_says_what_has_the_device_and_for_how_long(show: Show) -> None:
+def test_the_queue_shows_which_run_uses_the_device_and_for_how_long(show: Show) -> None:
     captions = [caption.value for caption in show("home").caption]
     assert r"CPU: taken by run paper-0042 (the \*large\* one) of /data/gan for 1 h 00 m" in captions
 
 
 @pytest.mark.usefixtures("busy_device", "three")
-def test_a_waiting_run_can_start_after_another_run_or_no_longer_wait(show: Show) -> None:
+def test_a_waiting_run_can_add_or_drop_a_dependency(show: Show) -> None:
     app = show("home")
     choices = app.selectbox(key="after.quick-0002").options
     assert choices == ["no other run", "quick-0003, queued", "quick-0001, queued"]
@@ -80,7 +80,7 @@ def test_a_waiting_run_can_start_after_another_run_or_no_longer_wait(show: Show)
 
 
 @pytest.mark.usefixtures("busy_device", "three")
-def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show) -> None:
+def test_launch_shows_the_device_owner_and_offers_a_dependency(show: Show) -> None:
     app = show("launch")
     assert not app.exception
     assert any("CPU: taken by run paper-0042" in caption.value for caption in app.caption)
@@ -94,7 +94,7 @@ def test_launch_says_who_has_the_device_and_asks_what_to_start_after(show: Show)
 
 
 @pytest.mark.usefixtures("busy_device", "three")
-def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_that_goes_on(
+def test_a_rerun_keeps_its_dependency_while_that_run_is_active(
     show: Show,
 ) -> None:
     app = show("home")
@@ -119,7 +119,7 @@ def test_a_run_that_is_trained_again_waits_for_what_it_waited_for_as_long_as_tha
 
 
 @pytest.mark.usefixtures("three")
-def test_a_device_of_a_run_that_is_not_stored_is_shown_without_its_end(
+def test_a_device_used_by_an_unknown_run_is_shown_without_its_end_time(
     show: Show, home: Home
 ) -> None:
     who = Holder(home=str(home.path.resolve()), run_id="quick-0009", since=journal.now())

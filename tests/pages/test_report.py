@@ -82,7 +82,7 @@ def drawings(parts: Parts) -> list[dict[str, Any]]:
     return specifications
 
 
-def test_a_report_shows_numbers_quality_curves_samples_and_what_differs(
+def test_a_report_shows_results_quality_curves_samples_and_options(
     home: Home, trained: Make
 ) -> None:
     first = trained("quick-0001", losses=(0.9, 1.1))
@@ -127,7 +127,7 @@ def test_a_report_fetches_nothing(home: Home, trained: Make) -> None:
     assert all(url.startswith("data:text/javascript;base64,") for url in modules.values())
 
 
-def test_names_and_numbers_are_only_text_in_a_report(home: Home, new_run: Make) -> None:
+def test_run_texts_are_escaped_in_a_report(home: Home, new_run: Make) -> None:
     for number, text in enumerate(TEXTS, start=1):
         run = new_run(f"quick-{number:04d}")
         journal.append(run.supervisor_journal, 1, Renamed(name=text))
@@ -146,7 +146,9 @@ def test_names_and_numbers_are_only_text_in_a_report(home: Home, new_run: Make) 
     assert len(drawings(parts)) == 2
 
 
-def test_a_study_has_its_intervals_over_the_selected_runs(home: Home, new_run: Make) -> None:
+def test_a_report_computes_study_intervals_from_the_selected_runs(
+    home: Home, new_run: Make
+) -> None:
     for number in range(6):
         place = StudyPlace(
             study_id="study-0001",
@@ -177,14 +179,14 @@ def test_a_study_has_its_intervals_over_the_selected_runs(home: Home, new_run: M
     assert any(text.startswith("4 runs. In brackets: the 95% interval") for text in parts.texts)
 
 
-def test_another_streamlit_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_refuses_an_unsupported_streamlit(monkeypatch: pytest.MonkeyPatch) -> None:
     report.vega.cache_clear()
     monkeypatch.setattr("dashboard.frame.front_page.files", lambda *_: [])
     with pytest.raises(ExportError, match="run `make setup`"):
         report.vega()
 
 
-def test_the_button_of_compare_offers_the_report(
+def test_compare_offers_the_report_for_download(
     show: Callable[..., AppTest], trained: Make
 ) -> None:
     trained("quick-0001")

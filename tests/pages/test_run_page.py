@@ -27,7 +27,7 @@ def tabs(app: AppTest) -> list[str]:
     return [tab.label for tab in app.tabs]
 
 
-def test_a_picked_run_goes_into_the_address_and_the_tab_stays(show: Show, trained: Make) -> None:
+def test_selecting_a_run_updates_the_address_and_keeps_the_tab(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001", tab="options")
@@ -38,9 +38,7 @@ def test_a_picked_run_goes_into_the_address_and_the_tab_stays(show: Show, traine
     assert len(app.dataframe) == 1
 
 
-def test_the_address_decides_which_run_and_tab_are_shown_as_after_a_press_on_back(
-    show: Show, trained: Make
-) -> None:
+def test_a_changed_address_switches_run_and_tab(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001", tab="log")
@@ -56,7 +54,7 @@ def test_an_unknown_tab_opens_the_overview(show: Show, trained: Make) -> None:
     assert [metric.label for metric in show("run", run="quick-0001", tab="nothing").metric]
 
 
-def test_a_tab_for_an_evaluation_is_there_where_one_applies_or_was_made(
+def test_evaluation_tab_requires_an_applicable_or_stored_evaluation(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "evaluations_of", lambda *_: [])
@@ -68,9 +66,7 @@ def test_a_tab_for_an_evaluation_is_there_where_one_applies_or_was_made(
     assert set(run_view.TITLES.values()) <= set(tabs(app))
 
 
-def test_the_run_that_was_opened_is_still_there_after_another_page(
-    show: Show, trained: Make
-) -> None:
+def test_the_opened_run_is_kept_after_visiting_another_page(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001")
@@ -83,7 +79,7 @@ def test_the_run_that_was_opened_is_still_there_after_another_page(
     assert app.multiselect(key="compare.runs").value == ["quick-0001"]
 
 
-def test_compare_opens_again_with_the_runs_that_were_compared(show: Show, trained: Make) -> None:
+def test_compare_reopens_with_the_runs_last_compared(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", runs="quick-0001,quick-0002")
@@ -94,7 +90,7 @@ def test_compare_opens_again_with_the_runs_that_were_compared(show: Show, traine
 
 
 @pytest.mark.parametrize("tab", ["overview", "samples", "histograms", "log", "options"])
-def test_a_waiting_run_opens_with_what_is_known_of_it(show: Show, new_run: Make, tab: str) -> None:
+def test_a_waiting_run_shows_its_known_facts(show: Show, new_run: Make, tab: str) -> None:
     new_run("quick-0001")
     new_run("quick-0002", seconds=10)
     app = show("run", run="quick-0002", tab=tab)
@@ -109,9 +105,7 @@ def test_a_waiting_run_opens_with_what_is_known_of_it(show: Show, new_run: Make,
         assert "Learning rate, generator" in set(app.dataframe[0].value["Option"])
 
 
-def test_the_verdict_does_not_change_with_the_steps_of_an_epoch(
-    show: Show, running: RunDir
-) -> None:
+def test_the_verdict_does_not_change_within_an_epoch(show: Show, running: RunDir) -> None:
     scores = {"probe_score_real": 0.6, "probe_score_fake": 0.4}
     for epoch in (1, 2, 3, 4):
         measured = journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=1.0, values=scores)
@@ -127,7 +121,7 @@ def test_the_verdict_does_not_change_with_the_steps_of_an_epoch(
         assert "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4;" in head
 
 
-def test_the_verdict_has_a_place_of_its_own_whose_height_stays(show: Show, trained: Make) -> None:
+def test_the_verdict_has_its_own_container_with_a_minimum_height(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", run="quick-0001")
     style = next(
@@ -137,7 +131,7 @@ def test_the_verdict_has_a_place_of_its_own_whose_height_stays(show: Show, train
     assert any("run_verdict" in block.proto.id for block in app.get("container"))
 
 
-def test_a_collapsed_run_says_so_on_each_page(show: Show, trained: Make) -> None:
+def test_a_collapsed_run_is_reported_on_every_page(show: Show, trained: Make) -> None:
     """The last epochs decide: an alarm is logged when it begins, not when it ends."""
     collapse = journal.Event(level="warning", topic="alarm_collapse", message="collapsed")
     trained("quick-0001", collapse_share=0.6, after_epoch_1=(collapse,))
@@ -155,7 +149,7 @@ def test_a_collapsed_run_says_so_on_each_page(show: Show, trained: Make) -> None
 
 
 @pytest.mark.parametrize("tab", ["overview", "histograms"])
-def test_each_chart_says_behind_its_question_mark_what_one_sees(
+def test_each_chart_has_a_help_button_with_its_description(
     show: Show, trained: Make, tab: str
 ) -> None:
     trained("quick-0001")

@@ -18,7 +18,7 @@ Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 
 
-def test_a_deletion_names_runs_as_the_table_does(show: Show, trained: Make) -> None:
+def test_delete_dialog_names_runs_like_the_table(show: Show, trained: Make) -> None:
     trained("quick-0001", name="thin strokes")
     trained("quick-0002", name="twins", seconds=10)
     trained("quick-0003", name="twins", seconds=20)
@@ -27,7 +27,7 @@ def test_a_deletion_names_runs_as_the_table_does(show: Show, trained: Make) -> N
     assert offered_for_deletion(app).startswith("twins (quick-0003), thin strokes:"), texts(app)
 
 
-def test_a_restored_run_does_not_come_back_ticked(show: Show, trained: Make) -> None:
+def test_a_restored_run_is_not_selected(show: Show, trained: Make) -> None:
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     app = show("runs")
@@ -42,7 +42,7 @@ def test_a_restored_run_does_not_come_back_ticked(show: Show, trained: Make) -> 
     assert app.session_state[runs_view.TICKED] == []
 
 
-def test_losses_of_several_workloads_take_one_column(
+def test_losses_of_different_workloads_share_one_column(
     show: Show, trained: Make, new_run: Make
 ) -> None:
     trained("quick-0001")
@@ -55,14 +55,14 @@ def test_losses_of_several_workloads_take_one_column(
     assert list(table).index("options") == list(table).index("losses") + 1
 
 
-def test_the_table_has_room_for_all_runs(show: Show, trained: Make) -> None:
+def test_the_table_is_tall_enough_for_all_runs(show: Show, trained: Make) -> None:
     for number in range(1, 13):
         trained(f"quick-00{number:02}", seconds=number)
     heights = [block.proto.height_config.pixel_height for block in show("runs").get("container")]
     assert max(heights) >= 13 * runs_view.ROW_PIXELS
 
 
-def test_the_cards_of_home_are_row_by_row_the_newest_first(show: Show, trained: Make) -> None:
+def test_home_cards_are_ordered_newest_first(show: Show, trained: Make) -> None:
     for number in range(1, 7):
         trained(f"quick-000{number}", seconds=number)
     labels = [link.proto.label for link in show("home").get("page_link")]

@@ -55,7 +55,7 @@ def choices(app: AppTest) -> list[str]:
     ]
 
 
-def test_of_one_kind_nothing_can_be_chosen(show: Show, trained: Make) -> None:
+def test_a_single_sample_kind_offers_no_choice(show: Show, trained: Make) -> None:
     trained("quick-0001")
     for tab in ("samples", "overview"):
         app = show("run", run="quick-0001", tab=tab)
@@ -67,9 +67,7 @@ def test_of_one_kind_nothing_can_be_chosen(show: Show, trained: Make) -> None:
 @pytest.mark.parametrize(
     ("tab", "key"), [("samples", "samples.quick-0001"), ("overview", "run.quick-0001")]
 )
-def test_of_several_kinds_one_is_chosen_and_the_slider_moves_it(
-    show: Show, trained: Make, tab: str, key: str
-) -> None:
+def test_several_sample_kinds_offer_a_choice(show: Show, trained: Make, tab: str, key: str) -> None:
     with_two_kinds(trained, "quick-0001")
     app = show("run", run="quick-0001", tab=tab)
     assert choices(app) == ["Generated images", "By class"]
@@ -80,7 +78,7 @@ def test_of_several_kinds_one_is_chosen_and_the_slider_moves_it(
     assert "After epoch 1, step 10 (its last)" in texts(app)
 
 
-def test_a_run_without_the_kind_that_is_compared_says_so(show: Show, trained: Make) -> None:
+def test_compare_reports_a_run_without_the_selected_kind(show: Show, trained: Make) -> None:
     with_two_kinds(trained, "quick-0001")
     trained("quick-0002", seconds=10)
     app = show("compare", tab="samples", runs="quick-0001,quick-0002")
@@ -91,11 +89,11 @@ def test_a_run_without_the_kind_that_is_compared_says_so(show: Show, trained: Ma
     assert "This run makes no images called “By class”." in texts(app)
 
 
-def test_home_shows_the_first_kind(show: Show, trained: Make) -> None:
+def test_home_shows_the_first_sample_kind(show: Show, trained: Make) -> None:
     with_two_kinds(trained, "quick-0001")
     assert image_texts(show("home")) == ["Generated images of quick-0001 after epoch 2."]
 
 
-def test_a_kind_has_the_title_of_the_workload_or_its_own_name() -> None:
+def test_a_kind_without_a_workload_title_uses_its_own_name() -> None:
     assert sample_images.title("samples", []) == "Samples"
     assert sample_images.title("by_class", []) == "By class"

@@ -80,7 +80,7 @@ def files(home: Home) -> dict[str, tuple[int, int]]:
     return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
 
 
-def test_it_says_who_holds_the_home_and_shows_what_the_journals_say_by_now(
+def test_view_only_pages_name_the_owner_and_follow_the_journals(
     show: Show,
     home: Home,
     live: RunDir,
@@ -109,7 +109,7 @@ def test_it_says_who_holds_the_home_and_shows_what_the_journals_say_by_now(
     }
 
 
-def test_every_change_is_refused_with_that_sentence_also_where_no_button_asks(
+def test_every_command_is_refused_with_the_owner_named(
     show: Show, live: RunDir, holder: subprocess.Popen[str]
 ) -> None:
     show("home")
@@ -126,7 +126,9 @@ def test_every_change_is_refused_with_that_sentence_also_where_no_button_asks(
     assert not access.of_session("any").may_change  # nor is a file received
 
 
-def test_every_page_can_be_read(show: Show, live: RunDir, holder: subprocess.Popen[str]) -> None:
+def test_every_page_opens_view_only(
+    show: Show, live: RunDir, holder: subprocess.Popen[str]
+) -> None:
     for page in (path.stem for path in places.PAGES):
         app = show(page)
         assert not app.exception, page
@@ -135,7 +137,7 @@ def test_every_page_can_be_read(show: Show, live: RunDir, holder: subprocess.Pop
 
 
 @pytest.mark.parametrize("end", ["close", "kill"])
-def test_the_next_load_takes_the_home_over_once_it_is_free(
+def test_the_next_load_takes_over_a_free_home_folder(
     show: Show,
     home: Home,
     live: RunDir,
@@ -161,7 +163,9 @@ def test_the_next_load_takes_the_home_over_once_it_is_free(
     assert looking.rows("SELECT count(*) FROM runs") == [(1,)]  # whoever still draws from it
 
 
-def test_what_a_newer_version_wrote_can_be_read(show: Show, home: Home, live: RunDir) -> None:
+def test_a_database_of_a_newer_version_opens_view_only(
+    show: Show, home: Home, live: RunDir
+) -> None:
     Store(home.database).close()
     with duckdb.connect(str(home.database)) as newer:
         newer.execute("UPDATE ingest.version SET schema_version = 99")
@@ -175,9 +179,7 @@ def test_what_a_newer_version_wrote_can_be_read(show: Show, home: Home, live: Ru
     assert "View only" not in page_text(app)
 
 
-def test_every_page_reports_the_damage_of_the_database_until_it_is_dismissed(
-    show: Show, home: Home, live: RunDir
-) -> None:
+def test_database_damage_is_reported_until_dismissed(show: Show, home: Home, live: RunDir) -> None:
     (
         damaged_stores.text(home.database)
         if home.database.exists()
@@ -199,7 +201,7 @@ def test_every_page_reports_the_damage_of_the_database_until_it_is_dismissed(
 
 
 @pytest.mark.usefixtures("live")
-def test_as_long_as_journals_are_read_a_page_says_that_runs_are_missing(
+def test_pages_report_missing_runs_while_journals_are_read(
     show: Show, home: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
 ) -> None:
     home.database.write_text("no database")
@@ -229,7 +231,7 @@ def of_another_host(home: Home, beats: int = 7) -> owner.HomeOwner:
     return entry
 
 
-def test_an_owner_on_another_host_that_goes_on_counting_keeps_the_home_though_its_lock_is_not_seen(
+def test_an_active_owner_on_another_host_keeps_the_home_folder(
     home: Home,
 ) -> None:
     of_another_host(home)
@@ -244,7 +246,7 @@ def test_an_owner_on_another_host_that_goes_on_counting_keeps_the_home_though_it
     assert not owner.is_owned(home)  # nothing is kept locked
 
 
-def test_one_that_is_silent_has_left_its_entry_behind(
+def test_an_unresponsive_owner_on_another_host_is_replaced(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     of_another_host(home)
@@ -262,7 +264,7 @@ def test_one_that_is_silent_has_left_its_entry_behind(
     assert owner.holder(home) is None
 
 
-def test_an_owner_that_was_taken_for_dead_acts_no_more(home: Home) -> None:
+def test_a_replaced_owner_stops_acting(home: Home) -> None:
     lease = owner.acquire(home)
     lease.check()
     of_another_host(home)
@@ -279,13 +281,13 @@ def test_an_owner_that_was_taken_for_dead_acts_no_more(home: Home) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"{", b'{"host": 1}', b"\xff" * 9_000, b'{"host":"x","pid":0,"since":"now"}']
 )
-def test_an_entry_that_cannot_be_read_is_none(home: Home, content: bytes) -> None:
+def test_an_unreadable_owner_entry_is_ignored(home: Home, content: bytes) -> None:
     home.owner_lock.with_suffix(".json").write_bytes(content)
     assert owner.holder(home) is None
     owner.acquire(home).release()
 
 
-def test_a_page_says_that_the_database_is_rebuilt_also_where_that_began_while_it_was_drawn(
+def test_a_page_reports_a_database_rebuild_that_starts_while_it_is_drawn(
     show: Show, trained: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no file was renamed, as somebody had removed the file."""

@@ -25,7 +25,7 @@ def buttons(app: AppTest) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("page", ["home", "run"])
-def test_a_press_on_stop_is_answered_at_once(show: Show, running: RunDir, page: str) -> None:
+def test_stop_button_reacts_immediately(show: Show, running: RunDir, page: str) -> None:
     app = show(page)
     assert buttons(app) == {"Stop and save": True}
     app.button(key="stop.quick-0001").click().run()
@@ -33,7 +33,7 @@ def test_a_press_on_stop_is_answered_at_once(show: Show, running: RunDir, page: 
     assert buttons(app) == {"Stopping …": False}
 
 
-def test_a_waiting_run_is_removed_from_the_queue_and_not_saved(
+def test_a_waiting_run_is_removed_from_the_queue(
     show: Show, new_run: Callable[..., RunDir]
 ) -> None:
     new_run("quick-0001")
@@ -44,7 +44,7 @@ def test_a_waiting_run_is_removed_from_the_queue_and_not_saved(
     assert "Resume" in buttons(show("run"))
 
 
-def test_a_stop_that_comes_too_late_is_explained(show: Show, running: RunDir) -> None:
+def test_stopping_a_finished_run_is_explained(show: Show, running: RunDir) -> None:
     app = show("run")
     journal.append(
         running.trainer_journal(), 1, StatusChange(status="finished", reason="all 15 epochs done")

@@ -52,21 +52,21 @@ def measured(trained: Make) -> Make:
         ("studies/precision", "once with float32 and once with mixed bfloat16"),
     ],
 )
-def test_an_empty_page_says_which_runs_to_start(show: Show, page: str, sentence: str) -> None:
+def test_an_empty_page_names_the_runs_to_start(show: Show, page: str, sentence: str) -> None:
     app = show(page)
     assert not app.exception
     assert sentence in texts(app)
     assert charts(app) == []
 
 
-def test_a_run_without_a_partner_says_how_to_get_one(show: Show, measured: Make) -> None:
+def test_a_run_without_a_counterpart_shows_the_command_for_one(show: Show, measured: Make) -> None:
     run = measured("quick-0001", compile=1.0, steady=0.1)
     app = show("studies/xla")
     assert not app.exception
     assert shown_commands(app)[0].endswith(f"train --spec {run.spec_path} --set xla=jit")
 
 
-def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> None:
+def test_xla_page_shows_after_how_many_steps_compiling_pays_off(show: Show, measured: Make) -> None:
     measured("quick-0001", compile=1.0, steady=0.1, losses=(0.9, 1.1))
     measured("quick-0002", compile=3.0, steady=0.05, losses=(0.8, 1.1), xla="jit")
     app = show("studies/xla")
@@ -94,7 +94,7 @@ def test_xla_is_paid_back_after_so_many_steps(show: Show, measured: Make) -> Non
     assert "'Profile steps' on Launch" in texts(app)
 
 
-def test_precision_never_pays_back_where_it_is_slower(show: Show, measured: Make) -> None:
+def test_slower_precision_never_pays_off(show: Show, measured: Make) -> None:
     measured("quick-0001", compile=1.0, steady=0.1, precision="float32", profiled=True)
     measured("quick-0002", compile=1.5, steady=0.2, precision="mixed_bfloat16", seed=7)
     app = show("studies/precision")
@@ -104,7 +104,7 @@ def test_precision_never_pays_back_where_it_is_slower(show: Show, measured: Make
     assert "No two of these runs have the same seed" in texts(app)
 
 
-def test_the_address_names_the_set(show: Show, measured: Make) -> None:
+def test_the_address_selects_the_set_of_runs(show: Show, measured: Make) -> None:
     for number, (replicas, xla) in enumerate(
         [(2, "off"), (2, "jit"), (1, "off"), (1, "jit")], start=1
     ):
@@ -115,9 +115,7 @@ def test_the_address_names_the_set(show: Show, measured: Make) -> None:
     assert newest.selectbox[0].value == "quick-0003"
 
 
-def test_kernels_before_and_after_xla_are_shown_once_a_run_has_counted_them(
-    show: Show, measured: Make
-) -> None:
+def test_kernel_counts_are_shown_once_recorded(show: Show, measured: Make) -> None:
     plain = measured("quick-0001", compile=1.0, steady=0.1)
     jit = measured("quick-0002", compile=3.0, steady=0.05, xla="jit")
     none = {"kernels_before": None, "kernels_after": None, "fusions": None}

@@ -78,7 +78,7 @@ def test_an_empty_page_leads_to_the_form(show: Show) -> None:
     assert charts(app) == []
 
 
-def test_a_wrong_value_is_reported_next_to_the_form_and_nothing_can_be_started(show: Show) -> None:
+def test_an_invalid_value_is_reported_and_blocks_the_start(show: Show) -> None:
     app = show("launch/study")
     app.text_input(key="study.values.batch_size").set_value("64, many").run()
     assert "is 'many', but allowed is a whole number" in app.error[0].value
@@ -86,7 +86,7 @@ def test_a_wrong_value_is_reported_next_to_the_form_and_nothing_can_be_started(s
 
 
 @pytest.mark.usefixtures("study")
-def test_a_finished_study_says_what_differs_and_how_sure_that_is(show: Show) -> None:
+def test_a_finished_study_reports_differences_with_confidence(show: Show) -> None:
     app = show("studies", study="study-0001")
     assert not app.exception
     text = texts(app)
@@ -129,7 +129,7 @@ def test_the_first_render_draws_one_chart_as_html(show: Show) -> None:
     assert len(charts(app)) == 2
 
 
-def test_a_study_that_is_not_done_warns_of_looking_after_each_repeat(
+def test_an_unfinished_study_warns_against_peeking_after_each_repeat(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     design = StudyDesign.parse("batch_size", BASE, ["64", "128"], 4)
@@ -144,9 +144,7 @@ def test_a_study_that_is_not_done_warns_of_looking_after_each_repeat(
     assert "Nothing is corrected across measures" in texts(app)
 
 
-def test_a_study_of_loops_draws_time_and_speed_up_next_to_each_other(
-    show: Show, home: Home, host: Host, at: At
-) -> None:
+def test_a_loop_study_draws_time_and_speed_up(show: Show, home: Home, host: Host, at: At) -> None:
     """4.0 s an epoch with Keras' loop, 3.2 and 3.0 with our own: 1.25 and 1.33 times as fast,
     repeat by repeat.
     """
@@ -164,9 +162,7 @@ def test_a_study_of_loops_draws_time_and_speed_up_next_to_each_other(
     assert results["speed_up"].round(3).tolist() == [1.0, 1.0, 1.25, 1.333]
 
 
-def test_a_study_that_waits_can_be_stopped_and_taken_up_again(
-    show: Show, home: Home, host: Host
-) -> None:
+def test_a_waiting_study_can_be_stopped_and_resumed(show: Show, home: Home, host: Host) -> None:
     ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"]))
     app = show("studies")
     assert "0 of 2 runs are finished" in str([element.proto for element in app.get("progress")])
@@ -183,9 +179,7 @@ def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Ho
     assert "1. Study: Batch size · 4 of its 4 runs wait · next batch 64 seed 1" in text
 
 
-def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(
-    show: Show, trained: Callable[..., RunDir]
-) -> None:
+def test_study_time_estimate_uses_similar_runs(show: Show, trained: Callable[..., RunDir]) -> None:
     """Their steady rate is 160 images/s: 38 epochs of 56 steps with 32 of the 1,797 digits
     each take 426 s, six times.
     """
@@ -200,7 +194,9 @@ def test_the_training_time_of_a_study_is_that_of_runs_like_its_own(
     ("field", "typed"),
     [("repeats.batch_size", "99"), ("repeats.batch_size", "two"), ("epochs.quick", "0")],
 )
-def test_a_wrong_number_in_the_form_starts_no_study(show: Show, field: str, typed: str) -> None:
+def test_an_invalid_repeat_or_epoch_count_hides_the_start_button(
+    show: Show, field: str, typed: str
+) -> None:
     app = show("launch/study")
     assert "Start study" in [button.label for button in app.button]
     app.text_input(key=f"study.{field}").set_value(typed).run()
@@ -209,7 +205,7 @@ def test_a_wrong_number_in_the_form_starts_no_study(show: Show, field: str, type
 
 
 @pytest.mark.usefixtures("study")
-def test_the_form_says_how_many_repeats_a_difference_takes(show: Show) -> None:
+def test_the_form_estimates_repeats_for_a_difference(show: Show) -> None:
     app = show("launch/study")
     assert "With about 10 repeats" not in texts(app)
     app.selectbox(key="study.difference").select(0.02).run()
@@ -219,7 +215,7 @@ def test_the_form_says_how_many_repeats_a_difference_takes(show: Show) -> None:
     assert "No stored study of this question shows it" in texts(app)
 
 
-def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
+def test_a_one_epoch_study_explains_its_missing_time_per_epoch(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     design = StudyDesign.parse("batch_size", {**BASE, "epochs": 1}, ["64", "128"])
@@ -233,7 +229,7 @@ def test_a_finished_study_of_one_epoch_says_why_it_has_no_time_per_epoch(
     assert "not measured yet" not in text
 
 
-def test_names_of_runs_and_studies_are_shown_as_they_are(
+def test_markup_in_run_and_study_names_is_escaped(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     runs = ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
@@ -253,7 +249,7 @@ def test_names_of_runs_and_studies_are_shown_as_they_are(
     assert "![x](" not in texts(show("studies", study=HOSTILE))
 
 
-def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
+def test_a_seed_study_reports_the_scatter_due_to_chance(
     show: Show, home: Home, host: Host, at: At
 ) -> None:
     """ln(4.1 / 4) = 0.0247; its standard deviation over two runs is 0.0247 / √2 = 1.7%, and
@@ -273,7 +269,7 @@ def test_a_study_of_seeds_says_how_far_chance_alone_scatters(
     assert "With two or more repeats" not in text
 
 
-def test_one_repeat_is_said_to_say_nothing() -> None:
+def test_one_repeat_is_reported_as_inconclusive() -> None:
     effect = difference({1: 3.0}, {1: 4.0})
     assert effect is not None
     assert (
@@ -292,11 +288,11 @@ def test_one_repeat_is_said_to_say_nothing() -> None:
         (1.001, "the same time per step as"),
     ],
 )
-def test_a_ratio_in_words(ratio: float, amount: str) -> None:
+def test_a_ratio_is_phrased_as_a_comparison(ratio: float, amount: str) -> None:
     assert study_words.amount(ratio, "step") == amount
 
 
-def test_a_run_that_has_not_measured_a_value_is_no_point() -> None:
+def test_a_run_without_a_value_has_no_point() -> None:
     rows = [
         {"variant": "a", "variant_index": 0, "repeat": 1, "run_id": "x", "epoch_seconds": 2.0},
         {
@@ -313,7 +309,7 @@ def test_a_run_that_has_not_measured_a_value_is_no_point() -> None:
     assert points["low"].isna().all()
 
 
-def test_a_wide_interval_is_drawn_near_its_points_and_reported_in_full() -> None:
+def test_a_wide_interval_is_clipped_in_the_chart_only() -> None:
     rows = [
         {
             "variant": "a",
@@ -340,7 +336,7 @@ def test_a_loss_has_the_unit_of_its_own_workload(workload: str, unit: str) -> No
 
 
 @pytest.mark.usefixtures("replicas")
-def test_more_devices_are_next_to_what_the_authors_of_the_workload_have_published(
+def test_a_replica_study_is_compared_with_published_speeds(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "Next to published speeds" not in texts(show("studies"))  # nobody published any of it

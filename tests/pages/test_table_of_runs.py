@@ -19,7 +19,7 @@ Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 
 
-def test_runs_names_what_cannot_be_read_and_shows_all_others(
+def test_unreadable_run_folders_are_named_and_skipped(
     show: Show, trained: Make, home: Home
 ) -> None:
     trained("quick-0001")
@@ -38,7 +38,7 @@ def test_runs_names_what_cannot_be_read_and_shows_all_others(
     assert (len(lines), lines[5]) == (6, "2 more cannot be read.")
 
 
-def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -> None:
+def test_runs_can_be_searched_by_text(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("paper-0002", seconds=10, dataset="mnist")
     app = show("runs")
@@ -52,9 +52,7 @@ def test_runs_lists_every_run_and_finds_one_by_text(show: Show, trained: Make) -
     assert "No run matches" in texts(app)
 
 
-def test_runs_shows_what_each_run_has_changed_from_its_preset_and_finds_it_by_that(
-    show: Show, trained: Make
-) -> None:
+def test_runs_shows_and_searches_options_changed_from_the_preset(show: Show, trained: Make) -> None:
     quick = {
         name: value
         for name, value in PRESETS["quick"].values.items()
@@ -90,7 +88,7 @@ def offered_for_deletion(app: AppTest) -> str:
     )
 
 
-def test_a_tick_on_runs_stays_with_its_run_through_a_search_a_new_run_and_a_deletion(
+def test_a_selection_survives_a_search_a_new_run_and_a_deletion(
     show: Show, trained: Make, wait_until: Callable[..., Any]
 ) -> None:
     for number in (1, 2, 3):
@@ -112,7 +110,7 @@ def test_a_tick_on_runs_stays_with_its_run_through_a_search_a_new_run_and_a_dele
     assert offered_for_deletion(app).startswith("quick-0001:")
 
 
-def test_a_ticked_run_that_a_search_hides_is_not_deleted_and_is_ticked_again_afterwards(
+def test_runs_outside_the_search_are_not_deleted_but_stay_selected(
     show: Show, trained: Make
 ) -> None:
     trained("quick-0001")

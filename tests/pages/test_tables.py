@@ -35,7 +35,7 @@ def sent(table: tables.Table) -> pd.DataFrame:
     return pyarrow.ipc.open_stream(io.BytesIO(table.arrow)).read_pandas()
 
 
-def test_curves_are_sent_as_they_are_in_half_the_bytes() -> None:
+def test_curves_are_sent_in_half_the_bytes_at_single_precision() -> None:
     every = frame()
     part = every[every["metric"] == "loss_generator"]  # its rows have numbers with gaps
     table = tables.from_curves(part)
@@ -57,7 +57,7 @@ def test_curves_are_sent_as_they_are_in_half_the_bytes() -> None:
     assert list(sent(table).columns) == list(every.columns), "and no column of row numbers"
 
 
-def test_of_nothing_nothing_is_sent() -> None:
+def test_an_empty_table_sends_no_bytes() -> None:
     assert tables.from_curves(frame().iloc[:0]).arrow == b""
     assert tables.from_curves(frame().iloc[:0]).empty
 
@@ -77,7 +77,7 @@ def test_of_nothing_nothing_is_sent() -> None:
         "-",
     ],
 )
-def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_an_invisible_character(
+def test_formula_like_text_is_prefixed_with_an_invisible_character(
     text: str,
 ) -> None:
     frame = pd.DataFrame(
@@ -97,11 +97,11 @@ def test_a_text_that_a_spreadsheet_takes_for_a_formula_begins_with_an_invisible_
 @pytest.mark.parametrize(
     "text", ["-1", "+0.5", "-1e-05", "-1,024.5", "+10.0%", "-1,024", "1 = 1", "", "a-b", "–"]
 )
-def test_numbers_and_other_texts_stay_as_they_are(text: str) -> None:
+def test_numbers_and_plain_text_stay_unchanged(text: str) -> None:
     assert words.cell(text) == text
 
 
-def test_every_table_of_a_page_is_shown_at_one_place() -> None:
+def test_pages_show_tables_only_through_the_tables_module() -> None:
     """Where no text in it becomes a formula: dashboard/tables.py.
 
     `tables.show` instead of `st.dataframe`.

@@ -42,7 +42,7 @@ def figures(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
 
 
-def test_an_unknown_choice_says_what_check_will_do(show: Show) -> None:
+def test_an_unchecked_selection_shows_no_estimate(show: Show) -> None:
     app = show("tpu")
     assert not app.exception
     assert "Nothing is compiled for this selection yet" in texts(app)
@@ -50,7 +50,7 @@ def test_an_unknown_choice_says_what_check_will_do(show: Show) -> None:
 
 
 @pytest.mark.usefixtures("stored_plan")
-def test_a_stored_answer_is_shown_at_once(show: Show) -> None:
+def test_a_stored_estimate_is_shown_immediately(show: Show) -> None:
     app = show("tpu")
     assert not app.exception
     assert figures(app) == {
@@ -65,7 +65,9 @@ def test_a_stored_answer_is_shown_at_once(show: Show) -> None:
     assert "**The whole step runs on the TPU**: 120 operations" in texts(app)
 
 
-def test_the_prediction_is_next_to_the_papers_two_ends(show: Show, stored_plan: CheckPlan) -> None:
+def test_the_prediction_is_compared_with_the_papers_two_values(
+    show: Show, stored_plan: CheckPlan
+) -> None:
     assert titles(show("tpu"))[:2] == [
         "Time of an epoch by batch size, as predicted and as published",
         "Predicted seconds per epoch by number of cores",
@@ -87,7 +89,7 @@ def test_the_prediction_is_next_to_the_papers_two_ends(show: Show, stored_plan: 
     }
 
 
-def test_the_parts_of_an_epoch_add_up(stored_plan: CheckPlan) -> None:
+def test_parts_of_an_epoch_sum_to_its_total(stored_plan: CheckPlan) -> None:
     rows = tpu_charts.device_rows(
         stored_plan, [estimate(point) for point in stored_plan.points], overhead_s=1e-3
     )
@@ -100,7 +102,7 @@ def test_the_parts_of_an_epoch_add_up(stored_plan: CheckPlan) -> None:
 
 
 @pytest.mark.usefixtures("stored_plan")
-def test_the_dearest_operations_name_their_layer(show: Show) -> None:
+def test_the_most_expensive_operations_name_their_layer(show: Show) -> None:
     tables = [element.value for element in show("tpu").dataframe]
     most_expensive = next(frame for frame in tables if "Layer" in frame)
     assert list(most_expensive["Layer"]) == [
@@ -117,7 +119,7 @@ def test_a_larger_assumed_overhead_makes_a_longer_epoch(show: Show) -> None:
     assert figures(app)["Epoch, est."] == "248 ms"
 
 
-def test_what_bfloat16_changes_is_said_once_both_are_known(
+def test_bfloat16_is_compared_with_float32_once_both_are_estimated(
     show: Show, home: Home, stored_plan: CheckPlan
 ) -> None:
     folder, other = home.path / checks.FOLDER, stored_plan.points[1]
@@ -129,7 +131,7 @@ def test_what_bfloat16_changes_is_said_once_both_are_known(
     )
 
 
-def test_a_refusal_is_shown_with_the_compilers_reason(
+def test_a_compiler_refusal_is_shown_with_its_reason(
     show: Show, home: Home, plan: CheckPlan
 ) -> None:
     keep_all(home, plan)
@@ -154,7 +156,7 @@ def test_operations_that_leave_the_tpu_are_named(
     assert figures(app)["On the TPU"] == "118 of 120"
 
 
-def test_where_the_compiler_is_missing_the_page_says_so(
+def test_a_missing_compiler_is_reported_and_hides_the_check_button(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
@@ -163,7 +165,7 @@ def test_where_the_compiler_is_missing_the_page_says_so(
     assert not [button for button in app.button if button.label == "Check"]
 
 
-def test_a_wrong_option_is_explained_next_to_the_form(show: Show) -> None:
+def test_an_invalid_option_is_explained_and_hides_the_check_button(show: Show) -> None:
     app = show("tpu")
     app.text_input(key="tpu.batch").set_value("100").run()
     assert "Global batch (batch_size_global) is 100, but 8 replicas need a multiple of 8" in texts(
@@ -174,7 +176,7 @@ def test_a_wrong_option_is_explained_next_to_the_form(show: Show) -> None:
     assert [button.label for button in app.button if button.label == "Check"] == []
 
 
-def test_the_page_says_how_good_such_estimates_have_been(
+def test_the_page_shows_the_accuracy_of_earlier_estimates(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measurements = (
@@ -193,7 +195,7 @@ def test_the_page_says_how_good_such_estimates_have_been(
     assert "This project's steps have not run on a TPU" in texts(app)
 
 
-def test_where_no_comparison_is_stored_the_page_says_how_it_is_made(
+def test_a_missing_comparison_shows_the_command_that_creates_it(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "stored_estimates", lambda: ())
@@ -202,11 +204,11 @@ def test_where_no_comparison_is_stored_the_page_says_how_it_is_made(
     )
 
 
-def test_the_page_says_which_program_it_compiles(show: Show) -> None:
+def test_the_page_names_the_program_it_compiles(show: Show) -> None:
     assert "as the JAX engine (`engine=jax`) builds it" in texts(show("tpu"))
 
 
-def test_runs_on_a_real_tpu_are_next_to_the_estimate(show: Show) -> None:
+def test_runs_on_a_real_tpu_are_listed_with_the_estimate(show: Show) -> None:
     assert "No finished run on a real TPU is stored yet" in texts(show("tpu"))
     rates = pd.DataFrame(
         [("cpu", 8, "float32", 512, 1, 500.0), ("tpu", 8, "mixed_bfloat16", 512, 2, 300_000.0)],
@@ -230,7 +232,7 @@ def test_runs_on_a_real_tpu_are_next_to_the_estimate(show: Show) -> None:
     ]
 
 
-def test_the_command_line_of_the_same_check_is_shown(show: Show) -> None:
+def test_the_equivalent_command_is_shown(show: Show) -> None:
     (command,) = shown_commands(show("tpu"))
     assert command.endswith(
         "-m gan_runtime tpu-check --topology v3:2x2 --preset paper --set workload=dcgan_mnist --set"

@@ -39,9 +39,7 @@ def with_new_numbers(run: RunDir) -> None:
     journal.append(run.trainer_journal(), 1, energy, *quality)
 
 
-def test_a_new_number_of_a_workload_appears_on_live_and_compare_by_itself(
-    show: Show, trained: Make
-) -> None:
+def test_an_undeclared_metric_appears_on_live_and_compare(show: Show, trained: Make) -> None:
     with_new_numbers(trained("quick-0001"))
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001")
@@ -75,9 +73,7 @@ def foreign(trained: Make) -> RunDir:
 
 
 @pytest.mark.usefixtures("foreign")
-def test_a_run_of_an_unknown_workload_is_shown_under_the_names_of_its_numbers(
-    show: Show, trained: Make
-) -> None:
+def test_a_run_of_an_unknown_workload_is_shown_with_metric_names(show: Show, trained: Make) -> None:
     trained("quick-0002", seconds=10)
     app = show("run", run="quick-0001")
     assert not app.exception
@@ -99,7 +95,7 @@ def test_a_run_of_an_unknown_workload_is_shown_under_the_names_of_its_numbers(
     assert titles(histograms)[:2] == ["Score fake", "Score real"]
 
 
-def test_choices_and_kinds_of_work_of_a_newer_version_are_shown_as_they_are(
+def test_unknown_choices_and_categories_of_a_newer_version_are_shown(
     show: Show, trained: Make
 ) -> None:
     of_newer, _ = trained("quick-0001"), trained("quick-0002", seconds=10)
@@ -130,7 +126,7 @@ def test_choices_and_kinds_of_work_of_a_newer_version_are_shown_as_they_are(
     assert not compare.exception
 
 
-def test_runs_of_event_files_have_pages_and_are_compared(
+def test_runs_imported_from_event_files_have_pages(
     show: Show, home: Home, trained: Make, tmp_path: Path
 ) -> None:
     trained("quick-0001")

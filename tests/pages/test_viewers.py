@@ -37,7 +37,7 @@ def viewing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("page", CHANGES)
 @pytest.mark.usefixtures("viewing", "running")
-def test_what_changes_something_is_greyed_and_says_why(show: Show, page: str) -> None:
+def test_viewers_see_changing_buttons_disabled_with_a_reason(show: Show, page: str) -> None:
     app = show(page)
     greyed = {button.label: button.help for button in app.button if button.disabled}
     assert {name: greyed.get(name) for name in CHANGES[page]} == dict.fromkeys(
@@ -50,7 +50,7 @@ def test_what_changes_something_is_greyed_and_says_why(show: Show, page: str) ->
 
 
 @pytest.mark.usefixtures("viewing")
-def test_a_button_that_is_not_gray_is_refused_at_the_door(
+def test_an_enabled_button_is_still_refused_for_viewers(
     show: Show, running: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Streamlit 1.67 forgets a forged press on a greyed button; the door does not depend on it."""
@@ -66,7 +66,7 @@ def test_a_button_that_is_not_gray_is_refused_at_the_door(
 
 
 @pytest.mark.usefixtures("viewing")
-def test_a_viewer_brings_in_no_data(show: Show) -> None:
+def test_a_viewer_cannot_add_data(show: Show) -> None:
     app = show("data")
     assert not app.get("file_uploader")
     assert f"Only operators can add data. {access.VIEW_ONLY}" in [
@@ -92,7 +92,7 @@ def test_a_viewer_brings_in_no_data(show: Show) -> None:
         ("unix:///run/gan.sock", [], True),
     ],
 )
-def test_whether_others_reach_it(
+def test_is_shared_depends_on_address_and_allowed_hosts(
     monkeypatch: pytest.MonkeyPatch, address: str, further: list[str], reached: bool
 ) -> None:
     monkeypatch.setattr(
@@ -121,7 +121,7 @@ LOOKING = {
 }
 
 
-def test_every_other_button_only_changes_what_is_shown() -> None:
+def test_every_other_button_only_changes_the_display() -> None:
     plain: dict[str, list[str]] = {}
     for path in python_files("pages", "dashboard"):
         for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):

@@ -59,23 +59,21 @@ def test_only_the_open_tab_of_a_run_is_drawn(show: Show, trained: Make) -> None:
     assert batch in options.dataframe[0].value.to_numpy().tolist()
 
 
-def test_live_says_how_to_get_a_profile(show: Show, trained: Make) -> None:
+def test_live_explains_how_to_get_a_profile(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", run="quick-0001")
     assert "'Profile steps' on Launch" in texts(app)
     assert "Memory, peak" not in {metric.label for metric in app.metric}
 
 
-def test_live_offers_no_profile_and_no_times_of_workers_where_jax_has_none(
-    show: Show, trained: Make
-) -> None:
+def test_live_offers_no_profile_or_worker_times_for_jax(show: Show, trained: Make) -> None:
     trained("quick-0001", engine="jax", workers=2)
     text = texts(show("run", run="quick-0001"))
     assert "Profile steps" not in text
     assert "JAX does not report how long each worker computes and waits" in text
 
 
-def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
+def test_live_shows_time_and_memory_usage(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     shares = [
         journal.TimeShare(network=name, category="backward", seconds=0.5, share=0.5)
@@ -106,7 +104,7 @@ def test_live_shows_where_time_and_memory_go(show: Show, trained: Make) -> None:
     assert "nine of ten steps 40 ms to 50 ms, slowest 0.20 s" in texts(app)
 
 
-def test_the_spec_of_a_chart_holds_no_data(show: Show, trained: Make) -> None:
+def test_the_spec_of_a_chart_contains_no_data(show: Show, trained: Make) -> None:
     """A spec that changes with the data is embedded again: the chart flickers and forgets its
     zoom.
     """
@@ -126,7 +124,9 @@ def _without_data_names(spec: dict[str, object]) -> dict[str, object]:
     return dict(json.loads(text))
 
 
-def test_live_shows_the_reason_of_a_failed_run(show: Show, trained: Make) -> None:
+def test_live_shows_why_a_run_failed_and_resumes_it_with_new_options(
+    show: Show, trained: Make
+) -> None:
     run = trained("quick-0001")
     journal.append(
         run.trainer_journal(),
@@ -161,7 +161,7 @@ def test_live_shows_the_reason_of_a_failed_run(show: Show, trained: Make) -> Non
     )
 
 
-def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Make) -> None:
+def test_live_names_the_step_where_a_loss_became_nan(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     broken = journal.Scalars(
         epoch=3, first_step=21, wall_s=[21.0], values={"loss_generator": [float("nan")]}
@@ -170,7 +170,7 @@ def test_live_marks_the_step_at_which_a_loss_became_nan(show: Show, trained: Mak
     assert "Generator loss became nan at step 21" in texts(show("run", run="quick-0001"))
 
 
-def test_live_keeps_large_losses_as_short_as_others(show: Show, trained: Make) -> None:
+def test_live_formats_large_losses_briefly(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(123.45678, 0.6931))
     assert "123.5 / 0.693" in [metric.value for metric in show("run", run="quick-0001").metric]
 
@@ -182,16 +182,14 @@ def test_live_falls_back_when_the_address_names_an_unknown_run(show: Show, train
     assert "'quick-0099' is not stored here" in texts(app)
 
 
-def test_live_says_when_the_health_of_a_run_will_be_seen(show: Show, running: RunDir) -> None:
+def test_live_explains_when_health_charts_appear(show: Show, running: RunDir) -> None:
     app = show("run", run=running.run_id)
     assert not app.exception
     assert "appears here after the first epoch." in texts(app)
     assert titles(app) == []
 
 
-def test_live_draws_learning_rates_and_loss_scales_only_where_they_change(
-    show: Show, trained: Make
-) -> None:
+def test_live_draws_rates_scales_and_penalties_only_when_in_use(show: Show, trained: Make) -> None:
     moving = {
         f"{kind}_{network}": [1.0, 2.0]
         for kind in ("learning_rate", "loss_scale")

@@ -45,5 +45,5 @@ J = words.JOINER
         ("  ", ""),
     ],
 )
-def test_text_of_a_user_is_shown_unchanged(text: str, expected: str) -> None:
+def test_user_text_is_escaped(text: str, expected: str) -> None:
     assert words.plain(text) == expected

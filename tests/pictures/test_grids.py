@@ -23,7 +23,7 @@ def of(*values: float) -> NDArray[np.float32]:
     return np.asarray(values, np.float32).reshape(-1, 1, 1, 1)
 
 
-def test_images_lie_row_by_row_with_black_gaps() -> None:
+def test_images_fill_rows_with_black_gaps() -> None:
     grid = pixels(pictures.render("grey_grid", (of(-1, 0, 1, 1, 1, 1, 1, 1, 0),)))
     black = [0] * 22
     assert grid == [
@@ -34,7 +34,7 @@ def test_images_lie_row_by_row_with_black_gaps() -> None:
     ]
 
 
-def test_a_pixel_of_the_data_comes_back_as_it_was() -> None:
+def test_pixel_values_survive_rendering() -> None:
     """Truncation would darken pixels: float32 gives 254.99998 for some."""
     levels = np.arange(256, dtype=np.uint8)
     images = (levels.astype(np.float32) / np.float32(127.5) - np.float32(1.0)).reshape(1, 16, 16, 1)
@@ -42,12 +42,12 @@ def test_a_pixel_of_the_data_comes_back_as_it_was() -> None:
     assert np.asarray(picture)[:, :16].reshape(-1).tolist() == levels.tolist()
 
 
-def test_images_that_are_no_numbers_are_black_and_values_beyond_the_range_are_cut() -> None:
+def test_non_finite_pixels_are_black_and_values_are_clipped() -> None:
     grid = np.asarray(pictures.render("grey_grid", (of(np.nan, 3.0, -3.0, np.inf, -np.inf),)))
     assert grid[0, ::3][:5].tolist() == [0, 255, 0, 255, 0]
 
 
-def test_a_grey_grid_is_byte_for_byte_what_it_was_before_there_were_kinds(tmp_path: Path) -> None:
+def test_a_grey_grid_matches_its_stored_checksum(tmp_path: Path) -> None:
     images = np.random.RandomState(0).uniform(-1.1, 1.1, (64, 28, 28, 1)).astype(np.float32)
     picture = pictures.render("grey_grid", (images,))
     assert (picture.mode, picture.size) == ("L", (8 * 30 - 2, 8 * 30 - 2))
@@ -78,14 +78,14 @@ def test_a_color_grid_keeps_its_colors() -> None:
         (28, 400, (8 * 30 - 2, 17 * 30 - 2)),
     ],
 )
-def test_of_larger_images_a_grid_holds_fewer(side: int, count: int, size: tuple[int, int]) -> None:
+def test_a_grid_contains_fewer_large_images(side: int, count: int, size: tuple[int, int]) -> None:
     assert pictures.render("rgb_grid", (np.zeros((count, side, side, 3), np.float32),)).size == size
 
 
 @pytest.mark.parametrize(
     ("count", "columns", "rows"), [(16, 8, 2), (64, 8, 8), (100, 10, 10), (256, 16, 16)]
 )
-def test_a_sheet_on_request_has_all_images_of_any_size(count: int, columns: int, rows: int) -> None:
+def test_a_requested_sheet_contains_all_images(count: int, columns: int, rows: int) -> None:
     images = np.zeros((count, 128, 128, 3), np.float32)
     images[-1] = 1.0
     picture = pictures.render("rgb_grid", (images,), limits=pictures.whole(count))
@@ -126,7 +126,7 @@ def test_a_sheet_on_request_has_all_images_of_any_size(count: int, columns: int,
         ),
     ],
 )
-def test_arrays_that_a_renderer_does_not_draw_are_refused(
+def test_unsupported_arrays_are_refused(
     name: str, shapes: list[tuple[int, ...]], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):

@@ -38,7 +38,7 @@ def test_each_class_is_a_row_with_its_name_on_the_left() -> None:
     assert ink(picture, (0, SIDE + 2, x - 6, 2 * SIDE + 2)) > 10
 
 
-def test_names_next_to_large_images_are_larger_and_no_wider() -> None:
+def test_names_of_large_images_use_a_larger_font_within_the_same_width() -> None:
     small, large = (
         pictures.render(
             "labelled_grid", (np.zeros((1, side, side, 1)), np.asarray([0])), ("disks",)
@@ -54,7 +54,7 @@ def test_names_next_to_large_images_are_larger_and_no_wider() -> None:
     assert long.width - 64 <= 4 + 120 + 6
 
 
-def test_classes_without_images_have_no_row_and_those_without_a_name_their_number() -> None:
+def test_empty_classes_have_no_row_and_unnamed_ones_show_their_number() -> None:
     arrays = (squares(0, 0), np.asarray([7, 7]))
     numbered = pictures.render("labelled_grid", arrays)
     named = pictures.render("labelled_grid", arrays, tuple("01234567"))
@@ -63,7 +63,7 @@ def test_classes_without_images_have_no_row_and_those_without_a_name_their_numbe
     assert named.crop((0, 0, numbered.width, SIDE)).tobytes() == numbered.tobytes()
 
 
-def test_of_many_classes_the_first_twenty_are_shown_and_a_line_says_so() -> None:
+def test_only_the_first_twenty_classes_are_shown_with_a_note() -> None:
     images, labels = squares(*[1.0] * 50), np.arange(50)
     picture = pictures.render(
         "labelled_grid", (images, labels), tuple(f"class {number}" for number in range(1_000))
@@ -75,7 +75,7 @@ def test_of_many_classes_the_first_twenty_are_shown_and_a_line_says_so() -> None
     assert pictures.render("labelled_grid", (large, labels)).height == 10 * 130 - 2 + sheet.LINE
 
 
-def test_on_request_a_class_has_as_many_rows_as_its_images_take() -> None:
+def test_a_requested_sheet_gives_each_class_all_its_rows() -> None:
     images, labels = squares(*[0.0] * 9, *[1.0] * 17), np.asarray([0] * 9 + [1] * 17)
     picture = pictures.render("labelled_grid", (images, labels), ("cat", "dog"), pictures.whole(26))
     x = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
@@ -93,7 +93,7 @@ def test_on_request_a_class_has_as_many_rows_as_its_images_take() -> None:
     ]
 
 
-def test_a_long_name_is_cut_and_small_images_leave_room_for_words() -> None:
+def test_a_long_name_is_shortened_and_small_rows_fit_text() -> None:
     picture = pictures.render(
         "labelled_grid", (squares(1)[:, :4, :4], np.asarray([0])), ("a name " * 40,)
     )
@@ -103,7 +103,7 @@ def test_a_long_name_is_cut_and_small_images_leave_room_for_words() -> None:
     assert sheet.length(sheet.fitted("W" * 100, 40)) <= 40
 
 
-def test_a_triplet_is_input_output_and_target_below_their_titles() -> None:
+def test_a_triplet_shows_input_output_and_target_with_titles() -> None:
     picture = pictures.render(
         "triplets", (squares(-1, 1), squares(0, 0), squares(1, -1, channels=3))
     )
@@ -121,7 +121,7 @@ def test_a_triplet_is_input_output_and_target_below_their_titles() -> None:
     assert ink(picture, (0, 0, widths[0], sheet.LINE)) > 10
 
 
-def test_triplets_of_large_images_are_in_one_column_if_two_do_not_fit() -> None:
+def test_triplets_of_large_images_use_one_column() -> None:
     frames = np.zeros((64, 64, 64, 3), np.float32)
     assert pictures.render("triplets", (frames,) * 3).size == (
         2 * 196 + 10,
@@ -129,7 +129,7 @@ def test_triplets_of_large_images_are_in_one_column_if_two_do_not_fit() -> None:
     )
 
 
-def test_a_film_strip_has_a_row_for_each_sequence_and_time_goes_to_the_right() -> None:
+def test_a_filmstrip_has_one_row_per_sequence_from_left_to_right() -> None:
     sequences = np.stack([squares(-1, 0, 1), squares(1, 0, -1)])
     picture = pictures.render("filmstrip", (sequences,))
     assert picture.size == (3 * (SIDE + 2) - 2, 2 * (SIDE + 2) - 2)
@@ -140,7 +140,7 @@ def test_a_film_strip_has_a_row_for_each_sequence_and_time_goes_to_the_right() -
     assert middles == [[0, 128, 255], [255, 128, 0]]
 
 
-def test_of_a_long_film_evenly_spread_frames_are_shown_and_a_line_says_so() -> None:
+def test_a_long_film_shows_evenly_spaced_frames_with_a_note() -> None:
     assert spaced_frames(3, 3) == [0, 1, 2]
     assert spaced_frames(50, 8) == [0, 7, 14, 21, 28, 35, 42, 49]
     assert spaced_frames(50, 1) == [49]

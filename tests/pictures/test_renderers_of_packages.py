@@ -23,7 +23,7 @@ def draw(arrays, classes, limits):
 POINTS = "[gan_runtime.renderers]\ndots = dots_pictures:DOTS\n"
 
 
-def test_the_renderer_of_a_package_draws_an_image(
+def test_a_renderer_from_a_package_draws_an_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "dots_pictures.py").write_text(MODULE, encoding="utf-8")

@@ -39,12 +39,12 @@ def test_the_page_shows_an_entry_a_workload_and_a_line_of_the_catalog() -> None:
 
 
 @pytest.mark.parametrize("command", ["ruff check", "ruff format --check"])
-def test_the_code_of_the_page_passes(copy: tuple[Path, list[str]], command: str) -> None:
+def test_the_code_on_the_page_passes_ruff(copy: tuple[Path, list[str]], command: str) -> None:
     root, paths = copy
     guide.ask(root, "-m", *command.split(), *paths)
 
 
-def test_the_entry_of_the_page_is_found_in_the_catalog(copy: tuple[Path, list[str]]) -> None:
+def test_the_entry_on_the_page_is_in_the_catalog(copy: tuple[Path, list[str]]) -> None:
     root, _ = copy
     said = guide.ask(root, "-c", BUILD)
     assert said.strip().endswith(f"['generator', 'critic'] gan_runtime.workloads.{NAME}")

@@ -21,7 +21,7 @@ def test_the_page_shows_one_file_and_one_line() -> None:
 
 
 @pytest.mark.parametrize("command", ["ruff check", "ruff format --check"])
-def test_the_code_of_the_page_passes(tmp_path: Path, command: str) -> None:
+def test_the_code_on_the_page_passes_ruff(tmp_path: Path, command: str) -> None:
     root = guide.copy_project(tmp_path / "project", "gan_runtime", "pyproject.toml")
     guide.ask(root, "-m", *command.split(), *evaluation_page.write_into(root))
 
@@ -39,7 +39,7 @@ def sharpness() -> ModuleType:
     del sys.modules[name]
 
 
-def test_sharpness_is_the_mean_step_between_neighbors_along_both_sides(
+def test_sharpness_is_the_mean_neighbor_difference_along_both_axes(
     sharpness: ModuleType,
 ) -> None:
     stripes = np.zeros((2, 4, 4, 1), np.float32)
@@ -47,7 +47,7 @@ def test_sharpness_is_the_mean_step_between_neighbors_along_both_sides(
     assert sharpness.sharpness(stripes).tolist() == [0.0, 0.5]
 
 
-def test_the_error_of_the_ratio_is_the_spread_of_repeated_samples(sharpness: ModuleType) -> None:
+def test_the_error_of_the_ratio_matches_the_spread_of_samples(sharpness: ModuleType) -> None:
     random = np.random.RandomState(0)
     samples = [
         sharpness.ratio(random.normal(2, 0.4, 100), random.normal(4, 0.4, 400)) for _ in range(400)
@@ -57,7 +57,7 @@ def test_the_error_of_the_ratio_is_the_spread_of_repeated_samples(sharpness: Mod
     assert errors.mean() == pytest.approx(values.std(), rel=0.1)
 
 
-def test_the_pages_commands_exist() -> None:
+def test_the_page_shows_the_evaluate_command() -> None:
     assert re.search(
         r"^python -m gan_runtime evaluate \S+ sharpness", evaluation_page.PAGE, re.MULTILINE
     )

@@ -51,7 +51,7 @@ def test_only_the_store_package_imports_duckdb() -> None:
     assert outsiders == set()
 
 
-def test_the_runtime_knows_nothing_of_the_dashboard() -> None:
+def test_the_runtime_does_not_import_the_dashboard() -> None:
     of_the_dashboard = {"streamlit", "altair", "dashboard", "pages", "app"}
     imports = {
         str(path): packages(imported(path)) & of_the_dashboard
@@ -70,7 +70,7 @@ def test_the_dashboard_imports_no_framework() -> None:
     } == {}
 
 
-def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
+def test_the_dashboard_does_not_load_a_framework_indirectly() -> None:
     loaded = loaded_with(
         [*python_files("app.py", "pages", "dashboard"), Path("gan_runtime/commands/runtime.py")]
     )
@@ -78,7 +78,7 @@ def test_nothing_that_the_dashboard_loads_loads_a_framework() -> None:
     assert {name: path for name, path in loaded.items() if name in {*FRAMEWORKS, "sklearn"}} == {}
 
 
-def test_charts_are_drawn_without_streamlit() -> None:
+def test_chart_modules_do_not_load_streamlit() -> None:
     files = [path for path in python_files("dashboard") if path.stem.endswith("charts")]
     assert len(files) >= 4
     assert "streamlit" not in loaded_with(files)
@@ -95,7 +95,7 @@ OF_WORKLOADS = [
 
 
 @pytest.mark.parametrize("path", OF_WORKLOADS, ids=str)
-def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path) -> None:
+def test_a_workload_imports_only_keras_numpy_and_declarations(path: Path) -> None:
     """Fields and options are declared without a framework; NumPy makes what is asked of it on
     the host.
     """
@@ -116,7 +116,7 @@ def test_a_workload_knows_keras_its_own_package_and_what_is_declared(path: Path)
 
 
 @pytest.mark.parametrize("path", ["loop.py", "recorder.py", "checkpoints.py"])
-def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None:
+def test_the_training_loop_imports_no_workload_or_framework(path: str) -> None:
     loaded = loaded_with([Path("gan_runtime/training") / path])
     assert loaded.keys() & FRAMEWORKS == set()
     assert not [
@@ -132,7 +132,7 @@ def test_the_training_loop_knows_no_workload_and_no_framework(path: str) -> None
 
 
 @pytest.mark.parametrize("path", python_files("gan_runtime/pictures"), ids=str)
-def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
+def test_pictures_import_only_numpy_and_pillow(path: Path) -> None:
     modules = imported(path)
     assert packages(modules) - {"numpy", "PIL", "gan_runtime", *sys.stdlib_module_names} == set()
     ours = {module for module in modules if module.startswith("gan_runtime.")}
@@ -164,7 +164,7 @@ def test_pictures_are_drawn_with_numpy_and_pillow_alone(path: Path) -> None:
         "base/errors.py",
     ],
 )
-def test_what_every_process_reads_loads_no_heavy_library(path: str) -> None:
+def test_shared_modules_load_no_heavy_library(path: str) -> None:
     heavy = {*FRAMEWORKS, "sklearn", "duckdb", "pandas", "numpy"}
     assert loaded_with([Path("gan_runtime") / path]).keys() & heavy == set()
 
@@ -229,7 +229,7 @@ def test_names_of_networks_losses_and_scores_are_declared_once() -> None:
     } == {}
 
 
-def test_a_name_within_a_sentence_or_a_statement_is_found() -> None:
+def test_literals_include_names_within_longer_strings() -> None:
     names = literals(Path("gan_runtime/catalog/pairs.py"))
     assert {"generator", "r1_penalty", "d_real"} <= names
     assert "options" not in names, "docstrings are no literals"
@@ -246,7 +246,7 @@ EVERY_OPTION = {
 
 
 @pytest.mark.parametrize("option", EVERY_OPTION.values(), ids=list(EVERY_OPTION))
-def test_every_option_explains_itself(option: Option) -> None:
+def test_every_option_has_a_label_and_help(option: Option) -> None:
     assert option.group in GROUPS
     assert option.label[0].isupper()
     assert option.help.endswith(".")
@@ -261,7 +261,7 @@ def test_the_reference_explains_every_option() -> None:
     assert [name for name in sorted(names) if f"- `{name}`" not in page] == []
 
 
-def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -> None:
+def test_the_metrics_document_defines_every_step_and_epoch_metric() -> None:
     page = text(Path("docs/metrics.md"))
     both = [
         f"{kind}_{network}"
@@ -277,7 +277,7 @@ def test_the_metrics_document_defines_every_number_of_a_step_and_of_an_epoch() -
 
 
 @pytest.mark.parametrize("name", catalog.WORKLOADS)
-def test_every_picture_of_a_workload_has_a_renderer_and_a_name_that_a_file_can_have(
+def test_every_workload_picture_has_a_renderer_and_a_valid_file_name(
     name: str,
 ) -> None:
     pictures = catalog.WORKLOADS[name].pictures
@@ -287,13 +287,13 @@ def test_every_picture_of_a_workload_has_a_renderer_and_a_name_that_a_file_can_h
         Sample(epoch=1, step=1, sample_kind=picture.name, file="", meta={})
 
 
-def test_every_group_of_the_form_holds_an_option() -> None:
+def test_every_form_group_contains_an_option() -> None:
     for workload in catalog.WORKLOADS:
         assert {option.group for option in RunSpec.options(workload).values()} == set(GROUPS)
 
 
 @pytest.mark.parametrize("workload", catalog.WORKLOADS)
-def test_the_own_options_of_a_workload_differ_from_shared_ones_by_their_names(
+def test_workload_option_names_differ_from_shared_ones(
     workload: str,
 ) -> None:
     """A flat form, as in the database, says the same as a nested one only so."""
@@ -303,7 +303,7 @@ def test_the_own_options_of_a_workload_differ_from_shared_ones_by_their_names(
 
 
 @pytest.mark.parametrize("workload", catalog.WORKLOADS)
-def test_every_network_of_a_workload_has_a_learning_rate_of_its_own(workload: str) -> None:
+def test_every_network_has_its_own_learning_rate(workload: str) -> None:
     spec = RunSpec.parse({"workload": workload})
     assert [spec.learning_rate(network.name) for network in spec.entry.networks] == [
         spec.value(name) for name in spec.entry.rates
@@ -313,5 +313,5 @@ def test_every_network_of_a_workload_has_a_learning_rate_of_its_own(workload: st
 @pytest.mark.parametrize(
     "module", [entry.module for entry in (*catalog.WORKLOADS.values(), *catalog.ENGINES.values())]
 )
-def test_a_catalog_entry_points_to_a_module(module: str) -> None:
+def test_a_catalog_entry_names_an_existing_module(module: str) -> None:
     assert importlib.util.find_spec(module) is not None

@@ -32,6 +32,6 @@ def test_a_class_name_occurs_once_in_the_program() -> None:
     assert fewer == {}, "fewer classes have these names now: lower the table"
 
 
-def test_a_name_that_two_classes_share_is_seen() -> None:
+def test_a_shared_class_name_is_detected() -> None:
     texts = ("class Loss: ...\nclass Batch: ...", "def made():\n    class Loss: ...")
     assert shared(map(ast.parse, texts)) == {"Loss": 2}

@@ -89,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("line", RUN)
-def test_a_command_of_the_documents_runs(folder: Path, line: str) -> None:
+def test_a_documented_command_runs(folder: Path, line: str) -> None:
     words = shlex.split(line)
     environment = {
         **os.environ,
@@ -112,6 +112,6 @@ def test_a_command_of_the_documents_runs(folder: Path, line: str) -> None:
     assert child.returncode == 0, child.stdout + child.stderr
 
 
-def test_every_exception_is_of_a_command_that_there_is() -> None:
+def test_every_exception_matches_a_documented_command() -> None:
     assert [start for start in NOT_RUN if not any(line.startswith(start) for line in LINES)] == []
     assert len(RUN) > 20

@@ -46,7 +46,7 @@ COMMANDS = commands()
 
 
 @pytest.mark.parametrize("page", documents.ALL, ids=str)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     broken = []
     for link in documents.links(page):
         if re.match(r"https?://|mailto:", link):
@@ -61,14 +61,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert broken == []
 
 
-def test_every_page_ends_where_its_reader_can_go_next() -> None:
+def test_every_page_ends_with_a_next_link() -> None:
     pages = [page for page in documents.PAGES if page.parts[0] == "docs"]
     assert [
         str(page) for page in pages if "Next: [" not in text(page).strip().splitlines()[-1]
     ] == []
 
 
-def test_every_command_begins_with_a_program_that_there_is() -> None:
+def test_every_documented_command_starts_with_an_existing_program() -> None:
     targets = set(re.findall(r"^([\w-]+):", text(Path("Makefile")), re.MULTILINE))
     wrong = []
     for page, line in COMMANDS:
@@ -84,7 +84,7 @@ def test_every_command_begins_with_a_program_that_there_is() -> None:
     assert wrong == []
 
 
-def test_every_command_of_the_program_has_arguments_and_options_that_it_takes() -> None:
+def test_every_documented_command_has_valid_arguments_and_options() -> None:
     program = typer.main.get_command(app)
     for page, line in COMMANDS:
         words = documents.program_words(line)
@@ -120,13 +120,13 @@ def parsed(command: Any, words: list[str], where: str) -> None:
         if block.language == "sql"
     ],
 )
-def test_every_query_of_the_documents_runs(code: str) -> None:
+def test_every_documented_sql_query_runs(code: str) -> None:
     store = Store()
     store.rows(code)
     store.close()
 
 
-def test_all_python_of_the_documents_is_run_by_tests() -> None:
+def test_all_documented_python_code_is_tested() -> None:
     """The guides' code by the tests of the guides; the examples of docs/testing.md are tests."""
     of_guides = {
         *guide.BLOCKS.values(),
@@ -142,7 +142,7 @@ def test_all_python_of_the_documents_is_run_by_tests() -> None:
                 assert body in of_guides or block.code.strip() in tests, f"{page}: {body[:60]}"
 
 
-def test_every_file_that_a_document_names_exists() -> None:
+def test_every_file_named_in_a_document_exists() -> None:
     """Paths in backquotes that begin with a folder of the project, or of gan_runtime."""
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
     below = {path.name for path in (ROOT / "gan_runtime").iterdir() if path.is_dir()}
@@ -156,7 +156,7 @@ def test_every_file_that_a_document_names_exists() -> None:
     assert missing == []
 
 
-def test_the_four_walks_lead_through_files_that_exist_and_as_many_as_they_say() -> None:
+def test_the_four_walks_list_existing_files_and_count_them_correctly() -> None:
     walks = text(Path("docs/architecture.md")).partition("## Four walks")[2].partition("```\n")[2]
     parts = re.split(r"\n (?=\S)", "\n" + walks.partition("```")[0])[1:]
     assert len(parts) == 4

@@ -88,7 +88,7 @@ def test_the_core_names_no_domain() -> None:
         "iterate-flow",
     ],
 )
-def test_a_word_of_a_domain_is_found(text: str) -> None:
+def test_a_domain_term_is_detected(text: str) -> None:
     assert len(domain_words(text)) == 1
 
 
@@ -108,5 +108,5 @@ def test_a_word_of_a_domain_is_found(text: str) -> None:
         "Physicist",
     ],
 )
-def test_another_word_is_not_found(text: str) -> None:
+def test_an_unrelated_term_is_not_detected(text: str) -> None:
     assert domain_words(text) == []

@@ -62,13 +62,13 @@ def first_circle(arrows: Iterable[tuple[str, str]]) -> list[str]:
     return []
 
 
-def test_every_room_has_its_floor() -> None:
+def test_every_package_has_one_floor() -> None:
     rooms = {room(path) for path in python_files(str(PACKAGE))}
     assert len(FLOOR) == sum(map(len, FLOORS)), "a room stands on two floors"
     assert rooms == set(FLOOR)
 
 
-def test_imports_go_down_the_floors() -> None:
+def test_imports_only_go_down_the_floors() -> None:
     arrows = list(imports_within(PACKAGE))
     assert len(arrows) > 500, "this rule looks in the wrong place"
     upwards = {
@@ -80,7 +80,7 @@ def test_imports_go_down_the_floors() -> None:
     assert sorted(upwards) == []
 
 
-def test_no_two_rooms_lead_to_each_other() -> None:
+def test_packages_have_no_circular_imports() -> None:
     arrows = {(room(path), room(file)) for path, file in imports_within(PACKAGE)}
     upward = {(path.partition("/")[0], end) for path, end in STILL_UPWARD}
     assert first_circle(arrows - upward) == []
@@ -93,7 +93,7 @@ WITH_FOLDERS = [
 
 
 @pytest.mark.parametrize("place", WITH_FOLDERS, ids=str)
-def test_no_two_folders_of_a_room_lead_to_each_other(place: Path) -> None:
+def test_folders_of_a_package_have_no_circular_imports(place: Path) -> None:
     """Such as engines/tf and engines/jax, or the folders of two pages; what both share is
     next to them.
     """
@@ -106,11 +106,11 @@ def test_no_two_folders_of_a_room_lead_to_each_other(place: Path) -> None:
     assert first_circle((begin, end) for begin, end in arrows if begin and end) == []
 
 
-def test_a_circle_is_found() -> None:
+def test_a_circular_import_is_detected() -> None:
     assert first_circle([("a", "b"), ("b", "c"), ("c", "b")]) in (["b", "c", "b"], ["c", "b", "c"])
     assert first_circle([("a", "a"), ("a", "b"), ("c", "b")]) == []
 
 
-def test_the_table_of_floors_is_the_one_of_the_architecture_document() -> None:
+def test_the_architecture_document_refers_to_the_floors_table() -> None:
     """docs/architecture.md refers to this table by its name."""
     assert "tests/project/test_floors.py" in text(Path("docs/architecture.md"))

@@ -18,7 +18,7 @@ TESTS = sorted(set(re.findall(r"`(tests/[a-z_/]+\.py)::(test_\w+)`", PAGE)))
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise[:60])
-def test_every_promise_names_what_holds_it(promise: str) -> None:
+def test_every_promise_names_a_test_or_fault_scenario(promise: str) -> None:
     assert re.search(r"::test_|`faults: ", promise), promise
 
 

@@ -21,7 +21,7 @@ sys.exit(f"loaded: {loaded}" if loaded else 0)
 """  # noqa: E501
 
 
-def test_a_process_with_all_modules_of_the_dashboard_has_loaded_no_framework() -> None:
+def test_importing_all_dashboard_modules_loads_no_framework() -> None:
     names = set().union(*(imported(path) for path in python_files("app.py", "pages", "dashboard")))
     ours = {
         name for name in names if packages({name}) <= {"dashboard", "gan_runtime"} and file_of(name)
@@ -42,7 +42,7 @@ sys.exit(f"loaded: {loaded}" if loaded else 0)
 """
 
 
-def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() -> None:
+def test_home_page_loads_no_table_or_chart_libraries() -> None:
     names = set().union(
         *(imported(Path(path)) for path in ("app.py", "dashboard/navigation.py", "pages/home.py"))
     )
@@ -57,7 +57,7 @@ def test_home_is_drawn_before_the_libraries_of_tables_and_charts_are_loaded() ->
     assert child.returncode == 0, child.stderr
 
 
-def test_the_server_listens_before_pages_and_runtime_are_loaded() -> None:
+def test_the_server_starts_before_loading_pages_and_runtime() -> None:
     """They are loaded in a thread, while a browser fetches its own part of the page."""
     program = "import app, sys; print(*sys.modules)"
     child = subprocess.run(

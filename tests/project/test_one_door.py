@@ -97,13 +97,13 @@ def forbidden() -> set[str]:
     return {f"{module}.{name}" for module, names in BEHIND.items() for name in names}
 
 
-def test_pages_and_commands_change_nothing_but_through_the_door() -> None:
+def test_pages_and_cli_make_changes_only_through_commands() -> None:
     assert len(BEFORE_THE_DOOR) > 80, "this rule looks in the wrong place"
     through = {str(path): sorted(set(named(path)) & forbidden()) for path in BEFORE_THE_DOOR}
     assert {path: names for path, names in through.items() if names} == {}
 
 
-def test_pages_and_commands_write_no_file_themselves() -> None:
+def test_pages_and_cli_write_no_files_directly() -> None:
     written = {
         f"{path}:{node.lineno} {node.func.attr}"
         for path in BEFORE_THE_DOOR
@@ -116,16 +116,14 @@ def test_pages_and_commands_write_no_file_themselves() -> None:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_every_change_is_refused_for_a_viewer_whatever_it_is_asked(
-    name: str, tmp_path: Path
-) -> None:
+def test_every_change_is_refused_for_a_viewer(name: str, tmp_path: Path) -> None:
     """Before anything else is checked, so that nothing else of what is asked matters."""
     with pytest.raises(RoleError, match="only operators"):
         getattr(Commands(Home(tmp_path / "none"), Actor("dashboard")), name)()
     assert not (tmp_path / "none").exists()
 
 
-def test_nobody_asks_by_default() -> None:
+def test_commands_require_an_explicit_home_and_actor() -> None:
     for parameter in ("home", "actor"):
         assert inspect.signature(Commands).parameters[parameter].default is inspect.Parameter.empty
     assert not Actor("dashboard").may_change
@@ -143,7 +141,7 @@ def test_nobody_asks_by_default() -> None:
         (errno.EIO, "/home/a-file cannot be written (Input/output error): check the disk"),
     ],
 )
-def test_what_the_system_refuses_a_change_is_a_sentence(number: int, sentence: str) -> None:
+def test_an_os_error_during_a_change_becomes_a_readable_message(number: int, sentence: str) -> None:
     class Refused(CommandGroup):
         @change
         def write(self) -> None:
@@ -161,14 +159,14 @@ def test_what_the_system_refuses_a_change_is_a_sentence(number: int, sentence: s
         (shutil.Error("two files"), "two files"),
     ],
 )
-def test_what_the_system_refuses_without_a_name_is_a_sentence_too(
+def test_an_os_error_without_a_file_name_becomes_a_readable_message(
     error: OSError, reason: str
 ) -> None:
     refused = str(HomeError.refused(error))
     assert refused.startswith(f"the home cannot be written ({reason}): check the disk")
 
 
-def test_the_owner_acts_after_each_change_and_not_after_a_refusal(tmp_path: Path) -> None:
+def test_the_owner_refreshes_after_a_change_but_not_after_a_refusal(tmp_path: Path) -> None:
     acted: list[str] = []
 
     class Counted(CommandGroup):
@@ -184,7 +182,7 @@ def test_the_owner_acts_after_each_change_and_not_after_a_refusal(tmp_path: Path
     assert acted == ["refreshed"]
 
 
-def test_pages_ask_as_their_viewer() -> None:
+def test_pages_never_create_an_operator_or_bind_commands() -> None:
     """Never as an operator that they have made up, and never with commands that they have
     bound themselves.
     """
@@ -204,7 +202,7 @@ def test_pages_ask_as_their_viewer() -> None:
     )
 
 
-def test_the_lists_of_this_test_name_what_exists() -> None:
+def test_the_lists_of_this_test_name_existing_functions() -> None:
     """Else a renamed function would pass unseen."""
     assert {"submit", "stop", "delete", "remove_data", "cancel_job", "import_bundle"} <= set(
         CHANGES

@@ -206,7 +206,7 @@ def constants_seen_by(path: Path) -> Constants:
         "if row.note.startswith(beginning): pass",
     ],
 )
-def test_a_comparison_of_prose_is_seen(planted: str) -> None:
+def test_a_prose_comparison_is_detected(planted: str) -> None:
     texts_by_name = constants(
         ast.parse('BEGINS = "starts when run "\nSAID = ("no such file", "x")')
     )
@@ -222,18 +222,18 @@ def test_a_comparison_of_prose_is_seen(planted: str) -> None:
         'table.get(kind, "give other images")',
     ],
 )
-def test_codes_and_sentences_that_are_only_shown_are_no_comparison(harmless: str) -> None:
+def test_codes_and_displayed_text_are_not_prose_comparisons(harmless: str) -> None:
     assert not list(compared(tuple(ast.walk(ast.parse(harmless))), {}))
 
 
-def test_prose_in_sql_is_seen() -> None:
+def test_prose_in_sql_is_detected() -> None:
     assert list(in_sql("SELECT 1 FROM runs WHERE status = 'it stood still'"))
     assert list(in_sql("SELECT 1 WHERE contains(reason, ?)"))
     assert list(in_sql("SELECT 1 WHERE reason LIKE ?"))
     assert not list(in_sql("SELECT reason AS note FROM runs WHERE status = 'lost'"))
 
 
-def test_no_decision_reads_prose() -> None:
+def test_no_decision_depends_on_prose() -> None:
     """A text that no code replaces is in EXTERNAL, with its reason."""
     used: set[tuple[str, str]] = set()
     offenders = []

@@ -21,7 +21,7 @@ print(*sorted({"tensorflow", "keras", "jax", "duckdb", "pandas", "numpy", "strea
 """  # noqa: E501
 
 
-def test_importing_the_package_loads_nothing_and_its_names_load_no_heavy_library() -> None:
+def test_importing_the_package_loads_no_heavy_library() -> None:
     child = subprocess.run(
         [sys.executable, "-c", LOADED],
         cwd=REPOSITORY,
@@ -40,7 +40,7 @@ def test_the_page_lists_every_public_name() -> None:
     assert {*names, "__version__"} == set(gan_runtime.__all__)
 
 
-def test_every_public_name_explains_itself() -> None:
+def test_every_public_name_has_a_docstring() -> None:
     for name in gan_runtime.__all__:
         assert getattr(gan_runtime, name).__doc__, name
 
@@ -49,7 +49,7 @@ def test_the_program_of_the_page_is_short() -> None:
     assert len(python_page.PROGRAM.splitlines()) <= 15
 
 
-def test_the_page_shows_a_whole_package() -> None:
+def test_the_page_shows_all_files_of_a_package() -> None:
     assert list(python_page.FILES) == [
         "pyproject.toml",
         "spots_gan/entry.py",

@@ -48,13 +48,13 @@ def test_an_image_installs_locked_packages_and_starts_the_command(path: str, loc
     assert command[1] in PROJECT["scripts"]
 
 
-def test_the_newest_sections_of_the_changelog_are_a_page_each() -> None:
+def test_changelog_sections_are_at_most_550_words() -> None:
     sections = re.split(r"^## ", text("CHANGELOG.md"), flags=re.MULTILINE)[1:]
     assert [section.split()[0] for section in sections] == ["[0.3.0]", "[0.2.0]"]
     assert all(len(section.split()) <= 550 for section in sections)
 
 
-def test_the_folder_of_a_container_is_the_one_that_an_installed_program_uses() -> None:
+def test_the_container_volume_matches_the_installed_home_folder() -> None:
     folder = re.search(r"^VOLUME (\S+)$", text("Dockerfile"), re.MULTILINE)
     assert folder
     assert Path(folder[1]).name == "gan-dashboard"

@@ -9,18 +9,18 @@ from tests.support.sources import pins, text
 OF_AN_ENGINE = {"tensorflow", "tensorflow-tpu", "libtpu", "jax", "jaxlib"}
 
 
-def test_tensorflow_on_a_tpu_host_gets_the_same_versions_of_all_else() -> None:
+def test_tensorflow_tpu_host_uses_the_same_other_versions() -> None:
     usual, tpu = pins("requirements.txt"), pins("requirements-tpu-tensorflow.txt")
     assert {name: version for name, version in tpu.items() if name not in OF_AN_ENGINE} == {
         name: version for name, version in usual.items() if name not in OF_AN_ENGINE
     }
 
 
-def test_jax_on_a_tpu_host_is_the_same_as_everywhere() -> None:
+def test_jax_on_a_tpu_host_has_the_same_version() -> None:
     assert "-r requirements.txt" in text(Path("requirements-tpu.txt")).splitlines()
     assert pins("requirements-tpu.txt") == {"jax": pins("requirements.txt")["jax"]}
 
 
-def test_a_gpu_host_gets_the_same_tensorflow() -> None:
+def test_tensorflow_on_a_gpu_host_has_the_same_version() -> None:
     assert "-r requirements.txt" in text(Path("requirements-gpu.txt")).splitlines()
     assert pins("requirements-gpu.txt") == {"tensorflow": pins("requirements.txt")["tensorflow"]}

@@ -13,7 +13,7 @@ pytest_plugins = ["pytester"]
 TEST = "tests/store/test_queries.py::test_rows"
 
 
-def test_a_test_over_the_limit_is_named_with_its_seconds_unless_it_is_an_exception() -> None:
+def test_slow_tests_are_named_unless_they_are_exceptions() -> None:
     seconds = {
         TEST: 1.9,
         f"{TEST}[a]": 2.1,
@@ -27,7 +27,7 @@ def test_a_test_over_the_limit_is_named_with_its_seconds_unless_it_is_an_excepti
     ]
 
 
-def test_a_session_with_a_slow_test_fails_and_names_it_and_one_in_full_may_be_slow(
+def test_a_slow_test_fails_the_quick_session_unless_marked_full(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeini("[pytest]\nmarkers = full: slow")
@@ -55,7 +55,7 @@ def test_a_session_with_a_slow_test_fails_and_names_it_and_one_in_full_may_be_sl
         result.stdout.no_fnmatch_line(f"*::{allowed}: *")
 
 
-def test_seconds_of_a_busy_processor_count_less(
+def test_test_time_is_scaled_by_processor_pace(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeconftest(
@@ -72,7 +72,7 @@ def test_seconds_of_a_busy_processor_count_less(
         assert pytester.runpytest_inprocess("-m", "not full").ret == outcome
 
 
-def test_exceptions_are_few_exist_and_have_a_reason() -> None:
+def test_exceptions_are_few_existing_and_justified() -> None:
     assert len(slow_tests.REASONS) <= slow_tests.MOST
     assert [test for test, reason in slow_tests.REASONS.items() if not reason] == []
     gone = [
@@ -83,7 +83,7 @@ def test_exceptions_are_few_exist_and_have_a_reason() -> None:
     assert gone == []
 
 
-def test_what_is_in_full_is_marked_by_its_folder(request: pytest.FixtureRequest) -> None:
+def test_tests_in_the_full_folder_are_marked_full(request: pytest.FixtureRequest) -> None:
     full = REPOSITORY / "tests" / "full"
     wrong = [
         test.nodeid
@@ -93,7 +93,7 @@ def test_what_is_in_full_is_marked_by_its_folder(request: pytest.FixtureRequest)
     assert wrong == []
 
 
-def test_each_folder_of_full_is_named_after_a_part() -> None:
+def test_each_folder_in_full_matches_a_test_folder() -> None:
     """So that `make test-all ONLY=store` takes both."""
     tests = REPOSITORY / "tests"
     parts = {

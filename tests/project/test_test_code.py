@@ -57,7 +57,7 @@ def private_names(nodes: tuple[ast.AST, ...]) -> Iterator[str]:
             yield from (text for text in texts if isinstance(text, str) and is_private(text))
 
 
-def test_private_names_of_other_objects_are_found() -> None:
+def test_private_names_of_other_objects_are_detected() -> None:
     code = """
 from a import _b, c
 self._mine = other._theirs + os._exit + cls._own + self._held._deep
@@ -70,7 +70,7 @@ monkeypatch.setitem(table, "_three", "__init__")
     assert sorted(names) == ["_b", "_one", "other._theirs", "package._two", "self._held._deep"]
 
 
-def test_private_names_are_read_in_a_few_files_only_each_with_a_reason() -> None:
+def test_only_listed_test_files_read_private_names() -> None:
     readers = {
         str(path): set(private_names(nodes(path))) for path in TESTS if HINT.search(text(path))
     }
@@ -81,7 +81,7 @@ def test_private_names_are_read_in_a_few_files_only_each_with_a_reason() -> None
     )
 
 
-def test_only_tests_of_benchmarks_import_them() -> None:
+def test_only_benchmark_tests_import_benchmarks() -> None:
     users = {
         path
         for path in TESTS
@@ -91,7 +91,7 @@ def test_only_tests_of_benchmarks_import_them() -> None:
     assert [str(path) for path in sorted(users) if not str(path).startswith(OF_BENCHMARKS)] == []
 
 
-def test_what_is_skipped_says_why() -> None:
+def test_every_skip_has_a_reason() -> None:
     calls = [
         (path, node)
         for path in TESTS

@@ -18,7 +18,7 @@ LOCKED = sorted(path.name for path in (ROOT / "locks").iterdir())
 WITHOUT_HASHES = {"requirements-bench.txt"}  # from an index of its own
 
 
-def test_every_test_that_the_threat_model_names_exists() -> None:
+def test_every_test_named_in_the_threat_model_exists() -> None:
     named = re.findall(r"`(tests/[a-z_/]+\.py)::([a-z0-9_]+)`", TEXT)
     assert len(named) > 40
     defined = {
@@ -39,7 +39,7 @@ def test_every_threat_has_a_test() -> None:
     assert [row for row in threats if "::test_" not in row.rpartition(" | ")[2]] == []
 
 
-def test_every_message_of_the_protocol_is_listed() -> None:
+def test_every_streamlit_protocol_message_is_listed() -> None:
     """With the kinds of a later Streamlit, so that they are reviewed."""
     table = TEXT.split("## Messages of Streamlit's protocol")[1].split("\n## ")[0]
     names = set(re.findall(r"`([a-z_]+)`", table))
@@ -47,7 +47,7 @@ def test_every_message_of_the_protocol_is_listed() -> None:
     assert {field.name for field in (*BackMsg.DESCRIPTOR.fields, *operations)} - names == set()
 
 
-def test_nothing_lives_in_a_cache_that_a_browser_can_empty_for_everyone() -> None:
+def test_no_page_uses_a_cache_that_a_browser_can_clear() -> None:
     """`st.cache_resource` holds what there is one of in a process.
 
     `st.cache_data` holds answers that are only made again.
@@ -61,7 +61,7 @@ def test_nothing_lives_in_a_cache_that_a_browser_can_empty_for_everyone() -> Non
     assert users == []
 
 
-def test_the_lists_have_as_many_hostile_inputs_as_the_page_says_or_somewhat_more() -> None:
+def test_hostile_input_counts_match_the_threat_model() -> None:
     numbers = {
         kind: int(number.replace(",", ""))
         for kind, number in re.findall(r"\| ([A-Za-z0-9 ]+) \| ([\d,]+) \|", TEXT)
@@ -72,7 +72,7 @@ def test_the_lists_have_as_many_hostile_inputs_as_the_page_says_or_somewhat_more
     assert numbers["all"] >= 1_000
 
 
-def test_nothing_is_read_that_could_run() -> None:
+def test_no_code_unpickles_evaluates_or_runs_a_shell() -> None:
     """No module that unpickles, no evaluated text, no shell."""
     forbidden = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
     uses = []

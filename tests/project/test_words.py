@@ -127,7 +127,7 @@ def of_reader(path: Path) -> Iterator[str]:
             yield COMMANDS.sub(" ", token.string)
 
 
-def test_no_docstring_or_comment_has_a_forbidden_word() -> None:
+def test_no_docstring_or_comment_uses_a_forbidden_term() -> None:
     places = python_files("app.py", "pages", "dashboard", "gan_runtime", "benchmarks")
     words = {
         path.as_posix(): [word for part in of_reader(path) for word in forbidden().findall(part)]
@@ -137,7 +137,7 @@ def test_no_docstring_or_comment_has_a_forbidden_word() -> None:
     assert more == {}, "docs/glossary.md says what to write"
 
 
-def test_docstrings_and_comments_are_read_without_code(tmp_path: Path) -> None:
+def test_code_in_docstrings_and_comments_is_ignored(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(
         '"""It stands here.\n\npython -m tool picture\n    [--picture PATH]\n"""\n'
@@ -148,7 +148,7 @@ def test_docstrings_and_comments_are_read_without_code(tmp_path: Path) -> None:
     assert words == ["stands", "gone"]
 
 
-def test_no_text_has_a_forbidden_word() -> None:
+def test_no_text_or_document_uses_a_forbidden_term() -> None:
     more = {path: words for path, words in counts().items() if len(words) > STILL.get(path, 0)}
     assert more == {}, "docs/glossary.md says what to write"
 
@@ -163,7 +163,7 @@ def test_no_sentence_is_longer_than_twenty_words() -> None:
     assert more == {}
 
 
-def test_a_long_sentence_is_found_and_two_short_ones_are_not() -> None:
+def test_a_long_sentence_is_detected_but_short_ones_are_not() -> None:
     short = "One two three four five six seven eight nine ten eleven"
     assert len(long_parts(f"{short} and {short}")) == 1
     assert long_parts(f"{short}. {short}; {short}: {short}") == []
@@ -173,15 +173,15 @@ def test_a_long_sentence_is_found_and_two_short_ones_are_not() -> None:
 @pytest.mark.parametrize(
     "sentence", ["It stands beside the list.", "95 % of a person", "The store is gone"]
 )
-def test_a_forbidden_word_is_found(sentence: str) -> None:
+def test_a_forbidden_term_is_detected(sentence: str) -> None:
     assert len(forbidden().findall(sentence)) == 2
 
 
 @pytest.mark.parametrize("sentence", ["Open the image: 95% is next to it.", "bestsides outstands"])
-def test_a_plain_sentence_has_none(sentence: str) -> None:
+def test_a_plain_sentence_has_no_forbidden_term(sentence: str) -> None:
     assert forbidden().findall(sentence) == []
 
 
-def test_code_and_addresses_in_a_document_are_no_text() -> None:
+def test_code_and_urls_in_a_document_are_ignored() -> None:
     page = "`beside` [image](picture.png)\n```\ntold\n```\nhttps://x.org/aside"
     assert forbidden().findall("".join(of_document(page))) == []

@@ -42,7 +42,7 @@ def test_a_renamed_run_keeps_its_rows(home: Home, new_run: NewRun) -> None:
     assert store.rows("SELECT step, value FROM scalars") == [(1, 0.5)]
 
 
-def test_a_trainer_that_dies_leaves_a_lost_run(home: Home, new_run: NewRun) -> None:
+def test_a_killed_trainer_leaves_a_lost_run(home: Home, new_run: NewRun) -> None:
     run, trainers = new_run("quick-0001"), FakeTrainers()
     owner = Owner(home, trainers.starter)
     owner.after(0.0)

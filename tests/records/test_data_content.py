@@ -36,7 +36,7 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
     return run
 
 
-def test_the_newest_attempt_states_the_content(run: RunDir) -> None:
+def test_data_content_comes_from_the_newest_attempt(run: RunDir) -> None:
     assert run_folder.data_content(run) == "b" * 64
     assert run_folder.data_refusal(run, "photos", "b" * 64) == ""
     assert run_folder.data_refusal(run, "photos", "a" * 64).startswith(
@@ -44,7 +44,7 @@ def test_the_newest_attempt_states_the_content(run: RunDir) -> None:
     )
 
 
-def test_what_is_not_known_is_not_refused(run: RunDir, new_run: Callable[..., RunDir]) -> None:
+def test_unknown_data_content_is_not_refused(run: RunDir, new_run: Callable[..., RunDir]) -> None:
     assert run_folder.data_refusal(run, "digits", "") == "", (
         "a set of the program has no content to tell"
     )
@@ -54,11 +54,11 @@ def test_what_is_not_known_is_not_refused(run: RunDir, new_run: Callable[..., Ru
     assert run_folder.data_refusal(run, "photos", "a" * 64) == "", "it would begin anew"
 
 
-def test_a_deleted_data_set_is_reported_when_the_run_asks_for_it(run: RunDir) -> None:
+def test_a_deleted_dataset_does_not_block_a_resume_request(run: RunDir) -> None:
     assert queue.resume_refusal(run) == ""
 
 
-def test_a_trainer_refuses_a_data_set_that_was_prepared_again_while_its_run_waited(
+def test_a_trainer_refuses_a_dataset_prepared_again_while_its_run_waited(
     run: RunDir, home: Home
 ) -> None:
     source = home.path / "photos.zip"

@@ -55,7 +55,7 @@ def full(new_run: NewRun, home: Home, tmp_path: Path, monkeypatch: pytest.Monkey
     return home
 
 
-def test_all_that_a_home_holds_is_counted_once(full: Home) -> None:
+def test_everything_in_a_home_folder_is_counted_once(full: Home) -> None:
     space = DiskUsage(full).space()
     assert space.runs == {"quick-0001": disk.used_bytes(full.runs / "quick-0001")}
     assert 70_000 < space.all_runs < 75_000
@@ -66,7 +66,7 @@ def test_all_that_a_home_holds_is_counted_once(full: Home) -> None:
     assert everything == pytest.approx(disk.used_bytes(full.path), abs=small)
 
 
-def test_caches_are_counted_by_what_is_in_them(full: Home, tmp_path: Path) -> None:
+def test_caches_are_counted_by_their_content(full: Home, tmp_path: Path) -> None:
     empty = DiskUsage(full).space()
     assert (empty.spill, empty.keras_cache) == (0, 0), "neither folder is there"
     for path, size in (
@@ -81,7 +81,7 @@ def test_caches_are_counted_by_what_is_in_them(full: Home, tmp_path: Path) -> No
     assert (space.spill, space.keras_cache, space.database) == (8_000, 13_000, 11_500)
 
 
-def test_duckdb_spills_where_its_space_is_counted(home: Home) -> None:
+def test_duckdb_spills_into_the_counted_folder(home: Home) -> None:
     store = Store(home.database)
     try:
         [(folder,)] = store.rows("SELECT current_setting('temp_directory')")
@@ -110,13 +110,13 @@ def test_a_separate_disk_for_runs_is_measured_too(
     assert "42 MB free on the disk of runs" in columns.space_in_words(space)
 
 
-def test_a_disk_is_another_one_by_its_device(tmp_path: Path) -> None:
+def test_disks_are_distinguished_by_device(tmp_path: Path) -> None:
     assert not disk.is_other(tmp_path, tmp_path.parent)
     assert not disk.is_other(tmp_path / "missing", tmp_path)
     assert disk.is_other(Path("/proc"), tmp_path)
 
 
-def test_only_what_has_changed_is_walked_through_again(full: Home) -> None:
+def test_only_changed_folders_are_measured_again(full: Home) -> None:
     measure = DiskUsage(full)
     before = measure.space()
     walked = measure.walked
@@ -132,7 +132,7 @@ def test_only_what_has_changed_is_walked_through_again(full: Home) -> None:
     assert measure.space().runs == {}
 
 
-def test_an_empty_home_takes_no_space_and_says_what_is_free(
+def test_an_empty_home_folder_uses_no_space_and_reports_free_space(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk, "free_bytes", lambda _: 99_000_000)
@@ -145,7 +145,7 @@ def test_an_empty_home_takes_no_space_and_says_what_is_free(
 @pytest.mark.parametrize(
     ("total", "low"), [(10**9, 10**8), (20 * 10**9, 10**9), (10**12, 5 * 10**9)]
 )
-def test_a_twentieth_of_the_disk_is_low_within_bounds(
+def test_low_space_limit_is_a_twentieth_of_the_disk_within_bounds(
     home: Home, monkeypatch: pytest.MonkeyPatch, total: int, low: int
 ) -> None:
     monkeypatch.setattr(
@@ -154,7 +154,7 @@ def test_a_twentieth_of_the_disk_is_low_within_bounds(
     assert disk.low_bytes(home.path) == low
 
 
-def test_who_only_looks_measures_and_removes_nothing(full: Home) -> None:
+def test_view_only_maintenance_measures_but_removes_nothing(full: Home) -> None:
     viewer = Maintenance(full, is_owned=False)
     before = sorted(full.path.rglob("*"))
     viewer.run_round()
@@ -162,7 +162,7 @@ def test_who_only_looks_measures_and_removes_nothing(full: Home) -> None:
     assert sorted(full.path.rglob("*")) == before
 
 
-def test_space_is_measured_by_itself_a_moment_after_the_home_is_opened(
+def test_disk_usage_is_measured_shortly_after_opening(
     full: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
 ) -> None:
     monkeypatch.setattr("gan_runtime.supervision.maintenance.FIRST_SECONDS", 0.05)
@@ -175,7 +175,7 @@ def test_space_is_measured_by_itself_a_moment_after_the_home_is_opened(
     assert space.runs == DiskUsage(full).space().runs
 
 
-def test_space_is_reported_on_the_command_line(full: Home) -> None:
+def test_the_command_line_reports_disk_usage(full: Home) -> None:
     full.database.unlink()
 
     def call(*words: str) -> str:

@@ -40,7 +40,7 @@ def seconds(records: list[journal.Record]) -> list[float]:
     return [record.seconds for record in records if isinstance(record, PhaseSeconds)]
 
 
-def test_what_is_appended_is_read_back_in_order(path: Path) -> None:
+def test_appended_records_are_read_back_in_order(path: Path) -> None:
     records = [
         AttemptStart(resume_step=28),
         phase(0.25),
@@ -55,7 +55,7 @@ def test_what_is_appended_is_read_back_in_order(path: Path) -> None:
     assert len(path.read_bytes().splitlines()) == 3
 
 
-def test_a_tail_goes_on_where_it_stopped(path: Path) -> None:
+def test_a_tail_continues_where_it_stopped(path: Path) -> None:
     journal.append(path, 1, phase(1))
     first = journal.read(path)
     journal.append(path, 1, phase(2), phase(3))
@@ -64,7 +64,7 @@ def test_a_tail_goes_on_where_it_stopped(path: Path) -> None:
     assert journal.read(path, second.end).records == []
 
 
-def test_a_long_journal_is_read_in_pieces_of_whole_lines(path: Path) -> None:
+def test_a_long_journal_is_read_in_chunks_of_complete_lines(path: Path) -> None:
     journal.append(path, 1, *(phase(number) for number in range(50)))
     offset, values, pieces = 0, [], 0
     while offset < path.stat().st_size:
@@ -75,12 +75,12 @@ def test_a_long_journal_is_read_in_pieces_of_whole_lines(path: Path) -> None:
     assert pieces > 5
 
 
-def test_a_line_longer_than_a_piece_is_read_whole(path: Path) -> None:
+def test_a_line_longer_than_a_chunk_is_read_completely(path: Path) -> None:
     journal.append(path, 1, Event(level="info", topic="long", message="x" * 1_000), phase(1))
     assert len(journal.read(path, max_bytes=100).records) >= 1
 
 
-def test_a_torn_last_line_stays_invisible(path: Path) -> None:
+def test_a_torn_last_line_is_not_read(path: Path) -> None:
     journal.append(path, 1, phase(1))
     whole = path.stat().st_size
     with path.open("ab") as file:
@@ -90,7 +90,7 @@ def test_a_torn_last_line_stays_invisible(path: Path) -> None:
     assert seconds(journal.read_all(path)) == [1]
 
 
-def test_a_torn_line_is_skipped_and_counted_once_a_writer_goes_on(path: Path) -> None:
+def test_a_torn_line_is_skipped_once_a_writer_continues(path: Path) -> None:
     journal.append(path, 1, phase(1))
     with path.open("ab") as file:
         file.write(b'{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"pha')
@@ -100,7 +100,7 @@ def test_a_torn_line_is_skipped_and_counted_once_a_writer_goes_on(path: Path) ->
     assert chunk.end == path.stat().st_size
 
 
-def test_a_tail_that_waited_at_a_torn_line_skips_it_later(path: Path) -> None:
+def test_a_tail_skips_a_torn_line_after_the_next_write(path: Path) -> None:
     journal.append(path, 1, phase(1))
     with path.open("ab") as file:
         file.write(b'{"torn')
@@ -147,7 +147,7 @@ def test_a_missing_journal_reads_as_empty(path: Path) -> None:
 # ---- a disk that does not take everything --------------------------------------------------------
 
 
-def test_a_full_disk_is_reported_in_a_sentence() -> None:
+def test_a_full_disk_is_reported() -> None:
     """/dev/full takes nothing and says what a full disk says."""
     with pytest.raises(HomeError) as refused:
         journal.append(Path("/dev/full"), 1, phase(1))
@@ -157,9 +157,7 @@ def test_a_full_disk_is_reported_in_a_sentence() -> None:
     )
 
 
-def test_a_write_that_the_disk_takes_in_part_only_is_noticed(
-    path: Path, files_end_at: Limit
-) -> None:
+def test_a_partial_write_is_detected(path: Path, files_end_at: Limit) -> None:
     with JournalWriter(path) as writer, files_end_at(500):
         writer.write(phase(1))
         with pytest.raises(
@@ -169,7 +167,7 @@ def test_a_write_that_the_disk_takes_in_part_only_is_noticed(
     assert path.stat().st_size == 500
 
 
-def test_a_writer_goes_on_on_a_line_of_its_own_once_there_is_space_again(
+def test_a_writer_continues_on_a_new_line_after_a_full_disk(
     path: Path, files_end_at: Limit
 ) -> None:
     with JournalWriter(path) as writer:
@@ -181,7 +179,7 @@ def test_a_writer_goes_on_on_a_line_of_its_own_once_there_is_space_again(
     assert (seconds(chunk.records), len(chunk.skipped)) == ([2, 3], 1)
 
 
-def test_a_line_that_never_ends_takes_the_memory_of_no_reader(path: Path) -> None:
+def test_an_endless_line_does_not_exhaust_memory(path: Path) -> None:
     """Ten gigabytes of zeros behind good lines, of which the disk holds none."""
     journal.append(path, 1, StatusChange(status="running", reason="trains"), Renamed(name="mine"))
     with path.open("ab") as file:
@@ -196,7 +194,7 @@ def test_a_line_that_never_ends_takes_the_memory_of_no_reader(path: Path) -> Non
 
 @pytest.mark.parametrize("kind", not_plain.KINDS)
 @pytest.mark.parametrize("read", [journal.read, journal.read_all, journal.first, journal.statuses])
-def test_what_is_no_plain_file_is_never_opened(
+def test_an_irregular_file_is_never_opened(
     path: Path, read: Callable[[Path], Any], kind: str
 ) -> None:
     not_plain.put(path, kind)

@@ -31,7 +31,7 @@ NewRun = Callable[..., RunDir]
 COLUMNS = "SELECT run_id, tags, remark, pinned, hidden FROM runs ORDER BY run_id"
 
 
-def test_marks_are_stored_one_by_one_and_the_newest_of_each_counts(new_run: NewRun) -> None:
+def test_the_newest_value_of_each_mark_counts(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     assert run_folder.marks_of(run) == Marks()
     ask_of(run, actor=ASKER).mark([run.run_id], tags=["good", " to show "])
@@ -46,7 +46,7 @@ def test_marks_are_stored_one_by_one_and_the_newest_of_each_counts(new_run: NewR
     assert run_folder.marks_of(new_run("quick-0002")) == Marks()
 
 
-def test_a_rebuild_and_an_owner_know_the_same_marks(new_run: NewRun, home: Home) -> None:
+def test_a_rebuilt_database_has_the_same_marks(new_run: NewRun, home: Home) -> None:
     store = Store(home.database)
     ingestor = Ingestor(home, store)
     run = new_run("quick-0001")
@@ -88,7 +88,7 @@ def test_pinned_runs_are_first_in_the_table(new_run: NewRun, home: Home) -> None
         "\ud800",
     ],
 )
-def test_a_tag_that_no_list_could_show_is_refused(new_run: NewRun, tag: str) -> None:
+def test_an_undisplayable_tag_is_refused(new_run: NewRun, tag: str) -> None:
     run = new_run("quick-0001")
     before = run.supervisor_journal.read_bytes()
     with pytest.raises(SpecError, match="but allowed are up to 20 tags, each of up to 40 letters"):
@@ -106,7 +106,7 @@ def test_a_tag_that_no_list_could_show_is_refused(new_run: NewRun, tag: str) -> 
         ({"remark": "half \ud800"}, "note is"),
     ],
 )
-def test_too_many_tags_and_notes_that_cannot_be_seen_are_refused(
+def test_too_many_tags_and_invalid_notes_are_refused(
     new_run: NewRun, marks: dict[str, Any], named: str
 ) -> None:
     run = new_run("quick-0001")
@@ -116,9 +116,7 @@ def test_too_many_tags_and_notes_that_cannot_be_seen_are_refused(
 
 
 @pytest.mark.parametrize("name", ["journal-0.jsonl", "journal-supervisor.jsonl"])
-def test_a_hand_written_mark_is_checked_like_any_other(
-    new_run: NewRun, home: Home, name: str
-) -> None:
+def test_a_mark_edited_into_a_journal_is_validated(new_run: NewRun, home: Home, name: str) -> None:
     run = new_run("quick-0001")
     with (run.path / name).open("a") as file:
         file.write(
@@ -147,7 +145,7 @@ def test_a_pinned_run_is_not_deleted_until_it_is_unpinned(new_run: NewRun, home:
     assert home.run_dirs() == []
 
 
-def test_a_bundle_carries_tags_and_notes_and_neither_pins_nor_hides(
+def test_a_bundle_contains_tags_and_notes_but_not_pins_or_hides(
     new_run: NewRun, tmp_path: Path
 ) -> None:
     run = new_run("quick-0001")
@@ -163,7 +161,7 @@ def test_a_bundle_carries_tags_and_notes_and_neither_pins_nor_hides(
         assert b"anna" not in b"".join(map(bundle.read, bundle.namelist()))
 
 
-def test_marks_are_set_and_reported_on_the_command_line(new_run: NewRun, home: Home) -> None:
+def test_the_command_line_sets_and_reports_marks(new_run: NewRun, home: Home) -> None:
     new_run("quick-0001")
     new_run("quick-0002", seconds=1)
 
@@ -190,7 +188,7 @@ def test_marks_are_set_and_reported_on_the_command_line(new_run: NewRun, home: H
     }
 
 
-def test_a_mark_has_nothing_that_it_does_not_say() -> None:
+def test_a_mark_omits_unset_fields() -> None:
     assert Marked(pinned=True).model_dump(exclude_none=True).keys() == {
         "kind",
         "attempt",

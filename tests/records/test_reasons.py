@@ -44,7 +44,7 @@ def test_every_code_has_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("reason", sorted(set(Reason) - OF_ERRORS))
-def test_a_sentence_without_its_code_means_the_same(reason: Reason) -> None:
+def test_a_sentence_without_a_code_maps_to_its_cause(reason: Reason) -> None:
     """As in a journal of 0.2.0."""
     why = Cause(reason, of_sentence(SENTENCES[reason]))
     assert cause_of(why.sentence) == why
@@ -53,7 +53,7 @@ def test_a_sentence_without_its_code_means_the_same(reason: Reason) -> None:
 @pytest.mark.parametrize(
     "reason", [Reason.STALLED, Reason.TRAINER_EXITED, Reason.RESUMED, Reason.ENDED_UNSAVED]
 )
-def test_a_detail_that_is_empty_leaves_no_brackets_behind(reason: Reason) -> None:
+def test_an_empty_detail_leaves_no_brackets(reason: Reason) -> None:
     sentence = cause(reason, how="", changes="").sentence
     assert not re.search(r"\(\)|\[|,\)|  | :", sentence)
     assert (parsed := cause_of(sentence)) is not None
@@ -85,13 +85,13 @@ def test_a_detail_that_is_empty_leaves_no_brackets_behind(reason: Reason) -> Non
         ("stopped on request after step 12 of 400; saved, can be resumed", Reason.STOP_ON_REQUEST),
     ],
 )
-def test_sentences_of_earlier_versions_have_their_codes(sentence: str, code: Reason) -> None:
+def test_sentences_of_earlier_versions_map_to_codes(sentence: str, code: Reason) -> None:
     """Literal: the templates may change, these journals do not."""
     change = StatusChange(status="queued", reason=sentence)
     assert (change.code, change.reason) == (code, sentence)
 
 
-def test_the_message_of_an_error_has_no_code() -> None:
+def test_an_error_message_has_no_code() -> None:
     assert (
         StatusChange(status="failed", reason="data set photos is gone: prepare it again.").code
         is None
@@ -109,7 +109,7 @@ def read(path: Path, *lines: bytes) -> list[journal.Record | SkippedLine]:
     return [*chunk.records, *chunk.skipped]
 
 
-def test_code_and_details_go_through_a_journal(tmp_path: Path) -> None:
+def test_code_and_details_survive_a_journal(tmp_path: Path) -> None:
     path, change = (
         tmp_path / "journal-supervisor.jsonl",
         StatusChange.of("lost", cause(Reason.STALLED, how="")),
@@ -120,13 +120,13 @@ def test_code_and_details_go_through_a_journal(tmp_path: Path) -> None:
     assert (record.cause, record.reason) == (change.cause, change.reason)
 
 
-def test_a_line_with_a_code_and_no_words_gets_its_words(tmp_path: Path) -> None:
+def test_a_line_with_only_a_code_gets_its_sentence(tmp_path: Path) -> None:
     (record,) = read(tmp_path / "a", line(code="starting", details={"devices": "cpu"}))
     assert isinstance(record, StatusChange)
     assert record.reason == "starting a trainer on cpu"
 
 
-def test_a_code_of_a_later_version_keeps_its_words(tmp_path: Path) -> None:
+def test_an_unknown_code_keeps_its_sentence(tmp_path: Path) -> None:
     (record,) = read(tmp_path / "a", line(code="eaten_by_a_whale", reason="a whale ate it"))
     assert isinstance(record, StatusChange)
     assert (record.code, record.reason) == (None, "a whale ate it")
@@ -145,14 +145,12 @@ def test_a_code_of_a_later_version_keeps_its_words(tmp_path: Path) -> None:
         {"reason": 5},
     ],
 )
-def test_a_line_whose_details_do_not_fit_is_no_record(
-    tmp_path: Path, fields: dict[str, object]
-) -> None:
+def test_a_line_with_invalid_details_is_skipped(tmp_path: Path, fields: dict[str, object]) -> None:
     (skipped,) = read(tmp_path / "a", line(**fields))
     assert isinstance(skipped, SkippedLine)
 
 
-def test_a_code_that_is_no_text_is_none(tmp_path: Path) -> None:
+def test_a_non_text_code_is_ignored(tmp_path: Path) -> None:
     (record,) = read(tmp_path / "a", line(code=["stalled"], reason="x"))
     assert isinstance(record, StatusChange)
     assert record.code is None

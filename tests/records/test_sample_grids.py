@@ -62,16 +62,14 @@ def test_a_grid_in_the_samples_folder_is_read(run: RunDir) -> None:
         ),
     ],
 )
-def test_a_name_that_is_not_plain_is_refused_before_anything_is_opened(
-    run: RunDir, file: str
-) -> None:
+def test_an_unsafe_file_name_is_refused_before_opening(run: RunDir, file: str) -> None:
     with pytest.raises(
         PictureError, match="its name is not that of a PNG file in the run's samples folder"
     ):
         image_files.read_grid(run, file)
 
 
-def test_a_missing_file_a_link_a_folder_and_a_pipe_are_no_pictures(run: RunDir) -> None:
+def test_missing_files_links_folders_and_pipes_are_refused(run: RunDir) -> None:
     (run.samples / "link.png").symlink_to(run.path.parent / "secret.png")
     (run.samples / "folder.png").mkdir()
     os.mkfifo(run.samples / "pipe.png")
@@ -107,11 +105,11 @@ def test_a_samples_folder_that_is_a_link_is_not_followed(run: RunDir, tmp_path: 
         (b"\0" * (image_files.MAX_GRID_BYTES + 1), "it has more than 20,000,000 bytes"),
     ],
 )
-def test_what_no_page_could_show_is_refused(run: RunDir, content: bytes, reason: str) -> None:
+def test_invalid_or_oversized_images_are_refused(run: RunDir, content: bytes, reason: str) -> None:
     (run.samples / "epoch-00001.png").write_bytes(content)
     with pytest.raises(PictureError, match=reason):
         image_files.read_grid(run, "samples/epoch-00001.png")
 
 
-def test_a_picture_as_large_as_allowed_is_taken() -> None:
+def test_an_image_of_the_maximum_size_is_accepted() -> None:
     image_files.check_grid(png(image_files.MAX_SIDE, image_files.MAX_SIDE))

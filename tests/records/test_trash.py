@@ -84,9 +84,7 @@ def delete_at_noon(run: RunDir) -> None:
 # ---- there and back ------------------------------------------------------------------------------
 
 
-def test_a_deleted_run_is_in_the_trash_and_nowhere_else_and_comes_back_as_it_was(
-    run: RunDir, home: Home
-) -> None:
+def test_a_deleted_run_is_restored_unchanged_from_the_trash(run: RunDir, home: Home) -> None:
     stored, stored_rows = files(run.path), rows(home)
     assert ask_of(run, actor=ASKER).delete(run.run_id) == "quick-0001"
     assert home.run_dirs() == []
@@ -108,7 +106,7 @@ def test_a_deleted_run_is_in_the_trash_and_nowhere_else_and_comes_back_as_it_was
     assert trash.deleted_runs(home) == []
 
 
-def test_an_owner_forgets_a_deleted_run_and_knows_it_again_when_it_is_back(
+def test_the_database_drops_a_deleted_run_and_regains_a_restored_one(
     run: RunDir, home: Home
 ) -> None:
     store = Store(home.database)
@@ -123,7 +121,7 @@ def test_an_owner_forgets_a_deleted_run_and_knows_it_again_when_it_is_back(
     store.close()
 
 
-def test_a_run_is_deleted_under_its_name_also_where_its_journal_ends_in_something_else(
+def test_a_deleted_run_keeps_its_name_despite_invalid_journal_lines(
     run: RunDir, home: Home
 ) -> None:
     with run.supervisor_journal.open("ab") as file:
@@ -132,16 +130,14 @@ def test_a_run_is_deleted_under_its_name_also_where_its_journal_ends_in_somethin
     assert [binned.name for binned in trash.deleted_runs(home)] == ["mine"]
 
 
-def test_a_run_that_waited_comes_back_stopped_and_takes_no_turn(
-    new_run: NewRun, home: Home
-) -> None:
+def test_a_deleted_queued_run_is_restored_as_stopped(new_run: NewRun, home: Home) -> None:
     waiting = new_run("quick-0001")
     ask_of(waiting, actor=ASKER).delete(waiting.run_id)
     restored = ask(home, actor=ASKER).restore("quick-0001")
     assert latest_status(restored).status == "stopped"
 
 
-def test_a_run_that_trains_is_neither_deleted_nor_moved(new_run: NewRun, home: Home) -> None:
+def test_a_running_run_cannot_be_deleted(new_run: NewRun, home: Home) -> None:
     training = new_run("quick-0001")
     journal.append(training.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     with pytest.raises(
@@ -154,7 +150,7 @@ def test_a_run_that_trains_is_neither_deleted_nor_moved(new_run: NewRun, home: H
     assert trash.deleted_runs(home) == []
 
 
-def test_a_run_is_not_restored_over_another_one_of_its_name(
+def test_a_run_is_not_restored_over_a_run_of_the_same_name(
     run: RunDir, new_run: NewRun, home: Home
 ) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
@@ -173,7 +169,7 @@ def test_a_run_is_not_restored_over_another_one_of_its_name(
     assert files(home.run_dir("quick-0001").path).keys() == stored.keys()
 
 
-def test_a_run_is_not_deleted_while_another_one_waits_to_start_from_its_weights(
+def test_a_run_is_kept_while_a_queued_run_needs_its_weights(
     run: RunDir, new_run: NewRun, home: Home
 ) -> None:
     waiting = new_run("quick-0002", start_from=f"{run.run_id}:3")
@@ -193,9 +189,7 @@ def test_a_run_is_not_deleted_while_another_one_waits_to_start_from_its_weights(
 @pytest.mark.parametrize(
     "key", ["quick-0009", "", ".", "..", "../quick-0001", "quick-0001~", "quick-0001~x", "/etc"]
 )
-def test_only_what_is_in_the_trash_is_restored_or_removed(
-    run: RunDir, home: Home, key: str
-) -> None:
+def test_only_runs_in_the_trash_are_restored_or_removed(run: RunDir, home: Home, key: str) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
     with pytest.raises(UnknownRunError, match=r"is not in the trash: it contains quick-0001\."):
         ask(home, actor=ASKER).restore(key)
@@ -204,14 +198,14 @@ def test_only_what_is_in_the_trash_is_restored_or_removed(
     assert [record.key for record in trash.deleted_runs(home)] == ["quick-0001"]
 
 
-def test_one_run_is_found_without_reading_all_others(
+def test_looking_up_one_run_does_not_read_all_others(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Home, "run_dirs", lambda _: pytest.fail("read every run"))
     assert home.run_dir(run.run_id) == run
 
 
-def test_a_run_in_the_trash_is_named_where_it_is_asked_for(run: RunDir, home: Home) -> None:
+def test_looking_up_a_deleted_run_points_to_the_trash(run: RunDir, home: Home) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
     with pytest.raises(
         UnknownRunError, match="run quick-0001 is in the trash: restore it on the Runs page"
@@ -263,9 +257,7 @@ def whole_places(home: Home, stored: dict[str, bytes]) -> list[str]:
     return list(there)
 
 
-def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_trashed_run(
-    run: RunDir, home: Home
-) -> None:
+def test_a_kill_during_deletion_leaves_one_complete_run(run: RunDir, home: Home) -> None:
     stored, places = files(run.path), []
     for place in range(100):
         was_killed = killed_at(place, lambda: ask_of(run, actor=ASKER).delete(run.run_id))
@@ -282,9 +274,7 @@ def test_a_kill_at_any_change_of_a_deletion_leaves_a_run_or_a_trashed_run(
     assert len(places) > 4, "it was killed nowhere"
 
 
-def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_trashed_run(
-    run: RunDir, home: Home
-) -> None:
+def test_a_kill_during_restoration_leaves_one_complete_run(run: RunDir, home: Home) -> None:
     stored, places = files(run.path), []
     for place in range(100):
         ask_of(run, actor=ASKER).delete(run.run_id)
@@ -304,7 +294,7 @@ def test_a_kill_at_any_change_of_a_restoration_leaves_a_run_or_a_trashed_run(
 # ---- thirty days ---------------------------------------------------------------------------------
 
 
-def test_a_run_is_removed_after_thirty_days_and_its_space_is_free(run: RunDir, home: Home) -> None:
+def test_a_run_is_removed_from_the_trash_after_thirty_days(run: RunDir, home: Home) -> None:
     delete_at_noon(run)
     assert trash.deleted_runs(home, passed(29.0))[0].days_left == pytest.approx(1.0)
     assert trash.remove_old(home, passed(29.99)) == []
@@ -314,7 +304,7 @@ def test_a_run_is_removed_after_thirty_days_and_its_space_is_free(run: RunDir, h
 
 
 @pytest.mark.parametrize("days", [-20_000.0, -40.0, 40.0, 20_000.0])
-def test_a_clock_set_back_or_ahead_removes_nothing(run: RunDir, home: Home, days: float) -> None:
+def test_a_wrong_clock_removes_nothing(run: RunDir, home: Home, days: float) -> None:
     delete_at_noon(run)
     wrong = replace(NOON, day_s=NOON.day_s + days * DAY_S)
     assert trash.remove_old(home, wrong) == []
@@ -327,9 +317,7 @@ def test_a_clock_set_back_or_ahead_removes_nothing(run: RunDir, home: Home, days
     assert days_left >= 28, "a restart counts for a day at most"
 
 
-def test_a_clock_that_is_ahead_at_each_restart_takes_no_run_before_the_day(
-    run: RunDir, home: Home
-) -> None:
+def test_a_clock_ahead_at_each_restart_removes_no_run_early(run: RunDir, home: Home) -> None:
     """Each of forty restarts begins with a wrong clock; counted days and calendar disagree,
     so nothing goes.
     """
@@ -340,7 +328,7 @@ def test_a_clock_that_is_ahead_at_each_restart_takes_no_run_before_the_day(
     assert trash.remove_old(home, replace(passed(3), boot="right", up_s=5.0)) == []
 
 
-def test_a_home_that_is_opened_daily_counts_every_day(run: RunDir, home: Home) -> None:
+def test_a_home_folder_opened_daily_counts_every_day(run: RunDir, home: Home) -> None:
     delete_at_noon(run)
     for day in range(1, 30):
         assert trash.remove_old(home, replace(passed(day), boot=f"day {day}", up_s=60.0)) == []
@@ -351,7 +339,7 @@ def test_a_home_that_is_opened_daily_counts_every_day(run: RunDir, home: Home) -
     "note",
     ["", "{", "[]", '{"counted_s": "x", "deleted_at": 7, "size_bytes": null}', "[" * 100_000],
 )
-def test_what_says_nothing_of_its_day_stays_and_can_be_restored(
+def test_a_run_with_an_invalid_note_stays_and_can_be_restored(
     run: RunDir, home: Home, note: str
 ) -> None:
     ask_of(run, actor=ASKER).delete(run.run_id)
@@ -364,7 +352,7 @@ def test_what_says_nothing_of_its_day_stays_and_can_be_restored(
 
 
 @pytest.mark.parametrize("kind", not_plain.KINDS)
-def test_a_note_that_is_no_plain_file_says_nothing_and_is_not_waited_for(
+def test_an_irregular_note_file_is_ignored_without_blocking(
     run: RunDir, home: Home, kind: str
 ) -> None:
     delete_at_noon(run)
@@ -373,7 +361,7 @@ def test_a_note_that_is_no_plain_file_says_nothing_and_is_not_waited_for(
     assert (binned.key, binned.days_left) == (run.run_id, None)
 
 
-def test_a_lost_clock_of_the_trash_counts_on_from_the_last_deletion(
+def test_a_damaged_trash_clock_continues_from_the_last_deletion(
     run: RunDir, new_run: NewRun, home: Home
 ) -> None:
     delete_at_noon(run)
@@ -385,7 +373,7 @@ def test_a_lost_clock_of_the_trash_counts_on_from_the_last_deletion(
     assert days["quick-0002"] == pytest.approx(30)
 
 
-def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> None:
+def test_maintenance_removes_expired_runs(run: RunDir, home: Home) -> None:
     delete_at_noon(run)
     clock = home.bin / ".clock.json"
     trash.advance_clock(home.bin, Moment.now(), least=40 * DAY_S)
@@ -404,9 +392,7 @@ def test_the_owner_of_a_home_removes_what_is_old(run: RunDir, home: Home) -> Non
     assert clock.exists()
 
 
-def test_the_trash_is_emptied_at_once_where_that_is_asked_for(
-    run: RunDir, new_run: NewRun, home: Home
-) -> None:
+def test_the_trash_is_emptied_on_request(run: RunDir, new_run: NewRun, home: Home) -> None:
     for deleted in (run, new_run("quick-0002")):
         ask_of(deleted, actor=ASKER).delete(deleted.run_id)
     ask(home, actor=ASKER).remove_for_good([record.key for record in trash.deleted_runs(home)])
@@ -414,7 +400,7 @@ def test_the_trash_is_emptied_at_once_where_that_is_asked_for(
     assert not list(home.runs.glob(".deleted-*"))
 
 
-def test_a_run_that_another_user_takes_out_of_the_trash_meanwhile_is_one_sentence(
+def test_a_run_removed_from_the_trash_concurrently_is_reported(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = ask_of(run, actor=ASKER).delete(run.run_id)
@@ -431,7 +417,7 @@ def test_a_run_that_another_user_takes_out_of_the_trash_meanwhile_is_one_sentenc
         ask(home, actor=ASKER).restore(key)
 
 
-def test_a_trash_folder_that_cannot_be_emptied_is_one_sentence(
+def test_a_trash_folder_that_cannot_be_emptied_is_reported(
     run: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = ask_of(run, actor=ASKER).delete(run.run_id)

@@ -10,7 +10,7 @@ from gan_runtime.base import disk
 
 
 @pytest.mark.parametrize("durable", [False, True])
-def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path, durable: bool) -> None:
+def test_a_file_is_replaced_only_when_complete(tmp_path: Path, durable: bool) -> None:
     path = tmp_path / "best.safetensors"
     path.write_text("old")
     with disk.whole_file(path, durable) as aside:
@@ -22,9 +22,7 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path, durable: bool) 
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_writing_that_fails_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, error: BaseException
-) -> None:
+def test_a_failed_write_leaves_only_the_old_file(tmp_path: Path, error: BaseException) -> None:
     path = tmp_path / "best.safetensors"
     path.write_text("old")
 

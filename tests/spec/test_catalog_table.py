@@ -38,7 +38,7 @@ def table() -> Table[WorkloadEntry]:
 
 
 @pytest.mark.usefixtures("packages")
-def test_a_workload_of_an_installed_package_comes_after_the_projects() -> None:
+def test_a_package_workload_is_listed_after_built_in_ones() -> None:
     workloads = table()
     assert list(workloads) == ["mlp_gan", "spots_gan"]
     assert workloads["spots_gan"].title == "Spots GAN"
@@ -62,7 +62,7 @@ def test_packages_are_loaded_at_the_first_access(packages: Path) -> None:
         ("import no_such_module", "no_such_module"),
     ],
 )
-def test_unusable_rows_are_skipped_and_the_log_says_why(
+def test_unusable_rows_are_skipped_and_logged(
     packages: Path, caplog: pytest.LogCaptureFixture, line: str, reason: str
 ) -> None:
     (packages / "spots_gan" / "entry.py").write_text(line, encoding="utf-8")
@@ -72,7 +72,7 @@ def test_unusable_rows_are_skipped_and_the_log_says_why(
     assert reason in caplog.text
 
 
-def test_no_package_replaces_a_workload_of_the_project(
+def test_no_package_replaces_a_built_in_workload(
     packages: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (points,) = packages.glob("*.dist-info/entry_points.txt")
@@ -118,7 +118,7 @@ def spots(packages: Path, monkeypatch: pytest.MonkeyPatch) -> DatasetEntry:  # n
     return entry
 
 
-def test_a_data_set_of_a_package_is_read_as_declared(spots: DatasetEntry) -> None:
+def test_a_package_dataset_is_read_as_declared(spots: DatasetEntry) -> None:
     data = loading.load("spots")
     assert (data.rows, data.fields, data.resident["images"].shape) == (
         1_024,
@@ -130,7 +130,7 @@ def test_a_data_set_of_a_package_is_read_as_declared(spots: DatasetEntry) -> Non
 
 
 @pytest.mark.usefixtures("spots")
-def test_a_data_set_that_gives_something_else_than_it_declares_is_refused(packages: Path) -> None:
+def test_a_dataset_that_differs_from_its_declaration_is_refused(packages: Path) -> None:
     rows = packages / "spots_gan" / "rows.py"
     rows.write_text(
         rows.read_text(encoding="utf-8").replace("(1024, 1, 1)", "(1000, 1, 1)"), encoding="utf-8"

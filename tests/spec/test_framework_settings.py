@@ -22,7 +22,7 @@ OTHER_WORK = {
 }
 
 
-def test_settings_of_frameworks_are_skipped_and_all_else_stays() -> None:
+def test_framework_settings_are_removed_from_the_environment() -> None:
     cleaned = framework_settings.clean_environment(OTHER_WORK)
     assert sorted(cleaned) == [
         "CUDA_VISIBLE_DEVICES",
@@ -33,7 +33,7 @@ def test_settings_of_frameworks_are_skipped_and_all_else_stays() -> None:
     assert framework_settings.ignored(OTHER_WORK) == sorted(set(OTHER_WORK) - set(cleaned))
 
 
-def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
+def test_allowed_settings_are_recorded_but_paths_are_not() -> None:
     environment = {
         **OTHER_WORK,
         framework_settings.PASS_VARIABLE: "XLA_FLAGS, NVIDIA_TF32_OVERRIDE",
@@ -60,7 +60,7 @@ def test_what_is_let_through_is_recorded_and_places_are_not() -> None:
         ({"grpc_proxy": "http://proxy:3128", "no_proxy": "localhost"}, "localhost,127.0.0.1,::1"),
     ],
 )
-def test_children_reach_this_host_without_its_proxy(
+def test_child_processes_bypass_the_proxy_for_this_host(
     settings: dict[str, str], exempt: str | None
 ) -> None:
     assert framework_settings.clean_environment(settings).get("no_proxy") == exempt

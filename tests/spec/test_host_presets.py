@@ -40,7 +40,7 @@ def cpu_info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
     return (tmp_path / "cpuinfo").write_text
 
 
-def test_flags_that_matter_for_arithmetic_are_reported_of_the_first_processor(
+def test_cpu_flags_lists_arithmetic_flags_of_the_first_processor(
     cpu_info: Says,
 ) -> None:
     cpu_info(TWO_CORES)
@@ -54,7 +54,7 @@ def test_flags_that_matter_for_arithmetic_are_reported_of_the_first_processor(
 
 
 @pytest.mark.usefixtures("cpu_info")
-def test_a_system_that_says_nothing_of_its_processor_counts_as_one_without_bfloat16() -> None:
+def test_an_unknown_processor_counts_as_lacking_bfloat16() -> None:
     assert machine.cpu_flags() == []
     assert machine.cpu_model()
     assert machine.is_slow_in_bfloat16()
@@ -74,22 +74,20 @@ def test_presets_start_in_float32_on_a_processor_without_bfloat16(
 @pytest.mark.parametrize(
     "text", [TWO_CORES, ARM.format("bf16 "), "flags : avx2 avx512f\n", "flags : avx_ne_convert\n"]
 )
-def test_presets_start_as_they_are_where_the_processor_has_bfloat16(
-    cpu_info: Says, text: str
-) -> None:
+def test_presets_are_unchanged_on_a_processor_with_bfloat16(cpu_info: Says, text: str) -> None:
     cpu_info(text)
     assert not any(machine.is_preset_changed(name) for name in PRESETS)
     assert all(machine.preset_values(name) == preset(name).values for name in PRESETS)
 
 
-def test_the_paper_says_which_precision_it_is_for_and_keeps_it(cpu_info: Says) -> None:
+def test_the_paper_preset_keeps_its_precision(cpu_info: Says) -> None:
     cpu_info(OLDER)
     assert machine.preset_values("paper") == preset("paper").values
     assert preset("paper").values["precision"] == "mixed_bfloat16"
 
 
 @pytest.mark.parametrize("device", ["nvidia-smi", "accel0"])
-def test_a_host_with_another_accelerator_starts_presets_as_they_are(
+def test_a_host_with_a_gpu_or_tpu_is_not_slow_in_bfloat16(
     cpu_info: Says, tmp_path: Path, device: str
 ) -> None:
     cpu_info(OLDER)
@@ -97,7 +95,7 @@ def test_a_host_with_another_accelerator_starts_presets_as_they_are(
     assert not machine.is_slow_in_bfloat16()
 
 
-def test_only_what_would_be_slow_here_is_cautioned_against(cpu_info: Says) -> None:
+def test_precision_warning_applies_only_to_slow_settings(cpu_info: Says) -> None:
     slow = {
         "accelerator": "cpu",
         "engine": "tensorflow",
@@ -128,7 +126,7 @@ def test_only_what_would_be_slow_here_is_cautioned_against(cpu_info: Says) -> No
         ("modern", [512], "six ignored the classes"),
     ],
 )
-def test_a_preset_cautions_against_batches_at_which_it_shows_no_digits(
+def test_a_preset_warns_of_batch_sizes_that_yield_no_digits(
     name: str, batches: list[int], problem: str
 ) -> None:
     values = preset(name).values

@@ -18,7 +18,7 @@ from gan_runtime.spec import RunSpec
 from tests.support.asking import ask
 
 
-def test_facts_name_the_machine_and_the_versions_of_what_is_imported() -> None:
+def test_facts_include_the_machine_and_imported_package_versions() -> None:
     facts = machine.facts()
     versions = facts["versions"]
     assert isinstance(versions, dict)
@@ -34,7 +34,7 @@ def with_tpu(host: Host, reason: str) -> Host:
     return host.model_copy(update={"devices": {**host.devices, "tpu": absent}})
 
 
-def test_a_tpu_that_shows_no_core_is_explained_by_what_libtpu_printed(host: Host) -> None:
+def test_a_tpu_without_cores_is_explained_by_the_libtpu_output(host: Host) -> None:
     said = (
         "W0000 tpu: ABORTED: The TPU is already in use by process with pid 77. Not attempting to"
         " load libtpu.so in this process."
@@ -46,7 +46,7 @@ def test_a_tpu_that_shows_no_core_is_explained_by_what_libtpu_printed(host: Host
     )
 
 
-def test_a_host_without_a_tpu_keeps_its_reason_whatever_is_printed(host: Host) -> None:
+def test_a_host_without_a_tpu_ignores_the_libtpu_output(host: Host) -> None:
     there = with_tpu(host, "this host has no TPU.")
     assert hosts.explained(there, "libtpu said something") == there
 
@@ -98,7 +98,7 @@ def test_an_engine_that_does_not_reach_the_accelerator_is_refused(
     )
 
 
-def test_a_run_is_stored_with_the_engine_that_auto_stood_for(home: Home, tpu_host: Host) -> None:
+def test_a_run_is_stored_with_the_engine_resolved_from_auto(home: Home, tpu_host: Host) -> None:
     assert ask(home, tpu_host).submit(RunSpec()).spec().engine == "jax"
     assert (
         ask(home, tpu_host).submit(RunSpec.parse({"accelerator": "cpu"})).spec().engine
@@ -106,7 +106,7 @@ def test_a_run_is_stored_with_the_engine_that_auto_stood_for(home: Home, tpu_hos
     )
 
 
-def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_queued(
+def test_options_the_auto_engine_lacks_are_refused_before_queueing(
     home: Home, tpu_host: Host
 ) -> None:
     with pytest.raises(SpecError, match="profile_steps is 5, but engine=jax has no step profile"):
@@ -114,7 +114,7 @@ def test_what_the_engine_behind_auto_cannot_do_is_refused_before_anything_is_que
     assert home.run_dirs() == []
 
 
-def test_rules_hold_for_the_accelerator_that_auto_stands_for(
+def test_rules_apply_to_the_accelerator_resolved_from_auto(
     home: Home, host: Host, tpu_host: Host
 ) -> None:
     """Of an earlier version: such a run was queued, and failed in its first step."""
@@ -126,7 +126,7 @@ def test_rules_hold_for_the_accelerator_that_auto_stands_for(
     assert home.run_dirs() == []
 
 
-def test_keras_loop_is_refused_where_auto_turns_out_to_be_a_tpu(tpu_host: Host) -> None:
+def test_keras_loop_is_refused_if_auto_resolves_to_a_tpu(tpu_host: Host) -> None:
     tpu = tpu_host.devices["tpu"].model_copy(update={"engines": ("tensorflow",)})
     only_tensorflow = tpu_host.model_copy(update={"devices": {**tpu_host.devices, "tpu": tpu}})
     spec = RunSpec.parse({"loop": "keras"})
@@ -137,7 +137,7 @@ def test_keras_loop_is_refused_where_auto_turns_out_to_be_a_tpu(tpu_host: Host) 
     assert only_tensorflow.resolve(RunSpec.parse({"loop": "keras", "accelerator": "cpu"})) == "cpu"
 
 
-def test_workers_of_jax_may_have_several_simulated_cores_each_and_share_no_tpu(
+def test_jax_workers_can_have_several_cpu_replicas_but_share_no_tpu(
     tpu_host: Host,
 ) -> None:
     both = {"workers": 2, "replicas": 2}

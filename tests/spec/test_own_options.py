@@ -81,7 +81,7 @@ def messages(values: dict[str, Any]) -> dict[str, str]:
 # ---- nested and flat -----------------------------------------------------------------------------
 
 
-def test_own_options_are_nested_under_the_name_of_their_workload() -> None:
+def test_workload_options_are_nested_under_the_workload_name() -> None:
     spec = RunSpec.parse({"workload": "mlp_gan", "mlp_gan": {"label_smoothing": 0.1}})
     assert spec.of_workload == pairs.PairOptions(label_smoothing=0.1)
     assert spec.model_dump()["mlp_gan"]["label_smoothing"] == 0.1
@@ -98,11 +98,11 @@ def test_own_options_are_nested_under_the_name_of_their_workload() -> None:
         {"dcgan_mnist": {"label_smoothing": 0.3}, "label_smoothing": 0.1},
     ],
 )
-def test_flat_dotted_and_nested_say_the_same_and_the_later_wins(document: dict[str, Any]) -> None:
+def test_flat_dotted_and_nested_options_are_equivalent(document: dict[str, Any]) -> None:
     assert RunSpec.parse(document) == RunSpec.parse({"dcgan_mnist": {"label_smoothing": 0.1}})
 
 
-def test_an_option_is_read_by_its_plain_name_or_with_its_workload() -> None:
+def test_an_option_is_read_by_its_plain_or_qualified_name() -> None:
     spec = RunSpec.parse({"label_smoothing": 0.1, "epochs": 3})
     assert (spec.value("epochs"), spec.value("label_smoothing")) == (3, 0.1)
     assert spec.value("dcgan_mnist.label_smoothing") == 0.1
@@ -110,13 +110,13 @@ def test_an_option_is_read_by_its_plain_name_or_with_its_workload() -> None:
         spec.value("stranger_steps")
 
 
-def test_a_copy_keeps_the_own_options() -> None:
+def test_a_copy_keeps_the_workload_options() -> None:
     spec = RunSpec.parse({"label_smoothing": 0.1})
     assert spec.model_copy(update={"seed": 7}).of_workload.label_smoothing == 0.1
     assert spec.changed_from_default() == {"label_smoothing": 0.1}
 
 
-def test_a_stranger_brings_its_networks_batches_and_rules(stranger: str) -> None:
+def test_a_custom_workload_defines_its_networks_batches_and_rules(stranger: str) -> None:
     spec = RunSpec.parse({"workload": stranger, "stranger_steps": 3, "batch_size_global": 64})
     assert (spec.learning_rate("critic"), spec.learning_rate("painter")) == (1e-3, 1e-4)
     assert (spec.batches_per_step, spec.images_per_step, spec.steps_per_epoch(1_797)) == (3, 192, 9)
@@ -137,7 +137,7 @@ def test_a_workload_can_have_no_options(monkeypatch: pytest.MonkeyPatch) -> None
     )
 
 
-def test_the_rates_of_a_study_are_those_of_the_networks_there_are(stranger: str) -> None:
+def test_a_learning_rate_study_sets_the_rates_of_the_workload_networks(stranger: str) -> None:
     design = StudyDesign.parse("learning_rate", {"workload": stranger}, [0.1, 0.2])
     assert [run.spec.learning_rate("critic") for run in design.runs] == [0.1, 0.2]
     assert [run.variant for run in design.runs] == ["rate 0.1", "rate 0.2"]
@@ -146,7 +146,7 @@ def test_the_rates_of_a_study_are_those_of_the_networks_there_are(stranger: str)
 # ---- what is wrong -------------------------------------------------------------------------------
 
 
-def test_all_errors_are_reported_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     wrong = {
         "epochs": 0,
         "dcgan_mnist": {"label_smoothing": 2, "updates": "often"},
@@ -232,7 +232,7 @@ def test_all_errors_are_reported_at_once() -> None:
         ),
     ],
 )
-def test_a_misplaced_option_is_refused_with_what_to_do(
+def test_a_misplaced_option_is_refused_with_a_suggestion(
     document: dict[str, Any], field: str, sentence: str
 ) -> None:
     sentences = messages(document)
@@ -240,7 +240,7 @@ def test_a_misplaced_option_is_refused_with_what_to_do(
     assert sentences[field].startswith(sentence)
 
 
-def test_an_option_of_another_workload_is_refused_with_what_to_do(stranger: str) -> None:
+def test_an_option_of_another_workload_is_refused_with_a_suggestion(stranger: str) -> None:
     assert messages({"stranger_steps": 3}) == {
         "stranger_steps": (
             "stranger_steps belongs to workload stranger, but workload is dcgan_mnist: leave it"
@@ -256,7 +256,7 @@ def test_an_option_of_another_workload_is_refused_with_what_to_do(stranger: str)
 
 
 @pytest.mark.parametrize("value", [True, "much", float("nan"), -1, None])
-def test_own_options_are_checked_as_shared_ones(value: Any) -> None:
+def test_workload_options_are_validated_like_shared_ones(value: Any) -> None:
     [sentence] = messages({"r1_weight": value}).values()
     assert sentence.startswith(
         f"R1 penalty (r1_weight) is {value!r}, but allowed is at least 0 and at most 1000"
@@ -266,7 +266,7 @@ def test_own_options_are_checked_as_shared_ones(value: Any) -> None:
 # ---- one on top of the other ---------------------------------------------------------------------
 
 
-def test_what_is_set_wins_over_a_file_and_a_file_over_a_preset() -> None:
+def test_assignments_override_a_file_and_a_file_overrides_a_preset() -> None:
     base = {"label_smoothing": 0.1, "epochs": 3, "r1_weight": 1.0}
     file = {"dcgan_mnist": {"label_smoothing": 0.2, "r1_weight": 2.0}}
     both = nesting.overlaid(nesting.overlaid(base, file), {"dcgan_mnist.r1_weight": "3"})
@@ -274,7 +274,7 @@ def test_what_is_set_wins_over_a_file_and_a_file_over_a_preset() -> None:
     assert (spec.value("label_smoothing"), spec.value("r1_weight"), spec.epochs) == (0.2, 3.0, 3)
 
 
-def test_another_workload_keeps_the_options_that_it_has_too(stranger: str) -> None:
+def test_switching_workloads_keeps_common_options(stranger: str) -> None:
     file = RunSpec.parse({"label_smoothing": 0.1, "r1_weight": 1.0, "epochs": 3}).model_dump()
     spec = RunSpec.parse(nesting.overlaid(file, {"workload": stranger, "stranger_steps": "2"}))
     assert (spec.value("label_smoothing"), spec.value("stranger_steps"), spec.epochs) == (0.1, 2, 3)
@@ -284,13 +284,13 @@ def test_another_workload_keeps_the_options_that_it_has_too(stranger: str) -> No
 @pytest.mark.parametrize(
     "values", [{"epochs": 3}, {"label_smoothing": 0.1}, {"workload": "mlp_gan"}]
 )
-def test_flat_is_what_a_form_would_hold(values: dict[str, Any]) -> None:
+def test_flattening_a_spec_matches_its_form_values(values: dict[str, Any]) -> None:
     spec = RunSpec.parse(values)
     assert nesting.flat(spec.model_dump()) == spec.flat()
     assert RunSpec.parse(spec.flat()) == spec
 
 
-def test_the_options_of_an_unknown_workload_are_flattened_too() -> None:
+def test_options_of_an_unknown_workload_are_flattened() -> None:
     assert nesting.flat({"workload": "later_gan", "epochs": 3, "later_gan": {"beauty": 1}}) == {
         "workload": "later_gan",
         "epochs": 3,
@@ -317,11 +317,13 @@ def test_the_options_of_an_unknown_workload_are_flattened_too() -> None:
         ),
     ],
 )
-def test_the_images_of_a_step_follow_from_a_stored_run(values: dict[str, Any], images: int) -> None:
+def test_images_per_step_are_computed_from_a_stored_run(
+    values: dict[str, Any], images: int
+) -> None:
     assert nesting.images_per_step(values) == images
 
 
-def test_a_data_set_that_does_not_fit_is_refused_with_the_reason(stranger: str) -> None:
+def test_a_dataset_that_does_not_fit_is_refused_with_a_reason(stranger: str) -> None:
     with pytest.raises(DatasetError) as refused:
         loading.check(RunSpec.parse({"workload": stranger}))
     assert (

@@ -33,7 +33,7 @@ from gan_runtime.spec import rules as spec_rules
         ),
     ],
 )
-def test_a_batch_that_replicas_cannot_share_is_refused_with_its_neighbours(
+def test_an_indivisible_batch_is_refused_with_the_nearest_valid_sizes(
     batch: int, replicas: int, sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
@@ -89,7 +89,7 @@ def test_float16_on_a_tpu_is_refused() -> None:
         ),
     ],
 )
-def test_what_several_workers_cannot_do_is_refused(
+def test_unsupported_options_of_several_workers_are_refused(
     values: dict[str, object], field: str, sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
@@ -97,14 +97,14 @@ def test_what_several_workers_cannot_do_is_refused(
     assert refused.value.by_field() == {field: sentence}
 
 
-def test_the_batch_is_shared_by_the_replicas_of_all_workers() -> None:
+def test_the_batch_is_divided_among_replicas_of_all_workers() -> None:
     spec = RunSpec.parse(
         {"workers": 2, "replicas": 4, "batch_size_global": 64, "all_reduce_pack_mb": 8}
     )
     assert (spec.replicas_in_all, spec.batch_size_per_replica) == (8, 8)
 
 
-def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
+def test_xla_with_float16_is_refused_only_on_several_replicas() -> None:
     values = {"precision": "mixed_float16", "xla": "jit", "batch_size_global": 32}
     assert RunSpec.parse({**values, "replicas": 1}).xla == "jit"
     with pytest.raises(SpecError) as refused:
@@ -323,7 +323,7 @@ def test_xla_with_float16_is_refused_on_several_replicas_only() -> None:
         ),
     ],
 )
-def test_what_cannot_work_together_is_refused(
+def test_incompatible_options_are_refused(
     values: dict[str, Any], field: str, sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
@@ -331,7 +331,7 @@ def test_what_cannot_work_together_is_refused(
     assert refused.value.by_field() == {field: sentence}
 
 
-def test_invalid_choices_and_numbers_are_reported_at_once() -> None:
+def test_invalid_choices_and_numbers_are_reported_together() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(
             {
@@ -367,7 +367,7 @@ def test_broken_rules_are_reported_together() -> None:
     assert set(refused.value.by_field()) == {"batch_size_global", "precision", "xla"}
 
 
-def test_broken_rules_are_reported_with_invalid_values_of_other_options() -> None:
+def test_broken_rules_are_reported_alongside_invalid_values() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(
             {"epochs": 0, "dataset": "mi nst", "batch_size_global": "30", "replicas": "4"}
@@ -390,17 +390,17 @@ def test_a_rule_is_not_checked_on_an_invalid_value() -> None:
 
 
 @pytest.mark.parametrize("rule", spec_rules.RULES, ids=lambda rule: rule.__name__)
-def test_a_rule_names_the_options_that_it_reads(rule: Rule) -> None:
+def test_rule_parameters_are_existing_options(rule: Rule) -> None:
     assert set(signature(rule).parameters) <= set(RunSpec.options())
 
 
 @pytest.mark.parametrize("workload", catalog.WORKLOADS)
-def test_a_rule_of_a_workload_reads_its_own_options_or_shared_ones(workload: str) -> None:
+def test_workload_rules_read_only_workload_or_shared_options(workload: str) -> None:
     for rule in catalog.WORKLOADS[workload].rules:
         assert set(signature(rule).parameters) <= set(RunSpec.options(workload))
 
 
-def test_a_spec_checks_itself_however_it_is_built() -> None:
+def test_a_directly_constructed_spec_is_validated_and_frozen() -> None:
     with pytest.raises(
         ValidationError, match="is 30, but 4 replicas need a multiple of 4: use 28 or 32"
     ):

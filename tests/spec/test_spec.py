@@ -11,7 +11,7 @@ from gan_runtime.spec import RunSpec
 
 
 @pytest.mark.parametrize("name", ["x" * 61, "über", "run\n", "\n", "a\tb", "../up", " ", " " * 60])
-def test_a_name_that_could_not_be_shown_plainly_is_refused(name: str) -> None:
+def test_a_name_with_unsafe_text_is_refused(name: str) -> None:
     with pytest.raises(SpecError, match="use a short plain name"):
         RunSpec.parse({"name": name})
 
@@ -22,12 +22,12 @@ def test_a_plain_name_is_accepted(name: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["local\n", "a b", "x" * 201])
-def test_an_address_that_no_tpu_has_is_refused(address: str) -> None:
+def test_an_invalid_tpu_address_is_refused(address: str) -> None:
     with pytest.raises(SpecError, match="use 'local', a TPU name, or grpc://host:port"):
         RunSpec.parse({"tpu_address": address})
 
 
-def test_several_wrong_values_give_several_sentences() -> None:
+def test_each_invalid_value_gets_its_own_message() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"epochs": 0, "seed": -1, "xla": "on"})
     assert set(refused.value.by_field()) == {"epochs", "seed", "xla"}
@@ -37,7 +37,7 @@ def test_several_wrong_values_give_several_sentences() -> None:
     )
 
 
-def test_a_misspelled_option_is_refused_with_the_likely_one() -> None:
+def test_a_misspelled_option_is_refused_with_a_suggestion() -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"epoch": 3})
     assert refused.value.by_field() == {
@@ -55,7 +55,7 @@ def test_an_unknown_option_lists_all_options() -> None:
         RunSpec.parse({"zzz": 1})
 
 
-def test_numbers_may_come_as_text() -> None:
+def test_numbers_can_be_text() -> None:
     spec = RunSpec.parse(
         {"epochs": "3", "seed": " 7 ", "learning_rate_generator": "2e-4", "batch_size_global": "64"}
     )
@@ -67,12 +67,12 @@ def test_numbers_may_come_as_text() -> None:
     )
 
 
-def test_numbers_may_be_grouped_as_in_python_and_zero_has_no_sign() -> None:
+def test_numbers_can_contain_underscores_and_zero_has_no_sign() -> None:
     spec = RunSpec.parse({"seed": "1_000", "momentum": "-0.0", "clip_norm": -0.0})
     assert (spec.seed, repr(spec.momentum), repr(spec.clip_norm)) == (1000, "0.0", "0.0")
 
 
-def test_the_defaults_are_the_settings_of_the_paper() -> None:
+def test_defaults_match_the_paper() -> None:
     assert RunSpec().model_dump() == {
         "name": "",
         "workload": "dcgan_mnist",
@@ -138,14 +138,14 @@ def test_the_defaults_are_the_settings_of_the_paper() -> None:
 @pytest.mark.parametrize(
     "together", [{"precision": "mixed_float16"}, {"batch_norm": "synchronised"}]
 )
-def test_jax_compiles_what_tensorflow_cannot(together: dict[str, Any]) -> None:
+def test_jax_accepts_xla_combinations_that_tensorflow_refuses(together: dict[str, Any]) -> None:
     RunSpec.parse({"engine": "jax", "xla": "jit", "replicas": 2, **together})
     for engine in ("tensorflow", "auto"):
         with pytest.raises(SpecError, match="which TensorFlow cannot combine"):
             RunSpec.parse({"engine": engine, "xla": "jit", "replicas": 2, **together})
 
 
-def test_a_spec_knows_its_shares_and_its_steps() -> None:
+def test_a_spec_computes_per_replica_batch_and_steps() -> None:
     spec = RunSpec.parse({"batch_size_global": 64, "replicas": 8})
     assert spec.batch_size_per_replica == 8
     assert spec.steps_per_epoch(1_797) == 28
@@ -154,11 +154,11 @@ def test_a_spec_knows_its_shares_and_its_steps() -> None:
     assert (twice.images_per_step, twice.steps_per_epoch(1_797)) == (128, 14)
 
 
-def test_only_changed_options_are_shown_in_short() -> None:
+def test_changed_from_default_lists_only_changed_options() -> None:
     assert RunSpec.parse({"epochs": 2, "seed": 1}).changed_from_default() == {"epochs": 2}
 
 
-def test_the_bounds_of_an_option_are_readable_for_forms() -> None:
+def test_forms_can_read_the_bounds_of_an_option() -> None:
     options = RunSpec.options("dcgan_mnist")
     replicas, rate = options["replicas"], options["learning_rate_generator"]
     assert (replicas.minimum, replicas.maximum, replicas.default, replicas.kind) == (

@@ -43,9 +43,7 @@ def test_a_spec_survives_its_json_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_spec_file_is_refused_in_a_sentence(
-    tmp_path: Path, content: str, sentence: str
-) -> None:
+def test_an_invalid_spec_file_is_refused(tmp_path: Path, content: str, sentence: str) -> None:
     file = tmp_path / "spec.json"
     file.write_text(content, encoding="utf-8")
     with pytest.raises(SpecError, match=sentence):
@@ -82,7 +80,7 @@ def test_a_wrong_spec_file_is_refused_in_a_sentence(
     ],
     ids=lambda value: None if isinstance(value, str) else value[:20].decode(errors="replace"),
 )
-def test_a_hostile_spec_file_is_refused_in_a_short_sentence(
+def test_a_hostile_spec_file_is_refused_with_a_short_message(
     tmp_path: Path, content: bytes, sentence: str
 ) -> None:
     file = tmp_path / "spec.json"
@@ -93,7 +91,7 @@ def test_a_hostile_spec_file_is_refused_in_a_short_sentence(
     str(refused.value).encode()
 
 
-def test_a_spec_file_that_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_spec_file_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(
@@ -102,7 +100,7 @@ def test_a_spec_file_that_is_no_plain_file_is_refused_at_once(tmp_path: Path) ->
             RunSpec.read(path)
 
 
-def test_a_missing_spec_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_spec_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         SpecError,
         match=r"cannot be read \(No such file or directory\): give the path of a JSON file\.",
@@ -111,7 +109,7 @@ def test_a_missing_spec_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list(presets.PRESETS))
-def test_every_preset_and_every_value_it_suggests_is_a_valid_spec(name: str) -> None:
+def test_presets_and_their_suggested_values_are_valid_specs(name: str) -> None:
     preset = presets.preset(name)
     assert preset.title
     assert preset.summary.endswith(".")
@@ -121,7 +119,7 @@ def test_every_preset_and_every_value_it_suggests_is_a_valid_spec(name: str) -> 
             RunSpec.parse({**preset.values, field: value})
 
 
-def test_the_paper_preset_is_the_setting_of_the_study() -> None:
+def test_the_paper_preset_matches_the_paper() -> None:
     spec = RunSpec.parse(presets.preset("paper").values)
     assert (spec.workload, spec.dataset, spec.replicas, spec.epochs) == (
         "dcgan_mnist",
@@ -141,7 +139,7 @@ def test_the_paper_preset_is_the_setting_of_the_study() -> None:
     assert presets.preset("paper").suggestions["batch_size_global"] == (64, 128, 256, 512)
 
 
-def test_a_workload_can_have_other_defaults_of_shared_options() -> None:
+def test_a_workload_can_override_shared_defaults() -> None:
     showers = {"workload": "shower_3dgan", "dataset": "showers"}
     assert RunSpec.parse(showers).optimizer == "rmsprop"
     assert RunSpec.parse({**showers, "optimizer": "adam"}).optimizer == "adam"
@@ -183,14 +181,14 @@ def test_assignments_are_read_as_text_values() -> None:
     }
 
 
-def test_an_assignment_to_a_name_with_a_line_end_is_refused() -> None:
+def test_an_assignment_to_a_name_with_a_newline_is_refused() -> None:
     with pytest.raises(
         SpecError, match=r"^'name\\n' is not an option of a run: did you mean name\?$"
     ):
         RunSpec.parse(presets.parse_assignments(["name\n=1"]))
 
 
-def test_long_words_are_cut_in_every_sentence(home: Home) -> None:
+def test_long_values_are_shortened_in_every_error_message(home: Home) -> None:
     long = "x" * 10_000
     for ask in (
         lambda: presets.preset(long),

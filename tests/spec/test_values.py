@@ -540,11 +540,11 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     WRONG_VALUES,
     ids=lambda value: None if isinstance(value, str) else repr(value),
 )
-def test_a_wrong_value_is_refused_in_a_sentence(field: str, value: Any, sentence: str) -> None:
+def test_an_invalid_value_is_refused_with_a_message(field: str, value: Any, sentence: str) -> None:
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({field: value})
     assert refused.value.by_field() == {field: sentence}
 
 
-def test_every_option_has_a_wrong_value_above() -> None:
+def test_every_option_has_an_invalid_value_in_the_list() -> None:
     assert {field for field, _, _ in WRONG_VALUES} == set(RunSpec.options("dcgan_mnist"))

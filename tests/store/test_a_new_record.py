@@ -106,7 +106,7 @@ def store() -> Store:
     return Store(tables=RecordTables(KINDS))
 
 
-def test_its_lines_become_rows_of_tables_whose_columns_follow_from_its_fields(
+def test_new_record_kind_gets_tables_with_columns_from_its_fields(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -132,7 +132,7 @@ def test_its_lines_become_rows_of_tables_whose_columns_follow_from_its_fields(
     assert store.rows("SELECT * FROM temperatures") == []
 
 
-def test_its_rows_beyond_the_step_of_a_resume_are_void_and_a_line_written_twice_counts_once(
+def test_resume_voids_later_rows_and_a_repeated_line_counts_once(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     path = new_run("quick-0001").trainer_journal()
@@ -149,7 +149,7 @@ def test_its_rows_beyond_the_step_of_a_resume_are_void_and_a_line_written_twice_
     assert message == "A line of journal-0.jsonl was skipped: step 4 is stored already."
 
 
-def test_it_is_taken_from_no_other_journal_than_its_authors(
+def test_record_in_another_writers_journal_is_skipped(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     journal.append(new_run("quick-0001").supervisor_journal, 1, heat(4, 50.0))
@@ -159,7 +159,7 @@ def test_it_is_taken_from_no_other_journal_than_its_authors(
     assert message.endswith("was skipped: only the first worker's journal contains this.")
 
 
-def test_its_public_view_is_exported(
+def test_public_view_of_a_new_record_is_exported(
     home: Home, store: Store, new_run: NewRun, tmp_path: Path
 ) -> None:
     journal.append(new_run("quick-0001").trainer_journal(), 1, heat(4, 50.0))
@@ -170,7 +170,7 @@ def test_its_public_view_is_exported(
     assert rows == [(4, 50.0)]
 
 
-def test_a_bundle_leaves_out_what_it_marks_as_private(new_run: NewRun) -> None:
+def test_bundle_omits_fields_marked_private(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(
         run.trainer_journal(), 1, journal.HostFacts(facts={"hostname": "lab-7"}), heat(4, 50.0)
@@ -186,7 +186,7 @@ def test_a_bundle_leaves_out_what_it_marks_as_private(new_run: NewRun) -> None:
     assert public["devices"] == [{"device": "cpu:0", "celsius": 50.0}]
 
 
-def test_without_its_declaration_a_bundle_takes_every_text_of_it_for_prose(new_run: NewRun) -> None:
+def test_bundle_redacts_text_of_undeclared_records(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(
         run.trainer_journal(), 1, journal.HostFacts(facts={"hostname": "lab-7"}), heat(4, 50.0)
@@ -208,11 +208,11 @@ def test_without_its_declaration_a_bundle_takes_every_text_of_it_for_prose(new_r
         (list[Heat], 'STRUCT("device" VARCHAR, "celsius" DOUBLE)[]'),
     ],
 )
-def test_a_column_has_the_type_of_its_field(hint: object, sql: str) -> None:
+def test_column_type_follows_field_type(hint: object, sql: str) -> None:
     assert sql_type(hint) == sql
 
 
-def test_two_kinds_with_one_table_must_agree_on_its_columns() -> None:
+def test_kinds_sharing_a_table_must_agree_on_its_columns() -> None:
     class Stage(PhaseSeconds):
         tables = (RowTable("phases", ("attempt", "seconds")),)
 
@@ -220,7 +220,7 @@ def test_two_kinds_with_one_table_must_agree_on_its_columns() -> None:
         RecordTables((PhaseSeconds, Stage))
 
 
-def test_the_limits_of_its_fields_keep_a_line_out(
+def test_line_that_exceeds_a_field_limit_is_skipped(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     path = new_run("quick-0001").trainer_journal()

@@ -51,9 +51,7 @@ def records(frame: pd.DataFrame) -> list[tuple[object, ...]]:
 # ---- groups --------------------------------------------------------------------------------------
 
 
-def test_a_group_is_the_mean_of_its_runs_between_the_lowest_and_the_highest(
-    store: Store, losses: Losses
-) -> None:
+def test_group_curve_has_mean_lowest_and_highest_of_its_runs(store: Store, losses: Losses) -> None:
     losses("quick-0001", 1.0, 2.0, 3.0)
     losses("quick-0002", 3.0, 4.0, 11.0)
     losses("quick-0003", 9.0, 9.0, 9.0)
@@ -70,7 +68,7 @@ def test_a_group_is_the_mean_of_its_runs_between_the_lowest_and_the_highest(
     ]
 
 
-def test_runs_of_other_speed_are_put_on_one_grid_of_seconds(store: Store, losses: Losses) -> None:
+def test_runs_of_different_speed_share_one_time_grid(store: Store, losses: Losses) -> None:
     losses("quick-0001", 1.0, 2.0, 3.0, 4.0, 5.0)  # at 1, 2, 3, 4, 5 s
     losses("quick-0002", 10.0, 20.0, seconds_per_step=2.0)  # at 2 and 4 s
     frame = queries.group_curves(
@@ -86,7 +84,7 @@ def test_runs_of_other_speed_are_put_on_one_grid_of_seconds(store: Store, losses
     ]
 
 
-def test_a_long_group_has_as_many_points_as_asked_for_and_ends_at_the_last_step(
+def test_long_group_has_requested_points_and_ends_at_the_last_step(
     store: Store, losses: Losses
 ) -> None:
     losses("quick-0001", *[float(step) for step in range(1_000)])
@@ -102,14 +100,14 @@ def test_a_long_group_has_as_many_points_as_asked_for_and_ends_at_the_last_step(
     assert (frame["mean"].iloc[0], frame["mean"].iloc[-1]) == ((9.5 + 6.5) / 2, 989.5)
 
 
-def test_a_group_of_runs_of_a_single_step_is_a_single_point(store: Store, losses: Losses) -> None:
+def test_group_of_single_step_runs_is_a_single_point(store: Store, losses: Losses) -> None:
     losses("quick-0001", 1.0)
     losses("quick-0002", 2.0)
     frame = queries.group_curves(store, {"both": ["quick-0001", "quick-0002"]}, "loss_generator")
     assert records(frame) == [("both", 1.0, 1.0, 1.5, 2.0, 2)]
 
 
-def test_a_group_that_has_measured_nothing_is_empty_with_its_columns(store: Store) -> None:
+def test_group_without_measurements_is_empty_but_has_columns(store: Store) -> None:
     frame = queries.group_curves(store, {"none": ["quick-0001"]}, "loss_generator")
     assert frame.empty
     assert list(frame.columns) == ["run", "x", "low", "mean", "high", "runs"]
@@ -140,7 +138,7 @@ def epoch_end(
     ]
 
 
-def test_results_tell_the_best_epoch_and_the_last_one(
+def test_results_include_scores_of_the_last_epoch(
     store: Store, losses: Losses, home: Home, new_run: NewRun
 ) -> None:
     losses("quick-0002", 5.0)
@@ -186,7 +184,7 @@ def test_results_tell_the_best_epoch_and_the_last_one(
     )
 
 
-def test_an_epoch_whose_scores_are_not_finite_is_not_the_last(
+def test_epoch_with_non_finite_scores_is_not_the_last(
     store: Store, home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -205,7 +203,7 @@ def test_an_epoch_whose_scores_are_not_finite_is_not_the_last(
     ]
 
 
-def test_results_of_no_run_are_empty(store: Store) -> None:
+def test_results_of_no_runs_are_empty(store: Store) -> None:
     assert queries.results(store, []).empty
 
 
@@ -227,7 +225,7 @@ def scored(epoch: int, real: list[int], fake: list[int]) -> list[journal.Record]
     ]
 
 
-def test_scores_of_several_runs_are_those_of_their_newest_epoch_so_far(
+def test_score_histograms_use_the_newest_epoch_of_each_run(
     store: Store, home: Home, new_run: NewRun
 ) -> None:
     journal.append(
@@ -256,7 +254,7 @@ def test_scores_of_several_runs_are_those_of_their_newest_epoch_so_far(
     assert queries.score_histograms(store, ["quick-0001"], 0).empty
 
 
-def test_pictures_were_asked_with_the_same_by_their_digest_or_in_old_runs_by_workload_and_seed(
+def test_same_inputs_compares_digests_or_workload_and_seed_of_old_runs(
     store: Store, home: Home, new_run: NewRun
 ) -> None:
     sampled = {

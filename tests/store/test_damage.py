@@ -37,7 +37,7 @@ Wait = Callable[..., Any]
 
 @pytest.mark.parametrize("way", [way for way in damaged_stores.WAYS if way != "middle"])
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_cannot_be_opened_is_renamed_unchanged_and_replaced(
+def test_unopenable_database_is_renamed_unchanged_and_replaced(
     home: Home, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "gan_runtime")
@@ -64,7 +64,7 @@ def test_a_database_that_cannot_be_opened_is_renamed_unchanged_and_replaced(
 
 @pytest.mark.parametrize("way", ["text", "middle"])  # one that does not open, and one that opens
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_cannot_be_used_is_renamed_and_rebuilt(
+def test_unusable_database_is_renamed_and_rebuilt(
     home: Home,
     opened: Callable[[], Runtime],
     wait_until: Wait,
@@ -92,7 +92,7 @@ def test_a_database_that_cannot_be_used_is_renamed_and_rebuilt(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_rebuilt_database_is_like_any_other(home: Home, opened: Callable[[], Runtime]) -> None:
+def test_rebuilt_database_reopens_normally(home: Home, opened: Callable[[], Runtime]) -> None:
     damaged_stores.text(home.database)
     opened().close()
     again = opened()
@@ -101,7 +101,7 @@ def test_a_rebuilt_database_is_like_any_other(home: Home, opened: Callable[[], R
 
 
 @pytest.mark.usefixtures("trained")
-def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_that_goes_on(
+def test_next_owner_finishes_a_rebuild_after_its_owner_is_killed(
     home: Home, opened: Callable[[], Runtime]
 ) -> None:
     damaged_stores.text(home.database)
@@ -121,7 +121,7 @@ def test_an_owner_killed_while_it_reads_all_journals_again_is_followed_by_one_th
 
 
 @pytest.mark.usefixtures("trained")
-def test_three_old_files_are_retained_and_none_of_another_program_is_removed(
+def test_three_damaged_files_are_kept_and_foreign_files_stay(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.strftime", lambda *_: "20260101-120000")  # all within one second
@@ -138,7 +138,7 @@ def test_three_old_files_are_retained_and_none_of_another_program_is_removed(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_cannot_be_renamed_is_one_sentence_and_nothing_is_changed(
+def test_database_that_cannot_be_renamed_raises_and_stays_unchanged(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damaged_stores.text(home.database)
@@ -163,7 +163,7 @@ def test_a_database_that_cannot_be_renamed_is_one_sentence_and_nothing_is_change
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_file_of_a_newer_version_is_left_alone_until_somebody_says_so(home: Home) -> None:
+def test_newer_database_is_untouched_until_an_explicit_rebuild(home: Home) -> None:
     with duckdb.connect(str(home.database)) as newer:
         newer.execute("UPDATE ingest.version SET schema_version = ?", [SCHEMA_VERSION + 3])
         newer.execute("CREATE TABLE ingest.of_tomorrow (a INTEGER)")
@@ -180,7 +180,7 @@ def test_a_file_of_a_newer_version_is_left_alone_until_somebody_says_so(home: Ho
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_file_that_opens_is_read_to_its_end_before_it_is_taken_for_a_whole_one(
+def test_read_through_finds_damage_in_a_file_that_opens(
     home: Home,
 ) -> None:
     database_file.read_through(home.database)
@@ -191,7 +191,7 @@ def test_a_file_that_opens_is_read_to_its_end_before_it_is_taken_for_a_whole_one
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_home_that_could_not_be_taken_up_for_want_of_memory_is_free_again(
+def test_home_is_released_when_opening_runs_out_of_memory(
     home: Home, opened: Callable[[], Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

@@ -70,31 +70,31 @@ def test_rebinning_keeps_the_mass_and_splits_a_bin_evenly() -> None:
     assert shares.tolist() == [0.375, 0.375, 0.125, 0.125]
 
 
-def test_what_lies_outside_the_common_bins_goes_to_the_first_and_the_last() -> None:
+def test_values_outside_common_bins_go_to_the_first_or_last_bin() -> None:
     histogram = bins([-1.0, 0.0, 1.0, 2.0, 3.0], [1, 2, 4, 1])
     assert rebinned(histogram, np.array([0.0, 1.0, 2.0])).tolist() == [0.375, 0.625]
 
 
 @pytest.mark.parametrize("value", [-2.0, 0.0, 1.0, 2.0])
-def test_values_that_are_all_the_same_stay_in_one_bin(value: float) -> None:
+def test_identical_values_stay_in_one_bin(value: float) -> None:
     same = bins([value, value, value], [7, 0])
     shares = rebinned(same, np.linspace(-2.0, 2.0, 5))
     assert sorted(shares) == [0.0, 0.0, 0.0, 1.0]
 
 
-def test_bins_that_are_the_same_everywhere_are_kept() -> None:
+def test_identical_bins_are_kept() -> None:
     edges = [0.0, 0.5, 1.0]
     assert common_edges([bins(edges, [1, 3]), bins(edges, [4, 0])]).tolist() == edges
 
 
-def test_common_bins_leave_out_the_last_half_percent_of_either_end() -> None:
+def test_common_bins_drop_half_a_percent_at_either_end() -> None:
     stray = bins([0.0, 1.0, 100.0], [1_000, 1])
     other = bins([-1.0, 1.0], [100])
     edges = common_edges([stray, other], bins=2)
     assert edges.tolist() == pytest.approx([-0.99, 0.002_988, 0.995_975], abs=1e-3)
 
 
-def test_values_that_are_the_same_number_at_every_epoch_are_in_the_middle() -> None:
+def test_constant_value_is_centered_in_common_bins() -> None:
     edges = common_edges([bins([1.0, 1.0], [5])], bins=2)
     assert edges.tolist() == [0.99, 1.0, 1.01]
     assert rebinned(bins([1.0, 1.0], [5]), edges).sum() == 1.0
@@ -103,7 +103,7 @@ def test_values_that_are_the_same_number_at_every_epoch_are_in_the_middle() -> N
 # ---- stored histograms ---------------------------------------------------------------------------
 
 
-def test_a_ridge_for_each_epoch_on_common_bins(new_run: NewRun, stored: Stored) -> None:
+def test_ridges_have_one_row_per_epoch_on_common_bins(new_run: NewRun, stored: Stored) -> None:
     run = new_run("quick-0001", epochs=2)
     journal.append(
         run.trainer_journal(),
@@ -130,7 +130,7 @@ def test_a_ridge_for_each_epoch_on_common_bins(new_run: NewRun, stored: Stored) 
     assert inner[1] == pytest.approx(2 * inner[2])
 
 
-def test_a_long_run_has_thirty_ridges_at_most_and_the_newest_among_them(
+def test_long_run_has_at_most_thirty_ridges_including_the_newest(
     new_run: NewRun, stored: Stored
 ) -> None:
     run = new_run("quick-0001", epochs=100)
@@ -144,9 +144,7 @@ def test_a_long_run_has_thirty_ridges_at_most_and_the_newest_among_them(
     assert len(frame) <= 1_500
 
 
-def test_the_overlay_takes_each_runs_newest_epoch_up_to_the_asked_one(
-    new_run: NewRun, stored: Stored
-) -> None:
+def test_overlay_uses_newest_epoch_up_to_the_requested_one(new_run: NewRun, stored: Stored) -> None:
     for number, epochs in ((1, 2), (2, 4)):
         run = new_run(f"quick-000{number}", epochs=epochs)
         shares = [
@@ -185,9 +183,7 @@ def test_the_stored_histograms_are_listed_by_name(new_run: NewRun, stored: Store
 # ---- losses of the steps -------------------------------------------------------------------------
 
 
-def test_the_losses_of_an_epochs_steps_are_counted_into_shares(
-    new_run: NewRun, stored: Stored
-) -> None:
+def test_step_losses_of_an_epoch_are_counted_into_shares(new_run: NewRun, stored: Stored) -> None:
     run = new_run("quick-0001")
     steps = [0.0, 0.0, 0.0, 1.2]
     journal.append(
@@ -204,7 +200,7 @@ def test_the_losses_of_an_epochs_steps_are_counted_into_shares(
     assert np.allclose(frame["right"] - frame["left"], 0.05, atol=0.002)
 
 
-def test_more_steps_give_narrower_bins_and_long_runs_fewer_epochs(
+def test_more_steps_narrow_the_bins_and_long_runs_show_fewer_epochs(
     new_run: NewRun, stored: Stored
 ) -> None:
     run = new_run("quick-0001", epochs=40)
@@ -218,16 +214,14 @@ def test_more_steps_give_narrower_bins_and_long_runs_fewer_epochs(
     assert frame.groupby("epoch")["share"].sum().tolist() == pytest.approx([1.0] * 20)
 
 
-def test_losses_that_never_change_fill_one_bin(new_run: NewRun, stored: Stored) -> None:
+def test_constant_losses_fill_one_bin(new_run: NewRun, stored: Stored) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, losses(1, 1, [0.5] * 4))
     frame = queries.loss_ridges(stored(), "quick-0001", "loss_generator")
     assert sorted(frame["share"])[-2:] == [0.0, 1.0]
 
 
-def test_losses_of_several_runs_are_laid_over_each_other_at_one_epoch(
-    new_run: NewRun, stored: Stored
-) -> None:
+def test_loss_overlay_compares_several_runs_at_one_epoch(new_run: NewRun, stored: Stored) -> None:
     for number in (1, 2):
         run = new_run(f"quick-000{number}")
         journal.append(
@@ -242,9 +236,7 @@ def test_losses_of_several_runs_are_laid_over_each_other_at_one_epoch(
     assert queries.loss_overlay(store, ["quick-0003"], "loss_generator", 5).empty
 
 
-def test_an_epoch_whose_values_had_overflowed_spoils_no_other(
-    new_run: NewRun, stored: Stored
-) -> None:
+def test_overflowed_epoch_does_not_affect_other_epochs(new_run: NewRun, stored: Stored) -> None:
     """Earlier versions stored them with bins that are no numbers."""
     run, nan = new_run("quick-0001", epochs=3), float("nan")
     good, bad = (

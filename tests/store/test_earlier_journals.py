@@ -58,14 +58,14 @@ def stored(home: Home) -> Store:
     return store
 
 
-def test_its_options_are_what_they_were(old: RunDir) -> None:
+def test_flat_options_are_read_unchanged(old: RunDir) -> None:
     values = json.loads(old.spec_path.read_text(encoding="utf-8"))
     assert "mlp_gan" not in values
     assert old.spec().flat() == {**values, **SINCE}
     assert old.spec().model_dump()["mlp_gan"]["label_smoothing"] == 0.1
 
 
-def test_its_numbers_count_the_images_of_both_updates(home: Home, old: RunDir) -> None:
+def test_images_count_both_discriminator_updates(home: Home, old: RunDir) -> None:
     store = stored(home)
     assert store.rows("SELECT images_per_step, spec->>'discriminator_steps' FROM runs") == [
         (512, "2")
@@ -76,7 +76,7 @@ def test_its_numbers_count_the_images_of_both_updates(home: Home, old: RunDir) -
     assert results["images"].tolist() == [6 * 512]
 
 
-def test_the_store_holds_options_of_today_in_the_same_form(
+def test_store_keeps_old_and_new_options_in_the_same_form(
     home: Home, old: RunDir, new_run: NewRun
 ) -> None:
     values = old.spec().flat()
@@ -85,7 +85,7 @@ def test_the_store_holds_options_of_today_in_the_same_form(
     assert [{**SINCE, **spec} for spec in specs] == [values, values]
 
 
-def test_compare_names_what_differs_between_it_and_a_run_of_today(
+def test_compare_names_differences_between_old_and_new_runs(
     home: Home, old: RunDir, new_run: NewRun
 ) -> None:
     changed = {**old.spec().flat(), "label_smoothing": 0.2, "name": "today"}
@@ -99,7 +99,7 @@ def test_compare_names_what_differs_between_it_and_a_run_of_today(
     assert "label smoothing 0.1" in option_words.run_changes(json.loads(two[0].spec))
 
 
-def test_its_reasons_have_the_codes_of_today_and_their_own_words(home: Home, old: RunDir) -> None:
+def test_old_reasons_get_current_codes_and_keep_their_text(home: Home, old: RunDir) -> None:
     """Its journals hold sentences only."""
     assert '"code"' not in old.supervisor_journal.read_text(encoding="utf-8")
     store = stored(home)
@@ -116,7 +116,7 @@ def test_its_reasons_have_the_codes_of_today_and_their_own_words(home: Home, old
     ]
 
 
-def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
+def test_resume_writes_options_in_the_current_form(old: RunDir) -> None:
     failed = journal.StatusChange(status="failed", reason="a loss is not finite")
     journal.append(old.supervisor_journal, 2, failed)
     old.checkpoints.mkdir()
@@ -133,9 +133,7 @@ def test_a_resume_writes_them_in_the_form_of_today(old: RunDir) -> None:
 
 
 @pytest.mark.parametrize("bundle", bundles.examples(), ids=lambda bundle: bundle.stem)
-def test_the_example_bundles_open_with_every_option_that_their_files_give(
-    home: Home, bundle: Path
-) -> None:
+def test_example_bundles_open_with_all_their_options(home: Home, bundle: Path) -> None:
     runs = bundles.unpack(bundle, home)
     store = stored(home)
     images = dict(store.rows("SELECT run_id, images_per_step FROM runs"))

@@ -81,12 +81,12 @@ def all_earlier(home: Home) -> Home:
     return home
 
 
-def test_the_version_that_was_released_has_its_home() -> None:
+def test_released_version_has_a_stored_home() -> None:
     assert RELEASED in VERSIONS, f"{earlier_homes.__file__} says how to store one"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_database_of_an_earlier_version_is_rebuilt_with_every_row_that_it_had(
+def test_database_of_an_earlier_version_is_rebuilt_with_all_its_rows(
     home: Home, version: int, wait_until: Callable[..., Any]
 ) -> None:
     earlier_homes.unpacked(version, home)
@@ -119,7 +119,7 @@ def test_a_database_of_an_earlier_version_is_rebuilt_with_every_row_that_it_had(
     again.close()
 
 
-def test_every_view_of_the_released_version_has_its_columns_first_and_in_their_order(
+def test_released_view_columns_come_first_in_the_same_order(
     home: Home,
 ) -> None:
     """SQL of others may count on `SELECT *`: new columns are the last ones."""
@@ -153,7 +153,7 @@ def test_runs_of_all_earlier_versions_are_read_side_by_side(all_earlier: Home) -
         assert (spec.workload, spec.epochs, spec.batch_size_global) == ("mlp_gan", 2, 256)
 
 
-def test_runs_of_all_earlier_versions_are_exported_and_go_through_a_bundle(
+def test_runs_of_all_earlier_versions_can_be_exported_and_bundled(
     all_earlier: Home, tmp_path: Path
 ) -> None:
     store = ingest.store_of(all_earlier)
@@ -171,7 +171,7 @@ def test_runs_of_all_earlier_versions_are_exported_and_go_through_a_bundle(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_run_of_an_earlier_version_that_was_lost_is_resumed_and_ends(
+def test_lost_run_of_an_earlier_version_resumes_and_finishes(
     home: Home, version: int, wait_until: Callable[..., Any]
 ) -> None:
     run = earlier_homes.unpacked(version, home, with_database=False)

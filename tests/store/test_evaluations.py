@@ -69,9 +69,7 @@ def answer(
     )
 
 
-def test_of_equal_keys_the_answer_that_came_last_counts_in_every_view(
-    home: Home, new_run: NewRun
-) -> None:
+def test_last_answer_of_equal_keys_counts_in_every_view(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(1, 90.0), answer(2, 50.0), answer(1, 80.0))
     new_run("quick-0002", seconds=1)
@@ -92,7 +90,7 @@ def test_of_equal_keys_the_answer_that_came_last_counts_in_every_view(
     assert len(store.rows("SELECT * FROM evaluation_arrays")) == 2 * 2
 
 
-def test_curves_and_arrays_come_back_as_they_were_measured(home: Home, new_run: NewRun) -> None:
+def test_curves_and_arrays_are_stored_as_measured(home: Home, new_run: NewRun) -> None:
     journal.append(new_run("quick-0001").evaluations_journal, 1, answer(1, 90.0))
     store = ingest.store_of(home)
     (row,) = queries.evaluations(store, ["quick-0001"], "quality")
@@ -135,9 +133,7 @@ def test_finite_scores_with_a_prefix_are_numbers_of_the_run(home: Home, new_run:
     assert history["value"].fillna(-1.0).tolist() == [90.0, -1.0, 70.0]
 
 
-def test_old_kinds_of_records_give_the_rows_of_the_answers_that_they_become(
-    home: Home, new_run: NewRun
-) -> None:
+def test_old_record_kinds_give_the_same_rows_as_their_answers(home: Home, new_run: NewRun) -> None:
     old, new = new_run("quick-0001"), new_run("quick-0002", seconds=1)
     records = (
         earlier(measurement(1)),
@@ -161,7 +157,7 @@ def test_old_kinds_of_records_give_the_rows_of_the_answers_that_they_become(
         assert repr(of_old) == repr(of_new), view
 
 
-def test_an_answer_in_the_journal_of_evaluations_replaces_an_old_record_of_its_key(
+def test_answer_in_evaluations_journal_replaces_old_record_of_its_key(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -182,7 +178,7 @@ def test_an_answer_in_the_journal_of_evaluations_replaces_an_old_record_of_its_k
         {"iteration": {}, "cores": "two"},
     ],
 )
-def test_an_answer_that_does_not_say_what_its_view_needs_breaks_no_view(
+def test_answer_without_the_facts_of_its_view_breaks_no_view(
     home: Home, new_run: NewRun, facts: dict[str, object]
 ) -> None:
     run = new_run("quick-0001")

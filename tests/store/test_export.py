@@ -12,7 +12,7 @@ from gan_runtime.store.store import Store
 from tests.support.small_pictures import png
 
 
-def test_pictures_of_all_kinds_are_exported_under_the_names_of_the_run_folder(
+def test_images_of_all_kinds_keep_their_file_names_when_exported(
     new_run: Callable[..., RunDir], store: Store, take_in: Callable[[], None], tmp_path: Path
 ) -> None:
     run = new_run("quick-0001")

@@ -11,7 +11,7 @@ from gan_runtime.store import ingest, queries
 from tests.support.measured_flows import iteration
 
 
-def test_every_way_of_an_iteration_is_there_with_its_own_numbers(
+def test_each_way_of_a_rollout_is_stored_with_its_own_numbers(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     run, other = new_run("quick-0001"), new_run("quick-0002", seconds=1)

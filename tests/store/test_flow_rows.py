@@ -23,7 +23,7 @@ from tests.support.measured_flows import frames, iteration
 NewRun = Callable[..., RunDir]
 
 
-def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_run: NewRun) -> None:
+def test_last_of_equal_rollouts_counts_in_every_view(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     first, again = iteration(number=1, error=0.1), iteration(number=2, error=0.2)
     other = iteration(number=1, way="whole")
@@ -42,7 +42,7 @@ def test_of_equal_iterations_the_last_one_counts_in_every_view(home: Home, new_r
     assert store.rows("SELECT tile, cores FROM flow ORDER BY way") == [([16, 16], 2), ([16, 48], 1)]
 
 
-def test_another_checkpoint_start_or_division_is_another_iteration(
+def test_different_checkpoint_start_or_tiling_is_another_rollout(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -58,9 +58,7 @@ def test_another_checkpoint_start_or_division_is_another_iteration(
     assert len(ingest.store_of(home).rows("SELECT * FROM flow")) == 1 + len(changes)
 
 
-def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_of_the_run(
-    home: Home, new_run: NewRun
-) -> None:
+def test_newest_usual_tiled_rollout_gives_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     tiled, later, other, whole = (
         iteration(error=0.1),
@@ -78,16 +76,14 @@ def test_scores_of_the_newest_tiled_iteration_of_the_usual_question_are_numbers_
     assert len(store.rows("SELECT * FROM flow")) == 4, "the others stay in the views"
 
 
-def test_another_question_gives_a_run_no_number(home: Home, new_run: NewRun) -> None:
+def test_unusual_rollout_gives_no_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
     journal.append(new_run("quick-0001").earlier_journal("flow"), 1, iteration(is_usual=False))
     store = ingest.store_of(home)
     assert store.rows("SELECT * FROM numbers WHERE metric LIKE 'flow%'") == []
     assert store.rows("SELECT is_usual FROM flow") == [(False,)]
 
 
-def test_weights_stored_after_an_epoch_never_take_the_place_of_its_checkpoint(
-    home: Home, new_run: NewRun
-) -> None:
+def test_snapshot_of_an_epoch_never_replaces_its_checkpoint(home: Home, new_run: NewRun) -> None:
     checkpoint, snapshot = iteration(error=0.1), iteration(number=2, error=0.2, is_usual=False)
     journal.append(
         new_run("quick-0001").earlier_journal("flow"),
@@ -104,7 +100,7 @@ def test_weights_stored_after_an_epoch_never_take_the_place_of_its_checkpoint(
     assert store.rows("SELECT value FROM numbers WHERE metric = 'flow_rmse'") == [(expected,)]
 
 
-def test_every_score_is_declared_once_and_quality_is_what_is_better_when_lower() -> None:
+def test_scores_are_declared_once_and_quality_is_better_when_lower() -> None:
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     chosen_by = {metric.name for metric in METRICS if metric.role == "measured_quality"}
     assert chosen_by == {"flow_mae", "flow_rmse", "flow_rmse_period", "flow_strouhal_error"}
@@ -119,7 +115,7 @@ def test_a_record_without_a_number_for_each_step_is_refused() -> None:
         Flow.model_validate({**good.model_dump(), "frames": "../secret.npz"})
 
 
-def test_frames_come_back_as_they_were_written(new_run: NewRun) -> None:
+def test_frames_round_trip_unchanged(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=3)
     file = image_files.write_film(run, "iterate-0001-naive", film)
     assert file == "flow/iterate-0001-naive.npz"
@@ -131,7 +127,7 @@ def test_frames_come_back_as_they_were_written(new_run: NewRun) -> None:
         np.testing.assert_array_equal(getattr(back, name), getattr(film, name))
 
 
-def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
+def test_long_film_keeps_the_first_and_every_kth_frame() -> None:
     film = frames(steps=10)
     assert image_files.thinned(film, 2 * film.truth.nbytes).steps.tolist() == list(range(11))
     thin = image_files.thinned(film, film.truth.nbytes)
@@ -140,7 +136,7 @@ def test_a_long_film_keeps_every_kth_frame_and_the_first() -> None:
     np.testing.assert_array_equal(thin.predicted, film.predicted[::2])
 
 
-def test_frames_that_are_missing_damaged_or_of_two_shapes_are_reported(new_run: NewRun) -> None:
+def test_missing_damaged_or_mismatched_frames_are_reported(new_run: NewRun) -> None:
     run, film = new_run("quick-0001"), frames(steps=2)
     with pytest.raises(PictureError, match="the file is missing"):
         image_files.read_film(run, "flow/none.npz")
@@ -154,7 +150,7 @@ def test_frames_that_are_missing_damaged_or_of_two_shapes_are_reported(new_run: 
         image_files.read_film(run, file)
 
 
-def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_of_the_room(
+def test_small_film_is_accurate_to_half_a_level_and_much_smaller(
     new_run: NewRun,
 ) -> None:
     run, film = new_run("quick-0001"), frames(steps=30)
@@ -180,7 +176,7 @@ def test_a_small_film_has_every_value_within_half_a_level_and_takes_a_fraction_o
         image_files.write_film(run, "ran-away", film, is_small=True)
 
 
-def test_a_full_disk_leaves_no_half_film(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_no_partial_film(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
     run = new_run("quick-0001")
 
     def full(*_: object) -> None:

@@ -79,7 +79,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor) -> list[str]:  # 
     return run_ids
 
 
-def test_ended_runs_are_read_once_a_round_and_not_at_each_scan(
+def test_ended_runs_are_read_once_per_round_not_at_each_scan(
     ingestor: Ingestor, looks: list[str], clock: Clock, ended: list[RunDir]
 ) -> None:
     for _ in range(int(4 * ROUND_SECONDS)):
@@ -89,7 +89,7 @@ def test_ended_runs_are_read_once_a_round_and_not_at_each_scan(
     assert set(looks) == {run.run_id for run in ended}
 
 
-def test_a_live_run_is_read_at_each_scan_and_for_a_while_after_its_end(
+def test_live_run_is_read_at_each_scan_and_for_a_while_after_it_ends(
     ingestor: Ingestor, looks: list[str], clock: Clock, new_run: NewRun
 ) -> None:
     run = new_run("quick-0099")
@@ -111,7 +111,7 @@ def test_a_live_run_is_read_at_each_scan_and_for_a_while_after_its_end(
     assert looks == []
 
 
-def test_what_people_ask_of_an_ended_run_is_seen_at_once(
+def test_requests_for_an_ended_run_are_seen_immediately(
     ingestor: Ingestor, store: Store, ended: list[RunDir]
 ) -> None:
     ask_of(ended[4]).rename(ended[4].run_id, "fifth")
@@ -122,7 +122,7 @@ def test_what_people_ask_of_an_ended_run_is_seen_at_once(
     assert queries.run(store, ended[5].run_id).status == "queued"
 
 
-def test_a_folder_that_comes_or_goes_is_seen_at_once(
+def test_added_or_removed_folder_is_seen_immediately(
     ingestor: Ingestor, store: Store, ended: list[RunDir], home: Home
 ) -> None:
     shutil.copytree(ended[0].path, home.path / "copy")
@@ -134,7 +134,7 @@ def test_a_folder_that_comes_or_goes_is_seen_at_once(
     assert queries.run(store, "quick-0100").status == "stopped"
 
 
-def test_a_change_by_hand_is_seen_within_a_round(
+def test_manual_change_is_seen_within_a_round(
     ingestor: Ingestor, store: Store, clock: Clock, ended: list[RunDir]
 ) -> None:
     """Lines that somebody adds or a journal put back move no time of a folder."""
@@ -153,7 +153,7 @@ def test_a_change_by_hand_is_seen_within_a_round(
     )
 
 
-def test_two_changes_within_one_step_of_the_file_systems_clock_are_both_seen(
+def test_two_changes_within_one_file_system_tick_are_both_seen(
     ingestor: Ingestor, clock: Clock, home: Home, ended: list[RunDir]
 ) -> None:
     ask_of(ended[0]).rename(ended[0].run_id, "first")
@@ -165,7 +165,7 @@ def test_two_changes_within_one_step_of_the_file_systems_clock_are_both_seen(
     assert ingestor.catch_up_news() == 1
 
 
-def test_what_could_not_be_stored_is_read_again(
+def test_change_that_could_not_be_stored_is_read_again(
     ingestor: Ingestor,
     store: Store,
     ended: list[RunDir],

@@ -115,7 +115,7 @@ def run_ids(store: Store) -> list[str]:
         ("\ufffd" * 100, ""),
     ],
 )
-def test_a_run_with_a_bad_submission_is_quarantined_and_the_others_go_on(
+def test_bad_submission_quarantines_its_run_and_others_continue(
     home: Home, good: RunDir, submission: dict[str, Any] | str, what: str
 ) -> None:
     bad = RunDir(home.runs / "quick-0002")
@@ -139,7 +139,7 @@ def test_a_run_with_a_bad_submission_is_quarantined_and_the_others_go_on(
         queries.run(store, bad.run_id)
 
 
-def test_a_quarantined_run_returns_once_it_can_be_read_and_is_forgotten_once_it_is_deleted(
+def test_quarantined_run_returns_when_readable_and_is_dropped_when_deleted(
     home: Home, good: RunDir
 ) -> None:
     bad, store = RunDir(home.runs / "quick-0002"), Store()
@@ -166,7 +166,7 @@ def test_a_quarantined_run_returns_once_it_can_be_read_and_is_forgotten_once_it_
     assert queries.set_aside(store) == {}
 
 
-def test_a_run_without_any_state_is_quarantined_and_cannot_be_stopped(home: Home) -> None:
+def test_run_without_a_state_is_quarantined_and_cannot_be_stopped(home: Home) -> None:
     bad = RunDir(home.runs / "quick-0002")
     write(bad.supervisor_journal, created())
     assert queries.set_aside(ingest.store_of(home)) == {bad.run_id: "its journals contain no state"}
@@ -177,7 +177,7 @@ def test_a_run_without_any_state_is_quarantined_and_cannot_be_stopped(home: Home
         ask_of(bad).stop(bad.run_id)
 
 
-def test_folders_that_are_no_runs_are_reported_by_name(home: Home, good: RunDir) -> None:
+def test_folders_with_invalid_run_names_are_reported(home: Home, good: RunDir) -> None:
     Path(os.fsdecode(os.fsencode(home.runs) + b"/quick-\xff\xfe")).mkdir()
     for name in ("two words", "ü-0001", "-0001", ".hidden", "x" * 101):
         (home.runs / name).mkdir()
@@ -201,7 +201,7 @@ def test_folders_that_are_no_runs_are_reported_by_name(home: Home, good: RunDir)
         ),
     ],
 )
-def test_a_journal_that_is_no_file_quarantines_its_run(
+def test_journal_that_is_not_a_regular_file_quarantines_its_run(
     home: Home, good: RunDir, new_run: NewRun, spoil: Callable[[RunDir], None], reason: str
 ) -> None:
     spoil(new_run("quick-0002", seconds=1))
@@ -209,7 +209,7 @@ def test_a_journal_that_is_no_file_quarantines_its_run(
     assert (run_ids(store), queries.set_aside(store)) == ([good.run_id], {"quick-0002": reason})
 
 
-def test_an_unforeseen_error_with_one_run_quarantines_that_run_only(
+def test_unexpected_error_in_one_run_quarantines_only_that_run(
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the checks of records should have kept out, but did not: the tables refuse it, or
@@ -243,7 +243,7 @@ def limit_memory(store: Store, most: str) -> None:
         writer.execute(f"SET GLOBAL memory_limit = '{most}'")
 
 
-def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
+def test_run_that_needs_too_much_memory_does_not_block_others(
     home: Home, good: RunDir, new_run: NewRun
 ) -> None:
     """A real database in a file, with little memory: the one run is named, with what to do,
@@ -271,7 +271,7 @@ def test_a_run_whose_rows_need_more_memory_than_there_is_holds_up_no_other(
     store.close()
 
 
-def test_a_run_that_is_quarantined_in_the_middle_of_its_journals_is_not_stored_in_part(
+def test_run_quarantined_halfway_through_its_journals_leaves_no_rows(
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "BATCH_ROWS", 2)
@@ -292,7 +292,7 @@ def test_a_run_that_is_quarantined_in_the_middle_of_its_journals_is_not_stored_i
     store.close()
 
 
-def test_the_owner_and_a_rebuild_continue_next_to_bad_runs(home: Home, good: RunDir) -> None:
+def test_owner_and_rebuild_continue_despite_bad_runs(home: Home, good: RunDir) -> None:
     journal.append(good.supervisor_journal, 1, StatusChange(status="finished", reason="done"))
     write(RunDir(home.runs / "quick-0002").supervisor_journal, with_option(replicas="x"))
     runtime = Runtime.open(home)
@@ -304,7 +304,7 @@ def test_the_owner_and_a_rebuild_continue_next_to_bad_runs(home: Home, good: Run
     assert rebuild(home).rows["runs"] == 1
 
 
-def test_an_owner_that_cannot_store_anything_says_so_and_logs_it_once(
+def test_owner_that_cannot_store_reports_it_and_logs_it_once(
     home: Home, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A disk stays full for hours; four tracebacks a second would fill it further."""
@@ -461,7 +461,7 @@ TIMES = {
         "\0\0\0\0",
     ],
 )
-def test_a_line_that_no_table_takes_is_skipped_with_an_event(
+def test_invalid_line_is_skipped_with_an_event(
     home: Home, good: RunDir, line: dict[str, Any] | str
 ) -> None:
     write(good.trainer_journal(), line, {"kind": "phase", "phase": "build", "seconds": 1.5})
@@ -474,7 +474,7 @@ def test_a_line_that_no_table_takes_is_skipped_with_an_event(
 
 
 @pytest.mark.parametrize("line", [CALL, BINS, EPOCH, MEMORY, {"kind": "attempt", "resume_step": 0}])
-def test_what_only_a_trainer_measures_is_skipped_in_other_journals(
+def test_trainer_records_are_skipped_in_other_journals(
     home: Home, good: RunDir, line: dict[str, Any]
 ) -> None:
     write(good.supervisor_journal, line)
@@ -484,7 +484,7 @@ def test_what_only_a_trainer_measures_is_skipped_in_other_journals(
     assert store.rows("SELECT count(*) FROM scalars") == [(0,)]
 
 
-def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
+def test_skipped_line_event_explains_the_problem(home: Home, good: RunDir) -> None:
     write(
         good.trainer_journal(),
         {**CALL, "wall_s": [1.0]},
@@ -507,7 +507,7 @@ def test_a_line_says_what_is_wrong_with_it(home: Home, good: RunDir) -> None:
     ]
 
 
-def test_a_file_of_something_else_gives_few_events(home: Home, good: RunDir) -> None:
+def test_unrelated_file_content_creates_few_events(home: Home, good: RunDir) -> None:
     write(good.trainer_journal(), *["what is this?"] * 1_000)
     assert ingest.store_of(home).rows("SELECT count(*) FROM events WHERE kind = 'journal'") == [
         (20,)
@@ -515,7 +515,7 @@ def test_a_file_of_something_else_gives_few_events(home: Home, good: RunDir) -> 
 
 
 @pytest.mark.parametrize("line", ["what is this?", "", "[]", '{"kind": "status"}'])
-def test_a_journal_of_too_many_lines_that_are_no_records_is_quarantined_until_it_changes(
+def test_journal_with_too_many_invalid_lines_is_quarantined_until_changed(
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     bad = new_run("quick-0002")
@@ -533,7 +533,7 @@ def test_a_journal_of_too_many_lines_that_are_no_records_is_quarantined_until_it
     assert (sorted(run_ids(store)), queries.set_aside(store)) == ([good.run_id, bad.run_id], {})
 
 
-def test_a_run_that_cannot_be_read_to_the_end_of_a_journal_is_stopped_by_the_lines_before(
+def test_run_with_partly_unreadable_journal_can_still_be_stopped(
     good: RunDir,
 ) -> None:
     journal.append(good.trainer_journal(), 1, StatusChange(status="running", reason="trains"))
@@ -542,9 +542,7 @@ def test_a_run_that_cannot_be_read_to_the_end_of_a_journal_is_stopped_by_the_lin
     assert good.stop_file.exists()
 
 
-def test_texts_are_cut_and_names_are_refused_where_they_are_too_long_for_a_page(
-    home: Home, good: RunDir
-) -> None:
+def test_overlong_texts_are_cut_and_overlong_names_refused(home: Home, good: RunDir) -> None:
     """What is said may be shortened; what names something may not."""
     journal.append(good.supervisor_journal, 1, StatusChange(status="failed", reason="no " * 10**6))
     write(good.supervisor_journal, {"kind": "renamed", "name": "n" * 10**6})
@@ -568,7 +566,7 @@ def test_texts_are_cut_and_names_are_refused_where_they_are_too_long_for_a_page(
     [{"name": "n" * 201}, {"dataset": "d" * 10**6}, {"of_a_newer_version": ["x" * 10] * 10_000}],
     ids=["name", "dataset", "an unknown option"],
 )
-def test_a_submission_with_texts_of_megabytes_quarantines_its_run(
+def test_submission_with_megabytes_of_text_quarantines_its_run(
     home: Home, good: RunDir, changes: dict[str, Any]
 ) -> None:
     write(RunDir(home.runs / "quick-0002").supervisor_journal, with_option(**changes), DONE)
@@ -604,7 +602,7 @@ def test_a_second_submission_in_a_journal_is_ignored(home: Home, good: RunDir) -
     ) == [(3,)]
 
 
-def test_numbers_that_are_in_a_journal_twice_are_stored_once(home: Home, good: RunDir) -> None:
+def test_numbers_recorded_twice_are_stored_once(home: Home, good: RunDir) -> None:
     scores = {
         "kind": "epoch_scores",
         "epoch": 1,
@@ -657,7 +655,7 @@ def test_numbers_that_are_in_a_journal_twice_are_stored_once(home: Home, good: R
         ("samples/none.png", "the file is missing"),
     ],
 )
-def test_no_file_but_a_whole_picture_of_the_run_itself_gets_into_the_store(
+def test_only_intact_images_from_the_run_folder_are_stored(
     home: Home, good: RunDir, file: str, reason: str
 ) -> None:
     (home.path / "secret.png").write_bytes(png())

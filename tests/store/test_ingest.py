@@ -255,7 +255,7 @@ def test_every_table_is_checked_here(store: Store) -> None:
     assert [name for (name,) in names] == sorted([*TABLES, "jobs", "set_aside", "version"])
 
 
-def test_every_kind_of_record_arrives_in_its_table(
+def test_every_record_kind_is_stored_in_its_table(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     write_everything(new_run("quick-0001"))
@@ -343,7 +343,7 @@ def test_every_kind_of_record_arrives_in_its_table(
     ]
 
 
-def test_rows_arrive_exactly_once_however_often_one_looks(
+def test_rows_are_stored_once_however_often_journals_are_read(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -355,7 +355,7 @@ def test_rows_arrive_exactly_once_however_often_one_looks(
     assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2), (1, 3, 0.3)]
 
 
-def test_a_new_ingestor_goes_on_where_the_last_one_stopped(home: Home, new_run: NewRun) -> None:
+def test_new_ingestor_continues_where_the_last_one_stopped(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, scalars(1, 2))
     store = Store(home.database)
@@ -392,7 +392,7 @@ def test_a_crash_between_rows_and_offset_leaves_nothing(
     assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2)]
 
 
-def test_a_half_written_line_arrives_once_it_is_whole(
+def test_half_written_line_is_stored_once_complete(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -407,7 +407,7 @@ def test_a_half_written_line_arrives_once_it_is_whole(
     assert steps(store) == [(1, 1, 0.1), (1, 2, 0.2)]
 
 
-def test_a_second_attempt_voids_what_the_first_measured_beyond_its_resume_step(
+def test_second_attempt_voids_rows_beyond_its_resume_step(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -485,9 +485,7 @@ def test_a_torn_line_without_a_time_is_dated_by_the_submission(
     assert store.rows("SELECT logged_at FROM events WHERE kind = 'journal'") == [(at(5),)]
 
 
-def test_a_missing_picture_does_not_stop_the_rest(
-    home: Home, store: Store, new_run: NewRun
-) -> None:
+def test_missing_image_does_not_stop_the_rest(home: Home, store: Store, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, *epoch_end(1, 4), scalars(5, 1))
     Ingestor(home, store).catch_up()
@@ -495,7 +493,7 @@ def test_a_missing_picture_does_not_stop_the_rest(
     assert len(steps(store)) == 1
 
 
-def test_a_deleted_folder_takes_its_rows_with_it(home: Home, store: Store, new_run: NewRun) -> None:
+def test_deleting_a_run_folder_deletes_its_rows(home: Home, store: Store, new_run: NewRun) -> None:
     run, remaining = new_run("quick-0001"), new_run("quick-0002")
     write_everything(run)
     write_everything(remaining)
@@ -509,7 +507,7 @@ def test_a_deleted_folder_takes_its_rows_with_it(home: Home, store: Store, new_r
         }, table
 
 
-def test_a_run_recreated_under_an_old_number_starts_from_nothing(
+def test_run_recreated_under_an_old_number_starts_empty(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     write_everything(new_run("quick-0001"))
@@ -529,7 +527,7 @@ def rows_of_a_rebuild(home: Home) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("steps_of_the_new_run", [0, 1, 100])
-def test_a_run_recreated_between_two_rounds_starts_from_nothing(
+def test_run_recreated_between_two_rounds_starts_empty(
     home: Home, store: Store, new_run: NewRun, steps_of_the_new_run: int
 ) -> None:
     """Its journals may be shorter or longer than the old ones; the supervisor's is of the
@@ -553,7 +551,7 @@ def test_a_run_recreated_between_two_rounds_starts_from_nothing(
     assert ingestor.catch_up() == 0
 
 
-def test_a_run_recreated_without_an_owner_starts_from_nothing(
+def test_run_recreated_without_an_owner_starts_empty(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     journal.append(new_run("quick-0001").trainer_journal(), 1, scalars(1, 4))
@@ -564,7 +562,7 @@ def test_a_run_recreated_without_an_owner_starts_from_nothing(
     assert content(store) == rows_of_a_rebuild(home)
 
 
-def test_a_run_put_back_from_an_older_copy_is_read_again(
+def test_run_restored_from_an_older_copy_is_read_again(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -580,7 +578,7 @@ def test_a_run_put_back_from_an_older_copy_is_read_again(
     assert content(store) == rows_of_a_rebuild(home)
 
 
-def test_a_journal_removed_by_hand_takes_its_rows_with_it(
+def test_manually_removed_journal_takes_its_rows_with_it(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -601,7 +599,7 @@ class Vanishing(RunDir):
         return stats
 
 
-def test_a_folder_that_vanishes_while_it_is_read_is_left_to_the_next_look(
+def test_folder_that_vanishes_during_a_read_is_left_to_the_next_round(
     home: Home, store: Store, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")

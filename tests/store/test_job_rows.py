@@ -57,7 +57,7 @@ def jobs(ingestor: Ingestor, store: Store) -> Callable[[], list[Row]]:
     return look
 
 
-def test_a_job_has_a_row_from_the_asking_to_its_end(
+def test_job_has_a_row_from_its_request_to_its_end(
     ingestor: Ingestor, jobs: Callable[[], list[Row]], new_job: Callable[..., JobDir], at: At
 ) -> None:
     job = new_job("count-0001", 0.0)
@@ -70,7 +70,7 @@ def test_a_job_has_a_row_from_the_asking_to_its_end(
     assert jobs() == []
 
 
-def test_the_end_that_is_written_replaces_the_one_that_was_foreseen(
+def test_recorded_end_replaces_the_predicted_one(
     ingestor: Ingestor, jobs: Callable[[], list[Row]], new_job: Callable[..., JobDir], at: At
 ) -> None:
     job = new_job("count-0001", 0.0)
@@ -83,7 +83,7 @@ def test_the_end_that_is_written_replaces_the_one_that_was_foreseen(
     assert ingestor.catch_up_news() == 0
 
 
-def test_the_end_of_a_job_is_an_event_of_the_run_that_it_is_about(
+def test_end_of_a_job_is_an_event_of_its_run(
     home: Home, new_run: Callable[..., RunDir], new_job: Callable[..., JobDir], at: At
 ) -> None:
     new_run("quick-0001")
@@ -103,7 +103,7 @@ def test_the_end_of_a_job_is_an_event_of_the_run_that_it_is_about(
     assert list(queries.events(store, "quick-0001")["kind"]) == ["queued", "job"]
 
 
-def test_an_owner_continues_with_the_rows_of_the_one_before_and_a_rebuilt_store_has_the_same(
+def test_new_owner_and_rebuilt_store_have_the_same_job_rows(
     home: Home, new_job: Callable[..., JobDir], at: At
 ) -> None:
     store = Store()

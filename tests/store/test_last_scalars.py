@@ -73,7 +73,7 @@ def both(store: Store) -> tuple[list[Any], list[Any]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(attempts=ATTEMPTS, looks=st.sets(st.integers(0, 30)), is_by_new_ones=st.booleans())
-def test_the_last_numbers_are_those_of_all_scalars_after_every_look(
+def test_last_scalars_match_all_scalars_after_every_read(
     home: Home,
     store: Store,
     new_run: Callable[..., RunDir],
@@ -97,7 +97,7 @@ def test_the_last_numbers_are_those_of_all_scalars_after_every_look(
         shutil.rmtree(earlier.path)
 
 
-def test_the_last_numbers_of_a_run_go_with_it(
+def test_last_scalars_are_deleted_with_their_run(
     home: Home, store: Store, new_run: Callable[..., RunDir]
 ) -> None:
     ingestor = Ingestor(home, store)

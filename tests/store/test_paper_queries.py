@@ -49,7 +49,7 @@ def measured(new_run: NewRun) -> Callable[..., RunDir]:
     return make
 
 
-def test_the_middle_half_of_a_loss_in_each_epoch(
+def test_loss_quartiles_give_the_middle_half_of_each_epoch(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     """1, 2, 3, 4, 5: quartiles 2 and 4.
@@ -87,7 +87,7 @@ def test_the_middle_half_of_a_loss_in_each_epoch(
     assert queries.loss_quartiles(store, [], "loss_generator").empty
 
 
-def test_the_rates_of_a_workload_by_device(
+def test_rates_by_device_exclude_the_first_epoch_and_other_workloads(
     store: Store, measured: Callable[..., RunDir], take_in: Callable[[], None]
 ) -> None:
     """The first epoch holds the compiling: 1 and 2 images/s do not count. Three runs with 1
@@ -139,7 +139,7 @@ def test_the_rates_of_a_workload_by_device(
     ],
     ids=str,
 )
-def test_runs_that_differ_in_what_makes_their_speed_are_not_put_together(
+def test_runs_that_differ_in_speed_settings_are_not_grouped(
     store: Store,
     measured: Callable[..., RunDir],
     take_in: Callable[[], None],
@@ -151,7 +151,7 @@ def test_runs_that_differ_in_what_makes_their_speed_are_not_put_together(
     assert sorted(queries.rates_by_device(store, "dcgan_mnist")["images_per_s"]) == [100.0, 300.0]
 
 
-def test_the_conditions_of_runs_name_images_and_host(
+def test_conditions_of_runs_include_images_and_host(
     store: Store, measured: Callable[..., RunDir], new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     measured("a-0001", [1.0], epochs=2, engine="tensorflow", replicas=2)

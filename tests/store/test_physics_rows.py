@@ -25,7 +25,7 @@ from tests.support.measured_showers import earlier, measured, measurement, showe
 NewRun = Callable[..., RunDir]
 
 
-def test_of_each_measured_epoch_the_last_measurement_counts(home: Home, new_run: NewRun) -> None:
+def test_last_measurement_of_each_epoch_counts(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     new_run("quick-0002", seconds=1)
     measured(run, 1, 2, fault=0.4)
@@ -49,7 +49,7 @@ FPD = "physics_fpd"
 TITLE = "FPD × 10³, layer features, measured"
 
 
-def test_a_measured_score_is_a_number_of_the_run_with_a_band_of_its_error(
+def test_measured_score_is_a_number_of_the_run_with_an_error_band(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001", **SHOWERS)
@@ -110,7 +110,7 @@ def test_a_study_shows_the_newest_measured_score_of_each_run(home: Home, new_run
     assert FPD not in study_measures.measures(results.assign(**{FPD: None}))
 
 
-def test_curves_are_asked_for_by_the_bin_of_energy_and_angle(home: Home, new_run: NewRun) -> None:
+def test_curves_can_be_selected_by_energy_and_angle_bin(home: Home, new_run: NewRun) -> None:
     measured(new_run("quick-0001"), 1)
     store = ingest.store_of(home)
     energy, angle = (
@@ -142,7 +142,7 @@ def curves(store: Store, condition: str) -> pd.DataFrame:
     )
 
 
-def test_a_stored_shower_comes_back_with_its_brightest_cells(home: Home, new_run: NewRun) -> None:
+def test_stored_shower_keeps_its_brightest_cells(home: Home, new_run: NewRun) -> None:
     measured(new_run("quick-0001"), 1)
     rows = ingest.store_of(home).rows(
         "SELECT side, energy_gev, angle, grid, cells, mev, share FROM physics_showers ORDER BY"
@@ -159,7 +159,7 @@ def test_a_stored_shower_comes_back_with_its_brightest_cells(home: Home, new_run
     assert share == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_record_that_does_not_fit_together_is_refused() -> None:
+def test_inconsistent_record_is_refused() -> None:
     whole = earlier(measurement(1))
     with pytest.raises(ValueError, match="pictures must be in the grid"):
         type(whole).model_validate({**whole.model_dump(), "grid": (2, 2, 2)})
@@ -171,14 +171,14 @@ def test_a_record_that_does_not_fit_together_is_refused() -> None:
         PhysicsShower(pair=0, side="real", energy_gev=1.0, angle=None, cells=[1], mev=[], share=1.0)
 
 
-def test_a_measurement_is_less_than_half_a_megabyte(new_run: NewRun) -> None:
+def test_measurement_takes_less_than_half_a_megabyte(new_run: NewRun) -> None:
     """Of a tiny grid; bundles carry it."""
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, measurement(1))
     assert run.evaluations_journal.stat().st_size < 2**19
 
 
-def test_a_bundle_brings_measurements_into_another_home(new_run: NewRun, tmp_path: Path) -> None:
+def test_bundle_carries_measurements_to_another_home(new_run: NewRun, tmp_path: Path) -> None:
     run = new_run("quick-0001")
     measured(run, 1)
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="done"))

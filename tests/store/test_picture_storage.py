@@ -11,7 +11,7 @@ from gan_runtime.store.store import Store
 PICTURES, SIZE = 3_000, 5_000  # alike, so that DuckDB would rather compress them
 
 
-def test_pictures_are_stored_as_they_are(tmp_path: Path) -> None:
+def test_images_are_stored_uncompressed(tmp_path: Path) -> None:
     path = tmp_path / "results.duckdb"
     store = Store(path)
     with store.transaction() as writer:

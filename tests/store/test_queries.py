@@ -121,7 +121,7 @@ def records(frame: pd.DataFrame) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_run_shows_what_it_is(store: Store, at: At) -> None:
+def test_run_row_has_its_state_options_and_times(store: Store, at: At) -> None:
     row = queries.run(store, "quick-0001")
     assert (row.name, row.status, row.note, row.attempt) == (
         "quick-0001",
@@ -141,7 +141,7 @@ def test_a_run_shows_what_it_is(store: Store, at: At) -> None:
     assert row.is_live
 
 
-def test_runs_come_newest_first_and_by_status(
+def test_runs_are_newest_first_and_filtered_by_status(
     quick: RunDir, store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
     journal.append(
@@ -156,7 +156,7 @@ def test_runs_come_newest_first_and_by_status(
     assert (ended.finished_at, ended.is_live) == (at(30), False)
 
 
-def test_a_later_attempt_hides_the_end_of_the_one_before(
+def test_later_attempt_hides_the_end_of_the_previous_one(
     quick: RunDir, store: Store, take_in: Callable[[], None], at: At
 ) -> None:
     journal.append(
@@ -172,7 +172,7 @@ def test_a_later_attempt_hides_the_end_of_the_one_before(
     assert (row.status, row.attempt, row.finished_at, row.started_at) == ("queued", 2, None, at(1))
 
 
-def test_the_newest_name_counts_else_the_name_in_the_spec_else_the_number(
+def test_name_is_the_newest_name_else_the_spec_name_else_the_run_id(
     store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
     new_run("quick-0001")
@@ -188,7 +188,7 @@ def test_the_newest_name_counts_else_the_name_in_the_spec_else_the_number(
     assert [row.name for row in queries.runs(store)] == ["second", "from the form", "quick-0001"]
 
 
-def test_the_queue_comes_in_its_order(
+def test_queue_lists_runs_in_order(
     store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
     first = new_run("quick-0001", seconds=1)
@@ -207,20 +207,20 @@ def test_the_queue_comes_in_its_order(
 
 
 @pytest.mark.usefixtures("quick")
-def test_an_unknown_run_lists_the_runs_there_are(store: Store) -> None:
+def test_unknown_run_lists_the_existing_runs(store: Store) -> None:
     with pytest.raises(UnknownRunError) as refused:
         queries.run(store, "quick-9")
     assert str(refused.value) == "run 'quick-9' is not stored here: the newest runs are quick-0001."
 
 
-def test_in_an_empty_store_there_is_nothing(store: Store) -> None:
+def test_empty_store_has_no_runs(store: Store) -> None:
     assert (queries.runs(store), queries.queue(store)) == ([], [])
     assert queries.run_table(store).empty
     with pytest.raises(UnknownRunError, match="there are no runs yet"):
         queries.run(store, "quick-0001")
 
 
-def test_the_table_of_runs_holds_last_losses_and_rates(
+def test_run_table_has_last_losses_and_rates(
     quick: RunDir, store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
     journal.append(
@@ -288,7 +288,7 @@ def test_the_table_of_runs_holds_last_losses_and_rates(
 
 
 @pytest.mark.usefixtures("quick")
-def test_progress_shows_how_far_and_how_fast_without_the_compiling(store: Store, at: At) -> None:
+def test_progress_shows_step_and_rate_without_compile_time(store: Store, at: At) -> None:
     progress = queries.progress(store, "quick-0001")
     assert (progress.step, progress.epoch, progress.last_step, progress.steps_per_epoch) == (
         6,
@@ -317,7 +317,7 @@ def test_progress_before_the_first_numbers_is_zero_and_unknown(
     ) == (None,) * 4
 
 
-def test_progress_after_one_step_knows_no_rate_yet(
+def test_progress_after_one_step_has_no_rate_yet(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     run = new_run("quick-0001", batch_size_global=2, epochs=2)
@@ -332,7 +332,7 @@ def test_progress_after_one_step_knows_no_rate_yet(
     assert (progress.step, progress.seconds_per_step, progress.seconds_left) == (1, None, None)
 
 
-def test_the_rate_is_that_of_the_last_fifty_steps(
+def test_rate_covers_the_last_fifty_steps(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     run = new_run("quick-0001", batch_size_global=2, epochs=1)
@@ -356,7 +356,7 @@ def test_the_rate_is_that_of_the_last_fifty_steps(
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_short_curve_is_every_step(store: Store) -> None:
+def test_short_curve_has_every_step(store: Store) -> None:
     frame = queries.curves(store, ["quick-0001"], LOSSES)
     assert list(frame.columns) == ["run_id", "metric", "x", "step", "epoch", "low", "mean", "high"]
     discriminator, generator = (
@@ -376,7 +376,7 @@ def test_a_short_curve_is_every_step(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_part_of_a_curve_has_all_of_its_points(store: Store) -> None:
+def test_window_of_a_curve_has_all_of_its_points(store: Store) -> None:
     part = queries.curves(store, ["quick-0001"], ("d_real",), max_points=3, window=(2.5, 5.0))
     assert list(part["step"]) == [
         3,
@@ -393,7 +393,7 @@ def test_a_part_of_a_curve_has_all_of_its_points(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_curve_may_run_over_epochs_or_seconds(store: Store) -> None:
+def test_curve_x_axis_can_be_epochs_or_seconds(store: Store) -> None:
     assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="epoch")["x"]) == [
         0.25,
         0.5,
@@ -412,7 +412,7 @@ def test_a_curve_may_run_over_epochs_or_seconds(store: Store) -> None:
     ]
 
 
-def test_a_curve_may_run_over_images_seen_or_device_seconds(
+def test_curve_x_axis_can_be_images_seen_or_device_seconds(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     several = {
@@ -438,7 +438,7 @@ def test_a_curve_may_run_over_images_seen_or_device_seconds(
     ]
 
 
-def test_images_and_devices_of_a_run_from_before_their_options_count_once(
+def test_run_without_worker_and_step_options_counts_them_as_one(
     store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
     run = new_run("quick-0001")
@@ -460,7 +460,7 @@ def test_images_and_devices_of_a_run_from_before_their_options_count_once(
     ]
 
 
-def test_many_curves_in_a_chart_have_fewer_points_each() -> None:
+def test_charts_of_many_curves_have_fewer_points_each() -> None:
     assert [queries.points_each(count) for count in (1, 3, 4, 10, 2_000)] == [400, 400, 375, 150, 2]
 
 
@@ -476,7 +476,7 @@ def test_a_thinned_curve_is_the_envelope_of_its_buckets(store: Store) -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 399, 400, 401, 800, 801, 5_000])
-def test_a_curve_never_has_more_points_than_asked_for(
+def test_curve_never_exceeds_the_requested_points(
     store: Store, new_run: NewRun, take_in: Callable[[], None], steps: int
 ) -> None:
     run = new_run("quick-0001")
@@ -511,7 +511,7 @@ def test_a_spike_survives_thinning(
     assert (frame["high"] == 99.0).sum() == 1
 
 
-def test_nan_and_infinity_are_left_out_of_curves_and_distinguished(
+def test_nan_and_infinity_are_omitted_from_curves_and_distinguished(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     run = new_run("quick-0001")
@@ -534,7 +534,7 @@ def test_nan_and_infinity_are_left_out_of_curves_and_distinguished(
     ]
 
 
-def test_curves_of_several_runs_come_together_and_only_those(
+def test_curves_of_several_runs_include_only_those_runs(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     for index in (1, 2, 3):
@@ -554,7 +554,7 @@ def scores(epoch: int, spread: float, norm: float = 2.0) -> journal.EpochScores:
     return journal.EpochScores(epoch=epoch, step=4 * epoch, wall_s=9.0 + 4 * epoch, values=values)
 
 
-def test_epoch_scores_come_by_metric_and_epoch(
+def test_epoch_scores_are_ordered_by_metric_and_epoch(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
     journal.append(quick.trainer_journal(), 1, scores(1, 0.25), scores(2, 0.5, norm=math.nan))
@@ -587,14 +587,14 @@ def test_epoch_scores_of_a_long_run_are_means_of_a_few_epochs(
 
 
 @pytest.mark.usefixtures("quick")
-def test_before_the_first_epoch_there_are_no_scores(store: Store) -> None:
+def test_no_scores_before_the_first_epoch(store: Store) -> None:
     frame = queries.epoch_scores(store, "quick-0001", ("spread_real",))
     assert frame.empty
     assert list(frame.columns) == ["metric", "epoch", "step", "value"]
 
 
 @pytest.mark.usefixtures("quick")
-def test_only_what_has_changed_is_a_changing_curve(store: Store) -> None:
+def test_changing_curves_include_only_changed_metrics(store: Store) -> None:
     frame = queries.changing_curves(
         store, "quick-0001", ("d_real", "loss_generator", "learning_rate_generator")
     )
@@ -604,7 +604,7 @@ def test_only_what_has_changed_is_a_changing_curve(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_recorded_metrics_of_some_runs_are_listed(store: Store) -> None:
+def test_recorded_metrics_of_runs_are_listed(store: Store) -> None:
     assert queries.recorded(store, ["quick-0001"]) == [
         "d_real",
         "loss_discriminator",
@@ -613,7 +613,7 @@ def test_the_recorded_metrics_of_some_runs_are_listed(store: Store) -> None:
     assert queries.recorded(store, ["quick-0099"]) == []
 
 
-def test_runs_of_local_sgd_are_distinguished(
+def test_local_sgd_runs_are_distinguished(
     store: Store, new_run: NewRun, take_in: Callable[[], None], at: At
 ) -> None:
     new_run("quick-0001", replicas=2, sync_every_steps=5)
@@ -629,7 +629,7 @@ def test_runs_of_local_sgd_are_distinguished(
     assert [row.sync_every_steps for row in queries.runs(store)] == [1, 5]
 
 
-def test_curves_of_a_run_without_numbers_are_empty_with_their_columns(store: Store) -> None:
+def test_curves_of_a_run_without_numbers_are_empty_but_have_columns(store: Store) -> None:
     frame = queries.curves(store, ["quick-0001"], LOSSES)
     assert frame.empty
     assert list(frame.columns) == ["run_id", "metric", "x", "step", "epoch", "low", "mean", "high"]
@@ -660,7 +660,7 @@ def test_a_histogram_has_edges_counts_and_shares(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_newest_sample_up_to_an_epoch_is_shown(store: Store) -> None:
+def test_sample_is_the_newest_up_to_an_epoch(store: Store) -> None:
     assert queries.sample_epochs(store, ["quick-0001"]) == [1]
     assert queries.sample(store, "quick-0001", 0) is None
     assert queries.sample(store, "quick-0001", 1) == SampleGrid(
@@ -672,7 +672,7 @@ def test_the_newest_sample_up_to_an_epoch_is_shown(store: Store) -> None:
     assert queries.sample_epochs(store, ["none"]) == []
 
 
-def test_each_kind_of_picture_has_its_epochs_and_the_first_one_is_that_of_the_catalog(
+def test_each_image_kind_has_its_epochs_and_the_catalogs_kind_is_first(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
     """The old name of the only kind is the name that it has today: the run was resumed by a
@@ -728,7 +728,7 @@ def test_phases_of_the_newest_attempt_are_summed(
 
 
 @pytest.mark.usefixtures("quick")
-def test_events_are_everything_that_happened_oldest_first(store: Store, at: At) -> None:
+def test_events_list_everything_oldest_first(store: Store, at: At) -> None:
     frame = queries.events(store, "quick-0001")
     assert list(frame.columns) == ["logged_at", "attempt", "level", "kind", "message"]
     assert records(frame) == [
@@ -773,7 +773,7 @@ def profile(step: int, *shares: tuple[str, str, float]) -> journal.Profile:
     return journal.Profile(step=step, steps=4, seconds=2.0, shares=phase_shares)
 
 
-def test_a_profile_is_that_of_the_newest_attempt_that_has_one(
+def test_profile_is_from_the_newest_attempt_that_has_one(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
     assert queries.profile(store, "quick-0001").empty
@@ -802,7 +802,7 @@ def test_a_profile_is_that_of_the_newest_attempt_that_has_one(
     assert records(queries.profile(store, "quick-0001")) == [("", "", "unattributed", 0.5, 1.0, 4)]
 
 
-def test_profiled_steps_do_not_make_a_run_look_faster(
+def test_profiled_steps_do_not_inflate_the_rate(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
     """Steps 7 and 8 were profiled: the clock stood still."""
@@ -815,7 +815,7 @@ def test_profiled_steps_do_not_make_a_run_look_faster(
     assert queries.progress(store, "quick-0001").seconds_per_step == 1.0
 
 
-def test_the_peak_of_memory_is_that_of_the_newest_attempt(
+def test_peak_memory_is_from_the_newest_attempt(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
     def memory(epoch: int, peak: int, device: int | None = None) -> journal.MemoryUse:
@@ -844,7 +844,7 @@ def test_the_peak_of_memory_is_that_of_the_newest_attempt(
     assert queries.peak_memory(store, "quick-0001") == PeakMemory(700, 80)
 
 
-def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
+def test_typical_rate_comes_from_similar_runs_with_the_nearest_batch(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     """Rates of the first epoch hold the compiling: 1, 2 and 3 images/s must not count."""
@@ -877,7 +877,7 @@ def test_the_typical_rate_is_that_of_runs_alike_with_the_nearest_batch(
     assert rate(accelerator="gpu") is None
 
 
-def test_the_typical_rate_is_never_one_of_another_host(
+def test_typical_rate_never_comes_from_another_host(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     """Imported runs do not state their host's name; a run that was copied from another machine
@@ -900,7 +900,7 @@ def test_the_typical_rate_is_never_one_of_another_host(
     assert queries.typical_images_per_s(store, RunSpec.parse({}), "cpu", "a third one") is None
 
 
-def test_the_times_of_workers_are_medians_of_the_newest_calls(
+def test_worker_times_are_medians_of_the_newest_calls(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
     columns = ["rank", "step_s", "compute_s", "wait_s", "wait_share"]
@@ -930,7 +930,7 @@ def test_the_times_of_workers_are_medians_of_the_newest_calls(
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_workers_of_a_run_come_from_its_options_and_older_runs_have_one(
+def test_run_has_workers_from_its_options_and_older_runs_have_one(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
     new_run("pair-0002", seconds=50, workers=2)

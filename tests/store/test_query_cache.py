@@ -27,7 +27,7 @@ def seconds_of_phases(store: Store, run_id: str) -> float:
     return float(store.rows("SELECT sum(seconds) FROM phases WHERE run_id = ?", [run_id])[0][0])
 
 
-def test_what_was_just_written_is_in_the_next_answer(store: Store) -> None:
+def test_new_rows_are_in_the_next_answer(store: Store) -> None:
     assert store.once(seconds_of_phases, "one") == 1.0
     with store.transaction() as writer:
         writer.append("phases", [("one", 1, "trace", 2.0)])
@@ -37,7 +37,7 @@ def test_what_was_just_written_is_in_the_next_answer(store: Store) -> None:
     assert store.once(seconds_of_phases, "one") == 2.0
 
 
-def test_an_answer_through_views_of_views_follows_their_tables(store: Store) -> None:
+def test_answer_through_nested_views_follows_their_tables(store: Store) -> None:
     count = "SELECT count(*) FROM numbers"
     assert store.rows(count) == [(0,)]
     with store.transaction() as writer:
@@ -70,7 +70,7 @@ def counted(memo: QueryCache, key: str, sql: str, calls: list[str]) -> str:
     return memo.once(key, lambda: calls.append(key) or key, sql)  # type: ignore[func-returns-value]
 
 
-def test_only_answers_from_a_changed_table_are_computed_again() -> None:
+def test_only_answers_from_a_changed_table_are_recomputed() -> None:
     memo, calls = (
         QueryCache(["steps", "epochs"], {"all_steps": "SELECT * FROM ingest.steps"}),
         list[str](),
@@ -85,7 +85,7 @@ def test_only_answers_from_a_changed_table_are_computed_again() -> None:
     assert calls == ["a", "b", "a"]
 
 
-def test_views_of_views_of_views_are_followed_in_whatever_order_they_are_named() -> None:
+def test_nested_views_are_followed_in_any_order_of_names() -> None:
     views = {
         "newest": "SELECT * FROM some",
         "some": "SELECT * FROM all_steps",
@@ -100,7 +100,7 @@ def test_views_of_views_of_views_are_followed_in_whatever_order_they_are_named()
     assert calls == ["a", "a"]
 
 
-def test_an_answer_depends_on_what_the_answers_in_it_depend_on() -> None:
+def test_answer_depends_on_the_tables_of_answers_inside_it() -> None:
     memo, calls = QueryCache(["steps", "epochs"], {}), list[str]()
 
     def outer() -> None:
@@ -115,7 +115,7 @@ def test_an_answer_depends_on_what_the_answers_in_it_depend_on() -> None:
     assert calls == ["a", "outer", "outer", "a"]
 
 
-def test_a_query_waits_for_the_answer_that_another_one_computes() -> None:
+def test_query_waits_for_the_answer_another_thread_computes() -> None:
     memo, calls, may_end, begun = (
         QueryCache([], {}),
         list[int](),
@@ -143,21 +143,21 @@ def test_a_query_waits_for_the_answer_that_another_one_computes() -> None:
     assert calls == [1]
 
 
-def test_a_change_while_an_answer_is_computed_lets_the_next_one_be_computed_again() -> None:
+def test_change_during_a_computation_makes_the_next_query_recompute() -> None:
     memo, calls = QueryCache(["steps"], {}), list[str]()
     memo.once("key", lambda: memo.changed(["steps"]) or calls.append("old"), "FROM steps")  # type: ignore[func-returns-value]
     counted(memo, "key", "FROM steps", calls)
     assert calls == ["old", "key"]
 
 
-def test_an_answer_of_no_known_table_is_not_cached() -> None:
+def test_answer_from_no_known_table_is_not_cached() -> None:
     memo, calls = QueryCache(["steps"], {}), list[str]()
     for _ in range(2):
         counted(memo, "size", "PRAGMA database_size", calls)
     assert calls == ["size", "size"]
 
 
-def test_an_answer_that_failed_is_asked_again_and_few_are_cached() -> None:
+def test_failed_answer_is_retried_and_the_cache_is_bounded() -> None:
     memo = QueryCache([], {})
     with pytest.raises(ZeroDivisionError):
         memo.once("key", lambda: 1 / 0)
@@ -169,7 +169,7 @@ def test_an_answer_that_failed_is_asked_again_and_few_are_cached() -> None:
     assert calls.count("0") == 2, "the oldest is let go"
 
 
-def test_an_answer_with_an_age_outlives_changes_until_its_time() -> None:
+def test_answer_with_an_age_ignores_changes_until_it_expires() -> None:
     now, calls = [100.0], iter(range(10))
     memo = QueryCache(["phases"], {}, clock=lambda: now[0])
 
@@ -186,7 +186,7 @@ def test_an_answer_with_an_age_outlives_changes_until_its_time() -> None:
     assert ask() == 1, "nothing has changed"
 
 
-def test_a_query_for_current_rows_gets_them_also_next_to_one_for_cached_rows(
+def test_current_query_gets_new_rows_despite_a_cached_answer(
     store: Store,
 ) -> None:
     assert store.lately(seconds_of_phases, "one") == 1.0
@@ -206,7 +206,7 @@ def test_a_query_for_current_rows_gets_them_also_next_to_one_for_cached_rows(
         ("repeat('a', 210_000)::BLOB", False),
     ],
 )
-def test_an_answer_with_long_lists_or_large_pictures_is_not_cached(
+def test_answer_with_long_lists_or_large_images_is_not_cached(
     store: Store, column: str, is_kept: bool
 ) -> None:
     """A number of a list is an object of its own of 32 bytes."""

@@ -24,7 +24,7 @@ def in_a_thread(act: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def test_a_query_while_it_is_shut_waits() -> None:
+def test_query_waits_while_the_barrier_is_shut() -> None:
     doors, steps = ReopenBarrier(), []
 
     def ask() -> None:
@@ -41,7 +41,7 @@ def test_a_query_while_it_is_shut_waits() -> None:
     assert steps == ["opened anew", "asked"]
 
 
-def test_it_is_shut_once_the_last_statement_has_ended(wait_until: Wait) -> None:
+def test_barrier_shuts_after_the_last_statement_ends(wait_until: Wait) -> None:
     doors, steps, may_end = ReopenBarrier(), [], threading.Event()
 
     def ask() -> None:
@@ -66,7 +66,7 @@ def test_it_is_shut_once_the_last_statement_has_ended(wait_until: Wait) -> None:
     assert steps == ["begun", "ended", "shut"]
 
 
-def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_statement_keeps_the_barrier_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "PATIENCE_SECONDS", 0.05)
     doors = ReopenBarrier()
     with doors.passed(), pytest.raises(StoreError, match="a statement is running"), doors.shut():
@@ -76,7 +76,7 @@ def test_a_statement_that_does_not_end_keeps_it_open(monkeypatch: pytest.MonkeyP
         pass
 
 
-def test_a_new_database_is_first_the_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_database_is_first_available_to_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concurrency, "FIRST_SECONDS", 60.0)
     doors, steps = ReopenBarrier(), []
 
@@ -97,7 +97,7 @@ def test_a_new_database_is_first_the_owners(monkeypatch: pytest.MonkeyPatch) -> 
     assert steps == ["filled", "asked"]
 
 
-def test_only_a_stored_database_is_worth_waiting_for() -> None:
+def test_only_a_repairable_database_is_waited_for() -> None:
     doors = ReopenBarrier()
     assert not doors.wait_until(lambda: True, 60.0)  # a memory of the command line: nobody mends it
     doors.is_repaired = True

@@ -80,13 +80,13 @@ def test_results_follow_the_roles_of_the_workload(stored: Store) -> None:
     ] == []
 
 
-def test_runs_of_unknown_workloads_have_no_columns_for_losses(stored: Store) -> None:
+def test_runs_of_unknown_workloads_have_no_loss_columns(stored: Store) -> None:
     assert queries.declared_of(stored, ["other-0001"]) == declarations.Declarations()
     assert "loss_generator" not in queries.results(stored, ["other-0001"])
     assert {"loss_generator", "loss_discriminator"} < set(queries.run_table(stored))
 
 
-def test_numbers_that_are_not_declared_are_of_a_step_or_of_an_epoch_as_they_were_recorded(
+def test_undeclared_numbers_are_per_step_or_per_epoch_as_recorded(
     stored: Store,
 ) -> None:
     table = queries.metric_table(stored, ["known-0001"])
@@ -97,7 +97,7 @@ def test_numbers_that_are_not_declared_are_of_a_step_or_of_an_epoch_as_they_were
     assert foreign["spread_real"].per_epoch
 
 
-def test_the_first_step_of_a_run_shows_no_number_to_be_one_of_an_epoch(
+def test_first_step_does_not_make_a_number_per_epoch(
     new_run: NewRun, take_in: Callable[[], None], store: Store
 ) -> None:
     first = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"cell_energy": [0.5]})
@@ -106,14 +106,14 @@ def test_the_first_step_of_a_run_shows_no_number_to_be_one_of_an_epoch(
     assert queries.once_an_epoch(store, ["known-0001"], ["cell_energy"]) == set()
 
 
-def test_the_speed_of_a_run_is_that_of_its_steps_whatever_its_numbers_are_called(
+def test_speed_of_a_run_does_not_depend_on_metric_names(
     stored: Store,
 ) -> None:
     progress = queries.progress(stored, "other-0001")
     assert (progress.step, progress.seconds_per_step) == (4, 1.0)
 
 
-def test_the_view_of_metrics_says_what_each_workload_declares(stored: Store) -> None:
+def test_metrics_view_lists_what_each_workload_declares(stored: Store) -> None:
     rows = stored.rows(
         "SELECT workload, metric, axis, network FROM metrics WHERE role = 'loss' AND axis = 'Loss"
         " (nats)' ORDER BY workload, place"
@@ -133,7 +133,7 @@ def test_the_view_of_metrics_says_what_each_workload_declares(stored: Store) -> 
     ) == [(True,)]
 
 
-def test_a_number_with_a_better_way_has_a_best_epoch(
+def test_metric_with_a_better_direction_has_a_best_epoch(
     monkeypatch: pytest.MonkeyPatch, new_run: NewRun, take_in: Callable[[], None], store: Store
 ) -> None:
     entry = catalog.WORKLOADS["dcgan_mnist"]

@@ -68,9 +68,7 @@ def test_the_newest_state_is_the_last_stage_of_the_last_attempt(
     assert (run_row.note, latest_status(run).reason) == (newest, newest)
 
 
-def test_the_last_of_several_places_in_the_queue_and_of_several_names_counts(
-    home: Home, new_run: NewRun, at: At
-) -> None:
+def test_last_queue_place_and_last_name_count(home: Home, new_run: NewRun, at: At) -> None:
     run = new_run("quick-0001", seconds=30)
     for seconds, name in ((20, "second"), (10, "third")):  # the clock goes backwards
         write(run, "supervisor", 1, "queued", at(seconds))
@@ -79,7 +77,7 @@ def test_the_last_of_several_places_in_the_queue_and_of_several_names_counts(
     assert store.rows("SELECT name, queue_rank FROM runs") == [("third", at(10).timestamp())]
 
 
-def test_a_journal_from_before_opens_and_its_state_is_right(home: Home) -> None:
+def test_old_journal_opens_with_the_correct_state(home: Home) -> None:
     run = RunDir(home.runs / "quick-0001")
     run.path.mkdir()
     run.supervisor_journal.write_text(OLD_SUPERVISOR, encoding="utf-8")

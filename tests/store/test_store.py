@@ -53,7 +53,7 @@ def test_rows_survive_closing(path: Path) -> None:
     again.close()
 
 
-def test_an_unchanged_file_is_opened_without_rebuilding_its_views(
+def test_unchanged_file_opens_without_rebuilding_its_views(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store(path).close()
@@ -69,7 +69,7 @@ def test_an_unchanged_file_is_opened_without_rebuilding_its_views(
 @pytest.mark.parametrize(
     "statement", ["DROP VIEW scalars", "CREATE OR REPLACE VIEW scalars AS SELECT 1 AS step"]
 )
-def test_a_view_that_was_changed_by_hand_is_rebuilt(path: Path, statement: str) -> None:
+def test_manually_changed_view_is_rebuilt(path: Path, statement: str) -> None:
     Store(path).close()
     with duckdb.connect(str(path)) as by_hand:
         by_hand.execute(statement)
@@ -97,7 +97,7 @@ def test_a_version_with_other_views_rebuilds_them(
     again.close()
 
 
-def test_a_store_held_by_another_process_names_it(path: Path) -> None:
+def test_store_open_in_another_process_names_that_process(path: Path) -> None:
     command = [sys.executable, "-c", HOLD, str(path)]
     with subprocess.Popen(
         command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -114,7 +114,7 @@ def test_a_store_held_by_another_process_names_it(path: Path) -> None:
     Store(path).close()
 
 
-def test_a_file_that_is_no_database_is_refused_and_unchanged(path: Path) -> None:
+def test_file_that_is_not_a_database_is_refused_and_unchanged(path: Path) -> None:
     content = b"not a database" * 1_000
     path.write_bytes(content)
     with pytest.raises(
@@ -125,7 +125,7 @@ def test_a_file_that_is_no_database_is_refused_and_unchanged(path: Path) -> None
     assert path.read_bytes() == content
 
 
-def test_a_database_cut_short_is_refused(path: Path) -> None:
+def test_truncated_database_is_refused(path: Path) -> None:
     store = Store(path)
     with store.transaction() as writer:
         writer.append(
@@ -137,7 +137,7 @@ def test_a_database_cut_short_is_refused(path: Path) -> None:
         Store(path)
 
 
-def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None:
+def test_other_schema_version_error_suggests_a_rebuild(path: Path) -> None:
     store = Store(path)
     with store.transaction() as writer:
         writer.execute("UPDATE ingest.version SET schema_version = 1")
@@ -174,7 +174,7 @@ def test_a_store_of_another_schema_version_says_how_to_go_on(path: Path) -> None
         ),
     ],
 )
-def test_a_store_whose_tables_were_changed_by_hand_says_how_to_go_on(
+def test_manually_changed_tables_error_suggests_a_rebuild(
     path: Path, statement: str, what: str
 ) -> None:
     Store(path).close()
@@ -190,7 +190,7 @@ def test_a_store_whose_tables_were_changed_by_hand_says_how_to_go_on(
     )
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises((StoreError, HomeError), match=r"none/results\.duckdb cannot be"):
         Store(tmp_path / "none" / "results.duckdb")
 
@@ -208,7 +208,7 @@ def test_a_failed_transaction_leaves_nothing() -> None:
     assert store.rows("SELECT * FROM phases") == []
 
 
-def test_threads_read_while_another_writes() -> None:
+def test_threads_read_whole_transactions_while_another_writes() -> None:
     store, counts, done = Store(), [], threading.Event()
 
     def watch() -> None:
@@ -229,7 +229,7 @@ def test_threads_read_while_another_writes() -> None:
     assert {count % 10 for count in counts} <= {0}
 
 
-def test_times_come_in_utc() -> None:
+def test_times_are_in_utc() -> None:
     store = Store()
     noon = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
     with store.transaction() as writer:
@@ -299,7 +299,7 @@ def test_a_user_cannot_write(tmp_path: Path, sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", ["SELEC 1", "SELECT nonsense FROM runs", "SELECT * FROM none"])
-def test_sql_that_does_not_run_is_explained(sql: str) -> None:
+def test_sql_that_fails_is_explained(sql: str) -> None:
     with pytest.raises(
         QueryError,
         match=r"^the statement failed: (?s:.+) The views are listed in docs/schema\.md\.$",
@@ -310,7 +310,7 @@ def test_sql_that_does_not_run_is_explained(sql: str) -> None:
 @pytest.mark.parametrize(
     "read", ["FROM read_text('FILE')", "FROM read_csv('FILE')", "FROM 'FILE'", "FROM glob('FILE')"]
 )
-def test_a_user_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
+def test_user_cannot_read_host_files(tmp_path: Path, read: str) -> None:
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
     with pytest.raises(
         QueryError, match=r"the statement failed: (Permission|Catalog|Binder) Error"
@@ -318,14 +318,14 @@ def test_a_user_reads_no_file_of_the_host(tmp_path: Path, read: str) -> None:
         Store().user_answer(f"SELECT * {read.replace('FILE', str(tmp_path / 'secret.csv'))}")
 
 
-def test_a_user_reads_no_variable_of_the_program() -> None:
+def test_user_cannot_read_program_variables() -> None:
     frame = pd.DataFrame({"secret": [1]})
     with pytest.raises(QueryError, match="Table with name frame does not exist"):
         Store().user_answer("SELECT * FROM frame")
     assert len(frame) == 1
 
 
-def test_a_user_may_ask_again_and_times_stay_in_utc() -> None:
+def test_repeated_user_queries_work_and_times_stay_in_utc() -> None:
     store = Store()
     for _ in range(2):
         (row,) = store.user_answer(
@@ -350,7 +350,7 @@ def test_a_user_may_ask_again_and_times_stay_in_utc() -> None:
         (f"SELECT {', '.join('1' * 1_001)}", "has 1,001 columns, but at most 1,000 are allowed"),
     ],
 )
-def test_a_statement_that_would_take_all_memory_or_no_table_could_show_is_refused(
+def test_statement_with_too_much_memory_or_too_many_columns_is_refused(
     monkeypatch: pytest.MonkeyPatch, sql: str, sentence: str
 ) -> None:
     monkeypatch.setattr(user_sql, "MAX_MEMORY", 400_000_000)
@@ -364,7 +364,7 @@ def test_a_statement_that_would_take_all_memory_or_no_table_could_show_is_refuse
 RUNAWAY = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
 
 
-def test_a_statement_ends_when_its_time_is_over() -> None:
+def test_statement_ends_at_its_time_limit() -> None:
     with pytest.raises(
         QueryError,
         match=r"^the statement has no answer after 0\.2 s: select less, or raise --seconds\.$",
@@ -390,14 +390,14 @@ def test_ctrl_c_ends_a_statement() -> None:
         store.user_answer(RUNAWAY, Limits(seconds=60))
 
 
-def test_rows_beyond_the_limit_are_left_out_and_said_so() -> None:
+def test_rows_beyond_the_limit_are_omitted_and_reported() -> None:
     whole, part = Store(), Store()
     assert not whole.user_answer("FROM range(3)", Limits(rows=3)).cut
     answer = part.user_answer("FROM range(10_000_000_000)", Limits(rows=3))
     assert (answer.rows, answer.cut) == ([(0,), (1,), (2,)], True)
 
 
-def test_columns_of_equal_name_are_all_in_the_answer() -> None:
+def test_columns_with_equal_names_are_all_in_the_answer() -> None:
     answer = Store().user_answer("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a")
     assert answer.records() == [{"a": 1, "a_3": 2, "a_2": 3, "a_4": 4}]
 
@@ -406,7 +406,7 @@ def test_columns_of_equal_name_are_all_in_the_answer() -> None:
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_the_rows_of_some_runs_are_exported(tmp_path: Path, ending: str) -> None:
+def test_export_contains_only_the_selected_runs(tmp_path: Path, ending: str) -> None:
     store = Store()
     with store.transaction() as writer:
         writer.append(
@@ -447,14 +447,14 @@ def test_text_in_a_csv_file_is_never_a_formula(tmp_path: Path) -> None:
     assert list(pd.read_parquet(tmp_path / "phases.parquet")["phase"]) == texts
 
 
-def test_pictures_are_not_exported_as_csv(tmp_path: Path) -> None:
+def test_images_are_not_exported_as_csv(tmp_path: Path) -> None:
     with pytest.raises(
         QueryError, match="samples contain images, which CSV cannot hold: export them as Parquet"
     ):
         Store().copy_view("samples", ["a"], tmp_path / "samples.csv")
 
 
-def test_an_answer_is_given_when_nothing_of_the_statement_works_any_more() -> None:
+def test_answer_returns_only_after_its_cursor_is_closed() -> None:
     """Else the process may end while a thread is within DuckDB, which aborts it."""
 
     class SlowToClose:
@@ -480,7 +480,7 @@ GROUPS_OF_PICTURES = (
 PICTURES = "SELECT step, md5(png) FROM samples ORDER BY step"
 
 
-def test_a_checkpoint_leaves_stored_pictures_as_they_are_and_closing_merges_them(
+def test_checkpoint_keeps_images_in_place_and_closing_merges_them(
     path: Path,
 ) -> None:
     store = Store(path)
@@ -508,7 +508,7 @@ NUMBERS = (
 HIGHEST = "SELECT max(value), max(wall_s) FROM scalars"
 
 
-def test_what_was_read_of_the_file_is_given_back_once_nobody_asks(path: Path) -> None:
+def test_buffer_memory_is_released_when_idle(path: Path) -> None:
     store = Store(path)
     assert not store.rest(seconds=0.0, idle=0), "nobody has asked for anything"
     with store.transaction() as writer:
@@ -532,7 +532,7 @@ def test_what_was_read_of_the_file_is_given_back_once_nobody_asks(path: Path) ->
     store.close()
 
 
-def test_more_than_enough_is_given_back_though_pages_ask_all_the_time(path: Path) -> None:
+def test_excess_buffer_memory_is_released_during_constant_queries(path: Path) -> None:
     store = Store(path)
     with store.transaction() as writer:
         writer.execute(NUMBERS)
@@ -551,7 +551,7 @@ def test_more_than_enough_is_given_back_though_pages_ask_all_the_time(path: Path
     store.close()
 
 
-def test_what_cannot_be_given_back_is_not_asked_for_again_and_again(path: Path) -> None:
+def test_memory_that_cannot_be_released_is_not_requested_repeatedly(path: Path) -> None:
     store = Store(path)
     with store.transaction() as writer:
         writer.execute(NUMBERS)
@@ -561,13 +561,13 @@ def test_what_cannot_be_given_back_is_not_asked_for_again_and_again(path: Path) 
     store.close()
 
 
-def test_a_store_in_memory_keeps_all_that_it_has() -> None:
+def test_in_memory_store_releases_nothing() -> None:
     store = Store()
     store.rows("SELECT 1")
     assert not store.rest(seconds=0.0, idle=0)
 
 
-def test_a_home_lies_where_its_path_says_or_is_refused_at_once(tmp_path: Path) -> None:
+def test_home_is_created_at_its_path_or_refused(tmp_path: Path) -> None:
     """DuckDB takes some signs of a path for something else."""
     for sign in "?\\":
         with pytest.raises(HomeError, match="DuckDB does not accept"):
@@ -579,6 +579,6 @@ def test_a_home_lies_where_its_path_says_or_is_refused_at_once(tmp_path: Path) -
     assert sorted(tmp_path.iterdir()) == [home.path]
 
 
-def test_a_home_whose_path_nobody_can_write_down_is_refused(tmp_path: Path) -> None:
+def test_home_with_a_non_utf8_path_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HomeError, match="its path is not UTF-8"):
         Home.choose(tmp_path / "caf\udce9")

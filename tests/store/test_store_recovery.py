@@ -40,7 +40,7 @@ def with_fakes(home: Home) -> Iterator[tuple[Runtime, FakeTrainers]]:
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_query_while_the_file_is_damaged_is_answered_from_the_new_one(
+def test_query_during_file_damage_is_answered_from_the_new_file(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait
 ) -> None:
     runtime = opened()
@@ -69,7 +69,7 @@ def test_a_query_while_the_file_is_damaged_is_answered_from_the_new_one(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_run_that_trains_meanwhile_is_neither_lost_nor_ended(
+def test_run_that_trains_during_recovery_is_not_lost_or_ended(
     home: Home,
     with_fakes: tuple[Runtime, FakeTrainers],
     new_run: NewRun,
@@ -98,7 +98,7 @@ GIVEN_UP = duckdb.FatalException(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_was_only_given_up_is_opened_again_unchanged_however_often_that_is(
+def test_invalidated_but_intact_database_is_reopened_unchanged(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_recovery, "MOST_IN_AN_HOUR", 3)
@@ -125,7 +125,7 @@ def test_a_database_that_was_only_given_up_is_opened_again_unchanged_however_oft
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_database_that_was_given_up_and_cannot_be_read_to_its_end_is_renamed(
+def test_invalidated_database_that_is_damaged_is_renamed(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait
 ) -> None:
     runtime = opened()
@@ -138,7 +138,7 @@ def test_a_database_that_was_given_up_and_cannot_be_read_to_its_end_is_renamed(
 
 
 @pytest.mark.usefixtures("trained")
-def test_an_error_in_one_statement_is_no_damage_while_the_database_answers(
+def test_statement_error_is_not_damage_while_the_database_answers(
     opened: Callable[[], Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime = opened()
@@ -158,7 +158,7 @@ def test_an_error_in_one_statement_is_no_damage_while_the_database_answers(
     assert runtime.store.rows("SELECT count(*) FROM runs") == [(2,)]
 
 
-def test_runs_are_supervised_also_while_the_database_cannot_be_repaired(
+def test_runs_are_supervised_while_the_database_cannot_be_repaired(
     with_fakes: tuple[Runtime, FakeTrainers],
     new_run: NewRun,
     wait_until: Wait,
@@ -210,7 +210,7 @@ def test_runs_are_supervised_also_while_the_database_cannot_be_repaired(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_disk_that_damages_every_new_file_is_reported_instead_of_filling_up(
+def test_disk_that_damages_every_new_file_is_reported(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_recovery, "MOST_IN_AN_HOUR", 2)
@@ -231,7 +231,7 @@ def test_a_disk_that_damages_every_new_file_is_reported_instead_of_filling_up(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_damaged_file_that_is_deleted_before_it_is_renamed_is_rebuilt_too(
+def test_damaged_file_deleted_before_its_rename_is_rebuilt(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait
 ) -> None:
     runtime = opened()
@@ -249,7 +249,7 @@ def test_a_damaged_file_that_is_deleted_before_it_is_renamed_is_rebuilt_too(
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing_was_renamed(
+def test_rebuild_is_shown_until_complete_even_without_a_rename(
     home: Home, opened: Callable[[], Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A question that comes meanwhile waits, or its answer says that rows may be missing."""
@@ -273,7 +273,7 @@ def test_a_database_says_that_it_is_rebuilt_until_it_is_whole_also_where_nothing
 
 
 @pytest.mark.usefixtures("trained")
-def test_a_home_that_is_moved_while_it_is_open_is_said_to_be_gone_and_its_runs_stay(
+def test_moved_open_home_is_reported_and_its_runs_stay(
     home: Home, opened: Callable[[], Runtime], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not an empty list of runs; back in its place it continues."""

@@ -77,7 +77,7 @@ def sets(store: Store, option: str) -> list[dict[str, list[str]]]:
 # ---- comparable sets -----------------------------------------------------------------------------
 
 
-def test_runs_that_differ_in_the_option_and_the_seed_only_make_a_set(
+def test_runs_that_differ_only_in_option_and_seed_are_comparable(
     measured: NewRun, stored: Stored
 ) -> None:
     measured("quick-0001", xla="jit", seed=1)
@@ -88,7 +88,7 @@ def test_runs_that_differ_in_the_option_and_the_seed_only_make_a_set(
     assert sets(stored(), "precision") == []
 
 
-def test_the_set_with_the_newest_run_comes_first(measured: NewRun, stored: Stored) -> None:
+def test_comparable_runs_with_the_newest_run_come_first(measured: NewRun, stored: Stored) -> None:
     for number, (batch, xla) in enumerate(
         [(32, "off"), (64, "off"), (64, "jit"), (32, "jit")], start=1
     ):
@@ -99,7 +99,7 @@ def test_the_set_with_the_newest_run_comes_first(measured: NewRun, stored: Store
     ]
 
 
-def test_runs_of_other_machines_and_unmeasured_ones_are_not_compared(
+def test_runs_of_other_machines_and_unmeasured_runs_are_not_compared(
     measured: NewRun, new_run: NewRun, stored: Stored
 ) -> None:
     measured("quick-0001", xla="off")
@@ -130,7 +130,7 @@ def test_runs_of_different_seeds_have_no_curves_to_compare(
 # ---- medians -------------------------------------------------------------------------------------
 
 
-def test_medians_of_each_variant_in_the_given_order(measured: NewRun, stored: Stored) -> None:
+def test_variant_medians_keep_the_order_of_the_variants(measured: NewRun, stored: Stored) -> None:
     for number, steady in enumerate((0.125, 0.25, 0.5), start=1):
         measured(f"quick-000{number}", steady=steady, compile=float(number), seed=number)
     plain = measured("quick-0004", steady=1.0, discriminator_steps=2, updates="in_turn")
@@ -174,14 +174,12 @@ def test_the_newest_measured_attempt_counts(measured: NewRun, stored: Stored) ->
     assert math.isnan(frame["trace"].iloc[0])
 
 
-def test_without_runs_there_are_no_medians(stored: Stored) -> None:
+def test_no_runs_give_no_medians(stored: Stored) -> None:
     assert queries.variant_medians(stored(), {"one": []}).empty
     assert queries.variant_medians(stored(), {}).empty
 
 
-def test_what_a_step_is_made_of_is_the_median_of_those_who_counted(
-    measured: NewRun, stored: Stored
-) -> None:
+def test_variant_kernels_are_medians_of_runs_with_counts(measured: NewRun, stored: Stored) -> None:
     for number, operations in ((1, 900), (2, 1_000)):
         run = measured(f"quick-000{number}", seed=number)
         counts = {"kernels_before": 100 * number, "kernels_after": 40, "fusions": 30}
@@ -221,9 +219,7 @@ def profile(*shares: tuple[str, str, float]) -> journal.Profile:
     return journal.Profile(step=5, steps=2, seconds=1.0, shares=phase_shares)
 
 
-def test_the_profile_of_a_variant_is_the_mean_of_its_profiled_runs(
-    measured: NewRun, stored: Stored
-) -> None:
+def test_variant_profile_is_the_mean_of_its_profiled_runs(measured: NewRun, stored: Stored) -> None:
     first, second = measured("quick-0001"), measured("quick-0002", seed=2)
     measured("quick-0003", seed=3)
     journal.append(
@@ -242,9 +238,7 @@ def test_the_profile_of_a_variant_is_the_mean_of_its_profiled_runs(
     ]
 
 
-def test_parity_is_the_difference_of_the_steps_that_both_have(
-    measured: NewRun, stored: Stored
-) -> None:
+def test_parity_compares_only_common_steps(measured: NewRun, stored: Stored) -> None:
     for run_id, values in (
         ("quick-0001", [1.0, 1.0, 1.0, math.nan, 9.0]),
         ("quick-0002", [1.0, 1.5, 0.75, 2.0]),

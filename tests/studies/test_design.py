@@ -14,7 +14,7 @@ from gan_runtime.studies.design import QUESTIONS, StudyDesign
 SMALL = {"workload": "mlp_gan", "epochs": 2, "seed": 5}
 
 
-def test_the_runs_are_interleaved_and_each_repeat_has_a_seed_of_its_own() -> None:
+def test_runs_are_interleaved_and_each_repeat_has_its_own_seed() -> None:
     design = StudyDesign.parse("batch_size", SMALL, ["64", "128"], repeats=2)
     assert [
         (run.variant, run.index, run.repeat, run.spec.batch_size_global, run.spec.seed)
@@ -34,7 +34,7 @@ def test_the_runs_are_interleaved_and_each_repeat_has_a_seed_of_its_own() -> Non
     assert {(run.spec.workload, run.spec.epochs) for run in design.runs} == {("mlp_gan", 2)}
 
 
-def test_the_learning_rate_of_both_networks_is_varied_together() -> None:
+def test_learning_rates_of_both_networks_vary_together() -> None:
     design = StudyDesign.parse("learning_rate", SMALL, ["0.0001", "3e-4"])
     rates = [
         (run.spec.learning_rate("generator"), run.spec.learning_rate("discriminator"))
@@ -44,7 +44,7 @@ def test_the_learning_rate_of_both_networks_is_varied_together() -> None:
     assert [run.variant for run in design.runs] == ["rate 0.0001", "rate 0.0003"]
 
 
-def test_a_value_in_parts_gives_each_option_its_own() -> None:
+def test_compound_value_sets_each_option() -> None:
     design = StudyDesign.parse("devices", SMALL, ["cpu:1", "tpu:8"])
     assert [(run.variant, run.spec.accelerator, run.spec.replicas) for run in design.runs] == [
         ("cpu x1", "cpu", 1),
@@ -56,7 +56,7 @@ def test_a_value_in_parts_gives_each_option_its_own() -> None:
         assert "replicas is" in refused.value.by_field()["values"]
 
 
-def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() -> None:
+def test_questions_vary_existing_options_and_have_valid_default_values() -> None:
     for name, question in QUESTIONS.items():
         assert set(question.varied(catalog.WORKLOADS["mlp_gan"])) <= set(RunSpec.options("mlp_gan"))
         design = StudyDesign.parse(name, {**SMALL, "batch_size_global": 64})
@@ -137,7 +137,7 @@ def test_a_question_varies_options_that_exist_and_its_own_values_make_a_study() 
         ),
     ],
 )
-def test_a_study_that_cannot_be_is_refused_in_a_sentence(
+def test_invalid_study_is_refused_with_an_explanation(
     question: str, values: list[Any], repeats: int, field: str, sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
@@ -145,7 +145,7 @@ def test_a_study_that_cannot_be_is_refused_in_a_sentence(
     assert refused.value.by_field() == {field: sentence}
 
 
-def test_keras_loop_against_ours_is_a_question_for_tensorflow() -> None:
+def test_loop_question_requires_tensorflow() -> None:
     design = StudyDesign.parse("loop", SMALL, repeats=2)
     assert [(run.variant, run.spec.loop) for run in design.runs] == [
         ("keras loop", "keras"),
@@ -155,7 +155,7 @@ def test_keras_loop_against_ours_is_a_question_for_tensorflow() -> None:
         StudyDesign.parse("loop", {**SMALL, "engine": "jax"})
 
 
-def test_compiled_against_uncompiled_is_no_question_for_jax() -> None:
+def test_xla_question_is_refused_for_jax() -> None:
     with pytest.raises(SpecError) as refused:
         StudyDesign.parse("xla", {**SMALL, "engine": "jax"})
     assert refused.value.by_field()["question"].startswith(

@@ -23,7 +23,7 @@ def record(side: str, topology: str, epoch_s: float) -> dict[str, Any]:
     }
 
 
-def test_only_the_authors_own_program_has_an_error(tmp_path: Path) -> None:
+def test_only_the_authors_program_has_an_estimation_error(tmp_path: Path) -> None:
     results = tmp_path / "latest.jsonl"
     records = [
         {"row": "cycles", "kind": "facts"},
@@ -44,11 +44,11 @@ def test_only_the_authors_own_program_has_an_error(tmp_path: Path) -> None:
     )
 
 
-def test_without_results_there_are_none(tmp_path: Path) -> None:
+def test_missing_results_give_no_estimates(tmp_path: Path) -> None:
     assert references.stored_estimates(tmp_path / "latest.jsonl") == ()
 
 
-def test_a_machine_has_the_authors_way_and_ours_as_far_as_they_are_known() -> None:
+def test_machine_lists_known_estimates_of_both_programs() -> None:
     epochs = references.epoch_estimates(
         [record("ours", "v2:2x2", 200.0), record("keras", "v3:2x2", 416.3)]
     )

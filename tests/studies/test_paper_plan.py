@@ -26,7 +26,7 @@ def titles(plan: ReproductionPlan) -> list[str]:
     return [study.title.removeprefix("Paper - ") for study in plan.studies]
 
 
-def test_a_plan_for_a_cpu_lists_all_reductions(host: Host) -> None:
+def test_cpu_plan_lists_all_reductions(host: Host) -> None:
     plan = paper.plan(host, "digits", 1_797, paper.usual_size(host))
     assert titles(plan) == ["batch size", "rate schedule", "precision", "XLA", "devices"]
     assert plan.runs == 12 + 2 + 6 + 6 + 6
@@ -52,7 +52,7 @@ def test_a_plan_for_a_cpu_lists_all_reductions(host: Host) -> None:
     )
 
 
-def test_the_full_size_on_a_cpu_has_simulated_replicas_and_says_so(host: Host) -> None:
+def test_full_size_cpu_plan_uses_and_reports_simulated_replicas(host: Host) -> None:
     plan = paper.plan(host, "mnist", 10_000, "full")
     assert {run.spec.replicas for run in plan.studies[0].runs} == {8}
     assert deviations_of(plan)["Replicas"] == ("8 simulated on the same processor", "8 TPU cores")
@@ -60,7 +60,7 @@ def test_the_full_size_on_a_cpu_has_simulated_replicas_and_says_so(host: Host) -
     assert deviations_of(plan)["Training steps at batch 64"] == ("4,680", "28,110")
 
 
-def test_a_plan_for_a_single_gpu_says_so(host: Host) -> None:
+def test_single_gpu_plan_reports_its_deviations(host: Host) -> None:
     gpu = Device(available=True, count=1, name="H200")
     plan = paper.plan(with_devices(host, gpu=gpu), "mnist", 60_000, "full")
     assert deviations_of(plan) == {
@@ -75,9 +75,7 @@ def test_a_plan_for_a_single_gpu_says_so(host: Host) -> None:
 
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
-def test_a_tpu_runs_the_paper_without_the_question_that_it_cannot_answer(
-    host: Host, engine: str
-) -> None:
+def test_tpu_plan_follows_the_paper_but_omits_the_xla_study(host: Host, engine: str) -> None:
     tpu = Device(available=True, count=8, name="TPU", engines=(engine,))
     plan = paper.plan(with_devices(host, tpu=tpu), "mnist", 60_000, "full")
     spec = plan.studies[0].runs[0].spec
@@ -102,7 +100,7 @@ def test_a_tpu_runs_the_paper_without_the_question_that_it_cannot_answer(
     )  # its version is not asked
 
 
-def test_the_study_of_figure_9_has_cycles_at_the_papers_batch(host: Host) -> None:
+def test_figure_9_study_has_restart_cycles_at_the_papers_batch(host: Host) -> None:
     for size, cycle in (("full", 10), ("reduced", 1)):
         [constant, restarts] = paper.plan(host, "digits", 1_797, size).studies[1].runs
         assert (constant.variant, restarts.variant) == ("constant rate", "cosine restarts rate")

@@ -37,7 +37,7 @@ BASE = {
         ("seed", "seed", ["1", "2"], ["seed 1", "seed 2"]),
     ],
 )
-def test_two_runs_of_pix2pix_are_queued_that_differ_in_one_option_only(
+def test_two_queued_pix2pix_runs_differ_in_one_option(
     home: Home,
     host: Host,
     tmp_path: Path,
@@ -66,9 +66,7 @@ def test_two_runs_of_pix2pix_are_queued_that_differ_in_one_option_only(
     assert (study.question, study.runs, study.waiting) == (question, 2, 2)
 
 
-def test_a_study_of_a_batch_that_the_pairs_do_not_fill_queues_nothing(
-    home: Home, host: Host, tmp_path: Path
-) -> None:
+def test_batch_larger_than_the_pairs_queues_nothing(home: Home, host: Host, tmp_path: Path) -> None:
     drawn_pairs.prepare(home, tmp_path / "drawn")
     design = StudyDesign.parse("batch_size", BASE, ["4", "16"])
     with pytest.raises(SpecError, match=r"\(batch_size_global\) is 16"):

@@ -40,13 +40,13 @@ def share_that_holds(low: np.ndarray, high: np.ndarray, truth: float = 0.0) -> f
 
 @pytest.mark.parametrize("repeats", [2, 3, 5, 10])
 @pytest.mark.parametrize("level", [0.95, 0.99])
-def test_an_interval_holds_the_truth_as_often_as_it_says(repeats: int, level: float) -> None:
+def test_interval_covers_the_truth_at_its_level(repeats: int, level: float) -> None:
     _, low, high = student_interval(log_ratios(repeats), level)
     assert share_that_holds(low, high) == pytest.approx(level, abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("repeats", [2, 3, 5, 10])
-def test_skewed_noise_cancels_in_a_ratio_and_narrows_the_interval_of_one_variant(
+def test_skewed_noise_cancels_in_a_ratio_but_narrows_a_single_interval(
     repeats: int,
 ) -> None:
     noise = np.random.default_rng(repeats).exponential(1.0, (2, STUDIES, repeats))
@@ -56,7 +56,7 @@ def test_skewed_noise_cancels_in_a_ratio_and_narrows_the_interval_of_one_variant
     assert 0.87 <= share_that_holds(low, high, truth=1.0) <= 0.92
 
 
-def test_the_range_of_three_repeats_is_no_interval_of_95_percent() -> None:
+def test_range_of_three_repeats_is_not_a_95_percent_interval() -> None:
     """The percentile bootstrap of a median of three numbers is their range: it holds the
     truth three times in four.
     """
@@ -66,7 +66,7 @@ def test_the_range_of_three_repeats_is_no_interval_of_95_percent() -> None:
     )
 
 
-def test_three_comparisons_read_together_are_all_right_in_95_of_100_studies() -> None:
+def test_three_comparisons_are_all_correct_in_95_of_100_studies() -> None:
     """They share their reference, so they go wrong together now and then: Bonferroni's level
     is a bound.
     """
@@ -82,7 +82,7 @@ def test_three_comparisons_read_together_are_all_right_in_95_of_100_studies() ->
     )  # what they would be uncorrected
 
 
-def test_looking_after_each_repeat_finds_more_than_the_level_says() -> None:
+def test_checking_after_each_repeat_raises_the_false_positive_rate() -> None:
     """What the page says about a study that is not done."""
     ratios = np.random.default_rng(11).normal(0.0, 0.1, (STUDIES, 10))
     clear = np.zeros(STUDIES, dtype=bool)
@@ -97,7 +97,7 @@ def test_looking_after_each_repeat_finds_more_than_the_level_says() -> None:
 @pytest.mark.parametrize(
     ("spread", "share", "comparisons"), [(0.02, 0.05, 1), (0.05, 0.05, 1), (0.05, 0.10, 3)]
 )
-def test_the_suggested_repeats_find_the_difference_in_eight_of_ten_studies(
+def test_suggested_repeats_detect_the_difference_in_8_of_10_studies(
     spread: float, share: float, comparisons: int
 ) -> None:
     repeats = repeats_needed(spread, share, comparisons)
@@ -108,7 +108,7 @@ def test_the_suggested_repeats_find_the_difference_in_eight_of_ten_studies(
     assert 1.0 - share_that_holds(low, high) < 0.82  # with one repeat less it is found less often
 
 
-def test_repeats_needed_in_numbers() -> None:
+def test_repeats_needed_matches_manual_calculation() -> None:
     """By hand: t(0.975, 3) + t(0.8, 3) = 3.182 + 0.978, and (4.160 · 0.02 / 0.04879)² = 2.9 ≤
     4; at n = 3 it is 4.8 > 3.
     """
@@ -119,7 +119,7 @@ def test_repeats_needed_in_numbers() -> None:
     assert repeats_needed(10.0, 0.05) is None
 
 
-def test_an_interval_in_numbers() -> None:
+def test_mean_interval_matches_manual_calculation() -> None:
     """t(0.975, 2) = 4.3027; the standard deviation of 1, 2, 3 is 1: 2 ± 4.3027 / √3."""
     interval = mean_interval([1.0, 2.0, 3.0, math.nan, math.inf])
     assert interval is not None
@@ -127,7 +127,7 @@ def test_an_interval_in_numbers() -> None:
     assert (interval.low, interval.high) == pytest.approx((-0.48414, 4.48414), abs=1e-5)
 
 
-def test_a_geometric_interval_is_one_of_factors() -> None:
+def test_geometric_interval_has_factors_as_bounds() -> None:
     """1, 2 and 4 are 2 times or divided by 2 apart: 2 × exp(± 4.3027 · ln 2 / √3)."""
     interval = geometric_interval([1.0, 2.0, 4.0, 0.0, -3.0])
     assert interval is not None
@@ -137,7 +137,7 @@ def test_a_geometric_interval_is_one_of_factors() -> None:
     )
 
 
-def test_a_single_number_has_no_interval_and_none_has_nothing() -> None:
+def test_single_number_has_no_interval_and_no_numbers_give_none() -> None:
     assert mean_interval([]) is None
     assert mean_interval([math.nan, math.inf]) is None
     assert geometric_interval([0.0]) is None
@@ -148,11 +148,11 @@ def test_a_single_number_has_no_interval_and_none_has_nothing() -> None:
     assert math.isnan(interval.high)
 
 
-def test_equal_numbers_have_an_interval_without_width() -> None:
+def test_equal_numbers_have_an_interval_of_zero_width() -> None:
     assert mean_interval([4.0] * 5) == Interval(4.0, 4.0, 4.0, 5)
 
 
-def test_a_difference_is_taken_repeat_by_repeat() -> None:
+def test_difference_is_computed_repeat_by_repeat() -> None:
     """The machine was twice as slow in the second repeat; within each repeat the variant
     takes half the time.
     """
@@ -177,14 +177,14 @@ def test_a_difference_is_taken_repeat_by_repeat() -> None:
         ({1: 9.0, 2: 9.01}, "clear"),
     ],
 )
-def test_a_difference_that_may_be_noise_says_so(variant: dict[int, float], sureness: str) -> None:
+def test_difference_that_may_be_noise_is_labeled(variant: dict[int, float], sureness: str) -> None:
     interval = difference(variant, dict.fromkeys(range(1, 6), 10.0))
     assert interval is not None
     assert interval.sureness == sureness
     assert interval.is_clear == (sureness == "clear")
 
 
-def test_a_difference_among_several_needs_more_to_be_clear() -> None:
+def test_difference_among_several_needs_more_evidence_to_be_clear() -> None:
     variant, reference = {1: 9.0, 2: 9.1, 3: 9.4}, dict.fromkeys((1, 2, 3), 10.0)
     alone, among_three = (
         difference(variant, reference),
@@ -196,12 +196,12 @@ def test_a_difference_among_several_needs_more_to_be_clear() -> None:
     assert among_three.level == pytest.approx(1 - 0.05 / 3)
 
 
-def test_without_a_common_repeat_of_positive_numbers_there_is_no_difference() -> None:
+def test_no_common_repeat_of_positive_numbers_gives_no_difference() -> None:
     assert difference({1: 5.0}, {2: 5.0}) is None
     assert difference({1: 5.0, 2: math.nan, 3: 1.0}, {1: 0.0, 2: 5.0, 3: -1.0}) is None
 
 
-def test_the_spread_is_that_within_each_difference() -> None:
+def test_pooled_spread_is_within_each_difference() -> None:
     halved = difference({1: 0.5, 2: 0.5 * math.e}, {1: 1.0, 2: 1.0})
     doubled = difference({1: 2.0, 2: 2.0, 3: 2.0}, {1: 1.0, 2: 1.0, 3: 1.0})
     lonely = difference({1: 9.0}, {1: 1.0})
@@ -216,7 +216,7 @@ def test_the_spread_is_that_within_each_difference() -> None:
 
 
 @pytest.mark.parametrize("repeats", [3, 8])
-def test_what_differs_by_the_margin_is_called_equivalent_in_at_most_5_of_100_studies(
+def test_difference_at_the_margin_is_rarely_called_equivalent(
     repeats: int,
 ) -> None:
     random = np.random.default_rng(repeats)
@@ -225,14 +225,14 @@ def test_what_differs_by_the_margin_is_called_equivalent_in_at_most_5_of_100_stu
     assert share == pytest.approx(0.05, abs=0.02)
 
 
-def test_equal_variants_are_equivalent_once_the_noise_is_far_below_the_margin() -> None:
+def test_equal_variants_are_equivalent_when_noise_is_below_the_margin() -> None:
     differences = (0.1, -0.1, 0.05, -0.02)
     assert Equivalence(differences, margin=0.5).is_equivalent
     assert not Equivalence(differences, margin=0.05).is_equivalent
     assert not Equivalence((0.0,), margin=0.5).is_equivalent
 
 
-def test_the_p_value_is_that_of_scipys_t_tests() -> None:
+def test_p_value_matches_scipy_t_tests() -> None:
     """max of ttest_1samp(d, -0.5, alternative="greater"), (d, 0.5, alternative="less")."""
     assert Equivalence((0.3, 0.1, 0.4, -0.2), 0.5).p_value == pytest.approx(0.0386371, abs=1e-6)
     assert Equivalence((0.9, 0.7, 0.8), 0.5).p_value == pytest.approx(0.9824506, abs=1e-6)

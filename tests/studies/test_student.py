@@ -13,13 +13,13 @@ FREEDOMS = (*range(1, 41), 99, 100, 500, 998, 999, 1_000)
 
 
 @pytest.mark.parametrize("share", [0.6, 0.8, 0.9, 0.95, 0.975, 0.99, 0.9975, 0.9999, 0.99999])
-def test_a_quantile_is_that_of_scipy(share: float) -> None:
+def test_quantile_matches_scipy(share: float) -> None:
     """Within 10⁻⁹; one degree of freedom more or less moves it by 10⁻⁷ at the least."""
     values = [quantile(share, freedom) for freedom in FREEDOMS]
     assert values == pytest.approx(stdtrit(FREEDOMS, share), rel=1e-9)
 
 
-def test_quantiles_as_printed_in_tables() -> None:
+def test_quantiles_match_printed_tables() -> None:
     assert quantile(0.975, 1) == pytest.approx(12.706, abs=5e-4)
     assert quantile(0.975, 4) == pytest.approx(2.776, abs=5e-4)
     assert quantile(0.95, 30) == pytest.approx(1.697, abs=5e-4)
@@ -28,8 +28,6 @@ def test_quantiles_as_printed_in_tables() -> None:
 
 
 @pytest.mark.parametrize(("share", "freedom"), [(0.4, 3), (1.0, 3), (math.nan, 3), (0.9, 0)])
-def test_a_share_or_a_number_of_degrees_that_has_no_quantile_is_refused(
-    share: float, freedom: int
-) -> None:
+def test_invalid_share_or_degrees_of_freedom_are_refused(share: float, freedom: int) -> None:
     with pytest.raises(ValueError, match=f"not {share} with {freedom}"):
         quantile(share, freedom)

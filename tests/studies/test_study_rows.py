@@ -54,7 +54,7 @@ def take_in(home: Home, store: Store) -> Callable[[], None]:
     return lambda: ingestor.catch_up() and None
 
 
-def test_the_runs_of_a_study_know_their_place_and_wait_in_its_order(
+def test_study_runs_know_their_place_and_are_queued_in_order(
     study: list[RunDir], store: Store, take_in: Callable[[], None]
 ) -> None:
     take_in()
@@ -85,14 +85,14 @@ def test_the_runs_of_a_study_know_their_place_and_wait_in_its_order(
     assert store.rows("SELECT study_id, runs, finished FROM studies") == [("study-0001", 4, 0)]
 
 
-def test_a_study_that_this_host_cannot_train_in_full_queues_nothing(home: Home, host: Host) -> None:
+def test_study_with_an_untrainable_run_queues_nothing(home: Home, host: Host) -> None:
     design = StudyDesign.parse("precision", {**BASE, "accelerator": "gpu"})
     with pytest.raises(SpecError):
         ask(home, host).submit_study(design)
     assert home.run_dirs() == []
 
 
-def test_a_disk_that_fills_up_leaves_no_half_a_study(
+def test_full_disk_leaves_no_partial_study(
     home: Home,
     host: Host,
     files_end_at: Callable[[int], AbstractContextManager[None]],
@@ -131,7 +131,7 @@ def test_a_whole_study_moves_in_the_queue(
     ]
 
 
-def test_results_tell_each_run_apart_by_variant_and_repeat(
+def test_results_identify_each_run_by_variant_and_repeat(
     study: list[RunDir], store: Store, take_in: Callable[[], None], at: At
 ) -> None:
     train(study[0], at, 0, 4.0)
@@ -162,7 +162,7 @@ def test_results_tell_each_run_apart_by_variant_and_repeat(
     assert math.isnan(unborn["epoch_seconds"])
 
 
-def test_progress_and_time_left_follow_from_the_runs_that_are_done(
+def test_progress_and_time_left_come_from_completed_runs(
     study: list[RunDir], store: Store, take_in: Callable[[], None], at: At
 ) -> None:
     take_in()
@@ -185,7 +185,7 @@ def test_progress_and_time_left_follow_from_the_runs_that_are_done(
     assert queries.studies(store)[0].status == "running"
 
 
-def test_a_study_whose_runs_have_ended_is_finished_only_if_all_of_them_are(
+def test_ended_study_is_finished_only_if_all_runs_finished(
     study: list[RunDir], store: Store, take_in: Callable[[], None], at: At
 ) -> None:
     for number, run in enumerate(study):

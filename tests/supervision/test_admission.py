@@ -22,7 +22,7 @@ from gan_runtime.supervision.admission import TOO_LITTLE_MEMORY, admit
 DIGITS = {"workload": "mlp_gan", "dataset": "digits"}
 
 
-def test_all_reasons_are_reported_at_once_with_their_options(home: Home, host: Host) -> None:
+def test_all_reasons_are_reported_together_with_their_options(home: Home, host: Host) -> None:
     spec = RunSpec.parse(
         {**DIGITS, "dataset": "photos", "accelerator": "gpu", "start_from": "quick-0009"}
     )
@@ -34,7 +34,7 @@ def test_all_reasons_are_reported_at_once_with_their_options(home: Home, host: H
     assert not home.jobs.exists()
 
 
-def test_a_run_keeps_the_engine_that_auto_stands_for_here(host: Host) -> None:
+def test_admitted_run_keeps_the_engine_chosen_for_auto(host: Host) -> None:
     admitted = admit(RunSpec.parse(DIGITS), host)
     assert (admitted.spec.engine, admitted.accelerator) == ("tensorflow", "cpu")
     assert not admitted.waits_for_data
@@ -45,7 +45,7 @@ def test_a_run_keeps_the_engine_that_auto_stands_for_here(host: Host) -> None:
     assert admitted.checkpoint_bytes > 0
 
 
-def test_a_run_may_begin_with_the_weights_of_the_run_that_it_waits_for(
+def test_run_may_start_from_weights_of_the_run_it_waits_for(
     home: Home, host: Host, new_run: Callable[..., RunDir]
 ) -> None:
     new_run("quick-0001", **DIGITS)
@@ -56,7 +56,7 @@ def test_a_run_may_begin_with_the_weights_of_the_run_that_it_waits_for(
     assert admit(spec, host, home, after="quick-0001").accelerator == "cpu"
 
 
-def test_of_a_data_set_in_the_making_nothing_is_estimated(home: Home, host: Host) -> None:
+def test_nothing_is_estimated_for_a_data_set_in_preparation(home: Home, host: Host) -> None:
     job = JobDir(home.jobs / "prepare-data-0001")
     job.path.mkdir(parents=True)
     job.write_request(
@@ -73,7 +73,7 @@ def test_too_little_memory_is_a_warning(host: Host) -> None:
     assert TOO_LITTLE_MEMORY not in admit(RunSpec.parse(DIGITS), host).warnings
 
 
-def test_space_is_checked_for_all_runs_of_a_study_together(
+def test_space_is_checked_for_all_study_runs_together(
     home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admitted = admit(RunSpec.parse(DIGITS), host, home)

@@ -21,7 +21,7 @@ NewRun = Callable[..., RunDir]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
+def test_clock_set_back_an_hour_neither_hides_nor_repeats_an_end(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The trainer wrote at noon; the owner's clock was then set back, so all that it writes
@@ -43,9 +43,7 @@ def test_a_clock_set_back_an_hour_neither_hides_an_end_nor_repeats_it(
     assert (owner.status(run), latest_status(run).status) == ("lost", "lost")
 
 
-def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(
-    home: Home, new_run: NewRun
-) -> None:
+def test_handshake_timeout_uses_the_owners_monotonic_clock(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     later = journal.now() + timedelta(hours=1)  # as written by a clock that goes an hour ahead
     journal.append(
@@ -63,9 +61,7 @@ def test_the_time_to_introduce_itself_is_counted_by_the_owners_own_watch(
     assert owner.status(run) == "lost"
 
 
-def test_a_run_on_a_cluster_is_lost_when_its_journals_stand_still_by_the_owners_own_watch(
-    home: Home, new_run: NewRun
-) -> None:
+def test_cluster_run_is_lost_after_silence_on_the_owners_clock(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     write_json(run.process_file, {"pid": 1, "started": 1.0, "attempt": 1, "cluster_host": "node-1"})
@@ -110,9 +106,7 @@ def test_a_run_on_a_cluster_is_lost_when_its_journals_stand_still_by_the_owners_
         for workers in ('"x"', "[1]", '[{"pid": -1}]', "{}")
     ],
 )
-def test_a_process_file_that_says_nothing_is_as_good_as_none(
-    home: Home, new_run: NewRun, content: str
-) -> None:
+def test_invalid_process_file_counts_as_missing(home: Home, new_run: NewRun, content: str) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     run.process_file.write_text(content, encoding="utf-8")
@@ -125,7 +119,7 @@ def test_a_process_file_that_says_nothing_is_as_good_as_none(
     assert owner.status(run) == "stopped"
 
 
-def test_a_process_is_known_by_its_start_also_when_the_clock_was_set_meanwhile() -> None:
+def test_process_is_identified_by_its_start_despite_clock_changes() -> None:
     identity = processes.identity(os.getpid())
     assert (
         processes.alive(identity["pid"], identity["started"] - 3_600.0, identity["born"])

@@ -92,14 +92,14 @@ class JaxRuntimeError(Exception):
         (0, JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory"), None),
     ],
 )
-def test_only_an_error_of_the_exchange_means_that_another_worker_is_lost(
+def test_only_communication_errors_mean_a_lost_worker(
     rank: int, error: Exception, lost: str | None
 ) -> None:
     assert WorkerRank(rank, workers=2).lost_in(error) == lost
     assert WorkerRank().lost_in(error) is None
 
 
-def test_behind_a_chief_the_workers_of_an_error_count_from_one() -> None:
+def test_workers_in_errors_are_numbered_after_the_chief() -> None:
     place = WorkerRank(rank=0, workers=3, chiefs=1)
     assert (
         place.lost_in(UnavailableError("/job:worker/replica:0/task:1 is gone")) == "worker 2 of 3"
@@ -122,7 +122,7 @@ def loaded(cores: int) -> object:  # noqa: ARG001
 
 @pytest.mark.usefixtures("loaded")
 @pytest.mark.parametrize("engine", ["tf", "jax"])
-def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: str) -> None:
+def test_worker_gets_its_rank_from_tf_config_or_slurm(engine: str) -> None:
     with_chief = {
         "cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"]},
         "task": {"type": "worker", "index": 1},
@@ -156,7 +156,7 @@ def test_a_worker_finds_its_rank_in_tf_config_and_in_slurms_variables(engine: st
     assert worker[5] == "workers is 2, but Slurm names 4 worker(s): start 2, or use workers=4."
 
 
-def test_workers_are_exempt_from_every_list_of_proxies_that_grpc_reads(
+def test_workers_are_added_to_every_no_proxy_list_of_grpc(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     variables = {
@@ -173,7 +173,7 @@ def test_workers_are_exempt_from_every_list_of_proxies_that_grpc_reads(
     assert environment["no_grpc_proxy"] == "lab,n1,fe80::2"
 
 
-def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(
+def test_each_local_worker_gets_its_share_of_cores_and_gpus(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
@@ -195,7 +195,7 @@ def test_each_worker_on_this_host_gets_its_share_of_cores_and_gpus(
     assert json.loads(on_cpu["TF_CONFIG"])["task"] == {"type": "worker", "index": 1}
 
 
-def test_other_workers_write_their_times_and_failures_only(tmp_path: Path) -> None:
+def test_other_workers_write_only_their_times_and_failures(tmp_path: Path) -> None:
     times = journal.WorkerTimes(
         rank=1, epoch=1, first_step=2, steps=2, step_s=0.3, compute_s=0.1, wait_s=0.2
     )
@@ -212,12 +212,12 @@ def test_other_workers_write_their_times_and_failures_only(tmp_path: Path) -> No
     assert kinds == [("attempt", 3), ("worker_times", 3), ("status", 3)]
 
 
-def test_a_place_names_itself() -> None:
+def test_worker_rank_names_itself_in_messages() -> None:
     assert WorkerRank(1, 2).says("no data") == "worker 1 of 2: no data"
     assert WorkerRank().says("no data") == "no data"
 
 
-def test_a_broken_exchange_says_that_the_other_worker_may_only_have_stalled() -> None:
+def test_lost_connection_message_mentions_a_possible_stall() -> None:
     gone = UnavailableError("/job:worker/replica:0/task:1 is gone")
     assert (
         worker.crash(gone, WorkerRank(workers=2)).sentence

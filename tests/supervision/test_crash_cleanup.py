@@ -32,7 +32,7 @@ def folder(path: Path, seconds_ago: float = 0.0) -> Path:
     return path
 
 
-def test_an_owner_removes_the_remains_of_a_kill_in_its_home(
+def test_owner_removes_leftovers_of_a_kill(
     home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
@@ -67,7 +67,7 @@ def test_an_owner_removes_the_remains_of_a_kill_in_its_home(
     assert [path for path in remaining if not path.exists()] == []
 
 
-def test_the_temporary_folder_of_a_zombie_trainer_is_removed_too(
+def test_temporary_folder_of_a_zombie_trainer_is_removed(
     new_run: Callable[..., RunDir],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -86,7 +86,7 @@ def test_the_temporary_folder_of_a_zombie_trainer_is_removed_too(
         ended.wait()
 
 
-def test_half_written_files_of_a_run_go_while_it_has_no_trainer(
+def test_partial_files_are_removed_while_a_run_has_no_trainer(
     new_run: Callable[..., RunDir],
 ) -> None:
     run = new_run("quick-0001")
@@ -130,7 +130,7 @@ def iterating(home: Home, run_id: str) -> None:
     job.write_process(os.getpid())
 
 
-def test_an_owner_removes_films_that_no_record_names_of_ended_runs_too(
+def test_owner_removes_unrecorded_films_even_of_ended_runs(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
     ended, busy = new_run("quick-0001"), new_run("quick-0002")

@@ -46,7 +46,7 @@ def ended(run: RunDir, status: str) -> None:
     journal.append(run.supervisor_journal, 1, StatusChange(status=status, reason="by hand"))  # type: ignore[arg-type]
 
 
-def test_a_run_starts_when_another_has_ended_also_after_a_restart_and_blocks_no_other(
+def test_dependent_run_starts_after_the_other_ends_despite_a_restart(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair
@@ -82,7 +82,7 @@ def test_a_run_starts_when_another_has_ended_also_after_a_restart_and_blocks_no_
         ("finished", "deleted", False),
     ],
 )
-def test_each_end_of_the_run_before_starts_a_run_or_leaves_it_waiting_as_requested(
+def test_condition_decides_whether_each_end_starts_the_dependent_run(
     home: Home,
     pair: tuple[RunDir, RunDir],
     condition: journal.Condition,
@@ -116,7 +116,7 @@ def test_each_end_of_the_run_before_starts_a_run_or_leaves_it_waiting_as_request
         assert trainers.run_ids() == [behind.run_id]
 
 
-def test_a_lost_run_that_goes_on_by_itself_has_not_ended(home: Home, new_run: NewRun) -> None:
+def test_lost_run_that_resumes_automatically_has_not_ended(home: Home, new_run: NewRun) -> None:
     trainers = FakeTrainers()
     before, behind = new_run("quick-0001", resume_lost="yes", **LONG), new_run("quick-0002", **TOY)
     ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], Dependency(before.run_id))
@@ -136,7 +136,7 @@ def test_a_lost_run_that_goes_on_by_itself_has_not_ended(home: Home, new_run: Ne
     assert owner.status(behind) == "starting", "nobody will resume it by itself any more"
 
 
-def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
+def test_impossible_dependency_is_refused(new_run: NewRun) -> None:
     first, second, third = (
         new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in (1, 2, 3)
     )
@@ -166,7 +166,7 @@ def test_a_wish_that_never_comes_true_is_refused(new_run: NewRun) -> None:
     ]
 
 
-def test_a_move_keeps_what_a_run_waits_for(home: Home, pair: tuple[RunDir, RunDir]) -> None:
+def test_move_in_the_queue_keeps_the_dependency(home: Home, pair: tuple[RunDir, RunDir]) -> None:
     before, behind = pair
     ask_of(behind, actor=SOMEBODY).start_after(
         [behind.run_id], Dependency(before.run_id, "finished")
@@ -178,7 +178,7 @@ def test_a_move_keeps_what_a_run_waits_for(home: Home, pair: tuple[RunDir, RunDi
     assert home.runs == behind.path.parent
 
 
-def test_a_run_is_submitted_to_start_after_another_one(
+def test_run_can_be_submitted_to_start_after_another(
     home: Home, host: Host, new_run: NewRun
 ) -> None:
     before = new_run("quick-0001", **TOY)
@@ -196,7 +196,7 @@ def test_a_run_is_submitted_to_start_after_another_one(
     assert len(home.run_dirs()) == 2, "nothing was queued"
 
 
-def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
+def test_command_line_sets_and_removes_a_dependency(
     home: Home, host: Host, pair: tuple[RunDir, RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
@@ -225,9 +225,7 @@ def test_the_command_line_sets_and_takes_back_what_a_run_waits_for(
     assert (newest.run_id, latest_status(newest).after) == ("run-0003", "quick-0001")
 
 
-def test_a_change_by_a_user_during_a_tick_is_not_reverted(
-    home: Home, pair: tuple[RunDir, RunDir]
-) -> None:
+def test_user_change_during_a_tick_is_not_reverted(home: Home, pair: tuple[RunDir, RunDir]) -> None:
     before, behind = pair
     ask_of(behind, actor=SOMEBODY).start_after([behind.run_id], Dependency(before.run_id))
     ended(before, "stopped")
@@ -245,7 +243,7 @@ def test_a_change_by_a_user_during_a_tick_is_not_reverted(
     assert awaited.of(behind) == Readiness(is_ready=False)  # until the owner has looked again
 
 
-def test_a_quarantined_run_has_not_ended_and_nothing_starts_by_mistake(
+def test_quarantined_run_has_not_ended_and_starts_no_dependent_run(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     trainers = FakeTrainers()
@@ -275,7 +273,7 @@ def test_a_quarantined_run_has_not_ended_and_nothing_starts_by_mistake(
     assert trainers.run_ids()[-1] == behind.run_id
 
 
-def test_a_run_whose_request_is_unreadable_for_now_waits_and_the_owner_says_so(
+def test_temporarily_unreadable_request_raises_and_keeps_the_run_waiting(
     home: Home, pair: tuple[RunDir, RunDir]
 ) -> None:
     before, behind = pair

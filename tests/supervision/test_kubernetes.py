@@ -26,11 +26,11 @@ def manifest() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["Service", "Job"])
-def test_the_manifest_fits_the_schema_of_kubernetes(manifest: dict[str, Any], kind: str) -> None:
+def test_manifest_matches_the_kubernetes_schema(manifest: dict[str, Any], kind: str) -> None:
     assert kubernetes_validate.validate(manifest[kind], API_VERSION, strict=True) == API_VERSION
 
 
-def test_each_pod_is_one_worker_that_the_service_can_name(manifest: dict[str, Any]) -> None:
+def test_each_pod_is_one_worker_named_by_the_service(manifest: dict[str, Any]) -> None:
     job, service = manifest["Job"], manifest["Service"]
     pod = job["spec"]["template"]["spec"]
     shell, option, line = pod["containers"][0]["command"]

@@ -47,7 +47,7 @@ def states(run: RunDir) -> list[tuple[int, str]]:
     ]
 
 
-def test_a_run_that_was_only_said_to_start_waits_again_in_its_old_place_and_starts_at_once(
+def test_run_whose_trainer_never_started_is_requeued_in_its_old_place(
     new_run: NewRun, owner_of_idle: Callable[[], Owner]
 ) -> None:
     run, later = new_run("quick-0001", seconds=1, **TOY), new_run("quick-0002", seconds=2, **TOY)
@@ -106,7 +106,7 @@ def _with_a_torn_lock(run: RunDir) -> None:
         _with_a_torn_lock,
     ],
 )
-def test_a_run_of_which_something_may_have_run_is_lost_and_not_begun_again(
+def test_run_with_traces_of_a_trainer_is_lost_and_not_restarted(
     home: Home, new_run: NewRun, trace: Callable[[RunDir], None]
 ) -> None:
     run = new_run("quick-0001")
@@ -119,7 +119,7 @@ def test_a_run_of_which_something_may_have_run_is_lost_and_not_begun_again(
     assert latest_status(run).attempt == 1
 
 
-def test_a_resumed_run_whose_trainer_never_began_keeps_what_it_had_and_waits_again(
+def test_resumed_run_whose_trainer_never_started_is_requeued_in_its_place(
     new_run: NewRun, owner_of_idle: Callable[[], Owner]
 ) -> None:
     run = new_run("quick-0001", **TOY)
@@ -137,9 +137,7 @@ def test_a_resumed_run_whose_trainer_never_began_keeps_what_it_had_and_waits_aga
     assert [(change.status, change.queue_rank) for change in waits[:1]] == [("queued", 7.0)]
 
 
-def test_a_run_that_was_to_stop_before_its_trainer_began_is_stopped(
-    home: Home, new_run: NewRun
-) -> None:
+def test_run_stopped_before_its_trainer_started_is_stopped(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     is_said_to_start(run)
     run.request_stop("a test")
@@ -151,7 +149,7 @@ def test_a_run_that_was_to_stop_before_its_trainer_began_is_stopped(
     )
 
 
-def test_a_start_that_ends_each_owner_is_lost_after_the_third_time_in_a_row(
+def test_run_whose_starts_keep_failing_is_lost_after_three_requeues(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")

@@ -120,7 +120,7 @@ def test_each_event_is_sent_once_even_by_later_owners(
     assert hook.headers[0]["Idempotency-Key"] == "quick-0002/1/ended"
 
 
-def test_a_run_that_goes_on_tells_its_next_end(home: Home, new_run: NewRun, hook: Received) -> None:
+def test_resumed_run_reports_its_next_end(home: Home, new_run: NewRun, hook: Received) -> None:
     run = new_run("quick-0001")
     write(home, hook)
     owner = Owner(home)
@@ -134,7 +134,7 @@ def test_a_run_that_goes_on_tells_its_next_end(home: Home, new_run: NewRun, hook
     assert hook.ids == ["quick-0001/1/failed", "quick-0001/2/ended"]
 
 
-def test_a_collapse_is_told_while_the_run_trains_and_once(
+def test_collapse_is_reported_once_while_the_run_trains(
     home: Home, new_run: NewRun, hook: Received
 ) -> None:
     run = new_run("quick-0001")
@@ -154,7 +154,7 @@ def test_a_collapse_is_told_while_the_run_trains_and_once(
     )
 
 
-def test_a_server_that_is_down_gets_the_notice_later_and_each_try_waits_longer(
+def test_failed_notice_is_retried_with_growing_pauses(
     home: Home, new_run: NewRun, hook: Received
 ) -> None:
     run = new_run("quick-0001")
@@ -179,7 +179,9 @@ def test_a_server_that_is_down_gets_the_notice_later_and_each_try_waits_longer(
     assert owner.notifier.trouble == ""
 
 
-def test_after_a_day_of_tries_it_is_given_up(home: Home, new_run: NewRun, hook: Received) -> None:
+def test_notice_is_abandoned_after_a_day_of_retries(
+    home: Home, new_run: NewRun, hook: Received
+) -> None:
     run = new_run("quick-0001")
     write(home, hook)
     owner = Owner(home)
@@ -192,7 +194,7 @@ def test_after_a_day_of_tries_it_is_given_up(home: Home, new_run: NewRun, hook: 
     assert '"given_up"' in (home.path / LEDGER).read_text(encoding="utf-8")
 
 
-def test_only_chosen_events_are_sent_and_a_later_choice_sends_no_old_ones(
+def test_only_chosen_events_are_sent_and_later_choices_send_no_old_ones(
     home: Home, new_run: NewRun, hook: Received
 ) -> None:
     runs = [new_run(f"quick-000{number}", seconds=number) for number in (1, 2)]
@@ -207,7 +209,7 @@ def test_only_chosen_events_are_sent_and_a_later_choice_sends_no_old_ones(
     assert hook.ids == ["quick-0002/1/failed"]
 
 
-def test_imported_runs_are_no_news(home: Home, hook: Received) -> None:
+def test_imported_runs_send_no_notices(home: Home, hook: Received) -> None:
     write(home, hook)
     owner = Owner(home)
     owner.after(0.0)
@@ -217,9 +219,7 @@ def test_imported_runs_are_no_news(home: Home, hook: Received) -> None:
     assert hook.ids == []
 
 
-def test_an_e_mail_has_one_line_of_subject_whatever_the_run_is_called(
-    home: Home, new_run: NewRun
-) -> None:
+def test_email_subject_is_one_line_whatever_the_run_name(home: Home, new_run: NewRun) -> None:
     with receivers.mail_server() as post:
         owner = Owner(
             home,
@@ -251,7 +251,7 @@ def test_an_e_mail_has_one_line_of_subject_whatever_the_run_is_called(
     ]
 
 
-def test_a_channel_that_is_down_does_not_hold_up_the_other(
+def test_failing_channel_does_not_block_the_other(
     home: Home, new_run: NewRun, hook: Received
 ) -> None:
     write(home, hook)
@@ -273,7 +273,7 @@ def test_a_channel_that_is_down_does_not_hold_up_the_other(
         assert (len(post.mails), hook.ids) == (1, ["quick-0001/1/ended"])
 
 
-def test_a_torn_line_of_the_ledger_costs_no_notice(
+def test_torn_ledger_line_does_not_repeat_a_notice(
     home: Home, new_run: NewRun, hook: Received
 ) -> None:
     write(home, hook)
@@ -291,7 +291,7 @@ def test_a_torn_line_of_the_ledger_costs_no_notice(
 # ---- the process that owns the home --------------------------------------------------------------
 
 
-def test_an_owner_sends_by_itself_and_its_end_does_not_lose_the_last_event(
+def test_owner_sends_notices_and_closing_keeps_the_last_event(
     home: Home, new_run: NewRun, hook: Received, wait_until: Callable[..., Any]
 ) -> None:
     write(home, hook)
@@ -305,7 +305,7 @@ def test_an_owner_sends_by_itself_and_its_end_does_not_lose_the_last_event(
     assert hook.ids == ["quick-0001/1/ended"]
 
 
-def test_a_server_that_never_answers_holds_up_no_run(
+def test_unresponsive_server_does_not_block_runs(
     home: Home, new_run: NewRun, hook: Received, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[float] = []
@@ -353,7 +353,7 @@ user = "gan"
 """
 
 
-def test_the_example_of_the_documents_is_right(home: Home) -> None:
+def test_documented_example_is_valid(home: Home) -> None:
     (home.path / channels.FILE).write_text(EXAMPLE, encoding="utf-8")
     settings = channels.settings(home.path, {})
     assert [channel.target for channel in settings.channels] == [
@@ -373,7 +373,9 @@ def test_the_example_of_the_documents_is_right(home: Home) -> None:
         ('events = ["s3cret"]', "events.0"),
     ],
 )
-def test_wrong_settings_are_named_without_a_value(home: Home, text: str, message: str) -> None:
+def test_invalid_settings_are_named_without_their_values(
+    home: Home, text: str, message: str
+) -> None:
     (home.path / channels.FILE).write_text(text, encoding="utf-8")
     with pytest.raises(NotifyError) as refused:
         channels.settings(home.path, {})
@@ -385,7 +387,7 @@ def test_wrong_settings_are_named_without_a_value(home: Home, text: str, message
     assert "s3cret" not in repr(settings)
 
 
-def test_a_variable_counts_before_the_file(home: Home, hook: Received) -> None:
+def test_environment_variable_overrides_the_file(home: Home, hook: Received) -> None:
     write(home, hook, 'events = ["failed"]')
     environment = {
         "GAN_RUNTIME_NOTIFY_EVENTS": "ended, collapsed",
@@ -414,7 +416,7 @@ def test_trainers_and_bundles_get_no_secret(
     assert "t0ken" not in (home.path / LEDGER).read_text(encoding="utf-8")
 
 
-def test_the_command_tries_each_channel_and_shows_no_secret(home: Home, hook: Received) -> None:
+def test_notify_command_tests_each_channel_and_shows_no_secret(home: Home, hook: Received) -> None:
     write(home, hook)
     where = ["--home", str(home.path)]
     shown = CliRunner().invoke(app, ["notify", *where])
@@ -428,7 +430,7 @@ def test_the_command_tries_each_channel_and_shows_no_secret(home: Home, hook: Re
     assert [document["event"] for document in hook.documents] == ["test"]
 
 
-def test_a_test_that_fails_says_why(home: Home, hook: Received) -> None:
+def test_failed_test_notice_explains_why(home: Home, hook: Received) -> None:
     hook.port = free_port()
     write(home, hook)
     tried = CliRunner().invoke(app, ["notify", "--test", "--home", str(home.path)])

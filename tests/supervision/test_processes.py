@@ -56,7 +56,7 @@ pathlib.Path(sys.argv[2]).write_text("the other worker disappeared")
 """
 
 
-def test_a_worker_cannot_record_that_another_one_was_killed_just_before_it(tmp_path: Path) -> None:
+def test_worker_cannot_record_that_another_was_killed_just_before_it(tmp_path: Path) -> None:
     """Otherwise a run whose launcher was killed is failed instead of lost, by the worker's word."""
     failure, (reading, writing) = tmp_path / "failure", os.pipe()
     first = subprocess.Popen(["sleep", "60"], pass_fds=[writing])

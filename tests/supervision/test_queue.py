@@ -52,9 +52,7 @@ def order(home: Home) -> list[str]:
 
 
 @pytest.mark.usefixtures("occupied_device")
-def test_the_order_of_the_queue_is_a_persons_and_survives_a_restart(
-    home: Home, waiting: list[RunDir]
-) -> None:
+def test_user_order_of_the_queue_survives_a_restart(home: Home, waiting: list[RunDir]) -> None:
     def press(*words: str) -> list[str]:
         result = CliRunner().invoke(app, ["queue", *words, "--home", str(home.path)])
         assert result.exit_code == 0, result.output
@@ -73,7 +71,7 @@ def test_the_order_of_the_queue_is_a_persons_and_survives_a_restart(
     assert [row.run_id[-1] for row in queries.queue(again.store)] == ["4", "2", "3", "1"]
 
 
-def test_runs_start_in_the_order_of_the_queue(home: Home, waiting: list[RunDir]) -> None:
+def test_runs_start_in_queue_order(home: Home, waiting: list[RunDir]) -> None:
     trainers = FakeTrainers()
     trainers.elsewhere = Holder(home="/data/gan", run_id="paper-0042")
     owner = Owner(home, trainers.starter)
@@ -87,9 +85,7 @@ def test_runs_start_in_the_order_of_the_queue(home: Home, waiting: list[RunDir])
     assert [run_id[-1] for run_id in trainers.run_ids()] == ["3", "1", "2", "4"]
 
 
-def test_people_who_submit_and_move_at_once_lose_no_run_and_no_place(
-    home: Home, host: Host
-) -> None:
+def test_concurrent_submits_and_moves_lose_no_run_or_place(home: Home, host: Host) -> None:
     """In threads; in processes: tests/full/supervision/test_queue.py."""
 
     def submit(_: int) -> str:
@@ -113,9 +109,7 @@ def test_people_who_submit_and_move_at_once_lose_no_run_and_no_place(
     assert len({latest_status(run).queue_rank for run in runs}) == 4
 
 
-def test_two_runs_with_one_place_are_parted_by_the_next_move(
-    home: Home, waiting: list[RunDir]
-) -> None:
+def test_move_separates_two_runs_with_the_same_place(home: Home, waiting: list[RunDir]) -> None:
     """As a kill leaves them in the middle of a move."""
     state = latest_status(waiting[1])
     journal.append(waiting[1].supervisor_journal, 1, state.model_copy(update={"queue_rank": 1.0}))
@@ -124,9 +118,7 @@ def test_two_runs_with_one_place_are_parted_by_the_next_move(
     assert order(home) == ["2", "1", "3", "4"]
 
 
-def test_runs_that_started_or_were_deleted_meanwhile_are_unchanged(
-    home: Home, waiting: list[RunDir]
-) -> None:
+def test_started_or_deleted_runs_are_unchanged_by_moves(home: Home, waiting: list[RunDir]) -> None:
     items = [[run] for run in waiting]
     journal.append(
         waiting[0].supervisor_journal,
@@ -143,7 +135,7 @@ def test_runs_that_started_or_were_deleted_meanwhile_are_unchanged(
 
 
 @pytest.mark.usefixtures("occupied_device")
-def test_the_command_line_says_what_waits_and_who_has_each_device_for_how_long(
+def test_command_line_shows_waiting_runs_and_device_holders(
     home: Home, waiting: list[RunDir]
 ) -> None:
     words = ["queue", "--home", str(home.path)]

@@ -28,7 +28,7 @@ def outcome(worker: Members, seconds: float) -> str:
     return "met"
 
 
-def test_all_workers_meet_in_whatever_order_they_come_and_leave_the_address_free() -> None:
+def test_workers_meet_in_any_order_and_free_the_address() -> None:
     three = members(3)
     with ThreadPoolExecutor(3) as pool:
         answers = list(pool.map(lambda worker: outcome(worker, 30.0), reversed(three)))
@@ -38,7 +38,7 @@ def test_all_workers_meet_in_whatever_order_they_come_and_leave_the_address_free
         pass  # the framework takes it over
 
 
-def test_no_worker_continues_when_one_is_missing_and_the_first_names_it(
+def test_no_worker_continues_when_one_is_missing_and_rank_0_names_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
@@ -50,7 +50,7 @@ def test_no_worker_continues_when_one_is_missing_and_the_first_names_it(
     assert "worker 0 of 3 cannot be reached" in answers[1]
 
 
-def test_a_stranger_at_the_door_is_no_worker() -> None:
+def test_other_process_that_connects_is_not_a_worker() -> None:
     first, second = members(2)
     host, _, port = first.addresses[0].rpartition(":")
     with ThreadPoolExecutor(2) as pool:

@@ -9,8 +9,6 @@ from tests.support import toy_trainer
 from tests.support.split_folder import assert_both_end_with_a_sentence, run_apart
 
 
-def test_both_end_with_a_sentence_instead_of_waiting_for_each_other(
-    home: Home, tmp_path: Path
-) -> None:
+def test_both_workers_exit_with_a_message_instead_of_waiting(home: Home, tmp_path: Path) -> None:
     apart = run_apart(home, tmp_path / "elsewhere")
     assert_both_end_with_a_sentence(apart, toy_trainer.MODULE, seconds=60.0, says_rank=True)

@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "journal-0.jsonl"
 
 
-def test_a_stop_while_a_compiler_holds_the_trainer_ends_it_and_says_so(path: Path) -> None:
+def test_stop_during_compilation_ends_the_trainer_and_records_it(path: Path) -> None:
     stop, ended = threading.Event(), threading.Event()
     codes: list[int] = []
 
@@ -37,7 +37,7 @@ def test_a_stop_while_a_compiler_holds_the_trainer_ends_it_and_says_so(path: Pat
     assert last.reason == "stopped on request before the first step of this attempt"
 
 
-def test_after_the_first_step_or_an_error_it_stops_watching(path: Path) -> None:
+def test_startup_watch_stops_after_the_first_step_or_an_error(path: Path) -> None:
     looks = threading.Semaphore(0)
 
     def stop_requested() -> bool:

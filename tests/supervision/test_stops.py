@@ -56,9 +56,7 @@ def set_aside(owner: Owner) -> list[str]:
     return [run_id for (run_id,) in owner.store.rows("SELECT run_id FROM ingest.set_aside")]
 
 
-def test_a_frozen_trainer_is_killed_after_the_grace_of_a_stop_and_the_run_says_so(
-    home: Home, run: RunDir
-) -> None:
+def test_frozen_trainer_is_killed_after_the_stop_grace_with_a_note(home: Home, run: RunDir) -> None:
     trainers = FakeTrainers()
     owner = Owner(home, trainers.starter)
     owner.after(0.0)
@@ -78,7 +76,7 @@ def test_a_frozen_trainer_is_killed_after_the_grace_of_a_stop_and_the_run_says_s
     )
 
 
-def test_a_trainer_that_hangs_before_it_says_who_it_is_can_be_stopped(
+def test_trainer_that_hangs_before_its_handshake_can_be_stopped(
     home: Home, idle_run: RunDir, wait_until: Wait
 ) -> None:
     owner = Owner(home, idle)
@@ -94,7 +92,7 @@ def test_a_trainer_that_hangs_before_it_says_who_it_is_can_be_stopped(
     assert processes_of(idle_run) == []
 
 
-def test_a_trainer_that_introduced_itself_gets_the_signal_of_a_stop_with_its_whole_group(
+def test_stop_signals_the_whole_process_group_of_an_identified_trainer(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run = new_run("quick-0001", **TOY, workers=2)
@@ -125,7 +123,7 @@ def left_behind(owner: Owner, run: RunDir, trainers: FakeTrainers) -> None:
     trainers.of(run).says("finished", "all epochs done")
 
 
-def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(home: Home, run: RunDir) -> None:
+def test_worker_that_outlives_its_finished_run_is_ended(home: Home, run: RunDir) -> None:
     trainers = FakeTrainers()
     owner = Owner(home, trainers.starter)
     left_behind(owner, run, trainers)
@@ -136,7 +134,7 @@ def test_a_worker_that_outlives_the_last_word_of_its_run_is_ended(home: Home, ru
     assert (owner.status(run), trainers.of(run).is_alive) == ("finished", False)
 
 
-def test_a_run_that_is_quarantined_while_it_trains_is_supervised_and_stops_as_any_other(
+def test_run_quarantined_while_training_is_still_supervised_and_stoppable(
     home: Home, run: RunDir
 ) -> None:
     trainers = FakeTrainers()
@@ -160,7 +158,7 @@ def test_a_run_that_is_quarantined_while_it_trains_is_supervised_and_stops_as_an
     assert latest_status(run).status == "stopped", "its journal says so"
 
 
-def test_what_outlived_its_run_and_the_owner_that_knew_of_it_is_ended_by_the_next_one(
+def test_next_owner_ends_a_trainer_that_outlived_its_run_and_owner(
     home: Home, run: RunDir, new_run: NewRun
 ) -> None:
     trainers = FakeTrainers()
@@ -177,7 +175,7 @@ def test_what_outlived_its_run_and_the_owner_that_knew_of_it_is_ended_by_the_nex
     assert owner.status(waiting) == "starting"
 
 
-def test_what_outlived_an_attempt_is_ended_while_the_next_attempt_waits(
+def test_trainer_that_outlived_an_attempt_is_ended_before_the_next_attempt(
     home: Home, run: RunDir
 ) -> None:
     trainers = FakeTrainers()
@@ -198,7 +196,7 @@ def test_what_outlived_an_attempt_is_ended_while_the_next_attempt_waits(
     assert trainers.of(run).is_alive, "nobody ends that one"
 
 
-def test_what_the_table_of_processes_has_of_an_ended_run_is_ended_by_the_next_owner(
+def test_next_owner_ends_unidentified_processes_of_an_ended_run(
     home: Home, idle_run: RunDir, wait_until: Wait
 ) -> None:
     """Started by an owner that is gone, frozen, and never introduced."""
@@ -216,7 +214,7 @@ def test_what_the_table_of_processes_has_of_an_ended_run_is_ended_by_the_next_ow
     assert processes_of(idle_run) == []
 
 
-def test_a_process_that_is_not_of_an_ended_run_of_this_home_is_not_killed(
+def test_processes_that_are_not_of_an_ended_run_of_this_home_survive(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     """Of another home whose name begins alike; with the pid that a trainer had; with a run's

@@ -46,7 +46,7 @@ def every_step_once(owner: Owner, run: RunDir, last_step: int) -> bool:
     return counted == [(last_step, last_step, 1, last_step)]
 
 
-def test_a_run_waits_until_the_accelerator_is_free_and_every_step_of_it_is_stored_once(
+def test_run_waits_for_a_free_accelerator_and_stores_every_step_once(
     home: Home, new_run: NewRun
 ) -> None:
     first, second = new_run("quick-0001", seconds=1, **TOY), new_run("quick-0002", seconds=2, **TOY)
@@ -73,7 +73,7 @@ def test_a_run_waits_until_the_accelerator_is_free_and_every_step_of_it_is_store
     assert kinds == ["queued", "starting", "compiling", "running", "finished"]
 
 
-def test_a_stopped_run_goes_on_where_it_saved_and_only_an_ended_one_can_be_deleted(
+def test_stopped_run_resumes_at_its_save_and_only_ended_runs_are_deletable(
     home: Home, new_run: NewRun
 ) -> None:
     run, trainers = new_run("quick-0001", **TOY), FakeTrainers()
@@ -106,7 +106,7 @@ def test_a_stopped_run_goes_on_where_it_saved_and_only_an_ended_one_can_be_delet
     assert not run.path.exists()
 
 
-def test_a_killed_trainer_is_lost_and_a_resume_goes_on_from_its_last_checkpoint(
+def test_killed_trainer_is_lost_and_resumes_from_its_last_checkpoint(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     """A real process and a real signal."""
@@ -141,9 +141,7 @@ def test_a_killed_trainer_is_lost_and_a_resume_goes_on_from_its_last_checkpoint(
         end_trainers(home)
 
 
-def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(
-    home: Home, new_run: NewRun
-) -> None:
+def test_waiting_run_can_be_removed_and_the_queue_reordered(home: Home, new_run: NewRun) -> None:
     training, *waiting = [
         new_run(f"quick-000{number}", seconds=number, **TOY) for number in range(1, 5)
     ]
@@ -165,9 +163,7 @@ def test_a_waiting_run_is_taken_from_the_queue_and_the_queue_can_be_reordered(
     assert owner.status(training) == "starting"
 
 
-def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(
-    home: Home, new_run: NewRun
-) -> None:
+def test_process_that_reuses_the_pid_is_not_the_trainer(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="running", reason="training"))
     write_json(
@@ -179,9 +175,7 @@ def test_another_process_with_the_same_pid_is_not_taken_for_the_trainer(
     assert owner.status(run) == "lost"
 
 
-def test_a_run_that_ended_during_a_failed_tick_is_not_taken_for_lost(
-    home: Home, new_run: NewRun
-) -> None:
+def test_run_that_ended_during_a_failed_tick_is_not_lost(home: Home, new_run: NewRun) -> None:
     """Its last event was taken in, but the tick failed at the journal of another run, such as
     one deleted meanwhile.
     """
@@ -215,7 +209,7 @@ class FailsOnce(Ingestor):
         return news
 
 
-def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(
+def test_run_queued_during_a_failed_tick_is_handled_at_the_next(
     home: Home, new_run: NewRun
 ) -> None:
     store = Store()
@@ -227,9 +221,7 @@ def test_a_run_queued_during_a_failed_tick_is_acted_on_at_the_next(
     assert queries.run(store, "quick-0001").status == "stopped"
 
 
-def test_a_run_that_cannot_be_acted_on_does_not_stop_the_others(
-    home: Home, new_run: NewRun
-) -> None:
+def test_failure_on_one_run_does_not_stop_the_others(home: Home, new_run: NewRun) -> None:
     store = Store()
     ingestor = Ingestor(home, store)
     for run in (new_run("quick-0001"), new_run("quick-0002", seconds=1)):

@@ -89,7 +89,7 @@ def test_a_stalled_trainer_is_reported_once_and_again_when_it_continues(
 @pytest.mark.parametrize(
     ("call_s", "probe_s", "quiet_until"), [(0.1, 0.0, 119.0), (1.0, 90.0, 269.0)]
 )
-def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
+def test_two_minutes_or_work_at_the_end_of_an_epoch_are_not_a_stall(
     home: Home,
     new_run: NewRun,
     at: Callable[[float], Any],
@@ -109,7 +109,7 @@ def test_two_minutes_and_the_work_of_an_epochs_end_are_no_standing_still(
 
 
 @pytest.mark.parametrize(("option", "end"), [("restart", "lost"), ("stop", "stopped")])
-def test_a_frozen_trainer_is_ended_where_its_options_ask_for_it(
+def test_frozen_trainer_is_ended_when_its_options_request_it(
     home: Home, new_run: NewRun, option: str, end: str
 ) -> None:
     """Restarted, it continues by itself from its checkpoint."""
@@ -148,7 +148,7 @@ def lose(run: RunDir) -> None:
     run.announce()
 
 
-def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_asks_for_it(
+def test_lost_run_resumes_three_times_with_growing_pauses_if_enabled(
     home: Home, new_run: NewRun
 ) -> None:
     asks, asks_not = new_run("quick-0001", resume_lost="yes"), new_run("quick-0002")
@@ -178,9 +178,7 @@ def test_a_lost_run_goes_on_by_itself_three_times_with_growing_pauses_where_it_a
     assert recovery.times_resumed(asks) == 0, "a user has checked, so it is counted anew"
 
 
-def test_a_run_that_a_person_stopped_or_that_failed_does_not_go_on_by_itself(
-    home: Home, new_run: NewRun
-) -> None:
+def test_stopped_or_failed_run_does_not_resume_automatically(home: Home, new_run: NewRun) -> None:
     runs = [new_run(f"quick-000{number}", resume_lost="yes") for number in (1, 2)]
     for run, status in zip(runs, ("stopped", "failed"), strict=True):
         journal.append(run.supervisor_journal, 1, StatusChange(status=status, reason="a test"))
@@ -190,7 +188,7 @@ def test_a_run_that_a_person_stopped_or_that_failed_does_not_go_on_by_itself(
     assert [latest_status(run).status for run in runs] == ["stopped", "failed"]
 
 
-def test_a_lost_run_that_cannot_go_on_says_so_once(home: Home, new_run: NewRun) -> None:
+def test_lost_run_that_cannot_resume_reports_it_once(home: Home, new_run: NewRun) -> None:
     """It has numbers and no checkpoint, and was not trained here."""
     run = new_run("quick-0001", resume_lost="yes")
     numbers = Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
@@ -218,7 +216,7 @@ def test_a_lost_run_that_cannot_go_on_says_so_once(home: Home, new_run: NewRun) 
 # ---- nobody is forgotten -------------------------------------------------------------------------
 
 
-def test_after_a_reset_of_the_machine_every_active_state_is_lost_within_fifteen_seconds(
+def test_active_runs_are_lost_within_15_seconds_of_a_machine_reset(
     home: Home, new_run: NewRun
 ) -> None:
     runs = [new_run(f"quick-000{number}") for number in (1, 2, 3)]
@@ -242,7 +240,7 @@ def test_after_a_reset_of_the_machine_every_active_state_is_lost_within_fifteen_
     assert [owner.status(run) for run in runs] == ["lost"] * 3
 
 
-def test_workers_whose_launcher_was_killed_before_it_could_name_them_are_ended(
+def test_workers_are_ended_if_their_launcher_is_killed_early(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run = new_run("quick-0001", **TOY, workers=2)
@@ -258,7 +256,7 @@ def test_workers_whose_launcher_was_killed_before_it_could_name_them_are_ended(
             process.kill()
 
 
-def test_a_run_whose_trainer_cannot_be_started_says_why_at_once(
+def test_run_whose_trainer_cannot_start_reports_why_immediately(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
@@ -272,7 +270,7 @@ def test_a_run_whose_trainer_cannot_be_started_says_why_at_once(
     )
 
 
-def test_a_trainer_that_could_not_write_down_why_it_ended_is_lost_with_the_last_line_of_its_log(
+def test_trainer_that_exits_without_a_record_is_lost_with_its_log_end(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run = new_run("quick-0001", **TOY)

@@ -75,11 +75,11 @@ UNKNOWN_BACKEND = (
         (UNKNOWN_BACKEND, "the framework cannot start the TPU"),
     ],
 )
-def test_a_usual_message_is_answered_with_advice(message: str, beginning: str) -> None:
+def test_common_error_is_answered_with_advice(message: str, beginning: str) -> None:
     assert advice(message).startswith(beginning)
 
 
-def test_an_unusual_message_is_given_as_it_is() -> None:
+def test_unknown_error_gets_no_advice_and_shows_its_first_line() -> None:
     assert advice("the moon is full") == ""
     assert cause("\n  the moon is full\nand more") == "the moon is full"
     assert cause("") == "no message"

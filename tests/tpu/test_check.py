@@ -23,7 +23,7 @@ SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
 
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
-def test_a_cancelled_check_is_killed_at_once_and_says_so(
+def test_cancelled_check_is_killed_immediately_and_reports_it(
     home: Home, wait_until: Callable[..., Any]
 ) -> None:
     plan = planning.make(SMALL, "v3:2x2")
@@ -39,7 +39,7 @@ def test_a_cancelled_check_is_killed_at_once_and_says_so(
     assert checks.newest_progress(home, plan).trouble == said
 
 
-def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_answers_need_no_compiler(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planning.make(SMALL, "v3:2x2")
     keep_all(home, plan)
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
@@ -52,7 +52,7 @@ def test_what_is_known_needs_no_compiler(home: Home, monkeypatch: pytest.MonkeyP
     )
 
 
-def test_without_the_compiler_a_new_check_is_refused(
+def test_new_check_without_the_compiler_is_refused(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
@@ -60,7 +60,7 @@ def test_without_the_compiler_a_new_check_is_refused(
         ask(home).check_on_tpu(planning.make(SMALL, "v3:2x2"))
 
 
-def test_an_answer_that_is_known_before_the_runs_own_is_not_taken_for_it(home: Home) -> None:
+def test_sweep_answers_do_not_replace_the_runs_own_answer(home: Home) -> None:
     plan = planning.make(SMALL, "v3:2x2")
     keep_all(home, plan)
     (home.path / checks.FOLDER / f"{planning.key(plan, plan.point)}.json").unlink()
@@ -68,7 +68,7 @@ def test_an_answer_that_is_known_before_the_runs_own_is_not_taken_for_it(home: H
     assert (len(progress.answers), progress.first) == (len(plan.points) - 1, None)
 
 
-def test_a_torn_answer_counts_as_none(home: Home) -> None:
+def test_torn_answer_counts_as_missing(home: Home) -> None:
     plan = planning.make(SMALL, "v3:2x2", sweep=False)
     keep_all(home, plan)
     (answer,) = (home.path / checks.FOLDER).iterdir()

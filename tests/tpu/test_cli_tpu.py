@@ -27,7 +27,7 @@ def plan() -> CheckPlan:
     return planning.make({"dataset": "mnist", "batch_size_global": 512}, "v3:2x2")
 
 
-def test_json_is_one_document_whose_numbers_are_labelled(home: Home, plan: CheckPlan) -> None:
+def test_json_output_is_one_document_with_labeled_numbers(home: Home, plan: CheckPlan) -> None:
     keep_all(home, plan)
     result = call(home, *PAPER_512, "--json")
     assert result.exit_code == 0, result.output
@@ -73,9 +73,7 @@ def test_the_answer_is_printed_in_tables(home: Home, plan: CheckPlan) -> None:
     assert "1 of 1: batch 512 on 8 cores, mixed_bfloat16: 1.00 ms a step" in result.stderr
 
 
-def test_a_refused_step_is_exit_code_1_with_the_compilers_words(
-    home: Home, plan: CheckPlan
-) -> None:
+def test_refused_step_exits_with_1_and_the_compilers_message(home: Home, plan: CheckPlan) -> None:
     keep_all(home, plan)
     refused = estimate(
         plan.point,
@@ -95,7 +93,7 @@ def test_a_refused_step_is_exit_code_1_with_the_compilers_words(
         (["--set", "precision=mixed_float16"], "float16"),
     ],
 )
-def test_a_wrong_question_is_exit_code_2_with_one_sentence(
+def test_invalid_request_exits_with_2_and_a_one_line_message(
     home: Home, words: list[str], named: str
 ) -> None:
     result = call(home, *words)
@@ -103,9 +101,7 @@ def test_a_wrong_question_is_exit_code_2_with_one_sentence(
     assert named in result.stderr
 
 
-def test_where_the_compiler_is_missing_it_is_exit_code_2(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_compiler_exits_with_2(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "missing_library", lambda: "libtpu is not installed here.")
     result = call(home, *PAPER_512)
     assert (result.exit_code, result.stderr.strip()) == (2, "libtpu is not installed here.")

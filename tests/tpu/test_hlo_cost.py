@@ -48,19 +48,19 @@ ENTRY %main.58_spmd (param: bf16[64,28,28,1]) -> (s32[], bf16[64,28,28,1]) {
 """  # noqa: E501
 
 
-def test_a_step_is_one_round_of_the_loop_and_its_share_of_the_rest() -> None:
+def test_step_cost_is_one_loop_iteration_plus_its_share_of_the_rest() -> None:
     # What is fused into a fusion is in the fusion's number.
     assert hlo_cost.cost(PROGRAM, steps=4).cycles == 28_865 + 84_700 + 400 / 4
 
 
-def test_a_loop_that_names_its_rounds_counts_as_often() -> None:
+def test_loop_with_a_known_trip_count_is_counted_that_often() -> None:
     program = PROGRAM.replace(
         "stack_frame_id=121}", 'stack_frame_id=121}, backend_config={"known_trip_count":{"n":"4"}}'
     )
     assert hlo_cost.cost(program, steps=1).cycles == 4 * (28_865 + 84_700) + 400
 
 
-def test_a_loop_inside_the_loop_of_steps_goes_round_once_for_each_part_of_the_batch() -> None:
+def test_inner_loop_is_counted_once_for_each_part_of_the_batch() -> None:
     inner = PROGRAM.replace(
         "  %custom-call.63",
         "  %while.7 = (s32[]) while(%param.1), condition=%condition.2, body=%inner.1\n "
@@ -76,7 +76,7 @@ def test_a_loop_inside_the_loop_of_steps_goes_round_once_for_each_part_of_the_ba
     )
 
 
-def test_the_dearest_operation_comes_first_with_its_layer() -> None:
+def test_most_expensive_operation_comes_first_with_its_layer() -> None:
     first, second = hlo_cost.cost(PROGRAM, steps=4).most_expensive(2)
     assert (first.name, first.cycles, hlo_cost.source_layer(first.source, PAIR)) == (
         "divide_subtract_fusion.35",
@@ -89,7 +89,7 @@ def test_the_dearest_operation_comes_first_with_its_layer() -> None:
     )
 
 
-def test_the_exchange_is_counted_in_bytes_of_all_its_arrays() -> None:
+def test_all_reduce_payload_counts_all_its_arrays() -> None:
     (exchange,) = hlo_cost.cost(PROGRAM, steps=4).exchanges
     assert (exchange.kind, exchange.payload_bytes, exchange.times) == (
         "all-reduce",
@@ -121,7 +121,7 @@ def test_the_exchange_is_counted_in_bytes_of_all_its_arrays() -> None:
         ),
     ],
 )
-def test_other_exchanges_are_counted_by_their_whole_array(
+def test_other_collectives_are_counted_by_their_whole_array(
     line: str, kind: str, payload: int
 ) -> None:
     (exchange,) = hlo_cost.cost(
@@ -130,12 +130,12 @@ def test_other_exchanges_are_counted_by_their_whole_array(
     assert (exchange.kind, exchange.payload_bytes) == (kind, payload)
 
 
-def test_the_second_half_of_a_pair_is_no_exchange_of_its_own() -> None:
+def test_done_half_of_an_asynchronous_pair_is_not_counted() -> None:
     text = "ENTRY %main (p: f32[8]) -> f32[8] {\n  %d = f32[8]{0} all-reduce-done(%s)\n}"
     assert hlo_cost.cost(text, steps=1).exchanges == ()
 
 
-def test_what_works_without_an_estimate_is_named_and_what_only_marks_is_not() -> None:
+def test_operations_without_an_estimate_are_named_but_not_markers() -> None:
     assert hlo_cost.cost(PROGRAM, steps=4).silent == ("rng-bit-generator",)
 
 
@@ -148,7 +148,7 @@ def test_what_works_without_an_estimate_is_named_and_what_only_marks_is_not() ->
         '%move.1 = f32[8]{0} custom-call(%a), custom_call_target="MoveToHost"',
     ],
 )
-def test_what_leaves_the_device_is_named(line: str) -> None:
+def test_host_transfers_are_named(line: str) -> None:
     text = PROGRAM.replace("  %custom-call.63", f"  {line}\n  %custom-call.63")
     assert hlo_cost.cost(text, steps=4).host_transfers == (
         line.partition(" ")[0].removeprefix("%"),
@@ -185,13 +185,13 @@ def test_a_path_names_its_layer(path: str, layer: str) -> None:
     assert hlo_cost.source_layer(path, PAIR) == layer
 
 
-def test_layers_are_those_of_the_workloads_own_networks() -> None:
+def test_layers_come_from_the_workloads_own_networks() -> None:
     path = "jit(call)/while/body/phase_0/jvp(critic)/conv_1/conv_general_dilated"
     assert hlo_cost.source_layer(path, ["critic"]) == "critic conv_1, forward"
     assert hlo_cost.source_layer(path, PAIR) == ""
 
 
-def test_a_network_whose_name_is_part_of_another_name_is_distinguished() -> None:
+def test_networks_with_overlapping_names_are_distinguished() -> None:
     networks = ["critic", "critic_local", "local_critic"]
     assert [
         hlo_cost.source_layer(f"jit(call)/while/body/{scope}/conv_1/mul", networks)

@@ -23,7 +23,7 @@ from gan_runtime.tpu.plan import Reading
 PAPER = {"dataset": "mnist", "batch_size_global": 512}
 
 
-def test_a_check_begins_with_the_run_and_goes_on_to_precision_batches_and_cores() -> None:
+def test_check_starts_with_the_run_then_sweeps_precision_batches_and_cores() -> None:
     points = planning.make(PAPER, "v3:2x2").points
     assert points[0] == Point("v3:2x2", 8, 512, "mixed_bfloat16")
     assert points[1] == Point("v3:2x2", 8, 512, "float32")
@@ -31,13 +31,11 @@ def test_a_check_begins_with_the_run_and_goes_on_to_precision_batches_and_cores(
     assert [point.devices for point in points[5:]] == [1, 2, 4]
 
 
-def test_without_a_sweep_only_the_run_itself_is_compiled() -> None:
+def test_only_the_run_is_compiled_without_a_sweep() -> None:
     assert len(planning.make(PAPER, "v5e:2x4", sweep=False).points) == 1
 
 
-def test_a_frame_is_compiled_for_both_precisions_and_fewer_cores_and_has_an_answer_of_its_own() -> (
-    None
-):
+def test_frame_sweeps_precision_and_cores_and_has_its_own_answers() -> None:
     flow = {"workload": "pix2pix", "dataset": "karman"}
     frame, step = (planning.make(flow, "v3:2x2", program=program) for program in ("frame", "step"))
     batch = frame.point.batch_size_global
@@ -50,19 +48,19 @@ def test_a_frame_is_compiled_for_both_precisions_and_fewer_cores_and_has_an_answ
     assert not set(frame.keys) & set(step.keys)
 
 
-def test_a_frame_of_a_workload_that_has_none_is_refused() -> None:
+def test_frame_of_a_workload_without_frames_is_refused() -> None:
     with pytest.raises(DatasetError, match="data set mnist has no source, so there is no frame"):
         planning.make(PAPER, "v3:2x2", program="frame")
 
 
-def test_an_unknown_topology_names_those_there_are() -> None:
+def test_unknown_topology_error_lists_the_valid_ones() -> None:
     with pytest.raises(
         AcceleratorError, match=r"topology is 'v9:1x1', but allowed is v2:2x2, v3:2x2"
     ):
         planning.make(PAPER, "v9:1x1")
 
 
-def test_a_batch_that_the_cores_cannot_share_is_refused() -> None:
+def test_batch_not_divisible_by_the_cores_is_refused() -> None:
     with pytest.raises(SpecError, match=r"\(batch_size_global\) is 100"):
         planning.make({"batch_size_global": 100}, "v3:2x2")
 
@@ -72,7 +70,7 @@ def test_float16_is_refused() -> None:
         planning.make({**PAPER, "precision": "mixed_float16"}, "v3:2x2")
 
 
-def test_a_data_set_that_does_not_fit_is_refused_as_when_a_run_is_submitted(
+def test_data_set_that_does_not_fit_is_refused_as_for_a_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     photos = replace(catalog.DATASETS["mnist"], fields={IMAGES: pictures(64, 64, 3)})
@@ -81,7 +79,7 @@ def test_a_data_set_that_does_not_fit_is_refused_as_when_a_run_is_submitted(
         planning.make(PAPER, "v3:2x2")
 
 
-def test_a_data_set_that_fills_no_step_is_refused() -> None:
+def test_data_set_too_small_for_one_step_is_refused() -> None:
     with pytest.raises(DatasetError, match="digits"):
         planning.make({"dataset": "digits", "batch_size_global": 2048}, "v3:2x2")
 
@@ -105,7 +103,7 @@ def prepare(home: Home, fields: Fields, rows: int = 1_000) -> None:
 
 
 @pytest.mark.parametrize(("rows", "streamed"), [(1_000, False), (2_000_000, True)])
-def test_a_prepared_set_is_looked_for_in_the_home_and_streamed_when_it_is_large(
+def test_prepared_data_set_is_read_from_the_home_and_streamed_when_large(
     rows: int, streamed: bool, home: Home
 ) -> None:
     fields = {IMAGES: pictures(28, 28, 1)}
@@ -114,7 +112,7 @@ def test_a_prepared_set_is_looked_for_in_the_home_and_streamed_when_it_is_large(
     assert planning.reading(spec, home) == Reading(fields, rows - 100, streamed)
 
 
-def test_what_is_read_goes_to_the_compilers_process_and_back() -> None:
+def test_reading_round_trips_through_json() -> None:
     fields = {
         IMAGES: pictures(64, 64, 3),
         LABELS: labels(("cat", "dog")),
@@ -133,7 +131,7 @@ def test_what_is_read_goes_to_the_compilers_process_and_back() -> None:
         {IMAGES: Field((28, 28, 1), "float32")},
     ],
 )
-def test_a_set_of_the_same_name_with_other_fields_needs_a_new_check(
+def test_data_set_of_the_same_name_with_other_fields_needs_a_new_check(
     home: Home, other: Fields
 ) -> None:
     """A prepared set may be removed and another one prepared under its name."""
@@ -145,7 +143,7 @@ def test_a_set_of_the_same_name_with_other_fields_needs_a_new_check(
     assert len(names) == 2
 
 
-def test_the_code_behind_a_program_is_that_of_its_options_and_networks() -> None:
+def test_checked_code_includes_all_workloads_and_their_options() -> None:
     modules = {
         place
         for entry in catalog.WORKLOADS.values()
@@ -154,7 +152,9 @@ def test_the_code_behind_a_program_is_that_of_its_options_and_networks() -> None
     assert {module.split(".")[1] for module in modules} <= set(planning.CODE)
 
 
-def test_a_set_of_other_rows_needs_a_new_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_set_with_another_number_of_rows_needs_a_new_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before = name()
     monkeypatch.setitem(catalog.DATASETS, "mnist", replace(catalog.DATASETS["mnist"], rows=50_000))
     assert name() != before
@@ -175,7 +175,7 @@ def name(**options: object) -> str:
         {"alarm_action": "stop"},
     ],
 )
-def test_an_option_that_changes_no_step_keeps_the_answer(option: dict[str, object]) -> None:
+def test_option_that_does_not_affect_the_step_keeps_the_answer(option: dict[str, object]) -> None:
     assert name(**option) == name()
 
 
@@ -193,13 +193,13 @@ def test_an_option_that_changes_the_step_needs_a_new_check(option: dict[str, obj
     assert name(**option) != name()
 
 
-def test_another_version_of_the_compiler_needs_a_new_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_compiler_version_needs_a_new_check(monkeypatch: pytest.MonkeyPatch) -> None:
     before = name()
     monkeypatch.setattr(planning, "versions", lambda: {"libtpu": "9.9"})
     assert name() != before
 
 
-def test_where_the_compiler_is_missing_it_is_said_in_plain_words(
+def test_missing_compiler_is_explained(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def version(name: str) -> str:

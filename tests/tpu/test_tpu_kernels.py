@@ -22,7 +22,7 @@ def differences(jax: JaxProcess) -> dict[str, dict[str, float]]:
 @pytest.mark.parametrize(
     "case", ["to_one_channel", "with_stride", "plain", "odd_block", "in_blocks"]
 )
-def test_values_and_gradients_are_those_of_the_plain_kernels(
+def test_values_and_gradients_match_the_plain_kernels(
     differences: dict[str, dict[str, float]], case: str, kind: str
 ) -> None:
     assert_same(differences[f"{case}, {kind}"])
@@ -41,7 +41,7 @@ def test_values_and_gradients_are_those_of_the_plain_kernels(
         "same, whole",
     ],
 )
-def test_volumes_in_blocks_of_two_axes_are_those_of_the_plain_convolution(
+def test_volumes_in_blocks_of_two_axes_match_the_plain_convolution(
     differences: dict[str, dict[str, float]], case: str, channels: str
 ) -> None:
     assert_same(differences[f"{channels}, {case}"])
@@ -49,7 +49,7 @@ def test_volumes_in_blocks_of_two_axes_are_those_of_the_plain_convolution(
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
 @pytest.mark.parametrize("what", ["bias", "scale and offset", "batch norm"])
-def test_passes_over_volumes_as_they_lie_are_those_over_their_cells(
+def test_passes_over_volumes_match_those_over_their_cells(
     differences: dict[str, dict[str, float]], what: str
 ) -> None:
     assert_same(differences[what])

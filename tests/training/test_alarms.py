@@ -24,7 +24,7 @@ def test_a_healthy_epoch_raises_nothing() -> None:
     assert alarms.raised(SPEC, HEALTHY, epoch=2) == []
 
 
-def test_images_that_hardly_differ_are_a_collapse() -> None:
+def test_nearly_identical_images_are_a_collapse() -> None:
     [alarm] = alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0178}, epoch=7)
     assert alarm.topic == "alarm_collapse"
     assert (
@@ -35,7 +35,7 @@ def test_images_that_hardly_differ_are_a_collapse() -> None:
     assert alarms.raised(SPEC, HEALTHY | {"spread_fake": 0.0201}, epoch=7) == []
 
 
-def test_a_spread_that_still_rises_steeply_is_no_collapse() -> None:
+def test_steeply_rising_spread_is_not_a_collapse() -> None:
     little = HEALTHY | {"spread_fake": 0.01}
     assert alarms.raised(SPEC, little, 2, HEALTHY | {"spread_fake": 0.0066}) == []
     for before in (HEALTHY | {"spread_fake": 0.0067}, HEALTHY, {}, None):
@@ -85,7 +85,7 @@ def test_an_alarm_can_be_turned_off(option: str) -> None:
     assert len(alarms.raised(spec, scores, epoch=2)) == 1
 
 
-def test_a_workload_that_gives_no_number_a_role_has_no_alarm(
+def test_workload_without_metric_roles_raises_no_alarm(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hopeless = {
@@ -100,7 +100,7 @@ def test_a_workload_that_gives_no_number_a_role_has_no_alarm(
     assert alarms.raised(SPEC, hopeless, epoch=2) == []
 
 
-def test_an_alarm_uses_the_workloads_names_of_networks_and_rows(
+def test_alarm_uses_the_workloads_names_for_networks_and_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     roles: tuple[tuple[str, str, Role], ...] = (
@@ -139,7 +139,7 @@ OF_SHOWERS = RunSpec.parse({"workload": "shower_3dgan"})
 
 
 @pytest.mark.parametrize(("response", "said"), [(0.49, "have 0.49 times"), (1.6, "have 1.6 times")])
-def test_showers_far_too_faint_or_too_bright_are_an_alarm(response: float, said: str) -> None:
+def test_showers_far_too_faint_or_too_bright_raise_an_alarm(response: float, said: str) -> None:
     assert alarms.raised(OF_SHOWERS, WELL, epoch=2) == []
     [alarm] = alarms.raised(OF_SHOWERS, WELL | {"energy_response": response}, epoch=2)
     assert alarm.topic == "alarm_response"
@@ -150,7 +150,7 @@ def test_showers_far_too_faint_or_too_bright_are_an_alarm(response: float, said:
     )
 
 
-def test_many_empty_showers_are_an_alarm() -> None:
+def test_many_empty_showers_raise_an_alarm() -> None:
     assert alarms.raised(OF_SHOWERS, WELL | {"empty_showers": 0.1}, epoch=2) == []
     [alarm] = alarms.raised(OF_SHOWERS, WELL | {"empty_showers": 0.25}, epoch=2)
     assert alarm.topic == "alarm_empty"
@@ -160,7 +160,7 @@ def test_many_empty_showers_are_an_alarm() -> None:
     )
 
 
-def test_the_best_epoch_is_that_of_the_best_quality_where_a_workload_measures_it() -> None:
+def test_shortfall_is_the_quality_metric_where_the_workload_has_one() -> None:
     assert alarms.shortfall(OF_SHOWERS, WELL) == 0.05
     assert alarms.shortfall(OF_SHOWERS, {"probe_score_fake": 0.4, "probe_score_real": 0.6}) is None
     assert alarms.shortfall(SPEC, HEALTHY) is None, "D's scores are no measure of quality"
@@ -176,5 +176,5 @@ def test_the_best_epoch_has_the_highest_quality_if_higher_is_better(
     assert by_epoch.index(min(by_epoch)) == 1
 
 
-def test_within_an_epoch_there_is_no_score() -> None:
+def test_no_scores_give_no_shortfall() -> None:
     assert alarms.shortfall(SPEC, {}) is None

@@ -16,7 +16,7 @@ from gan_runtime.training.loop import Call, plain_calls, with_profile
         ([10, 10], 5, [10]),
     ],
 )
-def test_it_comes_after_the_first_step_and_ten_more(
+def test_profiled_call_follows_the_first_step_and_ten_more(
     lengths: list[int], steps_done: int, before: list[int]
 ) -> None:
     after = lengths[len(before) :]
@@ -28,5 +28,5 @@ def test_it_comes_after_the_first_step_and_ten_more(
 
 
 @pytest.mark.parametrize(("lengths", "steps_done"), [([1, 27], 0), ([1, 10], 0), ([4], 7)])
-def test_it_is_never_the_last_call_of_an_epoch(lengths: list[int], steps_done: int) -> None:
+def test_profiled_call_is_never_the_last_of_an_epoch(lengths: list[int], steps_done: int) -> None:
     assert with_profile(lengths, steps_done, 4) is None

@@ -45,7 +45,7 @@ def test_only_the_newest_three_are_retained(tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_newest_one_falls_back_to_the_one_before_and_says_so(tmp_path: Path) -> None:
+def test_damaged_newest_checkpoint_warns_and_falls_back_to_the_previous(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, retained=3)
     newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=0.0, retained=3)
     newest.write_bytes(newest.read_bytes()[:-5])
@@ -66,9 +66,7 @@ def test_a_damaged_newest_one_falls_back_to_the_one_before_and_says_so(tmp_path:
         "step-00000009.safetensors.bak",
     ],
 )
-def test_a_file_that_no_save_has_named_is_none_of_the_checkpoints(
-    tmp_path: Path, name: str
-) -> None:
+def test_files_with_other_names_are_not_checkpoints(tmp_path: Path, name: str) -> None:
     saved = checkpoints.save(tmp_path, arrays(1.0), step=7, wall_s=0.0, retained=3)
     (tmp_path / name).write_bytes(saved.read_bytes())
     os.mkfifo(tmp_path / "step-00000008.safetensors")
@@ -83,7 +81,7 @@ def test_a_file_that_no_save_has_named_is_none_of_the_checkpoints(
     assert (tmp_path / name).exists()
 
 
-def test_no_readable_checkpoint_at_all_is_an_error(tmp_path: Path) -> None:
+def test_no_readable_checkpoint_is_an_error(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, retained=3).write_bytes(b"nothing")
     with pytest.raises(CheckpointError, match="none of the 1 checkpoints"):
         checkpoints.load_newest(tmp_path)
@@ -93,7 +91,7 @@ def test_a_new_run_has_no_checkpoint(tmp_path: Path) -> None:
     assert checkpoints.load_newest(tmp_path / "missing") is None
 
 
-def test_changed_contents_are_detected_though_the_file_still_opens(tmp_path: Path) -> None:
+def test_changed_contents_are_detected_although_the_file_opens(tmp_path: Path) -> None:
     checkpoints.save(tmp_path, arrays(1.0), step=1, wall_s=0.0, retained=3)
     newest = checkpoints.save(tmp_path, arrays(2.0), step=2, wall_s=0.0, retained=3)
     content = bytearray(newest.read_bytes())
@@ -128,7 +126,7 @@ def test_a_flipped_bit_anywhere_is_detected(tmp_path: Path) -> None:
     )
 
 
-def test_files_of_earlier_versions_have_a_digest_of_their_numbers_alone_or_none(
+def test_files_of_earlier_versions_load_with_an_old_digest_or_none(
     tmp_path: Path,
 ) -> None:
     weights = arrays(1.0)
@@ -143,7 +141,7 @@ def test_files_of_earlier_versions_have_a_digest_of_their_numbers_alone_or_none(
         checkpoints.load_newest(tmp_path)
 
 
-def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None:
+def test_best_checkpoint_is_kept_and_loads_when_no_other_does(tmp_path: Path) -> None:
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3), (4, None)):
         checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, retained=1, shortfall=gap)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -160,7 +158,7 @@ def test_the_best_one_stays_and_opens_when_no_other_does(tmp_path: Path) -> None
     )
 
 
-def test_the_newest_and_the_best_checkpoint_load(tmp_path: Path) -> None:
+def test_newest_and_best_checkpoints_load(tmp_path: Path) -> None:
     assert checkpoints.steps(tmp_path) == {}
     for step, gap in ((1, 0.5), (2, 0.1), (3, 0.3)):
         checkpoints.save(tmp_path, arrays(step), step=step, wall_s=0.0, retained=1, shortfall=gap)
@@ -181,7 +179,7 @@ def test_the_newest_and_the_best_checkpoint_load(tmp_path: Path) -> None:
         checkpoints.load(tmp_path / "none", "newest")
 
 
-def test_a_disk_without_space_for_a_checkpoint_is_reported_before_it_is_written(
+def test_missing_disk_space_is_reported_before_a_checkpoint_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = {"weights": np.zeros(1_000_000, np.float32)}
@@ -210,7 +208,9 @@ def test_a_disk_without_space_for_a_checkpoint_is_reported_before_it_is_written(
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_full_disk_gives_the_same_sentence_everywhere(tmp_path: Path, error: Exception) -> None:
+def test_full_disk_gives_the_same_message_for_every_error_type(
+    tmp_path: Path, error: Exception
+) -> None:
     with (
         pytest.raises(HomeError, match=rf"^the disk of {tmp_path} is full: free space on it"),
         disk.full_disk_as_home_error(tmp_path),
@@ -218,6 +218,6 @@ def test_a_full_disk_gives_the_same_sentence_everywhere(tmp_path: Path, error: E
         raise error
 
 
-def test_other_errors_stay_what_they_are(tmp_path: Path) -> None:
+def test_other_errors_are_raised_unchanged(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no such layer"), disk.full_disk_as_home_error(tmp_path):
         raise ValueError("no such layer")

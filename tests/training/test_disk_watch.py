@@ -58,7 +58,7 @@ class FillingEngine(CountingEngine):
         return numbers
 
 
-def test_a_nearly_full_disk_stops_the_run_with_a_checkpoint_and_it_resumes_later(
+def test_nearly_full_disk_stops_the_run_with_a_checkpoint_to_resume_from(
     run: RunDir, free_bytes: list[int]
 ) -> None:
     outcome = train(run, FillingEngine(free_bytes, 15_000_000))
@@ -95,7 +95,7 @@ class FillingWorker(FillingEngine):
     ("bytes_left", "why"),
     [(15_000_000, "because the disk is nearly full"), (PLENTY, "because another worker ended")],
 )
-def test_a_worker_that_stops_for_the_disk_of_another_says_why(
+def test_worker_stopped_by_another_explains_whether_its_disk_is_full(
     run: RunDir, free_bytes: list[int], monkeypatch: pytest.MonkeyPatch, bytes_left: int, why: str
 ) -> None:
     monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)  # this one has just checked
@@ -104,7 +104,7 @@ def test_a_worker_that_stops_for_the_disk_of_another_says_why(
     assert outcome.reason.startswith(f"stopped {why} after step {outcome.step} of 15; saved")
 
 
-def test_workers_that_end_on_request_say_so(
+def test_workers_stopped_on_request_give_that_reason(
     run: RunDir, free_bytes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)
@@ -112,7 +112,7 @@ def test_workers_that_end_on_request_say_so(
     assert outcome.reason.startswith("stopped on request after step ")
 
 
-def test_a_low_disk_is_reported_once_and_the_training_continues(
+def test_low_disk_space_is_reported_once_and_training_continues(
     run: RunDir, free_bytes: list[int]
 ) -> None:
     outcome = train(run, FillingEngine(free_bytes, 90_000_000))
@@ -165,7 +165,7 @@ def test_a_run_whose_checkpoints_do_not_fit_is_not_queued(
     assert ask(home, host, actor=ASKER).submit(spec).path.exists()
 
 
-def test_a_run_is_not_resumed_without_space_to_save(
+def test_run_without_space_to_save_is_not_resumed(
     home: Home, host: Host, free_bytes: list[int]
 ) -> None:
     run = ask(home, host, actor=ASKER).submit(RunSpec())

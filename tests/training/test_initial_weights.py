@@ -49,7 +49,7 @@ def source(home: Home, arrays: Arrays, *steps: int, best: int | None = None) -> 
     return run
 
 
-def test_arrays_of_equal_name_and_shape_are_copied_and_others_are_named() -> None:
+def test_matching_arrays_are_copied_and_others_are_named() -> None:
     state = {
         KERNEL: ones(2, 3),
         BIAS: ones(3),
@@ -76,7 +76,7 @@ def test_arrays_of_equal_name_and_shape_are_copied_and_others_are_named() -> Non
 @pytest.mark.parametrize(
     ("start_from", "step"), [("quick-0001", 7), ("quick-0001:3", 6), ("quick-0001:1", 2), ("", 0)]
 )
-def test_an_epoch_is_loaded_from_the_newest_checkpoints_or_the_best(
+def test_start_epoch_is_loaded_from_the_retained_or_best_checkpoints(
     home: Home, start_from: str, step: int
 ) -> None:
     source(home, {KERNEL: ones(1)}, 4, 6, 7, best=2)
@@ -109,7 +109,7 @@ def test_a_missing_run_or_epoch_is_refused_before_the_start(
     assert str(refused.value).startswith(sentence)
 
 
-def test_a_run_without_a_checkpoint_is_refused_unless_the_new_one_waits_for_it(home: Home) -> None:
+def test_source_without_checkpoint_is_refused_unless_the_run_waits_for_it(home: Home) -> None:
     source(home, {})
     spec = RunSpec.parse({**OPTIONS, "start_from": "quick-0001"})
     with pytest.raises(
@@ -123,7 +123,7 @@ def test_a_run_without_a_checkpoint_is_refused_unless_the_new_one_waits_for_it(h
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_checkpoint_of_which_nothing_fits_is_refused_and_what_does_not_fit_is_named(
+def test_checkpoint_that_fits_nothing_is_refused_and_mismatches_are_named(
     home: Home,
 ) -> None:
     source(home, {"generator/other/kernel": ones(2), "step": np.asarray(2)}, 2)

@@ -29,7 +29,7 @@ def of_request(points: LatentPoints) -> np.ndarray:
     return LatentNoise(points, places).normal(points.count, SIZE)
 
 
-def test_a_seed_names_its_latent_whatever_the_other_seeds_are() -> None:
+def test_seed_determines_its_latent_regardless_of_other_seeds() -> None:
     drawn = of_request(LatentPoints((3, 17, 3)))
     assert drawn.dtype == np.float32
     np.testing.assert_array_equal(drawn[0], HostNoise(3).normal(1, SIZE)[0])
@@ -44,7 +44,7 @@ def test_rows_share_the_points_of_a_request() -> None:
     np.testing.assert_array_equal(of_two_classes[:2], of_two_classes[2:])
 
 
-def test_slerp_turns_by_equal_angles_from_the_one_latent_to_the_other() -> None:
+def test_slerp_turns_by_equal_angles_between_two_latents() -> None:
     """Unit vectors at 90°: Shoemake's weights are cos and sin of the share of the angle."""
     first, second = np.eye(SIZE)[:2]
     halfway = slerp(first, second, np.array([0.5]))[0]
@@ -58,7 +58,7 @@ def test_slerp_turns_by_equal_angles_from_the_one_latent_to_the_other() -> None:
     np.testing.assert_allclose(np.linalg.norm(points, axis=1), np.linalg.norm(start))
 
 
-def test_parallel_latents_have_a_straight_line_between_them() -> None:
+def test_slerp_of_parallel_latents_is_a_straight_line() -> None:
     start = latents(1)[0]
     np.testing.assert_allclose(slerp(start, 3 * start, np.array([0.5]))[0], 2 * start)
 
@@ -70,7 +70,7 @@ def test_a_strip_passes_its_seeds_in_order() -> None:
     np.testing.assert_allclose(points[[0, 3, 4, 7]], ends[[0, 1, 1, 2]])
 
 
-def test_a_plane_has_its_center_in_the_middle_and_its_directions_at_the_edges() -> None:
+def test_plane_has_its_center_in_the_middle_and_directions_at_the_edges() -> None:
     ends = latents(3)
     points = plane(ends, 5, 90.0).reshape(5, 5, SIZE)
     np.testing.assert_allclose(points[2, 2], ends[0])
@@ -89,7 +89,7 @@ def test_a_plane_of_equal_seeds_stays_finite() -> None:
     assert np.isfinite(plane(same, 3, 90.0)).all()
 
 
-def test_truncated_latents_have_the_truncated_normal_distribution_and_keep_their_order() -> None:
+def test_truncated_latents_are_truncated_normal_and_keep_their_order() -> None:
     normal = np.random.RandomState(1).standard_normal(20_000)
     cut = truncated(normal, 0.7)
     assert np.abs(cut).max() <= 0.7

@@ -93,7 +93,7 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
     ]
 
 
-def test_training_time_runs_on_from_step_to_step(run: RunDir) -> None:
+def test_training_time_accumulates_over_steps(run: RunDir) -> None:
     train(run, CountingEngine())
     records = [
         record
@@ -125,7 +125,7 @@ def test_the_next_call_runs_while_the_numbers_of_the_last_are_written(run: RunDi
         loop.train(SPEC, IMAGES, Overlapping(), run, writer, lambda: False)
 
 
-def test_an_epoch_starts_while_images_and_checkpoint_of_the_last_one_are_written(
+def test_epoch_starts_while_images_and_checkpoint_of_the_last_are_written(
     run: RunDir, wait_until: Callable[..., Any]
 ) -> None:
     begun: list[int] = []
@@ -155,7 +155,7 @@ def test_an_epoch_starts_while_images_and_checkpoint_of_the_last_one_are_written
     [(COLLAPSED, {"alarm_action": "stop"}), (HEALTHY, {"epochs": 2})],
     ids=["an alarm that stops", "the last epoch"],
 )
-def test_nothing_is_trained_beyond_what_ends_a_run(
+def test_training_never_continues_past_the_end_of_a_run(
     ending: dict[str, float], options: dict[str, object], run: RunDir
 ) -> None:
     engine = CountingEngine(scores=(HEALTHY, ending))
@@ -169,7 +169,7 @@ def test_a_stop_between_epochs_starts_no_further_epoch(run: RunDir) -> None:
     assert (outcome.status, outcome.step, engine.step) == ("stopped", 5, 5)
 
 
-def test_a_stop_within_an_epoch_saves_and_a_later_attempt_resumes_there(run: RunDir) -> None:
+def test_stop_within_an_epoch_saves_and_the_next_attempt_resumes_there(run: RunDir) -> None:
     engine = CountingEngine()
     outcome = train(run, engine, stop=lambda: engine.step >= 7)
     assert outcome.status == "stopped"
@@ -183,7 +183,7 @@ def test_a_stop_within_an_epoch_saves_and_a_later_attempt_resumes_there(run: Run
     assert steps_recorded(run) == list(range(1, 16))
 
 
-def test_a_run_whose_epochs_are_done_ends_at_once(run: RunDir) -> None:
+def test_run_with_all_epochs_done_ends_immediately(run: RunDir) -> None:
     train(run, CountingEngine())
     engine = CountingEngine()
     assert train(run, engine, attempt=2).status == "finished"
@@ -214,7 +214,7 @@ def two_engines(cores: int) -> list[Any]:  # noqa: ARG001
     return engines
 
 
-def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
+def test_resumed_training_equals_uninterrupted_training_bit_for_bit(
     tmp_path: Path, two_engines: list[Any]
 ) -> None:
     first_engine, second_engine = two_engines
@@ -239,7 +239,7 @@ def test_stopped_and_resumed_training_equals_uninterrupted_training_bit_for_bit(
         np.testing.assert_array_equal(array, second.arrays[name], err_msg=name)
 
 
-def test_the_plan_says_what_a_step_takes_and_how_often_it_changes_each_network(run: RunDir) -> None:
+def test_plan_records_images_and_updates_per_step(run: RunDir) -> None:
     train(run, CountingEngine(), updates="in_turn", discriminator_steps=2)
     (plan,) = [
         record
@@ -250,14 +250,14 @@ def test_the_plan_says_what_a_step_takes_and_how_often_it_changes_each_network(r
     assert plan.updates == {"generator": 1, "discriminator": 1}, "as the engine says"
 
 
-def test_a_plan_of_an_old_journal_is_read_without_what_it_does_not_say() -> None:
+def test_old_plan_record_loads_without_newer_fields() -> None:
     plan = journal.AttemptPlan.model_validate(
         {"kind": "plan", "images": 40, "steps_per_epoch": 5, "epochs": 3}
     )
     assert (plan.images_per_step, plan.updates) == (0, {})
 
 
-def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
+def test_workers_stop_where_agreed_and_only_the_first_writes_files(
     run: RunDir,
 ) -> None:
     """A stop request of this worker alone stops nothing; all stop after the third call agrees."""
@@ -291,7 +291,7 @@ def test_several_workers_stop_where_they_agreed_and_only_the_first_writes_files(
 @pytest.mark.parametrize(
     ("every", "epochs"), [(1, [1, 2, 3]), (2, [1, 2, 3]), (3, [1, 3]), (100, [1, 3])]
 )
-def test_sample_images_are_stored_every_so_many_epochs_and_of_the_first_and_last(
+def test_sample_images_are_stored_at_intervals_and_at_both_ends(
     run: RunDir, every: int, epochs: list[int]
 ) -> None:
     train(run, CountingEngine(), pictures_every=every)
@@ -300,5 +300,5 @@ def test_sample_images_are_stored_every_so_many_epochs_and_of_the_first_and_last
     assert len(recorded(run, journal.EpochScores)) == 3, "scores come after each epoch all the same"
 
 
-def test_a_run_from_before_draws_after_each_epoch() -> None:
+def test_run_without_the_option_draws_images_after_each_epoch() -> None:
     assert SPEC.pictures_every == 1

@@ -53,7 +53,7 @@ def test_an_alarm_stops_the_run_with_alarm_action_stop(run: RunDir) -> None:
     )
 
 
-def test_a_roll_back_trains_the_epoch_again_with_half_the_rates(run: RunDir) -> None:
+def test_rollback_repeats_the_epoch_with_half_the_rates(run: RunDir) -> None:
     engine = CountingEngine(scores=(HEALTHY, COLLAPSED))
     outcome = train(run, engine, alarm_action="roll_back")
     assert (outcome.status, outcome.step, engine.slowed) == ("finished", 15, 0.5)
@@ -98,12 +98,12 @@ def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
     assert engine.slowed == 0.5 * 0.25 * 0.5
 
 
-def test_without_a_measure_of_quality_no_checkpoint_is_called_the_best(run: RunDir) -> None:
+def test_no_quality_metric_means_no_best_checkpoint(run: RunDir) -> None:
     train(run, CountingEngine(), keep_checkpoints=1)
     assert [path.name for path in run.checkpoints.iterdir()] == ["step-00000015.safetensors"]
 
 
-def test_the_best_checkpoint_is_that_of_the_epoch_with_the_best_quality(
+def test_best_checkpoint_is_from_the_epoch_with_the_best_quality(
     run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = catalog.WORKLOADS[SPEC.workload]

@@ -19,7 +19,7 @@ from tests.support.counting_engine import (
 )
 
 
-def test_steps_are_profiled_once_an_attempt_after_ten_warm_ones(run: RunDir) -> None:
+def test_steps_are_profiled_once_per_attempt_after_ten_warm_steps(run: RunDir) -> None:
     engine = CountingEngine()
     train(run, engine, epochs=10, profile_steps=3)
     assert engine.profiled == [(12, 3)]
@@ -31,7 +31,7 @@ def test_steps_are_profiled_once_an_attempt_after_ten_warm_ones(run: RunDir) -> 
     assert steps_recorded(run) == list(range(1, 51))
 
 
-def test_what_a_step_is_made_of_is_written_once_an_attempt(run: RunDir) -> None:
+def test_kernel_counts_are_written_once_per_attempt(run: RunDir) -> None:
     train(run, CountingEngine())
     records = [
         record
@@ -44,7 +44,7 @@ def test_what_a_step_is_made_of_is_written_once_an_attempt(run: RunDir) -> None:
     ] == [(900, 120, 40, 30)]
 
 
-def test_profiled_steps_count_in_no_time(run: RunDir) -> None:
+def test_profiled_steps_are_excluded_from_all_times(run: RunDir) -> None:
     train(run, CountingEngine(), epochs=10, profile_steps=3)
     third = recorded(run, journal.EpochDone)[2]
     assert (third.seconds, third.images, third.images_per_s) == (
@@ -63,7 +63,7 @@ def test_profiled_steps_count_in_no_time(run: RunDir) -> None:
     assert (phases["steady_step"], phases["step_max"]) == (0.5, 0.5)
 
 
-def test_an_attempt_too_short_for_a_profile_says_so(run: RunDir) -> None:
+def test_attempt_too_short_for_a_profile_logs_a_warning(run: RunDir) -> None:
     engine = CountingEngine()
     train(run, engine, epochs=2, profile_steps=3)
     assert engine.profiled == []
@@ -87,7 +87,7 @@ def test_a_resumed_attempt_is_profiled_again(run: RunDir) -> None:
     assert second.profiled[0][0] > first.step + 10
 
 
-def test_profiled_steps_of_which_the_training_goes_back_are_profiled_again(run: RunDir) -> None:
+def test_rolled_back_profiled_steps_are_profiled_again(run: RunDir) -> None:
     engine = CountingEngine(nan_at=15)
     engine.slow_down = lambda _: setattr(engine, "nan_at", 0)  # type: ignore[method-assign]
     assert (
@@ -99,7 +99,7 @@ def test_profiled_steps_of_which_the_training_goes_back_are_profiled_again(run: 
     ], "back to step 10, when the attempt was warm already"
 
 
-def test_the_scatter_of_the_steps_is_recorded_at_the_end(run: RunDir) -> None:
+def test_scatter_of_step_times_is_recorded_at_the_end(run: RunDir) -> None:
     class Uneven(CountingEngine):
         def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
             return replace(super().run(steps, stop_requested), seconds=steps * len(self.calls) / 10)
@@ -112,7 +112,7 @@ def test_the_scatter_of_the_steps_is_recorded_at_the_end(run: RunDir) -> None:
     assert seconds == pytest.approx([0.2, 0.8, 1.21, 1.3])
 
 
-def test_the_typical_step_is_that_of_most_steps_not_of_most_calls(run: RunDir) -> None:
+def test_typical_step_time_weights_steps_not_calls(run: RunDir) -> None:
     """With as many steps in a call as in an epoch, every other call is the single last step,
     which is slower by itself.
     """

@@ -9,7 +9,7 @@ import pytest
 from gan_runtime.training import watch
 
 
-def test_the_peak_includes_memory_that_was_freed() -> None:
+def test_peak_includes_freed_memory() -> None:
     before = watch.process_memory()
     block = bytearray(b"x") * (
         before.peak_bytes - before.bytes + 200_000_000
@@ -24,7 +24,7 @@ def test_the_peak_includes_memory_that_was_freed() -> None:
     )  # the kernel counts pages roughly
 
 
-def test_without_proc_the_peak_comes_from_getrusage(
+def test_peak_comes_from_getrusage_without_proc(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     exact = watch.process_memory().peak_bytes

@@ -72,7 +72,7 @@ def saved(run: RunDir) -> list[str]:
 # ---- what is saved -------------------------------------------------------------------------------
 
 
-def test_weights_that_the_last_update_of_an_epoch_broke_are_not_saved(run: RunDir) -> None:
+def test_weights_broken_by_the_last_update_of_an_epoch_are_not_saved(run: RunDir) -> None:
     with pytest.raises(
         NonFiniteError,
         match=(
@@ -84,7 +84,7 @@ def test_weights_that_the_last_update_of_an_epoch_broke_are_not_saved(run: RunDi
     assert checkpoints.newest_step(run.checkpoints) == 5
 
 
-def test_a_run_whose_very_last_update_broke_it_never_ends_finished(run: RunDir) -> None:
+def test_run_broken_by_its_last_update_never_ends_finished(run: RunDir) -> None:
     with pytest.raises(NonFiniteError, match="after step 15"):
         train(run, Overflowing(breaks_at=15))
     assert (
@@ -92,14 +92,14 @@ def test_a_run_whose_very_last_update_broke_it_never_ends_finished(run: RunDir) 
     )  # from step 10, with healthy updates
 
 
-def test_a_stop_does_not_save_broken_weights_either(run: RunDir) -> None:
+def test_stop_does_not_save_broken_weights(run: RunDir) -> None:
     engine = Overflowing(breaks_at=7)
     with pytest.raises(NonFiniteError, match=r"after step 9 \(epoch 2\)"):
         train(run, engine, stop=lambda: engine.step >= 8)
     assert checkpoints.newest_step(run.checkpoints) == 5
 
 
-def test_a_score_that_is_no_number_is_an_alarm_though_no_comparison_with_it_is_true(
+def test_nan_score_is_an_alarm(
     run: RunDir,
 ) -> None:
     broken = HEALTHY | {"probe_score_fake": float("nan")}
@@ -121,7 +121,7 @@ def test_a_broken_update_is_rolled_back(run: RunDir) -> None:
     assert [topic for topic, _ in events(run)] == ["alarm_not_finite", "roll_back"]
 
 
-def test_a_second_failure_from_a_checkpoint_goes_back_to_the_one_before_it(run: RunDir) -> None:
+def test_second_failure_from_a_checkpoint_goes_back_to_the_previous_one(run: RunDir) -> None:
     """As after an exploded state that is finite still: every way from steps 5 and 10 leads to
     NaN, the one from step 0 does not.
     """
@@ -160,7 +160,7 @@ def test_a_discarded_state_is_never_resumed(run: RunDir) -> None:
 # ---- the next attempt ----------------------------------------------------------------------------
 
 
-def test_the_reason_has_a_command_that_resumes_with_half_the_rates(run: RunDir) -> None:
+def test_failure_reason_has_a_command_to_resume_with_half_the_rates(run: RunDir) -> None:
     with pytest.raises(NonFiniteError) as failed:
         train(run, CountingEngine(nan_at=7), learning_rate_generator=2e-4)
     command = str(failed.value).split("Resume with lower rates: ")[1]
@@ -170,7 +170,7 @@ def test_the_reason_has_a_command_that_resumes_with_half_the_rates(run: RunDir) 
     )
 
 
-def test_without_a_checkpoint_the_reason_has_a_command_that_starts_again(run: RunDir) -> None:
+def test_failure_reason_without_a_checkpoint_has_a_command_to_start_again(run: RunDir) -> None:
     with pytest.raises(
         NonFiniteError, match="It has no checkpoint yet; start again with lower rates: "
     ) as failed:
@@ -209,7 +209,7 @@ def test_an_old_checkpoint_with_nan_is_skipped(tmp_path: Path) -> None:
     )
 
 
-def test_the_note_of_a_failure_goes_with_its_checkpoint(tmp_path: Path) -> None:
+def test_failure_note_is_deleted_with_its_checkpoint(tmp_path: Path) -> None:
     for step in (1, 2):
         checkpoints.save(
             tmp_path, {"kernel": np.zeros(1, np.float32)}, step, wall_s=0.0, retained=2
@@ -241,7 +241,7 @@ def test_a_run_without_its_checkpoints_is_not_overwritten(run: RunDir) -> None:
 # ---- several workers -----------------------------------------------------------------------------
 
 
-def test_workers_that_see_different_folders_report_it_instead_of_waiting_forever(
+def test_workers_that_see_different_folders_raise_instead_of_waiting(
     run: RunDir,
 ) -> None:
     class OneOfTwo(CountingEngine):

@@ -29,28 +29,28 @@ def test_a_constant_rate_is_the_option() -> None:
     ("warmup_steps", "cycle_steps", "constant"),
     [(0, 0, True), (3, 0, False), (0, 3, False), (3, 3, False)],
 )
-def test_a_plan_says_whether_its_rate_ever_changes(
+def test_plan_knows_whether_its_rate_is_constant(
     warmup_steps: int, cycle_steps: int, constant: bool
 ) -> None:
     assert RatePlan(0.4, warmup_steps, cycle_steps).is_constant is constant
 
 
-def test_a_warm_up_grows_in_a_straight_line_and_then_stays() -> None:
+def test_warmup_grows_linearly_and_then_stays() -> None:
     assert rates([0, 4, 9, 10, 50], warmup_epochs=1) == pytest.approx([0.04, 0.2, 0.4, 0.4, 0.4])
 
 
-def test_a_cosine_falls_to_nearly_nothing_and_starts_again() -> None:
+def test_cosine_falls_to_nearly_zero_and_restarts() -> None:
     # Cycles of 20 steps: full, half after a quarter turn, zero just before the restart.
     assert rates([0, 10, 20, 30], **COSINE) == pytest.approx([0.4, 0.2, 0.4, 0.2])
     assert rates([19], **COSINE)[0] == pytest.approx(0.4 * 0.5 * (1 + np.cos(np.pi * 0.95)))
 
 
-def test_the_cycles_start_after_the_warm_up() -> None:
+def test_cycles_start_after_the_warmup() -> None:
     assert rates([9, 10, 20, 30], warmup_epochs=1, **COSINE) == pytest.approx([0.4, 0.4, 0.2, 0.4])
 
 
 @pytest.mark.parametrize(("scaling", "factor"), [("none", 1.0), ("linear", 4.0), ("sqrt", 2.0)])
-def test_rates_follow_the_batch(scaling: str, factor: float) -> None:
+def test_rates_scale_with_the_batch(scaling: str, factor: float) -> None:
     spec = RunSpec.parse(
         {"batch_size_global": 256, "reference_batch": 64, "learning_rate_scaling": scaling}
     )
@@ -79,7 +79,7 @@ def test_the_trainer_and_the_launch_page_compute_the_same_rates(options: dict[st
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_discriminator_with_several_updates_a_step_keeps_the_pace_of_the_generator() -> None:
+def test_discriminator_with_several_updates_keeps_the_generators_pace() -> None:
     from keras import ops
 
     from gan_runtime.engines.optimizers import StepRate
@@ -94,7 +94,7 @@ def test_a_discriminator_with_several_updates_a_step_keeps_the_pace_of_the_gener
     ] == pytest.approx([0.05, 0.05, 0.1, 0.5])
 
 
-def test_the_drawn_rates_cover_the_run_and_both_sides_of_a_restart() -> None:
+def test_rate_chart_covers_the_run_and_both_sides_of_a_restart() -> None:
     spec = RunSpec.parse(
         {"learning_rate_generator": 0.4, "learning_rate_discriminator": 0.2, "epochs": 4, **COSINE}
     )
@@ -104,7 +104,7 @@ def test_the_drawn_rates_cover_the_run_and_both_sides_of_a_restart() -> None:
     assert list(curves["discriminator"] * 2) == pytest.approx(list(curves["generator"]))
 
 
-def test_a_run_that_ends_within_its_warm_up_is_drawn_to_its_end() -> None:
+def test_run_that_ends_within_its_warmup_is_drawn_to_its_end() -> None:
     curves = rate_curves(
         RunSpec.parse({"epochs": 1, "warmup_epochs": 2}), steps_per_epoch=10, points=2
     )

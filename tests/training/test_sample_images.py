@@ -53,7 +53,7 @@ def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
         assert picture.height == 2 * 18 - 2, "a row for each class"
 
 
-def test_a_kind_is_skipped_where_the_workload_does_not_show_its_arrays(run: RunDir) -> None:
+def test_kind_without_its_arrays_is_skipped(run: RunDir) -> None:
     """A network that was built without labels has none to show."""
     album = SampleWriter((PLAIN, BY_CLASS))
     album.write({"images": IMAGES}, run, epoch=1)
@@ -61,7 +61,7 @@ def test_a_kind_is_skipped_where_the_workload_does_not_show_its_arrays(run: RunD
     assert len(album.records({"images": IMAGES}, run, 1, 10)) == 1
 
 
-def test_a_workload_without_the_arrays_of_its_images_is_refused(run: RunDir) -> None:
+def test_workload_that_returns_none_of_its_image_arrays_is_refused(run: RunDir) -> None:
     with pytest.raises(ValueError, match=r"returns image, but the images need \(samples: images\)"):
         SampleWriter((PLAIN,)).write({"image": IMAGES}, run, epoch=1)
 

@@ -22,17 +22,17 @@ def rates(
     return [float(schedule(np.int64(update))) for update in range(updates)]
 
 
-def test_a_cosine_falls_to_nearly_nothing_and_rises_at_once_when_its_cycle_begins() -> None:
+def test_cosine_falls_to_nearly_zero_and_jumps_up_at_each_cycle_start() -> None:
     cycle = [1.0, 0.9619398, 0.8535534, 0.6913417, 0.5, 0.3086583, 0.1464466, 0.0380602]
     assert rates(RatePlan(1.0, 0, 8), 17) == pytest.approx([*cycle, *cycle, 1.0], abs=1e-6)
 
 
-def test_the_first_cycle_begins_after_the_last_step_of_the_warm_up() -> None:
+def test_first_cycle_starts_after_the_last_warmup_step() -> None:
     expected = [0.25, 0.5, 0.75, 1.0, 1.0, 0.8535534, 0.5, 0.1464466, 1.0]
     assert rates(RatePlan(1.0, 4, 4), 9) == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_k_updates_of_d_in_a_step_have_one_rate_that_alarms_have_lowered() -> None:
+def test_discriminator_updates_of_a_step_share_a_rate_lowered_by_alarms() -> None:
     """Update number 6 of three a step is in step 2."""
     values = rates(RatePlan(1.0, 4, 0), 7, updates_per_step=3, factor=0.5)
     assert values == pytest.approx([0.125] * 3 + [0.25] * 3 + [0.375])

@@ -27,7 +27,7 @@ def test_only_weights_are_stored_in_half_precision(tmp_path: Path) -> None:
     )
 
 
-def test_averages_are_stored_where_images_come_from_them_and_no_surface_reads_them(
+def test_averages_are_stored_on_request_and_surfaces_do_not_read_them(
     tmp_path: Path,
 ) -> None:
     checkpoints.save_snapshot(tmp_path, STATE, 2)
@@ -44,7 +44,7 @@ def test_averages_are_stored_where_images_come_from_them_and_no_surface_reads_th
     assert set(checkpoints.load_snapshots(tmp_path)[3]) == {"generator/dense/kernel"}
 
 
-def test_of_many_snapshots_sixty_are_read_with_both_ends(tmp_path: Path) -> None:
+def test_sixty_of_many_snapshots_are_read_including_both_ends(tmp_path: Path) -> None:
     for epoch in range(101):
         checkpoints.save_snapshot(
             tmp_path, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch

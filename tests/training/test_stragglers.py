@@ -30,7 +30,7 @@ def test_the_slowest_worker_is_named_only_above_the_limit(
     assert straggler(compute_s) == slowest
 
 
-def test_an_epoch_has_at_most_one_warning_and_the_compiling_call_does_not_count(
+def test_epoch_has_at_most_one_warning_and_the_compiling_call_is_ignored(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal-0.jsonl"

@@ -59,7 +59,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return Trained(workload, run, outcome, journal.read_all(run.trainer_journal()))
 
 
-def test_a_run_ends_with_every_step_epoch_and_score_that_its_workload_declares(
+def test_run_records_every_step_epoch_and_declared_score(
     trained: Trained,
 ) -> None:
     assert (trained.outcome.status, trained.outcome.step) == ("finished", STEPS)
@@ -79,11 +79,11 @@ def test_a_run_ends_with_every_step_epoch_and_score_that_its_workload_declares(
     assert judged | {"weight/generator", "weight/discriminator"} <= names
 
 
-def test_every_workload_of_the_catalog_has_such_a_run() -> None:
+def test_every_catalog_workload_has_a_toy_run() -> None:
     assert set(toy_runs.RUNS) == set(catalog.WORKLOADS) - {guide.NAME}
 
 
-def test_a_run_has_images_of_each_epoch_that_differ_for_equal_inputs(
+def test_images_of_each_epoch_differ_for_equal_inputs(
     trained: Trained,
 ) -> None:
     samples = [record for record in trained.records if isinstance(record, Sample)]
@@ -98,7 +98,7 @@ def test_a_run_has_images_of_each_epoch_that_differ_for_equal_inputs(
     assert kinds
 
 
-def test_a_run_leaves_checkpoints_between_which_every_kernel_has_moved(trained: Trained) -> None:
+def test_every_kernel_changes_between_checkpoints(trained: Trained) -> None:
     files = sorted(trained.run.checkpoints.glob("step-*.safetensors"))
     assert [file.stem for file in files] == [
         f"step-{step:08d}" for step in (STEPS_PER_EPOCH, STEPS)

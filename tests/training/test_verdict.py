@@ -203,7 +203,7 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_sentence_of_each_case(case: str) -> None:
+def test_each_case_has_the_expected_sentence(case: str) -> None:
     numbers, quality, is_over, sentence = CASES[case]
     assert verdict.verdict(SPEC, numbers, quality, is_over).sentence == sentence
     assert len(sentence.split()) <= 30
@@ -229,12 +229,12 @@ def test_every_finding_has_a_case() -> None:
         ),
     ],
 )
-def test_other_workloads_have_findings_of_their_own(numbers: Scores, sentence: str) -> None:
+def test_other_workloads_have_their_own_findings(numbers: Scores, sentence: str) -> None:
     spec = RunSpec(workload="shower_3dgan", dataset="showers_tiny")
     assert verdict.verdict(spec, epochs(numbers, numbers, numbers)).sentence == sentence
 
 
-def test_a_workload_that_measures_itself_gives_that_number_as_evidence() -> None:
+def test_quality_metric_of_a_workload_appears_as_evidence() -> None:
     spec = RunSpec(workload="pix2pix", dataset="karman_small")
     scores = {"probe_score_real": 0.6, "probe_score_fake": 0.5, "tile_error": 0.00512}
     assert verdict.verdict(spec, epochs(scores, scores, scores)).sentence == (
@@ -243,7 +243,7 @@ def test_a_workload_that_measures_itself_gives_that_number_as_evidence() -> None
     )
 
 
-def test_a_workload_that_this_version_lacks_has_no_verdict() -> None:
+def test_workload_unknown_to_this_version_has_no_verdict() -> None:
     class Limits:
         workload, collapse_share, d_wins_score = "removed_gan", 0.1, 0.01
 
@@ -264,7 +264,7 @@ def over_time(scores: Iterable[Scores], *quality: MeasuredQuality) -> list[Verdi
     ]
 
 
-def test_no_finding_about_training_is_made_and_taken_back_within_an_epoch() -> None:
+def test_no_training_finding_appears_and_disappears_within_an_epoch() -> None:
     """Of all sequences of eight epochs of three kinds: a finding that was made lasts, or gives
     way to another only after the epochs that it takes to agree.
     """
@@ -276,7 +276,7 @@ def test_no_finding_about_training_is_made_and_taken_back_within_an_epoch() -> N
                 assert after - before >= AGREEING, (findings, scores)
 
 
-def test_a_run_whose_images_are_alike_is_never_healthy() -> None:
+def test_run_with_nearly_identical_images_is_never_healthy() -> None:
     good = [answer(0.9, epoch=epoch) for epoch in range(2, 8)]
     for scores in itertools.product(KINDS, repeat=5):
         for place, found in enumerate(over_time(scores, *good)):
@@ -303,6 +303,6 @@ def test_the_worst_of_the_newest_answers_counts() -> None:
     assert verdict.verdict(SPEC, numbers, answers[::2]).finding is Finding.HEALTHY
 
 
-def test_trouble_is_what_needs_attention() -> None:
+def test_troubles_are_the_findings_that_need_attention() -> None:
     assert Finding.HEALTHY not in TROUBLES
     assert {Finding.COLLAPSED, Finding.UNLIKE, Finding.UNSTEADY} < TROUBLES

@@ -51,12 +51,12 @@ def output_of(program: str, *words: str) -> str:
 @pytest.mark.skipif(
     platform.libc_ver()[0] != "glibc", reason="other allocators have no such threshold"
 )
-def test_a_large_block_that_was_freed_does_not_stay_with_the_process() -> None:
+def test_freed_large_block_returns_to_the_system() -> None:
     assert float(output_of(FREED_MB, "no")) > 15
     assert float(output_of(FREED_MB, "yes")) < 5
 
 
-def test_arrow_takes_its_blocks_from_the_system_unless_another_allocator_is_set(
+def test_arrow_uses_the_system_allocator_unless_another_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)

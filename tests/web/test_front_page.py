@@ -75,7 +75,7 @@ def without_ours(html: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["", *sorted(front_page.NAMES - {"", "home"})])
-def test_every_page_says_where_its_server_is_before_streamlits_script_begins(name: str) -> None:
+def test_every_page_sets_its_server_address_before_streamlits_script(name: str) -> None:
     status, headers, html = ask(f"/{name}")
     assert status == 200
     assert html.index("window.__streamlit = ") < html.index('<script type="module"')
@@ -111,7 +111,7 @@ def named(name: str) -> list[str]:
         ("launch", {"Selectbox", "TextInput", "Metric"}),
     ],
 )
-def test_a_page_names_what_its_first_screen_is_drawn_with_and_nothing_heavy_next_to_it(
+def test_page_preloads_its_first_screen_parts_and_no_other_heavy_ones(
     name: str, expected: set[str]
 ) -> None:
     page = (STATIC / "index.html").read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def test_a_page_names_what_its_first_screen_is_drawn_with_and_nothing_heavy_next
     assert parts & heavy <= expected
 
 
-def test_every_part_that_is_named_is_one_of_this_streamlit() -> None:
+def test_every_preloaded_part_exists_in_this_streamlit() -> None:
     chunks = json.loads((STATIC / "manifest.json").read_text(encoding="utf-8"))
     names = {chunk.get("name") for chunk in chunks.values()}
     assert {part for parts in front_page.PARTS.values() for part in parts} | set(
@@ -141,9 +141,7 @@ def test_every_part_that_is_named_is_one_of_this_streamlit() -> None:
         None,
     ],
 )
-def test_parts_that_are_listed_otherwise_or_are_not_there_are_not_named(
-    tmp_path: Path, chunks: str | None
-) -> None:
+def test_missing_or_unexpected_parts_are_not_preloaded(tmp_path: Path, chunks: str | None) -> None:
     shutil.copy(STATIC / "index.html", tmp_path)
     if chunks is not None:
         (tmp_path / "manifest.json").write_text(chunks, encoding="utf-8")
@@ -152,7 +150,7 @@ def test_parts_that_are_listed_otherwise_or_are_not_there_are_not_named(
     assert without_ours(html) == (STATIC / "index.html").read_text(encoding="utf-8")
 
 
-def test_every_page_is_known_by_its_name() -> None:
+def test_every_page_name_is_known() -> None:
     pages = {path.stem for path in (REPOSITORY / "pages").glob("*.py")}
     assert pages == {path.stem for path in places.PAGES} == front_page.NAMES - {""}
 
@@ -160,20 +158,18 @@ def test_every_page_is_known_by_its_name() -> None:
 @pytest.mark.parametrize(
     "path", ["/_stcore/health", "/static/js/index.js", "/run/_stcore/health", "/nowhere"]
 )
-def test_all_else_is_streamlits_to_answer(path: str) -> None:
+def test_other_paths_are_left_to_streamlit(path: str) -> None:
     assert ask(path)[2] == "inside"
 
 
-def test_only_a_page_that_is_opened_is_answered() -> None:
+def test_only_page_requests_are_answered() -> None:
     assert ask("/run", accept="*/*")[2] == "inside"
     assert ask("/run", "POST")[2] == "inside"
     assert ask("/run", host="evil.example")[0] == 400
 
 
 @pytest.mark.parametrize("html", [b"<html><head></head></html>", b"\xff\xfe", None])
-def test_a_streamlit_that_is_built_otherwise_answers_by_itself(
-    tmp_path: Path, html: bytes | None
-) -> None:
+def test_unexpected_streamlit_html_is_left_to_streamlit(tmp_path: Path, html: bytes | None) -> None:
     if html is not None:
         (tmp_path / "index.html").write_bytes(html)
     assert front_page.page(tmp_path, "run") == ""

@@ -23,20 +23,18 @@ LEADS = {
 
 
 @pytest.mark.parametrize(("old", "new"), LEADS.items(), ids=list(LEADS))
-def test_an_old_address_leads_to_the_page_of_today_with_what_it_asks_for(
-    old: str, new: str
-) -> None:
+def test_old_address_redirects_to_the_current_page_with_its_query(old: str, new: str) -> None:
     path, _, query = old.partition("?")
     status, headers, _ = ask(f"/{path}", query=query)
     assert (status, headers["location"]) == (307, new)
 
 
-def test_every_page_that_has_moved_is_tested_and_leads_to_a_page() -> None:
+def test_every_moved_page_is_tested_and_redirects_to_a_page() -> None:
     assert {old.partition("?")[0] for old in LEADS} == set(places.MOVED)
     assert {page for page, _ in places.MOVED.values()} <= front_page.NAMES
 
 
-def test_what_an_old_address_asks_for_cannot_lead_elsewhere() -> None:
+def test_query_of_an_old_address_cannot_redirect_elsewhere() -> None:
     leads = places.new_address(
         "live", "run=//evil.example/%0d%0aSet-Cookie:x&next=https://evil.example"
     )

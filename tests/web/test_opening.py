@@ -13,7 +13,7 @@ from gan_runtime.base.errors import GanRuntimeError
 
 
 @pytest.mark.parametrize("error", [None, GanRuntimeError("the home is in use")])
-def test_python_collects_no_garbage_while_libraries_load_and_collects_it_again_afterwards(
+def test_garbage_collection_is_off_while_libraries_load_and_on_afterwards(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
     states: list[bool] = []

@@ -57,7 +57,7 @@ def tried(
     return ""
 
 
-def test_only_the_password_itself_is_right(password_hash: str) -> None:
+def test_only_the_exact_password_is_accepted(password_hash: str) -> None:
     assert is_hash(password_hash)
     assert PASSWORD not in password_hash
     assert password_hash != hash_of(PASSWORD), "each has a salt of its own"
@@ -78,14 +78,14 @@ def test_only_the_password_itself_is_right(password_hash: str) -> None:
 
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 11, "x" * 201])
-def test_a_password_of_another_length_is_refused_when_it_is_chosen(password: str) -> None:
+def test_new_password_of_invalid_length_is_refused(password: str) -> None:
     with pytest.raises(
         SignInError, match=f"has {len(password)} characters, but allowed are 12 to 200"
     ):
         hash_of(password)
 
 
-def test_each_wrong_one_after_five_doubles_the_pause_and_the_right_one_ends_it() -> None:
+def test_pause_doubles_after_five_wrong_passwords_until_a_correct_one() -> None:
     clock = Hand()
     pauses: list[float] = []
 
@@ -108,7 +108,7 @@ def test_each_wrong_one_after_five_doubles_the_pause_and_the_right_one_ends_it()
     assert pauses[-1] == 0
 
 
-def test_an_hour_after_wrong_passwords_no_user_waits() -> None:
+def test_pause_ends_an_hour_after_wrong_passwords() -> None:
     clock = Hand()
     pauses: list[float] = []
     door = PasswordCheck(clock, pauses.append, as_text)
@@ -119,7 +119,7 @@ def test_an_hour_after_wrong_passwords_no_user_waits() -> None:
     assert pauses[-1] == 0
 
 
-def test_tries_of_one_machine_do_not_fill_the_line_and_nothing_fills_the_memory() -> None:
+def test_one_machine_cannot_fill_the_sign_in_line_and_memory_is_bounded() -> None:
     """Addresses of one /64 are one machine's."""
     door = PasswordCheck(Hand(), lambda _: None, as_text)
     full = "Too many sign-ins are waiting. Try again in a minute."
@@ -150,11 +150,11 @@ ONE_PROVIDER = AUTH | PROVIDER
 TWO = AUTH | {"google": PROVIDER, "lab": PROVIDER}
 
 
-def test_nothing_is_set_up_without_a_file() -> None:
+def test_missing_file_sets_up_nothing() -> None:
     assert not parsed({}).are_set_up
 
 
-def test_who_is_an_operator() -> None:
+def test_operator_needs_a_listed_subject_or_verified_email() -> None:
     settings = parsed(
         {"operators": {"emails": ["Anna@lab.example"], "subjects": ["7"]}, "auth": ONE_PROVIDER}
     )
@@ -183,7 +183,7 @@ def test_who_is_an_operator() -> None:
     assert not settings.is_operator({})
 
 
-def test_a_number_of_one_provider_is_no_user_at_another() -> None:
+def test_subject_of_one_provider_is_no_operator_at_another() -> None:
     settings = parsed({"operators": {"subjects": {"lab": ["7"], "google": ["8"]}}, "auth": TWO})
     assert not settings.problem
     accounts = [(provider, sub) for provider in ("lab", "google", "default") for sub in ("7", "8")]
@@ -208,7 +208,7 @@ def test_a_provider_without_operators_makes_all_users_viewers() -> None:
     )
 
 
-def test_providers_by_their_names() -> None:
+def test_providers_are_listed_by_name() -> None:
     assert parsed({"auth": {**TWO, "client_kwargs": {}}}).providers == ("google", "lab")
     assert parsed({"auth": ONE_PROVIDER}).providers == ("",)
     assert parsed({"auth": ONE_PROVIDER | {"lab": PROVIDER}}).providers == ("", "lab")
@@ -288,7 +288,7 @@ def test_providers_by_their_names() -> None:
         ),
     ],
 )
-def test_a_wrong_setting_refuses_all_changes_and_says_which_key(
+def test_invalid_setting_refuses_all_changes_and_names_its_key(
     tables: dict[str, object], sentence: str
 ) -> None:
     settings = parsed(tables)
@@ -325,7 +325,7 @@ def secrets_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (None, "secrets.toml cannot be read as TOML."),
     ],
 )
-def test_a_file_that_cannot_be_understood_stops_the_start(
+def test_unreadable_file_stops_the_start(
     secrets_file: Path, capsys: pytest.CaptureFixture[str], text: str | None, sentence: str
 ) -> None:
     sign_in.check_at_start()
@@ -342,7 +342,7 @@ def test_a_file_that_cannot_be_understood_stops_the_start(
 
 
 @pytest.mark.usefixtures("secrets_file")
-def test_a_named_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explicitly_configured_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "is_manually_set", lambda name: name == "secrets.files")
     assert (
         sign_in.settings().problem
@@ -350,7 +350,7 @@ def test_a_named_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_what_other_apps_keep_in_the_file_for_all_is_none_of_ours_but_a_slip_is(
+def test_other_apps_tables_in_a_shared_file_are_ignored_but_typos_are_not(
     secrets_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sign_in, "SHARED_FILE", secrets_file)
@@ -360,7 +360,7 @@ def test_what_other_apps_keep_in_the_file_for_all_is_none_of_ours_but_a_slip_is(
     assert "[Operater]" in sign_in.settings().problem
 
 
-def test_a_missing_file_refuses_all_changes_while_the_dashboard_runs(
+def test_removed_file_refuses_all_changes_while_the_dashboard_runs(
     secrets_file: Path, password_hash: str
 ) -> None:
     """Also for the moment in which an editor has emptied it."""
@@ -375,7 +375,7 @@ def test_a_missing_file_refuses_all_changes_while_the_dashboard_runs(
     assert guards.sign_in_settings() == SignInSettings(password=password_hash)
 
 
-def test_a_file_is_read_again_when_it_has_changed(secrets_file: Path, password_hash: str) -> None:
+def test_changed_file_is_read_again(secrets_file: Path, password_hash: str) -> None:
     assert sign_in.settings() == SignInSettings()
     secrets_file.write_text(f'[operators]\npassword = "{password_hash}"', encoding="utf-8")
     assert sign_in.settings() == SignInSettings(password=password_hash)
@@ -385,7 +385,7 @@ def test_a_file_is_read_again_when_it_has_changed(secrets_file: Path, password_h
     assert sign_in.settings().problem
 
 
-def test_a_seat_is_lost_by_leaving_by_time_and_when_the_settings_change(
+def test_sign_in_ends_on_sign_out_timeout_or_changed_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Hand()

@@ -74,7 +74,7 @@ def ask(
     "host",
     ["127.0.0.1:8501", "localhost:8501", "LOCALHOST", "localhost.", "[::1]:8501", "127.0.0.2"],
 )
-def test_this_machine_may_ask(host: str) -> None:
+def test_this_machine_is_allowed(host: str) -> None:
     assert is_own_host(host)
 
 
@@ -96,11 +96,11 @@ def test_this_machine_may_ask(host: str) -> None:
         "::1",
     ],
 )
-def test_a_name_that_an_attacker_can_point_here_is_refused(host: str) -> None:
+def test_host_name_an_attacker_can_point_here_is_refused(host: str) -> None:
     assert not is_own_host(host)
 
 
-def test_the_address_it_listens_on_and_names_it_was_given_are_answered(
+def test_listening_address_and_configured_names_are_answered(
     listens_on: Callable[..., None],
 ) -> None:
     listens_on("192.168.1.5", "lab.example")
@@ -109,7 +109,7 @@ def test_the_address_it_listens_on_and_names_it_was_given_are_answered(
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
-def test_who_listens_on_all_addresses_answers_to_digits_and_own_names(
+def test_server_on_all_addresses_answers_to_ip_addresses_and_own_names(
     listens_on: Callable[..., None], monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     listens_on(address)
@@ -138,7 +138,7 @@ def test_who_listens_on_all_addresses_answers_to_digits_and_own_names(
         ("", False),
     ],
 )
-def test_only_our_own_pages_open_a_websocket(origin: str, is_own: bool) -> None:
+def test_only_own_pages_can_open_a_websocket(origin: str, is_own: bool) -> None:
     assert is_own_origin(origin, "127.0.0.1:8501") == is_own
     opened, _ = ask("/_stcore/stream", "websocket", host="127.0.0.1:8501", origin=origin)
     assert opened == ("websocket.accept" if is_own else "websocket.close")
@@ -162,7 +162,7 @@ def test_only_our_own_pages_open_a_websocket(origin: str, is_own: bool) -> None:
         ("ftp://lab.example", "lab.example:443", False),
     ],
 )
-def test_the_port_that_a_scheme_has_anyway_may_be_named(
+def test_default_port_of_a_scheme_may_be_named(
     listens_on: Callable[..., None], origin: str, host: str, is_own: bool
 ) -> None:
     """As nginx does with `proxy_set_header Host $host:$server_port`.
@@ -182,7 +182,7 @@ def test_the_port_that_a_scheme_has_anyway_may_be_named(
     assert hosts == [origin.partition("://")[2]] * is_own
 
 
-def test_a_refused_websocket_says_why_in_the_log_and_to_the_page(
+def test_refused_websocket_is_explained_in_the_log_and_to_the_page(
     listens_on: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     listens_on("127.0.0.1", "lab.example")
@@ -202,7 +202,7 @@ def test_a_refused_websocket_says_why_in_the_log_and_to_the_page(
     )
 
 
-def test_a_proxy_that_passes_on_no_websockets_is_named(
+def test_proxy_that_does_not_forward_websockets_is_reported(
     listens_on: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     listens_on("127.0.0.1", "lab.example")
@@ -216,7 +216,7 @@ def test_a_proxy_that_passes_on_no_websockets_is_named(
     assert "must pass on WebSockets" in caplog.text
 
 
-def test_a_websocket_under_a_foreign_name_is_refused() -> None:
+def test_websocket_with_a_foreign_host_name_is_refused() -> None:
     opened, _ = ask(
         "/_stcore/stream", "websocket", host="evil.example", origin="http://evil.example"
     )
@@ -233,7 +233,7 @@ def test_a_websocket_under_a_foreign_name_is_refused() -> None:
         ("/_stcore/health", "127.0.0.1", 200),
     ],
 )
-def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> None:
+def test_every_response_has_the_security_headers(path: str, host: str, status: int) -> None:
     got, headers = ask(path, host=host)
     assert got == status
     assert headers["x-content-type-options"] == "nosniff"
@@ -250,7 +250,7 @@ def test_every_answer_carries_the_headers(path: str, host: str, status: int) -> 
     assert "evil" not in headers["content-security-policy"]
 
 
-def test_the_server_asks_no_other_host_for_its_own_address(
+def test_server_does_not_query_another_host_for_its_own_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Streamlit does, to judge the origin of a page that was opened by a name of this machine."""
@@ -263,7 +263,7 @@ def test_the_server_asks_no_other_host_for_its_own_address(
 @pytest.mark.parametrize(
     ("trusted", "address"), [(None, "127.0.0.1"), ("127.0.0.1", "203.0.113.7")]
 )
-def test_a_made_up_address_is_believed_of_a_proxy_that_was_named_only(
+def test_forwarded_address_is_trusted_only_from_a_configured_proxy(
     monkeypatch: pytest.MonkeyPatch, trusted: str | None, address: str
 ) -> None:
     """uvicorn, by itself, believes X-Forwarded-For of everyone on this machine."""
@@ -304,7 +304,7 @@ def test_the_protection_is_in_the_configuration(option: str, value: object) -> N
     assert st.get_option(option) == value
 
 
-def test_a_message_that_takes_memory_for_each_name_is_refused() -> None:
+def test_message_with_too_many_file_names_is_refused() -> None:
     message = BackMsg()
     message.file_urls_request.file_names.extend(["a.png"] * web_guard.MOST_FILES)
     assert web_guard.why_message_refused(message.SerializeToString()) == ""
@@ -315,7 +315,7 @@ def test_a_message_that_takes_memory_for_each_name_is_refused() -> None:
     )
 
 
-def test_a_message_of_a_kind_that_streamlit_does_not_know_ends_the_connection() -> None:
+def test_message_unknown_to_streamlit_ends_the_connection() -> None:
     sent = [b"\xfa\x01\x00"]  # a field of no name
 
     async def receive() -> Message:

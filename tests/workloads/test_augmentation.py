@@ -72,7 +72,7 @@ def in_numpy(kinds: str, draws: np.ndarray, image: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kinds", ["color", "cutout", *Augmentation.__args__[1:]])
-def test_each_image_is_changed_as_numpy_changes_it(kinds: str) -> None:
+def test_each_image_is_changed_as_in_numpy(kinds: str) -> None:
     count = sum(augmentation.DRAWS[kind] for kind in kinds.split("_"))
     draws = RANDOM.random((SHAPE[0], count)).astype(np.float32)
     draws[0], draws[1] = 0.0, np.nextafter(np.float32(1.0), np.float32(0.0))  # both ends
@@ -81,7 +81,7 @@ def test_each_image_is_changed_as_numpy_changes_it(kinds: str) -> None:
     assert np.abs(np.stack(expected) - IMAGES).max() > 0.1
 
 
-def test_shifts_and_rectangles_are_anywhere_with_equal_chance() -> None:
+def test_shifts_and_rectangles_are_uniformly_distributed() -> None:
     """A shift of an eighth of 12 and of 10 pixels is 2 and 1; half of the sides is 6 and 5."""
     grid = (np.arange(60, dtype=np.float32) + 0.5) / 60
     images = np.ones((60, 12, 10, 1), np.float32)
@@ -96,7 +96,7 @@ def test_shifts_and_rectangles_are_anywhere_with_equal_chance() -> None:
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (3, 6, 3, 5)
 
 
-def test_real_and_generated_images_get_the_same_change_and_none_without_the_option() -> None:
+def test_real_and_generated_images_get_the_same_change_or_none() -> None:
     """The generator makes the real images, so D sees twice the same, whatever the draws are."""
     seen: list[np.ndarray] = []
 
@@ -121,7 +121,7 @@ def test_real_and_generated_images_get_the_same_change_and_none_without_the_opti
             assert np.array_equal(seen[0], IMAGES) == (kind == "none")
 
 
-def test_the_gradient_of_g_passes_through_every_change() -> None:
+def test_generator_gradient_passes_through_every_change() -> None:
     """By small steps of one pixel; every pixel that is left in has its share."""
     import tensorflow as tf
 

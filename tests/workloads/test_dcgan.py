@@ -40,7 +40,7 @@ def plain_float32() -> None:
     keras.config.set_dtype_policy("float32")
 
 
-def test_64_pixels_have_the_layers_of_radford_et_al() -> None:
+def test_64_pixel_networks_match_radford_et_al() -> None:
     networks = WORKLOAD.networks(DcganOptions(base_channels=128), fields(64, 3))
     generator, discriminator = networks["generator"], networks["discriminator"]
     assert shapes(generator, "reshape", "up") == [
@@ -68,7 +68,7 @@ def test_64_pixels_have_the_layers_of_radford_et_al() -> None:
         (128, 1, (), "batch"),
     ],
 )
-def test_the_catalog_counts_every_weight_and_estimates_what_a_step_keeps(
+def test_catalog_counts_weights_and_estimates_activations(
     side: int, channels: int, classes: tuple[str, ...], norm: str
 ) -> None:
     options, offered = (
@@ -88,7 +88,7 @@ def test_the_catalog_counts_every_weight_and_estimates_what_a_step_keeps(
     assert networks["generator"].output.shape[1:] == (side, side, channels)
 
 
-def test_labels_are_read_where_there_are_some_unless_they_are_ignored() -> None:
+def test_labels_are_read_where_present_unless_ignored() -> None:
     labelled = fields(64, 3, CLASSES)
     assert set(reads(DcganOptions(), labelled)) == {"images", "labels"}
     assert set(reads(DcganOptions(labels="ignored"), labelled)) == {"images"}
@@ -110,7 +110,7 @@ def test_images_that_do_not_fit_are_refused_with_the_reason(offered: Fields, rea
     assert str(refusal.value).startswith(reason)
 
 
-def test_a_class_with_another_scale_gives_other_images_of_the_same_latents() -> None:
+def test_class_with_another_scale_changes_images_of_the_same_latents() -> None:
     options, offered = DcganOptions(base_channels=4), fields(28, 1, CLASSES)
     networks = WORKLOAD.networks(options, offered)
     latents = np.tile(np.random.default_rng(1).standard_normal((1, 100)).astype(np.float32), (6, 1))
@@ -128,7 +128,7 @@ def test_a_class_with_another_scale_gives_other_images_of_the_same_latents() -> 
     assert not np.allclose(images[0], images[1])
 
 
-def test_the_projection_is_the_product_of_summed_features_and_the_vector_of_the_class() -> None:
+def test_projection_is_summed_features_times_the_class_vector() -> None:
     projection = Projection(2, dtype="float32")
     features = np.arange(2 * 2 * 1 * 3, dtype=np.float32).reshape(
         2, 2, 1, 3
@@ -139,7 +139,7 @@ def test_the_projection_is_the_product_of_summed_features_and_the_vector_of_the_
     assert np.asarray(projection([features, labels_of_rows])).tolist() == [[17.0], [-2.0]]
 
 
-def test_the_grid_has_a_row_for_each_class_whose_columns_share_a_latent() -> None:
+def test_grid_has_a_row_per_class_and_columns_share_a_latent() -> None:
     offered = fields(28, 1, CLASSES)
     inputs = WORKLOAD.fixed_inputs(
         DcganOptions(latent_size=5), offered, {}, np.random.RandomState(0), 64

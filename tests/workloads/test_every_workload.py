@@ -148,7 +148,7 @@ def batch_of(fields: Fields) -> dict[str, np.ndarray]:
     return batch
 
 
-def test_the_catalog_counts_the_batches_and_networks_of_the_program(case: Case) -> None:
+def test_catalog_matches_the_programs_batches_and_networks(case: Case) -> None:
     program = case.workload.program(case.options, case.fields)
     assert program.batches == case.entry.batches(case.options)
     assert (
@@ -159,7 +159,7 @@ def test_the_catalog_counts_the_batches_and_networks_of_the_program(case: Case) 
     assert set(case.entry.averages) <= set(program.networks)
 
 
-def test_every_phase_gives_the_losses_that_it_follows_and_finite_numbers(case: Case) -> None:
+def test_every_phase_returns_its_followed_losses_and_finite_numbers(case: Case) -> None:
     for each in case.passes:
         followed = {
             update.followed(scaling) for update in each.phase.updates for scaling in (False, True)
@@ -173,7 +173,7 @@ def test_every_phase_gives_the_losses_that_it_follows_and_finite_numbers(case: C
         }
 
 
-def test_the_losses_of_the_catalog_are_those_of_the_program(case: Case) -> None:
+def test_catalog_losses_are_among_the_programs_losses(case: Case) -> None:
     losses = {name for each in case.passes for name in each.forward.losses}
     assert {metric.name for metric in case.entry.metrics if metric.role == "loss"} <= losses
 
@@ -196,7 +196,7 @@ def test_judgements_are_numbers_per_row_within_their_bounds(case: Case) -> None:
     assert set(judged.scalars) <= {metric.name for metric in case.entry.metrics if metric.per_epoch}
 
 
-def test_the_images_of_the_catalog_come_from_reproducible_arrays(
+def test_catalog_images_come_from_reproducible_arrays(
     case: Case,
 ) -> None:
     random = np.random.RandomState(3)
@@ -283,7 +283,7 @@ def new_kernels(case: Case, seed: int) -> dict[str, np.ndarray]:
     return {name: kernel for name, kernel in kernels.items() if kernel.std() > 0}
 
 
-def test_networks_end_in_float32_in_mixed_precision(case: Case) -> None:
+def test_networks_output_float32_in_mixed_precision(case: Case) -> None:
     import keras
 
     keras.config.set_dtype_policy("mixed_bfloat16")

@@ -104,7 +104,7 @@ LAST = "values are (B, …, channels); use data_format='channels_last'."
         ),
     ],
 )
-def test_a_layer_refuses_what_a_step_would_leave_out(
+def test_layer_refuses_unsupported_settings(
     layer: str, arguments: dict[str, Any], sentence: str
 ) -> None:
     convolution = {"filters": 3, "kernel_size": 3} if "Convolution" in layer else {}
@@ -139,14 +139,14 @@ def test_a_layer_refuses_what_a_step_would_leave_out(
         ),
     ],
 )
-def test_an_enlarged_convolution_refuses_what_it_cannot_compute(
+def test_enlarged_convolution_refuses_unsupported_settings(
     arguments: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(f'own: {sentence}')}$"):
         layers.EnlargedConvolution3D(3, 3, name="own", **arguments)
 
 
-def test_labels_are_one_number_a_row() -> None:
+def test_labels_must_be_one_number_per_row() -> None:
     layer = layers.ConditionalBatchNorm(3, name="own")
     with pytest.raises(
         ValueError, match=r"own: labels have the shape \(5, 1\), but allowed is \(B,\)"
@@ -154,7 +154,7 @@ def test_labels_are_one_number_a_row() -> None:
         layer([np.zeros((5, 4), np.float32), np.zeros((5, 1), np.int32)])
 
 
-def test_every_mask_is_part_of_a_step() -> None:
+def test_masks_are_refused_within_a_step() -> None:
     layer, rows = layers.BatchNorm(name="own"), np.ones((5, 4, 2), np.float32)
     layer.build(rows.shape)
     with (

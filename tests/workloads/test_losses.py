@@ -32,7 +32,7 @@ def logits(*values: float) -> np.ndarray:
     return np.asarray(values, np.float32)[:, None]
 
 
-def test_an_undecided_discriminator_costs_the_logarithm_of_two() -> None:
+def test_undecided_discriminator_costs_log_two() -> None:
     assert float(bce_real(logits(0.0))) == pytest.approx(LN_2, abs=1e-7)
     assert float(bce_fake(logits(0.0))) == pytest.approx(LN_2, abs=1e-7)
 
@@ -62,7 +62,7 @@ def test_extreme_logits_stay_finite() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_logits_of_low_precision_give_losses_of_float32(dtype: str) -> None:
+def test_low_precision_logits_give_float32_losses(dtype: str) -> None:
     from keras import ops
 
     low = ops.cast(logits(0.0, 1.0), dtype)
@@ -82,7 +82,7 @@ def test_minimax_is_the_logarithm_of_one_minus_d(logit: float, loss: float) -> N
     assert float(minimax_generator(logits(logit))) == pytest.approx(loss, abs=1e-6)
 
 
-def test_the_minimax_gradient_fades_while_d_is_sure_and_the_other_does_not() -> None:
+def test_minimax_gradient_vanishes_for_a_sure_discriminator() -> None:
     import tensorflow as tf
 
     sure_of_fake = tf.constant(logits(-8.0))
@@ -98,18 +98,18 @@ def test_the_minimax_gradient_fades_while_d_is_sure_and_the_other_does_not() -> 
 @pytest.mark.parametrize(
     ("target", "logit", "loss"), [(0.9, 0.0, LN_2), (0.9, 1.0, 0.4132617), (0.5, 3.0, 1.5485874)]
 )
-def test_a_smoothed_target_makes_certainty_costly(target: float, logit: float, loss: float) -> None:
+def test_smoothed_target_penalizes_certainty(target: float, logit: float, loss: float) -> None:
     assert float(bce_real(logits(logit), target)) == pytest.approx(loss, abs=1e-6)
 
 
-def test_smoothed_labels_cost_least_where_d_says_the_target() -> None:
+def test_smoothed_loss_is_lowest_at_the_target() -> None:
     at_target = math.log(0.9 / 0.1)
     best = float(bce_real(logits(at_target), 0.9))
     assert best == pytest.approx(0.3250830, abs=1e-6)
     assert best < min(float(bce_real(logits(at_target + step), 0.9)) for step in (-0.1, 0.1))
 
 
-def test_the_r1_penalty_is_half_the_mean_of_the_squared_norms() -> None:
+def test_r1_penalty_is_half_the_mean_squared_norm() -> None:
     slopes = np.asarray([[[3.0, 4.0]], [[0.0, 1.0]]], np.float32)
     assert float(r1_penalty(slopes)) == pytest.approx((25.0 + 1.0) / 4.0)
 
@@ -127,7 +127,7 @@ def test_the_r1_penalty_is_half_the_mean_of_the_squared_norms() -> None:
         ("minimax", 2.0, -1.0),
     ],
 )
-def test_the_generators_gradient_is_so_many_times_the_discriminators(
+def test_ratio_of_generator_to_discriminator_gradients(
     kind: str, logit: float, expected: float
 ) -> None:
     assert float(generator_over_discriminator(logits(logit), kind)[0, 0]) == pytest.approx(
@@ -149,7 +149,7 @@ def test_a_hinge_stops_at_its_margin() -> None:
     assert of_g == pytest.approx((3.0 - 0.25) / 2)
 
 
-def test_a_relativistic_loss_compares_each_real_image_with_a_generated_one() -> None:
+def test_relativistic_loss_compares_real_with_generated_images() -> None:
     of_d, of_g = both("relativistic", logits(1.0, 0.0), logits(0.0, 2.0))
     assert of_d == pytest.approx((0.3132617 + 2.126928) / 2, abs=1e-6)
     assert of_g == pytest.approx((1.3132617 + 0.126928) / 2, abs=1e-6)
@@ -163,11 +163,11 @@ def test_a_relativistic_loss_compares_each_real_image_with_a_generated_one() -> 
     assert (real[0], fake[0]) == pytest.approx((0.7310586, 0.2689414))
 
 
-def test_the_usual_loss_is_the_only_one_with_one_way_back_for_both_networks() -> None:
+def test_only_cross_entropy_shares_one_backward_pass() -> None:
     assert [name for name, loss in LOSSES.items() if loss.one_pass] == ["cross_entropy"]
 
 
-def test_a_loss_of_ones_own_is_a_row_of_the_table() -> None:
+def test_custom_loss_can_be_added_to_the_table() -> None:
     """Least squares (Mao et al. 2017), with an options record whose choice is wider."""
 
     class Wider(PairOptions):

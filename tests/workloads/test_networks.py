@@ -85,7 +85,7 @@ def output_shapes(network: Any) -> list[tuple[str, tuple[int, ...]]]:
     return [(layer.name, tuple(layer.output.shape[1:])) for layer in network.layers]
 
 
-def test_three_updates_of_the_discriminator_take_three_batches(
+def test_three_discriminator_updates_take_three_batches(
     entry: WorkloadEntry, workload: Workload
 ) -> None:
     options = entry.options(updates="in_turn", discriminator_steps=3)
@@ -93,7 +93,7 @@ def test_three_updates_of_the_discriminator_take_three_batches(
     assert program.batches == entry.batches(options) == program.updates_of("discriminator") == 3
 
 
-def test_the_generator_makes_images_in_the_range_of_tanh(workload: Pair) -> None:
+def test_generator_images_are_in_the_range_of_tanh(workload: Pair) -> None:
     images = np.asarray(networks_of(workload)["generator"](latents(workload) * 30, training=False))
     assert images.shape == (IMAGES, 28, 28, 1)
     assert images.dtype == np.float32
@@ -109,7 +109,7 @@ def test_the_discriminator_gives_one_logit_per_image(
     assert len(set(logits[:, 0].tolist())) == IMAGES
 
 
-def test_a_step_names_losses_and_scores_with_their_ranges(
+def test_step_returns_losses_and_scores_in_their_ranges(
     workload: Workload, batch: dict[str, np.ndarray]
 ) -> None:
     noise, networks = PlainNoise(), networks_of(workload)
@@ -165,7 +165,7 @@ def test_judgements_are_in_the_catalog_and_within_their_range(
     assert set(judged.scalars) == of_the_probe - of_an_evaluation
 
 
-def test_shown_arrays_are_reproducible_and_are_those_of_the_catalog(
+def test_shown_arrays_are_reproducible_and_match_the_catalog(
     entry: WorkloadEntry, workload: Pair
 ) -> None:
     networks, inputs = networks_of(workload), {"latents": latents(workload)}
@@ -179,7 +179,7 @@ def test_shown_arrays_are_reproducible_and_are_those_of_the_catalog(
     assert np.array_equal(np.asarray(first["images"]), np.asarray(second["images"]))
 
 
-def test_the_dcgan_generator_is_that_of_table_1() -> None:
+def test_dcgan_generator_matches_table_1() -> None:
     assert output_shapes(dcgan_mnist.networks()["generator"]) == [
         ("dense", (12_544,)),
         ("norm_1", (12_544,)),
@@ -196,7 +196,7 @@ def test_the_dcgan_generator_is_that_of_table_1() -> None:
     ]
 
 
-def test_the_dcgan_discriminator_is_that_of_table_1() -> None:
+def test_dcgan_discriminator_matches_table_1() -> None:
     assert output_shapes(dcgan_mnist.networks()["discriminator"]) == [
         ("conv_1", (14, 14, 64)),
         ("leaky_1", (14, 14, 64)),
@@ -209,7 +209,7 @@ def test_the_dcgan_discriminator_is_that_of_table_1() -> None:
     ]
 
 
-def test_leaky_relu_and_dropout_have_the_rates_of_the_paper() -> None:
+def test_leaky_relu_and_dropout_have_the_papers_rates() -> None:
     layers = {layer.name: layer for layer in dcgan_mnist.networks()["discriminator"].layers}
     assert np.asarray(layers["leaky_1"](np.float32([-1.0, 2.0]))).tolist() == pytest.approx(
         [-0.2, 2.0]
@@ -228,7 +228,7 @@ def test_dropout_is_the_identity_outside_training_and_needs_noise_in_training() 
         layer(ones, training=True)
 
 
-def test_only_the_generator_has_batch_norm_and_it_learns_in_training_only() -> None:
+def test_only_the_generator_has_batch_norm_and_it_updates_only_in_training() -> None:
     networks = dcgan_mnist.networks()
     assert networks["discriminator"].non_trainable_variables == []
     statistics = networks["generator"].non_trainable_variables
@@ -260,7 +260,7 @@ class GivenMoments:
         return values, np.float32([2.0]), np.float32([5.0])
 
 
-def test_stored_statistics_keep_the_share_of_their_momentum() -> None:
+def test_moving_statistics_are_weighted_by_their_momentum() -> None:
     layer = BatchNorm(momentum=0.9)
     layer.build((None, 1))  # starts with mean 0 and variance 1
     with step_scope(alone(PlainNoise(), GivenMoments())):  # type: ignore[arg-type]
@@ -312,7 +312,7 @@ REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # of logit 2
     ],
 )
 @pytest.mark.parametrize("loss_scaling", [True, False])
-def test_losses_and_scores_follow_from_images_of_known_logits(
+def test_losses_and_scores_match_known_logits(
     options: dict[str, Any], losses: dict[str, float], one_way_back: bool, loss_scaling: bool
 ) -> None:
     """Real images have logit 2, a probability of 0.88; generated ones -1, 0.27."""
@@ -354,7 +354,7 @@ def test_each_phase_updates_its_networks_on_its_own_images() -> None:
     ]
 
 
-def test_scores_and_losses_belong_to_the_images_they_are_named_after() -> None:
+def test_judgements_belong_to_the_images_they_are_named_after() -> None:
     inputs = {"latents": -np.ones((5, 4), np.float32)}
     with step_scope(alone(Constant())):  # type: ignore[arg-type]
         judged = UnconditionalPair(4, dict).judge(PairOptions(), TRANSPARENT, REAL, inputs)

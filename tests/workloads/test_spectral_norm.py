@@ -24,7 +24,7 @@ def settled(layer: Any, values: np.ndarray, passes: int = 80) -> np.ndarray:
     return np.asarray(layer(values, training=False))
 
 
-def test_a_dense_layer_has_a_largest_singular_value_of_one() -> None:
+def test_dense_layer_is_divided_by_its_largest_singular_value() -> None:
     layer = SpectralNorm(layers.Dense(5, use_bias=False), use_bias=False)
     values = RANDOM.normal(size=(7, 12)).astype(np.float32)
     outputs = settled(layer, values)
@@ -34,7 +34,7 @@ def test_a_dense_layer_has_a_largest_singular_value_of_one() -> None:
     )
 
 
-def test_a_convolution_is_that_of_keras_layer_and_keeps_its_kernel() -> None:
+def test_convolution_matches_keras_and_keeps_its_kernel() -> None:
     values = RANDOM.normal(size=(2, 6, 6, 3)).astype(np.float32)
     ours = SpectralNorm(Convolution(4, 3, use_bias=False))
     theirs = layers.SpectralNormalization(layers.Conv2D(4, 3, use_bias=False))
@@ -46,7 +46,7 @@ def test_a_convolution_is_that_of_keras_layer_and_keeps_its_kernel() -> None:
     assert np.array_equal(np.asarray(ours.layer.kernel), before)
 
 
-def test_one_pass_is_one_iteration_and_none_outside_training() -> None:
+def test_training_pass_runs_one_iteration_and_inference_none() -> None:
     """u = (1, 0) and W = ((3, 1), (0, 2)): v = W u / |W u| = (1, 0), u = W^T v / |W^T v| =
     (3, 1) / sqrt(10).
     """
@@ -67,7 +67,7 @@ def test_a_layer_with_bias_or_activation_is_refused(named: dict[str, Any]) -> No
         SpectralNorm(layers.Dense(3, **named))
 
 
-def test_it_can_be_saved_and_loaded() -> None:
+def test_spectral_norm_can_be_saved_and_loaded() -> None:
     network = keras.Sequential(
         [keras.Input((4,)), SpectralNorm(layers.Dense(2, use_bias=False), name="norm")]
     )

@@ -73,27 +73,27 @@ def assert_standard(network: keras.Model, inputs: Any) -> None:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_is_replaced_by_those_of_keras(name: str) -> None:
+def test_layer_is_replaced_by_keras_layers(name: str) -> None:
     shape, layer = LAYERS[name]
     network = keras.Sequential([keras.Input(shape), layer()])
     values = np.random.default_rng(0).standard_normal((ROWS, *shape)).astype(np.float32)
     assert_standard(network, values)
 
 
-def test_batch_norm_of_classes_becomes_a_norm_and_two_embeddings() -> None:
+def test_conditional_batch_norm_becomes_a_norm_and_two_embeddings() -> None:
     values, labels = keras.Input(IMAGE), keras.Input((), dtype="int32")
     network = keras.Model([values, labels], ConditionalBatchNorm(3)([values, labels]))
     rows = np.random.default_rng(0).standard_normal((ROWS, *IMAGE)).astype(np.float32)
     assert_standard(network, [rows, np.array([2, 0, 1], np.int32)])
 
 
-def test_layers_and_operations_of_keras_stay() -> None:
+def test_keras_layers_and_operations_are_kept() -> None:
     values = keras.Input((4,))
     hidden = keras.layers.Dense(3, activation="tanh")(values) * 2.0 + 1.0
     assert_standard(keras.Model(values, hidden), np.eye(ROWS, 4, dtype=np.float32))
 
 
-def test_a_layer_that_offers_no_standard_form_is_refused_by_name() -> None:
+def test_layer_without_a_standard_form_is_refused_by_name() -> None:
     class Doubled(keras.layers.Layer):
         def call(self, inputs: Any) -> Any:
             return 2.0 * inputs

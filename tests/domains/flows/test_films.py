@@ -35,7 +35,7 @@ def test_a_film_ends_where_another_flow_begins(home: Home) -> None:
         assert films.films(data) == [Film(0, 0, 40, 120.0, 24), Film(1, 40, 6, 200.0, 24)]
 
 
-def test_two_flows_of_one_reynolds_number_are_distinguished_by_their_time() -> None:
+def test_flows_of_one_reynolds_number_are_separated_by_time_step() -> None:
     numbers = {
         REYNOLDS: np.array([90.0, 90.0, 90.0, 90.0, 90.0], np.float32),
         LATTICE_STEP: np.array([0, 24, 48, 0, 24], np.int32),
@@ -49,7 +49,7 @@ def test_two_flows_of_one_reynolds_number_are_distinguished_by_their_time() -> N
     assert films.trained(data) == films.films(data)
 
 
-def test_a_film_is_called_after_its_obstacle_where_that_is_not_the_usual_one() -> None:
+def test_a_film_title_names_an_unusual_obstacle() -> None:
     numbers = {
         REYNOLDS: np.array([90.0, 90.0, 90.0], np.float32),
         LATTICE_STEP: np.array([0, 0, 0], np.int32),
@@ -67,7 +67,7 @@ def test_a_film_is_called_after_its_obstacle_where_that_is_not_the_usual_one() -
     ]
 
 
-def test_the_frames_of_a_film_begin_at_the_requested_one(home: Home) -> None:
+def test_film_frames_start_at_the_requested_frame(home: Home) -> None:
     stored_films.stored_flows(home)
     data = prepared.open_set(home, "street", 0)
     film = films.films(data)[1]
@@ -77,7 +77,7 @@ def test_the_frames_of_a_film_begin_at_the_requested_one(home: Home) -> None:
     np.testing.assert_array_equal(targets, [stored_films.frame(step, 200.0) for step in (3, 4, 5)])
 
 
-def test_of_a_pair_nothing_is_read_but_its_own_row(tmp_path: Path) -> None:
+def test_only_the_row_of_a_pair_is_read(tmp_path: Path) -> None:
     """Sparse files of 1 TB each: the rows before the last one fill no memory."""
     fields, pairs = pair_fields(512, 512), 1_300_000
     for name, field in fields.items():
@@ -98,7 +98,7 @@ def test_of_a_pair_nothing_is_read_but_its_own_row(tmp_path: Path) -> None:
     assert (source[-1, -1, -1], targets[0, -1, -1, -1]) == (7, 7)
 
 
-def test_pairs_of_pictures_are_films_of_one_step(home: Home) -> None:
+def test_image_pairs_are_films_of_one_step(home: Home) -> None:
     stored_films.stored_pairs(home)
     data = prepared.open_set(home, "edges", 0)
     assert films.films(data) == [Film(0, 0, 1), Film(1, 1, 1)]
@@ -108,7 +108,7 @@ def test_pairs_of_pictures_are_films_of_one_step(home: Home) -> None:
 
 
 @pytest.mark.parametrize("fields", [flow_fields(4, 4), pair_fields(4, 4)], ids=["flows", "pairs"])
-def test_a_set_that_holds_nothing_out_has_no_film_and_what_was_trained_on_is_not_shown_instead(
+def test_a_data_set_without_held_out_rows_has_no_films(
     fields: Fields,
 ) -> None:
     rows = {name: np.zeros((5, *field.shape), field.dtype) for name, field in fields.items()}

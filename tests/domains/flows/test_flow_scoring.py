@@ -42,22 +42,20 @@ def scores(
     }
 
 
-def test_the_whole_film_says_how_fast_the_true_flow_beats_where_the_steps_are_too_few_to_tell() -> (
-    None
-):
+def test_a_short_rollout_takes_the_true_period_from_the_whole_film() -> None:
     values = scores(street(14), period=PERIOD)
     assert values["period"] == pytest.approx((math.nan, PERIOD), nan_ok=True)
     assert values["strouhal"] == pytest.approx((math.nan, RIGHT), nan_ok=True)
     assert math.isnan(values["strouhal_error"][0])
 
 
-def test_a_film_without_a_known_period_is_measured_by_its_steps() -> None:
+def test_an_unknown_period_is_measured_from_the_rollout_steps() -> None:
     values = scores(street(60))
     assert values["period"] == pytest.approx((PERIOD, PERIOD), rel=0.005)
     assert values["strouhal"] == pytest.approx((RIGHT, RIGHT), rel=0.005)
 
 
-def test_a_model_that_runs_away_has_no_mean_and_a_horizon_where_it_did() -> None:
+def test_a_diverging_model_has_no_means_but_a_horizon() -> None:
     predicted = street(14)
     predicted[4:] = np.nan
     values = scores(predicted, period=PERIOD)
@@ -76,7 +74,7 @@ def test_a_model_that_runs_away_has_no_mean_and_a_horizon_where_it_did() -> None
         assert not math.isnan(values[name][1]), f"{name} of standing still"
 
 
-def test_equal_frames_are_excluded_from_the_mean_of_psnr_alone() -> None:
+def test_equal_frames_are_excluded_only_from_the_psnr_mean() -> None:
     predicted = street(4)
     predicted[3:] += 0.2
     values = scores(predicted)
@@ -86,7 +84,7 @@ def test_equal_frames_are_excluded_from_the_mean_of_psnr_alone() -> None:
     assert values["rmse"][0] == pytest.approx(0.1)
 
 
-def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_goes() -> None:
+def test_each_error_has_a_replay_baseline_for_the_replay_length() -> None:
     """A prediction that drifts by 0.01 a step, a replay that is off by 0.045 throughout and
     ends after 30 steps.
     """
@@ -112,7 +110,7 @@ def test_the_replay_of_a_training_film_stands_next_to_each_error_as_far_as_it_go
     assert np.isnan(rmse.replay[30:]).all()
 
 
-def test_a_replay_that_is_as_long_has_a_frequency_of_its_own() -> None:
+def test_a_full_length_replay_has_its_own_frequency() -> None:
     """It plays the street twice as fast."""
     steps = 60
     by_name = {
@@ -133,7 +131,7 @@ def test_a_replay_that_is_as_long_has_a_frequency_of_its_own() -> None:
     )
 
 
-def test_the_strouhal_number_counts_on_the_width_of_the_flow_s_own_obstacle() -> None:
+def test_the_strouhal_number_uses_the_obstacle_width_of_the_flow() -> None:
     film = Film(0, 0, 60, 120.0, SOLVER_STEPS, width=14.0)
     assert scores(street(60), film=film)["strouhal"] == pytest.approx(
         (1.4 * RIGHT, 1.4 * RIGHT), rel=0.005

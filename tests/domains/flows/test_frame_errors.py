@@ -19,7 +19,7 @@ def waves(*lengths: float, amplitude: float = 0.5, height: int = 12, width: int 
     return np.stack(rows)[..., np.newaxis]
 
 
-def test_errors_are_means_over_pixels_and_channels_of_each_frame() -> None:
+def test_errors_average_pixels_and_channels_per_frame() -> None:
     truth = np.zeros((2, 2, 2, 1), np.float32)
     predicted = truth.copy()
     predicted[0, 0, 0, 0], predicted[1] = 1.0, -0.2
@@ -29,12 +29,12 @@ def test_errors_are_means_over_pixels_and_channels_of_each_frame() -> None:
     assert scores.psnr(truth, truth).tolist() == [np.inf, np.inf]
 
 
-def test_half_precision_frames_are_measured_in_double() -> None:
+def test_half_precision_frames_are_measured_in_double_precision() -> None:
     truth = np.zeros((1, 4, 4, 1), np.float16)
     assert scores.rmse(truth + np.float16(1e-4), truth) == pytest.approx([1e-4], rel=1e-3)
 
 
-def test_ssim_is_one_for_equal_frames_and_shows_a_lower_mean() -> None:
+def test_ssim_is_one_for_equal_frames_and_drops_with_a_lower_mean() -> None:
     """Of even frames a and b it is (2 a b + c) / (a² + b² + c) with c = (0.01 · 2)²: 0.3004 /
     0.3404 for 0.5 and 0.3.
     """
@@ -46,7 +46,7 @@ def test_ssim_is_one_for_equal_frames_and_shows_a_lower_mean() -> None:
     assert np.isnan(scores.ssim(frames[:, :8], frames[:, :8])).all(), "smaller than the window"
 
 
-def test_the_spectrum_shows_a_power_that_is_ten_times_too_low() -> None:
+def test_the_spectrum_error_detects_ten_times_too_little_power() -> None:
     truth = waves(8.0, 12.0)
     assert scores.spectrum_error(truth, truth) == pytest.approx([0.0, 0.0])
     assert scores.spectrum_error(truth / np.sqrt(10.0), truth) == pytest.approx([1.0, 1.0])
@@ -57,7 +57,7 @@ def test_the_spectrum_shows_a_power_that_is_ten_times_too_low() -> None:
     assert np.isnan(scores.spectrum_error(truth, flat)).all()
 
 
-def test_a_wave_has_its_power_in_one_place() -> None:
+def test_a_wave_has_its_power_in_one_bin() -> None:
     power = scores.power(waves(8.0))
     assert power.shape == (1, 24)
     assert int(power[0].argmax()) == 48 / 8 - 1
@@ -74,7 +74,7 @@ def test_a_wave_has_its_power_in_one_place() -> None:
         ([0.1, 0.1, np.inf], [0.2, 0.2, 0.2], 2),
     ],
 )
-def test_the_horizon_ends_where_standing_still_is_better(
+def test_the_horizon_ends_where_persistence_is_better(
     error: list[float], still: list[float], expected: int
 ) -> None:
     assert scores.horizon(np.array(error), np.array(still)) == expected

@@ -18,7 +18,7 @@ from gan_runtime.domains.flows.fields import (
 from gan_runtime.domains.flows.lattice import INFLOW, Lattice, circle, square
 
 
-def test_values_go_there_and_back_by_fixed_scales() -> None:
+def test_values_round_trip_with_fixed_scales() -> None:
     random = np.random.default_rng(0)
     ux = INFLOW * random.uniform(-1.0, 2.0, (2, 5, 7))
     uy = INFLOW * random.uniform(-1.0, 1.0, (2, 5, 7))
@@ -32,7 +32,7 @@ def test_values_go_there_and_back_by_fixed_scales() -> None:
     assert physical[..., VORTICITY] == pytest.approx(turning * DIAMETER / INFLOW, abs=1e-5)
 
 
-def test_each_channel_has_the_place_of_its_name_and_the_obstacle_comes_last() -> None:
+def test_channels_match_their_names_and_the_obstacle_is_last() -> None:
     assert [FLOW_CHANNELS[place] for place in (UX, UY, VORTICITY)] == ["ux", "uy", "vorticity"]
     moving, obstacle = np.zeros((2, 2, 3), np.float32), np.eye(2, dtype=bool)
     np.testing.assert_array_equal(lattice.source(moving, obstacle)[..., OBSTACLE], obstacle)
@@ -47,21 +47,21 @@ def test_each_channel_has_the_place_of_its_name_and_the_obstacle_comes_last() ->
         (0.5, 0.3, -9.0, (1.0, 1.0, -1.0)),  # beyond them
     ],
 )
-def test_the_scales_are_these(
+def test_known_values_are_scaled_and_clipped(
     ux: float, uy: float, turning: float, value: tuple[float, ...]
 ) -> None:
     fields = (np.full((1, 1), number) for number in (ux, uy, turning))
     assert lattice.values(*fields)[0, 0] == pytest.approx(value, abs=1e-6)
 
 
-def test_stored_as_float16_a_velocity_is_off_by_less_than_a_thousandth_of_the_inflow() -> None:
+def test_float16_velocity_error_is_below_a_thousandth_of_the_inflow() -> None:
     values = np.linspace(-1.0, 1.0, 999, dtype=np.float32).reshape(1, 1, 333, 3)
     off = abs(lattice.physical(values.astype(np.float16)) - lattice.physical(values))
     assert off[..., :2].max() < 1e-3
     assert off[..., 2].max() < 2.5e-3
 
 
-def test_a_fluid_that_turns_against_the_clock_has_a_vorticity_above_zero() -> None:
+def test_counterclockwise_rotation_has_positive_vorticity() -> None:
     """A rigid rotation u = Ω (-y, x) has the vorticity 2 Ω; y points up, the first row is the
     top.
     """
@@ -70,7 +70,7 @@ def test_a_fluid_that_turns_against_the_clock_has_a_vorticity_above_zero() -> No
     assert lattice.vorticity(ux, uy) == pytest.approx(np.full((6, 8), 0.6))
 
 
-def test_upside_down_the_odd_channels_change_their_sign() -> None:
+def test_odd_channels_change_sign_when_flipped_vertically() -> None:
     """So a flow that is turned over is the flow of what was turned over."""
     lower, upper = (Lattice(100.0, square(shift=shift), kick=0.0) for shift in (4.0, -4.0))
     for flow in (lower, upper):
@@ -91,7 +91,7 @@ def test_nothing_moves_in_the_obstacle() -> None:
     assert np.array_equal(with_it[0, ..., 3] == 1.0, flow.obstacle)
 
 
-def test_half_the_pixels_are_the_means_of_four() -> None:
+def test_halving_averages_four_pixels() -> None:
     fine = np.arange(24.0).reshape(1, 4, 6, 1)
     assert lattice.halved(fine)[0, ..., 0].tolist() == [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]]
     assert lattice.diameter_pixels(96) == 5.0

@@ -48,7 +48,7 @@ def prepare(home: Home, preparation: str = "karman", name: str = "", **options: 
     return prepared.open_set(home, manifest.name)
 
 
-def test_a_row_is_a_frame_the_next_one_and_those_after_it(home: Home) -> None:
+def test_a_row_has_a_frame_the_next_one_and_later_ones(home: Home) -> None:
     flows = prepare(home, later=2)
     rows = flows.read(np.arange(flows.rows))
     assert flows.rows == 2 * 3
@@ -65,14 +65,14 @@ def test_a_row_is_a_frame_the_next_one_and_those_after_it(home: Home) -> None:
     assert np.array_equal(rows[SOURCE][5, ..., 3] == 1.0, square())
 
 
-def test_the_frames_are_those_of_the_solver(home: Home) -> None:
+def test_frames_match_the_solver(home: Home) -> None:
     rows = prepare(home).read(np.array([3]))  # the last of the first flow
     flow = Lattice(80.0, square(), kick=0.5)
     flow.advance(25)
     assert rows[SOURCE][0, ..., :3] == pytest.approx(flow_frames.of(flow), abs=1e-3)
 
 
-def test_whole_flows_are_held_out_in_the_order_of_time(home: Home) -> None:
+def test_whole_flows_are_held_out_in_time_order(home: Home) -> None:
     flows = prepare(home)
     held_out = flows.read_held_out(100)
     assert flows.held_out == 2 * 4
@@ -82,7 +82,7 @@ def test_whole_flows_are_held_out_in_the_order_of_time(home: Home) -> None:
     assert set(trained[REYNOLDS].tolist()) == {80.0, 100.0}
 
 
-def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
+def test_the_small_grid_averages_four_cells(home: Home) -> None:
     full, half = (
         prepare(home, name=name, grid=name).read(np.arange(2)) for name in ("full", "half")
     )
@@ -97,9 +97,7 @@ def test_on_the_small_grid_four_cells_are_averaged(home: Home) -> None:
 
 
 @pytest.mark.parametrize("name", ["karman", "karman_small"])
-def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
-    home: Home, name: str
-) -> None:
+def test_a_data_set_matches_the_fields_listed_before_its_preparation(home: Home, name: str) -> None:
     promised = loading.data_sets(home)[name]
     assert (promised.is_prepared, promised.rows) == (False, 12 * 147)
     assert not loading.is_streamed(name, home), "it fits into the memory of a device"
@@ -114,7 +112,7 @@ def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
     }
 
 
-def test_without_later_frames_a_row_has_no_such_field(home: Home) -> None:
+def test_rows_without_later_frames_lack_the_later_field(home: Home) -> None:
     flows = prepare(home, later=0)
     assert set(flows.fields) == {
         *(SOURCE, TARGET, REYNOLDS, LATTICE_STEP, OBSTACLE_WIDTH, OBSTACLE_SHIFT)
@@ -122,7 +120,7 @@ def test_without_later_frames_a_row_has_no_such_field(home: Home) -> None:
     assert flows.rows == 2 * 5
 
 
-def test_obstacles_are_shifted_on_request_and_equally_for_a_seed(
+def test_obstacle_shifts_are_reproducible_for_a_seed(
     home: Home,
 ) -> None:
     options = {"shift": 12, "reynolds": "80, 90, 100, 110", "held_out_reynolds": "120", "frames": 4}
@@ -137,7 +135,7 @@ def test_obstacles_are_shifted_on_request_and_equally_for_a_seed(
     assert max(tops[0]) <= 35 + 12
 
 
-def test_a_flow_of_a_list_may_have_an_obstacle_of_its_own_and_the_manifest_names_those_held_out(
+def test_listed_flows_may_have_own_obstacles_named_in_the_manifest(
     home: Home,
 ) -> None:
     """Its viscosity is that of its own width."""
@@ -227,7 +225,7 @@ def places(flows: DataSet) -> list[int]:
         ({"obstacle": "circel"}, "did you mean circle?"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_begins(
+def test_wrong_options_are_refused_before_preparation_starts(
     home: Home, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
@@ -236,7 +234,7 @@ def test_wrong_options_are_refused_before_anything_begins(
     assert not home.data.exists()
 
 
-def test_the_same_numbers_written_otherwise_are_the_same_set(home: Home) -> None:
+def test_equal_numbers_in_another_notation_are_the_same_data_set(home: Home) -> None:
     prepare(home)
     prepare(home, reynolds="80.0,  100")
     with pytest.raises(DatasetError, match="data set karman exists already, from other files"):
@@ -260,9 +258,7 @@ class CancelledError(Exception):
     """Somebody has pressed Cancel."""
 
 
-def test_while_it_is_made_a_picture_shows_the_flow_and_a_cancel_leaves_nothing(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_live_image_shows_the_flow_and_cancel_leaves_nothing(home: Home, tmp_path: Path) -> None:
     home.prepare()
     work, reports = tmp_path / "work", []
     work.mkdir()
@@ -282,7 +278,7 @@ def test_while_it_is_made_a_picture_shows_the_flow_and_a_cancel_leaves_nothing(
     assert list(home.data.iterdir()) == []
 
 
-def test_the_image_is_redrawn_once_a_second_and_is_no_part_of_the_set(
+def test_the_live_image_is_redrawn_each_second_and_not_in_the_data_set(
     tmp_path: Path, home: Home
 ) -> None:
     seconds = [0.0]
@@ -301,7 +297,7 @@ def test_the_image_is_redrawn_once_a_second_and_is_no_part_of_the_set(
     assert not list(prepared.folder(home, "karman").glob("*live*"))
 
 
-def test_the_card_of_a_set_of_flows_shows_frames_and_says_what_a_row_is(home: Home) -> None:
+def test_the_card_of_a_flow_data_set_shows_frames_and_describes_a_row(home: Home) -> None:
     flows = prepare(home, later=0, grid="half", frames=17)
     image = prepared.png_of_rows(flows.read(np.arange(prepared.FIRST_ROWS_COUNT)))
     assert image is not None

@@ -31,7 +31,7 @@ FREE_SLIP_PERIOD = 602.0
         ("circle", "periodic", 100.0, 557.0),
     ],
 )
-def test_eddies_are_shed_as_often_as_another_program_found(
+def test_the_shedding_frequency_matches_another_solver(
     obstacle: Shape, walls: Walls, reynolds: float, period: float
 ) -> None:
     signal = swing(obstacle, walls, reynolds, 3_000, 2_400)
@@ -41,7 +41,7 @@ def test_eddies_are_shed_as_often_as_another_program_found(
     )
 
 
-def test_below_the_critical_reynolds_number_a_small_kick_dies_away_and_above_it_grows() -> None:
+def test_a_small_kick_decays_only_below_the_critical_reynolds_number() -> None:
     """At Re 40 by more than a tenth in each 1,000 steps (by 18 and 16%); at Re 60 it grows
     by more than a fifth (100 and 48%).
     """
@@ -55,7 +55,7 @@ def test_below_the_critical_reynolds_number_a_small_kick_dies_away_and_above_it_
 
 
 @pytest.mark.parametrize("obstacle", ["square", "circle"])
-def test_a_closed_box_keeps_its_mass(obstacle: Shape) -> None:
+def test_a_closed_box_conserves_mass(obstacle: Shape) -> None:
     flow = Lattice(100.0, OBSTACLES[obstacle](), walls="slip", ends="periodic", kick=0.5)
     for _ in range(20):
         before = flow.mass
@@ -66,7 +66,7 @@ def test_a_closed_box_keeps_its_mass(obstacle: Shape) -> None:
     assert flow.mass == pytest.approx(flow.obstacle.size, rel=500 * 1e-7)
 
 
-def test_between_two_columns_the_mass_changes_by_what_crosses_them() -> None:
+def test_mass_between_two_columns_changes_by_the_flux_across_them() -> None:
     flow = Lattice(100.0, square(), kick=0.5)
     flow.advance(100)
     first, last = 5, 180  # the obstacle lies between them
@@ -79,7 +79,7 @@ def test_between_two_columns_the_mass_changes_by_what_crosses_them() -> None:
         )
 
 
-def test_a_slippery_wall_is_a_mirror() -> None:
+def test_a_slip_wall_acts_as_a_mirror() -> None:
     """A channel, and the same channel with its mirror image below, without any wall between
     them: the flow is the same.
     """
@@ -95,12 +95,12 @@ def test_a_slippery_wall_is_a_mirror() -> None:
     assert both_uy[80:] == pytest.approx(-uy[::-1], abs=1e-6)
 
 
-def test_between_slippery_walls_there_is_a_street_too() -> None:
+def test_slip_walls_also_produce_a_vortex_street() -> None:
     signal = swing("square", "slip", 100.0, 3_000, 2_400)
     assert scores.shedding_period(signal) * EVERY == pytest.approx(FREE_SLIP_PERIOD, rel=0.03)
 
 
-def test_what_flows_in_flows_out() -> None:
+def test_the_flow_is_nearly_divergence_free() -> None:
     """Divergence is what would be created or lost; next to the vorticity it is small, and both
     count y upwards.
     """

@@ -23,13 +23,13 @@ def frames(*turning: float, obstacle: bool = False) -> np.ndarray:
     return values if obstacle else values[..., :3]
 
 
-def test_what_turns_neither_way_is_white_and_the_ends_of_the_scale_are_dark_on_both_sides() -> None:
+def test_zero_vorticity_is_white_and_both_scale_ends_are_dark() -> None:
     colors = flow_pictures.frame_colors(frames(-1.0, 0.0, 1.0, 7.0))
     assert colors.shape == (4, 8, 8, 3)
     assert [tuple(frame[0, 0].tolist()) for frame in colors] == [BLUEST, WHITE, REDDEST, REDDEST]
 
 
-def test_an_obstacle_is_grey_and_what_is_no_number_is_black() -> None:
+def test_the_obstacle_is_gray_and_nan_is_black() -> None:
     values = frames(0.5, obstacle=True)
     values[0, 7, 7, VORTICITY] = np.nan
     (colors,) = flow_pictures.frame_colors(values)
@@ -38,7 +38,7 @@ def test_an_obstacle_is_grey_and_what_is_no_number_is_black() -> None:
     assert colors[7, 0, 0] > colors[7, 0, 2], "against the clock's hands: red"
 
 
-def test_a_triplet_of_a_flow_shows_the_obstacle_of_its_source_in_all_three() -> None:
+def test_a_flow_triplet_shows_the_source_obstacle_in_all_images() -> None:
     picture = pictures.render("triplets", (frames(0.0, obstacle=True), frames(1.0), frames(-1.0)))
     widths = [max(8, sheet.length(title) + 4) for title in ("input", "output", "target")]
     lefts = [0, widths[0] + 2, widths[0] + widths[1] + 4]
@@ -49,7 +49,7 @@ def test_a_triplet_of_a_flow_shows_the_obstacle_of_its_source_in_all_three() -> 
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8, 2), (0, 8, 8, 3), ()])
-def test_frames_of_other_channels_are_refused(shape: tuple[int, ...]) -> None:
+def test_frames_of_an_invalid_shape_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(
         ValueError, match=r"cannot be drawn: give \(…, 3\), or \(…, 4\) with the obstacle\."
     ):

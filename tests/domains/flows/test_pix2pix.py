@@ -37,7 +37,7 @@ def weights(network: Any) -> list[tuple[str, int]]:
     return [(layer.name, layer.count_params()) for layer in network.layers if layer.count_params()]
 
 
-def test_the_full_generator_is_that_of_the_authors_layer_by_layer(full: dict[str, Any]) -> None:
+def test_the_full_generator_matches_the_authors_layer_by_layer(full: dict[str, Any]) -> None:
     assert weights(full["generator"]) == [
         ("down_0", 3_136),
         *(("down_1", 131_072), ("norm_down_1", 512)),
@@ -59,7 +59,7 @@ def test_the_full_generator_is_that_of_the_authors_layer_by_layer(full: dict[str
     assert full["generator"].count_params() == 54_424_387
 
 
-def test_the_full_discriminator_is_that_of_the_authors_layer_by_layer(full: dict[str, Any]) -> None:
+def test_the_full_discriminator_matches_the_authors_layer_by_layer(full: dict[str, Any]) -> None:
     assert weights(full["discriminator"]) == [
         ("conv_0", 6_208),
         *(("conv_1", 131_072), ("norm_1", 512)),
@@ -78,7 +78,7 @@ def test_the_full_discriminator_is_that_of_the_authors_layer_by_layer(full: dict
     )
 
 
-def test_slopes_dropout_and_new_weights_are_those_of_the_authors(full: dict[str, Any]) -> None:
+def test_slopes_dropout_and_initial_weights_match_the_authors(full: dict[str, Any]) -> None:
     layers = {
         f"{name}/{layer.name}": layer for name, network in full.items() for layer in network.layers
     }
@@ -95,7 +95,7 @@ def test_slopes_dropout_and_new_weights_are_those_of_the_authors(full: dict[str,
     assert {round(float(np.std(layer.kernel)), 3) for layer in convolutions} == {0.02}
 
 
-def test_a_logit_sees_70_pixels_where_a_tile_has_so_many(full: dict[str, Any]) -> None:
+def test_a_logit_has_a_70_pixel_receptive_field_on_large_tiles(full: dict[str, Any]) -> None:
     assert [patch_pixels(count) for count in (1, 2, 3)] == [16, 34, 70]
     assert [halvings(tile) for tile in (16, 32, 64, 128, 256)] == [1, 1, 2, 3, 3]
     discriminator, (row, column) = full["discriminator"], (15, 12)
@@ -125,7 +125,7 @@ def test_a_logit_sees_70_pixels_where_a_tile_has_so_many(full: dict[str, Any]) -
     assert abs(logits[2] - logits[0]) > 1e-4
 
 
-def test_the_defaults_are_the_authors_constants() -> None:
+def test_the_defaults_match_the_authors_constants() -> None:
     spec = RunSpec.parse({"workload": "pix2pix"})
     options = spec.of_workload
     assert (spec.optimizer, spec.adam_beta_1) == ("adam", 0.5)
@@ -147,7 +147,7 @@ SIZES: dict[str, tuple[dict[str, Any], Fields]] = {
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_the_catalog_counts_the_weights_and_what_a_step_keeps(name: str) -> None:
+def test_the_catalog_estimates_weights_and_step_activations(name: str) -> None:
     weights, fields = SIZES[name]
     options = Pix2pixOptions(**weights)
     networks = WORKLOAD.networks(options, fields)
@@ -173,7 +173,7 @@ def outputs_of_layers(network: Any, tile: int, times: int) -> list[np.ndarray]:
     return list(tapped(tiles, training=False)) * times
 
 
-def test_the_full_sizes_are_counted_as_well(full: dict[str, Any]) -> None:
+def test_the_catalog_counts_the_full_size_weights(full: dict[str, Any]) -> None:
     counted = sum(network.count_params() for network in full.values())
     options = Pix2pixOptions(size="full", tile=256)
     assert ENTRY.size(options, pair_fields(256, 256)).parameters == counted == 57_194_884
@@ -183,7 +183,7 @@ def test_the_full_sizes_are_counted_as_well(full: dict[str, Any]) -> None:
 # ---- what it reads -------------------------------------------------------------------------------
 
 
-def test_a_flow_may_be_turned_upside_down_and_in_no_other_way() -> None:
+def test_a_flow_may_only_be_flipped_vertically() -> None:
     assert set(reads(Pix2pixOptions(tile=16, flip="vertical"), FLOW)) == {SOURCE, TARGET}
     with pytest.raises(
         DatasetError, match="a direction from left to right, which flip=horizontal inverts"
@@ -246,7 +246,7 @@ def test_data_that_does_not_fit_is_refused_with_the_reason(
         reads(Pix2pixOptions(**options), offered)
 
 
-def test_the_frames_after_the_target_are_read_only_for_unrolled_steps() -> None:
+def test_later_frames_are_read_only_for_unrolled_steps() -> None:
     offered = flow_fields(16, 20, 2)
     assert set(reads(SMALL, offered)) == {SOURCE, TARGET}
     assert set(reads(Pix2pixOptions(tile=16, unrolled=3), offered)) == {SOURCE, TARGET, LATER}
@@ -256,13 +256,13 @@ def test_the_frames_after_the_target_are_read_only_for_unrolled_steps() -> None:
     ("height", "width", "tile"),
     [(40, 96, 32), (200, 150, 128), (16, 16, 16), (8, 8, 16), (600, 1_024, 512)],
 )
-def test_the_largest_tile_that_fits_into_the_images_is_offered(
+def test_the_largest_tile_that_fits_the_images_is_offered(
     height: int, width: int, tile: int
 ) -> None:
     assert fitted(pair_fields(height, width)) == {"tile": tile}
     assert fitted({"images": picture_field(28, 28, 1)}) == {}
 
 
-def test_a_tile_that_cannot_be_halved_down_to_one_pixel_is_refused() -> None:
+def test_a_tile_that_is_not_a_power_of_two_is_refused() -> None:
     with pytest.raises(SpecError, match="tile is 48, but allowed is a power of two: use 32 or 64"):
         RunSpec.parse({"workload": "pix2pix", "tile": 48})

@@ -116,7 +116,7 @@ def test_both_losses_come_from_one_forward_pass() -> None:
     assert np.array_equal(target, np.stack([target for _, target in training_tiles]))
 
 
-def test_in_turn_d_learns_first_and_g_against_the_new_d() -> None:
+def test_in_turn_updates_train_d_first_then_g() -> None:
     data = small_flows(1)
     program = WORKLOAD.program(Pix2pixOptions(tile=16, updates="in_turn"), data.fields)
     assert [(phase.name, phase.batch, phase.updates[0].network) for phase in program.phases] == [
@@ -135,7 +135,7 @@ def test_in_turn_d_learns_first_and_g_against_the_new_d() -> None:
     assert for_d.keys().isdisjoint(for_g)
 
 
-def test_upside_down_a_flow_goes_down_where_it_went_up() -> None:
+def test_vertical_flip_negates_the_vertical_velocity() -> None:
     data = small_flows(2)
     values = values_of(data)
     _, judge = forward_of("both", data, (0.0, 0.0, 0.4), (0.0, 0.0, 0.6), flip="vertical")
@@ -146,13 +146,13 @@ def test_upside_down_a_flow_goes_down_where_it_went_up() -> None:
     assert np.array_equal(source[1], values[SOURCE][1, :, :16]), "its draw is above a half"
 
 
-def test_images_may_be_mirrored() -> None:
+def test_horizontal_flip_mirrors_the_columns() -> None:
     data = small_pairs(1)
     _, judge = forward_of("both", data, (0.0, 0.0, 0.4), flip="horizontal")
     assert np.array_equal(judge.seen[0][0], values_of(data)[SOURCE][:, :, ::-1])
 
 
-def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None:
+def test_unrolled_steps_feed_outputs_back_and_keep_the_obstacle() -> None:
     """G halves: frames 1/2, 1/4 and 1/8 of the source against the three true ones; D reads the
     last next to the true frame before it.
     """
@@ -170,9 +170,7 @@ def test_unrolled_steps_go_on_from_what_was_made_and_keep_the_obstacle() -> None
     assert np.array_equal(condition, same_condition)
 
 
-def test_a_change_is_added_to_the_source_in_training_and_afterwards_and_the_obstacle_stays() -> (
-    None
-):
+def test_output_change_is_added_to_the_source_flow() -> None:
     """G halves: the sum is 1.5 of the source, and 2.25 after a second step."""
     data = small_flows(1, width=16, later=1)
     values = values_of(data)
@@ -191,7 +189,7 @@ def test_a_change_is_added_to_the_source_in_training_and_afterwards_and_the_obst
     )
 
 
-def test_noise_moves_what_is_fed_back_but_no_obstacle_and_d_does_not_see_it() -> None:
+def test_input_noise_changes_only_the_flow_that_g_reads() -> None:
     data = small_flows(1, width=16)
     inputs: list[np.ndarray] = []
 
@@ -212,7 +210,7 @@ def test_noise_moves_what_is_fed_back_but_no_obstacle_and_d_does_not_see_it() ->
     assert np.array_equal(judge.seen[0][0], source)
 
 
-def test_tiles_are_cut_anywhere_within_the_frame_and_rows_by_themselves() -> None:
+def test_tiles_are_cut_anywhere_in_the_frame_row_by_row() -> None:
     from gan_runtime.domains.flows import networks
 
     frames = np.arange(3 * 20 * 24 * 2, dtype=np.float32).reshape(3, 20, 24, 2)
@@ -234,7 +232,7 @@ def test_tiles_are_cut_anywhere_within_the_frame_and_rows_by_themselves() -> Non
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_in_every_precision_images_and_logits_are_finite_float32(policy: str) -> None:
+def test_outputs_are_finite_float32_in_every_precision(policy: str) -> None:
     import keras
 
     keras.config.set_dtype_policy(policy)
@@ -259,7 +257,7 @@ def test_in_every_precision_images_and_logits_are_finite_float32(policy: str) ->
 # ---- an epoch, and on request --------------------------------------------------------------------
 
 
-def test_judgements_are_in_the_catalog_and_within_their_range() -> None:
+def test_judge_returns_cataloged_values_in_range() -> None:
     data = small_flows(2)
     noise = FixedNoise((0.0, 0.0), (0.0, 0.99))
     rows = values_of(data)
@@ -293,7 +291,7 @@ def test_judgements_are_in_the_catalog_and_within_their_range() -> None:
     )
 
 
-def test_a_source_of_fewer_channels_is_no_output() -> None:
+def test_no_unchanged_error_if_source_has_fewer_channels() -> None:
     import keras
 
     data = small_pairs(2, channels=(1, 3))
@@ -306,7 +304,7 @@ def test_a_source_of_fewer_channels_is_no_output() -> None:
 
 
 @pytest.mark.parametrize("data", [small_flows(3), small_pairs(3)], ids=["a flow", "pictures"])
-def test_images_show_held_out_tiles_next_to_the_outputs(data: Any) -> None:
+def test_show_pairs_held_out_tiles_with_outputs(data: Any) -> None:
     few = values_of(data)
     eight, four = (
         WORKLOAD.fixed_inputs(SMALL, data.fields, few, np.random.RandomState(0), count)
@@ -328,7 +326,7 @@ def test_images_show_held_out_tiles_next_to_the_outputs(data: Any) -> None:
     assert np.array_equal(images["target"], four[TARGET])
 
 
-def test_a_tile_is_translated_by_itself_and_a_whole_frame_at_once() -> None:
+def test_tiles_are_translated_independently_and_frames_whole() -> None:
     data = small_flows(3, 32, 48)
     networks = WORKLOAD.networks(SMALL, data.fields)
     source = values_of(data)[SOURCE]
@@ -343,5 +341,5 @@ def test_a_tile_is_translated_by_itself_and_a_whole_frame_at_once() -> None:
     assert WORKLOAD.tile(SMALL, data.fields) == 16
 
 
-def test_the_entry_names_the_module_of_the_workload() -> None:
+def test_entry_names_the_workload_module() -> None:
     assert importlib.import_module(ENTRY.module).WORKLOAD is WORKLOAD

@@ -45,7 +45,7 @@ def street() -> ArraySet:
         ((250.0, 2), 2, "Re 250 from frame 2", 3),
     ],
 )
-def test_the_nearest_frame_of_all_training_films_and_what_followed_it(
+def test_replay_follows_the_nearest_frame_of_all_training_films(
     near: tuple[float, int], steps: int, title: str, first: int
 ) -> None:
     first_frame = np.full((4, 6, 3), level(*near) + 0.002, np.float32)
@@ -56,7 +56,7 @@ def test_the_nearest_frame_of_all_training_films_and_what_followed_it(
     assert result.frames.shape == (steps, 4, 6, 3)
 
 
-def test_a_film_that_is_too_short_for_all_steps_is_replayed_to_its_end() -> None:
+def test_replay_of_a_short_film_stops_at_its_end() -> None:
     """Of 11 rows the third is the last one that three quarters of them follow."""
     first_frame = np.full((4, 6, 3), level(95.0, 4), np.float32)
     result = nearest(street(), first_frame, 100, lambda *_: None)
@@ -64,7 +64,7 @@ def test_a_film_that_is_too_short_for_all_steps_is_replayed_to_its_end() -> None
     assert len(result.frames) == 9
 
 
-def test_of_pairs_of_pictures_it_is_the_target_of_the_most_similar_source() -> None:
+def test_replay_of_image_pairs_is_the_target_of_the_nearest_source() -> None:
     random = np.random.default_rng(1)
     arrays = {
         name: random.integers(0, 256, (70, *field.shape), dtype=np.uint8)

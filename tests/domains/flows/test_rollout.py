@@ -109,9 +109,7 @@ def lines(answer: Answer, name: str) -> dict[str, list[float]]:
 
 
 @pytest.mark.usefixtures("toy")
-def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(
-    home: Home, run: RunDir
-) -> None:
+def test_perfect_model_has_no_error_whole_but_seams_in_tiles(home: Home, run: RunDir) -> None:
     """36 steps are three of the waves' periods."""
     whole, tiled = done(home, run, steps=36, ways=("whole", "map_reduce"), start=2)
     assert (whole.facts["way"], tiled.facts["way"]) == (
@@ -147,7 +145,7 @@ def test_who_knows_the_next_frame_is_right_for_ever_and_has_seams_in_tiles(
 
 
 @pytest.mark.usefixtures("toy")
-def test_the_record_has_the_request_and_the_measurement(home: Home, run: RunDir) -> None:
+def test_record_contains_the_request_and_the_measurement(home: Home, run: RunDir) -> None:
     (record,) = done(home, run, steps=5, cores=4, trajectory=1, start=1, overlap=4, blend="hann")
     assert (record.epoch, record.step, record.checkpoint, record.facts["iteration"]) == (
         2,
@@ -186,7 +184,7 @@ def test_the_record_has_the_request_and_the_measurement(home: Home, run: RunDir)
 
 
 @pytest.mark.usefixtures("toy")
-def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: RunDir) -> None:
+def test_record_marks_the_usual_rollout(home: Home, run: RunDir) -> None:
     (record,) = done(home, run, steps=40, ways=("whole",))
     assert record.facts["is_usual"]
     assert record.checkpoint == "newest"
@@ -196,7 +194,7 @@ def test_an_iteration_that_answers_the_usual_question_says_so(home: Home, run: R
 
 
 @pytest.mark.usefixtures("toy")
-def test_frames_are_next_to_the_journal_and_the_obstacle_stays(home: Home, run: RunDir) -> None:
+def test_stored_frames_start_at_the_truth_with_the_obstacle(home: Home, run: RunDir) -> None:
     naive, grouped = done(home, run, steps=3, ways=("naive", "map_reduce"), cores=3)
     films = [image_files.read_film(run, record.arrays[0].file) for record in (naive, grouped)]
     np.testing.assert_array_equal(films[0].predicted, films[1].predicted)
@@ -211,7 +209,7 @@ def test_frames_are_next_to_the_journal_and_the_obstacle_stays(home: Home, run: 
 
 
 @pytest.mark.parametrize("shape", ["circle", "square"])
-def test_the_solver_is_timed_past_the_obstacle_of_the_flow(shape: lattice.Shape) -> None:
+def test_solver_is_timed_with_the_obstacle_of_the_flow(shape: lattice.Shape) -> None:
     """Frames of half the size tell it to the nearest two cells."""
     cells = lattice.OBSTACLES[shape]()
     fine, coarse = cells[..., np.newaxis].astype(np.float32), np.zeros((40, 96, 1), np.float32)
@@ -227,7 +225,7 @@ def test_the_solver_is_timed_past_the_obstacle_of_the_flow(shape: lattice.Shape)
     assert rollout.solver_seconds(of_fours) > 0.0
 
 
-def test_the_solver_is_timed_at_the_viscosity_of_a_wider_obstacle() -> None:
+def test_solver_is_timed_at_the_viscosity_of_a_wider_obstacle() -> None:
     cells = lattice.square(diameter=16.0)
     solver = rollout.solver_of(given_past(cells[..., np.newaxis].astype(np.float32), width=16.0))
     assert solver is not None
@@ -253,7 +251,7 @@ def square_around(cells: np.ndarray, more: int) -> np.ndarray:
     return around
 
 
-def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> None:
+def test_rollout_feeds_frames_back_and_keeps_extra_channels() -> None:
     sources: list[np.ndarray] = []
 
     def doubled(source: np.ndarray) -> np.ndarray:
@@ -270,7 +268,7 @@ def test_each_picture_is_made_of_the_one_before_and_further_channels_stay() -> N
     ]
 
 
-def test_a_fading_flow_is_recognized_by_its_enstrophy(home: Home, run: RunDir, toy: Toy) -> None:
+def test_enstrophy_ratio_reveals_a_fading_flow(home: Home, run: RunDir, toy: Toy) -> None:
     toy.fade = 0.5
     (record,) = done(home, run, steps=2, ways=("whole",))
     ratio = lines(record, "enstrophy_ratio")
@@ -278,7 +276,7 @@ def test_a_fading_flow_is_recognized_by_its_enstrophy(home: Home, run: RunDir, t
     assert ratio["persistence"] == pytest.approx([1.0, 1.0], rel=0.1)
 
 
-def test_a_pair_of_pictures_is_painted_once(home: Home, new_run: NewRun, toy: Toy) -> None:
+def test_image_pairs_are_rolled_out_for_one_step(home: Home, new_run: NewRun, toy: Toy) -> None:
     stored_films.stored_pairs(home)
     run, toy.fade = new_run("quick-0001", dataset="edges"), -1.0
     (record,) = done(home, run, steps=1, trajectory=1, ways=("whole",))
@@ -303,7 +301,7 @@ def test_a_pair_of_pictures_is_painted_once(home: Home, new_run: NewRun, toy: To
 
 
 @pytest.mark.usefixtures("toy")
-def test_what_goes_wrong_leaves_neither_records_nor_frames(
+def test_failed_or_cancelled_rollout_leaves_no_records_or_frames(
     home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -323,14 +321,12 @@ def test_what_goes_wrong_leaves_neither_records_nor_frames(
 
 
 @pytest.mark.usefixtures("toy")
-def test_an_overlap_as_large_as_a_tile_is_refused(home: Home, run: RunDir) -> None:
+def test_overlap_as_large_as_a_tile_is_refused(home: Home, run: RunDir) -> None:
     with pytest.raises(SpecError, match="overlap is 16, but allowed is 0 to 15"):
         done(home, run, steps=1, overlap=16)
 
 
-def test_stored_weights_that_are_torn_or_too_large_for_half_precision_are_not_iterated(
-    home: Home, run: RunDir
-) -> None:
+def test_torn_or_float16_overflowing_weights_are_refused(home: Home, run: RunDir) -> None:
     stored_films.stored_flows(home)
     checkpoints.save(
         run.checkpoints, {"net/weight": np.zeros(1, np.float32)}, 20, wall_s=1.0, retained=1
@@ -367,7 +363,7 @@ def test_stored_weights_that_are_torn_or_too_large_for_half_precision_are_not_it
         ({"blend": "sharp"}, "blend is 'sharp', but allowed is none, hann"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(
+def test_invalid_options_are_refused(
     home: Home, new_run: NewRun, options: dict[str, Any], message: str
 ) -> None:
     new_run("quick-0001")
@@ -376,7 +372,7 @@ def test_options_that_make_no_sense_are_refused(
     assert not home.jobs.exists()
 
 
-def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run: NewRun) -> None:
+def test_run_that_is_not_image_to_image_is_refused(home: Home, new_run: NewRun) -> None:
     new_run("quick-0001")
     with pytest.raises(
         DatasetError,
@@ -385,9 +381,7 @@ def test_a_run_that_makes_no_pictures_of_pictures_is_refused(home: Home, new_run
         ask(home).evaluate("quick-0001", "rollout", {"steps": 100})
 
 
-def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(
-    home: Home, new_run: NewRun
-) -> None:
+def test_overlap_as_large_as_the_tiles_is_refused_before_a_job(home: Home, new_run: NewRun) -> None:
     stored_films.stored_flows(home)
     run = new_run("quick-0001", workload="pix2pix", dataset="street", **{"pix2pix.tile": 16})
     with pytest.raises(CheckpointError, match="no checkpoint"):
@@ -400,7 +394,7 @@ def test_an_overlap_as_large_as_the_runs_tiles_is_refused_at_the_door(
     assert not home.jobs.exists()
 
 
-def test_an_epoch_without_stored_weights_is_refused_with_the_stored_epochs(
+def test_epoch_without_weights_is_refused_with_the_stored_epochs(
     home: Home, new_run: NewRun
 ) -> None:
     stored_films.stored_flows(home)
@@ -445,9 +439,7 @@ def test_an_epoch_without_stored_weights_is_refused_with_the_stored_epochs(
 
 
 @pytest.mark.usefixtures("toy")
-def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(
-    home: Home, new_run: NewRun
-) -> None:
+def test_mismatched_channels_are_refused_by_request_and_by_job(home: Home, new_run: NewRun) -> None:
     stored_films.stored_pairs(home, target_channels=3)
     run = new_run("quick-0001", workload="pix2pix", dataset="edges", **{"pix2pix.tile": 16})
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
@@ -461,7 +453,7 @@ def test_what_cannot_be_fed_back_is_refused_at_the_door_and_by_the_job(
         done(home, run, steps=1)
 
 
-def test_runs_with_stored_weights_can_be_iterated(
+def test_only_runs_with_stored_weights_can_be_rolled_out(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored_films.stored_flows(home)
@@ -491,11 +483,11 @@ def test_runs_with_stored_weights_can_be_iterated(
     assert [film.reynolds for film in evaluation.trajectories(home, run)] == [120.0, 200.0]
 
 
-def test_a_deleted_set_has_no_films(home: Home, run: RunDir) -> None:
+def test_deleted_data_set_has_no_films(home: Home, run: RunDir) -> None:
     assert evaluation.trajectories(home, run) == []
 
 
-def test_the_command_prints_scores_next_to_standing_still_and_the_stages(
+def test_command_prints_scores_with_persistence_and_stage_times(
     home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[Mapping[str, Any]] = []
@@ -541,7 +533,7 @@ def test_the_command_prints_scores_next_to_standing_still_and_the_stages(
     assert [way["way"] for way in document["ways"]][-2:] == ["map_reduce", "naive"]
 
 
-def test_the_command_takes_an_epoch_and_says_that_its_weights_are_stored(
+def test_command_accepts_an_epoch_of_stored_weights(
     home: Home, run: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[Mapping[str, Any]] = []
@@ -570,7 +562,7 @@ def test_the_command_takes_an_epoch_and_says_that_its_weights_are_stored(
     ("options", "steps"),
     [({}, 40), ({"start": 4}, 36), ({"trajectory": 1}, 6)],
 )
-def test_a_rollout_takes_as_many_steps_as_a_short_film_has(
+def test_default_steps_are_limited_by_a_short_film(
     home: Home, run: RunDir, options: dict[str, int], steps: int
 ) -> None:
     stored_films.stored_flows(home)
@@ -580,14 +572,14 @@ def test_a_rollout_takes_as_many_steps_as_a_short_film_has(
     assert step_count == steps
 
 
-def test_the_usual_question_is_the_first_film_from_its_first_frame_on() -> None:
+def test_usual_rollout_is_the_first_film_from_its_first_frame() -> None:
     assert RolloutOptions().is_usual(247)
     assert RolloutOptions(steps=40).is_usual(40), "all that a shorter film has"
     for other in ({"steps": 99}, {"start": 1}, {"trajectory": 1}, {"epoch": 50}):
         assert not RolloutOptions(**other).is_usual(247), other
 
 
-def test_the_usual_steps_are_those_of_the_job_and_no_more_than_there_are() -> None:
+def test_usual_steps_are_capped_by_the_available_frames() -> None:
     assert [usual_steps(there) for there in (247, 100, 41, 1, 0, -3)] == [
         USUAL_STEPS,
         100,
@@ -599,6 +591,6 @@ def test_the_usual_steps_are_those_of_the_job_and_no_more_than_there_are() -> No
     assert [RolloutOptions().steps_of(there) for there in (247, 41)] == [USUAL_STEPS, 41]
 
 
-def test_ways_are_given_as_a_list_or_as_text() -> None:
+def test_ways_accept_a_list_or_text() -> None:
     assert RolloutOptions(ways="naive, whole").ways == ("naive", "whole")  # type: ignore[arg-type]
     assert RolloutOptions(ways=["naive", "whole"]).ways == ("naive", "whole")  # type: ignore[arg-type]

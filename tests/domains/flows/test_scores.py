@@ -24,7 +24,7 @@ def film(ux: np.ndarray, uy: np.ndarray, turning: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("period", [12.3, 23.7, 25.0, 31.4])
 @pytest.mark.parametrize("periods", [3, 5, 10])
 @pytest.mark.parametrize("phase", [0.0, 0.9, 2.5])
-def test_a_period_is_found_to_half_a_percent_from_three_of_them_on(
+def test_shedding_period_of_three_periods_is_exact_to_half_a_percent(
     period: float, periods: int, phase: float
 ) -> None:
     """With a harmonic, as a street has one, and around another middle than 0."""
@@ -33,7 +33,7 @@ def test_a_period_is_found_to_half_a_percent_from_three_of_them_on(
     assert scores.shedding_period(signal) == pytest.approx(period, rel=0.005)
 
 
-def test_a_faint_swing_in_noise_is_no_street() -> None:
+def test_faint_or_aperiodic_signal_has_no_period() -> None:
     assert math.isnan(scores.shedding_period(np.zeros(100)))
     assert math.isnan(scores.shedding_period(0.005 * np.sin(np.arange(200) / 4)))
     assert math.isnan(scores.shedding_period(np.array([0.0, 1.0, np.nan, 1.0, 0.0])))
@@ -43,7 +43,7 @@ def test_a_faint_swing_in_noise_is_no_street() -> None:
 
 
 @pytest.mark.parametrize("period", [20.0, 24.7, 25.0, 28.3, 33.0])
-def test_the_usual_steps_of_an_iteration_are_enough_for_the_period_of_every_street(
+def test_usual_steps_suffice_for_the_period_of_every_street(
     period: float,
 ) -> None:
     """Those of the default sets take about 25 frames; half as many steps told nothing of
@@ -53,7 +53,7 @@ def test_the_usual_steps_of_an_iteration_are_enough_for_the_period_of_every_stre
     assert scores.shedding_period(signal) == pytest.approx(period, rel=0.005)
 
 
-def test_the_strouhal_number_counts_in_passages_of_the_diameter() -> None:
+def test_strouhal_number_is_per_passage_of_the_diameter() -> None:
     """A period of 25 frames of 24 steps: f D / U = 10 / (600 · 0.1)."""
     signal = np.sin(2 * np.pi * np.arange(250) / 25.0)
     assert scores.strouhal(1.0 / scores.shedding_period(signal), 24) == pytest.approx(
@@ -62,7 +62,7 @@ def test_the_strouhal_number_counts_in_passages_of_the_diameter() -> None:
 
 
 @pytest.mark.parametrize(("height", "width", "column"), [(80, 192, 68), (40, 96, 34)])
-def test_the_probe_is_on_the_middle_line_three_diameters_behind(
+def test_probe_is_on_the_centerline_three_diameters_downstream(
     height: int, width: int, column: int
 ) -> None:
     uy = np.zeros((2, height, width))
@@ -72,7 +72,7 @@ def test_the_probe_is_on_the_middle_line_three_diameters_behind(
     )
 
 
-def test_enstrophy_is_half_the_square_of_the_vorticity_in_the_fluid() -> None:
+def test_enstrophy_is_half_the_squared_vorticity_in_the_fluid() -> None:
     turning = np.full((2, 40, 96), [[[2.0]], [[4.0]]])
     obstacle = FREE.copy()
     obstacle[:20] = True
@@ -83,7 +83,7 @@ def test_enstrophy_is_half_the_square_of_the_vorticity_in_the_fluid() -> None:
     )
 
 
-def test_divergence_counts_what_is_made_in_the_fluid_alone() -> None:
+def test_divergence_counts_sources_in_the_fluid_only() -> None:
     """ux = 0.01 x, uy = 0.02 y a pixel of 1/5 diameter: 0.03 · 5. Turning over or shearing
     makes nothing.
     """

@@ -18,7 +18,7 @@ from gan_runtime.domains.showers.file_formats import (
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda geometry: f"data set {geometry.number}")
-def test_voxels_become_cells_and_the_same_voxels_again(geometry) -> None:
+def test_voxels_round_trip_through_cells(geometry) -> None:
     showers = np.random.default_rng(0).uniform(0.0, 9.0, (3, geometry.voxels))
     cells = cells_of(showers) / 1_000.0
     assert cells.shape == (3, *geometry.shape)
@@ -26,7 +26,7 @@ def test_voxels_become_cells_and_the_same_voxels_again(geometry) -> None:
     np.testing.assert_allclose(showers_mev_of(cells[..., None]), showers, rtol=1e-5)
 
 
-def test_voxels_in_another_order_become_the_same_cells() -> None:
+def test_voxels_in_another_order_map_to_the_same_cells() -> None:
     """(N, radius, layer, angle) in a row, the angle running fastest."""
     rows = np.arange(2.0 * 6_480).reshape(2, 6_480)
     cells = cells_of(rows, ("radius", "layer", "angle"))
@@ -34,7 +34,7 @@ def test_voxels_in_another_order_become_the_same_cells() -> None:
     assert cells[1, 3, 8, 44] == rows[1, (8 * 45 + 44) * 16 + 3]
 
 
-def test_a_submission_has_the_keys_shapes_and_unit_of_the_data(tmp_path: Path) -> None:
+def test_submission_has_the_keys_shapes_and_unit_of_the_data(tmp_path: Path) -> None:
     cells = np.zeros((3, 16, 9, 45))
     cells[0, 2, 1, 7] = 0.5  # alpha 2, radius 1, layer 7: voxel (7 · 16 + 2) · 9 + 1 = 1027
     path = tmp_path / "submission.hdf5"
@@ -48,7 +48,7 @@ def test_a_submission_has_the_keys_shapes_and_unit_of_the_data(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["submission.hdf5"]
 
 
-def test_a_submission_that_cannot_be_finished_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_submission_leaves_no_file(tmp_path: Path) -> None:
     def torn() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield np.zeros((1, 16, 9, 45)), np.ones(1)
         raise RuntimeError("the networks are gone")

@@ -23,7 +23,7 @@ def features(name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["alike", "off"])
-def test_fpd_and_kpd_are_those_of_jetnet(name: str) -> None:
+def test_fpd_and_kpd_match_jetnet(name: str) -> None:
     """The requirement is 0.5 %; the draws are the same, so it is rounding alone."""
     theirs = json.loads(FIGURES.read_text(encoding="utf-8"))[name]
     real, other = features("real"), features(name)
@@ -31,7 +31,7 @@ def test_fpd_and_kpd_are_those_of_jetnet(name: str) -> None:
     assert challenge_kpd(real, other).value == pytest.approx(theirs["kpd"][0], rel=1e-4)
 
 
-def test_features_are_those_of_the_evaluation_in_other_units() -> None:
+def test_features_match_challenge_evaluation_up_to_units() -> None:
     """mm / 100 there, cells here; angles from -π there, from 0 here, so centers have the
     other sign.
     """
@@ -50,7 +50,7 @@ def test_data_set_2_has_362_features() -> None:
     assert features_of(cells, energy, (0,), has_angle=False).challenge.shape == (3, 362)
 
 
-def test_cells_below_the_readout_threshold_count_as_nothing() -> None:
+def test_cells_below_the_readout_threshold_are_ignored() -> None:
     cells, energy = np.zeros((1, 16, 9, 4)), np.asarray([10.0])
     cells[0, 3, 2, 1] = 1.001 * THRESHOLD_GEV
     alone = features_of(cells, energy, (0,), has_angle=False)
@@ -64,7 +64,7 @@ def test_cells_below_the_readout_threshold_count_as_nothing() -> None:
     )
 
 
-def test_without_a_beam_r_is_measured_from_the_middle_of_the_grid() -> None:
+def test_radius_without_a_beam_is_from_the_grid_center() -> None:
     cells = np.zeros((1, 5, 5, 1))
     cells[0, 2, 4, 0] = cells[0, 2, 0, 0] = 1.0
     _, _, _, _, width, _, _, radius, radius_width = features_of(
@@ -73,7 +73,7 @@ def test_without_a_beam_r_is_measured_from_the_middle_of_the_grid() -> None:
     assert (width, radius, radius_width) == pytest.approx((2.0, 2.0, 0.0), abs=1e-6)
 
 
-def test_a_layer_that_has_one_cell_in_every_real_shower_does_not_blow_up_the_distances() -> None:
+def test_single_cell_layer_does_not_inflate_the_distances() -> None:
     """Its width is rounding alone: divided by that, another sample with two cells would be
     10¹⁵ away.
     """
@@ -89,7 +89,7 @@ def test_a_layer_that_has_one_cell_in_every_real_shower_does_not_blow_up_the_dis
     assert challenge_fpd(real.challenge, other.challenge).value < 100.0
 
 
-def test_the_error_says_how_far_other_showers_of_the_same_kind_would_be(
+def test_error_estimates_the_spread_between_equal_samples(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(distances, "BATCHES", 1)

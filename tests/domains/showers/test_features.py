@@ -24,7 +24,7 @@ def two_cells() -> np.ndarray:
     return cells
 
 
-def test_two_cells_measure_what_they_must() -> None:
+def test_two_cells_give_the_expected_features() -> None:
     features = features_of(two_cells(), np.asarray([200.0]))
     assert features.visible_gev == pytest.approx([4.00011])
     assert features.sampling_fraction == pytest.approx([0.02000055])
@@ -41,7 +41,7 @@ def test_two_cells_measure_what_they_must() -> None:
     assert features.thirds[0] == pytest.approx([0.75, 0.0, 0.25], abs=1e-4)
 
 
-def test_centers_and_widths_are_those_of_each_layer() -> None:
+def test_centers_and_widths_are_per_layer() -> None:
     cells = np.zeros((1, 4, 4, 2), np.float32)
     cells[0, 0, 1, 0], cells[0, 2, 1, 0] = 1.0, 1.0
     features = features_of(cells, np.asarray([100.0]))
@@ -49,7 +49,7 @@ def test_centers_and_widths_are_those_of_each_layer() -> None:
     assert features.widths[0].tolist() == [[1.0, 0.0], [0.0, 0.0]]
 
 
-def test_the_spectrum_counts_cells_in_bins_of_a_tenth_of_a_decade() -> None:
+def test_spectrum_bins_span_a_tenth_of_a_decade() -> None:
     counts = features_of(two_cells(), np.asarray([200.0])).spectrum[0]
     assert counts.sum() == 3
     lows = SPECTRUM_EDGES[:-1][counts > 0]
@@ -58,7 +58,7 @@ def test_the_spectrum_counts_cells_in_bins_of_a_tenth_of_a_decade() -> None:
     assert ((lows <= energies) & (highs > energies)).all()
 
 
-def test_around_a_beam_places_are_those_of_circles() -> None:
+def test_periodic_grid_places_cells_on_circles() -> None:
     x, y = places_across(
         (4, 2), periodic=(0,)
     )  # four angles of 45°, 135°, 225°, 315°; radii 0.5 and 1.5
@@ -70,7 +70,7 @@ def test_around_a_beam_places_are_those_of_circles() -> None:
     ] == pytest.approx([0, 0], abs=1e-9)
 
 
-def test_empty_showers_have_no_place_and_no_number_is_missing() -> None:
+def test_empty_showers_have_finite_features() -> None:
     features = features_of(np.zeros((3, 4, 4, 6), np.float32), np.full(3, 100.0))
     assert features.visible_gev.tolist() == features.hits.tolist() == [0, 0, 0]
     assert np.isfinite(high_level(features)).all()
@@ -78,7 +78,7 @@ def test_empty_showers_have_no_place_and_no_number_is_missing() -> None:
     assert features.angle.tolist() == [100.0] * 3, "as the authors have it"
 
 
-def test_blocks_give_what_the_whole_gives_and_rows_can_be_chosen() -> None:
+def test_features_are_independent_of_blocks_and_rows_are_selectable() -> None:
     cells, energy, _ = toy_showers(130)
     features = features_of(cells, energy)
     few = features_of(cells[100:], energy[100:])

@@ -139,7 +139,7 @@ def planned(run: RunDir) -> RunDir:
     return run
 
 
-def test_a_handful_of_held_out_rows_is_refused_before_anything_is_measured(
+def test_too_few_held_out_rows_are_refused_before_measuring(
     home: Home, new_run: NewRun, networks: Networks
 ) -> None:
     networks.data = ArraySet(
@@ -150,7 +150,7 @@ def test_a_handful_of_held_out_rows_is_refused_before_anything_is_measured(
 
 
 @pytest.mark.usefixtures("networks")
-def test_a_checkpoint_is_measured_next_to_the_held_out_rows(home: Home, new_run: NewRun) -> None:
+def test_checkpoint_is_measured_against_held_out_rows(home: Home, new_run: NewRun) -> None:
     (record,) = done(home, planned(new_run("quick-0001")), "newest")
     assert (record.epoch, record.step, record.checkpoint, record.facts["showers"]) == (
         2,
@@ -184,7 +184,7 @@ def test_a_checkpoint_is_measured_next_to_the_held_out_rows(home: Home, new_run:
 
 
 @pytest.mark.usefixtures("one_score")
-def test_generated_showers_become_a_submission(
+def test_generated_showers_are_written_as_a_submission(
     home: Home, new_run: NewRun, networks: Networks
 ) -> None:
     grid = (16, 9, 45)
@@ -207,7 +207,7 @@ def test_generated_showers_become_a_submission(
 
 
 @pytest.mark.usefixtures("one_score")
-def test_every_epoch_is_measured_from_its_own_weights(
+def test_every_epoch_is_measured_with_its_own_weights(
     home: Home, new_run: NewRun, networks: Networks
 ) -> None:
     run = planned(new_run("quick-0001"))
@@ -227,9 +227,7 @@ def test_every_epoch_is_measured_from_its_own_weights(
     assert errors == pytest.approx([0.5, 0.25, 0.0], abs=1e-4)
 
 
-def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(
-    home: Home, new_run: NewRun
-) -> None:
+def test_run_without_showers_is_refused_before_a_job_starts(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     checkpoints.save(run.checkpoints, {"a": np.zeros(1, np.float32)}, 10, wall_s=1.0, retained=1)
     with pytest.raises(
@@ -243,7 +241,7 @@ def test_a_run_that_makes_no_showers_is_refused_before_a_job_starts(
     assert not home.jobs.exists()
 
 
-def test_runs_with_stored_weights_can_be_measured(
+def test_only_runs_with_stored_weights_can_be_measured(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")
@@ -263,7 +261,7 @@ def test_runs_with_stored_weights_can_be_measured(
     assert inference.states_of(run) == ("newest", "every")
 
 
-def test_the_command_prints_scores_next_to_their_floor(
+def test_command_prints_scores_next_to_their_floor(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")

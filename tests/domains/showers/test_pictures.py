@@ -40,7 +40,7 @@ def bright(picture: Image.Image, x: int, width: int, height: int) -> list[tuple[
     ]
 
 
-def test_a_cell_is_seen_from_the_front_the_side_and_above_with_y_and_x_upwards() -> None:
+def test_projections_show_front_side_and_top() -> None:
     picture = pictures.render("shower_projections", (shower(((3, 5, 20), 0.01))[np.newaxis],))
     side = 17 * CELL + 2
     top = side + 25 * CELL + 2
@@ -53,7 +53,7 @@ def test_a_cell_is_seen_from_the_front_the_side_and_above_with_y_and_x_upwards()
     )
 
 
-def test_a_view_adds_up_what_lies_behind_each_other() -> None:
+def test_projection_sums_cells_along_the_line_of_sight() -> None:
     behind = shower(((3, 5, 7), 0.002), ((3, 5, 8), 0.003))
     alone = shower(((3, 5, 7), 0.005))
     views = [
@@ -65,7 +65,7 @@ def test_a_view_adds_up_what_lies_behind_each_other() -> None:
     assert not np.array_equal(views[0], views[1]), "from the side they are next to each other"
 
 
-def test_colors_stand_for_the_same_energies_in_every_picture() -> None:
+def test_colors_mean_the_same_energies_in_every_image() -> None:
     energies = np.asarray([0.0, 1e-9, 1e-4, 10.0, 500.0])
     assert SUMS.colors(energies).tolist() == [
         list(EMPTY),
@@ -86,7 +86,7 @@ def test_colors_stand_for_the_same_energies_in_every_picture() -> None:
     assert cells[0] == cells[1] != EMPTY, "a bright cell elsewhere does not darken this one"
 
 
-def test_two_showers_are_next_to_each_other_and_a_line_says_how_many_of_how_many() -> None:
+def test_showers_are_in_two_columns_with_a_count_line() -> None:
     full = np.zeros((64, 51, 51, 25, 1), np.float32)
     picture = pictures.render("shower_projections", (full,))
     width = 2 * (51 + 25 + 25) + 4
@@ -99,7 +99,7 @@ def test_two_showers_are_next_to_each_other_and_a_line_says_how_many_of_how_many
 
 
 @pytest.mark.parametrize("shape", [(16, 9, 45), (50, 18, 45)], ids=str)
-def test_a_grid_around_the_beam_is_drawn_too(shape: tuple[int, int, int]) -> None:
+def test_cylindrical_grid_is_drawn(shape: tuple[int, int, int]) -> None:
     rows = shower(((1, 2, 3), 0.1), shape=shape)[np.newaxis].repeat(3, axis=0)
     for name in ("shower_projections", "shower_slices"):
         picture = pictures.render(name, (rows,))
@@ -108,7 +108,7 @@ def test_a_grid_around_the_beam_is_drawn_too(shape: tuple[int, int, int]) -> Non
         assert np.asarray(picture).max() > 200
 
 
-def test_slices_are_evenly_spread_layers_with_their_numbers() -> None:
+def test_slices_are_evenly_spaced_numbered_layers() -> None:
     rows = shower(((3, 5, 0), 0.1), ((4, 6, 24), 0.1))[np.newaxis]
     picture = pictures.render("shower_slices", (rows,))
     assert picture.size == (8 * (17 * 3 + 2) - 2, sheet.LINE + 17 * 3 + sheet.LINE + 2)
@@ -122,7 +122,7 @@ def test_slices_are_evenly_spread_layers_with_their_numbers() -> None:
     )  # type: ignore[arg-type]
 
 
-def test_numbers_that_are_none_are_empty_cells_and_the_same_showers_the_same_picture() -> None:
+def test_nan_and_negative_cells_are_drawn_as_empty() -> None:
     broken = shower(((3, 5, 7), 0.01))[np.newaxis].copy()
     whole = pictures.render("shower_projections", (broken,))
     broken[0, 0, 0, 0, 0], broken[0, 1, 1, 1, 0] = np.nan, -3.0
@@ -130,7 +130,7 @@ def test_numbers_that_are_none_are_empty_cells_and_the_same_showers_the_same_pic
     assert pictures.render("shower_projections", (broken.astype(np.float16),)).size == whole.size
 
 
-def test_arrays_that_are_no_showers_are_refused() -> None:
+def test_arrays_without_showers_are_refused() -> None:
     for shape in ((2, 17, 17), (2, 17, 17, 25, 3), (0, 17, 17, 25, 1)):
         with pytest.raises(ValueError, match=r"has no showers: give \(rows, x, y, z, 1\)"):
             pictures.render("shower_projections", (np.zeros(shape, np.float32),))

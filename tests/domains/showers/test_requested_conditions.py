@@ -58,14 +58,14 @@ def test_showers_have_the_requested_energy_and_angle(networks: TrainedNetworks) 
     np.testing.assert_allclose(as_held_out[ANGLE], [1.1, 1.2])
 
 
-def test_a_strip_changes_the_latent_alone(networks: TrainedNetworks) -> None:
+def test_strip_changes_only_the_latent(networks: TrainedNetworks) -> None:
     inputs = networks.generated_at(LatentPoints((5, 6), "strip", frames=3))
     np.testing.assert_allclose(inputs[ENERGY], [0.1, 0.1, 0.1])
     np.testing.assert_allclose(inputs[ANGLE], [1.1, 1.1, 1.1])
     assert np.abs(np.diff(inputs[LATENTS], axis=0)).max() > 0.1
 
 
-def test_energies_and_angles_out_of_range_are_refused(
+def test_out_of_range_energies_and_unknown_conditions_are_refused(
     home: Home, new_run: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("showers-0001", workload="shower_3dgan", dataset="showers")

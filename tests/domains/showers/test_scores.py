@@ -45,7 +45,7 @@ def floor() -> dict[str, float]:
     return {name: value.value for name, value in compared(real(), real(1)).items()}
 
 
-def test_every_score_is_at_its_floor_for_two_samples_of_the_same_showers() -> None:
+def test_scores_of_two_equal_samples_are_at_their_floor() -> None:
     low = {
         "sampling_fraction": 0.02,
         "moments": 0.1,
@@ -78,7 +78,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_larger_fault_has_a_larger_score(fault: str) -> None:
+def test_larger_fault_gives_a_larger_score(fault: str) -> None:
     sizes, names = FAULTS[fault]
     theirs = [faulty(**{fault: size}) for size in sizes]
     bins = scores.edges(real().features.energy_gev, scores.ENERGY_BINS)
@@ -115,14 +115,14 @@ def _score(name: str, mine: scores.Features, other: ShowerSample, bins: np.ndarr
     }[name]()
 
 
-def test_a_classifier_finds_a_fault_that_is_there() -> None:
+def test_classifier_detects_a_shift() -> None:
     shifted = faulty(shift=1.0)
     value = auc(high_level(real().features), high_level(shifted.features))
     assert value.value > 0.9
     assert 0.0 <= value.error < 0.1
 
 
-def test_energies_that_are_ten_per_cent_too_high_are_an_error_of_ten_per_cent() -> None:
+def test_ten_percent_higher_energies_give_ten_percent_error() -> None:
     features = real().features
     bins = scores.edges(features.energy_gev, 5)
     higher = sample(1.1 * real().cells_gev, features.energy_gev, real().requested_angle, ())
@@ -141,14 +141,14 @@ def test_energies_that_are_ten_per_cent_too_high_are_an_error_of_ten_per_cent() 
     assert scores.correlation_error(features, higher.features).value < 1e-3, "only the hits change"
 
 
-def test_showers_of_one_energy_are_one_bin() -> None:
+def test_showers_of_one_energy_share_one_bin() -> None:
     energies = np.full(7, 50.0)
     bins = scores.edges(energies, 5)
     assert bins == pytest.approx([50.0, 50.0])
     assert [rows.tolist() for rows in scores.binned(energies, bins)] == [list(range(7))]
 
 
-def test_the_frechet_distance_of_two_normal_distributions_is_the_formula() -> None:
+def test_frechet_distance_of_two_normals_matches_the_formula() -> None:
     random = np.random.RandomState(0)
     first, second = random.standard_normal((2, 40_000, 2))
     second = second * [2.0, 1.0] + [3.0, 0.0]
@@ -158,7 +158,7 @@ def test_the_frechet_distance_of_two_normal_distributions_is_the_formula() -> No
     assert distances.frechet(first, first) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_fpd_takes_away_what_few_showers_add() -> None:
+def test_fpd_corrects_the_bias_of_small_samples() -> None:
     first, second = np.random.RandomState(1).standard_normal((2, 600, 20))
     small = distances.frechet(*distances.scaled(first, second))
     result = distances.fpd(first, second)
@@ -166,7 +166,7 @@ def test_fpd_takes_away_what_few_showers_add() -> None:
     assert 0.0 < result.error < small
 
 
-def test_the_interval_of_fpd_holds_0_for_showers_of_one_kind_with_empty_layers() -> None:
+def test_fpd_interval_contains_0_for_equal_samples_with_empty_layers() -> None:
     """Twelve pairs of samples of the least size; the error of a fitted line held 0 in eight
     of them.
     """
@@ -186,7 +186,7 @@ def test_the_interval_of_fpd_holds_0_for_showers_of_one_kind_with_empty_layers()
     assert sum(abs(value.value) < 2.0 * value.error for value in intervals) >= 11
 
 
-def test_too_few_showers_have_no_fpd_and_the_sentence_says_the_least_number() -> None:
+def test_too_few_showers_have_no_fpd_and_show_the_minimum() -> None:
     first, second = np.random.RandomState(0).standard_normal((2, 104, 26))
     assert not math.isnan(distances.fpd(first, second).value)
     result = distances.fpd(first, second[:-1])
@@ -208,7 +208,7 @@ def test_mmd_is_the_sum_over_pairs() -> None:
     assert distances.kpd(np.ones((10, 3)), np.ones((10, 3))).value == pytest.approx(0.0, abs=1e-12)
 
 
-def test_separation_is_0_for_equal_samples_and_1_for_those_apart() -> None:
+def test_separation_is_0_for_equal_and_1_for_disjoint_samples() -> None:
     numbers = np.linspace(0.0, 1.0, 101)
     assert distances.separation(numbers, numbers) == 0.0
     assert distances.separation(numbers, numbers + 5.0) == pytest.approx(1.0)
@@ -217,13 +217,13 @@ def test_separation_is_0_for_equal_samples_and_1_for_those_apart() -> None:
     ) == pytest.approx(1 / 3), "½ ((½ - 1)² / 1.5 + ½² / ½)"
 
 
-def test_equal_showers_are_as_similar_as_can_be() -> None:
+def test_identical_showers_have_similarity_1() -> None:
     same = np.repeat(real().cells_gev[:1], 5, axis=0)
     assert scores.similarity(same, same).value == pytest.approx(1.0)
     assert scores.similarity(real().cells_gev, real().cells_gev).value < 0.999
 
 
-def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> None:
+def test_curves_are_means_per_energy_and_angle_bin() -> None:
     by_name = {(curve.name, curve.bins): curve for curve in curves(real(), real(1))}
     assert {name for name, _ in by_name} == {curve.name for curve in CURVES if not curve.judged}
     energy, angle = bounds(real())
@@ -245,7 +245,7 @@ def test_curves_are_means_of_the_showers_in_each_bin_of_energy_and_angle() -> No
     assert 0.95 < by_name["hits", (-1, -1)].real.sum() <= 1.0
 
 
-def test_the_brightest_cells_are_counted_by_their_places() -> None:
+def test_brightest_cells_are_counted_by_position() -> None:
     cells = np.zeros((4, 3, 3, 2), np.float32)
     for row, place in enumerate([(2, 0, 1), (2, 1, 1), (0, 1, 1), (2, 2, 0)]):
         cells[(row, *place)] = 1.0
@@ -257,7 +257,7 @@ def test_the_brightest_cells_are_counted_by_their_places() -> None:
     assert by_name["peak_x"].x.tolist() == [1.0, 2.0, 3.0], "cells are counted from 1"
 
 
-def test_what_the_judging_network_reads_is_drawn_of_both_samples() -> None:
+def test_discriminator_readings_are_plotted_for_both_samples() -> None:
     energy = real().features.energy_gev
     sure = with_reading(real(), np.full(COUNT, 0.99), energy)
     fooled = with_reading(real(1), np.full(COUNT, 0.01), 2.0 * real(1).features.energy_gev)
@@ -270,7 +270,7 @@ def test_what_the_judging_network_reads_is_drawn_of_both_samples() -> None:
     assert off.real.sum() == off.generated.sum() == 1.0, "the bins hold both"
 
 
-def test_the_map_of_angles_has_each_shower_at_its_requested_and_its_measured_angle() -> None:
+def test_angle_map_plots_requested_against_measured_angles() -> None:
     leant = {curve.name: curve for curve in curves(real(), real(1))}["angle_map"]
     assert leant.generated.sum() == pytest.approx(1.0, abs=0.05), "a few lie beyond the real angles"
     requested = np.average(leant.x, weights=leant.generated)
@@ -279,7 +279,7 @@ def test_the_map_of_angles_has_each_shower_at_its_requested_and_its_measured_ang
     assert measured == pytest.approx(real().features.angle.mean(), abs=0.05)
 
 
-def test_showers_without_an_angle_have_no_curve_and_no_score_of_it() -> None:
+def test_showers_without_an_angle_have_no_angle_curve_or_score() -> None:
     cells, energy, _ = toy_showers(60)
     without = sample(cells, energy, None, (0,))
     names = {curve.name for curve in curves(without, without)}

@@ -63,7 +63,7 @@ def table(network: Any) -> list[tuple[str, tuple[int, ...], int]]:
 # ---- the authors' networks -----------------------------------------------------------------------
 
 
-def test_full_networks_are_those_of_the_authors_layer_by_layer() -> None:
+def test_full_networks_match_the_authors_layer_by_layer() -> None:
     networks = shower_networks.networks(ShowerGanOptions(size="full"), FULL)
     assert table(networks["generator"]) == [
         ("dense", (5_184,), 1_332_288),
@@ -125,7 +125,7 @@ def assert_constants(networks: dict[str, Any]) -> None:
     ] * 4
 
 
-def test_a_step_of_the_authors_networks_multiplies_40_billion_times_a_shower() -> None:
+def test_step_of_the_full_networks_takes_40_billion_multiplications() -> None:
     generator, discriminator = layers(ShowerGanOptions(size="full"), FULL).multiplications()
     assert (generator, discriminator) == (3_059_992_368, 1_895_469_120)
     # A pass there counts once, one back to the weights and the values twice; D's weights stand
@@ -133,7 +133,7 @@ def test_a_step_of_the_authors_networks_multiplies_40_billion_times_a_shower() -
     assert 38e9 < (1 + 2 * 3) * generator + (2 * 3 + 2 * 2) * discriminator < 42e9
 
 
-def test_the_options_are_the_authors_constants() -> None:
+def test_default_options_match_the_authors_constants() -> None:
     import keras
 
     from gan_runtime.engines.tf.optimizers import make_optimizer
@@ -180,7 +180,7 @@ GRIDS: dict[str, tuple[str, Fields, tuple[int, ...], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("grid", GRIDS)
-def test_on_every_grid_showers_have_its_shape_and_the_catalog_counts_the_weights(grid: str) -> None:
+def test_networks_fit_every_grid_and_the_cataloged_size(grid: str) -> None:
     size, fields, cells, factors = GRIDS[grid]
     options = ShowerGanOptions(size=size)
     plan, networks = layers(options, fields), shower_networks.networks(options, fields)
@@ -201,7 +201,7 @@ def test_on_every_grid_showers_have_its_shape_and_the_catalog_counts_the_weights
         ]
 
 
-def test_a_closed_axis_goes_on_with_its_beginning() -> None:
+def test_periodic_padding_wraps_around() -> None:
     values = np.arange(16, dtype=np.float32).reshape(1, 4, 2, 2, 1)
     around = np.asarray(shower_networks.PeriodicPadding(((1, 2), (0, 1), (0, 0)), (0,))(values))[
         0, ..., 0
@@ -210,7 +210,7 @@ def test_a_closed_axis_goes_on_with_its_beginning() -> None:
     assert around[:, 2].tolist() == [[0, 0]] * 7
 
 
-def test_a_shower_turned_along_a_closed_axis_comes_out_turned() -> None:
+def test_rotation_along_a_periodic_axis_rotates_the_output() -> None:
     """The generator's first convolution on its small grid: a turn by a cell there is one by
     `factor` cells of the shower.
     """
@@ -230,7 +230,7 @@ def test_a_shower_turned_along_a_closed_axis_comes_out_turned() -> None:
     assert np.abs(np.roll(generated, plan.factors[0], axis=1) - turned).max() < 1e-5
 
 
-def test_a_job_reads_what_the_discriminator_of_a_checkpoint_makes_of_showers() -> None:
+def test_discriminator_of_a_checkpoint_reads_showers() -> None:
     """Of 70 showers, one batch and a part of one: the same as asking its network, whose
     weights come by their names in a checkpoint.
     """
@@ -255,7 +255,7 @@ def test_a_job_reads_what_the_discriminator_of_a_checkpoint_makes_of_showers() -
     assert reading(object(), ShowerGanOptions(), fields) is None
 
 
-def test_showers_that_do_not_fit_are_refused_at_the_door() -> None:
+def test_unsuitable_fields_are_refused() -> None:
     full = ShowerGanOptions(size="full")
     with pytest.raises(
         DatasetError, match="its showers are 17 × 17 × 25 × 1, but 51 × 51 × 25 or 16 × 9 × 45"
@@ -306,7 +306,7 @@ BATCH = {
 @pytest.mark.parametrize(
     ("options", "expected"), [({}, np.pi / 2 + 0.1), ({"angle_gain": 6.0}, 0.6)]
 )
-def test_a_latent_begins_with_energy_and_angle_and_the_angle_may_have_a_gain(
+def test_latent_starts_with_energy_and_angle_with_optional_gain(
     options: dict[str, float], expected: float
 ) -> None:
     inputs_of_calls: list[np.ndarray] = []
@@ -359,7 +359,7 @@ def forward_of(phase: str, batch: dict[str, np.ndarray], **options: float) -> di
 LN = {1: 0.3132617, 0: 1.3132617}  # cross-entropy of a logit of 1 against "real" and "generated"
 
 
-def test_d_learns_from_real_showers_with_a_twentieth_of_the_labels_flipped() -> None:
+def test_d_real_loss_flips_a_twentieth_of_the_labels() -> None:
     """The first shower's draw is below 0.05, so its label for D is inverted."""
     result = forward_of("d_real", BATCH)
     bce, energy = (LN[0] + LN[1]) / 2, (50.0 + 25.0) / 2
@@ -374,7 +374,7 @@ def test_d_learns_from_real_showers_with_a_twentieth_of_the_labels_flipped() -> 
     assert forward_of("d_real", BATCH, flip_share=0.0)["bce_real"] == pytest.approx(LN[1])
 
 
-def test_d_learns_from_generated_showers_that_g_makes_by_its_stored_statistics() -> None:
+def test_d_fake_loss_uses_stored_statistics_of_g() -> None:
     result = forward_of("d_fake", BATCH)
     bce = (LN[0] + LN[1]) / 2
     assert result["loss_discriminator_fake"] == pytest.approx(3.0 * bce + 0.1 * 37.5)
@@ -382,7 +382,7 @@ def test_d_learns_from_generated_showers_that_g_makes_by_its_stored_statistics()
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_the_loss_of_g_has_reality_energy_angle_and_deposit_of_its_showers(
+def test_g_loss_has_reality_energy_angle_and_deposit_terms(
     number: int,
 ) -> None:
     result = forward_of(f"g_{number}", BATCH)
@@ -396,7 +396,7 @@ def test_the_loss_of_g_has_reality_energy_angle_and_deposit_of_its_showers(
     assert result == pytest.approx({**terms, f"loss_generator_{number}": loss}, abs=1e-4)
 
 
-def test_without_an_angle_there_is_no_input_no_head_and_no_term() -> None:
+def test_g_loss_without_an_angle_has_no_angle_term() -> None:
     batch = {name: values for name, values in BATCH.items() if name != ANGLE}
     result = forward_of("g_1", batch)
     assert "angle_error" not in result
@@ -405,7 +405,7 @@ def test_without_an_angle_there_is_no_input_no_head_and_no_term() -> None:
     )
 
 
-def test_each_update_follows_a_loss_of_its_own_on_the_same_batch() -> None:
+def test_each_update_has_its_own_loss_on_the_same_batch() -> None:
     program = shower_3dgan.WORKLOAD.program(ShowerGanOptions(), {})
     assert [
         (phase.name, phase.batch, phase.updates[0].network, phase.updates[0].loss)
@@ -448,7 +448,7 @@ def rows() -> dict[str, np.ndarray]:
     return {**values, ENERGY: values[ENERGY] / 100.0}
 
 
-def test_showers_equal_to_the_real_ones_have_no_error(rows: dict[str, np.ndarray]) -> None:
+def test_identical_showers_have_no_error(rows: dict[str, np.ndarray]) -> None:
     values = scores_of(rows[SHOWERS], rows)
     for name in (
         "sampling_fraction_error",
@@ -462,19 +462,19 @@ def test_showers_equal_to_the_real_ones_have_no_error(rows: dict[str, np.ndarray
     assert values["spread_fake"] == pytest.approx(values["spread_real"])
 
 
-def test_showers_of_half_the_energy_respond_by_half(rows: dict[str, np.ndarray]) -> None:
+def test_halved_energies_give_a_response_of_half(rows: dict[str, np.ndarray]) -> None:
     values = scores_of(rows[SHOWERS] * np.float32(0.5**0.85), rows)
     names = ("energy_response", "sampling_fraction_error", "profile_error", "profile_error_x")
     assert [values[name] for name in names] == pytest.approx([0.5] * 4, abs=2e-3)
 
 
-def test_no_showers_at_all_are_empty_and_wrong_by_all(rows: dict[str, np.ndarray]) -> None:
+def test_all_zero_showers_are_empty_with_full_error(rows: dict[str, np.ndarray]) -> None:
     values = scores_of(np.zeros_like(rows[SHOWERS]), rows)
     assert (values["empty_showers"], values["energy_response"]) == (1.0, 0.0)
     assert (values["sampling_fraction_error"], values["profile_error"]) == pytest.approx((1.0, 1.0))
 
 
-def test_showers_turned_upside_down_are_wrong_along_that_axis_alone(
+def test_flipped_showers_differ_only_along_that_axis(
     rows: dict[str, np.ndarray],
 ) -> None:
     values = scores_of(rows[SHOWERS][:, :, :, ::-1], rows)
@@ -483,7 +483,7 @@ def test_showers_turned_upside_down_are_wrong_along_that_axis_alone(
     assert values["sampling_fraction_error"] < 2e-3
 
 
-def test_the_sampling_fraction_is_compared_energy_by_energy() -> None:
+def test_sampling_fraction_is_compared_per_energy() -> None:
     """Right on average, but too bright at 30 GeV and too faint at 300: the mean of both errors."""
     energies = np.float32([0.3, 0.3, 3.0, 3.0])
     real, fake = np.float32([2.0, 2.0, 2.0, 2.0]), np.float32([2.5, 2.5, 1.5, 1.5])
@@ -492,7 +492,7 @@ def test_the_sampling_fraction_is_compared_energy_by_energy() -> None:
         assert float(workload.sampling_fraction_error(energies, real, real)) == 0.0
 
 
-def test_images_have_the_energies_and_angles_of_held_out_showers() -> None:
+def test_images_use_energies_and_angles_of_held_out_showers() -> None:
     workload, fields = shower_3dgan.WORKLOAD, shower_fields((5, 6, 4, 1))
     few = {ENERGY: np.float32([1.0, 2.0, 3.0]), ANGLE: np.float32([1.5, 1.6, 1.7])}
     eight, four = (
@@ -512,5 +512,5 @@ def test_images_have_the_energies_and_angles_of_held_out_showers() -> None:
     assert np.asarray(images[SHOWERS]).min() == 0.0
 
 
-def test_the_entry_names_the_module_of_the_workload_and_its_unit() -> None:
+def test_entry_names_the_workload_module() -> None:
     assert importlib.import_module(ENTRY.module).WORKLOAD is shower_3dgan.WORKLOAD

@@ -71,7 +71,7 @@ from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusa
         ("showers_hdf5", 1e3, 20.0, "cells in MeV (by their sum: 0.0198"),
     ],
 )
-def test_units_are_those_that_make_showers_of_the_numbers_and_the_reason_is_said(
+def test_units_are_inferred_from_the_data_and_explained(
     home: Home, tmp_path: Path, preparation: str, energies: float, cells: float, said: str
 ) -> None:
     columns = columns_of(preparation)
@@ -94,7 +94,7 @@ def test_units_are_those_that_make_showers_of_the_numbers_and_the_reason_is_said
 
 
 @pytest.mark.parametrize("unit", ["MeV", "GeV"])
-def test_energies_that_fit_both_units_are_decided_by_the_depth_of_the_showers(
+def test_ambiguous_energy_unit_is_decided_by_the_shower_depth(
     home: Home, tmp_path: Path, unit: str
 ) -> None:
     """From 700 to 1,400: in GeV showers have their maximum 6.9 radiation lengths deeper than
@@ -116,9 +116,7 @@ def test_energies_that_fit_both_units_are_decided_by_the_depth_of_the_showers(
     )
 
 
-def test_energies_that_fit_both_units_are_decided_by_the_sum_where_it_fits_one(
-    home: Home, tmp_path: Path
-) -> None:
+def test_ambiguous_energy_unit_is_decided_by_the_cell_sum(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480, 60)
     is_selected = columns["incident_energies"].reshape(-1) > 6e5
     in_gev = {
@@ -129,9 +127,7 @@ def test_energies_that_fit_both_units_are_decided_by_the_sum_where_it_fits_one(
     assert re.search(r"in GeV \(.*, by the sum of the cells\), cells in MeV", note)
 
 
-def test_energies_that_fit_both_units_without_a_depth_need_an_answer(
-    home: Home, tmp_path: Path
-) -> None:
+def test_ambiguous_energy_unit_without_a_depth_needs_the_option(home: Home, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     energies = random.uniform(550.0, 1_900.0, (40, 1))
     cells = random.random((40, 6_480))
@@ -147,7 +143,7 @@ def test_energies_that_fit_both_units_without_a_depth_need_an_answer(
     assert "GeV (552 to 1,864 GeV, by the option)" in note
 
 
-def test_first_showers_that_are_empty_decide_no_unit(home: Home, tmp_path: Path) -> None:
+def test_empty_first_showers_do_not_decide_the_unit(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480, 40)
     columns["showers"][:25] = 0.0
     assert "cells in MeV" in prepare(home, tmp_path, columns).note
@@ -156,7 +152,7 @@ def test_first_showers_that_are_empty_decide_no_unit(home: Home, tmp_path: Path)
     assert "sum to 0 in MeV, 0 in 20MeV, 0 in GeV" in refusal(home, tmp_path, columns)
 
 
-def test_an_energy_of_0_is_refused(home: Home, tmp_path: Path) -> None:
+def test_energy_of_0_is_refused(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480)
     columns["incident_energies"][5] = 0.0
     assert (
@@ -165,7 +161,7 @@ def test_an_energy_of_0_is_refused(home: Home, tmp_path: Path) -> None:
     )
 
 
-def test_mixed_units_of_energies_are_refused(home: Home, tmp_path: Path) -> None:
+def test_mixed_energy_units_are_refused(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480, 40)
     columns["incident_energies"][25:] /= 1_000.0
     columns["showers"][25:] /= 1_000.0
@@ -173,7 +169,7 @@ def test_mixed_units_of_energies_are_refused(home: Home, tmp_path: Path) -> None
     assert "Check for mixed units, or set energy_unit." in said
 
 
-def test_cells_of_no_known_share_are_refused_with_what_each_unit_would_give(
+def test_implausible_cell_sums_are_refused_with_the_sum_per_unit(
     home: Home, tmp_path: Path
 ) -> None:
     columns = challenge_columns(6_480)
@@ -213,7 +209,7 @@ def test_every_part_is_checked(
     assert f"from row {begin} on" in refused
 
 
-def test_a_single_odd_shower_is_excluded_and_counted(home: Home, tmp_path: Path) -> None:
+def test_single_odd_showers_are_skipped_and_counted(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480, 50)
     columns["showers"][7] *= 30.0
     columns["showers"][9] = 0.0
@@ -226,7 +222,7 @@ def test_a_single_odd_shower_is_excluded_and_counted(home: Home, tmp_path: Path)
     assert prepared.open_set(home, "calochallenge").rows == 48
 
 
-def test_a_cell_that_would_be_stored_as_infinity_is_refused(home: Home, tmp_path: Path) -> None:
+def test_cell_above_the_float16_range_is_refused(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480, 40)
     columns["showers"][33, 5] = 1e10
     assert (
@@ -249,7 +245,7 @@ def test_a_cell_that_would_be_stored_as_infinity_is_refused(home: Home, tmp_path
         (40_500, "layer_radius_angle"),
     ],
 )
-def test_cells_in_another_order_are_refused_and_the_right_order_is_named(
+def test_wrong_cell_order_is_refused_with_the_right_order_named(
     home: Home, tmp_path: Path, order: str, voxels: int
 ) -> None:
     columns = challenge_columns(voxels, 40, order)
@@ -268,7 +264,7 @@ def test_cells_in_another_order_are_refused_and_the_right_order_is_named(
     np.testing.assert_array_equal(stored[SHOWERS], rows(home, "calochallenge")[SHOWERS])
 
 
-def test_cells_that_make_no_showers_in_any_order_are_refused_unless_the_order_is_set(
+def test_unrecognizable_cell_order_is_refused_unless_order_is_set(
     home: Home, tmp_path: Path
 ) -> None:
     columns = challenge_columns(6_480, 40)
@@ -278,7 +274,7 @@ def test_cells_that_make_no_showers_in_any_order_are_refused_unless_the_order_is
     prepare(home, tmp_path, columns, order="layer_angle_radius")
 
 
-def test_the_depth_of_the_authors_showers_is_checked_too(home: Home, tmp_path: Path) -> None:
+def test_depth_of_the_authors_showers_is_checked(home: Home, tmp_path: Path) -> None:
     columns = authors_columns()
     columns["ECAL"] = np.roll(columns["ECAL"], 12, axis=3)
     assert "in the order x_y_layer, are not the showers of electrons" in refusal(
@@ -287,7 +283,9 @@ def test_the_depth_of_the_authors_showers_is_checked_too(home: Home, tmp_path: P
     assert prepare(home, tmp_path, columns, order="x_y_layer").held_out == 0
 
 
-def test_the_summary_measures_the_showers(home: Home, tmp_path: Path) -> None:
+def test_summary_has_sampling_fraction_energies_and_layer_shares(
+    home: Home, tmp_path: Path
+) -> None:
     columns = challenge_columns(6_480, 30)
     summary = prepare(home, tmp_path, columns)
     measured = {quantity.name: quantity.value for quantity in summary.quantities}
@@ -308,7 +306,7 @@ def test_the_summary_measures_the_showers(home: Home, tmp_path: Path) -> None:
     assert summary.curve.y == pytest.approx(shares, rel=1e-4)
 
 
-def test_the_expected_depth_is_that_of_an_independent_formula() -> None:
+def test_expected_depth_matches_an_independent_formula() -> None:
     """Against the profile of the Review of Particle Physics, of which the files above are made."""
     columns = challenge_columns(6_480, 64)
     gev = columns["incident_energies"].reshape(-1) / 1_000.0

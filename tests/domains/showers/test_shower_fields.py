@@ -11,22 +11,22 @@ from gan_runtime.domains.showers.features import cells_of, measured_angle, value
 from gan_runtime.engines.inputs import host_value
 
 
-def test_a_cell_of_20_mev_has_the_value_1() -> None:
+def test_cell_of_20_mev_has_value_1() -> None:
     assert values_of(np.array([0.0, 0.02, 0.2])).tolist() == pytest.approx([0.0, 1.0, 10**0.85])
 
 
-def test_values_become_energies_again_and_negative_ones_are_empty_cells() -> None:
+def test_values_round_trip_and_negative_ones_are_empty_cells() -> None:
     energies = np.array([1e-6, 0.02, 2.5])
     assert cells_of(values_of(energies)) == pytest.approx(energies, rel=1e-5)
     assert cells_of(np.array([-1.0])).tolist() == [0.0]
 
 
-def test_showers_stored_in_16_bits_are_seen_in_32() -> None:
+def test_float16_showers_are_read_as_float32() -> None:
     field = shower_fields((3, 3, 2, 1))[SHOWERS]
     assert host_value(np.ones((1, 3, 3, 2, 1), np.float16), field).dtype == np.float32
 
 
-def test_a_closed_axis_is_stored_on_disk_and_an_older_manifest_has_none() -> None:
+def test_periodic_axes_are_stored_and_absent_from_old_manifests() -> None:
     fields = shower_fields((9, 16, 45, 1), angle=False, periodic=(1,))
     assert ANGLE not in fields
     record = FieldRecord.of(fields[SHOWERS])
@@ -45,7 +45,7 @@ def tilted(cells_a_layer: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("step", [-2, -1, 0, 1, 2])
-def test_the_measured_angle_is_that_of_the_line_through_the_layers(step: int) -> None:
+def test_measured_angle_is_that_of_the_line_through_the_layers(step: int) -> None:
     """The layer at the barycentre itself has no slope and measures 90°, with its weight: 2.5
     of 12.5.
     """
@@ -55,7 +55,7 @@ def test_the_measured_angle_is_that_of_the_line_through_the_layers(step: int) ->
     )
 
 
-def test_empty_layers_do_not_count_and_an_empty_image_measures_100() -> None:
+def test_empty_layers_do_not_count_and_empty_images_measure_100() -> None:
     image = np.concatenate([tilted(1), np.zeros((1, 21, 21, 5))])
     image[0, :, :, 0] = image[0, :, :, 4] = 0.0
     image[0, 0, 0, 4] = 1e-9  # GeV: counts as nothing, or it would weigh most, as the deepest
@@ -65,7 +65,7 @@ def test_empty_layers_do_not_count_and_an_empty_image_measures_100() -> None:
     )
 
 
-def test_neither_the_unit_nor_a_last_axis_of_one_channel_changes_the_angle() -> None:
+def test_measured_angle_ignores_unit_and_channel_axis() -> None:
     shower = np.random.default_rng(0).gamma(0.1, size=(3, 7, 7, 4))
     assert measured_angle(1e-3 * shower[..., None]) == pytest.approx(
         measured_angle(shower), rel=1e-6

@@ -53,9 +53,7 @@ def refusal(home: Home, preparation: str, source: Path) -> str:
     return str(refused.value)
 
 
-def test_the_authors_file_becomes_values_energies_and_measured_angles(
-    home: Home, tmp_path: Path
-) -> None:
+def test_authors_file_becomes_values_energies_and_angles(home: Home, tmp_path: Path) -> None:
     columns = authors_columns()
     columns["mtheta"] = columns["mtheta"] + 0.25  # seen to be the file's
     rows = opened(home, "showers_hdf5", written(tmp_path / "Ele.h5", columns)).read(np.arange(5))
@@ -67,7 +65,7 @@ def test_the_authors_file_becomes_values_energies_and_measured_angles(
     assert rows[ANGLE] == pytest.approx(columns["mtheta"][:5])
 
 
-def test_a_last_part_of_empty_events_is_no_wrong_unit(
+def test_last_part_of_empty_events_is_accepted(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     columns = authors_columns()
@@ -78,7 +76,7 @@ def test_a_last_part_of_empty_events_is_no_wrong_unit(
     assert prepare(home, AUTHORS, written(tmp_path / "Ele.h5", columns)).rows >= 4
 
 
-def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path: Path) -> None:
+def test_empty_events_are_dropped_and_counted(home: Home, tmp_path: Path) -> None:
     manifest = prepare(home, "showers_hdf5", written(tmp_path / "Ele.h5", authors_columns()))
     assert manifest.rows == 5
     left_out = "1 of 6 showers are skipped: each has at most 10 units, 0.2 GeV, in its cells"
@@ -91,9 +89,7 @@ def test_events_of_at_most_10_units_are_dropped_and_counted(home: Home, tmp_path
     assert manifest.note in output
 
 
-def test_a_file_without_measured_angles_gets_them_and_a_column_may_have_a_second_axis(
-    home: Home, tmp_path: Path
-) -> None:
+def test_missing_angles_are_measured_and_2d_columns_flattened(home: Home, tmp_path: Path) -> None:
     columns = authors_columns()
     columns = {**columns, "mtheta": None, "energy": columns["energy"][:, None]}
     rows = opened(home, "showers_hdf5", written(tmp_path / "Ele.h5", columns)).read(np.arange(5))
@@ -101,7 +97,7 @@ def test_a_file_without_measured_angles_gets_them_and_a_column_may_have_a_second
     assert rows[ENERGY].shape == (5,)
 
 
-def test_nine_cells_in_one_give_the_angle_of_that_image(home: Home, tmp_path: Path) -> None:
+def test_angles_on_the_tiny_grid_are_those_of_merged_cells(home: Home, tmp_path: Path) -> None:
     rows = opened(
         home, "showers_hdf5", written(tmp_path / "Ele.h5", authors_columns()), grid="tiny"
     ).read(np.arange(5))
@@ -110,13 +106,13 @@ def test_nine_cells_in_one_give_the_angle_of_that_image(home: Home, tmp_path: Pa
     assert rows[ANGLE] == pytest.approx(measured_angle(merged), abs=2e-3)
 
 
-def test_a_threshold_empties_faint_cells(home: Home, tmp_path: Path) -> None:
+def test_threshold_empties_faint_cells(home: Home, tmp_path: Path) -> None:
     source = written(tmp_path / "Ele.h5", authors_columns())
     values = opened(home, "showers_hdf5", source, threshold=0.1).read(np.arange(5))[SHOWERS]
     assert values[values > 0].min() >= np.float16(0.1**0.85)
 
 
-def test_a_folder_is_read_file_by_file_and_its_last_showers_are_held_out(
+def test_folder_is_read_file_by_file_with_the_last_rows_held_out(
     home: Home, tmp_path: Path
 ) -> None:
     columns = {key: column[:5] for key, column in authors_columns().items()}
@@ -133,7 +129,7 @@ def test_a_folder_is_read_file_by_file_and_its_last_showers_are_held_out(
 @pytest.mark.parametrize(
     ("voxels", "shape", "largest"), [(6_480, (16, 9, 45), 9), (40_500, (50, 18, 45), 18)]
 )
-def test_a_file_of_the_calochallenge_becomes_angles_radii_and_layers(
+def test_calochallenge_file_becomes_angles_radii_and_layers(
     home: Home, tmp_path: Path, voxels: int, shape: tuple[int, ...], largest: int
 ) -> None:
     """The radius runs fastest, then the angle, then the layer; the angle closes on itself."""
@@ -200,7 +196,7 @@ AUTHORS, CHALLENGE = "showers_hdf5", "calochallenge"
         ),
     ],
 )
-def test_a_wrong_key_shape_or_angle_is_refused_by_name(
+def test_wrong_columns_are_refused_with_their_name(
     home: Home, tmp_path: Path, preparation: str, changed: dict[str, Any], sentence: str
 ) -> None:
     columns = authors_columns() if preparation == AUTHORS else challenge_columns(6_480)
@@ -209,7 +205,9 @@ def test_a_wrong_key_shape_or_angle_is_refused_by_name(
     assert sentence in refusal(home, preparation, written(tmp_path / "bad.h5", columns))
 
 
-def test_a_good_file_before_a_wrong_one_is_not_stored_either(home: Home, tmp_path: Path) -> None:
+def test_invalid_file_keeps_earlier_valid_ones_from_being_stored(
+    home: Home, tmp_path: Path
+) -> None:
     written(tmp_path / "1.h5", authors_columns())
     written(tmp_path / "2.h5", {**authors_columns(), "ECAL": authors_columns()["ECAL"] * 20.0})
     assert refusal(home, AUTHORS, tmp_path).startswith(
@@ -217,7 +215,7 @@ def test_a_good_file_before_a_wrong_one_is_not_stored_either(home: Home, tmp_pat
     )
 
 
-def test_files_of_both_data_sets_are_not_mixed(home: Home, tmp_path: Path) -> None:
+def test_files_of_different_geometries_are_not_mixed(home: Home, tmp_path: Path) -> None:
     for number, voxels in enumerate((6_480, 40_500)):
         written(tmp_path / f"{number}.hdf5", challenge_columns(voxels))
     assert (
@@ -226,7 +224,7 @@ def test_files_of_both_data_sets_are_not_mixed(home: Home, tmp_path: Path) -> No
     )
 
 
-def test_a_damaged_file_is_refused_by_name(home: Home, tmp_path: Path) -> None:
+def test_damaged_file_is_refused_with_its_name(home: Home, tmp_path: Path) -> None:
     path = written(tmp_path / "torn.h5", authors_columns(), chunks=True, compression="gzip")
     whole = path.read_bytes()
     for begin in range(
@@ -236,7 +234,7 @@ def test_a_damaged_file_is_refused_by_name(home: Home, tmp_path: Path) -> None:
         assert refusal(home, AUTHORS, path).startswith("torn.h5 ")
 
 
-def test_blocks_that_would_fill_the_memory_are_refused(home: Home, tmp_path: Path) -> None:
+def test_oversized_hdf5_chunks_are_refused(home: Home, tmp_path: Path) -> None:
     path = written(tmp_path / "bad.h5", {"energy": np.ones(2_000)})
     with h5py.File(path, "a") as file:
         file.create_dataset(
@@ -250,7 +248,7 @@ def test_blocks_that_would_fill_the_memory_are_refused(home: Home, tmp_path: Pat
     )
 
 
-def test_nothing_of_other_files_of_the_host_is_read(home: Home, tmp_path: Path) -> None:
+def test_external_links_and_storage_are_not_opened(home: Home, tmp_path: Path) -> None:
     written(tmp_path / "secret.bin", {"energy": authors_columns()["energy"]})
     path = written(tmp_path / "bad.h5", {**authors_columns(), "energy": None})
     with h5py.File(path, "a") as file:

@@ -18,7 +18,7 @@ from tests.domains.showers.shower_files import KEYS, columns_of, prepare, refusa
 
 
 @pytest.mark.parametrize("preparation", KEYS)
-def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_keeps_them(
+def test_noise_that_raises_sums_is_refused_with_numbers_and_remedies(
     home: Home, tmp_path: Path, preparation: str
 ) -> None:
     columns = columns_of(preparation, 40)
@@ -48,7 +48,7 @@ def test_noise_that_would_raise_the_sums_is_refused_with_the_numbers_and_what_ke
     )
 
 
-def test_noise_that_raises_only_faint_showers_is_refused_too(home: Home, tmp_path: Path) -> None:
+def test_noise_that_raises_only_faint_showers_is_refused(home: Home, tmp_path: Path) -> None:
     """About 50 MeV more in each shower are 6% of the sum at 1 GeV, and under 1% of the mean
     from 1 GeV to 1 TeV.
     """
@@ -59,7 +59,7 @@ def test_noise_that_raises_only_faint_showers_is_refused_too(home: Home, tmp_pat
 
 
 @pytest.mark.parametrize("preparation", KEYS)
-def test_an_empty_shower_with_noise_is_excluded_instead_of_scaled_below_0(
+def test_empty_shower_with_noise_is_skipped_instead_of_rescaled(
     home: Home, tmp_path: Path, preparation: str
 ) -> None:
     columns = columns_of(preparation)
@@ -75,16 +75,14 @@ def test_an_empty_shower_with_noise_is_excluded_instead_of_scaled_below_0(
     assert (prepared.open_set(home, preparation).read(np.arange(4))[DEPOSIT] > 0.0).all()
 
 
-def test_a_few_cells_below_0_become_empty_and_are_counted(home: Home, tmp_path: Path) -> None:
+def test_a_few_negative_cells_are_emptied_and_counted(home: Home, tmp_path: Path) -> None:
     columns = challenge_columns(6_480)
     columns["showers"][3, [10, 20, 30]] = -1e-3
     summary = prepare(home, tmp_path, columns)
     assert summary.converted == {"negative cells emptied": 3}
 
 
-def test_a_threshold_in_mev_empties_faint_cells_of_the_challenge(
-    home: Home, tmp_path: Path
-) -> None:
+def test_threshold_in_mev_empties_faint_calochallenge_cells(home: Home, tmp_path: Path) -> None:
     prepare(home, tmp_path, challenge_columns(6_480), threshold=2.0)
     values = rows(home, "calochallenge")[SHOWERS]
     assert values[values > 0].min() >= np.float16(0.1**0.85)

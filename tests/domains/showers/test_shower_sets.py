@@ -33,7 +33,7 @@ def prepare(home: Home, name: str = "", **options: Any) -> DataSet:
     return prepared.open_set(home, manifest.name)
 
 
-def test_simulated_showers_are_a_set_with_all_that_is_known_of_each(home: Home) -> None:
+def test_simulated_data_set_has_energy_angle_and_deposit(home: Home) -> None:
     showers = prepare(home)
     assert (showers.name, showers.rows, showers.held_out) == ("showers", 36, 4)
     rows = showers.read(np.arange(36))
@@ -48,7 +48,7 @@ def test_simulated_showers_are_a_set_with_all_that_is_known_of_each(home: Home) 
     assert np.degrees(rows[ANGLE]).std() > 4.0
 
 
-def test_energies_angles_and_the_grid_are_those_of_the_options(home: Home) -> None:
+def test_energies_angles_and_grid_follow_the_options(home: Home) -> None:
     showers = prepare(
         home, events=8, grid="full", energy_low=20, energy_high=20, angle_low=120, angle_high=120
     )
@@ -58,7 +58,7 @@ def test_energies_angles_and_the_grid_are_those_of_the_options(home: Home) -> No
     assert np.degrees(rows[ANGLE]).mean() == pytest.approx(118.0, abs=2.5)
 
 
-def test_the_same_seed_gives_the_same_showers_also_the_first_of_a_longer_set(home: Home) -> None:
+def test_same_seed_gives_the_same_first_showers_at_any_length(home: Home) -> None:
     first, longer, other = (
         prepare(home, name, events=events, seed=seed).read(np.arange(20))[SHOWERS]
         for name, events, seed in (("a", 24, 1), ("b", 70, 1), ("c", 24, 2))
@@ -67,7 +67,7 @@ def test_the_same_seed_gives_the_same_showers_also_the_first_of_a_longer_set(hom
     assert not np.array_equal(first, other)
 
 
-def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: Home) -> None:
+def test_preparing_again_does_nothing_but_other_showers_need_a_name(home: Home) -> None:
     prepare(home)
     before = (home.data / "showers" / "manifest.json").stat().st_mtime_ns
     prepare(home)
@@ -89,7 +89,7 @@ def test_the_same_again_does_nothing_and_other_showers_need_another_name(home: H
         ({"pixels": "64"}, "is not an option of this preparation: use one of events, seed, grid,"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_begins(
+def test_invalid_options_are_refused_before_work_starts(
     home: Home, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(SpecError) as refused:
@@ -99,9 +99,7 @@ def test_wrong_options_are_refused_before_anything_begins(
 
 
 @pytest.mark.parametrize("name", ["showers", "showers_tiny"])
-def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
-    home: Home, name: str
-) -> None:
+def test_promised_fields_and_rows_match_the_prepared_data_set(home: Home, name: str) -> None:
     promised = loading.data_sets(home)[name]
     assert (promised.is_prepared, promised.problem) == (False, "")
     assert not loading.availability(name, home).ready
@@ -117,21 +115,21 @@ def test_a_promised_set_is_known_before_it_is_made_and_holds_what_was_promised(
     assert not loading.is_streamed(name, home)
 
 
-def test_a_set_that_is_not_made_yet_cannot_be_read(home: Home) -> None:
+def test_unprepared_data_set_cannot_be_loaded(home: Home) -> None:
     with pytest.raises(
         DatasetError, match="prepare it first, on the Data page or with `data prepare showers`"
     ):
         loading.load("showers", home)
 
 
-def test_a_source_or_the_name_of_a_set_of_this_program_is_refused() -> None:
+def test_source_and_reserved_name_are_refused() -> None:
     with pytest.raises(DatasetError, match="has no source, only options: leave out --from"):
         PreparationRequest("showers", "", Path("/tmp")).check()
     with pytest.raises(DatasetError, match="choose another name"):
         PreparationRequest("showers", "digits").check()
 
 
-def test_a_cancelled_simulation_leaves_nothing(home: Home) -> None:
+def test_cancelled_simulation_leaves_no_files(home: Home) -> None:
     class CancelledError(Exception):
         pass
 
@@ -146,7 +144,7 @@ def test_a_cancelled_simulation_leaves_nothing(home: Home) -> None:
     assert list(home.data.iterdir()) == []
 
 
-def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
+def test_command_line_prepares_showers_in_a_job(home: Home) -> None:
     words = [
         "data",
         "prepare",
@@ -169,7 +167,7 @@ def test_showers_are_prepared_by_a_job_of_the_command_line(home: Home) -> None:
     )
 
 
-def test_the_card_of_a_set_of_showers_shows_the_first_from_three_sides(home: Home) -> None:
+def test_card_of_a_shower_data_set_has_an_image_from_three_sides(home: Home) -> None:
     rows = prepare(home).read(np.arange(16))
     image = prepared.png_of_rows(rows)
     assert image is not None

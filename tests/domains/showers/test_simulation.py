@@ -32,7 +32,7 @@ def by_energy(*values: float):
     return pytest.mark.parametrize(("energy_gev", "expected"), zip(ENERGIES, values, strict=True))
 
 
-def test_the_stack_is_21_radiation_lengths_deep_and_its_medium_that_of_the_mixture_rules() -> None:
+def test_detector_depth_and_medium_match_the_paper() -> None:
     medium = CLIC.medium
     assert CLIC.layers == 25
     assert CLIC.edges_x0[-1] == pytest.approx(20.55, abs=0.05)
@@ -45,7 +45,7 @@ def test_the_stack_is_21_radiation_lengths_deep_and_its_medium_that_of_the_mixtu
 
 
 @by_energy(5.61, 7.22, 7.92, 8.61, 9.53)
-def test_the_maximum_lies_where_the_paper_has_it(energy_gev: float, expected: float) -> None:
+def test_shower_maximum_matches_the_paper(energy_gev: float, expected: float) -> None:
     """In radiation lengths; moves by 3.9.
 
     Single showers scatter around it by exp of a normal number.
@@ -58,14 +58,14 @@ def test_the_maximum_lies_where_the_paper_has_it(energy_gev: float, expected: fl
 
 
 @by_energy(3.93, 4.71, 5.05, 5.39, 5.84)
-def test_the_shape_is_that_of_the_paper(energy_gev: float, expected: float) -> None:
+def test_shower_shape_matches_the_paper(energy_gev: float, expected: float) -> None:
     """Moves by 1.9."""
     assert mean_profiles(np.array([energy_gev]), CLIC.medium).shape == pytest.approx(
         [expected], abs=0.01
     )
 
 
-def test_maximum_and_shape_scatter_and_depend_on_each_other_as_in_the_paper() -> None:
+def test_maximum_and_shape_scatter_and_correlate_as_in_the_paper() -> None:
     """At 100 GeV ln y is 9.27: σ_T = 0.110, σ_a = 0.154, ρ = 0.571."""
     profiles = drawn_profiles(np.full(20_000, 100.0), CLIC.medium, np.random.default_rng(1))
     logs = np.log([profiles.maximum, profiles.shape])
@@ -74,7 +74,7 @@ def test_maximum_and_shape_scatter_and_depend_on_each_other_as_in_the_paper() ->
 
 
 @by_energy(0.994, 0.985, 0.978, 0.969, 0.954)
-def test_so_much_of_a_shower_is_contained(energy_gev: float, expected: float) -> None:
+def test_contained_fraction_matches_the_expected_value(energy_gev: float, expected: float) -> None:
     """Moves by 0.040; the tolerance is an eighth of that."""
     profiles = drawn_profiles(np.full(1_000, energy_gev), CLIC.medium, np.random.default_rng(2))
     edges = np.tile(CLIC.edges_x0, (1_000, 1))
@@ -82,7 +82,7 @@ def test_so_much_of_a_shower_is_contained(energy_gev: float, expected: float) ->
 
 
 @by_energy(9, 11, 12, 13, 16)
-def test_the_brightest_layer_moves_deeper_with_the_energy(energy_gev: float, expected: int) -> None:
+def test_brightest_layer_is_deeper_at_higher_energy(energy_gev: float, expected: int) -> None:
     """Moves by 7 layers.
 
     Layer 17, the first thick one, goes on with the curve: it would see twice as much if all counted
@@ -94,7 +94,7 @@ def test_the_brightest_layer_moves_deeper_with_the_energy(energy_gev: float, exp
 
 
 @by_energy(0.02183, 0.02095, 0.02019, 0.01935, 0.01810)
-def test_the_sampling_fraction_is_that_of_cern(energy_gev: float, expected: float) -> None:
+def test_sampling_fraction_matches_cern(energy_gev: float, expected: float) -> None:
     """Their fit to their files, 0.01 · polyval([0.0018, -0.023, 0.11, -0.28, 2.21], E / 100 GeV).
 
     Moves by 19%, tolerance 3.5 %.
@@ -105,7 +105,7 @@ def test_the_sampling_fraction_is_that_of_cern(energy_gev: float, expected: floa
 
 
 @by_energy(214, 543, 776, 1_065, 1_701)
-def test_so_many_cells_are_hit(energy_gev: float, expected: float) -> None:
+def test_number_of_hit_cells_matches_the_expected_value(energy_gev: float, expected: float) -> None:
     """Grows eightfold.
 
     The expected numbers are of a simulation in which all spots are equal, and so each above 0.2
@@ -121,22 +121,20 @@ def test_so_many_cells_are_hit(energy_gev: float, expected: float) -> None:
 @pytest.mark.parametrize(
     ("degrees", "expected"), [(60, 62.3), (75, 75.2), (90, 90.3), (105, 104.7), (120, 118.3)]
 )
-def test_the_angle_measured_on_the_image_is_that_of_the_authors_bins(
-    degrees: float, expected: float
-) -> None:
+def test_measured_angle_matches_the_authors_bins(degrees: float, expected: float) -> None:
     """62°, 90° and 118° for 60°, 90° and 120°; moves by 56°, tolerance 1.5°."""
     measured = np.degrees(measured_angle(showers(150.0, degrees)))
     assert measured.mean() == pytest.approx(expected, abs=1.5)
     assert measured.std() < 2.5
 
 
-def test_an_inclined_shower_is_deeper_in_matter_and_stays_in_the_window() -> None:
+def test_inclined_shower_peaks_earlier_and_stays_in_the_window() -> None:
     straight, inclined = showers(150.0), showers(150.0, 60.0)
     assert inclined.sum(axis=(0, 1, 2)).argmax() < straight.sum(axis=(0, 1, 2)).argmax()
     assert inclined.sum() / straight.sum() == pytest.approx(1.09, abs=0.04)
 
 
-def test_the_barycentre_lies_in_the_middle_cell_anywhere_in_it() -> None:
+def test_barycenter_is_spread_over_the_middle_cell() -> None:
     for degrees in (60.0, 90.0, 120.0):
         image = showers(150.0, degrees)
         total = image.sum(axis=(1, 2, 3))
@@ -149,7 +147,7 @@ def test_the_barycentre_lies_in_the_middle_cell_anywhere_in_it() -> None:
         )  # of an even number between -0.5 and 0.5
 
 
-def test_nine_tenths_of_the_energy_lie_within_a_moliere_radius() -> None:
+def test_nine_tenths_of_the_energy_are_within_a_moliere_radius() -> None:
     """What the radius is by definition; half of it holds clearly less, twice it nearly all."""
     energies = showers(100.0).sum(axis=3)  # (96, 51, 51)
     total = energies.sum(axis=(1, 2))
@@ -165,7 +163,7 @@ def test_nine_tenths_of_the_energy_lie_within_a_moliere_radius() -> None:
     assert shares == pytest.approx([0.80, 0.91, 0.97], abs=0.03)
 
 
-def test_the_same_numbers_give_the_same_showers_and_others_give_others() -> None:
+def test_same_seed_gives_the_same_showers_and_another_does_not() -> None:
     energies, angles = np.linspace(100.0, 200.0, 4), np.full(4, STRAIGHT)
     first, again, other = (
         simulate(energies, angles, np.random.default_rng(seed)) for seed in (5, 5, 6)
@@ -174,7 +172,7 @@ def test_the_same_numbers_give_the_same_showers_and_others_give_others() -> None
     assert not np.array_equal(first, other)
 
 
-def test_the_small_grid_is_the_full_one_with_nine_cells_in_one() -> None:
+def test_tiny_grid_merges_nine_cells_of_the_full_one() -> None:
     energies, angles = np.array([100.0, 200.0]), np.array([1.2, STRAIGHT])
     full, tiny = (
         simulate(energies, angles, np.random.default_rng(4), grid) for grid in (FULL, TINY)
@@ -185,7 +183,7 @@ def test_the_small_grid_is_the_full_one_with_nine_cells_in_one() -> None:
     )
 
 
-def test_a_cell_may_hold_any_energy() -> None:
+def test_cell_energies_are_continuous() -> None:
     """No steps of whole spots: of the faint cells of one layer hardly two are equal."""
     cells = showers(100.0)[0, :, :, 12]
     faint = cells[cells > 0.0]
@@ -193,7 +191,7 @@ def test_a_cell_may_hold_any_energy() -> None:
 
 
 @pytest.mark.parametrize("energy_gev", [2.0, 500.0])
-def test_the_lowest_and_highest_energies_give_showers_too(energy_gev: float) -> None:
+def test_lowest_and_highest_energies_give_valid_showers(energy_gev: float) -> None:
     cells = simulate(np.full(16, energy_gev), np.full(16, 2.0), np.random.default_rng(7))
     assert np.isfinite(cells).all()
     assert 0.01 < cells.sum(axis=(1, 2, 3)).mean() / energy_gev < 0.03

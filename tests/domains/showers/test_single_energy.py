@@ -75,7 +75,7 @@ def test_showers_are_simulated_for_the_requested_energy_and_angle() -> None:
     assert (again[SHOWERS] == rows[SHOWERS]).all()
 
 
-def test_an_angle_that_no_shower_of_the_grid_can_have_is_refused() -> None:
+def test_angle_outside_the_range_of_the_grid_is_refused() -> None:
     with pytest.raises(
         DatasetError,
         match=r"angle_deg is 50, but showers on this grid measure 7\d to 10\d at 137 GeV",
@@ -83,7 +83,7 @@ def test_an_angle_that_no_shower_of_the_grid_can_have_is_refused() -> None:
         measurement.reference_rows(SIMULATED, SingleEnergyOptions("quick-0001", 137.0, 50.0))
 
 
-def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_are_compared() -> None:
+def test_unsimulated_grid_is_compared_with_nearest_held_out_showers() -> None:
     stored = rows_of(100, 1)
     data = ArraySet("showers", shower_fields((11, 11, 12, 1)), stored, "test", kept_back=stored)
     rows, simulated = measurement.reference_rows(
@@ -101,9 +101,7 @@ def test_on_a_grid_that_is_not_simulated_the_nearest_held_out_showers_are_compar
 
 
 @pytest.mark.usefixtures("networks")
-def test_both_sides_are_written_down_with_what_is_measured_on_them(
-    home: Home, new_run: NewRun
-) -> None:
+def test_result_has_real_and_generated_measurements(home: Home, new_run: NewRun) -> None:
     job = JobDir(home.jobs / "make-showers-0001")
     job.results.mkdir(parents=True)
     job_options = SingleEnergyOptions(new_run("quick-0001").run_id, 120.0, 90.0, showers=10, seed=3)
@@ -157,7 +155,7 @@ def test_both_sides_are_written_down_with_what_is_measured_on_them(
         ),
     ],
 )
-def test_what_cannot_be_made_is_refused_before_a_job_starts(
+def test_invalid_requests_are_refused_before_a_job_starts(
     home: Home,
     new_run: NewRun,
     job_options: SingleEnergyOptions,
@@ -170,7 +168,7 @@ def test_what_cannot_be_made_is_refused_before_a_job_starts(
     assert not home.jobs.exists()
 
 
-def test_the_same_wish_is_answered_by_what_was_made_before(
+def test_repeated_request_reuses_the_finished_job(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = new_run("quick-0001")

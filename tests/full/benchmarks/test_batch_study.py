@@ -31,7 +31,7 @@ def started(*words: str, home: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.timeout(900)
-def test_a_part_is_stopped_continued_measured_and_in_the_tables(tmp_path: Path) -> None:
+def test_study_part_is_stopped_resumed_measured_and_tabulated(tmp_path: Path) -> None:
     home = tmp_path / "home"
     (tmp_path / "home.locks").mkdir()
     first = started("run", "modern-images", home=home)
@@ -54,7 +54,7 @@ def test_a_part_is_stopped_continued_measured_and_in_the_tables(tmp_path: Path) 
     assert "| modern, images | 2 | " in tables.partition("### Batch 128 against 64")[2]
 
 
-def test_the_tables_of_the_document_are_those_of_its_bundled_runs(tmp_path: Path) -> None:
+def test_tables_in_the_docs_match_the_bundled_runs(tmp_path: Path) -> None:
     bundles.unpack(example("batches"), Home(tmp_path / "home").prepare())
     measured = batch_tables.evaluated_epochs(api.open_home(tmp_path / "home"))
     assert batch_tables.ends(measured).shape[0] == 58

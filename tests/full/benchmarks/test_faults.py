@@ -30,7 +30,7 @@ TRIED = (
 
 
 @pytest.mark.parametrize("kind", TRIED)
-def test_nothing_is_lost_after(kind: str) -> None:
+def test_no_data_is_lost_after_a_fault(kind: str) -> None:
     result = play(7, kind)
     assert result.problems == (), result.line
     assert result.ends[-1] == "finished"

@@ -25,7 +25,7 @@ def _answers(*arguments: str, requests: str = "") -> list[dict[str, object]]:
     return [json.loads(line) for line in child.stdout.splitlines() if line.startswith("{")]
 
 
-def test_the_engine_prepares_and_measures_a_case() -> None:
+def test_engine_side_prepares_and_measures_a_case() -> None:
     requests = '{"request": "prepare"}\n{"request": "measure", "seconds": 0.01}\n'
 
     prepared, turn = _answers("dcgan_mnist", "2", "float32", requests=requests)
@@ -35,7 +35,7 @@ def test_the_engine_prepares_and_measures_a_case() -> None:
     assert float(str(turn["seconds"])) > 0.01
 
 
-def test_the_operations_of_a_dcgan_step_are_those_of_its_layers() -> None:
+def test_dcgan_step_operations_match_its_layers() -> None:
     """benchmarks/flops.py counts 431.6 million, with positions outside the image in full."""
     (counted,) = _answers("operations", "dcgan_mnist")
 

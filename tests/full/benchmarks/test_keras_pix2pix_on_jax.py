@@ -23,7 +23,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def test_the_peer_has_the_losses_of_an_engine_whose_batch_norm_is_synchronised_and_of_no_other(
+def test_peer_losses_match_only_synchronized_batch_norm(
     jax: JaxProcess,
 ) -> None:
     data = small_pairs(4)

@@ -41,14 +41,14 @@ def printed(question: str, home: Home) -> dict[str, dict[str, Any]]:
     return {record["name"]: record for record in records}
 
 
-def test_the_questions_of_pages_are_timed(home: Home) -> None:
+def test_page_queries_are_timed(home: Home) -> None:
     figure = printed("queries", home)["query_p95_ms"]
     assert figure["value"] is not None
     assert figure["median_ms"] <= figure["value"] <= figure["slowest_ms"] + 0.1
     assert figure["queries"] > 3 * len(PAGES)
 
 
-def test_pages_are_seen_by_a_real_browser_and_weighed(home: Home) -> None:
+def test_pages_are_loaded_in_a_browser_with_times_and_payloads(home: Home) -> None:
     figures = printed("views", home)
     assert set(figures) == {
         "start_s",
@@ -61,13 +61,13 @@ def test_pages_are_seen_by_a_real_browser_and_weighed(home: Home) -> None:
     )
 
 
-def test_windows_refresh_while_memory_is_followed(home: Home) -> None:
+def test_memory_is_measured_while_windows_refresh(home: Home) -> None:
     figures = printed("memory", home)
     assert set(figures) == {"memory_visited_mb", "memory_mb", "memory_growth_mb"}
     assert 50 < figures["memory_mb"]["value"] < 2_000
 
 
-def test_a_step_is_seen_on_the_screen_after_it_was_made(home: Home) -> None:
+def test_steps_reach_the_screen_in_a_measured_time(home: Home) -> None:
     figures = printed("pixels", home)
     assert set(figures) == {"pixel_p95_s", "pixel_p95_s_thirty"}
     for figure in figures.values():
@@ -76,7 +76,7 @@ def test_a_step_is_seen_on_the_screen_after_it_was_made(home: Home) -> None:
         assert figure["steps_seen"] >= 2
 
 
-def test_a_training_is_timed_with_and_without_windows(home: Home) -> None:
+def test_training_is_timed_with_and_without_windows(home: Home) -> None:
     load.build_home(home, SMALL)
     figures = {
         figure.name: figure for figure in training.measure(home, SMALL, {"workload": "mlp_gan"})

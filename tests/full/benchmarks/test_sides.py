@@ -21,7 +21,7 @@ NARROW = ["base_channels=4", "steps_per_loop=1"]
 SMALL = Effort(rounds=1, steps=1, batch=4, images=12)
 
 
-def test_a_whole_run_that_streams_answers_turn_by_turn() -> None:
+def test_streamed_run_is_timed_turn_by_turn() -> None:
     narrow = [part for setting in NARROW for part in ("--set", setting)]
     with child_sides({"streamed": [*streaming.commands(SMALL)["streamed"], *narrow]}) as sides:
         turns = [sides["streamed"].turn(2) for _ in range(2)]
@@ -31,7 +31,7 @@ def test_a_whole_run_that_streams_answers_turn_by_turn() -> None:
 
 @pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize("data", [MNIST, STREAMED, FRAMES])
-def test_the_bare_engine_trains_on_each_kind_of_rows(home: Home, data: str) -> None:
+def test_bare_engine_trains_on_each_kind_of_rows(home: Home, data: str) -> None:
     settings = {
         MNIST: ["workload=mlp_gan"],
         STREAMED: NARROW,

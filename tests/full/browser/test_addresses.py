@@ -21,7 +21,7 @@ def is_at(page: Page, address: str, run: str, tab: str) -> None:
     expect(page.get_by_role("tab", selected=True)).to_have_text(tab)
 
 
-def test_the_address_keeps_run_and_tab_and_back_leads_to_what_was_seen_before(
+def test_url_keeps_run_and_tab_and_back_restores_the_previous_view(
     new_run: Callable[..., RunDir], browser: Browser, dashboard: Dashboard
 ) -> None:
     for number in (1, 2):

@@ -44,7 +44,7 @@ def noted(page: Page) -> list[dict[str, str]]:
     return found
 
 
-def test_a_click_asks_and_each_event_is_shown_once_in_all_tabs(
+def test_click_enables_notifications_and_each_event_shows_once(
     browser: Browser, dashboard: Dashboard, new_run: NewRun
 ) -> None:
     ends(new_run("quick-0001"))
@@ -73,7 +73,7 @@ def test_a_click_asks_and_each_event_is_shown_once_in_all_tabs(
     context.close()
 
 
-def test_a_browser_that_refuses_is_told_so(browser: Browser, dashboard: Dashboard) -> None:
+def test_blocked_notifications_are_reported(browser: Browser, dashboard: Dashboard) -> None:
     context = browser.new_context()
     page = context.new_page()
     page.add_init_script(

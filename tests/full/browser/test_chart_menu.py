@@ -65,9 +65,7 @@ def size(chart: Locator) -> tuple[int, int]:
     return round(box["width"]), round(box["height"])
 
 
-def test_a_chart_is_downloaded_as_png_svg_and_csv(
-    browser: Browser, with_a_formula: Dashboard
-) -> None:
+def test_chart_downloads_as_png_svg_and_csv(browser: Browser, with_a_formula: Dashboard) -> None:
     page = open_page(
         browser, f"{with_a_formula.address}/compare?runs=quick-0001,quick-0002&tab=curves"
     )
@@ -98,7 +96,7 @@ def test_a_chart_is_downloaded_as_png_svg_and_csv(
     page.close()
 
 
-def test_every_chart_of_a_run_has_the_buttons_once_and_gives_its_rows(
+def test_each_chart_has_its_buttons_once_and_downloads_its_rows(
     browser: Browser, with_a_formula: Dashboard
 ) -> None:
     page = open_page(browser, f"{with_a_formula.address}/run?run=quick-0002")

@@ -25,7 +25,7 @@ def of_two_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]
     started.stop()
 
 
-def test_a_click_on_a_curve_names_its_run_and_the_link_opens_it(
+def test_click_on_a_curve_shows_a_link_that_opens_its_run(
     browser: Browser, of_two_runs: Dashboard
 ) -> None:
     page = open_page(
@@ -56,7 +56,7 @@ def click_highest_curve(page: Page, chart: Locator) -> None:
     raise AssertionError("no curve was found in the chart")
 
 
-def test_the_server_is_found_at_once_and_the_first_screen_comes_before_the_rest(
+def test_first_screen_renders_first_without_layout_shifts(
     browser: Browser, of_two_runs: Dashboard
 ) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 720})

@@ -53,7 +53,7 @@ def visited(page: Page, go: Callable[[], object]) -> None:
     assert page.get_by_test_id("stException").count() == 0
 
 
-def test_no_page_asks_another_host_whatever_its_runs_are_called(
+def test_no_page_requests_another_host_whatever_the_run_names(
     new_run: Callable[..., RunDir], browser: Browser, dashboard: Dashboard, tmp_path: Path
 ) -> None:
     for number, text in enumerate(TEXTS, start=1):

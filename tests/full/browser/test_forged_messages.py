@@ -70,7 +70,7 @@ def fill(message: Message, field: str) -> None:
         setattr(message, field, True)
 
 
-def test_no_message_of_a_viewer_reaches_an_operator_the_home_or_the_memory(
+def test_viewer_messages_affect_no_operator_home_or_memory(
     shared: Dashboard,
 ) -> None:
     with (
@@ -113,7 +113,7 @@ def open_databases(process: psutil.Process) -> int:
     return sum(Path(file.path).name == "results.duckdb" for file in process.open_files())
 
 
-def test_what_is_no_message_ends_the_connection_and_nothing_else(shared: Dashboard) -> None:
+def test_invalid_message_ends_only_its_connection(shared: Dashboard) -> None:
     for rubbish in (
         "text",
         b"\xff" * 40,
@@ -130,7 +130,7 @@ def test_what_is_no_message_ends_the_connection_and_nothing_else(shared: Dashboa
         assert forged.rerun(session).ids
 
 
-def test_a_download_needs_the_id_of_its_button_and_the_session_of_its_sender(
+def test_download_needs_the_button_id_and_own_session(
     shared: Dashboard,
 ) -> None:
     with forged.open_session(shared.address) as session:
@@ -150,7 +150,7 @@ def test_a_download_needs_the_id_of_its_button_and_the_session_of_its_sender(
             assert error in answer.backend_operation_response.error_msg
 
 
-def test_a_session_is_taken_over_by_its_id_only(shared: Dashboard) -> None:
+def test_session_is_resumed_only_with_its_exact_id(shared: Dashboard) -> None:
     """An operator's stays theirs: whoever names another one gets a new session, which looks."""
     with forged.open_session(shared.address) as operator:
         page = forged.rerun(operator)

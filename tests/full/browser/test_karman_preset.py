@@ -17,7 +17,7 @@ SLOW_MS = 240_000  # a simulation, a trainer that starts, and a job that compile
 
 
 @pytest.mark.timeout(600)
-def test_the_preset_of_a_karman_street_trains_and_its_film_is_made_with_clicks_alone(
+def test_karman_preset_trains_and_rolls_out_with_clicks_alone(
     browser: Browser, dashboard: Dashboard
 ) -> None:
     page = open_page(browser, f"{dashboard.address}/launch")

@@ -50,7 +50,7 @@ def check_rows(home: Home) -> None:
     store.close()
 
 
-def test_a_killed_dashboard_finds_its_run_still_training(
+def test_restarted_dashboard_sees_its_run_still_training(
     browser: Browser, dashboard: Dashboard, wait_until: Callable[..., Any]
 ) -> None:
     page = open_page(browser, dashboard.address)

@@ -66,7 +66,7 @@ def downloaded(page: Page, label: str) -> Path:
     return Path(waiting.value.path())
 
 
-def test_images_of_a_run_are_made_by_a_process_that_stays_and_ends_with_the_dashboard(
+def test_generator_process_serves_all_requests_until_dashboard_exits(
     browser: Browser, home: Home, tmp_path: Path, wait_until: Callable[..., object]
 ) -> None:
     dashboard = Dashboard(home.path, tmp_path / "dashboard.log")

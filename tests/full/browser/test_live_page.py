@@ -141,7 +141,7 @@ def slider_stays(page: Page, wait_until: Callable[..., Any]) -> None:
     expect(page.get_by_text("After epoch 1,")).to_be_visible()
 
 
-def test_a_run_is_watched_through_zoom_reload_and_reopening(
+def test_live_page_survives_zoom_reload_and_reopening(
     browser: Browser, slow: Dashboard, wait_until: Callable[..., Any]
 ) -> None:
     page = open_page(browser, f"{slow.address}/launch")

@@ -15,7 +15,7 @@ from gan_runtime.records.home import Home
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 
 
-def test_the_second_of_two_dashboards_shows_the_home_until_the_first_has_ended(
+def test_second_dashboard_is_view_only_until_the_first_exits(
     browser: Browser, dashboard: Dashboard, tmp_path: Path
 ) -> None:
     open_page(browser, dashboard.address).close()
@@ -50,9 +50,7 @@ def test_the_second_of_two_dashboards_shows_the_home_until_the_first_has_ended(
         second.stop()
 
 
-def test_a_file_that_is_no_database_is_reported_in_one_sentence(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_corrupt_database_is_reported_in_one_sentence(browser: Browser, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "results.duckdb").write_text("this is no database " * 1000, encoding="utf-8")

@@ -163,7 +163,7 @@ def compared(page: Page, dashboard: Dashboard, run: RunDir, other: str) -> None:
     expect(curve).to_have_count(2)  # a result, the options
 
 
-def test_own_pictures_are_dropped_trained_on_by_class_killed_resumed_and_compared(
+def test_own_images_are_uploaded_trained_resumed_and_compared(
     browser: Browser, dashboard: Dashboard, host: Host, wait_until: Callable[..., Any]
 ) -> None:
     home = Home(dashboard.home)

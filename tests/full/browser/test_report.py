@@ -68,7 +68,7 @@ def domain(page: Page) -> list[float]:
     return ends
 
 
-def test_the_report_of_compare_opens_with_the_network_off(
+def test_compare_report_opens_offline(
     browser: Browser, of_two_runs: Dashboard, tmp_path: Path
 ) -> None:
     page = open_page(browser, f"{of_two_runs.address}/compare?runs=quick-0001,quick-0002")
@@ -105,7 +105,7 @@ def test_the_report_of_compare_opens_with_the_network_off(
     report.context.close()
 
 
-def test_the_command_line_writes_the_same_report_without_a_dashboard(
+def test_command_line_writes_the_report_without_a_dashboard(
     browser: Browser, home: Home, tmp_path: Path
 ) -> None:
     file = tmp_path / "runs.html"

@@ -70,7 +70,9 @@ def shared(tmp_path: Path, new_run: Callable[..., RunDir]) -> Iterator[Dashboard
         started.stop()
 
 
-def test_strangers_look_and_operators_change(browser: Browser, shared: Dashboard) -> None:
+def test_anonymous_viewers_only_look_and_operators_change_runs(
+    browser: Browser, shared: Dashboard
+) -> None:
     # A stranger reads every word and presses nothing.
     page = open_page(browser, shared.address)
     expect(page.get_by_text(access.SIGN_IN).first).to_be_visible()
@@ -109,7 +111,7 @@ def test_strangers_look_and_operators_change(browser: Browser, shared: Dashboard
     check_secrets(shared, PASSWORD, "wrong horse")
 
 
-def test_a_provider_says_who_is_an_operator(browser: Browser, shared: Dashboard) -> None:
+def test_login_provider_decides_who_is_an_operator(browser: Browser, shared: Dashboard) -> None:
     """One with somebody else's address that nobody has verified stays a viewer; by address or
     by number others are none.
     """
@@ -130,7 +132,7 @@ def test_a_provider_says_who_is_an_operator(browser: Browser, shared: Dashboard)
     check_secrets(shared)
 
 
-def test_a_page_whose_websocket_is_refused_says_why(browser: Browser, dashboard: Dashboard) -> None:
+def test_refused_websocket_is_explained_on_the_page(browser: Browser, dashboard: Dashboard) -> None:
     """Behind a proxy that does not pass on the Host header; a page that connects says nothing
     of it.
     """

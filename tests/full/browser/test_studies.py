@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 
 
-def test_a_study_is_queued_watched_and_read(browser: Browser, dashboard: Dashboard) -> None:
+def test_study_is_queued_watched_and_read(browser: Browser, dashboard: Dashboard) -> None:
     page = open_page(browser, f"{dashboard.address}/studies")
     expect(page.get_by_text("No study is stored yet")).to_be_visible()
     page.goto(f"{dashboard.address}/launch?tab=study")

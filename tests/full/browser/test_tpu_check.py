@@ -10,7 +10,7 @@ from tests.browser.dashboard_process import Dashboard, open_page, opened, settle
 from tests.tpu.examples import keep_all
 
 
-def test_a_stored_check_is_drawn_and_follows_the_assumed_overhead(
+def test_stored_tpu_check_is_shown_and_follows_the_overhead(
     browser: Browser, dashboard: Dashboard
 ) -> None:
     keep_all(

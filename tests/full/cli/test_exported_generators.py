@@ -172,7 +172,7 @@ numpy.savez({str(target)!r}, **networks.engine.generate(inputs))
 
 
 @pytest.mark.timeout(900)  # a training, a job and four processes that load a framework each
-def test_a_stranger_gets_what_the_engine_of_the_run_generates(
+def test_exported_generator_matches_the_engine_of_the_run(
     exported: Path, name: str, place: Path, tmp_path: Path
 ) -> None:
     system, example = SYSTEMS[name], np.load(exported / "example.npz")

@@ -50,7 +50,7 @@ def last_line(process: subprocess.Popen[str]) -> dict[str, Any]:
     return dict(json.loads(lines[-1]))
 
 
-def test_ctrl_c_saves_the_run_and_resume_goes_on(
+def test_ctrl_c_saves_the_run_and_resume_continues(
     place: Path, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     first = start("train", *ENDLESS, "--json")
@@ -70,7 +70,7 @@ def test_ctrl_c_saves_the_run_and_resume_goes_on(
     assert (last_line(second)["status"], second.wait()) == ("stopped", 0)
 
 
-def test_the_owner_of_the_home_trains_what_another_process_asks_for(
+def test_home_owner_trains_runs_requested_by_another_process(
     place: Path, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     runtime = Runtime.open(Home(place))
@@ -85,7 +85,7 @@ def test_the_owner_of_the_home_trains_what_another_process_asks_for(
 
 
 @pytest.mark.usefixtures("known_host")
-def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
+def test_failed_run_gives_exit_code_1_and_its_reason(
     command: Callable[..., Result],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -106,7 +106,7 @@ def test_a_run_that_fails_gives_exit_code_1_and_its_reason(
 
 
 @pytest.mark.usefixtures("known_host")
-def test_a_run_whose_data_cannot_be_downloaded_fails_with_the_reason(
+def test_run_fails_with_the_reason_if_its_data_cannot_be_downloaded(
     command: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GAN_DATA_DIR", "KERAS_HOME"):
@@ -122,7 +122,7 @@ def test_a_run_whose_data_cannot_be_downloaded_fails_with_the_reason(
     )
 
 
-def test_generate_writes_a_picture_and_a_rebuild_finds_its_job_again(
+def test_generate_writes_an_image_and_rebuild_restores_its_job(
     command: Callable[..., Result], trained_copy: Path, tmp_path: Path
 ) -> None:
     picture = tmp_path / "grid.png"
@@ -152,7 +152,7 @@ def test_generate_writes_a_picture_and_a_rebuild_finds_its_job_again(
     assert contents(home) == before, "what a job has made is there again, too"
 
 
-def test_generate_writes_a_strip_between_two_seeds_as_a_film(
+def test_generate_writes_a_strip_between_seeds_as_a_gif(
     command: Callable[..., Result], trained_copy: Path, tmp_path: Path
 ) -> None:
     strip = ["generate", "run-0001", "--layout", "strip", "--frames", "4"]
@@ -182,7 +182,7 @@ def _take_in_jobs_without_an_owner(home: Home) -> None:
     store.close()
 
 
-def test_ctrl_c_cancels_the_job_that_generates(
+def test_ctrl_c_cancels_the_generate_job(
     trained_copy: Path, tmp_path: Path, wait_until: Callable[..., Any]
 ) -> None:
     existing = set((trained_copy / "jobs").glob("generate-*"))
@@ -209,7 +209,7 @@ def test_ctrl_c_cancels_the_job_that_generates(
     assert list(tmp_path.iterdir()) == [trained_copy]
 
 
-def test_serve_prints_its_address_and_answers_there_with_its_certificate(
+def test_serve_prints_its_url_and_answers_only_with_its_certificate(
     start: Callable[..., subprocess.Popen[str]], wait_until: Callable[..., Any], tmp_path: Path
 ) -> None:
     port = local_server.free_port()

@@ -59,7 +59,7 @@ def python(code: str, *words: str) -> str:
     return done.stdout
 
 
-def test_tensorboards_own_reader_opens_an_exported_run(trained: Path, tmp_path: Path) -> None:
+def test_tensorboard_reads_an_exported_run(trained: Path, tmp_path: Path) -> None:
     words = ["--to", str(tmp_path), "--format", "tensorboard", "--home", str(trained)]
     files = answer(run("export", "run-0001", *words, "--json"))["files"]
     assert [Path(file).parent.name for file in files] == ["run-0001"]
@@ -93,7 +93,7 @@ def test_tensorboards_own_reader_opens_an_exported_run(trained: Path, tmp_path: 
     assert json.loads(read["texts"]["options"])["workload"] == "mlp_gan"
 
 
-def test_what_tensorflow_writes_becomes_runs(tmp_path: Path) -> None:
+def test_tensorflow_event_files_are_imported_as_runs(tmp_path: Path) -> None:
     python(WRITER, str(tmp_path / "logs"))
     home = Home(tmp_path / "home")
     words = ["import", str(tmp_path / "logs"), "--home", str(home.path)]
@@ -113,15 +113,13 @@ def test_what_tensorflow_writes_becomes_runs(tmp_path: Path) -> None:
     assert run(*words).stdout == "all of these runs are imported already.\n"
 
 
-def test_a_folder_of_something_else_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_folder_without_event_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "photo.png").write_bytes(b"")
     sentence = refused(run("import", str(tmp_path), "--home", str(tmp_path / "home")))
     assert sentence.startswith(f"{tmp_path} holds no event files")
 
 
-def test_the_program_reads_and_writes_event_files_without_tensorflow(
-    tmp_path: Path, trained: Path
-) -> None:
+def test_event_files_are_read_and_written_without_tensorflow(tmp_path: Path, trained: Path) -> None:
     code = (
         "import sys; from gan_runtime.cli.app import app; app(sys.argv[1:], standalone_mode=False);"
         "print(sorted({'tensorflow', 'tensorboard', 'keras', 'jax'} & sys.modules.keys()))"

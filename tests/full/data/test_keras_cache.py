@@ -17,7 +17,7 @@ from tests.support.offline import alone  # noqa: F401
 
 
 @pytest.mark.usefixtures("alone")
-def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -> None:
+def test_images_in_the_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -> None:
     """In a child, because Keras fixes its home folder when it is imported; Fashion-MNIST, whose
     files carry no checksum.
     """
@@ -39,9 +39,7 @@ def test_images_in_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -
 
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
 @pytest.mark.usefixtures("alone")
-def test_without_network_the_reason_of_the_child_is_reported_and_no_file_remains(
-    tmp_path: Path, name: str
-) -> None:
+def test_failed_keras_download_is_reported_and_leaves_no_file(tmp_path: Path, name: str) -> None:
     with pytest.raises(
         DatasetError, match=f"^{name} is not on this machine, and Keras cannot download it"
     ):

@@ -33,7 +33,7 @@ def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
     end_trainers(home)
 
 
-def test_a_device_is_occupied_until_the_last_process_of_its_training_has_ended(
+def test_device_is_locked_until_the_last_training_process_exits(
     home: Home, two: RunDir, wait_until: Wait
 ) -> None:
     """Owner, launcher and one of the workers are killed; the other worker stalls, and

@@ -37,7 +37,7 @@ SHORTENED = {
 }
 
 
-def test_a_short_run_of_the_preset_beats_the_copied_frame_and_keeps_the_frequency(
+def test_short_karman_run_beats_persistence_and_keeps_the_frequency(
     home: Home,
 ) -> None:
     """Seen with seeds 1 to 4: 0.32 to 0.40 of the copied frame's error over the first shedding

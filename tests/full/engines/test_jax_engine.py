@@ -29,15 +29,15 @@ MLP: dict[str, Any] = {"optimizer": "sgd", **dict.fromkeys(RATES, 0.1)}
         ("tiny", {**MLP, "batch_norm": "synchronised"}),
     ],
 )
-def test_eight_devices_compute_what_one_computes(
-    workload: str, options: dict[str, Any], jax: JaxProcess
-) -> None:
+def test_eight_devices_match_one(workload: str, options: dict[str, Any], jax: JaxProcess) -> None:
     images = random_images(16, 8 if workload == "tiny" else 28)
     assert_eight_devices_compute_what_one_does(workload, images, options, jax)
 
 
 @pytest.mark.parametrize("replicas", [2, 8])
-def test_labels_and_energies_are_shared_as_pictures_are(replicas: int, jax: JaxProcess) -> None:
+def test_labels_and_energies_are_split_across_replicas_like_images(
+    replicas: int, jax: JaxProcess
+) -> None:
     showers, options = random_showers(32), {**MLP, "batch_size_global": 16}
     alone, shared = (
         jax("trained_and_probed", showers, (1, 2), {**options, **settings})
@@ -52,7 +52,7 @@ def test_labels_and_energies_are_shared_as_pictures_are(replicas: int, jax: JaxP
     )
 
 
-def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
+def test_streamed_rows_train_exactly_like_resident_ones(jax: JaxProcess) -> None:
     """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a
     resume.
     """
@@ -68,7 +68,7 @@ def test_streamed_rows_train_as_resident_ones_do(jax: JaxProcess) -> None:
     assert_equal(resumed, resident)
 
 
-def test_a_step_exchanges_its_gradients_once_and_its_buffers_are_reused(jax: JaxProcess) -> None:
+def test_dcgan_step_all_reduces_gradients_once_and_reuses_buffers(jax: JaxProcess) -> None:
     kernels = jax(
         "kernels",
         "dcgan_mnist",

@@ -17,7 +17,7 @@ from tests.support import stored_films
 from tests.support.engines.jax_process import JaxProcess
 
 
-def test_what_jax_has_trained_is_iterated_alike_in_tiles_on_one_core_and_on_three(
+def test_jax_checkpoint_gives_equal_rollouts_on_one_and_three_cores(
     home: Home, new_run: Callable[..., RunDir], jax: JaxProcess
 ) -> None:
     stored_films.stored_flows(home)

@@ -19,14 +19,14 @@ pytestmark = pytest.mark.usefixtures(
 
 
 @pytest.mark.parametrize("case", list(CASES))
-def test_both_engines_train_alike_and_take_up_each_others_checkpoints(
+def test_engines_train_alike_and_load_each_others_checkpoints(
     case: str, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
     assert_engines_agree(CASES[case], jax, monkeypatch)
 
 
 @pytest.mark.parametrize("case", list(SMALL))
-def test_what_is_stored_is_what_tensorflow_computes(case: str) -> None:
+def test_stored_steps_match_tensorflow(case: str) -> None:
     stored, result = golden.read()[case], trained(SMALL[case])
     assert_close(result.begin, stored.begin, 0.0)
     assert_close(result.numbers, stored.numbers, 1e-4)

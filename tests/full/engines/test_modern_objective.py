@@ -43,7 +43,7 @@ def assert_as_in_pytorch(numbers: Arrays, begin: Arrays, end: Arrays) -> None:
         assert gradients[name] == pytest.approx(figures, abs=1e-4 * length), name
 
 
-def test_a_step_of_both_engines_is_that_of_pytorch(
+def test_step_of_both_engines_matches_pytorch(
     monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
     tf_same_noise.hand_to_engines(monkeypatch)
@@ -56,7 +56,7 @@ def test_a_step_of_both_engines_is_that_of_pytorch(
     assert_as_in_pytorch(numbers, begin, end)
 
 
-def test_the_reference_is_of_the_stated_version_and_all_parts_of_the_loss_count() -> None:
+def test_reference_has_the_stated_version_and_all_loss_parts_matter() -> None:
     assert FIGURES["torch"] == "2.13.0"
     assert min(abs(value) for value in FIGURES["numbers"].values()) > 1e-2
     lengths = {name: figures[0] for name, figures in FIGURES["gradients"].items()}

@@ -38,7 +38,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
+def test_engines_agree_on_a_step_and_two_replicas_match_one(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
     """The next step, taken up again from the state before it, is the same to the last bit."""
@@ -63,9 +63,7 @@ def test_both_engines_make_the_same_step_and_two_replicas_that_of_one(
 
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
-def test_a_new_engine_takes_a_run_up_where_it_stood_to_the_last_bit(
-    engine: str, make: MakeEngine, jax: JaxProcess
-) -> None:
+def test_new_engine_resumes_a_run_exactly(engine: str, make: MakeEngine, jax: JaxProcess) -> None:
     """With Adam's moments, the average and dropout."""
     options = {"seed": 3, "tile": 16, "ema_decay": 0.9, "flip": "vertical", "input_noise": 0.05}
     data = small_flows(8)

@@ -64,7 +64,7 @@ def errors(real: ShowerSample, other: ShowerSample) -> tuple[float, float]:
     )
 
 
-def test_a_short_run_of_the_preset_makes_showers_that_beat_untrained_networks_and_noise() -> None:
+def test_short_shower_run_beats_untrained_networks_and_noise() -> None:
     """Seen with seeds 1 to 4: an error of 4 to 14% in the sampling fraction, untrained 94 to 100
     %; 0.25 to 0.39 of the energy in the wrong place, untrained 0.96 to 1.00, and 0.65 where the
     cells of real showers change places. Both bounds lie three and more standard deviations of the

@@ -36,7 +36,7 @@ def options_of(rate: float, **more: Any) -> dict[str, Any]:
     return {"seed": 3, "optimizer": "sgd", **rates(rate, *PAIR), "dropout": 0.0, **more}
 
 
-def test_both_engines_make_a_step_of_the_authors_networks(
+def test_engines_agree_on_a_step_of_the_authors_networks(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
     """Of one shower.
@@ -61,7 +61,7 @@ def test_both_engines_make_a_step_of_the_authors_networks(
     assert_close_in_share(numbers, of_tensorflow, 1e-3)
 
 
-def test_both_engines_make_the_same_step_on_one_replica_and_on_two_and_a_fresh_engine_goes_on(
+def test_engines_agree_on_one_and_two_replicas_and_resume_exactly(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess, tmp_path: Path
 ) -> None:
     """TensorFlow on one replica, JAX on two, with batch norm of both, and the average of G; one
@@ -90,7 +90,7 @@ def test_both_engines_make_the_same_step_on_one_replica_and_on_two_and_a_fresh_e
         )
 
 
-def test_both_engines_add_up_the_parts_of_a_batch_and_two_parts_are_as_two_replicas(
+def test_engines_accumulate_batch_parts_like_replicas(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
     """Batch norm is of each part, as of each replica, so that both compute the same in their first

@@ -27,7 +27,7 @@ def conditional(make: MakeEngine, replicas: int = 1, **options: Any) -> TfEngine
     return make(replicas, CONDITIONAL_GAN, data=SHOWERS, **options)
 
 
-def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(
+def test_three_field_batches_train_alike_in_parts_and_on_two_replicas(
     make: MakeEngine,
 ) -> None:
     whole = conditional(make)
@@ -40,7 +40,7 @@ def test_a_batch_of_three_fields_trains_alike_in_parts_and_on_two_replicas(
         assert_close(other.state(), whole.state(), 1e-5)
 
 
-def test_a_run_on_three_fields_goes_on_bit_by_bit_where_it_stood(make: MakeEngine) -> None:
+def test_three_field_run_resumes_exactly(make: MakeEngine) -> None:
     first, second = conditional(make, ema_decay=0.9), conditional(make, ema_decay=0.9, seed=1)
     trained(first, 1)
     second.load(first.state())
@@ -49,7 +49,7 @@ def test_a_run_on_three_fields_goes_on_bit_by_bit_where_it_stood(make: MakeEngin
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_streamed_rows_train_bit_by_bit_as_resident_ones(make: MakeEngine, replicas: int) -> None:
+def test_streamed_rows_train_exactly_like_resident_ones(make: MakeEngine, replicas: int) -> None:
     resident = conditional(make, replicas)
     streamed = make(replicas, CONDITIONAL_GAN, data=Streamed(SHOWERS))
     expected = trained(resident, 1, 3)

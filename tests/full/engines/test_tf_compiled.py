@@ -35,7 +35,7 @@ OF_THE_STEP = (
 )  # losses, gradients, updates
 
 
-def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngine) -> None:
+def test_compiled_dcgan_step_with_r1_matches_the_uncompiled_one(make: MakeEngine) -> None:
     """Dropout noise included: it is made so that XLA draws the same numbers.
 
     At rate 1 the weights move by the gradient itself.
@@ -57,7 +57,7 @@ def test_a_compiled_dcgan_step_with_r1_equals_the_uncompiled_one(make: MakeEngin
 
 
 @pytest.mark.parametrize(("replicas", "parts"), [(1, 2), (2, 1)])
-def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(
+def test_kernels_of_a_compiled_step_are_counted_before_and_after_xla(
     make: MakeEngine, replicas: int, parts: int
 ) -> None:
     engine = make(replicas, xla="jit", count_kernels="yes", accumulation_steps=parts)
@@ -71,7 +71,7 @@ def test_the_kernels_of_a_compiled_step_are_counted_before_and_after_xla(
     engine.run(1)  # counting has changed nothing that training needs
 
 
-def test_the_phases_of_a_step_add_up(make: MakeEngine) -> None:
+def test_kernel_counts_add_up_over_phases(make: MakeEngine) -> None:
     together, in_turn = (
         make(1, xla="jit", count_kernels="yes", updates=updates).kernels()
         for updates in ("together", "in_turn")
@@ -79,7 +79,7 @@ def test_the_phases_of_a_step_add_up(make: MakeEngine) -> None:
     assert (in_turn.kernels_before or 0) > (together.kernels_before or 0)
 
 
-def test_autocluster_makes_clusters_of_the_training_step_and_the_same_numbers(
+def test_autocluster_compiles_the_step_without_changing_results(
     make: MakeEngine, new_run: Callable[..., RunDir], tmp_path: Path
 ) -> None:
     """Its own trainer, since TensorFlow reads the flags once.

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 @pytest.mark.parametrize("options", [{"replicas": 1}, {"replicas": 2, "updates": "in_turn"}])
-def test_a_batch_in_four_parts_is_the_batch_in_one(
+def test_batch_in_four_parts_matches_the_whole_batch(
     make: MakeEngine, options: dict[str, Any]
 ) -> None:
     whole, parts = make(**options), make(accumulation_steps=4, **options)
@@ -52,7 +52,7 @@ def exchanges(engine: TfEngine, scope: str) -> list[str]:
     return [node.name for node in operations(engine) if node.op == "AddN" and scope in node.name]
 
 
-def test_synchronised_batch_norm_makes_two_replicas_one(make: MakeEngine) -> None:
+def test_synchronized_batch_norm_makes_two_replicas_match_one(make: MakeEngine) -> None:
     options = {
         "optimizer": "sgd",
         "learning_rate_generator": 1.0,
@@ -108,7 +108,7 @@ def norm(values: np.ndarray) -> float:
 @pytest.mark.parametrize(
     "options", [{"optimizer": "sgd", "momentum": 0.9}, {"optimizer": "adam", "ema_decay": 0.5}]
 )
-def test_replicas_train_alone_and_become_their_mean_every_third_step(
+def test_replicas_train_locally_and_average_every_third_step(
     make: MakeEngine, options: dict[str, Any]
 ) -> None:
     rates = {"learning_rate_generator": 0.01, "learning_rate_discriminator": 0.01}

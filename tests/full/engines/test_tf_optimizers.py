@@ -10,5 +10,5 @@ from tests.support.engines.small_engines import MakeEngine
 pytestmark = pytest.mark.usefixtures("cores")
 
 
-def test_the_clipped_step_of_both_networks_is_that_of_one_replica(make: MakeEngine) -> None:
+def test_clipped_steps_on_two_and_four_replicas_match_one(make: MakeEngine) -> None:
     assert_clipped_steps_are_those_of_one_replica(make, (2, 4))

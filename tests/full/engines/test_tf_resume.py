@@ -37,7 +37,7 @@ EVERYTHING: dict[str, Any] = {
     ],
     ids=["tiny, all layers", "two replicas"],
 )
-def test_a_new_engine_goes_on_where_the_state_stood(
+def test_new_engine_resumes_from_a_state(
     make: MakeEngine, workload: Workload, replicas: int, options: dict[str, Any], tolerance: float
 ) -> None:
     first, second = (make(replicas, workload, **options) for _ in range(2))

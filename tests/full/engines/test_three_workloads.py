@@ -50,9 +50,7 @@ def of_tensorflow(workload: str, case: Case, folder: Path) -> ThreeWays:
     )
 
 
-def test_two_replicas_compute_what_one_computes_on_the_whole_batch(
-    ways: ThreeWays, workload: str
-) -> None:
+def test_two_replicas_match_one_on_the_whole_batch(ways: ThreeWays, workload: str) -> None:
     assert_close(ways.shared.numbers, ways.alone.numbers, 1e-5)
     assert_close(ways.shared.state, ways.alone.state, 1e-5)
     # Beside the way that each weight has gone: without a share of the gradient it would be off by
@@ -62,7 +60,7 @@ def test_two_replicas_compute_what_one_computes_on_the_whole_batch(
     )
 
 
-def test_a_run_that_was_stopped_and_taken_up_is_the_unbroken_one_to_the_last_bit(
+def test_resumed_run_matches_an_uninterrupted_one_exactly(
     ways: ThreeWays,
 ) -> None:
     assert_equal(

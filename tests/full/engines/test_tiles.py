@@ -32,7 +32,7 @@ def paint(request: pytest.FixtureRequest) -> Paint:
 @pytest.mark.parametrize(
     ("precision", "grouped"), [("float32", GROUPED), ("mixed_bfloat16", GROUPED[2:])]
 )
-def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
+def test_tile_output_does_not_depend_on_grouping_or_core_count(
     paint: Paint, precision: str, grouped: tuple[tuple[str, int], ...]
 ) -> None:
     (naive, *rest), stages = paint(SIDES, precision, ("naive",), *grouped)
@@ -46,7 +46,7 @@ def test_a_tiles_outcome_depends_on_no_grouping_and_no_number_of_cores(
     )
 
 
-def test_both_engines_paint_the_same_picture(jax: JaxProcess, cores: int) -> None:  # noqa: ARG001
+def test_both_engines_generate_the_same_image(jax: JaxProcess, cores: int) -> None:  # noqa: ARG001
     ways = [("map_reduce", 2, 4, "hann"), ("whole",)]
     theirs, _ = jax("painted_in_tiles", SIDES, "float32", *ways)
     ours, _ = painted_by_tensorflow(SIDES, "float32", *ways)

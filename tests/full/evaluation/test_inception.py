@@ -64,7 +64,7 @@ def reference(height: int, width: int) -> Any:
 
 
 @pytest.mark.parametrize(("height", "width"), SIDES)
-def test_features_equal_those_of_the_reference_implementation(
+def test_features_match_the_reference_implementation(
     model: keras.Model, height: int, width: int
 ) -> None:
     features = features_of(model, height, width)
@@ -72,7 +72,7 @@ def test_features_equal_those_of_the_reference_implementation(
     assert np.abs(features).max() > 1.0
 
 
-def test_features_are_the_same_with_jax(tmp_path: Path) -> None:
+def test_features_on_jax_match_the_reference(tmp_path: Path) -> None:
     """In a child, because Keras has one backend in a process."""
     path = tmp_path / "features.npy"
     code = (
@@ -88,7 +88,7 @@ def test_features_are_the_same_with_jax(tmp_path: Path) -> None:
     assert np.abs(np.load(path) - reference(*SIDES[0])).max() < CLOSE
 
 
-def test_a_weight_that_does_not_fit_is_named(model: keras.Model) -> None:
+def test_ill_fitting_weights_are_refused_by_layer_name(model: keras.Model) -> None:
     from gan_runtime.evaluation import inception
 
     tensors: dict[str, Any] = random_tensors(shapes(model))
@@ -97,7 +97,7 @@ def test_a_weight_that_does_not_fit_is_named(model: keras.Model) -> None:
         inception.load(model, tensors)
 
 
-def test_a_file_with_other_weights_is_refused(tmp_path: Path) -> None:
+def test_file_with_other_weights_is_refused(tmp_path: Path) -> None:
     path = tmp_path / image_features.INCEPTION_FILES[0]
     path.write_bytes(b"other weights")
     assert image_features.inception_file(tmp_path) == path
@@ -105,7 +105,7 @@ def test_a_file_with_other_weights_is_refused(tmp_path: Path) -> None:
         image_features.inception_network(path, lambda *_: None)
 
 
-def test_a_run_gets_its_distances_by_inception(tmp_path: Path) -> None:
+def test_run_is_scored_with_inception_features(tmp_path: Path) -> None:
     """With random weights, in its own process, because TensorFlow sets its devices once."""
     options = ("workload=mlp_gan", "dataset=digits", "epochs=1", "quality_every=0")
     with starting(tmp_path) as start:

@@ -46,7 +46,7 @@ def classifier(home: Home) -> ImageClassifier:
     return image_classifier.classifier_of(loading.load("digits"), (10,), home, lambda *_: None)
 
 
-def test_the_classifier_is_accurate_and_stored(home: Home, classifier: ImageClassifier) -> None:
+def test_classifier_is_accurate_and_stored(home: Home, classifier: ImageClassifier) -> None:
     from gan_runtime.evaluation import image_classifier
 
     def refuse(*_: object) -> None:
@@ -105,7 +105,7 @@ def other_images(images: Images, strength: float) -> Images:
     [noise, blur, black_rectangle, swirl, salt_and_pepper, other_images],
     ids=lambda corruption: corruption.__name__,
 )
-def test_the_distances_rise_with_every_corruption(
+def test_distances_rise_with_every_corruption(
     classifier: ImageClassifier, corrupt: Callable[[Images, float], Images]
 ) -> None:
     """The six of Heusel et al. 2017, figure 3."""
@@ -139,7 +139,7 @@ def output_of(start: Start, *words: str) -> str:
     return output
 
 
-def test_a_short_run_gets_its_quality(start: Start, tmp_path: Path) -> None:
+def test_quality_of_a_short_run_is_measured(start: Start, tmp_path: Path) -> None:
     options = ("workload=mlp_gan", "dataset=digits", "epochs=2", "weight_snapshots=yes")
     output_of(start, "train", *(part for option in options for part in ("--set", option)))
     document = json.loads(
@@ -169,7 +169,7 @@ def test_a_short_run_gets_its_quality(start: Start, tmp_path: Path) -> None:
     assert accuracy >= 0.97
 
 
-def test_a_conditional_run_gets_its_quality(start: Start) -> None:
+def test_quality_of_a_conditional_run_is_measured(start: Start) -> None:
     options = ("workload=dcgan", "dataset=digits", "base_channels=4", "epochs=1")
     output_of(start, "train", *(part for option in options for part in ("--set", option)))
     words = ("evaluate", "run-0001", "quality", "--json", "--set", "samples=200")
@@ -178,7 +178,7 @@ def test_a_conditional_run_gets_its_quality(start: Start) -> None:
     assert scores["fcd"]["floor"] < scores["fcd"]["value"]
 
 
-def test_a_run_is_measured_while_it_trains_and_its_averages_afterwards(
+def test_run_is_measured_during_training_and_its_averages_afterward(
     start: Start,
     tmp_path: Path,
     home: Home,
@@ -241,7 +241,7 @@ def test_modes_of_stacked_digits_are_counted(
     assert document["warnings"] == ([short.warning] if short.accuracy < 0.9 else [])
 
 
-def test_an_imagenet_network_in_keras_cache_compares_images(
+def test_imagenet_network_in_the_keras_cache_scores_images(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """MobileNetV2 with random weights, in the file that Keras would download."""
@@ -275,7 +275,7 @@ def write_mobilenet(path: Path) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_the_quick_preset_ends_with_digits_of_every_class(start: Start) -> None:
+def test_quick_preset_generates_digits_of_every_class(start: Start) -> None:
     output_of(start, "train", "--preset", "quick", "--set", "quality_every=0")
     words = ("evaluate", "quick-0001", "quality", "--json", "--set", "checkpoint=newest")
     scores = {score["name"]: score for score in json.loads(output_of(start, *words))["scores"]}

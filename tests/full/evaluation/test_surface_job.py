@@ -37,9 +37,7 @@ def finished(start: Start, *words: str) -> str:
     return output
 
 
-def test_a_training_that_keeps_its_weights_gets_its_loss_surfaces(
-    start: Start, tmp_path: Path
-) -> None:
+def test_run_with_weight_snapshots_gets_its_loss_surfaces(start: Start, tmp_path: Path) -> None:
     finished(start, "train", *(part for option in SMALL for part in ("--set", option)))
     assert checkpoints.snapshot_epochs(tmp_path / "runs" / "run-0001" / "snapshots") == [0, 1, 2]
     assert "the loss surfaces of run-0001 are computed" in finished(

@@ -45,12 +45,12 @@ def copy(tmp_path: Path) -> Path:
     return root
 
 
-def test_the_code_of_the_page_passes_mypy(tmp_path: Path) -> None:
+def test_guide_code_passes_mypy(tmp_path: Path) -> None:
     root = guide.copy_project(tmp_path / "project", "gan_runtime", "pyproject.toml")
     guide.ask(root, "-m", "mypy", "--follow-imports=silent", *guide.write_into(root, NAME))
 
 
-def test_the_workload_of_the_page_passes_the_tests_of_every_workload(tmp_path: Path) -> None:
+def test_guide_workload_passes_the_tests_of_every_workload(tmp_path: Path) -> None:
     root = guide.copy_project(tmp_path / "project", "gan_runtime", "tests", "pyproject.toml")
     guide.write_into(root, NAME)
     tests = [str(path.relative_to(root)) for path in root.glob("tests/**/test_every_workload.py")]
@@ -58,7 +58,7 @@ def test_the_workload_of_the_page_passes_the_tests_of_every_workload(tmp_path: P
     assert "failed" not in said
 
 
-def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_live(
+def test_guide_workload_trains_on_both_engines_and_has_its_chart(
     copy: Path,
 ) -> None:
     options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
@@ -85,7 +85,7 @@ def test_the_workload_of_the_page_trains_on_both_engines_and_its_numbers_are_on_
 
 
 @pytest.mark.skipif(bool(planning.missing_library()), reason=planning.missing_library())
-def test_the_workload_of_the_page_compiles_for_a_tpu(copy: Path) -> None:
+def test_guide_workload_compiles_for_a_tpu(copy: Path) -> None:
     options = ["--set=workload=wgan_gp", "--set=dataset=digits", "--set=batch_size_global=128"]
     said = json.loads(
         guide.ask(

@@ -20,13 +20,13 @@ def copy(tmp_path: Path) -> Path:
     return root
 
 
-def test_the_code_of_the_page_passes_mypy(copy: Path) -> None:
+def test_guide_code_passes_mypy(copy: Path) -> None:
     guide.ask(
         copy, "-m", "mypy", "--follow-imports=silent", evaluation_page.FILE, evaluation_page.TABLE
     )
 
 
-def test_the_evaluation_of_the_page_measures_a_run(copy: Path) -> None:
+def test_guide_evaluation_measures_a_run(copy: Path) -> None:
     def output(*words: str) -> str:
         return guide.ask(copy, "-m", "gan_runtime", *words)
 

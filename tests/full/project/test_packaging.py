@@ -80,7 +80,7 @@ def program(environment: Path, folder: Path, *words: str) -> subprocess.Popen[st
     )
 
 
-def test_the_wheel_has_every_module_and_what_they_read(wheel: Path) -> None:
+def test_wheel_has_every_module_and_the_files_they_read(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path) for path in python_files() if path.parts[0] not in NOT_OURS}
     assert modules - names == set()
@@ -102,7 +102,7 @@ def test_the_wheel_has_every_module_and_what_they_read(wheel: Path) -> None:
     assert not {name.partition("/")[0] for name in names} & set(NOT_OURS)
 
 
-def test_the_installed_command_line_answers_and_has_its_home_outside_of_the_modules(
+def test_installed_command_line_keeps_its_home_outside_the_modules(
     environment: Path, tmp_path: Path
 ) -> None:
     said, _ = program(environment, tmp_path, "--help").communicate(timeout=60)
@@ -113,7 +113,7 @@ def test_the_installed_command_line_answers_and_has_its_home_outside_of_the_modu
     assert len(list((tmp_path / "gan-dashboard" / "runs").glob("example-*"))) > 10, said
 
 
-def test_the_installed_dashboard_serves_with_the_settings_of_the_project(
+def test_installed_dashboard_serves_with_the_project_settings(
     environment: Path, tmp_path: Path
 ) -> None:
     serving = program(environment, tmp_path, "serve", "--port", "8973")

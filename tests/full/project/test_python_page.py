@@ -41,7 +41,7 @@ def packages(tmp_path: Path) -> Path:
     return python_page.install(folder)
 
 
-def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
+def test_program_in_the_docs_runs(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(python_page.PROGRAM, encoding="utf-8")
     said = python(tmp_path, "program.py")
     assert "run-0001 finished" in said
@@ -49,9 +49,7 @@ def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
     assert "loss_surface" in said
 
 
-def test_the_package_of_the_page_is_offered_and_trains_by_the_command_line(
-    tmp_path: Path, packages: Path
-) -> None:
+def test_package_in_the_docs_is_listed_and_trains(tmp_path: Path, packages: Path) -> None:
     offered = json.loads(
         python(tmp_path, "-m", "gan_runtime", "data", "list", "--json", packages=packages)
     )
@@ -66,7 +64,9 @@ def test_the_package_of_the_page_is_offered_and_trains_by_the_command_line(
     assert pictures.stat().st_size > 1_000
 
 
-def test_a_program_registers_what_is_not_installed(tmp_path: Path, packages: Path) -> None:
+def test_program_registers_uninstalled_workload_and_data_set(
+    tmp_path: Path, packages: Path
+) -> None:
     (tmp_path / "program.py").write_text(
         f"""import sys
 sys.path.append({str(packages / "bare")!r})
@@ -83,7 +83,7 @@ print(gan.train(gan.open_home("home"), spec), "is done")
     assert "run-0001 is done" in python(tmp_path, "program.py")
 
 
-def test_the_notebook_runs(tmp_path: Path) -> None:
+def test_notebook_runs(tmp_path: Path) -> None:
     notebook = json.loads(
         (REPOSITORY / "examples" / "first_steps.ipynb").read_text(encoding="utf-8")
     )

@@ -22,7 +22,7 @@ print((Path(os.environ["KERAS_HOME"]) / "datasets").resolve())
 """  # noqa: E501
 
 
-def test_a_trainer_has_keras_own_defaults_and_its_data_sets_and_names_what_is_ignored(
+def test_trainer_ignores_user_keras_settings_and_names_them(
     tmp_path: Path,
 ) -> None:
     home, scratch = tmp_path / "keras", tmp_path / "scratch"

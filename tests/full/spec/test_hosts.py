@@ -8,7 +8,7 @@ import os
 from gan_runtime.hardware import hosts
 
 
-def test_this_host_has_a_processor_that_tensorflow_reaches() -> None:
+def test_host_probe_reports_cpu_for_tensorflow() -> None:
     host = hosts.probe()
     assert host.tensorflow == importlib.metadata.version("tensorflow")
     assert host.devices["cpu"].engines[0] == "tensorflow"

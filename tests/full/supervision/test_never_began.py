@@ -49,7 +49,7 @@ def states(run: RunDir) -> list[tuple[int, str]]:
     ]
 
 
-def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_and_starts_in_its_turn(  # noqa: E501
+def test_run_is_requeued_if_its_owner_is_killed_before_starting_it(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run, later = new_run("quick-0001", seconds=1, **TOY), new_run("quick-0002", seconds=2, **TOY)
@@ -73,7 +73,7 @@ def test_a_run_whose_owner_was_killed_before_it_started_its_trainer_waits_again_
         end_trainers(home)
 
 
-def test_no_trainer_begins_next_to_a_trainer_that_is_just_being_spawned(
+def test_no_second_trainer_starts_while_one_is_being_spawned(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run = new_run("quick-0001", **TOY)
@@ -93,7 +93,7 @@ def test_no_trainer_begins_next_to_a_trainer_that_is_just_being_spawned(
         end_trainers(home)
 
 
-def test_no_trainer_begins_next_to_a_live_trainer_that_has_written_nothing(
+def test_start_lock_stays_taken_until_all_workers_exit(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     """A worker whose launcher was killed has the lock of the start too; the table of

@@ -107,7 +107,7 @@ def has_finished(run: RunDir) -> bool:
     return latest_status(run).status == "finished"
 
 
-def test_people_who_press_start_at_once_get_a_run_each_and_no_device_twice(
+def test_simultaneous_starts_get_a_run_each_and_never_share_a_device(
     tmp_path: Path, wait_until: Wait
 ) -> None:
     homes = [Home(tmp_path / name).prepare() for name in ("one", "two")]
@@ -130,7 +130,7 @@ def test_people_who_press_start_at_once_get_a_run_each_and_no_device_twice(
     assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(turns))
 
 
-def test_people_who_move_at_once_lose_no_run_and_no_place(
+def test_simultaneous_queue_moves_lose_no_run_and_no_position(
     home: Home, waiting: list[RunDir]
 ) -> None:
     at_once([person(MOVE, str(home.path), str(number)) for number in range(4)])

@@ -9,7 +9,9 @@ from gan_runtime.records.processes import TRAINER
 from tests.support.split_folder import assert_both_end_with_a_sentence, run_apart
 
 
-def test_workers_with_tensorflow_end_with_a_sentence_too(home: Home, tmp_path: Path) -> None:
+def test_tensorflow_workers_on_unshared_folders_exit_with_an_error(
+    home: Home, tmp_path: Path
+) -> None:
     apart = run_apart(home, tmp_path / "elsewhere")
     # They load TensorFlow, on a host that others use.
     assert_both_end_with_a_sentence(apart, TRAINER, seconds=240.0, says_rank=False)

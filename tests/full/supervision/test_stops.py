@@ -63,7 +63,7 @@ def losses(owner: Owner, run: RunDir) -> np.ndarray:
     return np.array([value for _, value in rows], np.float32)
 
 
-def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_resume_goes_on_without_a_seam(  # noqa: E501
+def test_stop_saves_and_ends_all_processes_and_resume_is_exact(
     home: Home, two: RunDir, new_run: NewRun, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owner = Owner(home)
@@ -88,7 +88,7 @@ def test_a_stop_ends_all_processes_of_a_run_saves_frees_the_accelerator_and_a_re
     assert np.array_equal(values, ToyEngine(WorkerRank()).run(len(values)).values["loss_generator"])
 
 
-def test_frozen_workers_are_killed_after_the_grace_of_a_stop_and_the_run_says_so(
+def test_frozen_workers_are_killed_after_the_grace_period_of_a_stop(
     home: Home, two: RunDir, wait_until: Wait
 ) -> None:
     owner = Owner(home)
@@ -132,7 +132,7 @@ def remaining_worker(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Proc
     return second
 
 
-def test_a_frozen_worker_of_a_killed_launcher_is_ended_by_the_next_owner(
+def test_next_owner_ends_a_frozen_worker_of_a_killed_launcher(
     home: Home, two: RunDir, new_run: NewRun, wait_until: Wait
 ) -> None:
     remaining = remaining_worker(Owner(home), two, wait_until)

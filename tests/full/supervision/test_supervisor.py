@@ -88,7 +88,7 @@ def prepare(home: Home, name: str, rows: int) -> str:
     return manifest.content
 
 
-def test_a_killed_trainer_is_lost_and_can_be_resumed_with_the_same_data_only(
+def test_killed_trainer_is_lost_and_resumes_only_with_the_same_data(
     runtime: Runtime, wait_until: Wait
 ) -> None:
     steps_per_epoch, options = (
@@ -131,7 +131,7 @@ threading.Event().wait()
 """
 
 
-def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
+def test_training_continues_while_its_owner_is_killed_or_replaced(
     home: Home, host: Host, wait_until: Wait
 ) -> None:
     run = ask(home, host).submit(RunSpec.parse(LONG))
@@ -177,7 +177,7 @@ def test_a_training_goes_on_while_its_owner_is_killed_and_another_one_closes(
         runtime.close()
 
 
-def test_a_trainer_without_data_fails_with_the_reason(
+def test_trainer_without_data_fails_with_the_reason(
     home: Home,
     host: Host,
     wait_until: Wait,

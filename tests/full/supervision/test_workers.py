@@ -122,7 +122,7 @@ def trained_alone(spec: RunSpec, steps: int) -> tuple[np.ndarray, Arrays]:
 
 
 @pytest.mark.usefixtures("cores")
-def test_two_workers_stream_and_compute_what_one_process_computes_and_stop_and_resume_without_a_seam(  # noqa: E501
+def test_two_streaming_workers_match_one_process_across_stop_and_resume(
     runtime: Runtime, home: Home, wait_until: Wait
 ) -> None:
     streamed = {**PAIR, **SGD, "dataset": large_sets.prepare(home)}
@@ -196,7 +196,7 @@ def slow_worker_shows(runtime: Runtime, run: RunDir) -> bool:
     return bool(longer and times.loc[0, "wait_share"] > times.loc[1, "wait_share"])
 
 
-def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
+def test_killed_worker_is_named_and_no_worker_outlives_its_launcher(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The launcher is that of every day; its workers have a toy for an engine."""
@@ -238,7 +238,7 @@ def test_a_killed_worker_is_named_and_no_worker_outlives_its_launcher(
         runtime.close()
 
 
-def test_workers_of_a_cluster_need_no_dashboard_and_name_a_slow_or_lost_worker(
+def test_cluster_without_a_dashboard_names_slow_and_lost_workers(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As srun or Kubernetes would start them: a folder with a spec.json, and one command with

@@ -73,7 +73,7 @@ def _answers(progress: CheckProgress) -> tuple[StepEstimate, ...]:
     return progress.answers
 
 
-def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(
+def test_frame_program_compiles_for_the_tpu_without_exchanges(
     checked: Callable[..., CheckProgress],
 ) -> None:
     """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other,
@@ -92,7 +92,7 @@ def test_a_frame_is_made_of_a_frame_on_the_tpu_without_any_exchange(
 
 
 @pytest.mark.parametrize("topology", ["v3:2x2", "v5e:2x4"])
-def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
+def test_paper_step_compiles_and_stays_on_the_tpu(
     checked: Callable[..., CheckProgress], topology: str
 ) -> None:
     estimate = only(
@@ -110,7 +110,7 @@ def test_the_step_of_the_paper_compiles_and_stays_on_the_tpu(
     assert any("generator" in operation.layer for operation in estimate.most_expensive)
 
 
-def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
+def test_conditional_color_step_compiles_and_stays_on_the_tpu(
     checked: Callable[..., CheckProgress],
 ) -> None:
     options = {
@@ -125,7 +125,7 @@ def test_a_conditional_step_on_pictures_in_color_compiles_and_stays_on_the_tpu(
     assert any(operation.layer.startswith("generator ") for operation in estimate.most_expensive)
 
 
-def test_a_step_of_accumulated_parts_has_the_cycles_of_all_its_parts(
+def test_accumulated_step_has_the_cycles_of_all_its_parts(
     checked: Callable[..., CheckProgress],
 ) -> None:
     whole, parts = only(checked("v3:2x2")), only(checked("v3:2x2", accumulation_steps=4))

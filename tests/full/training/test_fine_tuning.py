@@ -45,18 +45,20 @@ def assert_began_with_the_first(tuned: FineTuned) -> None:
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_run_starts_with_the_weights_of_another_and_resumes_from_its_own(
+def test_run_starts_with_weights_of_another_and_resumes_from_its_own(
     tmp_path: Path,
 ) -> None:
     assert_began_with_the_first(fine_tuned("tensorflow", tmp_path))
 
 
-def test_so_it_is_on_jax(tmp_path: Path, jax: JaxProcess) -> None:
+def test_jax_run_starts_with_weights_of_another_and_resumes_from_its_own(
+    tmp_path: Path, jax: JaxProcess
+) -> None:
     assert_began_with_the_first(jax(f"{MODULE}:fine_tuned", "jax", tmp_path))
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_run_on_jax_starts_with_weights_of_tensorflow(tmp_path: Path, jax: JaxProcess) -> None:
+def test_jax_run_starts_with_tensorflow_weights(tmp_path: Path, jax: JaxProcess) -> None:
     earlier = RunDir(tmp_path / "earlier")
     attempt(earlier, engine="tensorflow")
     (tmp_path / "home" / "runs").mkdir(parents=True)
@@ -126,7 +128,7 @@ def grid(run: RunDir, epoch: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
-def test_a_fine_tuned_run_on_other_images_starts_ahead_of_a_new_one(
+def test_fine_tuned_run_on_other_images_starts_ahead_of_a_new_one(
     home: Home, engine: str, tmp_path: Path
 ) -> None:
     turned_digits(home, tmp_path / "turned")

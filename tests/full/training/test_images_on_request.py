@@ -92,7 +92,7 @@ def arrays_of(job: JobDir, end: End) -> dict[str, np.ndarray]:
         return dict(arrays)
 
 
-def test_requests_of_several_runs_and_epochs_share_a_process_and_get_their_own_weights(
+def test_requests_share_a_process_but_use_the_weights_of_their_run(
     home: Home, end_of: Ends
 ) -> None:
     runs = [trained(home, f"digits-000{seed}", {**DIGITS, "seed": seed}) for seed in (1, 2, 3)]
@@ -126,9 +126,7 @@ def test_requests_of_several_runs_and_epochs_share_a_process_and_get_their_own_w
     assert np.abs(arrays_of(job, end)["class_images"]).max() < 1e-6
 
 
-def test_strips_planes_and_truncation_show_the_latents_that_they_name(
-    home: Home, end_of: Ends
-) -> None:
+def test_strips_planes_and_truncation_use_the_named_latents(home: Home, end_of: Ends) -> None:
     run_id = trained(home, "digits-0001", {**DIGITS, "epochs": 1}).run_id
     grid = arrays_of(*end_of(run_id, count=3, seeds=[3, 17, 40], label="7"))["class_images"]
     job, end = end_of(run_id, seeds=[3, 17, 40], layout="strip", frames=4, label="7")
@@ -156,7 +154,7 @@ def test_strips_planes_and_truncation_show_the_latents_that_they_name(
     assert np.abs(cut["class_images"] - grid).max() > 1e-4
 
 
-def test_an_uploaded_image_is_changed_as_a_whole(home: Home, end_of: Ends, tmp_path: Path) -> None:
+def test_uploaded_image_is_translated_whole(home: Home, end_of: Ends, tmp_path: Path) -> None:
     drawn_pairs.prepare(home, tmp_path / "drawn")
     run_id = trained(home, "pairs-0001", PAIRS).run_id
     image = Image.fromarray(np.random.RandomState(0).randint(0, 256, (40, 60, 3)).astype(np.uint8))

@@ -83,7 +83,7 @@ def generated(runtime: Runtime, request: ImageRequest, wait_until: Wait) -> dict
         return dict(arrays)
 
 
-def test_a_run_on_two_simulated_cores_trains_to_its_end_without_tensorflow_and_makes_more_images(
+def test_jax_run_on_two_cores_trains_without_tensorflow_and_generates(
     runtime: Runtime, wait_until: Wait
 ) -> None:
     sizes = {"base_channels": 4, "latent_size": 16, "learning_rate_generator": 0.01}
@@ -149,7 +149,7 @@ def losses_of_one_process(tmp_path_factory: pytest.TempPathFactory) -> np.ndarra
     return np.concatenate(values)
 
 
-def test_two_workers_of_two_replicas_stream_and_train_as_four_replicas_do_and_stop_and_resume(
+def test_two_workers_of_two_replicas_match_one_process_and_resume(
     runtime: Runtime, home: Home, wait_until: Wait, losses_of_one_process: np.ndarray
 ) -> None:
     streamed = {**TINY, **SGD, "dataset": large_sets.prepare(home), "steps_per_loop": 2}
@@ -175,7 +175,7 @@ def test_two_workers_of_two_replicas_stream_and_train_as_four_replicas_do_and_st
     assert len(list(pair.samples.glob("*.png"))) == 10
 
 
-def test_workers_that_slurm_starts_train_as_one_process_does_to_their_end_and_part(
+def test_slurm_workers_match_one_process(
     runtime: Runtime, home: Home, wait_until: Wait, losses_of_one_process: np.ndarray
 ) -> None:
     run = RunDir(home.runs / "cluster-0001")

@@ -77,7 +77,7 @@ def iterated(home: Home, run: RunDir) -> list[Answer]:
 
 
 @pytest.mark.parametrize("layout", ["side_by_side", "folders"])
-def test_drawn_pairs_are_learned_and_painted_alike_on_one_core_and_on_two(
+def test_drawn_pairs_are_learned_and_rolled_out_equally_on_two_cores(
     home: Home, tmp_path: Path, layout: str
 ) -> None:
     drawn_pairs.prepare(home, tmp_path / "drawn", layout)

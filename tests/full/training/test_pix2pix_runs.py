@@ -72,7 +72,7 @@ def newest_checkpoint(run: RunDir) -> Checkpoint:
     return newest
 
 
-def test_a_killed_run_is_resumed_and_ends_with_the_weights_of_one_that_was_not_killed(
+def test_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
     runtime: Runtime, wait_until: Wait
 ) -> None:
     """With dropout, tiles cut at drawn places, flips and Adam's moments, to the last bit."""
@@ -97,7 +97,7 @@ def test_a_killed_run_is_resumed_and_ends_with_the_weights_of_one_that_was_not_k
         np.testing.assert_array_equal(array, second[name], err_msg=name)
 
 
-def test_a_run_of_the_jax_engine_trains_pairs_to_its_end_and_its_bundle_brings_it_elsewhere(
+def test_jax_run_trains_pairs_and_its_bundle_imports_elsewhere(
     runtime: Runtime, wait_until: Wait, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # LLVM polishes nothing: a few small steps take longer to compile than to run.

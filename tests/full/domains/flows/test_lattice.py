@@ -7,9 +7,7 @@ from __future__ import annotations
 from tests.domains.flows.wakes import swing
 
 
-def test_a_small_kick_dies_to_nearly_nothing_below_the_critical_reynolds_number_and_grows_tenfold_above_it() -> (  # noqa: E501
-    None
-):
+def test_small_kick_decays_below_and_grows_above_critical_reynolds() -> None:
     """At Re 40 by more than a tenth in each 1,000 steps, to the 0.007 U of the other program; at Re
     60 it grows tenfold within as many steps, from nearly the same.
     """

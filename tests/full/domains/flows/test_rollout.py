@@ -44,7 +44,7 @@ def weights(home: Home, run: RunDir) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.usefixtures("cores")
-def test_an_earlier_epoch_with_stored_weights_gives_another_film_than_the_newest_checkpoint(
+def test_earlier_epoch_gives_another_film_than_newest_checkpoint(
     home: Home, new_run: NewRun
 ) -> None:
     run = of_pix2pix(home, new_run)
@@ -72,7 +72,9 @@ def test_an_earlier_epoch_with_stored_weights_gives_another_film_than_the_newest
 
 
 @pytest.mark.usefixtures("cores")
-def test_a_real_checkpoint_is_iterated_in_two_ways_alike(home: Home, new_run: NewRun) -> None:
+def test_real_checkpoint_gives_equal_rollouts_on_one_and_three_cores(
+    home: Home, new_run: NewRun
+) -> None:
     """Of an untrained Pix2Pix, by TensorFlow, on one core and on three."""
     run = of_pix2pix(home, new_run)
     checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, retained=1)
