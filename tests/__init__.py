@@ -1,7 +1,7 @@
-"""Tests of all parts. Loaded before any of them, and so before NumPy.
+"""Tests of all parts. This package is imported before any test module, and so before NumPy.
 
-Their matrices are small: several threads would wait for each other longer than they compute, and
-two files run at a time.
+The matrices in tests are small: several threads would wait for each other longer than they compute,
+and two files run at a time.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""Shared parts of the tests: a home in a temporary folder, hand-written runs, small IDX
-files, cores, JAX, waiting.
+"""Shared fixtures: a home in a temporary folder, runs written for tests, small IDX files, cores,
+JAX, waiting.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tests.support.engines.jax_process import JaxProcess
 from tests.support.hosts import CORES, stated_host
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-tf_process.keep_jax_out()  # tests of JAX have processes of their own
+tf_process.keep_jax_out()  # JAX tests have their own processes
 
-POLL_SECONDS = 0.1  # conditions ask the store or a browser, and what is awaited needs the processor
-# Files of tests run two at a time (Makefile): these take longest and begin, so that at the end none
-# is left alone for long. One that waits for other processes stands before one that computes: both
-# kinds then run at a time.
+POLL_SECONDS = 0.1  # conditions query the store or a browser, and the awaited work needs the CPU
+# Test files run two at a time (Makefile): these take longest and start first, so that none runs
+# alone for long at the end. A file that waits for other processes precedes one that computes, so
+# that both kinds run at the same time.
 LONGEST = (
     *("test_karman_preset.py", "test_jax_parity.py"),
     *("test_own_pictures.py", "test_check.py"),
@@ -59,17 +59,17 @@ START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Each test's own time is measured."""
+    """Measures each test's own time."""
     config.pluginmanager.register(own_time.OwnTime())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """`-m "not full"` does not even load tests/full."""
+    """Skips tests/full for `-m "not full"`, without even importing it."""
     return True if collection_path == FULL and config.option.markexpr == "not full" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what is in tests/full, and puts the files that take longest first."""
+    """Marks the tests in tests/full and puts the slowest files first."""
     for item in items:
         if item.path.is_relative_to(FULL):
             item.add_marker("full")
@@ -82,14 +82,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Presets start in the precision they are written in, whatever processor the tests run on."""
+    """Presets keep their written precision, whatever processor the tests run on."""
     monkeypatch.setattr(machine, "has_bfloat16", lambda: True)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def unmeasured() -> Iterator[None]:
-    """No owner, in this process or one that a test starts, begins a job that would outlive the test
-    and slow down all others.
+    """Keeps owners, in this process or in one that a test starts, from starting a job that would
+    outlive the test and slow down all others.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MEASURE_VARIABLE, "off")
@@ -98,9 +98,9 @@ def unmeasured() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def lock_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
-    """Folders for locks of devices, none of which exists yet.
+    """Folders for device locks, none of which exists yet.
 
-    The first one is of what lives longer than one test.
+    The session folder is for anything that outlives a test.
     """
     place = tmp_path_factory.mktemp("locks")
     with pytest.MonkeyPatch.context() as patch:
@@ -110,13 +110,13 @@ def lock_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[
 
 @pytest.fixture(autouse=True)
 def own_devices(lock_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test waits for a device that a training of this host has, or of another test."""
+    """Keeps tests from waiting for devices in use by training on this host or by another test."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(next(lock_folders)))
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """Its own home, ready to be written."""
+    """A home of its own, ready for writing."""
     return Home(tmp_path / "home").prepare()
 
 
@@ -128,13 +128,13 @@ def host() -> Host:
 
 @pytest.fixture
 def at() -> Callable[[float], datetime]:
-    """The moment so many seconds after noon of 1 January 2026, UTC."""
+    """Returns the time `seconds` after noon UTC on January 1, 2026."""
     return lambda seconds: START + timedelta(seconds=seconds)
 
 
 @pytest.fixture
 def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir]:
-    """Makes the folder of a queued run by hand: `new_run("quick-0001", replicas=2)`."""
+    """Creates the folder of a queued run directly: `new_run("quick-0001", replicas=2)`."""
 
     def make(
         run_id: str, seconds: float = 0.0, study: StudyPlace | None = None, **options: Any
@@ -168,8 +168,8 @@ def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir
 
 @pytest.fixture
 def write_idx() -> Callable[[Path, np.ndarray], Path]:
-    """Writes uint8 (images, height, width) or (labels,) as an IDX file; a name that ends in
-    .gz is compressed.
+    """Writes uint8 (images, height, width) or (labels,) as an IDX file; compressed if the name ends
+    in .gz.
     """
 
     def write(path: Path, values: np.ndarray) -> Path:
@@ -194,16 +194,14 @@ def _files_end_at(size: int) -> Iterator[None]:
 
 @pytest.fixture
 def files_end_at() -> Callable[[int], AbstractContextManager[None]]:
-    """`with files_end_at(500):` the system takes no more than 500 bytes of a file, the
-    beginning of a write alone if need be.
-    """
+    """`with files_end_at(500):` limits each file to 500 bytes; a write may be cut off."""
     return _files_end_at
 
 
 @pytest.fixture
 def wait_until() -> Callable[..., Any]:
-    """Waits until `condition()` is true and returns its value; fails after `seconds`, saying
-    what was awaited.
+    """Waits until `condition()` is true and returns its value; fails after `seconds` and names the
+    awaited condition.
     """
 
     def wait(condition: Callable[[], Any], awaited: str, seconds: float = 120.0) -> Any:
@@ -218,8 +216,8 @@ def wait_until() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def cores() -> int:
-    """Eight simulated CPU cores in this process; TensorFlow fixes their number when it
-    starts, so they come first.
+    """Eight simulated CPU cores in this process; TensorFlow fixes their number at startup, so they
+    come first.
     """
     import tensorflow as tf
 
@@ -234,7 +232,7 @@ def cores() -> int:
 
 @pytest.fixture(scope="session")
 def jax() -> Iterator[JaxProcess]:
-    """The process with JAX, started when first asked."""
+    """The JAX process, started on first use."""
     process = JaxProcess()
     yield process
     process.close()

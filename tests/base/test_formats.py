@@ -55,7 +55,7 @@ def test_losses_have_three_decimals_or_four_digits() -> None:
         (".3~g", 2e9, "2e+09"),
         (".1%", 0.9523, "95.2%"),
         (".2f", 12_345.678, "12,345.68"),
-        (".1e", 12_345.0, "1.2e+04"),  # the declaration wants an exponent
+        (".1e", 12_345.0, "1.2e+04"),  # the declaration requires an exponent
     ],
 )
 def test_metric_values_are_formatted_without_needless_exponents(

@@ -1,4 +1,4 @@
-"""The decisions of the equivalence study, from numbers of which the answer is known."""
+"""Decisions of the equivalence study, from numbers with a known answer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BATCHES = (64, 512)
 
 
 def frame(shift: float = 0.0, covered: float = 0.8, seeds: int = 8) -> pd.DataFrame:
-    """Two epochs of each run. A seed moves all batches alike, and each run a little. Batch 512
-    has a ln FCD∞ that is larger by `shift`, and this coverage.
+    """Two epochs of each run. A seed shifts all batches alike, and each run a little. Batch 512 has
+    a ln FCD∞ larger by `shift`, and the coverage `covered`.
     """
     random = np.random.RandomState(1)
     of_seeds = random.standard_normal(seeds)
@@ -68,7 +68,7 @@ def test_a_single_seed_gives_no_decision() -> None:
 
 def test_cost_to_target_is_taken_at_the_first_epoch_reaching_it() -> None:
     measured = frame(shift=-2.0).query("batch == 512")
-    target = 1.0  # about what they have after epoch 1; after epoch 2 it is 0
+    target = 1.0  # about the ln FCD∞ after epoch 1; after epoch 2 it is 0
     hits = batch_tables.cost_to_target(measured, target)
     first = measured.query("epoch == 1")
     late = set(first.seed[first.log_fcd > target])

@@ -1,4 +1,4 @@
-"""Whether the machine was idle and the commit describes what ran."""
+"""Benchmark conditions: the machine is idle and the commit describes the code that ran."""
 
 from __future__ import annotations
 

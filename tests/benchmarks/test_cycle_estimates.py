@@ -1,6 +1,6 @@
-"""Answers of the TPU's compiler are stored as they come, and programs of one step are added up.
+"""Estimates of the TPU compiler are cached as they arrive and summed over the programs of a step.
 
-No compiler is asked here.
+No compiler runs here.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def estimate(millions: float, layer: str = "conv") -> StepEstimate:
 
 
 def compiler(requests: list[str], broken: str = "") -> Compiler:
-    """Notes what it is asked; every program costs 94 million cycles, and one of them cannot
-    be compiled.
+    """Records each request. Every program costs 94 million cycles, except `broken`, which does not
+    compile.
     """
 
     def answer(arguments: list[str]) -> dict[str, Any]:
@@ -83,8 +83,8 @@ def test_an_interrupted_row_resumes_from_cached_estimates(tmp_path: Path) -> Non
     report = Report("cycles")
     cycles.epochs(report, EstimateCache(tmp_path / "kept", compiler(again)))
     assert again == ["showers update_generator v2:2x2", "showers update_generator v3:2x2"]
-    # 94 million cycles at 0.94 GHz are 100 ms: 5 programs a step of plain Keras, 1 of ours, 122
-    # steps an epoch.
+    # 94 million cycles at 0.94 GHz are 100 ms. A step is 5 programs in plain Keras and 1 in ours,
+    # an epoch is 122 steps.
     plain, ours = (
         next(
             record

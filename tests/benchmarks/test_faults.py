@@ -1,5 +1,6 @@
-"""The checks of `make faults` see what they are there for.
-tests/full/benchmarks/test_faults.py plays scenarios.
+"""The checks of `make faults` detect the faults they are meant for.
+
+tests/full/benchmarks/test_faults.py runs the scenarios.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def test_kinds_alternate_and_a_seed_always_selects_the_same_kind() -> None:
 
 @pytest.fixture
 def resumed(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run that continued from step 2: what its first attempt measured beyond it is void."""
+    """A run resumed from step 2: what its first attempt measured after that step is void."""
     run = new_run("quick-0001")
     journal.append(
         run.trainer_journal(),
@@ -156,7 +157,7 @@ def test_invalid_lines_are_not_counted_as_journaled(resumed: RunDir) -> None:
         file.write(
             b'{"kind":"scalars","epoch":1,"first_step":9,"wall_s":[1],"values":{"loss":[1,2]}}\n'
         )
-        file.write(b'{"kind":"attempt","resume_step":0}')  # without its end: torn
+        file.write(b'{"kind":"attempt","resume_step":0}')  # torn: the line has no end
     assert checks.journaled_values(resumed) == losses
 
 

@@ -1,4 +1,4 @@
-"""The operations of Table 1, counted by hand and from the real networks."""
+"""FLOPs of the Table 1 networks, counted manually and from the real networks."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_layer_flops_of_table_1_match_a_manual_count() -> None:
 
 
 def test_a_table_1_step_takes_432_million_operations_per_image() -> None:
-    # G 103,488,000 forward, three passes without the dense layer's input gradient: 307,955,200.
-    # D 20,710,144 forward: on real images three passes without conv_1's input gradient: 61,503,232;
-    # on fake images with it.
+    # G: 103,488,000 forward; three passes without the input gradient of the dense layer:
+    # 307,955,200. D: 20,710,144 forward; three passes on real images without the input gradient of
+    # conv_1: 61,503,232; three full passes on fake images.
     assert (
         flops.of_workload("dcgan_mnist") == 307_955_200 + 61_503_232 + 3 * 20_710_144 == 431_588_864
     )
@@ -43,6 +43,6 @@ def test_a_table_1_step_takes_432_million_operations_per_image() -> None:
 
 def test_the_first_layer_of_a_network_needs_no_input_gradient() -> None:
     one_layer = [LayerShape("dense", (3, 5), 1)]  # 30 operations
-    # G: forward and kernel. D on real images: forward and kernel; on fake images: the input
-    # gradient too, for G.
+    # G: forward and kernel. D on real images: forward and kernel; on fake images also the input
+    # gradient, for G.
     assert step_flop_per_image(one_layer, one_layer) == 2 * 30 + 2 * 30 + 3 * 30

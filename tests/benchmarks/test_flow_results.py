@@ -1,4 +1,4 @@
-"""The table and the image of the example flows, out of what a job has measured."""
+"""The table and the image of the example flows, from the measurements of a job."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.support.measured_flows import frames, iteration
 
 @pytest.fixture
 def run(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run of two epochs, half a minute each; one held-out flow is iterated twice, another
-    one once, and one in another way.
+    """A run of two epochs of half a minute each, with two map-reduce rollouts of one held-out flow,
+    one of another flow, and one whole-image rollout.
     """
     run_folder = new_run("karman-0001", workload="pix2pix", dataset="karman_small", tile=16, seed=3)
     epochs = [

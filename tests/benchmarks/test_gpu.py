@@ -1,4 +1,4 @@
-"""The measurement of a GPU: its table, and a side that answers."""
+"""The GPU benchmark: its table, and the timing of one side."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_page_shows_the_stored_results() -> None:
 
 
 class _Step:
-    """Five steps a call."""
+    """Five steps per call."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -57,10 +57,9 @@ class _Step:
         return 5
 
     def wait(self) -> None:
-        """At once."""
+        """Returns immediately."""
 
     def facts(self) -> dict[str, object]:
-        """None."""
         return {}
 
 

@@ -1,4 +1,4 @@
-"""The random images of a benchmark, as a data set in memory and as one that is streamed."""
+"""The random images of a benchmark, as an in-memory and as a streamed data set."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_side_trainer_streams_only_when_the_side_requests_it(
     image_set.write(home, ROWS)
     monkeypatch.setitem(
         catalog.ENGINES, "tensorflow", catalog.ENGINES["tensorflow"]
-    )  # put back afterwards
+    )  # restored afterwards
     monkeypatch.setattr(trainer_side, "answer_stream", io.StringIO)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
 

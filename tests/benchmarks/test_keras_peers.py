@@ -1,4 +1,4 @@
-"""The peers in plain Keras train what our runs train: same weights and outputs, and a step
+"""The plain Keras peers train the same networks as our runs: same weights and outputs, and a step
 that learns.
 """
 
@@ -24,7 +24,7 @@ NETWORKS = ("generator", "discriminator")
 
 @pytest.fixture(scope="module", autouse=True)
 def float32() -> Iterator[None]:
-    """Weights from one seed; the tests after these compute in float32 as well."""
+    """Seeds the weights and sets float32, which later tests use as well."""
     import keras
 
     keras.utils.set_random_seed(1)
@@ -35,7 +35,7 @@ def float32() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def both(cores: int, float32: None) -> dict[str, tuple[Any, Any]]:  # noqa: ARG001
-    """Our network and the peer's, with the peer's weights, by name."""
+    """Pairs of our network and the peer network by name, both with the peer's weights."""
     from benchmarks import keras_conditional
     from gan_runtime.workloads import dcgan
 
@@ -51,7 +51,7 @@ def both(cores: int, float32: None) -> dict[str, tuple[Any, Any]]:  # noqa: ARG0
 
 
 def by_shape(network: Any) -> list[Any]:
-    """Its trainable weights; those of one shape in the order of the layers."""
+    """The trainable weights sorted by shape; equal shapes keep the order of the layers."""
     return sorted(network.trainable_variables, key=lambda weight: tuple(weight.shape))
 
 
@@ -76,7 +76,7 @@ def test_the_conditional_peer_has_the_same_weight_shapes_as_our_networks(
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize(
     "training", [False, True]
-)  # in this order: training moves the statistics of batch norm
+)  # in this order: training changes the batch norm statistics
 def test_the_conditional_peer_matches_the_outputs_of_our_networks(
     both: dict[str, tuple[Any, Any]], name: str, training: bool
 ) -> None:
@@ -97,7 +97,7 @@ def test_the_class_changes_the_conditional_peer_output(
 
 
 def small_networks() -> tuple[Any, Any]:
-    """In place of those of Table 1, which take seconds to trace."""
+    """Replacements for the networks of Table 1, which take seconds to trace."""
     import keras
     from keras import layers
 

@@ -18,7 +18,8 @@ from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 STEPS = 2
-# Adam moves a weight by its sign at first, so that rounding decides where a gradient is nearly zero
+# The first steps of Adam follow the sign of the gradient, so rounding decides where it is nearly
+# zero.
 RATE = 1e-4
 OPTIONS = Pix2pixOptions(tile=16, dropout=0.0)
 
@@ -32,7 +33,7 @@ def adam() -> Any:
 def steps_of_ours(
     networks: dict[str, Any], fields: Any, batch: dict[str, Any]
 ) -> list[dict[str, float]]:
-    """Losses of the workload's one phase, followed by both updates."""
+    """Losses of the workload's single phase, followed by both updates."""
     import tensorflow as tf
 
     from gan_runtime.workloads.step_context import step_scope
@@ -40,7 +41,7 @@ def steps_of_ours(
     (phase,) = workload.WORKLOAD.program(OPTIONS, fields).phases
     optimizers, history = {name: adam() for name in networks}, []
     for _ in range(STEPS):
-        noise = HostNoise(1)  # images are as large as a tile, so that its numbers decide nothing
+        noise = HostNoise(1)  # without effect: images are as large as a tile
         with tf.GradientTape(persistent=True) as tape, step_scope(alone(noise)):
             losses = phase.forward(networks, batch, noise).losses
         gradients = {

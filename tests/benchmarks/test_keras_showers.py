@@ -17,14 +17,14 @@ from tests.support.engines.step_contexts import alone
 
 pytestmark = pytest.mark.usefixtures("cores")
 GRID, LATENT_SIZE, STEPS = (5, 6, 4), 8, 2
-# RMSprop moves a weight by its sign at first, so that rounding decides where a gradient is nearly
-# zero
+# The first steps of RMSprop follow the sign of the gradient, so rounding decides where it is nearly
+# zero.
 RATE = 1e-4
 OPTIONS = ShowerGanOptions(latent_size=LATENT_SIZE, dropout=0.0)
 
 
 class FixedNoise:
-    """The same numbers for both, in the order of their calls."""
+    """The same random numbers for both implementations, in the order of their calls."""
 
     def __init__(self) -> None:
         self._normal, self._uniform = np.random.default_rng(1), np.random.default_rng(2)
@@ -33,7 +33,7 @@ class FixedNoise:
         return self._normal.standard_normal((rows, size), np.float32)
 
     def uniform(self, rows: int, _: int = 1) -> np.ndarray:
-        return self._uniform.random((rows, 1), np.float32) / 4.0  # a fifth of the labels is flipped
+        return self._uniform.random((rows, 1), np.float32) / 4.0  # flips a fifth of the labels
 
     def dropout(self, values: Any, rate: float) -> Any:
         assert rate == 0.0

@@ -1,6 +1,6 @@
-"""The short version of `make load` without a browser: every figure is there and can be true.
+"""A short `make load` without a browser: every figure is present and plausible.
 
-How fast this machine is decides nothing here.
+No test depends on the speed of this machine.
 """
 
 from __future__ import annotations

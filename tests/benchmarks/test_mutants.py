@@ -1,6 +1,4 @@
-"""Mutation tests: which changes are drawn, which tests are run for them, and how the page
-counts.
-"""
+"""Mutation tests: which mutants are drawn, which tests run for them, and what the page counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which turns of a run end an epoch: the row charges probes, grid and checkpoint to them."""
+"""Turns of a run that end an epoch: the row charges probes, grid and checkpoint to them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ STEP_S, END_S = 1.0, 100.0
 
 
 class LoopSide:
-    """A run as the training loop makes it, in host calls of ten steps, held between any two
-    of them and before the first.
+    """A run of the training loop in host calls of ten steps, paused before the first call and
+    between calls.
     """
 
     name = "run"
@@ -23,8 +23,8 @@ class LoopSide:
         self._calls = call_lengths(EPOCH, 10, first_alone=True)
 
     def turn(self, steps: int) -> Turn:
-        """Calls until the steps asked for are made; the end of an epoch belongs to the call
-        that ends it.
+        """Runs calls until the requested steps are done; an epoch end belongs to the call that ends
+        it.
         """
         done, seconds = 0, 0.0
         while done < steps:
@@ -37,12 +37,12 @@ class LoopSide:
 
 
 class BareSide:
-    """Steps and nothing else."""
+    """Only steps, without epoch ends."""
 
     name = "engine"
 
     def turn(self, steps: int) -> Turn:
-        """As many as asked for."""
+        """Runs exactly the requested steps."""
         return Turn(steps, steps * STEP_S)
 
 

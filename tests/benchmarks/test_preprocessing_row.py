@@ -1,4 +1,4 @@
-"""The row `preprocessing`: both of its sides read the same values."""
+"""The `preprocessing` row: both sides read the same values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gan_runtime.records.home import Home
 
 
 def test_converting_per_epoch_and_once_give_the_same_values(home: Home) -> None:
-    """A side that converts in each epoch continues where it stopped, or restarts at the end."""
+    """The side that converts in each epoch resumes where it stopped, or restarts at the end."""
     with random_rows(home, 10, SHOWERS):
         with reading(SHOWERS):
             once = loading.load(shower_set.NAME, home)

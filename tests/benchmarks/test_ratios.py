@@ -1,4 +1,4 @@
-"""From turns to figures, in numbers that can be checked in the head."""
+"""Figures from turns, with numbers simple enough to check mentally."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_overhead_combines_streaming_and_epoch_ends() -> None:
         Turn(10, 10.1),
         Turn(10, 10.1),
         Turn(10, 12.1),
-    ]  # 1 % slower, and 2 s at the end of the epoch
+    ]  # 1% slower, plus 2 s at the end of the epoch
     result = overhead(full, bare, [False, False, False, True], steps_per_epoch=200)
     assert result.streaming.value == pytest.approx(0.01)
     assert result.epoch_end_s == pytest.approx(2.0)

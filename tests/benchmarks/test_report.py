@@ -1,4 +1,4 @@
-"""The page of the benchmarks, from literal records."""
+"""The benchmark page, from literal records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def figure(row: str, name: str, value: float, **further: object) -> Record:
 
 
 def line_of(text: str, start: str) -> str:
-    """The one line of a table that begins so."""
+    """The only table row that begins with `start`."""
     (line,) = [line for line in text.splitlines() if line.startswith(f"| {start}")]
     return line
 

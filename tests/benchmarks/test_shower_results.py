@@ -1,4 +1,4 @@
-"""The table and the image of the example showers, out of what a job has measured."""
+"""The table and the image of the example showers, from the measurements of a job."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.support.measured_showers import measured
 
 @pytest.fixture
 def run(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run of two epochs, half a minute each, measured before, after the first, and twice
-    after the second.
+    """A run of two epochs of half a minute each, measured before training, after the first epoch,
+    and twice after the second.
     """
     run_folder = new_run("showers-0001", workload="shower_3dgan", dataset="showers_tiny", seed=3)
     epochs = [

@@ -1,5 +1,6 @@
-"""What the rows start and compare, and of which runs. tests/full/benchmarks/test_sides.py
-trains.
+"""Commands and run options of the benchmark rows, and what the rows compare.
+
+tests/full/benchmarks/test_sides.py trains.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The home of a measurement, and what is left of it."""
+"""The temporary home of a measurement and its cleanup."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLEEPING = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
 def test_a_trial_kills_only_processes_started_within_it() -> None:
-    """Such as the other side of a comparison, or the browser of a test in the same process."""
+    """Earlier processes may be the other side of a comparison or the browser of another test."""
     earlier = psutil.Popen(SLEEPING)
     try:
         with trial_home() as home:

@@ -1,4 +1,4 @@
-"""Turns between real child processes, and the gate that holds a trainer between its host calls."""
+"""Turns of real child processes, and the gate that pauses a trainer between its host calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.results import Report
 from benchmarks.trainer_side import Gate, GatedRunDir
 from benchmarks.turns import WARM_UP_STEPS, NotMeasuredError, Turn, alternate, child_sides
 
-# Serves turns that take a tenth of a second a step, by its own account.
+# Serves turns that report a tenth of a second per step.
 CHILD = """
 from benchmarks.turns import Turn, serve
 print("a library greets")
@@ -35,7 +35,7 @@ def test_sides_alternate_turns_despite_library_output() -> None:
 
 
 class SlowSide:
-    """A second a step, by its own account; `requests`: the steps of each request."""
+    """Reports one second per step; `requests` holds the steps of each request."""
 
     name = "slow"
 
@@ -77,8 +77,8 @@ def test_a_side_that_exits_is_reported_with_its_stderr(capfd: pytest.CaptureFixt
 
 
 class FakeTrainer:
-    """A run of host calls of 10 steps that asks for STOP between them; `calls` made when it
-    was told to stop.
+    """A run of host calls of 10 steps that checks for STOP between them; `calls` counts those
+    completed before it stopped.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -87,7 +87,7 @@ class FakeTrainer:
         self.run = GatedRunDir(folder, gate)
 
     def train(self) -> list[int]:
-        """Steps of each turn that was answered."""
+        """Returns the steps of each answered turn."""
         while not self.run.stop_file.exists():
             self.steps, self.calls = self.steps + 10, self.calls + 1
         return [json.loads(line)["steps"] for line in self.answers.getvalue().splitlines()]

@@ -1,5 +1,5 @@
-"""A reverse proxy that does not pass on the Host header: the server is asked under the
-address that the proxy knows it by.
+"""A reverse proxy that does not forward the Host header: requests carry the address under which the
+proxy knows the server.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def before(port: int) -> Iterator[int]:
-    """The port on which the proxy of the server on `port` listens."""
+    """Yields the port of a proxy for the server on `port`."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         own_port = listener.getsockname()[1]
         names = (

@@ -26,10 +26,10 @@ CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 
 
 class Dashboard:
-    """`streamlit run app.py` on a free port of this machine, for one home; `words` and
-    `environment` are Streamlit's further options.
+    """`streamlit run app.py` on a free port of this machine, for one home.
 
-    `program`: another module that takes Streamlit's words.
+    `words` and `environment` are further options of Streamlit; `program` is another module that
+    accepts Streamlit's arguments.
     """
 
     def __init__(
@@ -48,20 +48,20 @@ class Dashboard:
 
     @property
     def address(self) -> str:
-        """Such as http://127.0.0.1:40123."""
+        """The URL, such as http://127.0.0.1:40123."""
         return f"http://127.0.0.1:{self.port}"
 
     def kill(self) -> None:
-        """SIGKILL: no chance to say good-bye."""
+        """Sends SIGKILL, so that the process cannot clean up."""
         self.process.kill()
         self.process.wait()
 
     def start_again(self) -> None:
-        """A new process on the same home and address."""
+        """Starts a new process on the same home and address."""
         self.process = self._start()
 
     def stop(self) -> None:
-        """As Ctrl-C in the terminal."""
+        """Stops the process as Ctrl-C in the terminal does."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
@@ -104,7 +104,7 @@ class Dashboard:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser. Raises as `launched`."""
+    """A browser. Raises the same errors as `launched`."""
     with sync_playwright() as playwright:
         browser = launched(playwright.chromium)
         yield browser
@@ -112,10 +112,10 @@ def chromium() -> Iterator[Browser]:
 
 
 def launched(kind: BrowserType, *more: str) -> Browser:
-    """The system's Chromium, else Playwright's own; `more`: further flags.
+    """Launches the system's Chromium, else Playwright's own; `more` holds further flags.
 
     Raises:
-        RuntimeError: there is neither; the message names the package to install.
+        RuntimeError: neither is installed; the message names the package to install.
     """
     system = next((path for name in CHROMIUMS if (path := shutil.which(name))), None)
     if system is None and not Path(kind.executable_path).exists():
@@ -130,7 +130,7 @@ def launched(kind: BrowserType, *more: str) -> Browser:
 def open_page(
     browser: Browser, address: str, *, width: int = 1280, height: int = 800, theme: str = "light"
 ) -> Page:
-    """A new browser window on the address, once the page is drawn."""
+    """Opens the address in a new browser window and waits until the page is drawn."""
     page = browser.new_page(
         viewport={"width": width, "height": height},
         color_scheme="dark" if theme == "dark" else "light",
@@ -141,10 +141,10 @@ def open_page(
 
 
 def opened(page: Page, label: str) -> Locator:
-    """The select box of this label, its list open.
+    """Opens the list of the select box with this label and returns the box.
 
-    A list closes when the page scrolls, and Playwright scrolls to what it clicks: that is over
-    first.
+    A list closes when the page scrolls, and Playwright scrolls to the element it clicks, so this
+    scrolls first.
     """
     box = page.get_by_role("combobox", name=label, exact=True)
     box.scroll_into_view_if_needed()

@@ -1,5 +1,5 @@
-"""A dashboard for each test, and one browser for all of them, in tests/browser and in
-tests/full/browser.
+"""Fixtures of tests/browser and tests/full/browser: a dashboard for each test and one browser for
+all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ expect.set_options(timeout=60_000)
 
 @pytest.fixture(scope="session")
 def browser(pytestconfig: pytest.Config) -> Browser:
-    """One Chromium for the process; each test opens windows of its own."""
+    """One Chromium per process; each test opens its own windows."""
     if OPENED not in pytestconfig.stash:
         until_the_end = ExitStack()
         pytestconfig.add_cleanup(until_the_end.close)

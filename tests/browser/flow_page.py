@@ -1,5 +1,5 @@
-"""What a user sees and does in the evaluation of a rollout, on a stored one; a part of the
-visit to every page.
+"""The evaluation page of a rollout as a user sees it, with a stored rollout; part of the visit to
+every page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIRST_PIXELS = """canvas => [...canvas.getContext("2d").getImageData(0, 0, canva
 
 
 def with_an_iteration(run: RunDir) -> RunDir:
-    """The run as after an iteration, with its film."""
+    """Adds a rollout and its film to the run."""
     record = iteration(2, "map_reduce", STEPS, 1, 0.02)
     file = image_files.write_film(run, f"{record.iteration}-map_reduce", frames(STEPS))
     journal.append(run.earlier_journal("flow"), 1, record.model_copy(update={"frames": file}))
@@ -28,8 +28,8 @@ def with_an_iteration(run: RunDir) -> RunDir:
 
 
 def played(page: Page, address: str, run: RunDir) -> None:
-    """The film is drawn, plays by itself, follows the slider, keeps its step with another
-    quantity, and comes as a file.
+    """The film is drawn, plays, follows the slider, keeps its step when the quantity changes, and
+    can be downloaded.
     """
     page.goto(f"{address}/run?run={run.run_id}&tab=evaluation")
     settled(page)

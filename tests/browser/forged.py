@@ -1,4 +1,4 @@
-"""Messages to the dashboard that no page of it sends: its own protocol, spoken by a program."""
+"""Forged messages to the dashboard, which no page sends, in the dashboard's own protocol."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Rerun:
-    """What one rerun of a page has shown: ids of buttons and fields by their labels, the texts
-    of its boxes, and all other text.
+    """The output of one page rerun: ids of buttons and fields by label, the texts of alert boxes,
+    and all other text.
     """
 
     session_id: str
@@ -28,7 +28,7 @@ class Rerun:
 
 
 def open_session(address: str, session_id: str = "") -> ClientConnection:
-    """As a page does it; `session_id`: of one that it had before."""
+    """Opens a session as a page does; `session_id` reconnects to an earlier one."""
     return connect(
         f"{address.replace('http', 'ws')}/_stcore/stream",
         origin=address,  # type: ignore[arg-type]
@@ -38,11 +38,10 @@ def open_session(address: str, session_id: str = "") -> ClientConnection:
 
 
 def rerun(session: ClientConnection, page: str = "", pressed: str = "", **typed: str) -> Rerun:
-    """Asks for a page (by default Home), with a button pressed and fields filled by their
-    ids, and reads it to its end.
+    """Requests a page (by default Home), with a button pressed and fields filled by their ids, and
+    reads it to the end.
 
-    A rerun that gives way to another, as after a sign-in, is not the end: what it drew is
-    forgotten.
+    A rerun that is replaced by another, as after a sign-in, is not the end: its output is dropped.
     """
     message_to_server = BackMsg()
     message_to_server.rerun_script.page_script_hash = page
@@ -76,15 +75,15 @@ def rerun(session: ClientConnection, page: str = "", pressed: str = "", **typed:
 
 
 def received(session: ClientConnection) -> ForwardMsg:
-    """The next message of the server."""
+    """The next message from the server."""
     message = ForwardMsg()
     message.ParseFromString(bytes(session.recv(SECONDS)))  # type: ignore[arg-type]
     return message
 
 
 def answer_to_a_heartbeat(session: ClientConnection) -> list[str]:
-    """The kinds of messages that come until a heartbeat is answered: what was asked before it
-    has been answered by then.
+    """The kinds of messages received until a heartbeat is answered; earlier requests have been
+    answered by then.
     """
     message_to_server = BackMsg()
     message_to_server.app_heartbeat = True
@@ -96,7 +95,7 @@ def answer_to_a_heartbeat(session: ClientConnection) -> list[str]:
 
 
 def send_file(address: str, session_id: str) -> int:
-    """The status of the answer to a file."""
+    """Uploads a file and returns the HTTP status."""
     request = urllib.request.Request(
         f"{address}/_stcore/upload_file/{session_id}/0b0e9a3c-1111-4222-8333-444455556666",
         data=b"x" * 1_000,

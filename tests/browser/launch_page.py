@@ -13,7 +13,7 @@ START = re.compile("Start run|Add to the queue")
 
 
 def fill(page: Page, role: Any, label: str, value: str) -> None:
-    """Types into a field of the form and waits for the page to take it in."""
+    """Fills in a field of the form and waits until the page has processed it."""
     field = page.get_by_role(role, name=label)
     field.fill(value)
     field.press("Enter")
@@ -22,14 +22,14 @@ def fill(page: Page, role: Any, label: str, value: str) -> None:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Picks from a list of the form."""
+    """Selects an option from a list of the form."""
     opened(page, label)
     page.get_by_role("option", name=option).click()
     settled(page)
 
 
 def start(page: Page) -> str:
-    """Starts what is filled in; returns the run's id."""
+    """Starts the run that is filled in; returns its id."""
     page.get_by_role("button", name=START).click()
     expect(page).to_have_url(re.compile(r"/run\?run=quick-\d{4}"))
     return page.url.rpartition("run=")[2]

@@ -1,4 +1,4 @@
-"""What the Live page shows."""
+"""Elements of the Live page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page
 
 
 def step(page: Page) -> int:
-    """The step that the page shows."""
+    """The step shown on the page."""
     text = page.get_by_text(re.compile(r"^step [\d,]+ of")).inner_text()
     return int(re.sub(r"\D", "", text.partition("of")[0]))
 

@@ -1,5 +1,5 @@
-"""The network log that Chromium itself writes: every request of a page, of its workers and
-sockets, whatever became of it.
+"""Chromium's own network log: every request of a page, its workers and its sockets, whatever the
+outcome.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from playwright.sync_api import Browser
 
 from tests.browser.dashboard_process import launched
 
-LEAST = 50  # requests of a visit of all pages
+LEAST = 50  # requests in a visit to all pages
 
 
 @contextmanager
 def watched(browser: Browser, log: Path) -> Iterator[Browser]:
-    """A second browser that keeps the log, which is whole once this is left."""
+    """A second browser that writes the log, which is complete when the context exits."""
     opened = launched(browser.browser_type, f"--log-net-log={log}")
     yield opened
     opened.close()
 
 
 def foreign_requests(log: Path, origin: str) -> list[str]:
-    """Addresses beyond `origin` that pages of it asked for.
+    """Addresses outside `origin` that its pages requested.
 
-    What the browser asks of its own maker has no page behind it.
+    Requests of the browser to its own vendor have no page as initiator.
     """
     written = json.loads(log.read_text(encoding="utf-8"))
     begin = written["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]

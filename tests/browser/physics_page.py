@@ -1,5 +1,5 @@
-"""What a user sees and does in the evaluation of showers, on stored measurements; a part of
-the visit to every page.
+"""The evaluation page of showers as a user sees it, with stored measurements; part of the visit to
+every page.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from gan_runtime.training import checkpoints
 from tests.browser.dashboard_process import opened, settled
 from tests.support.measured_showers import measured
 
-CHARTS = 6 + 3 + 4  # first curves, what the network reads, two maps of two
+CHARTS = 6 + 3 + 4  # first curves, curves of the judging network, two maps of two series
 
 
 def with_measured_epochs(run: RunDir) -> RunDir:
-    """The run as after two epochs, the weights of which were kept and measured."""
+    """The run after two epochs, whose weights are stored and measured."""
     done = journal.StatusChange(status="finished", reason="done")
     journal.append(
         run.trainer_journal(),
@@ -34,8 +34,8 @@ def with_measured_epochs(run: RunDir) -> RunDir:
 
 
 def visit_showers(page: Page, address: str, run: RunDir) -> None:
-    """Each tab draws when it is opened and follows epoch and energy; another epoch becomes
-    the best checkpoint.
+    """Each tab is drawn when opened and follows epoch and energy; another epoch becomes the best
+    checkpoint.
     """
     page.goto(f"{address}/run?run={run.run_id}&tab=evaluation")
     settled(page)

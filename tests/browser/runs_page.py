@@ -8,7 +8,7 @@ CHECKBOX_X, ROW_HEIGHT = 22, 35
 
 
 def tick(page: Page, row: int) -> None:
-    """Ticks a run by its place in the table, from 1."""
+    """Ticks the run at this position in the table, counted from 1."""
     box = page.get_by_test_id("stDataFrame").bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + CHECKBOX_X, box["y"] + ROW_HEIGHT * row + ROW_HEIGHT // 2)

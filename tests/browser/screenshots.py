@@ -1,8 +1,8 @@
-"""Images of every page and tab with real runs, light and dark, wide and narrow, for looking at and
+"""Screenshots of every page and tab with real runs, light and dark, wide and narrow, for review and
 for the README.
 
-make screenshots            trains short runs, loads the example runs, and photographs one run while
-                            it trains
+make screenshots            trains short runs, loads the example runs, and captures one run while it
+                            trains
 docs/screenshots/<view>-<light|dark>[-narrow].png
 """
 
@@ -29,7 +29,7 @@ from tests.support.own_pictures import zipped
 TARGET = REPOSITORY / "docs" / "screenshots"
 WIDE, NARROW = (1280, 800), (390, 844)
 TRAINING_MS = 900_000.0
-STORING_SECONDS = 300.0  # of the example runs, by a dashboard that draws pages meanwhile
+STORING_SECONDS = 300.0  # for the example runs, while the dashboard draws pages
 COMPILING_SECONDS = 1_800.0  # eight programs, 10 to 60 s each on an idle machine
 ASKER = operator("the photographer")
 OWN_PICTURES = {
@@ -75,7 +75,7 @@ WITH_EXAMPLES: Views = {
 
 
 def main() -> None:
-    """Trains, waits, photographs."""
+    """Trains, waits and takes the screenshots."""
     TARGET.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         home = Home(Path(folder) / "home").prepare()
@@ -98,7 +98,7 @@ def main() -> None:
             finished(browser, dashboard, runs["labelled"])
             wait_for_quality(browser, dashboard, runs["first"])
             measure_showers(browser, dashboard, home, runs["showers"])
-            runs["training"] = queued(epochs=150)  # until it is photographed
+            runs["training"] = queued(epochs=150)  # until its screenshots are taken
             page = open_page(browser, f"{dashboard.address}/run?run={runs['training']}")
             expect(page.get_by_text(re.compile(r"After epoch [2-9],"))).to_be_visible(
                 timeout=120_000
@@ -114,12 +114,12 @@ def main() -> None:
             dashboard.stop()
 
 
-# ---- what the pages show -------------------------------------------------------------------------
+# ---- page contents -------------------------------------------------------------------------------
 
 
 def prepare_pictures(home: Home, folder: Path) -> None:
-    """Asks for disks and squares as the data set `shapes`; the dashboard's owner prepares it,
-    and the run waits for it.
+    """Requests a data set `shapes` of disks and squares; the dashboard's owner prepares it, and the
+    run waits for it.
     """
     bundle = folder / "shapes.zip"
     bundle.write_bytes(zipped(200))
@@ -128,7 +128,7 @@ def prepare_pictures(home: Home, folder: Path) -> None:
 
 
 def queue_showers(home: Home, host: Host) -> str:
-    """Asks for simulated showers, and for a run that learns from them; it waits for its data."""
+    """Requests simulated showers and queues a run on them, which waits for its data."""
     fewer = {"events": 1_000, "held_out_percent": 30}
     ask(home, actor=ASKER).prepare_data("showers_tiny", options=fewer)
     spec = RunSpec.parse({**PRESETS["showers"].values, **SHOWERS})
@@ -136,15 +136,15 @@ def queue_showers(home: Home, host: Host) -> str:
 
 
 def wait_for_quality(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
-    """Waits for the quality of a run's images, which is measured while it trains."""
+    """Waits for the image quality of a run, which is measured while it trains."""
     page = open_page(browser, f"{dashboard.address}/run?run={run_id}&tab=evaluation")
     expect(page.get_by_text("All scores")).to_be_visible(timeout=TRAINING_MS)
     page.close()
 
 
 def measure_showers(browser: Browser, dashboard: Dashboard, home: Home, run_id: str) -> None:
-    """Waits for the end of a run, measures its showers after each epoch and generates some of one
-    energy, and waits for that.
+    """Waits for a run to end, measures its showers after each epoch, generates some of one energy,
+    and waits for the results.
     """
     finished(browser, dashboard, run_id)
     ask(home, actor=ASKER).evaluate(run_id, "physics", {"checkpoint": "every", "showers": 300})
@@ -157,14 +157,14 @@ def measure_showers(browser: Browser, dashboard: Dashboard, home: Home, run_id: 
 
 
 def finished(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
-    """Waits for the end of a run on its page."""
+    """Waits on the page of a run until the run ends."""
     page = open_page(browser, f"{dashboard.address}/run?run={run_id}")
     expect(page.get_by_text("epochs done ·")).to_be_visible(timeout=TRAINING_MS)
     page.close()
 
 
 def load_examples(browser: Browser, dashboard: Dashboard, home: Home) -> dict[str, str]:
-    """Loads the example runs and waits until they are stored; returns those of the views."""
+    """Loads the example runs and waits until they are stored; returns the ids used in the views."""
     runs = [run for file in bundles.examples() for run in bundles.unpack(file, home)]
     page = open_page(browser, f"{dashboard.address}/studies")
     deadline = time.monotonic() + STORING_SECONDS
@@ -183,7 +183,7 @@ def load_examples(browser: Browser, dashboard: Dashboard, home: Home) -> dict[st
 
 
 def check_tpu(browser: Browser, dashboard: Dashboard) -> None:
-    """Compiles the run, the other precision, the paper's batches and fewer cores for a TPU."""
+    """Compiles for a TPU: the run, the other precision, the paper's batches and fewer cores."""
     page = open_page(browser, f"{dashboard.address}/tpu")
     page.get_by_role("button", name="Check").click()
     expect(page.get_by_role("button", name="All compiled")).to_be_visible(
@@ -192,13 +192,13 @@ def check_tpu(browser: Browser, dashboard: Dashboard) -> None:
     page.close()
 
 
-# ---- photographs ---------------------------------------------------------------------------------
+# ---- screenshots ---------------------------------------------------------------------------------
 
 
 def photograph(
     browser: Browser, dashboard: Dashboard, views: Views, runs: Mapping[str, str]
 ) -> None:
-    """Each view in both themes, wide and narrow."""
+    """Takes each view in both themes, wide and narrow."""
     for name, (path, height) in views.items():
         address = f"{dashboard.address}/{path.format(**runs)}"
         for theme in ("light", "dark"):
@@ -213,7 +213,7 @@ def photograph(
 def wait_for_drawing(page: Page) -> None:
     """Waits for fragments, charts and images: Vega draws after Streamlit has settled."""
     settled(page)
-    page.wait_for_timeout(1_500)  # fragments begin after the page, and show nothing yet
+    page.wait_for_timeout(1_500)  # fragments start after the page and show nothing yet
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=30_000)
     page.wait_for_function("() => [...document.images].every(image => image.complete)")
     page.wait_for_timeout(1_500)  # Vega's fade-in has no event to wait for

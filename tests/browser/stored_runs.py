@@ -1,4 +1,4 @@
-"""Runs that no network has trained, for pages in a browser."""
+"""Runs stored without training, for pages in a browser."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ STEPS = 200
 
 
 def queued(home: Home) -> RunDir:
-    """The next run of the home, as the Launch page leaves it."""
+    """The next run of the home, queued as the Launch page does."""
     return ask(home, stated_host()).submit(RunSpec(), "quick")
 
 
 def stored(run: RunDir, loss: float) -> None:
-    """A finished run whose losses stay the same, so that its curve is a level line."""
+    """Finishes the run with constant losses, so that its curve is a flat line."""
     values = {name: [loss] * STEPS for name in ("loss_generator", "loss_discriminator")}
     wall_s = [float(step) for step in range(1, STEPS + 1)]
     journal.append(

@@ -1,5 +1,5 @@
-"""The main job in a real browser, with a real training: launch it, watch it, stop it, resume
-it, compare it. More is in tests/full/browser.
+"""The main workflow in a real browser with real training: launch, watch, stop, resume and compare a
+run. More tests are in tests/full/browser.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.browser.live_page import chart, losses, step
 from tests.browser.stored_runs import STEPS, queued, stored
 from tests.support.small_pictures import write_grid
 
-ENDLESS = "10000"  # epochs: it ends when it is stopped
+ENDLESS = "10000"  # epochs: the run ends only when stopped
 REFUSAL = "Global batch (batch_size_global) is 32, but 3 replicas need"
 
 
@@ -36,9 +36,9 @@ def earlier_run(home: Home) -> RunDir:
 
 
 def filled_in(page: Page) -> None:
-    """Two replicas of the smallest network, without an end.
+    """Fills in two replicas of the smallest network, without an end.
 
-    A wrong option is reported at its field and cannot be started.
+    An invalid option is reported at its field and prevents the start.
     """
     choose(page, "Workload", "Fully connected GAN")
     fill(page, "textbox", "Replicas (devices)", "3")
@@ -51,7 +51,7 @@ def filled_in(page: Page) -> None:
 
 
 def watched(page: Page, wait_until: Callable[..., Any]) -> None:
-    """Curves, epochs, health and images appear and move, without a new chart."""
+    """Curves, epochs, health and images appear and update, without a new chart."""
     expect(page.get_by_text("running", exact=False).first).to_be_visible()
     expect(losses(page)).to_be_visible()
     drawing = losses(page).locator("svg").first.element_handle()

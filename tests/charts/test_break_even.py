@@ -1,4 +1,4 @@
-"""When a longer start is paid back, as a number and as a sentence."""
+"""When a longer compile time pays off, as a number and as a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the charts of several workers show, as data."""
+"""The charts of several workers, as data."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What the charts of the Compare page show, as data and as specs; which runs they take as one
-curve.
-"""
+"""The charts of the Compare page, as data and as specs, and how runs are grouped into curves."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def curve(*values: float) -> pd.DataFrame:
 
 
 def smoothed(chart: alt.LayerChart) -> list[float]:
-    """What the bold line of the first run goes through."""
+    """The values of the first run's bold line."""
     rows = chart.data[chart.data["run"] == "first"]
     return [round(value, 6) for value in rows["smoothed"]]
 
@@ -49,7 +47,7 @@ def y_axes(chart: alt.LayerChart) -> set[tuple[str, str]]:
         (layer["encoding"]["y"]["scale"].get("type", "linear"), layer["encoding"]["y"]["title"])
         for layer in chart.to_dict()["layer"][
             1:
-        ]  # the first is the ground on which a double-click is heard
+        ]  # the first is the background, which receives double-clicks
     }
 
 

@@ -32,8 +32,8 @@ def test_contour_levels_have_equal_ratios() -> None:
 def test_contour_lines_follow_their_loss_level() -> None:
     lines = charts.contour_lines(X, Y, LOSS)
     near_one = lines[np.isclose(lines["loss"], np.geomspace(1.0, 8.0, 13)[1])]
-    # From 1 to 2 along the lower edge, linearly: the level is reached at level - 1 of the way from
-    # x = -1.
+    # The loss rises linearly from 1 to 2 along the lower edge, so it reaches the level at level - 1
+    # of the way from x = -1.
     edge = near_one[near_one["y"] == 0.0]
     np.testing.assert_allclose(edge["x"], -1.0 + np.geomspace(1.0, 8.0, 13)[1] - 1.0)
 

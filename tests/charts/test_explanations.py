@@ -1,5 +1,5 @@
-"""Every chart answers "what am I looking at?" in two sentences. Page tests hold it for each chart
-that they draw (tests/pages/conftest.py); here for each chart that could be drawn.
+"""Every chart answers "what am I looking at?" in two sentences. Page tests check each chart that
+they draw (tests/pages/conftest.py); these tests check each chart that could be drawn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.explanations import check, sentences
 from tests.support.sources import python_files, text
 
 DRAWERS = {"layered", "finished", "properties", "_titled"}
-HELPERS = {"dashboard/charts.py: layered", "dashboard/compare/charts.py: finished"}  # pass it on
+HELPERS = {"dashboard/charts.py: layered", "dashboard/compare/charts.py: finished"}  # forward it
 
 
 def name_of(call: ast.Call) -> str:
@@ -25,7 +25,7 @@ def name_of(call: ast.Call) -> str:
 
 
 def finished_charts() -> list[tuple[str, ast.Call]]:
-    """Every call that gives a chart its title or height, with its place."""
+    """Every call that sets a chart's title or height, with its location."""
     found = []
     for path in python_files("dashboard"):
         for function in ast.walk(ast.parse(text(path))):

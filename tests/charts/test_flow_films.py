@@ -1,5 +1,5 @@
-"""Films of a flow and the charts next to them, as arrays and as data: colors that keep their
-meaning, frames in their places, files that open.
+"""Films of a flow as arrays and the charts next to them as data: colors keep their meaning, frames
+are in their places, files open.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ STEPS = 6
 
 
 def films(quantity: panels.FlowQuantity = VORTICITY) -> tuple[panels.FilmPanel, ...]:
-    """Those of a small iteration."""
+    """The film panels of a small rollout."""
     film = frames(STEPS)
     return panels.panels(film.truth, film.predicted, film.mask[..., 0] > 0.5, quantity)
 
 
 def rgb(data_address: str) -> np.ndarray:
-    """The pixels of an image in an address."""
+    """The pixels of an image in a data URL."""
     head, _, body = data_address.partition(",")
     assert head == "data:image/png;base64"
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(body))).convert("RGB"))
@@ -167,7 +167,7 @@ def test_an_mp4_has_one_frame_per_step_and_leaves_no_temporary_files(
         top + 5 : top + 12 * zoom : zoom, movie.MARGIN + 5 : movie.MARGIN + 40 * zoom : zoom
     ]
     expected = panels.PALETTE[films()[0].places[2]].astype(int)
-    # H.264 loses a little; another frame is off by 40 levels and more.
+    # H.264 is slightly lossy; another frame differs by 40 levels or more.
     assert np.abs(middles - expected).mean() < 8.0
     reader.close()
 
@@ -224,7 +224,7 @@ def test_step_scores_include_the_baselines_of_the_first_rollout() -> None:
     rows = rollouts.by_step({"x": first, "y": other}, "a")
     assert rows.groupby("series", sort=False)["value"].apply(list).to_dict() == {
         flow_charts.COPIED: [0.3, 0.4],
-        flow_charts.REPLAYED: [0.2],  # as far as it goes
+        flow_charts.REPLAYED: [0.2],  # until it ends
         "x": [0.1, 0.2],
         "y": [0.5, 0.6],
     }
@@ -314,7 +314,7 @@ def answer(key: str = "a", checkpoint: str = "newest", **changes: object) -> Eva
 
 
 def names(*rows: EvaluationRow) -> list[str]:
-    """In charts, all of the run "a"."""
+    """Labels in charts of rollouts of the run "a"."""
     return unique_labels(
         ["a"] * len(rows), [rollouts.parts(row) for row in rows], [row.key for row in rows]
     )

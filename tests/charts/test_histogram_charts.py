@@ -1,4 +1,4 @@
-"""What the charts of distributions show, as data."""
+"""The charts of distributions, as data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_ridge_is_at_its_epoch_and_all_have_equal_height(
 ) -> None:
     rows = chart_rows(histogram_charts.ridgelines(two_epochs, "Scores", "Score", palette.REAL))
     assert list(rows["value"]) == [0.25, 0.75] * 2
-    # 2.5 epochs up at the highest bin, a third of that at the other one; up is towards the older
+    # The highest bin rises 2.5 epochs, the other one a third of that; up is toward the older
     # epochs.
     assert list(rows["top"].round(4)) == [0.1667, -1.5, 1.1667, -0.5]
     assert list(rows["epoch"]) == [1, 1, 2, 2], "the newest is drawn last, in front"
@@ -53,7 +53,7 @@ def test_ridges_of_a_thinned_run_scale_with_the_epoch_gap(two_epochs: pd.DataFra
 
 
 def test_a_ridge_ends_where_its_values_do() -> None:
-    """Else the flat lines of newer epochs would cross the ridges of older ones."""
+    """Otherwise, the flat lines of newer epochs would cross the ridges of older ones."""
     shares = [0.0, 0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0]
     rows = [
         ("quick-0001", epoch, edge, edge + 1, share)

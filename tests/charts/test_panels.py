@@ -1,6 +1,4 @@
-"""Which numbers a chart draws together, under which names and in which colors, as workloads
-declare it.
-"""
+"""Which metrics share a chart, and their names and colors, as declared by workloads."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ SCORE_OF_REAL = Metric(
 
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> Declarations:
-    """A workload whose images come from its second network, and whose critic gives no
+    """A workload whose images come from its second network, and whose critic outputs no
     probability.
     """
     entry = replace(
@@ -155,7 +153,7 @@ def test_equal_colors_are_distinguished_by_dashes() -> None:
 
 
 def by_class(names: list[str]) -> list[chart_panels.Group]:
-    """The charts of scores of real and of generated images of these classes."""
+    """The score charts of real and of generated images of these classes."""
     stored = [f"score/{side}/{name}" for name in names for side in ("fake", "real")]
     table = PAIR.table(stored)
     return chart_panels.groups(PAIR, [metric for name, metric in table.items() if name in stored])
@@ -212,7 +210,7 @@ def legends(spec: dict[str, Any]) -> list[dict[str, Any]]:
 def test_legend_names_are_never_truncated(
     stranger: Declarations, draw: Callable[..., alt.LayerChart]
 ) -> None:
-    """Long names are in columns that are as wide as they are, on the narrowest chart too."""
+    """Long names are in columns of their own width, even on the narrowest chart."""
     names = [f"update_ratio_critic@phase_with_a_long_name_{number}" for number in range(5)]
     table = stranger.table(names)
     [group] = chart_panels.groups(stranger, [table[name] for name in names])

@@ -1,4 +1,4 @@
-"""What counts as a good result of a run."""
+"""Criteria for a good result of a run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_no_run_is_both_faster_and_better_than_one_on_the_front() -> None:
 
 @pytest.mark.parametrize("name", [*results.RESULTS, "loss_generator"])
 def test_results_not_measuring_image_quality_have_no_front(name: str) -> None:
-    """A small score gap, an accuracy of one half and many images a second are no better images."""
+    """A small score gap, an accuracy of 0.5 and many images per second are not better images."""
     offered = results.results(declarations.of("dcgan_mnist"))
     frame = (
         measured(name, (1.0, 0.6), (2.0, 0.5), (3.0, 0.9))

@@ -1,4 +1,4 @@
-"""Smoothed curves: a mean of each curve's own last points."""
+"""Smoothed curves: the mean of each curve's own last points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a step goes, by network and by variant: one chart, of other bars."""
+"""The breakdown of step time by network and by variant: one chart with different bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The film of sample grids, decoded again."""
+"""Time-lapse films of sample grids, decoded again."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ WIDTH = HEIGHT = 238  # eight images of 28 pixels and seven gaps of two
 
 
 def grid(level: int) -> bytes:
-    """A grid that is all one gray."""
+    """A grid of uniform gray."""
     file = io.BytesIO()
     Image.new("L", (WIDTH, HEIGHT), level).save(file, format="PNG")
     return file.getvalue()
 
 
 def frames(film: bytes) -> list[tuple[int, Image.Image]]:
-    """Milliseconds and image of every frame."""
+    """Duration in milliseconds and image of every frame."""
     pictures = []
     with Image.open(io.BytesIO(film)) as opened:
         assert opened.format == "GIF"
@@ -38,7 +38,7 @@ SECOND = Strip("second", "#e69f00", {2: grid(60)})
 def test_a_film_has_one_frame_per_epoch_and_shows_the_last_longer() -> None:
     film = frames(timelapse.gif([FIRST, SECOND], [1, 2, 3]))
     assert [milliseconds for milliseconds, _ in film] == [400, 400, 2_000]
-    # Two runs at twice their size, with 12 pixels round each, a line on top and one below.
+    # Two runs at twice their size, with 12 pixels around each, a line above and one below.
     assert {picture.size for _, picture in film} == {
         (12 + 2 * (2 * WIDTH + 12), 12 + 22 + 2 * HEIGHT + 22 + 12)
     }
@@ -56,7 +56,7 @@ def test_every_frame_shows_the_newest_grid_of_each_run() -> None:
 
 def test_an_ended_run_shows_the_epoch_of_its_last_grid() -> None:
     def ink(strip: Strip, epoch: int) -> int:
-        """Dark pixels right of the name of the second run."""
+        """The number of dark pixels to the right of the second run's name."""
         _, picture = frames(timelapse.gif([FIRST, strip], [epoch]))[0]
         below, column = 34 + 2 * HEIGHT + 13, 24 + 2 * WIDTH
         label = picture.crop((column + 90, below - 8, column + 300, below + 8)).convert("L")

@@ -1,4 +1,4 @@
-"""What the charts of variants show, as data."""
+"""The charts of variants, as data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows(chart: Any, layer: int) -> list[list[object]]:
     tables = (
         chart.data,
         *(part.data for part in chart.layer[1:]),
-    )  # the first is that of the whole chart
+    )  # the first layer has the data of the whole chart
     return tables[layer].to_numpy().tolist()
 
 

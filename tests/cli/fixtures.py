@@ -1,4 +1,4 @@
-"""Homes for commands, and commands on them, in tests/cli and in tests/full/cli."""
+"""Fixtures of tests/cli and tests/full/cli: homes for commands, and commands that run on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Runs a command in this process, in `place` by default."""
     monkeypatch.delattr(
         os, "execve"
-    )  # a `serve` that is not refused would put Streamlit in the place of the tests
+    )  # an accepted `serve` would replace the test process with Streamlit
     return lambda *words, home=place, typed=None: command_line.run(
         *words, "--home", str(home), typed=typed
     )
@@ -38,20 +38,20 @@ def command(place: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 
 @pytest.fixture
 def known_host(monkeypatch: pytest.MonkeyPatch, host: Host) -> None:
-    """Spares the seconds in which a child process inspects the real host."""
+    """Saves the seconds in which a child process inspects the real host."""
     monkeypatch.setattr(hosts, "probe", lambda: host)
 
 
 @pytest.fixture
 def start(place: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts commands as processes; none of them, and no trainer, outlives the test."""
+    """Starts commands as processes; neither they nor trainers outlive the test."""
     with starting(place) as begin:
         yield begin
 
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with run-0001, for tests that change nothing in it."""
+    """A home with run-0001, for tests that do not change it."""
     path = tmp_path_factory.mktemp("trained")
     trained_home.train(path)
     return path
@@ -59,5 +59,5 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def trained_copy(trained: Path, tmp_path: Path) -> Path:
-    """The same home, for a test that changes it."""
+    """A copy of that home, for a test that changes it."""
     return Path(shutil.copytree(trained, tmp_path / "trained"))

@@ -45,14 +45,14 @@ ENDLESS = (*TOY, "--set", "epochs=10000")
 
 @pytest.fixture
 def toy_trainers(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whoever owns a home in this process starts toys; none of them outlives the test."""
+    """Owners in this process start toy trainers, none of which outlives the test."""
     monkeypatch.setattr(Runtime, "open", partial(Runtime.open, starter=trainers.toys()))
     yield
     trainers.end_trainers(Home(place))
 
 
 def printed(result: Result) -> list[dict[str, Any]]:
-    """Each progress line of a command that ended well."""
+    """The progress lines of a successful command."""
     assert result.exit_code == 0, result.output
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -61,7 +61,7 @@ def printed(result: Result) -> list[dict[str, Any]]:
 def signalled(
     number: signal.Signals, is_time: Callable[[], bool], wait_until: Callable[..., Any]
 ) -> Iterator[None]:
-    """This process gets a signal, as a terminal sends one, once it is time."""
+    """Sends this process a signal, as a terminal does, once `is_time()` is true."""
 
     def send() -> None:
         wait_until(is_time, "it is time for the signal")
@@ -74,7 +74,7 @@ def signalled(
 
 
 def epochs_done(run: RunDir, attempt: int = 1) -> int:
-    """Epochs that an attempt of a run has written into its journal."""
+    """Epochs that an attempt of a run has written to its journal."""
     if not run.trainer_journal().exists():
         return 0
     chunk = journal.read(run.trainer_journal())
@@ -142,7 +142,7 @@ def test_train_takes_over_if_the_owner_leaves_before_the_run_starts(
 def test_a_failed_run_gives_exit_code_1_and_its_reason(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(PACE_VARIABLE, "no number")  # so that the trainer ends with an error
+    monkeypatch.setenv(PACE_VARIABLE, "no number")  # so that the trainer fails
     result = command("train", *TOY)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.splitlines()[-1].startswith("run run-0001 is failed: ")

@@ -1,4 +1,4 @@
-"""Homes that are owned, damaged, full or no folder, and `rebuild`."""
+"""Homes that are owned, damaged, full or not folders, and `rebuild`."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_home_that_cannot_be_written_is_refused(
     command: Callable[..., Result], tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    below_a_file = tmp_path / "file" / "home"  # tests may run as root, whom no permission stops
+    below_a_file = tmp_path / "file" / "home"  # tests may run as root, which ignores permissions
     for words in (["train"], ["train", "--detach"], ["rebuild"]):
         assert refused(command(*words, home=below_a_file)).startswith(
             f"home {below_a_file} cannot be written (Not a directory)"

@@ -1,4 +1,4 @@
-"""What is printed: terminals, pipes and what else takes the output."""
+"""Output to terminals, pipes and other destinations."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_the_version_matches_pyproject() -> None:
 
 @pytest.fixture
 def hostile(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run as a stranger may have made it: its name rings, clears the screen and turns text
-    round.
+    """A run with hostile text: its name rings the bell, clears the screen and reverses the text
+    direction.
     """
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, journal.Renamed(name="\x1b[2J\x07\u202eé\x9b1m"))

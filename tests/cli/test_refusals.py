@@ -1,4 +1,4 @@
-"""What is wrong is one sentence, and leaves nothing behind."""
+"""Errors are one sentence and leave nothing behind."""
 
 from __future__ import annotations
 

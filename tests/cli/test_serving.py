@@ -19,7 +19,7 @@ from tests.support.command_line import refused
 def test_serve_exits_on_an_invalid_secrets_file(
     start: Callable[..., subprocess.Popen[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a slip in it nobody would have to sign in, and everyone on this machine would be
+    """With a typo in the file, no sign-in would be required, and everyone on this machine would be
     an operator.
     """
     file = tmp_path / "secrets.toml"
@@ -86,8 +86,8 @@ def test_the_operator_password_is_printed_as_a_hash_only(command: Callable[..., 
     assert reply.stdout.strip().startswith('[operators]\npassword = "$argon2id$')
     assert "correct horse" not in reply.stdout + reply.stderr
     short = command("operator-password", typed="short\nshort\n")
-    # Without a terminal the end of each question is on stdout, which is nothing that a person or a
-    # script would see.
+    # Without a terminal, the end of each prompt is on stdout, which is invisible to users and
+    # scripts.
     assert (short.exit_code, short.stdout.strip()) == (2, "")
     assert "has 5 characters" in short.stderr
 

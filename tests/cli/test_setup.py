@@ -1,6 +1,4 @@
-"""`make setup` in its own folder, with an environment that counts as made: nothing is
-installed.
-"""
+"""`make setup` in its own folder, with an environment that counts as created; installs nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ TPU_LIST = "requirements-tpu-tensorflow.txt"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Makefile, set-up script and lists, and an environment that was made from the list for
+    """Makefile, setup script and requirements lists, with an environment created from the list for
     TensorFlow on a TPU.
     """
     for name in ("Makefile", *(path.name for path in REPOSITORY.glob("requirements*.txt"))):
@@ -47,7 +45,7 @@ def make(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_requirements_list_is_remembered_by_later_setups(project: Path) -> None:
     assert make(project, "setup", f"REQUIREMENTS={TPU_LIST}").returncode == 0
-    again = make(project, "setup")  # what `make run` and every other target begins with
+    again = make(project, "setup")  # `make run` and every other target begin with it
     assert (again.returncode, again.stderr) == (0, "")
 
 

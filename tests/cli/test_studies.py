@@ -1,4 +1,4 @@
-"""Studies on the command line that train nothing."""
+"""Studies on the command line, without training."""
 
 from __future__ import annotations
 

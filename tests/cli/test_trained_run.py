@@ -1,4 +1,4 @@
-"""What the command line says of a run that a process has trained, and writes of it."""
+"""Command-line output and exports of a run trained by a process."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_sql_works_while_another_process_owns_the_home(
     finally:
         lock.release()
     assert {"metric": "d_fake", "steps": 14} in rows
-    assert {"metric": "d_accuracy_fake", "steps": 2} in rows  # one each epoch
+    assert {"metric": "d_accuracy_fake", "steps": 2} in rows  # one per epoch
 
 
 def test_sql_distinguishes_null_from_non_finite_numbers(

@@ -1,4 +1,4 @@
-"""Choosing the best checkpoint by a score that was measured after the training."""
+"""Choosing the best checkpoint by a score measured after training."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NewRun = Callable[..., RunDir]
 
 
 def ended(run: RunDir, epochs: int = 3) -> RunDir:
-    """Ten steps an epoch; a weight is the number of its epoch, the optimizer's slot that of
-    the newest checkpoint.
+    """Ends the run with ten steps per epoch; each weight equals its epoch number, and only the
+    newest checkpoint has the optimizer slot.
     """
     records: list[journal.Record] = [
         journal.AttemptPlan(images=640, steps_per_epoch=10, epochs=epochs)
@@ -66,7 +66,7 @@ def test_the_weights_of_a_chosen_epoch_become_the_best_checkpoint(new_run: NewRu
     assert [record.message for record in messages] == [
         "The best checkpoint is now that of epoch 2, by FPD (35). Requested by: a test."
     ]
-    # A resumed run chooses again, however bad its next epoch is.
+    # A resumed run chooses again, no matter how bad its next epoch is.
     checkpoints.save(run.checkpoints, state(4), 40, wall_s=9.0, retained=1, shortfall=50.0)
     assert checkpoints.load(run.checkpoints, "best").step == 40
 

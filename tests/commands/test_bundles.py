@@ -1,4 +1,4 @@
-"""Bundles: ended runs in one file, loaded into another home without anything of their owner."""
+"""Bundles: ended runs in one file, loaded into another home without private data of their owner."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ WIDE = np.zeros((4, 1, 5_000, 3), np.float16)
 
 @pytest.fixture
 def ended(new_run: NewRun) -> RunDir:
-    """A finished run with numbers, an image, a checkpoint, a log, and private things in its
-    host's facts.
+    """A finished run with numbers, an image, a checkpoint, a log, and private data in its host
+    facts.
     """
     run = new_run("quick-0001")
     run.samples.mkdir()
@@ -117,7 +117,7 @@ def test_a_bundle_reveals_nothing_about_its_owner(ended: RunDir, tmp_path: Path)
     ]
     assert "jane" not in text
     assert '"data_origin":"t10k.gz"' in text
-    assert "read t10k.gz: 38 images/s" in text  # what is no folder stays
+    assert "read t10k.gz: 38 images/s" in text  # text that is not a path is kept
     assert '"cores":8' in text
 
 
@@ -231,7 +231,7 @@ def test_files_not_allowed_in_a_bundle_are_refused(other: Home, tmp_path: Path, 
 
 
 def refused(path: Path, home: Home) -> str:
-    """The one sentence of a bundle that is not loaded, and leaves nothing in the home."""
+    """The one-sentence error of a refused bundle, which leaves nothing in the home."""
     with pytest.raises(BundleError) as error:
         bundles.unpack(path, home)
     assert home.run_dirs() == []
@@ -322,7 +322,7 @@ def test_a_zip_with_too_many_members_is_refused(other: Home, tmp_path: Path) -> 
 
 def _zip(path: Path, members: list[tuple[str, bytes]]) -> Path:
     with warnings.catch_warnings(), zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
-        warnings.simplefilter("ignore")  # of names that come twice
+        warnings.simplefilter("ignore")  # about duplicate names
         for name, content in members:
             bundle.writestr(name, content)
     return path
@@ -423,8 +423,8 @@ def test_examples_without_a_format_number_still_load(other: Home) -> None:
 
 @pytest.fixture
 def iterated(ended: RunDir) -> RunDir:
-    """The same run after two iterations, with the film of the first one; that of the second
-    is gone, and another file has no record.
+    """The same run after two rollouts, with the film of the first; that of the second is missing,
+    and another film has no record.
     """
     film = image_files.write_film(ended, "iterate-0001-map_reduce", FILM)
     gone = iteration(steps=3, number=2, way="whole").model_copy(update={"frames": "flow/gone.npz"})
@@ -496,11 +496,11 @@ class Evil:
 
 
 ARRAYS = {name: _npy(getattr(FILM, name)) for name in ("steps", "truth", "predicted", "mask")}
-OVERSTATED = ARRAYS["truth"].replace(b"(4, 12, 40, 3)", b"(9999999, 40, 3)")  # in the same room
+OVERSTATED = ARRAYS["truth"].replace(b"(4, 12, 40, 3)", b"(9999999, 40, 3)")  # header length kept
 
 
 def _film(**changes: np.ndarray | bytes | None) -> bytes:
-    """A film's file with some arrays changed; None leaves one out."""
+    """A film file with some arrays changed; None omits an array."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as film:
         for name, array in {**ARRAYS, **changes}.items():
@@ -510,7 +510,7 @@ def _film(**changes: np.ndarray | bytes | None) -> bytes:
 
 
 def _crowded_film() -> bytes:
-    """Lists many members without a name: their list alone is longer than that of a film may be."""
+    """A film with so many unnamed members that their list alone exceeds the limit."""
     with tempfile.TemporaryDirectory() as folder:
         return crowded(Path(folder) / "film.npz", 5_000).read_bytes()
 
@@ -658,7 +658,7 @@ def test_the_tpu_address_is_not_bundled(new_run: NewRun, other: Home, tmp_path: 
     assert "jane" not in brought.supervisor_journal.read_text(encoding="utf-8")
 
 
-# ---- where it is written -------------------------------------------------------------------------
+# ---- output files --------------------------------------------------------------------------------
 
 
 def test_an_existing_file_is_replaced_only_on_request(ended: RunDir, tmp_path: Path) -> None:
@@ -688,11 +688,11 @@ def test_only_regular_files_are_replaced(ended: RunDir, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "home", "link", "pipe"]
 
 
-# ---- what would take memory, disk or time --------------------------------------------------------
+# ---- excessive memory, disk space or time --------------------------------------------------------
 
 
 def _with(source: Path, target: Path, name: str, more: bytes, **how: Any) -> Path:
-    """A copy of a bundle, with more at the end of one file."""
+    """A copy of a bundle with `more` appended to one file."""
     with (
         zipfile.ZipFile(source) as old,
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, **how) as new,
@@ -725,7 +725,7 @@ def test_a_highly_compressed_bundle_is_refused_before_unpacking(
 
 def test_a_run_with_an_oversized_journal_is_not_packed(ended: RunDir, tmp_path: Path) -> None:
     with ended.supervisor_journal.open("ab") as file:
-        file.truncate(2_500_000_000)  # zeros, of which the disk holds none
+        file.truncate(2_500_000_000)  # sparse: the zeros take no disk space
     with pytest.raises(
         BundleError, match=r"journal-supervisor\.jsonl has 2,500 MB, and at most 20 MB"
     ):
@@ -794,8 +794,8 @@ def test_imported_runs_with_huge_numbers_leave_valid_numbers_for_new_runs(
     assert numbers == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
     home.last_number_file.write_text(
         "100000001\n"
-    )  # as earlier versions have written after such an import
+    )  # as written by earlier versions after such an import
     assert next_number(home.runs) == 1_000_000
-    home.last_number_file.write_text("9" * 5_000)  # more digits than Python makes a number of
+    home.last_number_file.write_text("9" * 5_000)  # more digits than Python converts to an integer
     assert next_number(home.runs) == 1_000_000
     assert all(SUBMITTED_NAME.fullmatch(f"quick-{number:04d}") for number in numbers)

@@ -1,4 +1,4 @@
-"""What may be asked of runs, on real folders."""
+"""Commands that change runs, on real folders."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_submitting_on_a_full_disk_leaves_no_run(
     assert list(home.runs.iterdir()) == []
 
 
-# ---- who asks, and in which order ----------------------------------------------------------------
+# ---- requesters and queue order ------------------------------------------------------------------
 
 
 def test_a_run_records_who_requested_each_change(home: Home, host: Host) -> None:
@@ -88,12 +88,12 @@ def test_queue_ranks_increase_even_if_the_clock_goes_back(home: Home) -> None:
     assert ranks == [noon + 1, noon + 2, noon + 3]
 
 
-# ---- going on ------------------------------------------------------------------------------------
+# ---- resuming ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def imported(new_run: NewRun) -> RunDir:
-    """A stopped run with numbers and no checkpoint, as a bundle brings it."""
+    """A stopped run with numbers but no checkpoint, as loaded from a bundle."""
     run = new_run("quick-0001")
     numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
     journal.append(
@@ -131,9 +131,9 @@ def test_a_run_without_measurements_can_restart_from_scratch(new_run: NewRun) ->
 def test_a_run_killed_before_its_first_checkpoint_restarts_from_scratch(
     imported: RunDir, new_run: NewRun
 ) -> None:
-    """It was killed in its first epoch, or after it while the checkpoint was being written.
+    """The run was killed in its first epoch, or after it while the checkpoint was being written.
 
-    An imported one has trained elsewhere.
+    An imported run was trained elsewhere.
     """
     run = new_run("quick-0002")
     numbers = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
@@ -212,7 +212,7 @@ def test_the_number_of_a_manually_removed_folder_is_never_reused(home: Home, hos
 def test_folders_that_are_not_runs_do_not_affect_numbering(
     home: Home, host: Host, new_run: NewRun, name: str
 ) -> None:
-    """The random end of a folder in the making may be eight digits."""
+    """The random suffix of a folder that is being created may be eight digits."""
     new_run("quick-0007")
     (home.runs / name).mkdir()
     assert ask(home, host).submit(RunSpec(), "quick").run_id == "quick-0008"
@@ -258,7 +258,7 @@ def test_concurrently_submitted_runs_get_unique_numbers(home: Home, host: Host) 
     assert sorted(run_ids) == [f"run-{number:04d}" for number in range(1, 17)]
 
 
-# ---- two people at once --------------------------------------------------------------------------
+# ---- concurrent users ----------------------------------------------------------------------------
 
 CHANGES_OF_A_RUN: dict[str, Callable[[RunDir], object]] = {
     "delete": lambda run: ask_of(run).delete(run.run_id),
@@ -293,7 +293,7 @@ def test_changing_a_trashed_run_suggests_restoring_it(
 def test_a_run_deleted_during_a_change_is_reported_as_deleted(
     new_run: NewRun, monkeypatch: pytest.MonkeyPatch, name: str, place: str
 ) -> None:
-    """Deleted by another user in the middle of it, whichever file comes next."""
+    """Another user deletes the run during the change, at several points."""
     run = new_run("quick-0001")
     journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="on request"))
     module, _, function = place.rpartition(".")

@@ -1,4 +1,4 @@
-"""The estimates of the Launch page against what real trainers took."""
+"""The estimates of the Launch page, compared with measurements of real trainers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import watch
 
-# Peak resident memory of trainers, 10^6 bytes: AMD EPYC, in float32 Intel Xeon, 2 cores, TensorFlow
-# 2.21; the command is in docs/metrics.md.
+# Peak resident memory of trainers in 10^6 bytes: AMD EPYC (Intel Xeon for float32), 2 cores,
+# TensorFlow 2.21; the command is in docs/metrics.md.
 MEASURED_MB = [
     ({"workload": "mlp_gan", "batch_size_global": 64}, 731),
     ({"batch_size_global": 32}, 918),

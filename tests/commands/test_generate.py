@@ -1,4 +1,4 @@
-"""More images of a run: what may be asked for, and how a job that cannot make them says so."""
+"""Generating images from a run: valid requests, and the errors of jobs that fail."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONDITIONAL = {"workload": "dcgan", "batch_size_global": 32}
 
 
 def with_checkpoint(run: RunDir, *steps: int) -> RunDir:
-    """Files that are checkpoints, though of no networks."""
+    """Saves valid checkpoints that fit no network."""
     for step in steps:
         arrays = {"weights": np.zeros(3, np.float32)}
         checkpoints.save(
@@ -45,7 +45,7 @@ def with_checkpoint(run: RunDir, *steps: int) -> RunDir:
 def test_an_image_request_stores_its_run_class_and_checkpoint(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_queue, "start", lambda _: None)  # the request alone
+    monkeypatch.setattr(job_queue, "start", lambda _: None)  # only the request
     with_checkpoint(new_run("run-0001", **CONDITIONAL), 7, 14)
     assert image_job.checkpoints_of(home, "run-0001") == {"newest": 14, "best": 7}
     assert image_job.classes_of(home, "run-0001") == tuple("0123456789")
@@ -224,7 +224,7 @@ def test_generating_from_a_changed_data_set_is_refused(home: Home, new_run: NewR
 def test_a_checkpoint_of_other_networks_fails_naming_the_difference(
     home: Home, new_run: NewRun, wait_until: Callable[..., Any]
 ) -> None:
-    """As those of an older version, or of a data set that was prepared again with other classes."""
+    """Such as those of an older version, or of a data set prepared again with other classes."""
     with_checkpoint(
         new_run("run-0001", workload="mlp_gan", batch_size_global=32, precision="float32"), 7
     )
@@ -241,7 +241,7 @@ def test_a_checkpoint_of_other_networks_fails_naming_the_difference(
 
 
 def reason(job: JobDir) -> str:
-    """Why a job has failed."""
+    """Why a job failed."""
     end = job.end()
     assert end is not None
     return end.reason

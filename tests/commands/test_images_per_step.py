@@ -1,5 +1,5 @@
-"""With k updates of D in each step a step takes k batches: rates, estimates and epochs all
-count so (k = 4, batch 64).
+"""With k updates of D per step, a step uses k batches: rates, estimates and epochs count all of
+them (k = 4, batch 64).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_a_tpu_epoch_has_as_many_steps_as_the_run() -> None:
     assert plan.steps_per_epoch(point) == 234
     answer = examples.estimate(
         point, cycles=940_000.0 / 6, exchanges=0.0, exchange_bytes=0
-    )  # a sixth of a millisecond a step
+    )  # a sixth of a millisecond per step
     assert answer.epoch_s(
         plan.steps_per_epoch(point), steps_per_call=10, overhead_s=0.0
     ) == pytest.approx(0.039), "not 0.156"

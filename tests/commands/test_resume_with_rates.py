@@ -1,5 +1,5 @@
-"""Resuming with other rates: what may change, where it is reported, and that a refusal leaves
-everything as it was.
+"""Resuming with other rates: what may change, where it is reported, and that a refusal changes
+nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.asking import ask_of
 
 @pytest.fixture
 def failed(new_run: Callable[..., RunDir]) -> RunDir:
-    """A run that has failed in its first attempt."""
+    """A run that failed in its first attempt."""
     run = new_run("quick-0001", learning_rate_generator=2e-4)
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="failed", reason="loss_generator became NaN")

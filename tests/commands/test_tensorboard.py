@@ -1,4 +1,4 @@
-"""Runs as TensorBoard's event files and back, without TensorFlow. Damage is refused as a whole."""
+"""Runs to TensorBoard event files and back, without TensorFlow. Damage is refused as a whole."""
 
 from __future__ import annotations
 
@@ -215,9 +215,7 @@ def test_a_folder_without_event_files_is_refused_with_advice(home: Home, tmp_pat
 
 
 def test_hostile_events_are_skipped_or_refused(home: Home, tmp_path: Path) -> None:
-    """Impossible steps and times, images that are none or too large, options that are none, and
-    a tag of a path.
-    """
+    """Impossible steps and times, invalid or huge images, invalid options, and a path as a tag."""
     wide = png(image_files.MAX_SIDE + 1)
     event_file(
         tmp_path / "logs",

@@ -1,5 +1,5 @@
-"""What is dropped into the browser: on the disk while it arrives, gone when it is taken back
-or refused.
+"""Files dropped into the browser: written to disk while they arrive, deleted when removed or
+refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BODY = (
 
 
 async def _put(request: Request) -> Response:
-    """Stands for Streamlit's handler: checks first, then asks for the body."""
+    """Stands in for Streamlit's handler: checks the token first, then reads the body."""
     if request.headers.get("X-Xsrftoken") != "right":
         raise HTTPException(403, "XSRF token missing")
     form = await request.form()
@@ -56,8 +56,8 @@ STREAMLIT = Starlette(
 
 @pytest.fixture
 def ask(home: Home, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
-    """`ask("PUT", body)`: status and text of the answer; the body comes in pieces of 1,000
-    bytes.
+    """`ask("PUT", body)` returns the status and text of the response; the body arrives in chunks of
+    1,000 bytes.
     """
     monkeypatch.setenv(HOME_VARIABLE, str(home.path))
 

@@ -75,7 +75,7 @@ def test_a_fitted_image_is_whole_between_two_background_bars() -> None:
 
 def test_an_image_is_rotated_by_its_exif_orientation() -> None:
     exif = Image.Exif()
-    exif[0x0112] = 6  # the camera was held upright: turn it a quarter clockwise
+    exif[0x0112] = 6  # the camera was held upright: rotate by 90° clockwise
     pixels = row(halves(RED, GREEN, exif=exif), Target(32, 3, 0, False))
     assert (pixels[3:11, 11:21] == RED).all()
     assert (pixels[21:29, 11:21] == GREEN).all()
@@ -164,7 +164,7 @@ def test_other_files_are_not_images(content: bytes) -> None:
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("side", [9_500, 20_000, 60_000])
 def test_a_decompression_bomb_is_not_opened(side: int) -> None:
-    """A PNG of a few bytes whose header promises hundreds of millions of pixels."""
+    """A small PNG whose header declares 90 million pixels or more."""
 
     def part(kind: bytes, content: bytes) -> bytes:
         return (

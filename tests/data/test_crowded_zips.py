@@ -1,4 +1,4 @@
-"""Zip files that list millions of members: refused before their list fills the memory."""
+"""Zip files that list millions of members are refused before their list fills the memory."""
 
 from __future__ import annotations
 

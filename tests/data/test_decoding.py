@@ -41,7 +41,7 @@ def segment(marker: int, data: bytes) -> bytes:
 
 
 def exif(kind: int, count: int, value: bytes) -> bytes:
-    """An orientation of this type, as the segment of a JPEG."""
+    """A JPEG segment with an EXIF orientation of this type."""
     entry = struct.pack(">HHI", 0x0112, kind, count) + value.ljust(4, b"\0")
     return segment(0xE1, b"Exif\0\0MM\0*\0\0\0\x08\0\x01" + entry + b"\0\0\0\0")
 
@@ -49,7 +49,7 @@ def exif(kind: int, count: int, value: bytes) -> bytes:
 def with_chunk(
     png: bytes, kind: bytes, data: bytes, *, last: bool = False, crc: int | None = None
 ) -> bytes:
-    """A PNG with another chunk, before its pixels or after them."""
+    """A PNG with an extra chunk before or after its pixels."""
     chunk = struct.pack(">I", len(data)) + kind + data
     chunk += struct.pack(">I", zlib.crc32(kind + data) if crc is None else crc)
     place = len(png) - 12 if last else 33  # after the header, which has 25 bytes
@@ -126,7 +126,7 @@ def test_transparency_is_not_ignored_as_metadata() -> None:
 
 @pytest.mark.parametrize("data", [(0xE0, b"JFIF"), (0xE2, b"ICC_PROFILE\0\1"), (0xEE, b"Adobe")])
 def test_a_jpeg_with_bad_metadata_is_used(data: tuple[int, bytes]) -> None:
-    """And still turned: what can be read counts."""
+    """It is still rotated: readable metadata counts."""
     row = convert_bytes(JPEG[:2] + exif(3, 1, b"\0\3") + segment(*data) + JPEG[2:])
     assert (row.pixels == convert_bytes(JPEG).pixels[::-1, ::-1]).all()
     assert row.changes == (IGNORED, "turned by EXIF")
@@ -159,9 +159,9 @@ def test_colors_are_converted_to_srgb_by_their_profile(
 
 
 def test_gray_images_are_converted_by_their_profile() -> None:
-    profile = icc_profiles.of_grey(1.0)  # light, not levels
+    profile = icc_profiles.of_grey(1.0)  # linear light, not levels
     row = convert_bytes(encoded((55,), icc_profile=profile), Target(32, 1, 0, True))
-    assert set(row.pixels.ravel()) == {128}  # 55 of 255 is 0.216 of the light, the middle of sRGB
+    assert set(row.pixels.ravel()) == {128}  # 55 of 255 is 0.216 of the light, mid-gray in sRGB
 
 
 def test_transparency_stays_in_place_when_colors_are_converted() -> None:
@@ -203,7 +203,7 @@ def deep(level: int, first: int | None = None) -> bytes:
 
 
 def deep_colors(level: int) -> bytes:
-    """40 × 40 in 16 bits a channel, which Pillow does not write."""
+    """40 × 40 with 16 bits per channel, which Pillow does not write."""
     rows = (b"\0" + struct.pack(">H", level) * 3 * 40) * 40
     png = quarters()
     header = struct.pack(">IIBBBBB", 40, 40, 16, 2, 0, 0, 0)
@@ -218,7 +218,7 @@ def deep_colors(level: int) -> bytes:
 
 @pytest.fixture
 def surveyed(spread: Pack) -> Callable[..., Survey]:
-    """Looks through files as gray images of 28 × 28."""
+    """Surveys files as images of 28 × 28, in gray by default."""
 
     def look(files: dict[str, bytes], color: str = "grey") -> Survey:
         request = PreparationRequest(
@@ -264,7 +264,7 @@ def test_a_dark_image_among_bright_ones_stays_dark(surveyed: Callable[..., Surve
 def test_full_16_bit_colors_are_read_and_lower_depths_refused(
     surveyed: Callable[..., Survey],
 ) -> None:
-    """Of 12 bits in 16, only four would be left."""
+    """Of 12 bits in 16, only four would remain."""
     assert set(surveyed({"a.png": deep_colors(51_400)}, "rgb").grid.ravel()) == {200}
     survey = surveyed({"a.png": deep_colors(4_000), "b.png": encoded(RED)}, "rgb")
     [skip] = survey.summary.skipped.first

@@ -1,4 +1,4 @@
-"""The embedded digits: what they hold, and how rows are read."""
+"""The embedded digits: their content, and how rows are read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_digits_are_enlarged_scikit_learn_digits() -> None:
     )
     made_small = (
         inner.reshape(-1, 8, 3, 8, 3).mean(axis=(2, 4)).reshape(-1, 64)
-    )  # 24 pixels a side: three for each of the eight
+    )  # 24 pixels per side: three for each of the eight
     correlations = [
         np.corrcoef(row, other)[0, 1]
         for row, other in zip(made_small, sklearn.datasets.load_digits().data, strict=True)

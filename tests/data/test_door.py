@@ -1,6 +1,4 @@
-"""Which data sets a run may have: any that is prepared, if it has the fields that the
-workload reads.
-"""
+"""Data sets allowed for a run: any prepared one with the fields that the workload reads."""
 
 from __future__ import annotations
 

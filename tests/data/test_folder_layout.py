@@ -1,5 +1,5 @@
-"""Folders of a set become splits and classes: split names at any level, in any case, and what
-is not clear is refused.
+"""Folders of a data set become splits and classes: split names match at any level and in any case,
+and ambiguous layouts are refused.
 """
 
 from __future__ import annotations

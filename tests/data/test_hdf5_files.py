@@ -1,4 +1,4 @@
-"""HDF5 files that cannot be opened or read: each refusal says the real cause and what to do."""
+"""HDF5 files that cannot be opened or read: each error names the real cause and a remedy."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_an_incomplete_download_reports_its_size(tmp_path: Path) -> None:
 def test_a_file_being_written_is_not_reported_as_damaged(tmp_path: Path) -> None:
     path = written(tmp_path / "run.h5")
     with path.open("rb") as writer:
-        fcntl.flock(writer, fcntl.LOCK_EX)  # as HDF5 takes it for a writer
+        fcntl.flock(writer, fcntl.LOCK_EX)  # as HDF5 locks it for a writer
         assert (
             refusal(path)
             == "run.h5 is open for writing in another program: close it there, or wait."
@@ -106,7 +106,7 @@ def test_an_unclosed_file_error_names_h5clear(tmp_path: Path) -> None:
     with h5py.File(path, "w", libver="latest") as file:
         file["energy"] = np.ones(3)
         file.flush()
-        content = path.read_bytes()  # with the mark of an open file
+        content = path.read_bytes()  # marked as an open file
     path.write_bytes(content)
     assert "is marked as open for writing" in refusal(path)
     assert "h5clear -s" in refusal(path)

@@ -1,4 +1,4 @@
-"""What the browser may take from the host: what lies below GAN_DATA_DIR."""
+"""Host files available in the browser: those below GAN_DATA_DIR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.plain_user import without_rights
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """GAN_DATA_DIR, with folders, files, something hidden and a link out of it."""
+    """GAN_DATA_DIR with folders, files, a hidden folder and a link to the outside."""
     path = tmp_path / "data"
     for folder in ("photos/cats", "photos/.hidden", "mnist"):
         (path / folder).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Errors of IDX files and of their folder name the path, before a run is queued."""
+"""Errors in IDX files and their folder name the path, before a run is queued."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_a_file_of_another_format_is_identified(
 def test_compression_is_detected_from_the_contents(
     folder: Path, name: str, is_packed: bool
 ) -> None:
-    """Browsers unpack what they download, and leave the name; other programs pack it, or keep
-    the end of the address.
+    """Browsers unpack what they download but keep the name; other programs compress it, or keep the
+    end of the URL.
     """
     content = struct.pack(">HBB3I", 0, 8, 3, 5, 28, 28) + pictures(5).tobytes()
     (folder / name).write_bytes(gzip.compress(content) if is_packed else content)

@@ -1,5 +1,5 @@
-"""MNIST and Fashion-MNIST from a folder of IDX files: which of them is taken, with its labels
-and held-out rows.
+"""MNIST and Fashion-MNIST from a folder of IDX files: which files are used, with their labels and
+held-out rows.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def test_a_label_count_mismatch_is_refused(folder: Path, write_idx: WriteIdx) ->
 def test_an_invalid_label_is_refused_before_a_run_is_queued(
     folder: Path, write_idx: WriteIdx, part: str
 ) -> None:
-    """The 47 classes of EMNIST's balanced set, under the names of MNIST's files."""
+    """The 47 classes of EMNIST's balanced set under the file names of MNIST."""
     for other in ("train", "t10k"):
         write_idx(folder / f"{other}-images-idx3-ubyte", pictures(2))
         write_idx(folder / f"{other}-labels-idx1-ubyte", np.array([1, 46 if other == part else 9]))
@@ -150,7 +150,7 @@ def test_a_run_with_invalid_labels_is_not_queued(
 
 
 def test_files_in_folders_of_the_same_name_are_found(folder: Path, write_idx: WriteIdx) -> None:
-    """As Kaggle packs them."""
+    """As packaged by Kaggle."""
     write_idx(folder / "fashion_mnist" / TRAIN / TRAIN, pictures(6))
     write_idx(folder / "fashion_mnist" / TRAIN_LABELS / TRAIN_LABELS, np.arange(6))
     assert loading.load("fashion_mnist").resident["labels"].tolist() == [0, 1, 2, 3, 4, 5]

@@ -1,4 +1,4 @@
-"""Folders and zip files of images: what is read, what is skipped, and what is refused."""
+"""Folders and zip files of images: which files are read, skipped or refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.plain_user import without_rights
 
 
 def quiet(*_: object) -> None:
-    """Progress that nobody reads."""
+    """Ignores progress."""
 
 
 def sentence(path: Path) -> str:
@@ -179,7 +179,7 @@ def test_a_file_replaced_by_a_link_is_not_followed(spread: Pack) -> None:
 def test_a_source_that_is_neither_folder_nor_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # a long path is quoted by its beginning
+    monkeypatch.chdir(tmp_path)  # errors quote only the beginning of a long path
     os.mkfifo("pipe")
     assert (
         sentence(Path("pipe"))
@@ -226,7 +226,7 @@ def test_an_unreadable_source_is_reported(
     spread: Pack, pack: Pack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, bundle = spread({"1.png": encoded()}), pack({"1.png": encoded()})
-    monkeypatch.chdir(folder.parent)  # a long path is quoted by its beginning
+    monkeypatch.chdir(folder.parent)  # errors quote only the beginning of a long path
     with without_rights(folder, bundle):
         assert (
             sentence(Path(folder.name))
@@ -241,8 +241,8 @@ def test_an_unreadable_source_is_reported(
 
 @pytest.fixture
 def deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with an image 1,500 folders below it, which neither Path.mkdir nor
-    shutil.rmtree reaches: both call themselves.
+    """A folder with an image 1,500 levels below it, which neither Path.mkdir nor shutil.rmtree
+    reaches: both are recursive.
     """
     root, levels = tmp_path / "photos", range(1_500)
     root.mkdir()

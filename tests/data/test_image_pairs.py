@@ -190,7 +190,7 @@ def test_exif_rotation_is_applied_before_halving(home: Home, spread: Pack) -> No
     picture = Image.new("RGB", (40, 80), RED)
     picture.paste(BLUE, (0, 40, 40, 80))
     exif, buffer = Image.Exif(), io.BytesIO()
-    exif[0x0112] = 6  # to be turned by 90° with the clock
+    exif[0x0112] = 6  # to be rotated by 90° clockwise
     picture.save(buffer, "PNG", exif=exif)
     rows = prepare_pairs(home, spread({"1.png": buffer.getvalue()})).read(np.arange(1))
     assert (colors(rows[SOURCE]), colors(rows[TARGET])) == ([BLUE], [RED])
@@ -244,7 +244,7 @@ def test_the_halves_layout_cuts_any_shape(home: Home, spread: Pack) -> None:
 def test_partners_share_a_split_and_test_pairs_are_held_out(
     home: Home, spread: Pack, train_a: str, train_b: str, test_a: str, test_b: str
 ) -> None:
-    """The same names in both: A is red, B blue; full to train on, dark to hold out."""
+    """Both splits use the same names: A is red, B blue; full for training, dark if held out."""
     dark_red, dark_blue = (102, 0, 0), (0, 0, 102)
     files = {train_a: RED, train_b: BLUE, test_a: dark_red, test_b: dark_blue}
     source = spread(
@@ -333,7 +333,7 @@ def test_single_square_images_are_not_halved_by_default(spread: Pack) -> None:
 def test_disk_space_is_checked_for_pairs_in_one_file_or_two(
     home: Home, spread: Pack, monkeypatch: pytest.MonkeyPatch, layout: str
 ) -> None:
-    """64 pairs of 2 · 196,608 bytes are 25.2 MB, next to the 20 MB that always stay free."""
+    """64 pairs of 2 · 196,608 bytes are 25.2 MB, on top of the 20 MB that always stay free."""
     names = [f"{number}.png" for number in range(64)]
     files = (
         dict.fromkeys(names, b"\xff\xd8\xff")

@@ -16,7 +16,7 @@ from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, RED, Pack, encoded
 from tests.data.two_classes import TWO_CLASSES, preparation, quiet, sentence
 
-# ---- what is made --------------------------------------------------------------------------------
+# ---- prepared data sets --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("way", ["pack", "spread"])
@@ -82,7 +82,7 @@ def split_of(home: Home, source: Path, **options: Any) -> DataSet:
 def test_images_in_a_test_folder_are_held_out_and_not_a_class(
     home: Home, way: str, request: pytest.FixtureRequest
 ) -> None:
-    """Those trained on are red, those of val and test green."""
+    """Training images are red, those of val and test green."""
     trained = {
         f"set/train/{name}/{number}.png": encoded(RED)
         for name in ("ant", "bee")
@@ -167,7 +167,7 @@ def test_unicode_normal_forms_of_a_folder_are_one_class(home: Home, spread: Pack
     assert prepared.manifest(home, "photos").counts == {names[0]: 2, "tea": 1}
 
 
-# ---- what is left out ----------------------------------------------------------------------------
+# ---- skipped and refused files -------------------------------------------------------------------
 
 
 def test_a_survey_previews_rows_and_skipped_files(home: Home, pack: Pack) -> None:

@@ -1,5 +1,6 @@
-"""Keras' cache and its download, without which there may be no MNIST.
-tests/full/data/test_keras_cache.py loads Keras.
+"""The Keras cache and download, without which MNIST may be unavailable.
+
+tests/full/data/test_keras_cache.py imports Keras.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def test_a_failed_download_names_three_ways_to_get_the_images(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     def load_data() -> None:
-        raise Exception("URL fetch failure\nand more")  # as Keras raises
+        raise Exception("URL fetch failure\nand more")  # as raised by Keras
 
     keras = SimpleNamespace(
         datasets=SimpleNamespace(**{name: SimpleNamespace(load_data=load_data)})
@@ -55,12 +56,12 @@ def test_a_failed_download_names_three_ways_to_get_the_images(
 @pytest.mark.usefixtures("alone")
 def test_a_cancelled_download_leaves_no_files_and_no_process(tmp_path: Path) -> None:
     class CancelledError(Exception):
-        """What a caller raises to cancel."""
+        """Raised by a caller to cancel."""
 
     def progress(*_: object) -> None:
         raise CancelledError
 
-    before = set(psutil.Process().children())  # of other tests of this process, such as a browser
+    before = set(psutil.Process().children())  # from other tests in this process, such as a browser
     with pytest.raises(CancelledError):
         builtin_sets.prepare_in_keras_cache("mnist", progress)
     assert not list((tmp_path / ".keras" / "datasets").iterdir())

@@ -1,4 +1,4 @@
-"""Pairs of a label map and a photo: resizing mixes no colors of a map where the options say so."""
+"""Pairs of a label map and a photo: options keep resizing from mixing the colors of a map."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.data.conftest import BLUE, GREEN, RED, Pack
 
 
 def label_map(side: int) -> Image.Image:
-    """Three colors in stripes and a disk, which no grid of 32 pixels fits."""
+    """Stripes and a disk in three colors, which fit no grid of 32 pixels."""
     down, across = np.mgrid[:side, :side]
     labels = np.where((down - 31) ** 2 + (across - 40) ** 2 < 500, 2, (down // 7) % 2)
     return Image.fromarray(np.array([RED, GREEN, BLUE], np.uint8)[labels])
@@ -77,7 +77,7 @@ def test_single_color_images_give_no_label_map_warning(spread: Pack) -> None:
 
 
 def test_a_jpeg_label_map_is_decoded_at_full_size(spread: Pack) -> None:
-    """Which would mix its colors before the nearest pixel is taken."""
+    """Decoding at a reduced size would mix its colors before the nearest pixel is selected."""
     fine = encoded_image(label_map(568), "JPEG")
     source = spread({"a/1.jpg": fine, "b/1.jpg": fine})
     options = {"layout": "folders", "pixels": "32", "source_resample": "nearest"}

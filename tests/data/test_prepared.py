@@ -1,5 +1,5 @@
-"""Prepared sets: rows from files larger than the memory, what is said of damaged ones,
-finding them by name.
+"""Prepared data sets: reading rows from files larger than memory, errors for damaged files, and
+lookup by name.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ KIND = labels(("a", "b"))
 
 
 def written(folder: Path, rows: int = 10) -> ShardedSet:
-    """Row i holds i in its three energies, and the class i mod 2; three rows of energies in a
-    file.
-    """
+    """Row i has i in its three energies, and the class i mod 2. Each energy file has three rows."""
     folder.mkdir(parents=True, exist_ok=True)
     with (
         FieldWriter(folder, "energy", ENERGY, shard_bytes=36) as energy,
@@ -48,7 +46,7 @@ def written(folder: Path, rows: int = 10) -> ShardedSet:
 
 
 def stored(home: Home, name: str = "showers", **changes: Any) -> Manifest:
-    """A prepared set of ten rows in the home."""
+    """Stores a prepared data set of ten rows in the home."""
     data = written(prepared.folder(home, name))
     manifest = Manifest(
         name=name,
@@ -88,7 +86,7 @@ def test_rows_are_read_across_several_files(tmp_path: Path) -> None:
 
 
 def large_rows(folder: Path) -> tuple[ShardedSet, np.ndarray]:
-    """Seven rows of 64 KB, two in a file, and all of them as an array."""
+    """Seven rows of 64 KB, two per file, and the same rows as one array."""
     field = Field((128, 64, 4), "float16")
     rows = np.random.RandomState(0).standard_normal((7, *field.shape)).astype(np.float16)
     with FieldWriter(folder, "images", field, shard_bytes=2 * rows[0].nbytes) as images:
@@ -144,7 +142,7 @@ def test_an_in_memory_data_set_has_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_only_requested_rows_of_a_huge_data_set_are_read(tmp_path: Path) -> None:
-    """A sparse file of 3 TB."""
+    """Uses a sparse file of 3 TB."""
     shower, rows = Field((50, 50, 25, 1), "float32"), 12_000_000
     with (tmp_path / "shower-00000.npy").open("wb") as file:
         shape = (rows, *shower.shape)
@@ -162,7 +160,7 @@ def test_only_requested_rows_of_a_huge_data_set_are_read(tmp_path: Path) -> None
     assert read[:, 0, 0, 0, 0].tolist() == [7.0, 0.0]
 
 
-# ---- prepared sets of a home ---------------------------------------------------------------------
+# ---- prepared data sets of a home ----------------------------------------------------------------
 
 
 def test_a_manifest_round_trips_every_field_property() -> None:

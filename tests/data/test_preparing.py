@@ -1,4 +1,4 @@
-"""Images are prepared as a whole or not at all, and only as what was asked for can be."""
+"""Image preparation: all-or-nothing results, and refused requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.data.two_classes import TWO_CLASSES, preparation, quiet, sentence
 
 
 class CancelledError(Exception):
-    """What a caller raises to cancel."""
+    """Raised by a caller to cancel."""
 
 
 @pytest.mark.parametrize("moment", ["Reading", "Converting 0", "Converted"])

@@ -1,4 +1,4 @@
-"""The summary of a preparation: what a user checks before training."""
+"""The summary of a preparation, which a user checks before training."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_first_rows_image_shows_at_least_five_pairs(home: Home, spread: Pack
     path = prepared.first_rows_image(home, "both")
     assert path is not None
     picture = Image.open(path)
-    assert picture.size == (2 * 64 + GAP, 3 * 32 + 2 * GAP)  # six pairs, two next to each other
+    assert picture.size == (2 * 64 + GAP, 3 * 32 + 2 * GAP)  # six pairs, two per row
     assert (np.asarray(picture) == GREEN).all(axis=-1).sum() == 6 * 64 * 32
 
 
@@ -107,7 +107,7 @@ def test_the_summary_has_sentences_for_conversions_quantities_and_note() -> None
 
 
 def test_a_quantity_must_not_be_nan() -> None:
-    """JSON holds no NaN: a manifest with one could not be read."""
+    """JSON has no NaN, so a manifest with one could not be read."""
     with pytest.raises(ValidationError):
         Quantity(name="sampling fraction", value=float("nan"))
 

@@ -1,5 +1,5 @@
-"""Names in zips of all systems: UTF-8 with and without the flag, code pages, backslashes, and
-what cannot be known.
+"""File names in zips from all systems: UTF-8 with and without the flag, code pages, backslashes,
+and unknown encodings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def packed(
     extra: bytes = b"",
     content: bytes | None = None,
 ) -> Path:
-    """A zip whose names are just these bytes; no library writes them so."""
+    """A zip with exactly these bytes as names, which no library would write."""
     content = encoded() if content is None else content
     members, directory = b"", b""
     for name in names:

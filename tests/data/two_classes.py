@@ -1,4 +1,4 @@
-"""Images of two classes, and what is asked of their preparation."""
+"""Images of two classes, and requests to prepare them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL = {"pixels": "32"}
 
 
 def quiet(*_: object) -> None:
-    """Progress that nobody reads."""
+    """Ignores progress."""
 
 
 def preparation(source: Path, **options: Any) -> PreparationRequest:

@@ -1,1 +1,1 @@
-"""Locks of devices, and the queue of what waits for them."""
+"""Device locks, and the queue of runs that wait for them."""

@@ -13,7 +13,7 @@ from tests.support.trainers import end_trainers
 
 @pytest.fixture
 def homes(tmp_path: Path) -> Iterator[tuple[Home, Home]]:
-    """Two homes of this host; their trainers end with the test."""
+    """Two homes on this host. Their trainers are stopped after the test."""
     both = Home(tmp_path / "one").prepare(), Home(tmp_path / "two").prepare()
     yield both
     for home in both:

@@ -1,6 +1,4 @@
-"""A lock per device of this host: as long as a training lives, for any user, and for
-all homes.
-"""
+"""One lock per device of this host, for all users and homes, held while a training runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The locks of GPUs: each is a separate device, as far as the driver distinguishes them."""
+"""GPU locks: one for each device that the driver distinguishes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting runs made by hand, and how a test waits for what their owner does with them."""
+"""Queued runs written for tests, and conditions that are checked after a tick."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT = {**TOY, "epochs": 2}
 
 
 def queued(home: Home, run_id: str, accelerator: str = "cpu", **options: Any) -> RunDir:
-    """The folder of a waiting run, made by hand."""
+    """Writes the folder of a queued run."""
     run = RunDir(home.runs / run_id)
     run.path.mkdir()
     spec = RunSpec.parse(options).model_dump()
@@ -32,5 +32,5 @@ def queued(home: Home, run_id: str, accelerator: str = "cpu", **options: Any) ->
 
 
 def ticked(owner: Owner, condition: Callable[[], Any]) -> Callable[[], Any]:
-    """A tick, and then whether it is so."""
+    """Runs a tick, then checks the condition."""
     return lambda: owner.after(0.0) or condition()

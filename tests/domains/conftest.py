@@ -1,4 +1,4 @@
-"""Workloads of domains are tested as those of the core."""
+"""Domain workloads use the fixtures of the core workloads."""
 
 from tests.workloads.conftest import plain_float32
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of engines."""
+"""Fixtures for engine tests."""
 
 from tests.support.engines.engine_fixtures import (
     as_on_gpus,

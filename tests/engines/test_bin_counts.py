@@ -1,4 +1,4 @@
-"""Histograms as they are counted and stored: literal counts, equal bins, layers by name."""
+"""Counting and storage of histograms: exact counts, equal bins, and layers by name."""
 
 from __future__ import annotations
 

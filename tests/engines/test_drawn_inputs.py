@@ -1,6 +1,4 @@
-"""Inputs on request: by seed and class, the same each time, and what
-comes out of an engine.
-"""
+"""Inputs drawn on request: reproducible by seed and class, and the engine's outputs for them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Everything that a trainer stores as a series has a panel: a new one without words for it
-would be seen by nobody.
-"""
+"""Every series that a trainer stores has a panel. A new one without labels would not be shown."""
 
 from __future__ import annotations
 
@@ -10,8 +8,8 @@ from tests.support.engines.small_engines import MakeEngine, trained
 
 
 def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
-    """Histograms that the Histograms page does not show, and numbers that the workload and
-    the engine do not declare.
+    """Histograms missing from the Histograms page, and metrics that neither the workload nor the
+    engine declares.
     """
     declaration = declarations.of("mlp_gan")
     return {*histograms} - histogram_view.panel_names(histograms, metrics, declaration) | {

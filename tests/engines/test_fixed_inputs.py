@@ -1,5 +1,5 @@
-"""The inputs of the sample grids: stored grids are compared with new ones, so these numbers
-must never change.
+"""The inputs of sample grids. Stored grids are compared with new ones, so these numbers must never
+change.
 """
 
 from __future__ import annotations

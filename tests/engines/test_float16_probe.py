@@ -1,5 +1,5 @@
-"""A probe whose gradients overflow under the loss scale, on the real engines: its result leaves
-them out, and has no NaN.
+"""A probe whose gradients overflow under the loss scale, on the real engines: its result omits them
+and has no NaN.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import pytest
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.small_engines import MakeEngine, random_images
 
-SCALE = 2.0**30  # a gradient of 1e-4 then is more than float16 holds
+SCALE = 2.0**30  # a gradient of 1e-4 then exceeds the range of float16
 
 
 def without_overflow(names: list[str], scores: dict[str, float]) -> None:
-    """Weights and scores are there, gradients are not, and no number is NaN."""
+    """Checks that weights and scores are present, gradients are absent, and no number is NaN."""
     assert "weight/generator" in names
     assert "score/fake" in names
     assert not [name for name in names if name in ("gradient/generator", "gradient/discriminator")]

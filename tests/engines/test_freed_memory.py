@@ -1,5 +1,5 @@
-"""What a thread frees stays in the process: the next step does not ask the system for it
-again, page by page.
+"""Memory freed by a thread stays in the process, so the next step does not request it from the
+system again, page by page.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 import pytest
 
 PAGES = 20_000_000 // os.sysconf("SC_PAGE_SIZE")  # of one array
-# A thread takes, fills and frees 20 MB five times; prints the pages that the system had to give it
-# for the last four.
+# A thread allocates, fills and frees 20 MB five times. Prints the number of pages that the system
+# provided for the last four.
 STEPS = """
 import ctypes, resource, sys, threading
 from gan_runtime.engines.tf.process import keep_freed_memory

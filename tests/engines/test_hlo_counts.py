@@ -1,4 +1,4 @@
-"""Kernels and fusions in the text of XLA's modules."""
+"""Counts of kernels and fusions in the text of XLA modules."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_unoptimized_module_counts_each_working_instruction() -> None:
 
 
 def test_fusion_is_one_kernel_and_called_computations_count_once() -> None:
-    # Two fusions (one of them inside a call), the loop's add and compare, and the dot.
+    # Two fusions (one inside a call), the loop's add and compare, and the dot.
     assert hlo_counts(AFTER) == HloCounts(kernels=5, fusions=2)
 
 

@@ -1,6 +1,4 @@
-"""The JAX engine by itself, in its own process: replicas, resuming, noise, precision,
-kernels.
-"""
+"""The JAX engine alone, in its own process: replicas, resuming, noise, precision, and kernels."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def test_accumulated_parts_match_the_whole_batch(replicas: int, jax: JaxProcess)
 
 
 def test_steps_per_call_do_not_change_results(jax: JaxProcess) -> None:
-    """Each step of a call has the noise of its own number."""
+    """Each step of a call uses the noise of its own step number."""
     at_once, each = (
         jax("trained", "tiny", random_images(24, 8), calls, MLP) for calls in ((4,), (1, 2, 1))
     )
@@ -61,14 +59,14 @@ def test_resumed_run_matches_an_uninterrupted_one(jax: JaxProcess) -> None:
     options = {"replicas": 2, "ema_decay": 0.9}
     straight, resumed = jax(
         "resumed", "tiny", random_images(24, 8), options, 2, 3
-    )  # over the end of an epoch of 3 steps
+    )  # across the end of an epoch of 3 steps
     assert straight["step"] == 5
     assert_equal(resumed, straight)
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_state_copy_is_unchanged_by_further_training(replicas: int, jax: JaxProcess) -> None:
-    """It is saved meanwhile."""
+    """The copy is saved during training."""
     options = {**MLP, "replicas": replicas}
     state, same, later = jax("state_before_and_after", "mlp_gan", random_images(40), 3, options)
     assert_equal(same, state)
@@ -85,7 +83,7 @@ def test_identical_phases_draw_different_noise(jax: JaxProcess) -> None:
 
 
 def test_streamed_rows_train_exactly_like_resident_ones(jax: JaxProcess) -> None:
-    """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a
+    """Bit by bit: across the end of an epoch of 3 steps, in calls of any length, and after a
     resume.
     """
     whole, options = random_showers(50), {"replicas": 2, "steps_per_loop": 4}
@@ -156,7 +154,7 @@ def test_kernels_match_the_keras_layers(
 
 @pytest.mark.parametrize("name", ["convolution", "transposed_convolution"])
 def test_cpu_penalty_gradients_do_not_use_the_batch_as_channels(name: str, jax: JaxProcess) -> None:
-    # which XLA would compute in a plain loop over pixels
+    # XLA would compute that in a plain loop over pixels.
     assert jax("layouts_of_a_penalty", name) == {"(0, 3, 1, 2)"}
 
 
@@ -195,8 +193,8 @@ def test_bfloat16_all_reduce_changes_training_only_slightly(
 
 
 def test_each_loss_is_scaled_and_unscaled_for_its_own_network(jax: JaxProcess) -> None:
-    """Powers of two change no number of float16 while none overflows, so any scales give the
-    same step.
+    """Powers of two change no float16 number unless one overflows, so any scales give the same
+    step.
     """
     scales = (
         {"generator": 2.0**10, "discriminator": 2.0**10},

@@ -1,6 +1,4 @@
-"""The layers compute on JAX what those of Keras compute: series, images and volumes, values
-and gradients, float32.
-"""
+"""Layers on JAX match Keras' own: series, images and volumes, values and gradients, float32."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import pytest
 
 from tests.support.engines.jax_process import JaxProcess
 
-LARGEST = 1e-5  # of the largest number
+LARGEST = 1e-5  # relative to the largest number
 
 
 def assert_same(values: dict[str, dict[str, float]]) -> None:

@@ -1,7 +1,6 @@
-"""The JAX engine against the TensorFlow engine: what is stored of TensorFlow's steps, and one case
-live.
+"""The JAX engine compared with the TensorFlow engine: stored TensorFlow steps, and one live case.
 
-tests/full/engines/test_jax_parity.py has all cases live.
+tests/full/engines/test_jax_parity.py runs all cases live.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tests.support.engines.small_engines import (
 )
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
-# The probe of a case takes as long as all its steps, and few differ.
+# The probe of a case takes as long as all its steps, and few probes differ.
 PROBED = (
     "two replicas, each with its own batch norm and its share in two parts",
     "labels and energies, a gradient within a gradient, four phases",

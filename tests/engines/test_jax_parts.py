@@ -1,4 +1,4 @@
-"""Parts of the JAX engine by themselves: noise, batch norm, counts."""
+"""Parts of the JAX engine in isolation: noise, batch norm, and counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_uniform_draws_do_not_depend_on_the_replicas(jax: JaxProcess) -> None:
 @pytest.mark.parametrize(
     ("field", "lying"),
     [
-        (pictures(28, 28, 1), (3, 2, 896)),  # 784 pixels, filled up to seven times 128
+        (pictures(28, 28, 1), (3, 2, 896)),  # 784 pixels, padded to seven times 128
         (pictures(8, 16, 1), (3, 2, 128)),
         (Field((2, 3), dtype="float32"), (3, 2, 2, 3)),
         (Field((), dtype="int32"), (3, 2)),
@@ -66,8 +66,8 @@ def test_large_rows_are_padded_to_lanes_and_restored(
 
 
 def test_each_process_reads_only_the_rows_of_its_devices(jax: JaxProcess) -> None:
-    """Of every batch its share, in order: what tests/full/training/test_jax_runs.py trains
-    with in two processes.
+    """Each reads its share of every batch, in order. tests/full/training/test_jax_runs.py trains
+    this way in two processes.
     """
     shares, wholes = zip(*(jax("read_by", process, 2, 1, 3) for process in (0, 1)), strict=True)
     assert [share.shape for share in shares] == [(3, 2, 4), (3, 2, 4)]
@@ -136,8 +136,8 @@ def test_batch_norm_uses_the_moments_of_its_values(jax: JaxProcess) -> None:
             (5, 6, 6),
             (1, 16),
             (1, 13),
-        ),  # its window of 6 is channels too: 6 · 18 in, 208 out
-        ((9, 9, 9), (3, 3, 3), (64, 8), None),  # units are full without it
+        ),  # its window of 6 becomes channels too: 6 · 18 in, 208 out
+        ((9, 9, 9), (3, 3, 3), (64, 8), None),  # the units are full without folding
     ],
 )
 def test_volume_folding_fills_the_matrix_units(

@@ -1,4 +1,4 @@
-"""The result of a probe where values are not finite, for both engines."""
+"""Probe results with values that are not finite, for both engines."""
 
 from __future__ import annotations
 

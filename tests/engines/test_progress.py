@@ -1,6 +1,4 @@
-"""The number of the step and the share of training that is done, in losses, layers and what
-is shown, on both engines.
-"""
+"""The step number and the progress of training in losses, layers and samples, on both engines."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def assert_told(numbers: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> None:
-    """Of five of ten steps."""
+    """Checks the numbers after five of ten steps."""
     assert numbers["step_number"].tolist() == [0, 1, 2, 3, 4]
     assert numbers["share_done"] == pytest.approx(np.arange(5) / STEPS, rel=1e-6)
     assert outputs["share"] == pytest.approx(np.full(64, 0.5))

@@ -1,5 +1,5 @@
-"""Layers that would train otherwise on each engine or replica are refused by both, with what
-to take instead.
+"""Both engines refuse layers that would train differently per engine or replica, and name a
+replacement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def test_both_engines_refuse_the_layer_and_name_a_replacement(
     workload, advice = REFUSED[layer]
     with pytest.raises(ValueError, match=advice):
         make(1, workload).trace()
-    with pytest.raises(AssertionError, match=advice):  # with what the other process said
+    with pytest.raises(AssertionError, match=advice):  # with the error of the other process
         jax("trained", layer, random_images(16, 8), (), {})
 
 

@@ -1,4 +1,4 @@
-"""Both engines see the images in the same order."""
+"""Both engines read the images in the same order."""
 
 from __future__ import annotations
 

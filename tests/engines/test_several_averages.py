@@ -1,4 +1,4 @@
-"""Moving averages of more than one network of a workload, on both engines."""
+"""Moving averages of several networks of a workload, on both engines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOTH = ("generator", "discriminator")
 
 
 def assert_both_follow(states: list[Arrays]) -> None:
-    """By `states` before the first step and after each of two."""
+    """Compares both averages with `states` before the first step and after each of two."""
     begin, first, second = states
     averages = [name for name in begin if name.startswith(("average/", "average_discriminator/"))]
     assert len(averages) == len([name for name in begin if name.startswith(BOTH)])
@@ -60,7 +60,7 @@ def test_tensorflow_averages_both_networks_and_resumes_them(
 
 
 def assert_shows_the_average(engine: Engine, state: Arrays) -> None:
-    """Of the generator: other live weights change nothing that is shown."""
+    """Samples use the average of the generator: other live weights do not change them."""
     images = engine.sample()["images"]
     engine.load(
         {

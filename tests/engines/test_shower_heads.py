@@ -1,4 +1,4 @@
-"""What is measured on a shower within a step, on both engines: angle, deposit, and the way back."""
+"""Angle and deposit measured on a shower within a step, and their gradients, on both engines."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GRID = (6, 7, 5)
 
 @pytest.fixture(scope="module")
 def images() -> np.ndarray:
-    """Showers (8, 6, 7, 5, 1) as values: one empty, some with empty layers, one with a single
-    cell, one almost gone.
+    """Showers (8, 6, 7, 5, 1) as values: one empty, some with empty layers, one with a single cell,
+    one almost empty.
     """
     values = small_showers(8, GRID).resident["showers"].astype(np.float32)
     values[1] = 0.0
@@ -28,7 +28,7 @@ def images() -> np.ndarray:
 
 
 def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """As `jax_showers` in the process with JAX."""
+    """The same as `jax_showers.slopes_of_heads`, with TensorFlow."""
     tensor = tf.constant(images)
     with tf.GradientTape() as tape:
         tape.watch(tensor)

@@ -1,5 +1,5 @@
-"""Rows, steps and updates that follow from a program, and programs that fit neither the
-catalog nor the networks.
+"""Rows, steps and updates of a program, and programs that match neither the catalog nor the
+networks.
 """
 
 from __future__ import annotations

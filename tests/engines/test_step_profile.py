@@ -1,4 +1,4 @@
-"""The division of a window's time, on literal operations."""
+"""Attribution of a window's time, with literal operations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def op(
 
 
 def divided(*ops: Op, seconds: float = 10.0) -> dict[tuple[str, str], float]:
-    """Seconds by network and category of a window from 0 to `seconds` on one device."""
+    """Seconds by network and category in a window from 0 to `seconds` on one device."""
     return {
         (entry.network, entry.category): entry.seconds
         for entry in profile_shares([ops], Window(0.0, seconds), NETWORKS)

@@ -1,4 +1,4 @@
-"""The seconds of the stages of images."""
+"""Stage times of images."""
 
 from __future__ import annotations
 

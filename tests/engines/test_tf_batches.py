@@ -1,4 +1,4 @@
-"""Batches of any fields, and programs of any phases, in the TensorFlow engine."""
+"""Batches with any fields, and programs with any phases, in the TensorFlow engine."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_three_field_run_resumes_exactly(make: MakeEngine) -> None:
 
 
 def test_step_results_on_two_replicas_are_reproducible(make: MakeEngine) -> None:
-    """A critic's loss is on no way to its gradient: nothing else would keep it from being
-    worked out with the new weights.
+    """The gradient of a critic's loss does not depend on its value, so only a control dependency
+    keeps the loss from being computed with the new weights.
     """
     engine = short(make, 2)
     begin = engine.state()
@@ -103,7 +103,7 @@ def test_streamed_rows_train_exactly_like_resident_ones(make: MakeEngine, replic
 
 
 class Repeating(ConditionalGan):
-    """Its program is one phase, twice."""
+    """A GAN whose program runs one phase twice."""
 
     def program(self, options: Any, fields: Fields) -> Program:
         phase = super().program(options, fields).phases[0]
@@ -169,7 +169,7 @@ def test_sample_has_every_array_for_the_fixed_inputs(make: MakeEngine) -> None:
 
 
 def test_shown_noise_follows_the_row_and_the_request_seed(make: MakeEngine) -> None:
-    """Whatever the run's seed, the replicas and the chunks in which rows are shown."""
+    """For any seed of the run, any replicas, and any chunks of rows."""
     engine, shared = conditional(make), conditional(make, replicas=3, batch_size_global=6)
     inputs = fixed_inputs(CONDITIONAL_GAN, None, SHOWERS, 70)
     alone = [engine.generate(inputs, seed)["images"] for seed in (0, 1)]

@@ -1,4 +1,4 @@
-"""Steps compiled by XLA, as a whole or in clusters, compute what uncompiled ones compute."""
+"""Steps compiled by XLA, as a whole or in clusters: kernel counts, flags and threads."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_only_operations_are_counted_without_xla_or_count_kernels(make: MakeEngi
 def test_xla_flags_are_set_only_for_autocluster(
     monkeypatch: pytest.MonkeyPatch, xla: str, present: str | None, flags: str | None
 ) -> None:
-    # A copy: what the function sets must not reach the processes that later tests start.
+    # A copy, so that the flags do not reach the processes that later tests start.
     monkeypatch.setattr(os, "environ", {"TF_XLA_FLAGS": present} if present else {})
     tf_process.set_flags(RunSpec.parse({"xla": xla}), "cpu")
     assert os.environ.get("TF_XLA_FLAGS") == flags
@@ -61,7 +61,7 @@ def test_xla_flags_are_set_only_for_autocluster(
         ({"replicas": 8}, "cpu", ("1", "4")),
         ({"replicas": 2}, "cpu", (None, None)),
         ({"replicas": 8}, "gpu", (None, None)),
-        ({"workers": 8}, "cpu", (None, None)),  # the launcher shares the cores out among processes
+        ({"workers": 8}, "cpu", (None, None)),  # the launcher divides the cores among processes
     ],
 )
 def test_one_thread_per_operation_if_replicas_fill_the_cores(

@@ -1,4 +1,4 @@
-"""How replicas work together: parts of a batch, batch norm over all of them, local steps."""
+"""Cooperation of replicas: parts of a batch, batch norm over all of them, and local steps."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_batch_parts_share_latents_but_have_their_own_dropout() -> None:
     assert np.array_equal(np.concatenate(latents), noise(0, 1).normal(8, 5).numpy())
     assert len(np.unique(np.concatenate(latents))) == 40
     masks = [noise(part, 4).dropout(tf.ones([64, 64]), 0.3).numpy() > 0 for part in range(4)]
-    # Independent masks agree in a share of 0.3² + 0.7² = 0.58 of the units.
+    # Independent masks agree in 0.3² + 0.7² = 0.58 of the units.
     assert all(0.54 < (masks[0] == mask).mean() < 0.62 for mask in masks[1:])
 
 
@@ -56,7 +56,7 @@ def test_batch_parts_share_latents_but_have_their_own_dropout() -> None:
 
 
 def networks_without_dropout() -> dict[str, Any]:
-    """One replica and several compute the same with them."""
+    """Networks that compute the same on one replica and on several."""
     networks = tiny_gan.networks()
     for layer in networks["discriminator"].layers:
         if isinstance(layer, ReplicaDropout):
@@ -69,13 +69,13 @@ IMAGES = random_images(40, 8)
 
 
 def operations(engine: TfEngine) -> list[Any]:
-    """Nodes of a step's graph."""
+    """The nodes of a step's graph."""
     graph = engine.traced_call().graph.as_graph_def()
     return [node for function in graph.library.function for node in function.node_def]
 
 
 def exchanges(engine: TfEngine, scope: str) -> list[str]:
-    """The sums over the replicas in a step, one for each tensor, in this scope."""
+    """The sums over the replicas of a step in this scope, one per tensor."""
     return [node.name for node in operations(engine) if node.op == "AddN" and scope in node.name]
 
 
@@ -107,8 +107,8 @@ def test_synchronized_batch_norm_makes_two_replicas_match_one(make: MakeEngine) 
     assert [
         name for name, (first, second) in copied.items() if not np.array_equal(first, second)
     ] == []
-    # Beside the length of each weight's own step, which is its gradient: a gradient that misses the
-    # exchange is off by more.
+    # Relative to the length of each weight's own step, which is its gradient: a gradient that
+    # misses the exchange is off by more.
     moved, expected = moves(two, start), moves(single, start)
     assert [
         name
@@ -128,13 +128,13 @@ def test_without_synchronization_batch_norm_gradients_are_per_replica(make: Make
 
 
 def moves(engine: TfEngine, start: Arrays) -> Arrays:
-    """How far weights and statistics have moved."""
+    """The change of weights and statistics since `start`."""
     state = engine.state()
     return {name: state[name] - start[name] for name in floats(start)}
 
 
 def floats(state: Arrays) -> list[str]:
-    """Weights and statistics that a step moves."""
+    """The names of weights and statistics that a step changes."""
     return [name for name in state if name.startswith(("generator/", "discriminator/"))]
 
 
@@ -146,16 +146,16 @@ def norm(values: np.ndarray) -> float:
 
 
 def test_replicas_train_locally_and_average_every_third_step(make: MakeEngine) -> None:
-    """Momentum and average are theirs alone too.
+    """Momentum and moving average are local too.
 
-    With Adam, and as on GPUs: tests/full/engines/test_tf_distribution.py.
+    tests/full/engines/test_tf_distribution.py covers Adam, and the exchange as on GPUs.
     """
     options = {"optimizer": "sgd", "momentum": 0.9, "ema_decay": 0.5, **rates(0.01, *PAIR)}
     assert_replicas_become_their_mean_every_third_step(make, options)
 
 
 def test_first_local_step_averages_to_the_whole_batch_step(make: MakeEngine) -> None:
-    """The mean of the first local SGD step is the step on the whole batch; from the second on
+    """The mean of the first local SGD step is the step on the whole batch. From the second step on,
     it is another algorithm.
     """
     options = {

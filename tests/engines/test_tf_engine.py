@@ -1,6 +1,4 @@
-"""The tensorflow engine on simulated cores: the same numbers on any number of replicas, and
-nothing lost on the way.
-"""
+"""The TensorFlow engine on simulated cores: the same complete results on any number of replicas."""
 
 from __future__ import annotations
 
@@ -149,7 +147,7 @@ def test_unusable_tpu_is_explained(error: str, sentence: str) -> None:
     assert tpu_advice("local", ValueError(error)) == sentence
 
 
-# ---- where the time goes -------------------------------------------------------------------------
+# ---- profiles ------------------------------------------------------------------------------------
 
 
 def test_real_profile_includes_the_work_of_both_networks(make: MakeEngine) -> None:

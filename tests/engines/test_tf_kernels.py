@@ -1,6 +1,4 @@
-"""The fast kernels compute what the plain operations compute: values, gradients, and
-gradients of gradients.
-"""
+"""The fast kernels match the plain operations: values, gradients, and gradients of gradients."""
 
 from __future__ import annotations
 
@@ -25,15 +23,14 @@ from tests.support.engines.small_engines import keep_alive
 
 pytestmark = pytest.mark.usefixtures("cores")
 PLAIN = PlainKernels()
-# Whatever a convolution would save: its multiplications written out, and the products of its
-# spectra.
+# Each uses one method for any saving: direct multiplications, or products of spectra.
 WRITTEN_OUT, SPECTRAL = TfCpuKernels(spectral_saving=math.inf), TfCpuKernels(spectral_saving=0.0)
 BATCH = 6
 
 
 @pytest.fixture(autouse=True)
 def plain_float32() -> None:
-    """Whatever an engine of another test has set."""
+    """Resets the policy that an engine of another test may have set."""
     keras.config.set_dtype_policy("float32")
 
 
@@ -44,7 +41,7 @@ def random(*shape: int, seed: int = 1) -> tf.Tensor:
 def values_and_gradients(
     function: Callable[..., tf.Tensor], *inputs: tf.Tensor
 ) -> list[np.ndarray]:
-    """The outcome, and the gradient of a weighted sum of it by each input."""
+    """The result, and the gradient of its weighted sum by each input."""
     with tf.GradientTape() as tape:
         for tensor in inputs:
             tape.watch(tensor)
@@ -65,15 +62,15 @@ def assert_same(values: list[np.ndarray], expected: list[np.ndarray]) -> None:
         ((28, 28), 1, 64, (5, 5), (2, 2), "same"),  # D's first layer
         ((14, 14), 64, 128, (5, 5), (2, 2), "same"),  # D's second layer
         ((7, 7), 32, 16, (5, 5), (1, 1), "same"),
-        ((32, 32), 16, 16, (5, 5), (2, 2), "same"),  # more pixels than are worth exchanging
+        ((32, 32), 16, 16, (5, 5), (2, 2), "same"),  # too many pixels to gain from the exchange
         ((9, 9), 16, 24, (3, 3), (2, 2), "same"),  # an odd size
         ((8, 8), 16, 16, (4, 4), (2, 2), "same"),  # an even kernel
-        ((5, 5), 3, 2, (3, 3), (1, 1), "same"),  # fewer channels than are worth exchanging
-        ((12, 8), 3, 16, (5, 5), (2, 2), "same"),  # not square, and by the parity of its pixels
+        ((5, 5), 3, 2, (3, 3), (1, 1), "same"),  # too few channels to gain from the exchange
+        ((12, 8), 3, 16, (5, 5), (2, 2), "same"),  # not square, and split by pixel parity
         ((12, 8), 3, 16, (4, 4), (2, 2), "same"),
         ((9, 6), 16, 24, (3, 4), (2, 2), "same"),
-        ((9, 8), 16, 16, (4, 2), (2, 2), "valid"),  # the last row is left over
-        ((9, 8), 16, 16, (3, 5), (1, 3), "same"),  # a stride for each axis
+        ((9, 8), 16, 16, (4, 2), (2, 2), "valid"),  # the last row is unused
+        ((9, 8), 16, 16, (3, 5), (1, 3), "same"),  # a different stride for each axis
         ((4, 4), 16, 24, (4, 4), (2, 2), "same"),  # few pixels: four, one, and not square
         ((2, 2), 16, 24, (4, 4), (2, 2), "same"),
         ((5, 4), 5, 8, (3, 3), (2, 1), "valid"),
@@ -106,7 +103,7 @@ def test_convolution_and_gradients_match_tensorflow(
 
 
 @pytest.mark.parametrize("padding", ["same", "valid"])
-@pytest.mark.parametrize("channels", [(2, 3), (8, 3)])  # the second: too many for depth as channels
+@pytest.mark.parametrize("channels", [(2, 3), (8, 3)])  # 8 · 3: too many for depth as channels
 def test_bfloat16_volume_gradients_match_tensorflow(
     channels: tuple[int, int], padding: str
 ) -> None:
@@ -119,7 +116,7 @@ def test_bfloat16_volume_gradients_match_tensorflow(
 
         return values_and_gradients(function, values, weights)
 
-    # Half a unit in the last of 8 bits, and more where such numbers are added.
+    # Half a unit in the last of 8 bits, and more where such numbers are summed.
     for value, other in zip(of(TfCpuKernels(), tf.bfloat16), of(PLAIN, tf.float32), strict=True):
         assert value.shape == other.shape
         assert np.abs(value - other).max() <= 2e-2 * np.abs(other).max()
@@ -146,7 +143,7 @@ def test_float32_volume_gradients_match_tensorflow(shape: Sizes) -> None:
         ((7, 7), 256, 128, (5, 5), (1, 1), "same"),  # G's three transposed convolutions
         ((7, 7), 128, 64, (5, 5), (2, 2), "same"),
         ((14, 14), 64, 1, (5, 5), (2, 2), "same"),
-        ((6, 6), 8, 3, (5, 5), (2, 2), "same"),  # three output channels, as a colour image has
+        ((6, 6), 8, 3, (5, 5), (2, 2), "same"),  # three output channels, as in a color image
         ((6, 6), 16, 16, (3, 3), (2, 2), "same"),
         ((6, 4), 8, 3, (5, 5), (2, 2), "same"),
         ((6, 4), 8, 3, (4, 4), (2, 2), "same"),
@@ -197,8 +194,8 @@ def test_filter_gradient_is_exchanged_only_where_that_is_faster(
 
 @pytest.mark.parametrize(("size", "channels_in"), [(28, 1), (14, 64), (2, 64)])
 def test_gradient_penalty_has_the_same_gradient(size: int, channels_in: int) -> None:
-    """R1 takes the gradient of a gradient, so the gradients of the fast kernels must have
-    gradients themselves.
+    """R1 takes the gradient of a gradient, so the gradients of the fast kernels must be
+    differentiable.
     """
 
     def slope_norm(kernels: PlainKernels) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -223,7 +220,7 @@ def test_gradient_penalty_has_the_same_gradient(size: int, channels_in: int) -> 
     ("batch", "size", "channels", "dtype", "takes_spectra"),
     [
         (256, 14, (64, 128), "float32", True),  # D's second layer
-        (256, 14, (64, 128), "bfloat16", False),  # too coarse for spectra, and faster written out
+        (256, 14, (64, 128), "bfloat16", False),  # too coarse for spectra, and faster directly
         (1, 14, (64, 128), "float32", False),  # the spectrum of the kernel alone would cost more
         (
             256,
@@ -231,8 +228,8 @@ def test_gradient_penalty_has_the_same_gradient(size: int, channels_in: int) -> 
             (1, 64),
             "float32",
             False,
-        ),  # D's first layer: the spectra of its outcome would cost more
-        (64, 128, (64, 128), "float32", False),  # as large a matrix would not fit into the memory
+        ),  # D's first layer: the spectra of its output would cost more
+        (64, 128, (64, 128), "float32", False),  # such a large matrix would not fit into memory
     ],
 )
 def test_convolution_uses_spectra_only_where_that_saves_most_work(
@@ -263,7 +260,7 @@ def test_batch_norm_on_one_replica_matches_keras(
 ) -> None:
     layer = keras.layers.BatchNormalization(
         momentum=0.0
-    )  # so that the stored statistics are those of this batch
+    )  # so that the stored statistics come from this batch
     layer.build(shape)
     values, gamma, beta = (
         3.0 + 2.0 * random(*shape),

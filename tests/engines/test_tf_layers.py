@@ -1,5 +1,5 @@
-"""The layers compute on TensorFlow what those of Keras compute: series, images and volumes,
-values and gradients, float32.
+"""Layers on TensorFlow match Keras' own: series, images and volumes, values and gradients,
+float32.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.support.engines import keras_layers
 from tests.support.engines.small_engines import keep_alive
 
 pytestmark = pytest.mark.usefixtures("cores")
-LARGEST = 1e-5  # of the largest number
+LARGEST = 1e-5  # relative to the largest number
 KERNELS = {
     "cpu": TfCpuKernels(),
     "spectral": TfCpuKernels(spectral_saving=0.0),
@@ -39,12 +39,12 @@ KERNELS = {
 
 @pytest.fixture(autouse=True)
 def plain_float32() -> None:
-    """Whatever an engine of another test has set."""
+    """Resets the policy that an engine of another test may have set."""
     keras.config.set_dtype_policy("float32")
 
 
 def differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
-    """A `keras_layers.Differentiated`; then the stored statistics."""
+    """A `keras_layers.Differentiated` that also returns the stored statistics."""
     first, *rest = (tf.constant(value) for value in inputs)
     with tf.GradientTape() as tape:
         tape.watch(first)

@@ -1,5 +1,5 @@
-"""Keras' built-in loop and the custom one: from the same weights, rows and noise both
-compute the same, to the last bit.
+"""Keras' built-in loop and the custom one: from the same weights, rows and noise, both give
+bit-identical results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.engines.small_engines import MakeEngine, assert_equal, tf_eng
 from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
-# What leaves a trace in the state.
+# Options that affect the stored state.
 OPTIONS: dict[str, Any] = {
     "ema_decay": 0.9,
     "learning_rate_schedule": "cosine_restarts",
@@ -30,7 +30,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def longest_move(before: Arrays, after: Arrays) -> float:
-    """The largest move of a weight."""
+    """The largest change of a weight."""
     return max(
         float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name
     )
@@ -38,8 +38,8 @@ def longest_move(before: Arrays, after: Arrays) -> float:
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_both_loops_agree_and_load_each_others_checkpoints(make: MakeEngine, replicas: int) -> None:
-    """Steps 3 to 7 of 5 an epoch: Keras' loop takes up the state of the other one, and goes
-    on over the end of the epoch.
+    """Steps 3 to 7 with 5 steps per epoch: Keras' loop resumes from the state of the other one, and
+    continues past the end of the epoch.
     """
     custom, keras = (make(replicas, TINY_GAN, loop=name, **OPTIONS) for name in ("custom", "keras"))
     trained(custom, 2)
@@ -60,9 +60,7 @@ def counted(engine: Any, calls: list[Any]) -> None:
 def test_keras_loop_calls_the_host_each_step_and_resumes(
     home: Home, new_run: Callable[..., RunDir]
 ) -> None:
-    """Two epochs of five steps in the trainer's loop: stopped within the first one, and taken
-    up again.
-    """
+    """Two epochs of five steps in the trainer's loop, stopped within the first one and resumed."""
     host_calls: list[Any] = []
     options = {"epochs": 2, "steps_per_loop": 2, "loop": "keras"}
     engine = tf_engine(1, **options)
@@ -72,7 +70,7 @@ def test_keras_loop_calls_the_host_each_step_and_resumes(
     )
     stops = iter(
         [False, False, False, True, True]
-    )  # what is asked between the calls; then never again
+    )  # stop requests between the calls; none after these
     outcomes = []
     for attempt in (1, 2):
         with JournalWriter(run.trainer_journal(), attempt) as writer:

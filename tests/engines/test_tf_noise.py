@@ -1,6 +1,4 @@
-"""The noise of a step: latents of the global batch, masks of each replica, the same compiled
-or not.
-"""
+"""The noise of a step: latents of the global batch and masks of each replica, compiled or not."""
 
 from __future__ import annotations
 
@@ -92,7 +90,7 @@ def test_dropout_masks_differ_between_replicas_steps_and_layers() -> None:
     dropped = [mask.numpy() == 0 for mask in masks]
     for index, units in enumerate(dropped):
         for other in dropped[:index]:
-            # Independent masks agree in a share of 0.3² + 0.7² = 0.58 of the units.
+            # Independent masks agree in 0.3² + 0.7² = 0.58 of the units.
             assert 0.54 < (units == other).mean() < 0.62
 
 
@@ -127,7 +125,7 @@ DRAWS: dict[str, Callable[[TfStepNoise], tf.Tensor]] = {
 def test_compiled_noise_matches_uncompiled_noise(kind: str) -> None:
     def draw(step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
         stream = TfStepNoise(1, step, replica, 4)
-        stream.normal(8, 5)  # so that the draw is not the stream's first one
+        stream.normal(8, 5)  # so that the draw is not the first of its stream
         return DRAWS[kind](stream)
 
     plain, compiled = tf.function(draw), tf.function(draw, jit_compile=True)
@@ -140,7 +138,7 @@ def test_engine_keys_noise_by_step_and_replica(make: MakeEngine) -> None:
     weights = np.random.default_rng(3).standard_normal(1_000).astype(np.float32)
 
     class Listening(UnconditionalPair):
-        """Reports what each replica's dropout let through."""
+        """Reports a weighted sum of the units that each replica's dropout keeps."""
 
         def program(self, options: Any, fields: Any) -> Program:
             (phase,) = super().program(options, fields).phases

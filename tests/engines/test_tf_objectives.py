@@ -1,5 +1,5 @@
-"""What a step trains towards: whole steps against the same formulas written out plainly, R1
-on every kernel, the average.
+"""Training objectives: whole steps compared with plain formulas, R1 on every kernel, and the moving
+average.
 """
 
 from __future__ import annotations
@@ -37,21 +37,15 @@ from tests.support.engines.tiny_gan import TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
 SGD = {"optimizer": "sgd", "learning_rate_generator": 0.3, "learning_rate_discriminator": 0.2}
-IMAGES = picture_set(
-    "random", random_images(40), "test"
-)  # those of an engine that is given no others
-Loss = Callable[
-    [dict[str, Any], tf.Tensor, tf.Tensor], tf.Tensor
-]  # of networks, real images, latents
+IMAGES = picture_set("random", random_images(40), "test")  # the default images of an engine
+Loss = Callable[[dict[str, Any], tf.Tensor, tf.Tensor], tf.Tensor]  # networks, real images, latents
 
 
-# ---- a step, written out plainly -----------------------------------------------------------------
+# ---- plain steps ---------------------------------------------------------------------------------
 
 
 class PlainStep:
-    """The networks of an engine before its first step, its images and latents, and SGD
-    without any machinery.
-    """
+    """The networks of an engine before its first step, its images and latents, and plain SGD."""
 
     def __init__(self, engine: TfEngine) -> None:
         self.networks = mlp_gan.networks()
@@ -67,8 +61,8 @@ class PlainStep:
         self.real = tf.cast(rows["images"], tf.float32) / 127.5 - 1.0
 
     def follow(self, *steps: tuple[str, Loss, int, int]) -> dict[str, float]:
-        """Gradients of all `steps` (network, loss, batch of real images, phase), then their
-        updates; the losses.
+        """Computes the gradients of all `steps` (network, loss, batch of real images, phase), then
+        applies them. Returns the losses.
         """
         by_network = {}
         for name, loss_of, batch, phase in steps:
@@ -86,7 +80,7 @@ class PlainStep:
         return {name: float(loss) for name, (loss, _) in by_network.items()}
 
     def weights(self) -> dict[str, np.ndarray]:
-        """By the names of the engine's state."""
+        """The weights, by their names in the engine's state."""
         return {
             f"{name}/{variable.path}": np.array(variable)
             for name, network in self.networks.items()
@@ -146,7 +140,7 @@ def test_in_turn_d_takes_k_steps_before_g_follows(
     last = plain.follow(("generator", non_saturating_loss, 0, 2))
     assert numbers["loss_discriminator"] == pytest.approx(
         [second["discriminator"]], abs=1e-6
-    )  # of the last of the k
+    )  # of the last of the k steps
     assert numbers["loss_generator"] == pytest.approx([last["generator"]], abs=1e-6)
     state = single.state()
     assert_close({name: state[name] for name in plain.weights()}, plain.weights(), 1e-6)
@@ -183,7 +177,7 @@ def test_each_phase_has_its_own_latents() -> None:
 def test_one_backward_pass_gives_each_network_its_own_gradients(
     make: MakeEngine, generator_loss: str, formula: Loss, certainty: float, xla: str
 ) -> None:
-    """`certainty` is added to D's logits; at -120 the gradient of D's loss is too small for
+    """`certainty` is added to D's logits. At -120 the gradient of D's loss is too small for
     float32.
     """
     engine = make(1, generator_loss=generator_loss, xla=xla, **SGD)
@@ -223,18 +217,15 @@ def test_minimax_smoothing_and_r1_match_their_papers(make: MakeEngine) -> None:
 
 
 class Repeated:
-    """Noise that is none."""
+    """Constants instead of noise, and no dropout."""
 
     def normal(self, rows: int, *shape: int) -> np.ndarray:
-        """Always the same."""
         return np.linspace(-1, 1, rows * math.prod(shape), dtype=np.float32).reshape(rows, *shape)
 
     def uniform(self, rows: int, *shape: int) -> np.ndarray:
-        """Always the same."""
         return np.full((rows, *shape), 0.5, np.float32)
 
     def dropout(self, values: Any, rate: float) -> Any:  # noqa: ARG002
-        """Drops nothing."""
         return values
 
 
@@ -310,7 +301,7 @@ def test_r1_gradient_matches_plain_tensorflow_on_all_kernels(
     assert max(np.abs(value).max() for value in expected) > 1e-4
 
 
-# ---- the average of the generator ----------------------------------------------------------------
+# ---- moving average of the generator -------------------------------------------------------------
 
 
 def generator_weights(engine: TfEngine, prefix: str) -> dict[str, np.ndarray]:

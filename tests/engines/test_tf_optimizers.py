@@ -1,5 +1,5 @@
-"""Optimizers by their formulas, and what Keras' private hooks must do: one sum, then the
-clipping, in the type asked for.
+"""Optimizers compared with their formulas, and the requirements on Keras' private hooks: one sum,
+then clipping, in the requested type.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ GENERATOR, DISCRIMINATOR = (
 
 
 class OneWeight:
-    """A weight of shape (3, 4) and its optimizer on some replicas, each of which brings its
-    share of the gradient.
+    """A weight of shape (3, 4) and its optimizer on several replicas, each with its share of the
+    gradient.
     """
 
     def __init__(self, replicas: int, **options: Any) -> None:
@@ -47,17 +47,17 @@ class OneWeight:
         self.call = tf.function(lambda shares: self.strategy.run(self.update, args=(shares,)))
 
     def update(self, shares: tf.Tensor) -> None:
-        """On one replica; `shares` (replicas, 3, 4) add up to the gradient of the whole batch."""
+        """Updates one replica. `shares` (replicas, 3, 4) sum to the gradient of the whole batch."""
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         self.optimizer.apply([shares[replica]], [self.weight])
 
     def shares(self, gradient: np.ndarray) -> tf.Tensor:
-        """Unequal ones: replica r of R brings (r + 1) / (1 + … + R) of it."""
+        """Unequal shares: replica r of R gets (r + 1) / (1 + … + R) of the gradient."""
         parts = np.arange(1, self.replicas + 1, dtype=np.float32)
         return tf.constant((parts / parts.sum())[:, None, None] * gradient)
 
     def values(self) -> list[np.ndarray]:
-        """Of every replica."""
+        """The weight on every replica."""
         return [
             value.numpy() for value in self.strategy.experimental_local_results(self.weight.value)
         ]
@@ -65,8 +65,8 @@ class OneWeight:
 
 @pytest.fixture
 def updates(new_group: Callable[[], None]) -> Updates:
-    """`updates(2, optimizer="sgd")`: the weight after each of the six updates, (6, 3, 4), the
-    same on every replica.
+    """`updates(2, optimizer="sgd")`: the weight after each of the six updates, (6, 3, 4), equal on
+    every replica.
     """
 
     def call(replicas: int = 1, gradients: np.ndarray = GRADIENTS, **options: Any) -> np.ndarray:
@@ -83,7 +83,7 @@ def updates(new_group: Callable[[], None]) -> Updates:
 
 
 def by_keras(optimizer: keras.optimizers.Optimizer) -> np.ndarray:
-    """What Keras' own optimizer makes of the same gradients."""
+    """The weights from Keras' own optimizer with the same gradients."""
     weight, values = keras.Variable(START), []
     optimizer.build([weight])
     for gradient in GRADIENTS:
@@ -116,8 +116,8 @@ def test_rmsprop_matches_keras(updates: Updates, replicas: int) -> None:
 def test_rmsprop_epsilon_is_inside_or_outside_the_root_as_set(
     updates: Updates, replicas: int, place: str
 ) -> None:
-    """For gradients of about 1e-5, far below the root of 1e-7, first updates inside are 70
-    times smaller than outside.
+    """For gradients of about 1e-5, far below the root of 1e-7, first updates with epsilon inside
+    are 70 times smaller than outside.
     """
     gradients, velocity, weight, expected = 1e-5 * GRADIENTS, np.zeros_like(START), START, []
     for gradient in gradients:
@@ -155,7 +155,7 @@ def test_float16_gradient_is_unscaled_once_before_clipping(updates: Updates) -> 
 
 
 def test_each_network_uses_its_own_learning_rate(make: MakeEngine) -> None:
-    """Twice the rate of D moves D twice as far in the first step, and G as far as before."""
+    """Twice the rate of D moves D twice as far in the first step, and G equally far."""
     moved = {}
     for rate in (0.01, 0.02):
         engine = make(
@@ -178,8 +178,8 @@ def test_each_network_uses_its_own_learning_rate(make: MakeEngine) -> None:
 def test_clipped_update_norm_is_limited_on_any_replica_count(
     updates: Updates, replicas: int
 ) -> None:
-    """Keras' own clipping, before the sum, gave a norm of 2 on two replicas for a limit of 1
-    (measured).
+    """Keras' own clipping, before the sum, gave a measured norm of 2 on two replicas for a
+    limit of 1.
     """
     values = updates(replicas, 100.0 * GRADIENTS, optimizer="sgd", clip_norm=1.0)
     lengths = [np.linalg.norm(step) for step in np.diff(values, axis=0)]
@@ -194,13 +194,13 @@ def test_clipped_steps_on_two_replicas_match_one(make: MakeEngine) -> None:
     assert_clipped_steps_are_those_of_one_replica(make, (2,))
 
 
-# ---- what travels --------------------------------------------------------------------------------
+# ---- exchanged values ----------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("exchange")
 def test_bfloat16_all_reduce_error_is_within_rounding(updates: Updates) -> None:
-    """Each share is rounded to 8 bits, a relative error of 2^-9, and the sum once more; six
-    updates of at most 0.01 · 2.5.
+    """Each share is rounded to 8 bits, a relative error of 2^-9, and the sum again, in six updates
+    of at most 0.01 · 2.5.
     """
     exact, rough = (
         updates(2, optimizer="sgd", all_reduce_type=kind) for kind in ("float32", "bfloat16")

@@ -1,6 +1,4 @@
-"""What a lower precision changes and what it must not: moves, loss scales, an overflow on one
-replica alone.
-"""
+"""Effects of a lower precision: weight changes, loss scales, and an overflow on one replica."""
 
 from __future__ import annotations
 
@@ -74,8 +72,8 @@ def test_float16_without_overflow_trains_like_float32(make: MakeEngine) -> None:
 
 
 def test_each_loss_is_scaled_and_unscaled_for_its_own_network(make: MakeEngine) -> None:
-    """Powers of two change no number of float16 while none overflows, so any scales give the
-    same step.
+    """Powers of two change no float16 number unless one overflows, so any scales give the same
+    step.
     """
     after = {}
     for scales in (
@@ -119,10 +117,10 @@ def test_bfloat16_updates_float32_weights_like_float32(make: MakeEngine) -> None
 def test_dcgan_gradients_in_bfloat16_align_with_float32(
     make: MakeEngine,
 ) -> None:
-    """Of each layer by itself, within 18°. At rate 1 the weights move by the gradient.
+    """Each layer separately, within 18°. At rate 1 the weights move by the gradient.
 
-    Rounding turns them by 13° where the processor has no bfloat16 arithmetic, for there the sums
-    are rounded too; a filter gradient that is off by one pixel turns by more than 60°.
+    Rounding turns them by 13° on processors without bfloat16 arithmetic, because the sums are
+    rounded too. A filter gradient that is off by one pixel turns by more than 60°.
     """
     after = {}
     for precision in ("float32", "mixed_bfloat16"):

@@ -70,7 +70,7 @@ def test_weight_histogram_spans_exactly_the_weights(make: MakeEngine) -> None:
 
 @pytest.mark.parametrize("certainty", [2.0, -2.0])
 def test_scores_are_counted_between_0_and_1(make: MakeEngine, certainty: float) -> None:
-    """`certainty` is added to D's logits, which moves all its scores to one side."""
+    """`certainty` is added to D's logits, which shifts all its scores to one side."""
     engine = make(2)
     state = engine.state()
     bias = "discriminator/discriminator/logit/bias"
@@ -109,7 +109,7 @@ def test_probed_gradients_are_unscaled_and_of_the_whole_batch(
 ) -> None:
     images = random_images(
         BATCH
-    )  # no more than a batch, so that the probe takes the same ones whatever the replicas
+    )  # one batch, so that the probe uses the same images for any number of replicas
     single, other = make(1, images=images), make(images=images, **options)
     expected, result = (engine.probe() for engine in (single, other))
     half = options.get("precision") == "mixed_float16"
@@ -145,7 +145,7 @@ def test_samples_keep_their_latents_during_training(make: MakeEngine) -> None:
 
 
 def test_samples_of_equal_weights_do_not_depend_on_the_seed(make: MakeEngine) -> None:
-    """Otherwise the grids of several seeds could not be compared image by image."""
+    """Otherwise sample grids of several seeds could not be compared image by image."""
     first, second = make(1, seed=1), make(1, seed=2)
     images = first.sample()["images"]
     assert np.abs(second.sample()["images"] - images).max() > 0.01, "other seeds, other weights"

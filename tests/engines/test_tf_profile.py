@@ -1,4 +1,4 @@
-"""TensorFlow's traces read into operations: hand-made ones of XLA and of accelerators."""
+"""Operations read from TensorFlow traces of XLA and accelerators, written for these tests."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MILLISECOND_PS = 1_000_000_000
 
 
 class TracePlane:
-    """A plane of a trace, filled by hand; times in milliseconds."""
+    """A plane of a trace that a test fills; times in milliseconds."""
 
     def __init__(self, space: Any, name: str) -> None:
         self.plane = space.planes.add(name=name)
 
     def event(self, line: str, name: str, start_ms: int, ms: int, **stats: str | int) -> None:
-        """One event on a thread or stream."""
+        """Adds an event on a thread or stream."""
         lines = [entry for entry in self.plane.lines if entry.name == line]
         event = (lines[0] if lines else self.plane.lines.add(name=line)).events.add(
             metadata_id=self._named(self.plane.event_metadata, name),
@@ -32,7 +32,7 @@ class TracePlane:
             event.stats.add(metadata_id=self._named(self.plane.stat_metadata, stat), **kind)
 
     def program(self, module: Any) -> None:
-        """The text of what XLA compiled."""
+        """Adds a program compiled by XLA."""
         metadata = self.plane.event_metadata[1]
         stat = self._named(self.plane.stat_metadata, "Hlo Proto")
         metadata.stats.add(
@@ -52,8 +52,8 @@ def space() -> Any:
 
 
 def module_with_a_fusion() -> Any:
-    """dot.1 says from what it was made; fusion.2 does not, but what it fuses does; copy.3
-    says nothing.
+    """dot.1 has the name of its source, fusion.2 only through its fused instructions, and copy.3
+    has none.
     """
     module = hlo_pb2.HloModuleProto(name="step")
     fused = module.computations.add(id=7)

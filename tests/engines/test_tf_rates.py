@@ -1,5 +1,5 @@
-"""The rates and loss scales that the engine records step by step: those of the plan, before
-and after a resume.
+"""The learning rates and loss scales recorded at each step match the plan, before and after a
+resume.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ WARM_COSINE: dict[str, Any] = {
 def test_recorded_rates_match_the_plan_after_alarms_and_a_resume(
     make: MakeEngine,
 ) -> None:
-    """Batches of 8, two a step, of 40 images: 2 steps an epoch, so cycles of 4 steps after 2
-    of warm-up.
+    """Two batches of 8 per step and 40 images: 2 steps per epoch, so cycles of 4 steps after 2 of
+    warm-up.
     """
     first, second = make(2, **WARM_COSINE), make(1, **WARM_COSINE)
     rates: list[Numbers] = [trained(first, 1, 4)]
@@ -63,8 +63,8 @@ def test_alarm_halves_the_weight_updates(make: MakeEngine) -> None:
 
 
 def test_loss_scale_growth_is_recorded(make: MakeEngine) -> None:
-    """After 2000 steps without overflow, which a loaded state pretends, the scale doubles;
-    the step itself had the old one.
+    """After 2000 steps without overflow, which a loaded state simulates, the scale doubles. The
+    step itself used the old one.
     """
     engine = make(2, precision="mixed_float16")
     state = engine.state()

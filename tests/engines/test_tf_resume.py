@@ -1,5 +1,5 @@
-"""A run that was stopped and taken up again is the run that was not, with every option that
-leaves a trace in the state.
+"""A stopped and resumed run matches an uninterrupted one, with every option that affects the stored
+state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.engines.small_engines import (
 from tests.support.engines.tiny_gan import SPECTRAL_GAN, TINY_GAN
 
 pytestmark = pytest.mark.usefixtures("cores")
-# In bfloat16, and together with what takes long to trace: tests/full/engines/test_tf_resume.py.
+# tests/full/engines/test_tf_resume.py covers bfloat16 and options that take long to trace.
 LEAVING_TRACES: dict[str, Any] = {
     "ema_decay": 0.9,
     "samples_from": "ema",
@@ -65,7 +65,7 @@ def test_state_of_eight_replicas_round_trips_through_one(
     state = eight.state()
     marked = {
         name: (array + 1).astype(array.dtype) for name, array in state.items()
-    }  # nothing is what a new engine holds
+    }  # no value matches a new engine
     assert marked["rate_factor"] == 1.5
     assert {name.split("/")[0] for name in marked} == {
         "average",

@@ -1,4 +1,4 @@
-"""The images that each step sees: an order for each epoch, whatever the replicas, also after
+"""The images that each step reads: an order for each epoch, for any number of replicas, also after
 a resume.
 """
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 @pytest.fixture
 def batches(new_group: Callable[[], None]) -> Callable[..., list[list[int]]]:
-    """The images of each global batch by number, of 21 images in batches of 4: 5 steps an
-    epoch, one image left out.
+    """The image numbers of each global batch: 21 images in batches of 4 are 5 steps per epoch, with
+    one image left out.
     """
 
     def call(
@@ -97,7 +97,7 @@ def test_streamed_rows_keep_the_same_order(
 def test_each_worker_reads_its_share_of_the_same_batches(
     batches: Callable[..., list[list[int]]],
 ) -> None:
-    """Two workers of two replicas each, two batches a step: their shares, side by side, are
+    """Two workers with two replicas each, and two batches per step: their shares, side by side, are
     the batches of one replica.
     """
     plan = StepPlan(batches=2, batch_size_global=4, rows=21, updates={})

@@ -1,6 +1,4 @@
-"""States: saved from any number of replicas, taken up on any other, refused where they do not
-fit.
-"""
+"""States: saved from any number of replicas, loaded on any other, refused if they do not fit."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def test_state_of_two_replicas_gives_the_same_samples_on_one(make: MakeEngine) -
 
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_state_copy_is_unchanged_by_further_training(replicas: int, make: MakeEngine) -> None:
-    """It is saved meanwhile."""
+    """The copy is saved during training."""
     engine = make(replicas, TINY_GAN)
     trained(engine, 1)
     state = engine.state()
@@ -90,7 +88,7 @@ def test_state_has_every_variable(make: MakeEngine) -> None:
     owners = [*engine.networks.values(), *engine.optimizers.values()]
     assert (
         len(engine.state()) == sum(len(owner.variables) for owner in owners) + 2
-    )  # the steps done, the rate factor
+    )  # the completed steps, the rate factor
 
 
 def test_state_with_unknown_names_is_refused(make: MakeEngine) -> None:

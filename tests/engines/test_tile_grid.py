@@ -21,7 +21,7 @@ from gan_runtime.engines.tile_grid import (
 
 
 def image(height: int, width: int, channels: int = 2) -> np.ndarray:
-    """Every number is another one."""
+    """An image in which every value is unique."""
     return np.arange(height * width * channels, dtype=np.float32).reshape(height, width, channels)
 
 
@@ -87,8 +87,8 @@ def test_values_covered_by_one_tile_are_exact() -> None:
 
 
 def test_overlapping_tiles_are_blended_by_weight() -> None:
-    """Two tiles of 4 columns on 6: columns 2 and 3 are of both, where Hann's windows are
-    0.854, 0.146 and 0.146, 0.854.
+    """Two tiles of 4 columns on 6 share columns 2 and 3, where the Hann windows are 0.854, 0.146
+    and 0.146, 0.854.
     """
     grid = TileGrid((4, 6), (4, 4), 2)
     tiles = np.stack([np.zeros((4, 4, 1)), np.ones((4, 4, 1))]).astype(np.float32)
@@ -122,8 +122,8 @@ def test_tile_borders_are_where_tiles_start_and_end() -> None:
 
 
 def test_seam_ratio_is_one_on_a_slope_and_higher_at_a_step() -> None:
-    """A slope of 1 a column and 1 a row; then the right half is lifted by 3: a border of 8 pairs
-    with 4 instead of 1, next to 8 pairs of the border between rows.
+    """A slope of 1 per column and row. Then the right half is raised by 3: a border of 8 pairs has
+    4 instead of 1, next to 8 pairs of the border between rows.
     """
     rows, columns = np.mgrid[:8, :8]
     even = (rows + columns).astype(np.float32)[np.newaxis, ..., np.newaxis]

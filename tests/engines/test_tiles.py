@@ -1,5 +1,5 @@
-"""Images in tiles on both engines: one program over several cores gives what one core gives
-tile by tile, to the last bit.
+"""Images in tiles on both engines: one program on several cores matches one core tile by tile, to
+the last bit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def test_engines_agree_on_tiles_and_two_cores_match_one(
     jax: JaxProcess,
     cores: int,  # noqa: ARG001
 ) -> None:
-    """tests/full/engines/test_tiles.py: more cores, bfloat16, overlaps, and the whole image
+    """tests/full/engines/test_tiles.py covers more cores, bfloat16, overlaps, and the whole image
     at once.
     """
     ways = [("naive",), ("map_reduce", 2)]

@@ -1,4 +1,4 @@
-"""Surfaces and snapshots that no training has made."""
+"""Surfaces and snapshots written without training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gan_runtime.training import checkpoints
 
 
 def surface(network: str, lowest: float) -> Surface:
-    """Three places across, two up; the loss grows by one from place to place."""
+    """Three points across, two up; the loss grows by one from point to point."""
     loss = [lowest + step for step in range(6)]
     path = {
         "path_epoch": [0, 3],
@@ -32,7 +32,7 @@ def surface(network: str, lowest: float) -> Surface:
 
 
 def keep_three(run: RunDir) -> None:
-    """As many snapshots as a surface needs."""
+    """Stores as many snapshots as a surface needs."""
     for epoch in range(3):
         checkpoints.save_snapshot(
             run.snapshots, {"generator/kernel": np.full((1, 1), epoch, np.float32)}, epoch
@@ -40,7 +40,7 @@ def keep_three(run: RunDir) -> None:
 
 
 def ended(run: RunDir) -> RunDir:
-    """The run, finished, with three snapshots."""
+    """Marks the run as finished, with three snapshots."""
     journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all done"))
     keep_three(run)
     return run

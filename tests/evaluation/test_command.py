@@ -1,5 +1,5 @@
-"""`evaluate RUN [NAME]` on the command line: what applies, options from the declaration,
-files of a result.
+"""`evaluate RUN [NAME]` on the command line: available evaluations, declared options, and result
+files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def command(home: Home) -> Callable[..., Result]:
 def requests(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """What was asked for; the job has a result at once."""
+    """The requests; the job has a result immediately."""
     values: list[tuple[str, str, Mapping[str, Any]]] = []
 
     def evaluate(_: Commands, run_id: str, name: str, options: Mapping[str, Any]) -> JobDir:

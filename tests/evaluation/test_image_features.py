@@ -1,6 +1,4 @@
-"""Networks that others have trained: how images are resized for them, and the files of their
-weights.
-"""
+"""Third-party pretrained networks: image resizing and weight files."""
 
 from __future__ import annotations
 
@@ -84,7 +82,7 @@ def test_inception_weights_are_searched_in_home_and_torch_cache(
 
 
 class WeightsServer(HTTPServer):
-    """Serves WEIGHTS, all or a part of them, under any address that does not end in "missing"."""
+    """Serves WEIGHTS, in full or in part, at any address that does not end in "missing"."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -109,12 +107,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(WEIGHTS[: self.server.sent])
 
     def log_message(self, *_: object) -> None:
-        """Tests print nothing."""
+        """Prints nothing."""
 
 
 @pytest.fixture
 def server() -> Iterator[WeightsServer]:
-    """A server on this machine in place of Google's."""
+    """A server on this machine that replaces Google's."""
     with WeightsServer() as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.05,))
         thread.start()

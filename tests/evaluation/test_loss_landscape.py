@@ -1,4 +1,4 @@
-"""The losses that a surface is made of, on real networks."""
+"""The losses that make up a surface, on real networks."""
 
 from __future__ import annotations
 

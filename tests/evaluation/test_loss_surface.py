@@ -1,4 +1,4 @@
-"""The plane of a descent: literal weights in, literal directions and distances out."""
+"""The plane of a descent: directions and distances for literal weights."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import pytest
 
 from gan_runtime.evaluation import loss_surface
 
-# Two filters of two weights each (columns), of norms 2 and 1 at the end.
+# Two filters (columns) of two weights each, with norms 2 and 1 at the end.
 END = np.array([[2.0, 0.0], [0.0, 1.0]], np.float32)
 AXES = {"net/kernel": -1}
 
 
 def moved(first: float, second: float) -> dict[str, np.ndarray]:
-    """The end, with the first weight of each filter changed; and a bias, which no plane may
-    touch.
-    """
+    """The end with the first weight of each filter changed, and a bias, which stays fixed."""
     return {
         "net/kernel": END + np.array([[first, second], [0.0, 0.0]], np.float32),
         "net/bias": np.ones(2, np.float32),
@@ -23,8 +21,7 @@ def moved(first: float, second: float) -> dict[str, np.ndarray]:
 
 
 def test_path_lengths_are_in_filter_norms() -> None:
-    # Changes of 4 and 2 are 2 norms of the first filter and 2 of the second: equally far, though
-    # twice as large.
+    # Changes of 4 and 1 are 2 norms of the first filter and 1 norm of the second.
     plane = loss_surface.plane_through([moved(4.0, 0.0), moved(0.0, 1.0), moved(0.0, 0.0)], AXES)
     lengths = np.hypot(*plane.path.T)
     np.testing.assert_allclose(lengths, [2 / np.sqrt(2), 1 / np.sqrt(2), 0.0], atol=1e-6)

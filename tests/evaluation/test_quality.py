@@ -1,5 +1,5 @@
-"""The evaluation of generated images: which runs it takes, how real images are halved, and where
-its scores go.
+"""Quality evaluation of generated images: eligible runs, the split of real images, and where scores
+are stored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DECLARED = evaluation("quality")
 
 
 def images(rows: int, held_out: int = 0) -> ArraySet:
-    """Image i is black but for its number in four pixels, so that each is unique."""
+    """Returns unique images: image i is black except for its number in two pixels."""
     numbered = np.zeros((rows + held_out, 8, 8, 1), np.uint8)
     numbers = np.arange(rows + held_out)
     numbered[:, 0, 0, 0], numbered[:, 0, 1, 0] = numbers // 250, numbers % 250
@@ -190,7 +190,7 @@ def test_quality_scores_are_results_of_the_run(home: Home, new_run: NewRun) -> N
     assert (row["quality_coverage_best_epoch"], row["quality_coverage_best"]) == (1.0, 0.4)
     assert queries.best_epochs(store, "quick-0001", QUALITY_METRICS, [1, 2]) == {
         "quality_fcd": (2, 8.0),
-        "quality_kcd": (1, 0.5),  # equal: the earliest
+        "quality_kcd": (1, 0.5),  # tie: the earliest epoch
         "quality_coverage": (1, 0.4),
     }
     assert store.rows(

@@ -1,5 +1,5 @@
-"""Asking for evaluations: what applies to a run and why not, wrong options, and requests of
-earlier versions.
+"""Requests for evaluations: which apply to a run and why others do not, invalid options, and
+requests of earlier versions.
 """
 
 from __future__ import annotations

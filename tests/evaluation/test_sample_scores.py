@@ -1,5 +1,5 @@
-"""The numbers of two samples of features: figures of other packages, known distributions, and
-intervals against how far the numbers move.
+"""Scores of two feature samples against other packages and known distributions, and their intervals
+against the observed spread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EQUAL = 1e-9
 def normal(
     random: np.random.RandomState, rows: int, columns: int, shift: float = 0.0
 ) -> ImageSample:
-    """Normal features and the probabilities of four classes that depend on them."""
+    """Returns normally distributed features and four class probabilities that depend on them."""
     drawn = random.standard_normal((rows, columns)) + shift
     weights = np.exp(3.0 * drawn[:, :4])
     return ImageSample(
@@ -54,7 +54,7 @@ def test_samples_of_one_distribution_show_only_small_sample_bias() -> None:
 
 
 def test_extrapolated_frechet_matches_two_known_distributions() -> None:
-    """Means that differ by 0.5 in each of 16 features, equal covariances: 16 × 0.25."""
+    """Means differ by 0.5 in each of 16 features, covariances are equal: 16 × 0.25."""
     random = np.random.RandomState(1)
     first, second = (normal(random, 1_500, 16, shift).features for shift in (0.0, 0.5))
     assert sample_scores.extrapolated_frechet(first, second, random) == pytest.approx(4.0, abs=0.25)
@@ -86,7 +86,7 @@ def test_errors_match_the_spread_of_scores_between_samples() -> None:
         errors.append([estimate.error for estimate in found.values()])
     ratios = np.mean(errors, axis=0) / np.std(values, axis=0, ddof=1)
     ratio = {name: float(value) for name, value in zip(whole, ratios, strict=True)}
-    assert 1.0 < ratio.pop("fcd_infinite") < 3.5  # cautious, never too narrow
+    assert 1.0 < ratio.pop("fcd_infinite") < 3.5  # conservative, never too narrow
     assert {name: round(value, 2) for name, value in ratio.items() if not 0.65 < value < 1.7} == {}
 
 
@@ -125,7 +125,7 @@ def test_class_scores_separate_certain_from_uncertain_images() -> None:
 
 
 def test_mode_count_error_matches_its_spread() -> None:
-    """500 common classes and 500 of which 20,000 images show about half."""
+    """500 common classes, and 500 rare ones of which 20,000 images contain about half."""
     random = np.random.RandomState(0)
     shares = np.repeat([1.0, 0.02], 500) / 510.0
     classes = np.eye(1_000, dtype=np.float32)

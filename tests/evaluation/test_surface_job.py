@@ -1,5 +1,6 @@
-"""The job of loss surfaces: when it is refused, and that it can be cancelled.
-tests/full/evaluation/test_surface_job.py trains and computes.
+"""The loss surface job: refusal and cancellation.
+
+tests/full/evaluation/test_surface_job.py covers training and computation.
 """
 
 from __future__ import annotations

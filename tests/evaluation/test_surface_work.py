@@ -1,4 +1,4 @@
-"""From weight snapshots to loss surfaces in the database, in this process."""
+"""Loss surfaces, from weight snapshots to the database, computed in this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gan_runtime.store import ingest, queries
 from gan_runtime.training import checkpoints
 from gan_runtime.workloads import mlp_gan
 
-pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
+pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow initializes its devices
 OPTIONS = {"workload": "mlp_gan", "dataset": "digits", "precision": "float32"}
 
 
@@ -30,12 +30,12 @@ def run(new_run: Callable[..., RunDir]) -> RunDir:
 
 @pytest.fixture
 def landscape(run: RunDir, home: Home) -> Landscape:
-    """Of untrained networks."""
+    """The landscape of untrained networks."""
     return Landscape(run.spec(), mlp_gan.WORKLOAD, loading.load("digits", home))
 
 
 def keep(run: RunDir, landscape: Landscape, moves: list[tuple[float, float]]) -> None:
-    """Snapshots whose kernels are those of the landscape, moved so far in two random directions."""
+    """Saves a snapshot per move: the landscape's weights shifted along two random directions."""
     random = np.random.default_rng(0)
     start = {
         f"{name}/{variable.path}": variable.numpy()
@@ -54,7 +54,7 @@ def keep(run: RunDir, landscape: Landscape, moves: list[tuple[float, float]]) ->
 
 
 def computed(home: Home, size: int) -> list[int]:
-    """Losses that were computed at the end, and of how many."""
+    """Runs the job; returns how many losses it computed, and the total."""
     job = JobDir(home.jobs / "loss-surface-0001")
     job.path.mkdir(parents=True)
     options = {"evaluation": "loss_surface", "run_id": "quick-0001", "size": size}

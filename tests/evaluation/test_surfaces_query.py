@@ -1,4 +1,4 @@
-"""What the database knows of loss surfaces."""
+"""Queries of loss surfaces in the database."""
 
 from __future__ import annotations
 

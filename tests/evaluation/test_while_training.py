@@ -1,6 +1,4 @@
-"""Quality in the loop: which runs are measured while they train, which checkpoints, and which of
-them becomes the best.
-"""
+"""Quality measured during training: which runs, which checkpoints, and which becomes the best."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ NewRun = Callable[..., RunDir]
 
 @pytest.fixture(autouse=True)
 def requested(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The options of the jobs that would have started; as many are in the folder of jobs."""
+    """Options of the jobs that would have started; each also has a job folder."""
     begun: list[dict[str, Any]] = []
 
     def begin(job: Any) -> None:
@@ -47,7 +45,7 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def training(new_run: NewRun) -> Iterator[Callable[..., RunDir]]:
-    """Makes a run whose trainer is a process that sleeps; `end()` of the module ends it."""
+    """Creates runs whose trainer is a sleeping process; the module's `end()` ends it."""
     children: list[subprocess.Popen[bytes]] = []
 
     def make(run_id: str = "quick-0001", **options: Any) -> RunDir:
@@ -94,7 +92,7 @@ def test_environment_variable_turns_off_measuring(
     assert requested == []
 
 
-# ---- a user's own evaluation -------------------------------------------------------------------
+# ---- user evaluations ----------------------------------------------------------------------------
 
 
 def test_evaluate_waits_for_the_job_of_an_ended_run_only(
@@ -113,7 +111,7 @@ def test_evaluate_waits_for_the_job_of_an_ended_run_only(
     assert not jobs.newest_request(home, run.run_id, "quality").is_live
 
 
-# ---- which runs ----------------------------------------------------------------------------------
+# ---- eligible runs -------------------------------------------------------------------------------
 
 
 def test_running_run_is_measured_once_it_has_a_checkpoint(
@@ -177,14 +175,14 @@ def test_request_waits_while_a_user_measures_the_run(
     assert [options["while_training"] for options in requested] == [0, 5]
 
 
-# ---- which checkpoints ---------------------------------------------------------------------------
+# ---- measured checkpoints ------------------------------------------------------------------------
 
 
 def test_checkpoints_are_measured_at_the_cadence_and_at_the_end(
     training: Callable[..., RunDir],
 ) -> None:
     run, waits, pace = training(), list[int](), Pace(cpu_s=lambda: 0.0)
-    # What is in the folder after each pause.
+    # Steps saved during each pause.
     pauses = iter([(10,), (20,), (30, 40, 50), (60,), ()])
 
     def sleep(_: float) -> None:
@@ -207,7 +205,7 @@ def test_measurements_take_three_percent_of_cpu_time(
     saved(run, 10)
     pace = Pace(cores=2, clock=lambda: now_s[0], cpu_s=lambda: cpu_s[0])
 
-    def sleep(_: float) -> None:  # an epoch a second
+    def sleep(_: float) -> None:  # one epoch per second
         now_s[0] += 1.0
         saved(run, 10 * round(now_s[0] + 1))
         if now_s[0] == 120.0:
@@ -238,7 +236,7 @@ def test_damaged_checkpoint_falls_back_to_the_previous_one(new_run: NewRun) -> N
     assert list(while_training.new_checkpoints(run, 20, lambda _: None)) == []
 
 
-# ---- the best checkpoint -------------------------------------------------------------------------
+# ---- best checkpoint -----------------------------------------------------------------------------
 
 
 def test_epoch_with_the_best_quality_becomes_the_best_checkpoint(new_run: NewRun) -> None:
@@ -290,7 +288,7 @@ def test_nonfinite_weights_are_never_the_best(new_run: NewRun) -> None:
     assert checkpoints.steps(run.checkpoints) == {}
 
 
-# ---- its process ---------------------------------------------------------------------------------
+# ---- process priority ----------------------------------------------------------------------------
 
 
 def test_lower_priority_sets_niceness_to_10() -> None:

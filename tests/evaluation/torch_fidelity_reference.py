@@ -1,11 +1,11 @@
-"""Makes torch_fidelity_reference.json, the figures of the packages torch-fidelity and prdc for two
-samples, to which test_sample_scores.py compares this project's.
+"""Generates torch_fidelity_reference.json: scores of two samples by torch-fidelity and prdc, to
+which test_sample_scores.py compares this project's scores.
 
     python -m venv /tmp/fid
     /tmp/fid/bin/pip install torch==2.13.0 torch-fidelity==0.4.0 prdc==0.2
     /tmp/fid/bin/python -m tests.evaluation.torch_fidelity_reference
 
-torchvision, which torch-fidelity loads for its networks, is replaced: only arithmetic is called.
+torchvision, which torch-fidelity imports for its networks, is mocked: only arithmetic is called.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def features() -> tuple[Array, Array]:
-    """Two samples (500, 24) that overlap in part, not negative, as after a ReLU."""
+    """Returns two partly overlapping samples (500, 24), nonnegative as after a ReLU."""
     random = np.random.RandomState(7)
     mixing = random.standard_normal((FEATURES, FEATURES)) / FEATURES**0.5
     first = random.standard_normal((ROWS, FEATURES))
@@ -33,12 +33,12 @@ def features() -> tuple[Array, Array]:
 
 
 def logits() -> Array:
-    """Logits of a classifier, (500, 10)."""
+    """Returns classifier logits, (500, 10)."""
     return np.random.RandomState(8).standard_normal((ROWS, CLASSES)) * 3.0
 
 
 def main() -> None:
-    """Computes all figures in the conventions of docs/metrics.md."""
+    """Computes all scores with the conventions of docs/metrics.md."""
     for name in ("", ".transforms", ".transforms.functional", ".datasets", ".models"):
         sys.modules[f"torchvision{name}"] = MagicMock()
     import torch

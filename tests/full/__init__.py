@@ -1,3 +1,3 @@
-"""What `make test-all` has beyond `make test`: real trainings, both engines compiled whole,
-browsers, faults. Folders as in tests/.
+"""Tests that `make test-all` adds to `make test`: real training, both engines fully compiled,
+browsers, faults. Same folders as in tests/.
 """

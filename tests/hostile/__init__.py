@@ -1,5 +1,5 @@
-"""At least a thousand inputs that nobody means well with, generated from tables, and the tests that
-give them to every reader.
+"""At least a thousand hostile inputs, generated from tables, and the tests that pass them to every
+reader.
 
-`python -m tests.hostile` lists them all; docs/threat-model.md says how many of each kind there are.
+`python -m tests.hostile` lists them all; docs/threat-model.md has the count of each kind.
 """

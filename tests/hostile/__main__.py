@@ -1,4 +1,4 @@
-"""Lists every input, one a line: its kind, a tab, its name."""
+"""Lists every input, one per line: its kind, a tab, its name."""
 
 from tests.hostile.cases import OF_FILES, kinds
 

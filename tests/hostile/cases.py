@@ -1,4 +1,4 @@
-"""Every hostile input by its kind: what it is called, and what is given."""
+"""Every hostile input by kind and name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gan_runtime import catalog
 from gan_runtime.spec import RunSpec
 from tests.hostile.texts import HOSTILE, PATHS, QUERIES
 
-Named = dict[str, Any]  # what an input is called → the input
+Named = dict[str, Any]  # name of an input → the input
 SEED = 20_261_123
 HUGE = 2**70
 VALUES: Named = {
@@ -34,12 +34,12 @@ VALUES: Named = {
 
 
 def labelled(texts: tuple[str, ...], what: str) -> Named:
-    """Each text under its place and its beginning."""
+    """Returns each text by its number and its beginning."""
     return {f"{what} {number}: {ascii(text)[:40]}": text for number, text in enumerate(texts, 1)}
 
 
 def spec_values() -> Named:
-    """A value of a wrong kind, size or alphabet for every option of every workload:
+    """Returns a value of a wrong kind, size or alphabet for every option of every workload:
     (workload, option, value).
     """
     shared = RunSpec.options()
@@ -58,7 +58,7 @@ def spec_values() -> Named:
 
 
 def spec_files() -> Named:
-    """Bytes of a file that is given as --spec."""
+    """Returns contents of a file for --spec."""
     good = json.dumps({"workload": "mlp_gan", "epochs": 2}).encode()
     deep = {f"{depth:,} brackets": b"[" * depth for depth in (100, 1_000, 100_000)}
     return {
@@ -95,8 +95,8 @@ def spec_files() -> Named:
 
 
 def idx_files() -> Named:
-    """Bytes of an IDX file of images: whole ones cut, headers of other sizes and types, and
-    what else bears the name.
+    """Returns contents of an IDX file of images: truncated, with headers of other sizes and types,
+    and in other formats.
     """
     good = idx((3, 28, 28)) + bytes(3 * 28 * 28)
     counts = (0, 1, 2, 4, 255, 65_536, 2**31 - 1, 2**31, 2**32 - 1)
@@ -135,18 +135,18 @@ def idx_files() -> Named:
 
 
 def idx(shape: tuple[int, ...], kind: int = 0x08) -> bytes:
-    """The header of an IDX file."""
+    """Returns the header of an IDX file."""
     return struct.pack(f">BBBB{len(shape)}I", 0, 0, kind, len(shape), *shape)
 
 
 def turned_at(good: bytes, place: int, source: random.Random) -> bytes:
-    """The same bytes with another one at a place."""
+    """Returns the same bytes with one of them changed."""
     other = (good[place] + source.randrange(1, 256)) % 256
     return good[:place] + bytes([other]) + good[place + 1 :]
 
 
 def mutations(good: bytes, cuts: int, turns: int, what: str) -> Named:
-    """A whole file cut and turned at places that are spread over it."""
+    """Returns a whole file truncated and with bytes changed at places spread over it."""
     source = random.Random(SEED)
     ends = sorted({round(len(good) * part / cuts) for part in range(cuts)})
     places = sorted(source.sample(range(len(good)), min(turns, len(good))))
@@ -157,7 +157,7 @@ def mutations(good: bytes, cuts: int, turns: int, what: str) -> Named:
 
 
 def members() -> Named:
-    """Names of a file in a bundle."""
+    """Returns names of a file in a bundle."""
     around = (
         "{}",
         "{}/spec.json",
@@ -173,12 +173,12 @@ def members() -> Named:
 
 
 def command_lines() -> Named:
-    """Words after `python -m gan_runtime`; each must be refused, or do nothing."""
+    """Returns arguments of `python -m gan_runtime`; each must be refused, or do nothing."""
     cases: Named = {}
     for text in HOSTILE:
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-            # as arguments they cannot be; what a system hands over instead of bytes that are no
-            # UTF-8 is below
+            # not possible as arguments; what a system passes instead of bytes that are not UTF-8 is
+            # below
             continue
         title = ascii(text)[:40]
         cases |= {
@@ -246,9 +246,7 @@ def command_lines() -> Named:
 
 
 def kinds() -> Iterator[tuple[str, Named]]:
-    """Every kind that is its own table; those made of real files are made by their tests
-    from `mutations`.
-    """
+    """Yields every kind with its own table; tests create those of real files with `mutations`."""
     yield "options of a run", spec_values()
     yield "spec files", spec_files()
     yield "names", labelled(HOSTILE, "name")
@@ -259,11 +257,11 @@ def kinds() -> Iterator[tuple[str, Named]]:
     yield "command lines", command_lines()
 
 
-# Cuts and turned bytes of whole files: bundles, pictures, HDF5.
+# Truncations and changed bytes of whole files: bundles, images, HDF5.
 CUTS, TURNS = 40, 60
 OF_FILES = {"bundles": CUTS + TURNS, "images": 2 * (CUTS + TURNS), "HDF5 files": CUTS + TURNS}
 
 
 def counts() -> dict[str, int]:
-    """How many there are of each kind."""
+    """Returns the number of inputs of each kind."""
     return {**{kind: len(cases) for kind, cases in kinds()}, **OF_FILES}

@@ -1,4 +1,4 @@
-"""The command line of the tests in this folder is built once."""
+"""Builds the command line once for the tests in this folder."""
 
 from tests.support.command_line import built_once
 

@@ -1,5 +1,5 @@
-"""Every hostile input at the reader that it is meant for: a sentence or a harmless answer, no
-traceback, and nothing changed.
+"""Every hostile input at its reader: an error message or a harmless answer, no traceback, and no
+changes.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from tests.support.asking import ask_of
 KINDS = dict(cases.kinds())
 PLAIN_NAME = re.compile(
     r"[A-Za-z0-9._-][A-Za-z0-9 ._-]{0,59}"
-)  # which a run may bear: it is shown, and leads to no file
-MOST_LETTERS = 6_000  # of a sentence that tells of several options
+)  # valid names of runs, which are shown and lead to no file
+MOST_LETTERS = 6_000  # in a message about several options
 
 
 def check_sentence(error: BaseException) -> None:
-    """One of ours, for a user: short, in one line, nothing that a terminal or a page would
-    act on.
+    """Checks for a user-facing error of this project: short, one line, nothing that a terminal or a
+    page would interpret.
     """
     text = str(error)
     assert isinstance(error, GanRuntimeError), repr(error)
@@ -60,7 +60,7 @@ def check_sentence(error: BaseException) -> None:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, with its content."""
+    """Returns every file below a folder with its content."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -70,7 +70,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def unchanged(tmp_path: Path) -> Iterator[None]:
-    """Nothing next to the home, above which a path may lead, is written."""
+    """Checks that nothing is written next to the home, where a path may lead."""
     (tmp_path / "guard").write_text("as it was", encoding="utf-8")
     before = {path.name for path in tmp_path.iterdir()}
     yield
@@ -291,7 +291,7 @@ COMMAND_LINES = KINDS["command lines"]
 
 
 def beginning(words: tuple[str, ...]) -> str:
-    """The command, and whether what follows is a text alone."""
+    """Returns the command, with `--` if only a text follows."""
     return f"{words[0]} --" if "--" in words else words[0]
 
 
@@ -313,7 +313,7 @@ def test_no_command_line_ends_in_a_traceback(
 
 
 def check_answer(title: str, answer: Result) -> None:
-    """A sentence or an answer, which does nothing to the terminal."""
+    """Checks for an error message or an answer, without effects on the terminal."""
     assert answer.exception is None or isinstance(answer.exception, SystemExit), (
         title,
         answer.exception,

@@ -1,5 +1,5 @@
-"""Texts that would be more than text somewhere: on a disk, in a query, on a page, in a
-terminal, in a spreadsheet.
+"""Texts with a special meaning somewhere: on a disk, in a query, on a page, in a terminal, in a
+spreadsheet.
 """
 
 from __future__ import annotations

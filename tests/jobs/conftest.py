@@ -1,4 +1,4 @@
-"""Jobs of kinds that only tests have, in real processes."""
+"""Jobs of test-only kinds, in real processes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from tests.jobs.worker import TEST_JOBS
 
 @pytest.fixture
 def counting(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
-    """A home whose jobs are those of tests too; what still works at the end of the test is
-    ended.
-    """
+    """A home with test jobs, too; processes that remain after the test are killed."""
     for name, job in TEST_JOBS.items():
         monkeypatch.setitem(jobs(), name, job)
     monkeypatch.setattr(job_queue, "WORKER", "tests.jobs.worker")

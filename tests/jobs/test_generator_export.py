@@ -1,6 +1,4 @@
-"""The export of a generator: what is refused before a job starts, and what the model card says of
-the stored run.
-"""
+"""The export of a generator: refusals before a job starts, and the stored run in the model card."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ NewRun = Callable[..., RunDir]
 
 @pytest.fixture
 def run(new_run: NewRun) -> RunDir:
-    """Two epochs of ten steps on two replicas, with a checkpoint of no networks."""
+    """A run of two epochs of ten steps on two replicas, with a checkpoint without networks."""
     run = new_run("quick-0001", epochs=2, batch_size_global=32, replicas=2, label_smoothing=0.1)
     facts = {"cpu_model": "A processor", "cores": 8, "memory_bytes": 16e9, "hostname": "secret"}
     devices = {"devices": [f"/job:localhost/replica:0/task:0/device:CPU:{n}" for n in range(2)]}

@@ -1,5 +1,5 @@
-"""One bad job folder never takes the home down: a file that says nothing usable is as if it
-were missing, and all others continue.
+"""One bad job folder never takes the home down: an unusable file counts as missing, and all others
+continue.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def spoiled(home: Home) -> JobDir:
 
 
 def check_that_all_others_go_on(home: Home, good: JobDir, spoiled: JobDir) -> None:
-    """The owner reads runs and jobs, and so does a list of jobs."""
+    """Checks that the owner and a list of jobs still read runs and jobs."""
     store, keeper = Store(), JobSupervisor(home)
     keeper.tick(busy={""})
     Ingestor(home, store).catch_up()
@@ -106,7 +106,7 @@ def test_an_implausible_job_file_counts_as_missing(
 def test_an_irregular_file_in_a_job_folder_blocks_no_other_job(
     home: Home, new_run: NewRun, good: JobDir, spoiled: JobDir, file: str, kind: str
 ) -> None:
-    """Its process is not started where its log would go nowhere."""
+    """The job's process is not started if its log would be lost."""
     new_run("quick-0001")
     if file in ("log.txt", "STOP"):
         (spoiled.path / "end.json").unlink()
@@ -114,7 +114,7 @@ def test_an_irregular_file_in_a_job_folder_blocks_no_other_job(
         spoiled.write_request(JobRequest.model_validate({**REQUEST, "kind": "generate"}))
     not_plain.put(spoiled.path / file, kind)
     if file != "log.txt":
-        (spoiled.path / ".start.lock").mkdir()  # nothing is to be started by this test
+        (spoiled.path / ".start.lock").mkdir()  # this test must not start a process
     check_that_all_others_go_on(home, good, spoiled)
     assert not spoiled.is_started
 
@@ -122,7 +122,7 @@ def test_an_irregular_file_in_a_job_folder_blocks_no_other_job(
 def test_an_unexpected_error_in_one_job_skips_only_that_job(
     home: Home, new_run: NewRun, good: JobDir, spoiled: JobDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the checks of its files should have refused, but did not."""
+    """An error that the file checks should have caught, but did not."""
     new_run("quick-0001")
     row = folder_watcher.job_row
 

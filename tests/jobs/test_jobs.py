@@ -1,4 +1,4 @@
-"""Background jobs with real processes: progress, cancel, kill, turns, and what is left of them."""
+"""Background jobs in real processes: progress, cancel, kill, turns, and cleanup."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_killed_job_is_lost_and_its_unfinished_folder_is_deleted(
     assert process is not None
     process.kill()
     wait_until(lambda: state(job) == "lost", "everybody sees it")
-    assert job.end() is None  # nobody has written that down yet
+    assert job.end() is None  # not recorded yet
     JobSupervisor(counting).tick(set())
     assert ended(job) == (
         "lost",
@@ -113,7 +113,7 @@ def test_cancel_kills_a_kind_without_unfinished_files_immediately(
     job_queue.cancel(job, "a test")
     wait_until(lambda: state(job) == "cancelled", "it is killed, and no owner had to do it")
     keeper = JobSupervisor(counting)
-    # Its first thread can exit, visibly, a moment before the last one lets the lock go.
+    # Its first thread can visibly exit a moment before the last one releases the lock.
     wait_until(lambda: keeper.tick(set()) or job.end(), "its end is written down")
     assert ended(job) == ("cancelled", "cancelled on request; its answers are stored.")
 

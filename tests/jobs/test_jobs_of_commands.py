@@ -1,4 +1,4 @@
-"""Commands of the command line whose work is a job: everybody sees it, Ctrl-C cancels it."""
+"""Commands that run as a job: all users see it, Ctrl-C cancels it."""
 
 from __future__ import annotations
 

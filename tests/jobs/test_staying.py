@@ -1,5 +1,5 @@
-"""A process that stays for the next jobs of its kind: one in a home, which ends when it is idle,
-with the process that started it, and where a job needs something else loaded.
+"""A persistent process for jobs of one kind: one per home, which exits when idle, with the process
+that started it, and when a job needs another framework.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def end_of(counting: Home, wait_until: Callable[..., Any]) -> Ends:
 
 @pytest.fixture
 def home(home: Home) -> Iterator[Home]:
-    """What stays is ended with the test."""
+    """A home whose persistent process ends with the test."""
     yield home
     if (process := staying(home)) is not None:
         process.kill()

@@ -1,5 +1,5 @@
-"""The process of a job that knows jobs for tests in addition to the real ones: they wait until a
-file lets them continue.
+"""A job process with test jobs in addition to the real ones: they wait until a file lets them
+continue.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gan_runtime.jobs import job
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.jobs.job import Job, Task, jobs
 
-IDLE_S = 3.0  # that a process of the kind "stay" waits for its next job
+IDLE_S = 3.0  # how long a process of the kind "stay" waits for its next job
 
 _DECLARED = (
     Job("count", "Count", "tests.jobs.worker:count"),
@@ -47,7 +47,7 @@ TEST_JOBS = {job.name: job for job in _DECLARED}
 
 
 def count(task: Task) -> dict[str, Any]:
-    """Counts to three, the last two only when the file named in its options is there."""
+    """Counts to three, the last two only when the file named in its options exists."""
     (task.work / "half-made.txt").write_text("half", encoding="utf-8")
     task.progress(1, 3, "counts")
     while not Path(task.options["until"]).exists():
@@ -58,8 +58,8 @@ def count(task: Task) -> dict[str, Any]:
 
 
 def prepare(task: Task) -> dict[str, Any]:
-    """Stands for the preparation of a data set: fails, but where the home holds a file
-    "counts" it waits for one "go on".
+    """Replaces the preparation of a data set: fails, unless the home contains a file "counts"; then
+    it waits for one called "go on".
     """
     if not (task.home.path / "counts").exists():
         return refuse(task)
@@ -68,7 +68,7 @@ def prepare(task: Task) -> dict[str, Any]:
 
 
 def stay(task: Task) -> dict[str, Any]:
-    """Waits for the file named in its options, if one is named, and says who has worked."""
+    """Waits for the file named in its options, if any; returns its process id."""
     print(f"works on {task.options.get('name', '')}", flush=True)
     while "until" in task.options and not Path(task.options["until"]).exists():
         time.sleep(0.02)

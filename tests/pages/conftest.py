@@ -1,6 +1,4 @@
-"""Pages drawn by Streamlit's own test runner on a real store that was made from hand-written
-journals.
-"""
+"""Pages drawn by Streamlit's test runner on a real database of journals written for these tests."""
 
 from __future__ import annotations
 
@@ -51,8 +49,8 @@ SCORES = {
 
 @pytest.fixture(scope="session", autouse=True)
 def scanned_once() -> Iterator[None]:
-    """Each AppTest looks through all installed packages for components: a tenth of a second
-    for the same answer.
+    """Scans for components once: each AppTest scans all installed packages, a tenth of a second for
+    the same answer.
     """
     with pytest.MonkeyPatch.context() as patch:
         scan = functools.cache(manifest_scanner.scan_component_manifests)
@@ -62,10 +60,10 @@ def scanned_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def older_objects_are_left_alone() -> Iterator[None]:
-    """Streamlit looks for garbage after each script.
+    """Hides older objects from Streamlit's garbage collection after each script.
 
-    Other tests have left millions of objects of TensorFlow in this process, where one look takes a
-    second.
+    Other tests have left millions of TensorFlow objects in this process, where one collection takes
+    a second.
     """
     gc.collect()
     gc.freeze()
@@ -75,8 +73,8 @@ def older_objects_are_left_alone() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked() -> Iterator[None]:
-    """Each chart of each page is compared with the schema of Vega-Lite, which the pages leave
-    to these tests, and says in two sentences what one sees.
+    """Validates each chart of each page against the Vega-Lite schema, which the pages leave to
+    these tests, and its explanation of two sentences.
     """
     specification, put = plots.specification, plots._put
 
@@ -97,7 +95,7 @@ def charts_are_checked() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """results.duckdb of a home without runs: making its tables takes longer than drawing most
+    """results.duckdb of a home without runs: creating its tables takes longer than drawing most
     pages.
     """
     path = tmp_path_factory.mktemp("empty") / "results.duckdb"
@@ -118,11 +116,11 @@ def show(
     home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., AppTest]]:
     """`show("run", run="quick-0001")` draws a page of this home, `show("run/log", …)` with this tab
-    open; the runtime is a real one, its host a stated one. The page is whole, as a moment after it
-    was opened; not with `whole=False`.
+    open, on a real runtime with a fixed host. The page is complete, as a moment after it was
+    opened; not with `whole=False`.
 
-    Waiting runs keep waiting: a trainer would live on after the test and slow down all others. The
-    runtime acts when it is opened and asked to, not by itself meanwhile.
+    Queued runs stay queued: a trainer would outlive the test and slow down all others. The runtime
+    acts when it is opened and on request, not by itself.
     """
     monkeypatch.setattr("gan_runtime.supervision.supervisor.Supervisor._start", lambda *_: None)
     monkeypatch.setattr(owner_thread, "TICK_SECONDS", NEVER)
@@ -151,7 +149,7 @@ def show(
 
 @pytest.fixture
 def wait_until(wait_until: Callable[..., Any]) -> Callable[..., Any]:
-    """As elsewhere, and the owner of the home acts at each look: it does not by itself."""
+    """Waits as elsewhere, and the owner of the home acts at each check: it does not by itself."""
 
     def wait(condition: Callable[[], Any], awaited: str, seconds: float = 120.0) -> Any:
         def acted() -> Any:
@@ -165,8 +163,8 @@ def wait_until(wait_until: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture
 def stalled_jobs(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
-    """Jobs that are stopped from their start: none ends before a test has pressed Stop or
-    Cancel, nor is killed for ending late.
+    """Suspends jobs at their start: none ends before a test has pressed Stop or Cancel, nor is
+    killed for ending late.
     """
     monkeypatch.setattr(job_queue, "GRACE_SECONDS", float("inf"))
     begin = job_queue.start
@@ -183,7 +181,7 @@ def stalled_jobs(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
 
 @pytest.fixture
 def running(new_run: Callable[..., RunDir]) -> Iterator[RunDir]:
-    """A run whose trainer is a process that does nothing, not even stop."""
+    """A run whose trainer is a process that does nothing and ignores stop requests."""
     run = new_run("quick-0001")
     with subprocess.Popen(["sleep", "60"]) as process:
         run.write_process({**processes.identity(process.pid), "attempt": 1})
@@ -199,10 +197,10 @@ def running(new_run: Callable[..., RunDir]) -> Iterator[RunDir]:
 
 @pytest.fixture
 def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
-    """Makes a finished run of two epochs with ten steps each: `trained("quick-0001", losses=(0.9,
+    """Creates a finished run of two epochs with ten steps each: `trained("quick-0001", losses=(0.9,
     1.1))`.
 
-    `after_epoch_1`: records that are in the journal before those of epoch 2.
+    `after_epoch_1`: records that precede those of epoch 2 in the journal.
     """
 
     def make(

@@ -1,4 +1,4 @@
-"""Texts that would be more than text in Markdown, HTML or Streamlit's own extensions of it."""
+"""Texts with a special meaning in Markdown, HTML or Streamlit's own extensions of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The fields of the Launch form by the names of their options: their keys change when the
-form writes into them.
-"""
+"""Fields of the Launch form by option name: their keys change when the form writes into them."""
 
 from __future__ import annotations
 
@@ -26,10 +24,10 @@ def presets(app: AppTest) -> ButtonGroup[str]:
 
 
 def filled_in(app: AppTest, option: str) -> str:
-    """The value of a field, drawn or not."""
+    """Returns the value of a field, drawn or not."""
     return str(app.session_state[VALUES][option])
 
 
 def of(key: str | None) -> str:
-    """The option of a widget; empty for those that are of none."""
+    """Returns the option of a widget; empty for widgets without one."""
     return key.removeprefix(PREFIX).rpartition(".")[0] if key and key.startswith(PREFIX) else ""

@@ -13,7 +13,7 @@ from gan_runtime.base.options import GROUPS
 
 
 def texts(app: AppTest) -> str:
-    """Everything readable on the page that is not a chart."""
+    """Returns all text on the page outside of charts."""
     kinds = (
         app.title,
         app.markdown,
@@ -29,7 +29,7 @@ def texts(app: AppTest) -> str:
 
 
 def shown_commands(app: AppTest) -> list[str]:
-    """The commands of the command line on the page."""
+    """Returns the commands of the command line on the page."""
     bodies = [element.proto.body for element in app.get("html")]
     return [
         html.unescape(match)
@@ -39,28 +39,28 @@ def shown_commands(app: AppTest) -> list[str]:
 
 
 def charts(app: AppTest) -> list[dict[str, object]]:
-    """The Vega-Lite specs on the page."""
+    """Returns the Vega-Lite specs on the page."""
     return [json.loads(element.proto.spec) for element in app.get("vega_lite_chart")]
 
 
 def opened(app: AppTest, *groups: str) -> AppTest:
-    """Launch with these groups open, all of them by default, as a click leaves them."""
+    """Opens these groups of Launch, by default all of them, as a click would."""
     for group in groups or GROUPS:
         app.session_state[f"group.{group}"] = True
     return app.run()
 
 
 def titles(app: AppTest) -> list[str]:
-    """The titles of the charts on the page, without their subtitles; some are under a name
-    and have none.
+    """Returns the titles of the charts on the page without subtitles; some are under a heading and
+    have none.
     """
     headings = [chart["title"] for chart in charts(app) if "title" in chart]
     return [str(title["text"]) if isinstance(title, dict) else str(title) for title in headings]
 
 
 def evaluation(show: Callable[..., AppTest], *run_ids: str, **query: str) -> AppTest:
-    """The tab Evaluation of the first of these runs, or of the newest, with the others to
-    compare with. `query`: the rest of the address.
+    """Opens the Evaluation tab of the first of these runs, or of the newest, compared with the
+    others. `query`: the rest of the URL.
     """
     first = {"run": run_ids[0]} if run_ids else {}
     more = {"with": ",".join(run_ids[1:])} if run_ids[1:] else {}
@@ -68,9 +68,7 @@ def evaluation(show: Callable[..., AppTest], *run_ids: str, **query: str) -> App
 
 
 def open_tab(app: AppTest, title: str) -> AppTest:
-    """The evaluation with another tab open, as a press on it and the address that it writes
-    leave the page.
-    """
+    """Opens another tab of the evaluation, with the state and URL that a click leaves."""
     app.query_params["view"] = title
     app.session_state["view"] = title
     return app.run()

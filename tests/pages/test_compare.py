@@ -1,4 +1,4 @@
-"""The Compare page on stored runs: what a user reads, sets and clicks there."""
+"""The Compare page on stored runs: texts, settings and clicks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Make = Callable[..., RunDir]
 
 
 def spec_of(app: AppTest, title: str) -> str:
-    """The Vega-Lite spec of the chart of this title, as text."""
+    """Returns the Vega-Lite spec of the chart with this title, as text."""
     specs = [
         element.proto.spec for element in app.get("vega_lite_chart") if title in element.proto.spec
     ]
@@ -262,7 +262,7 @@ def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Ma
 
 
 def shares(app: AppTest) -> list[list[float]]:
-    """What each chart of D's scores shows."""
+    """Returns the shares in each chart of D's scores."""
     charts = [
         element.proto
         for element in app.get("vega_lite_chart")

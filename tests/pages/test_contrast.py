@@ -1,6 +1,4 @@
-"""Whether what is written can be read: contrasts by WCAG 2.2, at least 4.5, from the colors
-of the theme.
-"""
+"""Readability of text: contrasts by WCAG 2.2, at least 4.5, from the colors of the theme."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ THEME = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(enco
     "theme"
 ]
 STYLE = (REPOSITORY / "dashboard" / "frame" / "style.css").read_text(encoding="utf-8")
-FADED = 0.6  # of the text's color: how Streamlit 1.67 draws captions
-TINT = 0.1  # of the primary color under what is picked
+FADED = 0.6  # share of the text's color in captions, as Streamlit 1.67 draws them
+TINT = 0.1  # share of the primary color under selected items
 
 
 def rgb(color: str) -> tuple[float, ...]:
@@ -56,7 +54,7 @@ def primary(theme: str) -> tuple[float, ...]:
 
 
 def ink_on_primary(theme: str) -> tuple[float, ...]:
-    """What style.css writes on buttons and tags: of the light or of the dark theme."""
+    """Returns the text color of buttons and tags in style.css, of the light or the dark theme."""
     rule = re.search(
         r"stBaseButton-primary[^{]*stMultiSelectTagsContainer[^{]*\{ color: light-dark\((#\w+),"
         r" (#\w+)\)",
@@ -68,14 +66,14 @@ def ink_on_primary(theme: str) -> tuple[float, ...]:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_on_the_primary_color_has_enough_contrast(theme: str) -> None:
-    """Buttons, and the tags of a list in which several are picked."""
+    """Covers buttons and the tags of a multiselect."""
     assert contrast(ink_on_primary(theme), primary(theme)) >= 4.5
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("paper", ["backgroundColor", "secondaryBackgroundColor"])
 def test_text_in_the_primary_color_has_enough_contrast(theme: str, paper: str) -> None:
-    """The number over a slider, and what is picked among several buttons, on a tenth of that
+    """Covers the number over a slider, and the selected one of several buttons, on a tenth of that
     color.
     """
     ground = rgb(THEME[theme][paper])
@@ -89,7 +87,7 @@ def test_text_in_the_primary_color_has_enough_contrast(theme: str, paper: str) -
 
 
 def test_chart_text_never_uses_a_network_or_run_color() -> None:
-    """Colors with a meaning are for marks: on the dark ground the generator's blue has a
+    """Colors with a meaning are for marks: on the dark background, the generator's blue has a
     contrast of 3.5.
     """
     violations = [

@@ -1,4 +1,4 @@
-"""The Data page: which sets there are, and from one's own images to a data set, by real jobs."""
+"""The Data page: the listed data sets, and from user images to a data set, by real jobs."""
 
 from __future__ import annotations
 
@@ -115,9 +115,7 @@ def test_train_on_it_selects_a_workload_that_reads_the_dataset(show: Show) -> No
 def test_train_on_it_starts_with_options_that_fit_the_dataset(
     dataset: str, offered: Fields, preset: str, options: tuple[object, ...]
 ) -> None:
-    """Pairs of images have no frames after their targets, which the preset of the flows
-    asks for.
-    """
+    """Image pairs have no frames after their targets, which the flow preset requires."""
     name, spec = sets_view.starting_point(dataset, offered)
     values = spec.flat()
     assert (name, values["dataset"]) == (preset, dataset)
@@ -126,7 +124,7 @@ def test_train_on_it_starts_with_options_that_fit_the_dataset(
 
 
 def test_train_on_it_opens_launch_without_errors_for_image_pairs(show: Show, home: Home) -> None:
-    """16 pixels have no room for the usual tile."""
+    """16 pixels are too few for the default tile."""
     stored_pairs(home, pairs=100)
     app = show("data")
     app.button(key="data.train.edges").click().run()
@@ -163,7 +161,7 @@ def test_images_are_previewed_prepared_and_removed(
     assert not home.data.exists()  # nothing is stored yet
 
     app.button(key="data.prepare").click().run()
-    messages = said(app)  # once: here, when the job has ended before the page was drawn again
+    messages = said(app)  # once: here, if the job ended before the page was redrawn
     wait_until(lambda: job_queue.snapshots(home)[0].end, "the set is prepared")
     app.run()
     assert "Data set my-shapes is ready: 40 images." in messages + said(app)
@@ -354,7 +352,7 @@ def test_a_preparation_shows_its_live_image(show: Show) -> None:
 
 
 def alternatives(app: AppTest) -> list[str]:
-    """The alternative text of each image."""
+    """Returns the alternative text of each image."""
     return [picture.alt for element in app.get("image") for picture in element.proto.imgs]
 
 

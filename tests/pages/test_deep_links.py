@@ -1,6 +1,4 @@
-"""Addresses that nobody of ours has made: every page answers in words, and shows nothing of
-them as anything but text.
-"""
+"""Hostile URLs: every page answers with a message, and shows their content only as text."""
 
 from __future__ import annotations
 
@@ -24,13 +22,12 @@ from tests.support.sources import ROOT, python_files
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 
-# Half of a pair of letters is none of Unicode: a browser sends the sign for what cannot be read in
-# its place.
+# A lone surrogate is not valid Unicode: a browser sends the replacement character instead.
 LINKS = [re.sub("[\ud800-\udfff]", "\ufffd", text) for text in dict(kinds())["deep links"].values()]
 MORE_THAN_TEXT = re.compile(
     r"\]\(http|https?://evil|www\.evil|<img|<script|:material/home:|:red\[", re.IGNORECASE
 )
-MOST_LETTERS = 3_000  # of an element: an address of 10,000 is not shown whole
+MOST_LETTERS = 3_000  # per element: a URL of 10,000 is not shown in full
 READ = [
     ("run", "run"),
     ("run", "tab"),
@@ -43,12 +40,12 @@ READ = [
     ("compare", "runs"),
     ("compare", "tab"),
 ]
-BOUND = ("x", "smoothing", "y", "by")  # to the controls of Compare
+BOUND = ("x", "smoothing", "y", "by")  # parameters bound to the controls of Compare
 PAIR = "quick-0001,quick-0002"
 
 
 def is_text(app: AppTest) -> None:
-    """No exception, and of the address nothing that would be more than text, or too much of it."""
+    """Checks for no exception, and that the URL appears only as text, and not too much of it."""
     assert not app.exception
     shown_here = [
         (kind, text)
@@ -61,7 +58,7 @@ def is_text(app: AppTest) -> None:
 
 
 def open_with_all(app: AppTest, name: str, links: list[str] = LINKS) -> None:
-    """One address after the other, in one session."""
+    """Opens the links one after the other, in one session."""
     for link in links:
         app.query_params[name] = link
         is_text(app.run())
@@ -85,7 +82,7 @@ def test_these_tests_cover_every_query_parameter_that_pages_read() -> None:
 def test_a_hostile_address_is_shown_only_as_text(
     show: Show, trained: Make, home: Home, host: Host, page: str, name: str, part: int
 ) -> None:
-    if page in ("run", "studies"):  # with runs that wait, which are drawn in no time
+    if page in ("run", "studies"):  # with queued runs, which are drawn quickly
         design = StudyDesign.parse("batch_size", {"workload": "mlp_gan"}, ["64", "128"], 1)
         ask(home, host).submit_study(design)
     else:
@@ -94,7 +91,7 @@ def test_a_hostile_address_is_shown_only_as_text(
 
 
 def picker_of(page: str) -> None:
-    """A page that is slow to draw, as far as it reads the address."""
+    """The part of a slow page that reads the URL."""
     from dashboard.frame import session
     from dashboard.studies import variants_view
 
@@ -116,7 +113,7 @@ def test_a_hostile_address_falls_back_to_stored_runs(show: Show, trained: Make, 
 
 
 def test_a_hostile_address_leaves_controls_at_their_defaults(show: Show, trained: Make) -> None:
-    """Each session takes another one for each of the controls, as only a new one reads them."""
+    """Each session uses another link for each control, as only a new session reads them."""
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     assert (

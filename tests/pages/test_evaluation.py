@@ -1,6 +1,4 @@
-"""The page of any evaluation: the sentence that says how good a run is, a page without a
-domain, the tab of a run.
-"""
+"""The page of any evaluation: the verdict on a run, a page without a domain, the tab of a run."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ METRICS = tuple(Metric(name, name, name, better="lower", format=".2f") for name 
 
 
 def selection_of(*scores: Score, **words: str) -> Selection:
-    """One answer with these scores."""
+    """Returns a selection of one answer with these scores."""
     page = DomainPage(
         (), METRICS, headline=("a", "b"), over_epochs=("a",), real="held-out rows", baselines=words
     )
@@ -122,7 +120,7 @@ def test_verdict_compares_shares_with_their_floors(
             " 140, real 7.",
         ),
         (
-            *(0.96, 7.0, 50.0),  # whose ratio to a floor near 0 means nothing
+            *(0.96, 7.0, 50.0),  # its ratio to a floor near 0 is meaningless
             "**Close to real images**: 2 of 3 scores reach the floor. Farthest from it: KCD with"
             " 50, real 0.8.",
         ),
@@ -194,7 +192,7 @@ def test_published_scores_range_from_best_to_worst() -> None:
 
 
 def surface(run: RunDir) -> None:
-    """Answers of the evaluation that no domain declares."""
+    """Stores answers of the evaluation that no domain declares."""
     grid = Curve(
         name="loss",
         x=[0.0, 1.0, 0.0, 1.0],
@@ -243,7 +241,7 @@ def test_an_evaluation_without_a_domain_shows_curves_and_its_form(
 
 
 def tab_of_a_run() -> None:
-    """The tab Evaluation of the newest run."""
+    """Draws the Evaluation tab of the newest run."""
     from dashboard.evaluation import view
     from dashboard.frame import session
     from gan_runtime.store import queries

@@ -1,6 +1,4 @@
-"""The example runs that come with the project: what they are, and that every page has
-something to show of them.
-"""
+"""The example runs of the project: their contents, and that every page shows them."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ Show = Callable[..., AppTest]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """One for all tests here, with the examples: looking through them and taking them in
-    takes seconds, and nothing here changes them.
+    """One home with the examples for all tests here: reading and ingesting them takes seconds, and
+    no test changes them.
     """
     loaded = Home(tmp_path_factory.mktemp("examples") / "home").prepare()
     for file in bundles.examples():
@@ -36,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @pytest.fixture(scope="module")
 def store(home: Home) -> Store:
-    """What they have measured."""
+    """The database of the example runs."""
     return ingest.store_of(home)
 
 

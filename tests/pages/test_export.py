@@ -1,4 +1,4 @@
-"""The trained model as files, in the tab Samples of a run: the button, the job, and its file."""
+"""Model export in the Samples tab of a run: the button, the job, and its file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Make = Callable[..., RunDir]
 
 @pytest.fixture
 def run(trained: Make) -> RunDir:
-    """With a best checkpoint after step 700, and the newest one."""
+    """A run with a best checkpoint after step 700, and the newest one."""
     run = trained("quick-0001", workload="mlp_gan")
     for step in (700, 1_050):
         arrays = {"weights": np.zeros(3, np.float32)}
@@ -34,7 +34,7 @@ def run(trained: Make) -> RunDir:
 
 
 def job_of(home: Home, request: ExportRequest) -> JobDir:
-    """A job that nobody works on."""
+    """A job that no process works on."""
     job = JobDir(home.jobs / "export-generator-0001")
     job.results.mkdir(parents=True)
     job.write_request(JobRequest(kind=EXPORT, options=asdict(request), asker="a test"))

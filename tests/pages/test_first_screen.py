@@ -1,6 +1,4 @@
-"""The first screen of Live and Compare comes alone once in each window, and then the page as
-a whole.
-"""
+"""The first screen of Live and Compare is drawn alone once per window, then the whole page."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ QUERIES = {
     "run": {"run": "quick-0001"},
     "compare": {"runs": "quick-0001,quick-0002", "tab": "curves"},
 }
-FIRST = {"run": [], "compare": ["Generator loss"]}  # charts of Vega
+FIRST = {"run": [], "compare": ["Generator loss"]}  # Vega charts
 
 
 @pytest.mark.parametrize("page", QUERIES)
@@ -55,7 +53,7 @@ def test_first_pass_of_a_run_draws_its_losses_as_html(show: Show, trained: Make)
 
 
 def sketches(app: AppTest) -> list[str]:
-    """The charts of the page that are plain HTML."""
+    """The page's charts in plain HTML."""
     bodies = [element.proto.body for element in app.get("html")]
     return [body for body in bodies if body.startswith("<div class='sketch'")]
 
@@ -76,7 +74,7 @@ def test_the_second_pass_only_adds_points_to_the_same_charts(
 
 
 def points(app: AppTest) -> list[int]:
-    """How many each curve of a chart has, chart by chart: two curves are in each of these."""
+    """Points per curve of each chart; each of these charts has two curves."""
     tables = [
         dataset.data.data
         for element in app.get("vega_lite_chart")

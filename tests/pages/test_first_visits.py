@@ -1,6 +1,4 @@
-"""What a visit leaves out so that it is short on any machine: work that Altair does unless it
-is configured otherwise, and questions asked twice.
-"""
+"""A visit skips work to stay fast on any machine: Altair's default checks and repeated queries."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ VISITS = {
 def spied(
     monkeypatch: pytest.MonkeyPatch, owner: type, name: str, note: Callable[..., None]
 ) -> None:
-    """Tells `note` the arguments of each call of a method."""
+    """Passes the arguments of each call of a method to `note`."""
     method = getattr(owner, name)
     plain = getattr(method, "__func__", method)
 
@@ -47,7 +45,7 @@ def spied(
 
 
 def two_runs(trained: Make) -> None:
-    """Measured after both of their epochs."""
+    """Creates two runs, evaluated after both epochs."""
     for number in (1, 2):
         measured(trained(f"quick-{number:04d}", seconds=10.0 * number), 1, 2)
 
@@ -88,7 +86,7 @@ def test_an_evaluation_repeats_no_database_query(
     def note(_: Store, sql: str, parameters: object = None) -> None:
         questions[f"{sql} {parameters}"] += 1
 
-    app = show("run", **VISITS["evaluation"][1])  # takes the runs in, which asks on its own
+    app = show("run", **VISITS["evaluation"][1])  # ingests the runs, which runs queries too
     for name in ("rows", "frame"):
         spied(monkeypatch, Store, name, note)
     app.run()

@@ -1,6 +1,4 @@
-"""The evaluation of flows on stored rollouts: empty states, its sentence, film, numbers by
-step, the wake, times, the form.
-"""
+"""Flow evaluation of rollouts: empty states, summary, film, errors by step, wake, times, form."""
 
 from __future__ import annotations
 
@@ -39,14 +37,14 @@ WAYS: tuple[Way, ...] = ("map_reduce", "naive", "whole")
 
 
 def iterated(run: RunDir, way: Way = "map_reduce", number: int = 1, error: float = 0.02) -> None:
-    """Writes an iteration into the journal of a run, and its film next to it, as after a job."""
+    """Writes a rollout to the journal of a run and its film next to it, as a job does."""
     record = iteration(2, way, STEPS, number, error)
     file = image_files.write_film(run, f"{record.iteration}-{way}", frames(STEPS))
     journal.append(run.earlier_journal("flow"), 1, record.model_copy(update={"frames": file}))
 
 
 def film(app: AppTest) -> dict[str, object]:
-    """What the player got."""
+    """The data sent to the player."""
     (mounted,) = app.get("bidi_component")
     return dict(json.loads(mounted.proto.json))  # type: ignore[union-attr]
 
@@ -138,7 +136,7 @@ def test_a_rollout_of_version_0_2_0_is_compared_with_the_copied_frame(
 
 
 def test_an_unmeasured_score_is_shown_as_a_dash(show: Show, trained: Make) -> None:
-    """Steps too few for a frequency."""
+    """The rollout has too few steps to measure a frequency."""
     record = iteration(2, steps=STEPS)
     scores = [
         (
@@ -163,7 +161,7 @@ def test_an_unmeasured_score_is_shown_as_a_dash(show: Show, trained: Make) -> No
 def test_mp4_button_is_disabled_and_explains_a_missing_encoder(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A machine without ffmpeg."""
+    """The machine has no ffmpeg."""
     monkeypatch.setattr(movie, "missing_encoder", lambda: movie.NO_ENCODER)
     iterated(trained("quick-0001"))
     gif, mp4 = (button.proto for button in evaluation(show, view="Film").get("download_button"))
@@ -172,7 +170,7 @@ def test_mp4_button_is_disabled_and_explains_a_missing_encoder(
 
 
 def training_times(table: pd.DataFrame) -> None:
-    """Each says how it is known."""
+    """Checks that each training time names its source."""
     (row,) = table[table["How known"] == rollouts.HERE].to_dict("records")
     assert (row["What"], row["Batch"], row["Time"]) == ("quick-0001, an epoch", "32", "3 s")
     (estimated,) = table[table["How known"] == rollouts.ESTIMATED].to_dict("records")
@@ -226,7 +224,7 @@ def test_charts_add_run_ids_only_to_duplicate_run_names(show: Show, trained: Mak
 
 
 def legend(app: AppTest, number: int) -> list[str]:
-    """What the curves of a chart are called."""
+    """The names of a chart's curves."""
     spec = json.loads(app.get("vega_lite_chart")[number].proto.spec)
     return list(spec["layer"][-1]["encoding"]["color"]["scale"]["domain"])
 

@@ -1,6 +1,4 @@
-"""Histograms: one run over its epochs, several at one epoch, and nothing stored that it does
-not offer.
-"""
+"""Histograms: one run over its epochs, several at one epoch; every stored histogram is offered."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ ENDED = journal.StatusChange(status="stopped", reason="stopped on request")
 
 
 def over_epochs(app: AppTest) -> list[str]:
-    """The titles of what was picked; the whole networks after one epoch are below it."""
+    """The chart titles of the selection, without the whole networks after one epoch below it."""
     return [title for title in titles(app) if title not in WHOLE_NETWORKS]
 
 

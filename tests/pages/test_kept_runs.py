@@ -1,6 +1,4 @@
-"""What people do with runs on the Runs page, by pressing its buttons: pin, hide, tag; delete,
-restore, remove for good.
-"""
+"""Buttons of the Runs page: pin, hide, tag, delete, restore and permanently remove runs."""
 
 from __future__ import annotations
 
@@ -110,7 +108,7 @@ def test_markup_in_trash_names_is_escaped(show: Show, trained: Make) -> None:
     assert "![x](" not in texts(app)
 
 
-# ---- pinned, hidden, tagged ----------------------------------------------------------------------
+# ---- pins, hidden runs, tags ---------------------------------------------------------------------
 
 
 def shown_ids(app: AppTest) -> list[str]:
@@ -291,7 +289,7 @@ def test_tags_and_note_dialog_shows_the_stored_values(show: Show, trained: Make)
     assert app.text_area[0].value == "fine"
 
 
-# ---- space ---------------------------------------------------------------------------------------
+# ---- disk usage ----------------------------------------------------------------------------------
 
 
 def test_runs_page_shows_disk_usage_per_run_and_in_total(

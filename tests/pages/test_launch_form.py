@@ -1,4 +1,4 @@
-"""The Launch form: what it shows in which setting, and what it says of closed groups."""
+"""The Launch form: the fields of each setting, and the labels of closed groups."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Show = Callable[..., AppTest]
 
 OPTIONS = RunSpec.options("dcgan_mnist")
 DEFAULTS = option_words.defaults("dcgan_mnist")
-# What has to be set so that an option has an effect.
+# The setting under which each option has an effect.
 EFFECTIVE: dict[str, dict[str, Any]] = {
     "loop": {"engine": "tensorflow"},
     "tpu_address": {"accelerator": "tpu"},
@@ -54,7 +54,7 @@ EFFECTIVE: dict[str, dict[str, Any]] = {
 
 
 def expanders(app: AppTest) -> dict[str, bool]:
-    """The closed groups by their labels, and whether they are open."""
+    """The label of each expander, and whether it is open."""
     return {element.label: bool(element.proto.expanded) for element in app.expander}
 
 
@@ -64,7 +64,7 @@ def field_names(app: AppTest) -> set[str]:
     return {of(widget.key) for widget in widgets}
 
 
-# ---- the table -----------------------------------------------------------------------------------
+# ---- requirements --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_an_invalid_number_hides_no_option() -> None:
     assert has_effect(OPTIONS["samples_from"], {**DEFAULTS, "ema_decay": "much"})
 
 
-# ---- words ---------------------------------------------------------------------------------------
+# ---- labels --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_learning_rates_are_formatted_briefly(rate: Any, text: str) -> None:
     assert option_words.number(rate) == text
 
 
-# ---- the page ------------------------------------------------------------------------------------
+# ---- page ----------------------------------------------------------------------------------------
 
 
 def test_advanced_groups_are_closed_by_default(show: Show) -> None:
@@ -226,13 +226,11 @@ def test_local_sgd_is_indicated_before_the_run(show: Show) -> None:
     assert "local SGD, weights averaged every 5 steps" in texts(app)
 
 
-# ---- options of a workload -----------------------------------------------------------------------
+# ---- workload options ----------------------------------------------------------------------------
 
 
 class PainterOptions(OptionRecord):
-    """Of another workload: one option of its own, one that pairs have too, one of that name
-    with other choices.
-    """
+    """Options of another workload: one new, one that pairs also have, one with other choices."""
 
     strokes: int = option(7, label="Strokes", help="s.", error="use 7.", ge=1, le=9)
     label_smoothing: float = option(
@@ -316,7 +314,7 @@ def test_a_preset_keeps_the_defaults_of_other_workloads(show: Show, painter: str
 def test_a_workload_default_of_a_shared_option_beats_the_preset(
     show: Show, painter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Adam's beta 1 of 0 in Wasserstein GANs, where the preset has 0.5."""
+    """For example, Wasserstein GANs use an Adam beta 1 of 0, but the preset has 0.5."""
     entry = replace(catalog.WORKLOADS[painter], defaults={"adam_beta_1": 0.0})
     monkeypatch.setitem(catalog.WORKLOADS, "wasserstein_painter", entry)
     app = opened(show("launch"))
@@ -354,9 +352,7 @@ def test_a_preset_with_simulated_data_can_start_before_it_exists(show: Show, hom
 def test_stale_widget_values_do_not_undo_a_preset(
     show: Show,
 ) -> None:
-    """It sends the values of all its widgets with whatever it asks for, until it has drawn
-    what the preset has changed.
-    """
+    """A browser sends all widget values with each request until it has drawn the preset."""
     app = show("launch")
     presets(app).set_value("karman")
     before_it_is_drawn = whole_page.tree(app).get_widget_states()
@@ -368,7 +364,7 @@ def test_stale_widget_values_do_not_undo_a_preset(
 
 
 def test_a_rerun_overwrites_no_typed_value(show: Show) -> None:
-    """A pass that began before it was typed writes into no field."""
+    """A script run that began before the user typed writes to no field."""
     app = show("launch")
     text_field(app, "epochs").set_value("7").run()
     written = [

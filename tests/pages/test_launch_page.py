@@ -1,4 +1,4 @@
-"""The Launch page: what this host lacks, what is wrong, what is sent."""
+"""The Launch page: missing accelerators, errors, and the submitted run."""
 
 from __future__ import annotations
 

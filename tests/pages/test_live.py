@@ -1,6 +1,4 @@
-"""The Live page: what is zoomed, what a run offers once it has ended, and what damaged or
-deleted runs look like.
-"""
+"""The Live page: zoom, actions after a run has ended, and damaged or deleted runs."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ HOSTILE = "![x](http://127.0.0.1:9/x.png)"
 
 
 def rows_of(app: AppTest, title: str, name: str = "rows") -> Any:
-    """The rows that the chart of this title draws; "" for those of a chart that is rebuilt with
-    them.
-    """
+    """The rows of the chart with this title; `name` is "" if the chart is rebuilt with its rows."""
     chart = next(
         element.proto for element in app.get("vega_lite_chart") if title in element.proto.spec
     )
@@ -100,7 +96,7 @@ def test_a_stalled_run_shows_a_warning(show: Show, running: RunDir) -> None:
 def test_viewers_share_cached_charts_until_a_run_ends(
     show: Show, running: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "OLD", 1e6)  # so that time alone rebuilds nothing
+    monkeypatch.setattr(rendering, "OLD", 1e6)  # age alone rebuilds nothing
 
     def trained(first_step: int, *records: StatusChange) -> None:
         values = {name: [1.0, 2.0] for name in ("loss_generator", "loss_discriminator")}

@@ -1,4 +1,4 @@
-"""How example runs are made small, come into a home, and are offered until they are there."""
+"""Example runs are shrunk, loaded into a home, and offered until they are loaded."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Show = Callable[..., AppTest]
 def test_a_flow_run_is_shrunk_to_a_copy_that_plays_after_loading(
     show: Show, trained: Callable[..., RunDir], tmp_path: Path
 ) -> None:
-    """As examples/record_karman.sh does it, into the home of the page."""
+    """Shrinks runs as examples/record_karman.sh does, and loads them into the page's home."""
     home = Home(tmp_path / "recorded")
     page_home = trained("quick-0001").path
     run = RunDir(home.prepare().runs / "karman-0001")
     page_home.rename(run.path)
-    for epoch in (1, 10):  # next to that of epoch 2
+    for epoch in (1, 10):  # in addition to epoch 2
         Image.effect_mandelbrot((60, 40), (-2, -1, 1, 1), 100).save(
             run.sample_file("samples", epoch)
         )
@@ -68,7 +68,7 @@ def test_a_flow_run_is_shrunk_to_a_copy_that_plays_after_loading(
 
 
 def content(run: RunDir) -> dict[Path, bytes]:
-    """Of every file."""
+    """The content of every file of a run."""
     return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
 
 
@@ -76,7 +76,7 @@ def content(run: RunDir) -> dict[Path, bytes]:
 def two_bundles(
     new_run: Callable[..., RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> set[str]:
-    """In the place of the examples, whose loading takes seconds; the runs that they bring."""
+    """Replaces the examples, which take seconds to load; returns the IDs of the replacing runs."""
     files = [tmp_path / f"{name}.zip" for name in ("paper", "karman")]
     for file in files:
         run = new_run(f"{file.stem}-0001")

@@ -1,6 +1,4 @@
-"""The measured quality of runs on the pages that do not measure it: the curve of a run, the column
-of Runs, and Compare.
-"""
+"""Measured quality on pages that do not measure it: a run's curve, the Runs table, and Compare."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ TITLE = "How good is what it generates? KCD"
 
 @pytest.fixture
 def two_runs(trained: Make) -> None:
-    """The second one is better, and best in its first epoch."""
+    """Two runs: the second is better, and best in its first epoch."""
     first, second = trained("quick-0001"), trained("quick-0002", seconds=10)
     journal.append(first.evaluations_journal, 1, answer(1, kcd=9.0), answer(2, kcd=7.0))
     journal.append(second.evaluations_journal, 1, answer(1, kcd=0.5), answer(2, kcd=0.6))

@@ -1,6 +1,4 @@
-"""More images in the tab Samples of a run: what may be asked for, a job under way, and what
-it made.
-"""
+"""More images in the Samples tab of a run: valid requests, a running job, and its results."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ Make = Callable[..., RunDir]
 
 @pytest.fixture
 def asleep() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that works on nothing."""
+    """A process that does no work."""
     process = subprocess.Popen(["sleep", "600"], start_new_session=True)
     yield process
     process.kill()
@@ -37,7 +35,7 @@ def asleep() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def saved(run: RunDir, *steps: int) -> None:
-    """Checkpoints of no networks, the first of which is the best."""
+    """Saves checkpoints without networks; the first is the best."""
     for step in steps:
         arrays = {"weights": np.zeros(3, np.float32)}
         checkpoints.save(
@@ -46,7 +44,7 @@ def saved(run: RunDir, *steps: int) -> None:
 
 
 def image_job(home: Home, number: int, request: ImageRequest) -> JobDir:
-    """The folder of a job that nobody works on."""
+    """The folder of a job that no process runs."""
     job = JobDir(home.jobs / f"generate-{number:04d}")
     job.path.mkdir(parents=True)
     job.write_request(JobRequest(kind="generate", options=asdict(request), asker="a test"))
@@ -54,7 +52,7 @@ def image_job(home: Home, number: int, request: ImageRequest) -> JobDir:
 
 
 def done(job: JobDir, *warnings: str) -> None:
-    """What a job leaves that has made sixteen gray images."""
+    """Writes the results of a job that has generated sixteen gray images."""
     images = np.zeros((16, 28, 28, 1), np.float32)
     pictures.save(pictures.render("grey_grid", (images,)), job.results / PICTURE_FILE)
     np.savez(job.results / ARRAYS_FILE, images=images)
@@ -67,7 +65,7 @@ def done(job: JobDir, *warnings: str) -> None:
 
 
 def offered(app: AppTest, key: str) -> list[str]:
-    """The choices of a select box; nothing where it is not drawn."""
+    """The choices of a select box, or none if it is not drawn."""
     return [option for box in app.selectbox if box.key == key for option in box.options]
 
 
@@ -134,7 +132,7 @@ def test_generated_images_are_shown_with_their_origin(
         image_job(home, 1, ImageRequest("quick-0001", 16, 3, "7", seeds=[*range(3, 19)])),
         "checkpoint step-2 is damaged; taking the one before.",
     )
-    image_job(home, 2, ImageRequest("quick-0001")).stop_file.touch()  # cancelled before it began
+    image_job(home, 2, ImageRequest("quick-0001")).stop_file.touch()  # canceled before it starts
     app = show("run", tab="samples", run="quick-0001")
     assert not app.exception
     sentence = (

@@ -1,4 +1,4 @@
-"""How often Live is redrawn before one viewer, and before many."""
+"""How often Live is redrawn for one viewer, and for many."""
 
 from __future__ import annotations
 

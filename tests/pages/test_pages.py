@@ -1,4 +1,4 @@
-"""Pages on an empty store and on stored runs: what a user reads there."""
+"""Text on the pages of an empty home and of stored runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The Paper page: each figure next to what the paper says, every sentence computed from stored
-runs.
-"""
+"""The Paper page: figures next to the paper's claims, every sentence computed from stored runs."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ def studies(home: Home, host: Host, at: At) -> None:
 
 @pytest.fixture
 def _whole_mnist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keras' cache holds MNIST, as far as a page looks."""
+    """Keras' cache contains an empty MNIST file, since pages only check that it exists."""
     (tmp_path / "keras" / "datasets").mkdir(parents=True)
     (tmp_path / "keras" / "datasets" / "mnist.npz").touch()
     monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
@@ -121,8 +119,8 @@ def test_each_figure_shows_the_quotation_and_verdict(show: Show) -> None:
 def test_a_newer_toy_study_does_not_replace_a_suitable_one(
     show: Show, home: Home, host: Host, at: At, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The older one has the data, epochs and repeats that are asked for here; the newer one
-    is named with what it lacks.
+    """The older study has the data, epochs and repeats required here; the newer one is listed with
+    its shortfalls.
     """
     toy = StudyDesign.parse("batch_size", {**BASE, "epochs": 2}, ["64", "512"], 1, "A toy")
     for number, run in enumerate(ask(home, host).submit_study(toy)):
@@ -211,7 +209,7 @@ def test_the_descent_is_drawn_with_computed_sentences(
     assert titles(app)[:2] == ["Generator", "Discriminator"]
     assert all(
         button.key != "paper.11.start" for button in app.button
-    )  # the snapshots are not in this home
+    )  # this home has no weight snapshots
 
 
 @pytest.mark.usefixtures("stalled_jobs")

@@ -1,6 +1,4 @@
-"""What the Paper page says to each figure: whether stored runs agree with the paper, and
-which runs make a line.
-"""
+"""Paper page verdicts: whether stored runs agree with the paper, and which runs form a line."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ def test_concentration_compares_the_first_epoch_with_the_last() -> None:
 def two_variants(
     names: tuple[str, str], first: list[float], second: list[float], **columns: list[float]
 ) -> pd.DataFrame:
-    """Results of a study as far as a verdict reads them; the numbers are epoch_seconds."""
+    """The columns of study results that a verdict reads; the numbers are epoch_seconds."""
     rows = [
         {
             "variant": name,
@@ -94,7 +92,7 @@ def test_figure_5_requires_the_papers_batch_sizes() -> None:
 
 @pytest.mark.parametrize(("factor", "agrees"), [(1.5, True), (0.5, False), (1.0, None)])
 def test_figure_5_growth_claim_is_judged_separately(factor: float, agrees: bool | None) -> None:
-    """Section 5.1 says the opposite of the conclusion: each is judged by itself."""
+    """Section 5.1 contradicts the conclusion, so each claim is judged separately."""
     results = two_variants(
         BATCHES, [10.0, 10.1, 9.9], [factor * seconds for seconds in (10.0, 10.0, 10.0)]
     )
@@ -123,10 +121,7 @@ def test_figure_6_agrees_if_epochs_take_longer(large: float, agrees: bool) -> No
 
 
 def test_figure_10_requires_lowest_g_loss_and_figure_11_rising_d_loss() -> None:
-    """A large loss of D at a large batch, which the text reports, is no reason to differ from Fig.
-
-    10.
-    """
+    """A large D loss at a large batch does not contradict Fig. 10: the text reports it."""
     results = two_variants(BATCHES, [1.0, 1.0], [1.0, 1.0])
     as_told = results.assign(
         loss_generator=[1.0, 1.01, 0.5, 0.505], loss_discriminator=[0.7, 0.705, 1.4, 1.41]
@@ -146,7 +141,7 @@ def test_figure_10_requires_lowest_g_loss_and_figure_11_rising_d_loss() -> None:
 
 
 def test_figure_11_judges_only_the_generator_path() -> None:
-    """That D's loss falls along its path is no sentence of the paper."""
+    """The paper does not claim that D's loss falls along its path."""
     paths = {"generator": [2.0, 1.0], "discriminator": [1.0, 2.0]}
     assert (
         words.descends([path(network, losses) for network, losses in paths.items()]).agrees is True
@@ -170,7 +165,7 @@ def test_reference_values_match_the_quotations() -> None:
         assert str(batch) in references.OPTIMIZED.sentence
 
 
-# ---- which runs can be compared ------------------------------------------------------------------
+# ---- comparable runs -----------------------------------------------------------------------------
 
 
 def under(dataset: str = "mnist", images: int = 60_000, epochs: int = 30) -> Conditions:
@@ -284,8 +279,8 @@ OFF, OTHER = '{"r1_weight": 0.0}', '{"r1_weight": 2.0, "batch_size_global": 7, "
 
 
 def test_speed_up_lines_join_only_runs_that_differ_in_devices() -> None:
-    """Two lines with a point each are none; 200 images/s on 2 devices of another batch are no
-    speed-up of 100 on 1.
+    """Two lines of one point each are omitted; 200 images/s on 2 devices with another batch is no
+    speed-up over 100 on 1.
     """
     columns = [
         "accelerator",

@@ -1,5 +1,5 @@
-"""The evaluation of showers on stored measurements: empty states, its sentence, scores with
-their floor, tabs, epochs, the form.
+"""The shower evaluation of stored measurements: empty states, summary, scores with floors, tabs,
+epochs, form.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Make = Callable[..., RunDir]
 
 
 def charts(app: AppTest) -> list[str]:
-    """The titles of the charts, in the order of the page."""
+    """The chart titles in page order."""
     specs = [json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart")]  # type: ignore[union-attr]
     return [
         spec["title"]["text"] if isinstance(spec["title"], dict) else spec["title"]
@@ -46,7 +46,7 @@ def charts(app: AppTest) -> list[str]:
 
 
 def spaces(app: AppTest) -> list[str]:
-    """The titles of the figures in three dimensions."""
+    """The titles of the 3D figures."""
     return [
         json.loads(chart.proto.spec)["layout"]["title"]["text"] for chart in app.get("plotly_chart")
     ]  # type: ignore[union-attr]
@@ -230,7 +230,7 @@ def test_a_disabled_button_explains_why_a_run_cannot_be_measured(show: Show, tra
 
 
 def made_of(home: Home, number: int, request: SingleEnergyOptions) -> None:
-    """A job of that number has made the wanted showers."""
+    """Writes a finished job with this number that has generated the requested showers."""
     job = JobDir(home.jobs / f"make-showers-000{number}")
     job.results.mkdir(parents=True)
     job.write_request(JobRequest(kind="make_showers", options=asdict(request), asker="a test"))

@@ -1,4 +1,4 @@
-"""What a process is for its home, asked by several pages at once."""
+"""The role of a process for its home, requested by several pages at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue on Home: its order by hand, and what occupies the devices of this host."""
+"""The queue on Home: its manual order, and which runs use the devices of this host."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Show = Callable[..., AppTest]
 
 @pytest.fixture
 def busy_device() -> Iterator[None]:
-    """A training of another home has the CPU since an hour."""
+    """A run of another home has used the CPU for an hour."""
     since = journal.now() - timedelta(hours=1, seconds=5)
     who = Holder(home="/data/gan", run_id="paper-0042", name="the *large* one", since=since)
     with device_locks.claim([host_devices.CPU], 1, who):
@@ -123,7 +123,7 @@ def test_a_device_used_by_an_unknown_run_is_shown_without_its_end_time(
     show: Show, home: Home
 ) -> None:
     who = Holder(home=str(home.path.resolve()), run_id="quick-0009", since=journal.now())
-    with device_locks.claim([host_devices.CPU], 1, who):  # deleted while its last process ends
+    with device_locks.claim([host_devices.CPU], 1, who):  # deleted while its last process exits
         app = show("home")
     assert not app.exception
     assert any(

@@ -1,4 +1,4 @@
-"""The report about runs: one HTML file with all that it shows, and nothing that it must fetch."""
+"""The report about runs: one self-contained HTML file that fetches nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORBIDDEN = ("src", "href", "action", "data", "poster", "srcset", "background")
 
 @pytest.fixture(autouse=True)
 def few_curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each chart is checked with the schema of Vega-Lite, which takes longer than the report."""
+    """Limits curves: checking a chart against the Vega-Lite schema takes longer than the report."""
     monkeypatch.setattr(report, "MOST_CURVES", 2)
 
 
@@ -76,7 +76,7 @@ def report_about(home: Home, *run_ids: str) -> tuple[str, Parts]:
 
 
 def drawings(parts: Parts) -> list[dict[str, Any]]:
-    """The specifications of its charts."""
+    """The specifications of the report's charts."""
     text = next(text for attributes, text in parts.scripts if attributes.get("id") == "charts")
     specifications: list[dict[str, Any]] = json.loads(text)
     return specifications
@@ -111,7 +111,7 @@ def test_a_report_shows_results_quality_curves_samples_and_options(
 
 
 def test_a_report_fetches_nothing(home: Home, trained: Make) -> None:
-    """Its scripts are in it, its policy forbids all requests, and no address leads elsewhere."""
+    """Scripts are embedded, the policy forbids all requests, and no address is external."""
     trained("quick-0001")
     text, parts = report_about(home, "quick-0001")
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)

@@ -1,5 +1,5 @@
-"""The page of a run: the address keeps run and tab, a waiting run shows what is known, the
-verdict does not move.
+"""The page of a run: its address keeps run and tab, a waiting run shows known facts, and the
+verdict is stable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ Make = Callable[..., RunDir]
 
 
 def tabs(app: AppTest) -> list[str]:
-    """The titles of the tabs."""
     return [tab.label for tab in app.tabs]
 
 
@@ -166,7 +165,7 @@ def test_each_chart_has_a_help_button_with_its_description(
 
 
 def html(app: AppTest) -> str:
-    """The states of runs on the page."""
+    """The HTML of the run states on the page."""
     bodies = [element.proto.body for element in app.get("html")]
     return "\n".join(body for body in bodies if body.startswith("<span class='run-state'"))
 

@@ -1,6 +1,4 @@
-"""The Runs page: what the table shows of several workloads, what a deletion asks, and which
-runs are ticked; the cards of Home.
-"""
+"""The Runs page: several workloads in the table, delete dialog, selection; the cards of Home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images of several kinds under one slider: on the page of a run, Compare and Home."""
+"""Several kinds of images under one slider: on the page of a run, Compare and Home."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sample(kind: str, epoch: int) -> journal.Sample:
 
 
 def with_two_kinds(trained: Make, run_id: str, **options: float) -> None:
-    """The usual grids after both epochs, rows of classes after the first."""
+    """Creates a run with the usual grids after both epochs and rows by class after the first."""
     run = trained(run_id, after_epoch_1=(sample("samples", 1), sample("by_class", 1)), **options)
     write_grid(run.sample_file("samples", 1))
     images = np.zeros((64, 28, 28, 1), np.float32)
@@ -41,12 +41,12 @@ def with_two_kinds(trained: Make, run_id: str, **options: float) -> None:
 
 
 def image_texts(app: AppTest) -> list[str]:
-    """The images on the page, in words."""
+    """The alternative texts of the images on the page."""
     return [picture.alt for element in app.get("image") for picture in element.proto.imgs]
 
 
 def choices(app: AppTest) -> list[str]:
-    """What the choice of a kind offers; nothing where there is none."""
+    """The kinds of images to choose from, or none without a choice."""
     return [
         name
         for element in app.segmented_control

@@ -1,5 +1,5 @@
-"""A second dashboard on one home: it says who holds the home, shows everything, changes
-nothing, and takes over once the home is free.
+"""A second dashboard on one home: it names the owner, shows everything, changes nothing, and takes
+over once the home is free.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def holder(home: Home) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def live(running: RunDir) -> RunDir:
-    """A run that trains and has two steps behind it."""
+    """A training run that has logged two steps."""
     first = Scalars(
         epoch=1, first_step=1, wall_s=[1.0, 2.0], values={"loss_generator": [0.5, 0.25]}
     )
@@ -68,14 +68,14 @@ def live(running: RunDir) -> RunDir:
 
 
 def page_text(app: AppTest) -> str:
-    """Everything that is written on the page."""
+    """The text of the page: Markdown, captions, errors and titles."""
     return "\n".join(
         element.value for element in (*app.markdown, *app.caption, *app.error, *app.title)
     )
 
 
 def files(home: Home) -> dict[str, tuple[int, int]]:
-    """Of the home; its owner counts in its entry meanwhile."""
+    """The files of the home, except the owner's entry, which changes meanwhile."""
     paths = [path for path in home.path.rglob("*") if path.name != ".owner.json"]
     return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
 
@@ -123,7 +123,7 @@ def test_every_command_is_refused_with_the_owner_named(
         with pytest.raises(RoleError, match=f"is in use by process {holder.pid} on host"):
             change(live.run_id)
     assert not live.stop_file.exists()
-    assert not access.of_session("any").may_change  # nor is a file received
+    assert not access.of_session("any").may_change  # uploads are refused too
 
 
 def test_every_page_opens_view_only(
@@ -160,7 +160,7 @@ def test_the_next_load_takes_over_a_free_home_folder(
     assert entry.pid == os.getpid()
     session.runtime().commands.rename(live.run_id, "mine")
     assert queries.run(session.runtime().store, live.run_id).name == "mine"
-    assert looking.rows("SELECT count(*) FROM runs") == [(1,)]  # whoever still draws from it
+    assert looking.rows("SELECT count(*) FROM runs") == [(1,)]  # for pages still drawing from it
 
 
 def test_a_database_of_a_newer_version_opens_view_only(
@@ -174,7 +174,7 @@ def test_a_database_of_a_newer_version_opens_view_only(
     assert "has schema version 99 of a newer program" in page_text(app).replace("\\", "")
     assert next(button.label for button in app.button if not button.disabled) == "Try again"
     assert session.runtime().store.rows("SELECT count(*) FROM scalars") == [(2,)]
-    home.database.unlink()  # as a person may
+    home.database.unlink()  # as a user might
     app.run()
     assert "View only" not in page_text(app)
 
@@ -223,7 +223,7 @@ def test_pages_report_missing_runs_while_journals_are_read(
 
 
 def of_another_host(home: Home, beats: int = 7) -> owner.HomeOwner:
-    """Leaves the entry of a dashboard there."""
+    """Writes the entry of a dashboard on another host."""
     entry = owner.HomeOwner(
         host="gpu-box", pid=4711, since=datetime(2026, 1, 1, 12, tzinfo=UTC), beats=beats
     )
@@ -243,7 +243,7 @@ def test_an_active_owner_on_another_host_keeps_the_home_folder(
         owner.HomeInUseError, match="by process 4711 on host gpu-box since 2026-01-01 12:00 UTC"
     ):
         owner.acquire(home, sleep=pass_a_second)
-    assert not owner.is_owned(home)  # nothing is kept locked
+    assert not owner.is_owned(home)  # no lock remains
 
 
 def test_an_unresponsive_owner_on_another_host_is_replaced(
@@ -275,7 +275,7 @@ def test_a_replaced_owner_stops_acting(home: Home) -> None:
     lease.release()
     entry = owner.holder(home)
     assert entry is not None
-    assert entry.pid == 4711  # which is not ours to remove
+    assert entry.pid == 4711  # the entry of the new owner stays
 
 
 @pytest.mark.parametrize(
@@ -290,9 +290,9 @@ def test_an_unreadable_owner_entry_is_ignored(home: Home, content: bytes) -> Non
 def test_a_page_reports_a_database_rebuild_that_starts_while_it_is_drawn(
     show: Show, trained: Callable[..., RunDir], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no file was renamed, as somebody had removed the file."""
+    """No file is renamed, as if a user had deleted the database."""
     trained("quick-0001")
-    answers = iter([False, False])  # before the page, and above it
+    answers = iter([False, False])  # before the page, and in the notice above it
     monkeypatch.setattr(Runtime, "is_reading", property(lambda _: next(answers, True)))
     app = show("runs")
     assert not app.exception

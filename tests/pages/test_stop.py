@@ -17,7 +17,7 @@ Show = Callable[..., AppTest]
 
 
 def buttons(app: AppTest) -> dict[str, bool]:
-    """The labels of the buttons about ending and going on, and whether one can press them."""
+    """The labels of the stop and resume buttons, and whether they are enabled."""
     about = ("Stop", "Remove", "Resume")
     return {
         button.label: not button.disabled for button in app.button if button.label.startswith(about)

@@ -1,4 +1,4 @@
-"""The XLA and the Precision page on runs that differ in that option only."""
+"""The XLA and Precision pages for runs that differ only in that option."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Make = Callable[..., RunDir]
 
 @pytest.fixture
 def measured(trained: Make) -> Make:
-    """A finished run with the phases of an attempt: `measured("quick-0001", compile=2.0,
+    """Creates a finished run with the phases of an attempt: `measured("quick-0001", compile=2.0,
     steady=0.1, xla="jit")`.
     """
 

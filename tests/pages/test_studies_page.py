@@ -1,6 +1,4 @@
-"""The Studies page: asking a question, watching it being answered, reading how sure the
-answer is.
-"""
+"""The Studies page: starting a study, following its progress, and the confidence of its result."""
 
 from __future__ import annotations
 
@@ -40,8 +38,8 @@ def at() -> At:
 
 @pytest.fixture
 def study(home: Home, host: Host, at: At) -> list[RunDir]:
-    """Batch 64 and 128, three times each, finished: batch 128 takes 3.0, 3.1 and 3.0 s an
-    epoch instead of 4 s.
+    """A finished study of batch 64 and 128, three repeats each: batch 128 takes 3.0, 3.1 and 3.0 s
+    per epoch instead of 4 s.
     """
     runs = ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 3))
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 3.0, 4.0, 3.1, 4.0, 3.0), strict=True)):
@@ -51,7 +49,7 @@ def study(home: Home, host: Host, at: At) -> list[RunDir]:
 
 @pytest.fixture
 def replicas(home: Home, host: Host, at: At) -> list[RunDir]:
-    """1 and 2 replicas, finished: two take half the time."""
+    """A finished study of 1 and 2 replicas: two take half the time."""
     design = StudyDesign.parse("replicas", BASE, ["1", "2"], 1)
     runs = ask(home, host).submit_study(design)
     for number, (run, epoch_s) in enumerate(zip(runs, (4.0, 2.0), strict=True)):
@@ -145,7 +143,7 @@ def test_an_unfinished_study_warns_against_peeking_after_each_repeat(
 
 
 def test_a_loop_study_draws_time_and_speed_up(show: Show, home: Home, host: Host, at: At) -> None:
-    """4.0 s an epoch with Keras' loop, 3.2 and 3.0 with our own: 1.25 and 1.33 times as fast,
+    """Epochs take 4.0 s with Keras' loop, 3.2 and 3.0 s with ours: speed-ups of 1.25 and 1.33,
     repeat by repeat.
     """
     runs = ask(home, host).submit_study(StudyDesign.parse("loop", BASE, None, 2))
@@ -180,7 +178,7 @@ def test_home_shows_a_waiting_study_as_one_item(show: Show, home: Home, host: Ho
 
 
 def test_study_time_estimate_uses_similar_runs(show: Show, trained: Callable[..., RunDir]) -> None:
-    """Their steady rate is 160 images/s: 38 epochs of 56 steps with 32 of the 1,797 digits
+    """Similar runs reach a steady 160 images/s: 38 epochs of 56 steps with 32 of the 1,797 digits
     each take 426 s, six times.
     """
     trained("quick-0001", workload="dcgan", dataset="digits")
@@ -339,7 +337,7 @@ def test_a_loss_has_the_unit_of_its_own_workload(workload: str, unit: str) -> No
 def test_a_replica_study_is_compared_with_published_speeds(
     show: Show, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Next to published speeds" not in texts(show("studies"))  # nobody published any of it
+    assert "Next to published speeds" not in texts(show("studies"))  # no published speeds yet
     speeds = (Speed("V100 GPUs", 2, 96, 1779.3), Speed("V100 GPUs", 128, 96, 34.9))
     published = PublishedSpeeds("A table", "Their networks are larger.", 124_987, speeds)
     entry = dataclasses.replace(catalog.WORKLOADS["mlp_gan"], published=published)

@@ -44,7 +44,7 @@ def test_runs_can_be_searched_by_text(show: Show, trained: Make) -> None:
     app = show("runs")
     assert list(app.dataframe[0].value["run_id"]) == ["paper-0002", "quick-0001"]
     app.text_input[0].set_value("mnist").run()
-    # "mnist" is also in the workload's name of both; the dataset column distinguishes them.
+    # Both runs have "mnist" in the name of their workload, and one also in its data set.
     assert list(app.dataframe[0].value["run_id"]) == ["paper-0002", "quick-0001"]
     app.text_input[0].set_value("paper").run()
     assert list(app.dataframe[0].value["run_id"]) == ["paper-0002"]
@@ -70,7 +70,7 @@ def test_runs_shows_and_searches_options_changed_from_the_preset(show: Show, tra
 
 
 def tick(app: AppTest, *run_ids: str) -> None:
-    """Ticks rows of the table that is shown now, and no others."""
+    """Ticks only these rows of the current table."""
     order = list(app.dataframe[0].value["run_id"])
     rows = [order.index(run_id) for run_id in run_ids]
     app.session_state[runs_view.table_key(order)] = {
@@ -80,7 +80,7 @@ def tick(app: AppTest, *run_ids: str) -> None:
 
 
 def offered_for_deletion(app: AppTest) -> str:
-    """What the dialog says that Delete would move into the bin."""
+    """Presses Delete and returns the dialog's sentence about the runs to move to the trash."""
     next(button for button in app.button if button.label == "Delete").click().run()
     assert not app.exception
     return next(

@@ -1,4 +1,4 @@
-"""What is sent of a chart's rows."""
+"""The rows of tables and charts as sent to the browser."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sent(table: tables.Table) -> pd.DataFrame:
 
 def test_curves_are_sent_in_half_the_bytes_at_single_precision() -> None:
     every = frame()
-    part = every[every["metric"] == "loss_generator"]  # its rows have numbers with gaps
+    part = every[every["metric"] == "loss_generator"]  # its index has gaps
     table = tables.from_curves(part)
     assert len(table.arrow) < 0.5 * len(tables.from_frame(part).arrow)
     assert table.frame is part
@@ -45,7 +45,7 @@ def test_curves_are_sent_in_half_the_bytes_at_single_precision() -> None:
     pd.testing.assert_frame_equal(
         sent(table)[exact], part[exact].reset_index(drop=True), check_dtype=False
     )
-    # Single precision: 2^-24 of the value, and a chart has 400 pixels.
+    # Single precision has an error of 2^-24 of the value, and a chart has 400 pixels.
     pd.testing.assert_frame_equal(
         sent(table)[rounded],
         part[rounded].reset_index(drop=True),
@@ -102,10 +102,7 @@ def test_numbers_and_plain_text_stay_unchanged(text: str) -> None:
 
 
 def test_pages_show_tables_only_through_the_tables_module() -> None:
-    """Where no text in it becomes a formula: dashboard/tables.py.
-
-    `tables.show` instead of `st.dataframe`.
-    """
+    """`tables.show` of dashboard/tables.py, unlike `st.dataframe`, turns no text into a formula."""
     files = [
         path
         for path in python_files("pages", "dashboard")

@@ -1,6 +1,4 @@
-"""The TPU page: what it says of answers that are kept, and what it says where nothing can be
-compiled.
-"""
+"""The TPU page with stored estimates, and on a host that cannot compile."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ Show = Callable[..., AppTest]
 
 @pytest.fixture
 def plan() -> CheckPlan:
-    """The values of the form when the page is opened: the paper's run with batch 512 on a v3-8."""
+    """The initial values of the form: the paper's run with batch 512 on a v3-8."""
     return planning.make(
         {"workload": "dcgan_mnist", "dataset": "mnist", "batch_size_global": 512}, "v3:2x2"
     )
@@ -33,7 +31,7 @@ def plan() -> CheckPlan:
 
 @pytest.fixture
 def stored_plan(home: Home, plan: CheckPlan) -> CheckPlan:
-    """The same, with an answer to each of its points."""
+    """The same plan, with a stored estimate for each of its points."""
     keep_all(home, plan)
     return plan
 
@@ -80,7 +78,7 @@ def test_the_prediction_is_compared_with_the_papers_two_values(
         64: 1.0,
         512: 0.21,
     }
-    # As long a step whatever the batch: 937, 468, 234 and 117 steps.
+    # A step takes equally long at any batch: 937, 468, 234 and 117 steps.
     assert dict(zip(ours["batch"], ours["relative"].round(3), strict=True)) == {
         64: 1.0,
         128: 0.499,

@@ -1,6 +1,4 @@
-"""Numbers that no workload declares, and runs of workloads that this version does not know:
-shown all the same.
-"""
+"""Undeclared metrics, and runs of workloads unknown to this version, are shown too."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ Make = Callable[..., RunDir]
 
 
 def with_new_numbers(run: RunDir) -> None:
-    """The run's workload has returned two more: one of each step, one of each epoch."""
+    """Adds two undeclared metrics to a run: one per step, one per epoch."""
     energy = journal.Scalars(
         epoch=1,
         first_step=1,

@@ -1,5 +1,5 @@
-"""What a viewer sees: the same pages, with every button greyed that changes something, and
-why; a press in spite of it does nothing.
+"""The pages of a viewer: the same, but every button that changes something is disabled with a
+reason; a forced press does nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHANGES = {
 
 @pytest.fixture
 def viewing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on an address that others reach."""
+    """Serves at an address that others can reach."""
     monkeypatch.setattr(access, "is_shared", lambda: True)
 
 
@@ -53,7 +53,7 @@ def test_viewers_see_changing_buttons_disabled_with_a_reason(show: Show, page: s
 def test_an_enabled_button_is_still_refused_for_viewers(
     show: Show, running: RunDir, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Streamlit 1.67 forgets a forged press on a greyed button; the door does not depend on it."""
+    """Streamlit 1.67 drops a forged press of a disabled button; `Commands` does not rely on it."""
     monkeypatch.setattr(actions, "access", SimpleNamespace(actor=lambda: operator("dashboard")))
     app = show("home")
     for name in CHANGES["home"]:
@@ -84,10 +84,10 @@ def test_a_viewer_cannot_add_data(show: Show) -> None:
             "127.0.0.1",
             ["lab.example"],
             True,
-        ),  # a proxy on this machine, which passes on what comes from others
+        ),  # a proxy on this machine, which forwards requests of others
         ("0.0.0.0", [], True),
         ("::", [], True),
-        ("", [], True),  # Streamlit's own choice: everywhere
+        ("", [], True),  # Streamlit's default: all interfaces
         ("192.168.1.5", [], True),
         ("unix:///run/gan.sock", [], True),
     ],
@@ -101,10 +101,10 @@ def test_is_shared_depends_on_address_and_allowed_hosts(
     assert access.is_shared() == reached
 
 
-# Buttons that change what is shown and nothing else; all others belong to dashboard/actions.py.
+# Buttons that only change the display; all others belong in dashboard/actions.py.
 LOOKING = {
     "dashboard/data/sets_view.py": ["Train on it"],
-    "dashboard/evaluation/form.py": ["evaluation.verb"],  # greyed, with the reason
+    "dashboard/evaluation/form.py": ["evaluation.verb"],  # disabled, with the reason
     "dashboard/frame/notices.py": ["Try again", "label", "Got it", "Sign out", "label", "Enter"],
     "dashboard/launch/form.py": [
         "option_words.choice(name)",
@@ -117,7 +117,7 @@ LOOKING = {
     "dashboard/samples/players.py": ["'Pause' if playing else 'Play'"],
     "dashboard/widgets.py": ["Follow the newest epoch"],
     "dashboard/plots.py": ["Show everything"],
-    "pages/compare.py": ["runtime.store"],  # the report about the runs, a download
+    "pages/compare.py": ["runtime.store"],  # downloads the report
 }
 
 
@@ -134,7 +134,7 @@ def test_every_other_button_only_changes_the_display() -> None:
                 label = node.args[0]
                 text = str(label.value) if isinstance(label, ast.Constant) else ast.unparse(label)
                 plain.setdefault(str(path), []).append(text)
-    assert plain.pop("dashboard/actions.py") == ["label", "label"]  # the two that grey the others
+    assert plain.pop("dashboard/actions.py") == ["label", "label"]  # these two disable the others
     assert {path: sorted(labels) for path, labels in plain.items()} == {
         path: sorted(labels) for path, labels in LOOKING.items()
     }

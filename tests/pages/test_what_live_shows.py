@@ -34,7 +34,7 @@ def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> N
 
 
 def test_only_the_open_tab_of_a_run_is_drawn(show: Show, trained: Make) -> None:
-    """The page is redrawn every second: nothing is drawn that nobody sees."""
+    """The page is redrawn every second, so hidden tabs are not drawn."""
     trained("quick-0001")
     app = show("run", run="quick-0001")
     assert (list(app.code), list(app.dataframe)) == ([], [])
@@ -105,9 +105,7 @@ def test_live_shows_time_and_memory_usage(show: Show, trained: Make) -> None:
 
 
 def test_the_spec_of_a_chart_contains_no_data(show: Show, trained: Make) -> None:
-    """A spec that changes with the data is embedded again: the chart flickers and forgets its
-    zoom.
-    """
+    """A spec that changes with the data re-embeds the chart, which flickers and loses its zoom."""
     trained("quick-0001", losses=(0.5, 0.5))
     trained("quick-0002", losses=(2.5, 3.5), seconds=10)
     first, second = (charts(show("run", run=run)) for run in ("quick-0001", "quick-0002"))
@@ -195,7 +193,7 @@ def test_live_draws_rates_scales_and_penalties_only_when_in_use(show: Show, trai
         for kind in ("learning_rate", "loss_scale")
         for network in ("generator", "discriminator")
     }
-    penalty = {"r1_penalty": [0.5, 0.25]}  # recorded only where it is in the loss
+    penalty = {"r1_penalty": [0.5, 0.25]}  # recorded only if it is in the loss
     plain = trained("quick-0001")
     changing = trained(
         "quick-0002", seconds=10, warmup_epochs=1, precision="mixed_float16", r1_weight=10.0

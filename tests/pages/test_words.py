@@ -1,4 +1,4 @@
-"""Text of runs and people inside a page: nothing in it is an instruction to the browser."""
+"""Texts of runs and users inside a page are escaped, so browsers interpret no markup in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Streamlit's test runner keeps to itself, of which these tests need two things."""
+"""Two features that Streamlit's test runner keeps private."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from streamlit.testing.v1.element_tree import ElementTree
 
 
 def tree(app: AppTest) -> ElementTree:
-    """Everything that is drawn.
+    """The whole element tree of a page.
 
-    AppTest names kinds of elements, and tests of what no page may show read all of them.
+    AppTest only lists elements by kind, but tests of forbidden content read all of them.
     """
     return app._tree
 
 
 def rerun_with(app: AppTest, states: Any) -> None:
-    """As a browser asks that still has an earlier state of its widgets; `states`: of
-    `tree(app).get_widget_states()`.
-    """
+    """Reruns with earlier widget states of a browser, from `tree(app).get_widget_states()`."""
     app._run(states)

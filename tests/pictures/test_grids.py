@@ -1,4 +1,4 @@
-"""Grids: the place of each image, values as pixels, how many images fit."""
+"""Grids: the placement of images, pixel values, and how many images fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gan_runtime import pictures
 
 
 def pixels(picture: Image.Image) -> list[list[object]]:
-    """Rows of levels, or of (red, green, blue)."""
+    """Rows of gray levels, or of (red, green, blue)."""
     return list(np.asarray(picture).tolist())
 
 

@@ -14,7 +14,7 @@ SIDE = 16
 
 
 def squares(*values: float, channels: int = 1) -> NDArray[np.float32]:
-    """Images of SIDE × SIDE pixels that are all one value."""
+    """Images of SIDE × SIDE pixels, each of a single value."""
     flat = np.asarray(values, np.float32).reshape(-1, 1, 1, 1)
     return np.broadcast_to(flat, (len(values), SIDE, SIDE, channels)).copy()
 
@@ -80,7 +80,7 @@ def test_a_requested_sheet_gives_each_class_all_its_rows() -> None:
     picture = pictures.render("labelled_grid", (images, labels), ("cat", "dog"), pictures.whole(26))
     x = 4 + max(sheet.length("cat"), sheet.length("dog")) + 6
     assert picture.size == (x + 8 * (SIDE + 2) - 2, 5 * (SIDE + 2) - 2 + 8)
-    tops = [0, 18, 44, 62, 80]  # two rows of cats, and a little below them three of dogs
+    tops = [0, 18, 44, 62, 80]  # two rows of cats, a small gap, three rows of dogs
     firsts = [picture.getpixel((x + 8, top + 8)) for top in tops]
     seconds = [picture.getpixel((x + 26, top + 8)) for top in tops]
     assert (firsts, seconds) == ([128, 128, 255, 255, 255], [128, 0, 255, 255, 0])

@@ -1,4 +1,4 @@
-"""A package adds a renderer by an entry point."""
+"""A package adds a renderer through an entry point."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""docs/adding-a-workload.md keeps its word: its code, copied out of the page, is written as the
-project's is, and its entry is found. tests/full/project/test_adding_a_workload.py trains.
+"""docs/adding-a-workload.md: its code passes ruff, and its entry is in the catalog.
+
+tests/full/project/test_adding_a_workload.py trains the workload.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import pytest
 
 from tests.support import guide
 
-# of the workload where its name is not to matter; as long as the page's, so that lines end where
-# they do there
+# Name of the workload where the name does not matter. It is as long as the page's, so that lines
+# wrap at the same places.
 NAME = "zq9_gan"
 BUILD = """
 from gan_runtime import catalog
@@ -23,7 +24,7 @@ print(spec.entry.title, [network.name for network in spec.entry.networks], spec.
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """The project with the page's workload under another name; the paths of its files."""
+    """A copy of the project with the page's workload, renamed; and the paths of its files."""
     root = guide.copy_project(
         tmp_path_factory.mktemp("copy") / "project", "gan_runtime", "pyproject.toml"
     )

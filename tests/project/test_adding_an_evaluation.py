@@ -1,5 +1,6 @@
-"""docs/adding-an-evaluation.md keeps its word: its code is written as the project's is, and
-computes what it says. tests/full/project/test_adding_an_evaluation.py evaluates a run with it.
+"""docs/adding-an-evaluation.md: its code passes ruff and computes what the page describes.
+
+tests/full/project/test_adding_an_evaluation.py evaluates a run with it.
 """
 
 from __future__ import annotations

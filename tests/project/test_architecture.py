@@ -1,5 +1,6 @@
-"""The rules of docs/architecture.md, read from the imports of every file; part of `make
-check`, so it stays fast.
+"""The rules of docs/architecture.md, checked against the imports of every file.
+
+Part of `make check`, so it stays fast.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tests.support.sources import (
 FRAMEWORKS = {"tensorflow", "keras", "jax", "torch"}
 
 
-# ---- who may import what -------------------------------------------------------------------------
+# ---- imports -------------------------------------------------------------------------------------
 
 
 def test_only_the_store_package_imports_duckdb() -> None:
@@ -96,9 +97,7 @@ OF_WORKLOADS = [
 
 @pytest.mark.parametrize("path", OF_WORKLOADS, ids=str)
 def test_a_workload_imports_only_keras_numpy_and_declarations(path: Path) -> None:
-    """Fields and options are declared without a framework; NumPy makes what is asked of it on
-    the host.
-    """
+    """Fields and options are declared without a framework; NumPy computes on the host."""
     modules = imported(path)
     strangers = packages(modules) - {"keras", "numpy", "gan_runtime", *sys.stdlib_module_names}
     allowed = (
@@ -136,7 +135,7 @@ def test_pictures_import_only_numpy_and_pillow(path: Path) -> None:
     modules = imported(path)
     assert packages(modules) - {"numpy", "PIL", "gan_runtime", *sys.stdlib_module_names} == set()
     ours = {module for module in modules if module.startswith("gan_runtime.")}
-    # The catalog lists the renderers of domains; a file is written whole or not at all.
+    # The catalog lists renderers of domains; gan_runtime.base writes whole files.
     allowed = (
         "gan_runtime.pictures",
         "gan_runtime.catalog.domain",
@@ -169,17 +168,15 @@ def test_shared_modules_load_no_heavy_library(path: str) -> None:
     assert loaded_with([Path("gan_runtime") / path]).keys() & heavy == set()
 
 
-# ---- declared once -------------------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------------------------
 
-# Where names of networks, losses and scores may be literals: the Paper page compares with one
+# Names of networks, losses and scores can be literals here: the Paper page compares with one
 # paper's pair of networks.
 NAMED_AS_IN_THE_PAPER = ("dashboard/paper",)
 
 
 def names_of_the_catalog() -> set[str]:
-    """Every network, number and histogram of scores that a workload declares, by its stored
-    name.
-    """
+    """The stored names of every network, number and score histogram that a workload declares."""
     declaration = declarations.together(catalog.WORKLOADS)
     return {
         *(network.name for network in declaration.networks),
@@ -189,8 +186,8 @@ def names_of_the_catalog() -> set[str]:
 
 
 def literals(path: Path) -> set[str]:
-    """The words of all strings of a file, in small letters, but those of docstrings: "The
-    loss_a of B" gives the, loss_a, of, b.
+    """The lowercase words of all strings of a file, except docstrings: "The loss_a of B" gives the,
+    loss_a, of, b.
     """
     scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
@@ -209,8 +206,8 @@ def literals(path: Path) -> set[str]:
 
 
 def test_names_of_networks_losses_and_scores_are_declared_once() -> None:
-    """Engines, training, store and dashboard read them from the catalog, so that another GAN
-    needs no line there.
+    """Engines, training, store and dashboard read them from the catalog, so a new GAN needs no
+    change there.
     """
     names = names_of_the_catalog()
     assert {"generator", "loss_generator", "update_ratio_discriminator", "score/real"} <= names
@@ -235,7 +232,7 @@ def test_literals_include_names_within_longer_strings() -> None:
     assert "options" not in names, "docstrings are no literals"
 
 
-# ---- tables that must stay true ------------------------------------------------------------------
+# ---- options and catalog -------------------------------------------------------------------------
 
 
 EVERY_OPTION = {
@@ -296,7 +293,7 @@ def test_every_form_group_contains_an_option() -> None:
 def test_workload_option_names_differ_from_shared_ones(
     workload: str,
 ) -> None:
-    """A flat form, as in the database, says the same as a nested one only so."""
+    """Only then are a flat spec, as in the database, and a nested one equivalent."""
     own_options = set(options.of(catalog.WORKLOADS[workload].options))
     assert own_options.isdisjoint({*RunSpec.options(), *catalog.WORKLOADS, "of_workload"})
     assert {RunSpec.options(workload)[name].group for name in own_options} == {OF_WORKLOAD}

@@ -1,4 +1,4 @@
-"""A class has its own name: who reads it, or looks for it, finds one class."""
+"""Class names are unique, so that a reader or a search finds one class."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from collections.abc import Iterable
 
 from tests.support import sources
 
-# How many classes still share a name: these numbers only fall, and a name without a line has one
-# class.
+# How many classes still share a name. Only lower these numbers; an unlisted name has one class.
 STILL: dict[str, int] = {}
 
 
 def shared(trees: Iterable[ast.Module]) -> dict[str, int]:
-    """How many classes have each name that several have; those inside of classes and
-    functions count too.
-    """
+    """The number of classes per shared name, including nested classes."""
     nodes = (node for tree in trees for node in ast.walk(tree))
     counts = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
     return {name: count for name, count in counts.items() if count > 1}

@@ -1,6 +1,6 @@
-"""README.md and docs/: their commands run, one after another in one home, as a reader enters them.
+"""Runs the commands of README.md and docs/ one after another in one home, as a reader would.
 
-Trainings are cut to one epoch. NOT_RUN names the commands that are not run, each with its reason.
+Training runs are cut to one epoch. NOT_RUN lists the commands that are not run, with reasons.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY
 from tests.project.test_documents import COMMANDS
 from tests.support import documents
 
-NOT_RUN = {  # how a command begins, after the program's name → why it is not run here
+NOT_RUN = {  # start of a command, after the program's name → why it is not run
     "make ": "installs, serves, or is this suite",
     "GAN_DATA_DIR=": "trains for an hour; needs MNIST",
     "pip install": "tests/full/project/test_packaging.py does it",
@@ -63,7 +63,7 @@ RUN = [line for line in LINES if not line.startswith(tuple(NOT_RUN))]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the commands are entered, with the files that they name; the reader's home too."""
+    """The working directory of the commands, with the files they name; also the reader's HOME."""
     place = tmp_path_factory.mktemp("reader")
     (place / "examples").symlink_to(REPOSITORY / "examples")
     random = np.random.RandomState(0)

@@ -1,4 +1,4 @@
-"""README.md and docs/: links lead somewhere, commands and SQL are valid, code is that of a test.
+"""README.md and docs/: links have targets, commands and SQL are valid, and code is tested.
 
 test_document_commands.py runs the commands.
 """
@@ -19,7 +19,7 @@ from gan_runtime.store.store import Store
 from tests.support import documents, evaluation_page, guide, python_page
 from tests.support.sources import ROOT, python_files, text
 
-TREES = {  # blocks without a language that are no commands: page → how one begins
+TREES = {  # blocks without a language that are not commands: page → how they start
     "docs/architecture.md": (" browser", " Field", " a loss", "            submit"),
     "docs/data.md": ("photos/", "$GAN_DATA_DIR"),
     "docs/cluster.md": ("TF_CONFIG=",),
@@ -93,7 +93,7 @@ def test_every_documented_command_has_valid_arguments_and_options() -> None:
 
 
 def parsed(command: Any, words: list[str], where: str) -> None:
-    """Reads the words as the command line does, down to the command, and runs nothing."""
+    """Parses the words as the command line does, without running the command."""
     while hasattr(command, "commands"):
         name, *words = words
         assert name in command.commands, where
@@ -127,7 +127,7 @@ def test_every_documented_sql_query_runs(code: str) -> None:
 
 
 def test_all_documented_python_code_is_tested() -> None:
-    """The guides' code by the tests of the guides; the examples of docs/testing.md are tests."""
+    """Tests of the guides cover their code; the examples of docs/testing.md are tests."""
     of_guides = {
         *guide.BLOCKS.values(),
         *evaluation_page.BLOCKS.values(),
@@ -143,7 +143,7 @@ def test_all_documented_python_code_is_tested() -> None:
 
 
 def test_every_file_named_in_a_document_exists() -> None:
-    """Paths in backquotes that begin with a folder of the project, or of gan_runtime."""
+    """Checks paths in backticks that start with a folder of the project or of gan_runtime."""
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
     below = {path.name for path in (ROOT / "gan_runtime").iterdir() if path.is_dir()}
     missing = []

@@ -2,8 +2,8 @@
 
 Names, strings, comments and docstrings of every file count.
 
-A domain is named in its own folder, in its own pages and views, and in the tables that list the
-domains and their pages.
+Only a domain's folder, its pages and views, and the tables that list the domains and their pages
+can name it.
 """
 
 from __future__ import annotations
@@ -21,27 +21,26 @@ OF_DOMAINS = (
     "gan_runtime/domains",
     *("dashboard/domains", "dashboard/domain_pages.py", "pages/physics.py", "pages/flow.py"),
 )
-# What version 0.2.0 has named: records and journals on disk. Its public views are in the folders of
-# the domains.
+# Names from version 0.2.0: records and journals on disk. Its public views are in the folders of the
+# domains.
 OF_THE_RELEASE = ("gan_runtime/records/earlier_records.py", "gan_runtime/records/run_files.py")
-# How often a file still names a domain: these numbers only fall, and a file without a line has
-# none.
+# How often a file still names a domain. Only lower these numbers; an unlisted file has none.
 STILL: dict[str, int] = {
-    "gan_runtime/catalog/domain.py": len(MODULES),  # the table names the folder of each
+    "gan_runtime/catalog/domain.py": len(MODULES),  # one folder name per domain
     "dashboard/frame/places.py": 6,
     "dashboard/navigation.py": 6,
 }
 
 WORDS = re.compile(r"showers?|calorimeters?|physics|k[aá]rm[aá]n|pix2pix", re.IGNORECASE)
-# A flow of the domain is a word, or a part of a name, of its own: flow, flows, FlowScore,
-# flow_steps, FLOW. No part of another word is one (workflow, overflow, inflow), and neither are
-# TensorFlow and the control flow of a program.
+# The flow of the domain is a whole word or a whole part of a name: flow, flows, FlowScore,
+# flow_steps, FLOW. Parts of other words (workflow, overflow, inflow), TensorFlow and the control
+# flow of a program do not count.
 OTHER_FLOWS = re.compile(r"tensorflow|control[ _]flow", re.IGNORECASE)
 PART_OF_A_NAME = re.compile(r"[A-Z]?[a-zá]+|[A-Z]+(?![a-z])")
 
 
 def domain_words(text: str) -> list[str]:
-    """Every word of a text that belongs to a domain, in small letters."""
+    """Every word of a text that belongs to a domain, in lowercase."""
     named = [word.lower() for word in WORDS.findall(text)]
     parts = PART_OF_A_NAME.findall(OTHER_FLOWS.sub(" ", text))
     return named + [part.lower() for part in parts if part.lower() in ("flow", "flows")]

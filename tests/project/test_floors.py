@@ -1,9 +1,8 @@
-"""The floors of docs/architecture.md: imports go one way, read from the syntax trees of all
-modules; part of `make check`.
+"""The floors of docs/architecture.md: imports only go down. Reads the syntax trees of all modules.
 
-An import counts wherever it is: in a function, or for types only (`if TYPE_CHECKING`). Whoever
-needs another room's types knows that room. Names of modules in tables (jobs/job.py, catalog/) are
-no imports: their code is another process's.
+Part of `make check`. Imports in functions and for types only (`if TYPE_CHECKING`) count too: a
+package that needs another's types depends on it. Module names in tables (jobs/job.py, catalog/) are
+not imports: that code runs in another process.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import pytest
 from tests.support.sources import file_of, imported, python_files, text
 
 PACKAGE = Path("gan_runtime")
-# From the ground up. A room may import rooms of its own floor and of those below it; no two rooms
-# import each other.
+# From the bottom up. A package can import packages of its own floor and of lower ones; no two
+# packages import each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("__init__", "base", "catalog", "spec", "records", "device_locks"),
     ("workloads", "data", "pictures"),
@@ -28,7 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("domains",),
     ("cli", "__main__", "api"),
 )
-# Imports that still go up: only fewer of them, never others.
+# Imports that still go up. Only remove entries.
 STILL_UPWARD: set[tuple[str, str]] = set()
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -50,7 +49,7 @@ def imports_within(place: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def first_circle(arrows: Iterable[tuple[str, str]]) -> list[str]:
-    """Names that lead back to the first one; empty where there is no circle."""
+    """The names of an import cycle, which ends with its first name; empty without a cycle."""
     graph: dict[str, set[str]] = {}
     for begin, end in arrows:
         if begin != end:
@@ -94,7 +93,7 @@ WITH_FOLDERS = [
 
 @pytest.mark.parametrize("place", WITH_FOLDERS, ids=str)
 def test_folders_of_a_package_have_no_circular_imports(place: Path) -> None:
-    """Such as engines/tf and engines/jax, or the folders of two pages; what both share is
+    """For example engines/tf and engines/jax, or the folders of two pages; their shared code is
     next to them.
     """
 
@@ -112,5 +111,4 @@ def test_a_circular_import_is_detected() -> None:
 
 
 def test_the_architecture_document_refers_to_the_floors_table() -> None:
-    """docs/architecture.md refers to this table by its name."""
     assert "tests/project/test_floors.py" in text(Path("docs/architecture.md"))

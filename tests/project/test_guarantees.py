@@ -1,4 +1,4 @@
-"""docs/guarantees.md: every promise names a test or a kind of scenario, and each of them exists."""
+"""docs/guarantees.md: every promise names a test that exists, or a kind of fault scenario."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the dashboard's processes have loaded: no framework, and nothing heavy before the
-first page; in their own processes.
+"""Modules that the dashboard's processes load: no framework, and nothing heavy before the first
+page. Each test starts a process.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_home_page_loads_no_table_or_chart_libraries() -> None:
 
 
 def test_the_server_starts_before_loading_pages_and_runtime() -> None:
-    """They are loaded in a thread, while a browser fetches its own part of the page."""
+    """A thread loads them while the browser fetches its own part of the page."""
     program = "import app, sys; print(*sys.modules)"
     child = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True

@@ -1,7 +1,7 @@
-"""Rule 8 of docs/architecture.md: whatever changes something is a method of `Commands`, which is
-bound to an actor.
+"""Rule 8 of docs/architecture.md: every change is a method of `Commands`, which is bound to an
+actor.
 
-Read from syntax trees: pages, dashboard, command line and the runtime that pages hold name no other
+Checked in syntax trees: pages, dashboard, command line and the runtime of the pages name no other
 function that changes something, and write no file of a home themselves.
 """
 
@@ -24,11 +24,11 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.record import Actor, operator
 from tests.support.sources import file_of, nodes, python_files, tree
 
-ACCESS = Path("dashboard/frame/access.py")  # the one place that says who is an operator
+ACCESS = Path("dashboard/frame/access.py")  # the only place that decides who is an operator
 UPLOAD = Path(
     "dashboard/frame/upload_body.py"
-)  # a file comes outside of any page; access says whose it is
-# What lies behind the door: functions that write into a home, start a process or signal one.
+)  # uploads bypass the pages; access decides whose they are
+# Functions reserved for `Commands`: they write into a home, start a process or signal one.
 BEHIND = {
     "gan_runtime.bundles": {"unpack"},
     "gan_runtime.bundles.unpacking": {"unpack"},
@@ -73,7 +73,7 @@ CHANGES = sorted(offered())
 
 
 def named(path: Path) -> Iterator[str]:
-    """Dotted names of everything of ours that a file imports or takes from a module:
+    """Dotted names of all project objects that a file imports or takes from a module:
     "gan_runtime.jobs.job_queue.enqueue".
     """
     names_of_modules = {}
@@ -93,7 +93,7 @@ def named(path: Path) -> Iterator[str]:
 
 
 def forbidden() -> set[str]:
-    """Dotted names that nobody before the door may use."""
+    """Dotted names reserved for `Commands`."""
     return {f"{module}.{name}" for module, names in BEHIND.items() for name in names}
 
 
@@ -117,7 +117,7 @@ def test_pages_and_cli_write_no_files_directly() -> None:
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_is_refused_for_a_viewer(name: str, tmp_path: Path) -> None:
-    """Before anything else is checked, so that nothing else of what is asked matters."""
+    """The role is checked before anything else, so missing arguments do not matter."""
     with pytest.raises(RoleError, match="only operators"):
         getattr(Commands(Home(tmp_path / "none"), Actor("dashboard")), name)()
     assert not (tmp_path / "none").exists()
@@ -183,9 +183,6 @@ def test_the_owner_refreshes_after_a_change_but_not_after_a_refusal(tmp_path: Pa
 
 
 def test_pages_never_create_an_operator_or_bind_commands() -> None:
-    """Never as an operator that they have made up, and never with commands that they have
-    bound themselves.
-    """
     made_up = {
         "gan_runtime.records.record.operator",
         "gan_runtime.records.record.Role.OPERATOR",
@@ -203,7 +200,7 @@ def test_pages_never_create_an_operator_or_bind_commands() -> None:
 
 
 def test_the_lists_of_this_test_name_existing_functions() -> None:
-    """Else a renamed function would pass unseen."""
+    """Otherwise a renamed function would go unnoticed."""
     assert {"submit", "stop", "delete", "remove_data", "cancel_job", "import_bundle"} <= set(
         CHANGES
     )

@@ -1,6 +1,6 @@
 """Rule 10 of docs/architecture.md: no decision reads prose.
 
-Read from the syntax trees, and from the SQL in them.
+Checked in the syntax trees, and in the SQL in them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ SEARCHES = {
     "search",
     "compile",
 }
-FOR_PEOPLE = {"reason", "note", "message", "sentence"}  # attributes and columns that hold words
+FOR_PEOPLE = {"reason", "note", "message", "sentence"}  # attributes and columns that contain prose
 GROUP = "the name of a group of options"
-# What libraries and the operating system give no code for: file → beginning of the text → who says
-# it.
+# Texts of libraries and the operating system without a code: file → start of the text → source.
 EXTERNAL = {
     "gan_runtime/base/disk.py": {"(os error ": "object stores written in Rust, on a full disk"},
     "gan_runtime/data/hdf5_files.py": {
@@ -54,7 +53,7 @@ EXTERNAL = {
     "dashboard/run/record_view.py": {
         "^(?:[IW]0000": "TensorFlow, XLA and CUDA in a log, which is only shown"
     },
-    # Names, not sentences: they are all that older runs and the form have.
+    # Names, not sentences: older runs and the form have nothing else.
     "dashboard/paper/words.py": {"xla jit": "the name of a variant in the studies of 0.2.0"},
     "dashboard/compare/grouping.py": {"Model and data": GROUP, "Moving average": GROUP},
     "dashboard/launch/form.py": {"Model and data": GROUP, "Moving average": GROUP},
@@ -78,7 +77,7 @@ Constants = Mapping[str, list[str]]  # name → its texts
 
 
 def constants(module: ast.Module) -> dict[str, list[str]]:
-    """Texts of the constants of a module, with those in tuples and in patterns."""
+    """Texts of the constants of a module, including those in tuples and patterns."""
     texts: dict[str, list[str]] = {}
     for statement in module.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
@@ -105,9 +104,7 @@ def literals(node: ast.AST) -> Iterator[str]:
 
 
 def compared(of_file: tuple[ast.AST, ...], texts_by_name: Constants) -> Iterator[tuple[int, str]]:
-    """Line and text of each prose that something is compared with or searched for, and each
-    comparison of words for people.
-    """
+    """Lines and texts of prose in comparisons and searches, and comparisons of prose attributes."""
     loops = {
         loop.target.id: named(loop.iter, texts_by_name)
         for node in of_file
@@ -136,28 +133,28 @@ def compared(of_file: tuple[ast.AST, ...], texts_by_name: Constants) -> Iterator
 
 
 def named(node: ast.AST, texts_by_name: Constants) -> list[str]:
-    """Prose that a node is, by itself or as the name of a constant of any module."""
+    """Prose in a node: its literals, or the texts of the constant it names, in any module."""
     name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) else ""
     return list(literals(node)) or list(texts_by_name.get(name.partition("[")[0], ()))
 
 
 def is_for_people(node: ast.AST) -> bool:
-    """Whether it is an attribute that holds words, such as `row.note`."""
+    """Whether a node is an attribute that contains prose, such as `row.note`."""
     return isinstance(node, ast.Attribute) and node.attr in FOR_PEOPLE
 
 
 def is_with_nothing(operands: list[ast.expr]) -> bool:
-    """Whether one of them is "" or None: that asks whether there are words."""
+    """Whether an operand is "" or None, which only checks whether there is text."""
     return any(isinstance(operand, ast.Constant) and not operand.value for operand in operands)
 
 
 def in_sql(text: str) -> Iterator[str]:
-    """What a statement compares that is prose, or a column of words for people."""
+    """Comparisons with prose, or with a column of prose, in an SQL statement."""
     yield from (match[0] for pattern in IN_SQL for match in pattern.finditer(text))
 
 
 def statements(of_file: tuple[ast.AST, ...]) -> Iterator[tuple[int, str]]:
-    """Line and text of what may be SQL."""
+    """Line and text of each string that may be SQL."""
     for node in of_file:
         if (
             isinstance(node, ast.Constant)
@@ -172,13 +169,13 @@ MODULES = {".".join(path.with_suffix("").parts).removesuffix(".__init__"): path 
 
 @functools.cache
 def constants_of(module: str) -> Constants:
-    """Of a module of the project; none of any other."""
+    """The constants of a module of the project; none for other modules."""
     return constants(tree(MODULES[module])) if module in MODULES else {}
 
 
 def constants_seen_by(path: Path) -> Constants:
-    """Its own and the imported ones, by the names that the file has for them, such as "WAITS"
-    or "jobs.WAITS".
+    """The file's own and imported constants by their names in the file, such as "WAITS" or
+    "jobs.WAITS".
     """
     names = dict(constants(tree(path)))
     for statement in (node for node in nodes(path) if isinstance(node, ast.ImportFrom)):
@@ -234,7 +231,7 @@ def test_prose_in_sql_is_detected() -> None:
 
 
 def test_no_decision_depends_on_prose() -> None:
-    """A text that no code replaces is in EXTERNAL, with its reason."""
+    """EXTERNAL lists texts that no code replaces, with reasons."""
     used: set[tuple[str, str]] = set()
     offenders = []
     for path in FILES:

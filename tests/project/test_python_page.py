@@ -1,6 +1,4 @@
-"""docs/python.md: what is public is listed there, `import gan_runtime` is cheap, and the
-page's code is short.
-"""
+"""docs/python.md lists all public names, its code is short, and `import gan_runtime` is cheap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/reference/: the pages are current, and say something of every view."""
+"""docs/reference/: the pages are current and describe every view."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from scripts.reference import columns, pages
 
-NOT_PUBLIC = {"runs_live"}  # the supervisor's
+NOT_PUBLIC = {"runs_live"}  # only for the supervisor
 
 
 @pytest.fixture(scope="module")

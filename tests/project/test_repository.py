@@ -1,4 +1,4 @@
-"""What strangers meet first agrees with the project: version, continuous integration, images."""
+"""Version, continuous integration and container images agree with the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two suites: which tests are in `make test`, and that those are quick."""
+"""The two suites: which tests are in `make test`, and that these are quick."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_tests_in_the_full_folder_are_marked_full(request: pytest.FixtureRequest
 
 
 def test_each_folder_in_full_matches_a_test_folder() -> None:
-    """So that `make test-all ONLY=store` takes both."""
+    """`make test-all ONLY=store` runs both folders."""
     tests = REPOSITORY / "tests"
     parts = {
         path.parent.relative_to(tests / "full").parts[0]

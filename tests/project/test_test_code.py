@@ -1,6 +1,4 @@
-"""Rules of the tests' own code: it reads no private names, needs no benchmarks, and says why
-it skips.
-"""
+"""Rules for test code: no private names, no use of benchmarks, and a reason for each skip."""
 
 from __future__ import annotations
 
@@ -13,12 +11,12 @@ from tests.support.sources import imported, nodes, packages, python_files, text
 TESTS = python_files("tests")
 OF_BENCHMARKS = ("tests/benchmarks", "tests/full/benchmarks")
 PATCHES = {"setattr", "delattr", "getattr", "object", "patch"}
-# Files without any of these read no private names, and need not be parsed: x._y, import _y, a line
-# of an import, "_y" and "x._y".
+# Files without a match read no private names and are not parsed: x._y, import _y, a line of an
+# import, "_y" and "x._y".
 HINT = re.compile(
     r'(?<!self)(?<!cls)\._[a-z]|import [^\n]*\b_[a-z]|^ +_\w+,$|"(\w+\.)*_[a-z]', re.MULTILINE
 )
-PUBLIC = {"os._exit"}  # in spite of its name
+PUBLIC = {"os._exit"}  # despite its name
 # Files that read private names, each with the reason.
 PRIVATE_READERS = {
     "tests/support/engines/small_engines.py": (
@@ -39,12 +37,12 @@ PRIVATE_READERS = {
 
 
 def is_private(name: str) -> bool:
-    """Such as `_state`, or "gan_runtime.records.home._place"; `__init__` is not."""
+    """True for `_state` and "gan_runtime.records.home._place", but not for `__init__`."""
     return any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
 
 
 def private_names(nodes: tuple[ast.AST, ...]) -> Iterator[str]:
-    """Of other objects: read as an attribute, imported, or patched by name."""
+    """Private names of other objects: read as an attribute, imported, or patched by name."""
     for node in nodes:
         if isinstance(node, ast.Attribute) and is_private(node.attr):
             is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")

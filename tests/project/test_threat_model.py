@@ -1,6 +1,4 @@
-"""docs/threat-model.md: what it says is held is held by tests that exist, and no list is
-shorter than it says.
-"""
+"""docs/threat-model.md: its claims are covered by existing tests, and its lists are complete."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from tests.support.sources import ROOT, nodes, pins, python_files, text, tree
 
 TEXT = text(Path("docs/threat-model.md"))
 LOCKED = sorted(path.name for path in (ROOT / "locks").iterdir())
-WITHOUT_HASHES = {"requirements-bench.txt"}  # from an index of its own
+WITHOUT_HASHES = {"requirements-bench.txt"}  # uses another package index
 
 
 def test_every_test_named_in_the_threat_model_exists() -> None:
@@ -40,7 +38,7 @@ def test_every_threat_has_a_test() -> None:
 
 
 def test_every_streamlit_protocol_message_is_listed() -> None:
-    """With the kinds of a later Streamlit, so that they are reviewed."""
+    """Kinds that a later Streamlit adds fail here, so that they are reviewed."""
     table = TEXT.split("## Messages of Streamlit's protocol")[1].split("\n## ")[0]
     names = set(re.findall(r"`([a-z_]+)`", table))
     operations = BackendOperationRequest.DESCRIPTOR.oneofs_by_name["payload"].fields
@@ -48,10 +46,7 @@ def test_every_streamlit_protocol_message_is_listed() -> None:
 
 
 def test_no_page_uses_a_cache_that_a_browser_can_clear() -> None:
-    """`st.cache_resource` holds what there is one of in a process.
-
-    `st.cache_data` holds answers that are only made again.
-    """
+    """Clearing `st.cache_resource` loses process-wide objects; `st.cache_data` only recomputes."""
     users = [
         path
         for path in python_files("app.py", "pages", "dashboard")
@@ -73,7 +68,6 @@ def test_hostile_input_counts_match_the_threat_model() -> None:
 
 
 def test_no_code_unpickles_evaluates_or_runs_a_shell() -> None:
-    """No module that unpickles, no evaluated text, no shell."""
     forbidden = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
     uses = []
     for path in python_files("app.py", "pages", "dashboard", "gan_runtime"):

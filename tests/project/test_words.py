@@ -1,7 +1,7 @@
-"""The words of docs/glossary.md: texts, documents, docstrings and comments use no forbidden one.
+"""No text, document, docstring or comment uses a term that docs/glossary.md forbids.
 
-Texts are the string literals with several words: of pages, errors and help. Documents, docstrings
-and comments count without code, names and addresses.
+Texts are string literals with several words: of pages, errors and help. Code, names and URLs in
+documents, docstrings and comments do not count.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import pytest
 from tests.support.sources import ROOT, nodes, python_files, text
 
 GLOSSARY = Path("docs/glossary.md")
-HELP = Path("gan_runtime/cli")  # the docstrings of these functions are the help of a command
-# How many forbidden words a file still has: these numbers only fall, and a file without a line has
-# none.
+HELP = Path("gan_runtime/cli")  # the docstrings of its commands are their help
+# How many forbidden terms a file still has. Only lower these numbers; an unlisted file has none.
 STILL: dict[str, int] = {
     "gan_runtime/records/earlier_records.py": 1,
     "gan_runtime/records/states.py": 5,
@@ -38,9 +37,9 @@ PERCENT = r"(?<=\d) %"
 MOST_WORDS = 20  # of a sentence, or of a part of one up to a colon or semicolon
 ENDS = re.compile(r"(?<=[.!?:;])[\"')*”]*\s+|\n\s*\n|\n[-*|] ?|\n(?=\s*\|)")
 ABBREVIATIONS = re.compile(r"\b(et al|Fig|Figs|Nos?)\.")
-OF_OTHERS = {  # long sentences that are not ours to shorten
+OF_OTHERS = {  # long sentences that cannot be shortened
     "gan_runtime/studies/references.py": 4,  # quotes of the paper
-    "gan_runtime/records/states.py": 1,  # a sentence that an earlier version wrote
+    "gan_runtime/records/states.py": 1,  # a sentence of an earlier version
 }
 DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 KINDS = (*DEFINITIONS, ast.Constant, ast.JoinedStr)
@@ -49,7 +48,7 @@ PROSE = re.compile(r"[A-Za-z]{2,}[,;:.]? [A-Za-z0]{2,}")
 
 @functools.cache
 def forbidden() -> re.Pattern[str]:
-    """The words of the second table of the glossary, and a space before a percent sign."""
+    """The forbidden terms of the glossary, and a space before a percent sign."""
     table = text(GLOSSARY).partition("## Words not used")[2]
     rows = re.findall(r"^\| (`.+?) \| ", table, re.MULTILINE)
     words = [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
@@ -58,7 +57,7 @@ def forbidden() -> re.Pattern[str]:
 
 
 def documents() -> list[Path]:
-    """Every document that git has, but the glossary."""
+    """Every Markdown document in git, except the glossary."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "*.md"]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     paths = [Path(name) for name in answer.stdout.split("\n") if name]
@@ -66,14 +65,12 @@ def documents() -> list[Path]:
 
 
 def of_document(document: str) -> Iterator[str]:
-    """A document without code, names and addresses."""
+    """A document without code, names and URLs."""
     yield CODE.sub(" ", document)
 
 
 def of_module(path: Path) -> Iterator[str]:
-    """The string literals of a module that are prose; of an f-string the texts around a 0 for
-    each value.
-    """
+    """The string literals of a module that are prose; an f-string has a 0 for each value."""
     of_file = [node for node in nodes(path) if isinstance(node, KINDS)]
     skipped = {id(text) for node in of_file for text in docstrings(node, path)}
     for node in of_file:
@@ -105,7 +102,7 @@ def docstrings(node: ast.AST, path: Path) -> Iterator[ast.AST]:
 
 
 def counts() -> dict[str, list[str]]:
-    """The forbidden words of every file that has some."""
+    """The forbidden terms of every file that uses any."""
     files = {path: of_document(text(path)) for path in documents()}
     places = python_files("app.py", "pages", "dashboard", "gan_runtime")
     files |= {path: of_module(path) for path in places}
@@ -118,7 +115,7 @@ def counts() -> dict[str, list[str]]:
 
 
 def of_reader(path: Path) -> Iterator[str]:
-    """The docstrings and comments of a module, for a reader of its code."""
+    """The docstrings and comments of a module."""
     for node in nodes(path):
         if isinstance(node, DEFINITIONS) and (docstring := ast.get_docstring(node)):
             yield COMMANDS.sub(" ", docstring)

@@ -19,7 +19,7 @@ from tests.support import own_pictures
 
 @pytest.fixture
 def run(new_run: Callable[..., RunDir]) -> RunDir:
-    """Stopped after two attempts on data sets of other contents; the second one has left a
+    """A run stopped after two attempts on data sets with different content; the second left a
     checkpoint.
     """
     run = new_run("quick-0001", workload="mlp_gan", dataset="photos")

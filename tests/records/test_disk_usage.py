@@ -1,6 +1,4 @@
-"""The space of a home: all of it counted once, measured again only where something has
-changed, free when the bin is emptied.
-"""
+"""Disk usage of a home: counted once, measured again only after changes, freed with the trash."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ NewRun = Callable[..., RunDir]
 
 
 def filled(run: RunDir, size: int) -> RunDir:
-    """With a checkpoint of so many bytes."""
+    """Adds a checkpoint of this many bytes."""
     run.checkpoints.mkdir(exist_ok=True)
     (run.checkpoints / f"step-{size:08d}.safetensors").write_bytes(b"x" * size)
     return run
@@ -37,8 +35,8 @@ def filled(run: RunDir, size: int) -> RunDir:
 
 @pytest.fixture
 def full(new_run: NewRun, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """Two runs, one of them in the bin, a data set, a job, an upload and a database; Keras
-    has downloaded nothing.
+    """Two runs, one of them in the trash, a data set, a job, an upload and a database; Keras has
+    downloaded nothing.
     """
     filled(new_run("quick-0001"), 70_000)
     ask(home, actor=ASKER).delete(filled(new_run("quick-0002"), 50_000).run_id)

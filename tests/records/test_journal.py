@@ -1,4 +1,4 @@
-"""The journal: append-only lines, of which a reader takes whole ones only."""
+"""The journal: append-only lines; readers return only whole lines."""
 
 from __future__ import annotations
 
@@ -144,11 +144,11 @@ def test_a_missing_journal_reads_as_empty(path: Path) -> None:
     assert journal.read_all(path) == []
 
 
-# ---- a disk that does not take everything --------------------------------------------------------
+# ---- full disks and invalid files ----------------------------------------------------------------
 
 
 def test_a_full_disk_is_reported() -> None:
-    """/dev/full takes nothing and says what a full disk says."""
+    """/dev/full fails like a full disk."""
     with pytest.raises(HomeError) as refused:
         journal.append(Path("/dev/full"), 1, phase(1))
     assert (
@@ -180,7 +180,7 @@ def test_a_writer_continues_on_a_new_line_after_a_full_disk(
 
 
 def test_an_endless_line_does_not_exhaust_memory(path: Path) -> None:
-    """Ten gigabytes of zeros behind good lines, of which the disk holds none."""
+    """Ten gigabytes of zeros after valid lines, in a sparse file."""
     journal.append(path, 1, StatusChange(status="running", reason="trains"), Renamed(name="mine"))
     with path.open("ab") as file:
         file.truncate(10**10)

@@ -1,5 +1,5 @@
-"""Tags, notes, pinned and hidden runs: kept in the journal, the same after a rebuild, refused
-where no list could show them.
+"""Tags, notes, pinned and hidden runs: stored in the journal, unchanged by a rebuild, refused if no
+list could show them.
 """
 
 from __future__ import annotations

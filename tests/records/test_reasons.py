@@ -1,6 +1,4 @@
-"""Reasons: codes, the sentences made of them, and what the sentences of journals without
-codes mean.
-"""
+"""Reasons: codes, their sentences, and the meaning of sentences in journals without codes."""
 
 from __future__ import annotations
 
@@ -15,15 +13,13 @@ from gan_runtime.records import journal
 from gan_runtime.records.journal import SkippedLine, StatusChange
 from gan_runtime.records.states import SENTENCES, Cause, Reason, cause, cause_of
 
-# Of errors, and what workers said of each other: their sentences begin with a detail, and nothing
-# decides by them.
+# Messages of errors, and of workers about each other: they begin with a detail, and no decision
+# depends on them.
 OF_ERRORS = {reason for reason, sentence in SENTENCES.items() if sentence.startswith(("{", "[{"))}
 
 
 def of_sentence(sentence: str) -> dict[str, str | int]:
-    """A detail for each name in it: numbers where it is formatted as one, or where a name of
-    numbers is used.
-    """
+    """A detail for each field of a sentence: a number for the fields in `numbers`, else text."""
     numbers = {
         "percent",
         "steps",
@@ -45,7 +41,7 @@ def test_every_code_has_a_sentence() -> None:
 
 @pytest.mark.parametrize("reason", sorted(set(Reason) - OF_ERRORS))
 def test_a_sentence_without_a_code_maps_to_its_cause(reason: Reason) -> None:
-    """As in a journal of 0.2.0."""
+    """As in a journal of version 0.2.0."""
     why = Cause(reason, of_sentence(SENTENCES[reason]))
     assert cause_of(why.sentence) == why
 
@@ -86,7 +82,7 @@ def test_an_empty_detail_leaves_no_brackets(reason: Reason) -> None:
     ],
 )
 def test_sentences_of_earlier_versions_map_to_codes(sentence: str, code: Reason) -> None:
-    """Literal: the templates may change, these journals do not."""
+    """Literal sentences: the templates can change, but these journals do not."""
     change = StatusChange(status="queued", reason=sentence)
     assert (change.code, change.reason) == (code, sentence)
 

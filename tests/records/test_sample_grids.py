@@ -1,6 +1,4 @@
-"""Sample grids: a record names a file, and only a whole PNG inside the run's own samples
-folder is ever read for it.
-"""
+"""Sample grids: a record names a file; only a whole PNG in the run's own samples folder is read."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from tests.support.small_pictures import png
 
 
 def made_of(width: int, height: int, pixels: bytes) -> bytes:
-    """A PNG with right checksums, whatever the pixels are."""
+    """A PNG with valid checksums and arbitrary pixel data."""
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", pixels), (b"IEND", b""))
     chunks = [

@@ -1,5 +1,5 @@
-"""Deleted runs: moved as one, listed with their days, brought back whole, removed when their
-time is over and never before.
+"""Deleted runs: moved as one, listed with their remaining days, restored unchanged, and removed
+only after their time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def run(new_run: NewRun) -> RunDir:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What a run's folder holds, but for the note of its deletion."""
+    """The content of a run's folder, except the note of its deletion."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -62,7 +62,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def rows(home: Home) -> dict[str, list[Any]]:
-    """What the database says, rebuilt from the journals."""
+    """The rows of a database rebuilt from the journals."""
     store = ingest.store_of(home)
     return {
         view: store.rows(f"SELECT * FROM {view} ORDER BY ALL")
@@ -75,13 +75,13 @@ def passed(days: float, since: Moment = NOON) -> Moment:
 
 
 def delete_at_noon(run: RunDir) -> None:
-    """Puts the run into the bin at NOON, also by its note."""
+    """Moves the run to the trash at NOON, and writes that time into its note."""
     note = Home(run.path.parent.parent).bin / trash.put(run, "a test", NOON) / trash.NOTE
     said = json.loads(note.read_text())
     note.write_text(json.dumps({**said, "deleted_at": "2026-01-01T12:00:00+00:00"}))
 
 
-# ---- there and back ------------------------------------------------------------------------------
+# ---- deletion and restoration --------------------------------------------------------------------
 
 
 def test_a_deleted_run_is_restored_unchanged_from_the_trash(run: RunDir, home: Home) -> None:
@@ -144,7 +144,7 @@ def test_a_running_run_cannot_be_deleted(new_run: NewRun, home: Home) -> None:
         RunStateError, match=r"run quick-0001 is running: stop it first, then delete it\."
     ):
         ask_of(training, actor=ASKER).delete(training.run_id)
-    with pytest.raises(RunStateError, match="is running"):  # it began after the question
+    with pytest.raises(RunStateError, match="is running"):  # it started after the check
         trash.put(training, "a test")
     assert home.run_dirs() == [training]
     assert trash.deleted_runs(home) == []
@@ -181,7 +181,7 @@ def test_a_run_is_kept_while_a_queued_run_needs_its_weights(
         " first, or wait until it trains."
     )
     waiting.checkpoints.mkdir()
-    (waiting.checkpoints / "step-00000000.safetensors").touch()  # a resume needs only its own
+    (waiting.checkpoints / "step-00000000.safetensors").touch()  # its own is enough for a resume
     ask_of(run, actor=ASKER).delete(run.run_id)
     assert [deleted.key for deleted in trash.deleted_runs(home)] == ["quick-0001"]
 
@@ -219,13 +219,13 @@ def test_the_number_of_a_run_in_the_trash_is_not_used_again(new_run: NewRun, hom
     assert next_number(home.runs) == 8
 
 
-# ---- killed in between ---------------------------------------------------------------------------
+# ---- interruptions -------------------------------------------------------------------------------
 
 CHANGING = ("os.rename", "os.remove", "os.mkdir", "open", "shutil.rmtree", "os.utime")
 
 
 def killed_at(place: int, action: Callable[[], object]) -> bool:
-    """Does it in a separate process, which is killed just before its change number `place`;
+    """Runs the action in a separate process that is killed just before its change number `place`;
     False if there are fewer.
     """
     pid = os.fork()
@@ -250,7 +250,7 @@ def killed_at(place: int, action: Callable[[], object]) -> bool:
 
 
 def whole_places(home: Home, stored: dict[str, bytes]) -> list[str]:
-    """Where the run is, with all its files: "runs", "bin", or both, which would be one too many."""
+    """Where the run is, with all its files: "runs", "bin", or both, which would be an error."""
     places = {"runs": home.runs / "quick-0001", "bin": home.bin / "quick-0001"}
     there = {name: path for name, path in places.items() if path.exists()}
     assert all(files(path) == stored for path in there.values())
@@ -291,7 +291,7 @@ def test_a_kill_during_restoration_leaves_one_complete_run(run: RunDir, home: Ho
     assert places[-1] == "runs"
 
 
-# ---- thirty days ---------------------------------------------------------------------------------
+# ---- retention -----------------------------------------------------------------------------------
 
 
 def test_a_run_is_removed_from_the_trash_after_thirty_days(run: RunDir, home: Home) -> None:
@@ -318,8 +318,8 @@ def test_a_wrong_clock_removes_nothing(run: RunDir, home: Home, days: float) -> 
 
 
 def test_a_clock_ahead_at_each_restart_removes_no_run_early(run: RunDir, home: Home) -> None:
-    """Each of forty restarts begins with a wrong clock; counted days and calendar disagree,
-    so nothing goes.
+    """Each of forty restarts begins with a wrong clock; counted days and calendar disagree, so no
+    run is removed.
     """
     delete_at_noon(run)
     for number in range(40):
@@ -407,7 +407,7 @@ def test_a_run_removed_from_the_trash_concurrently_is_reported(
     rename = Path.rename
 
     def second(path: Path, target: Path) -> Path:
-        rename(path, home.path / "elsewhere")  # the other one was faster
+        rename(path, home.path / "elsewhere")  # another process was faster
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", second)
@@ -425,7 +425,7 @@ def test_a_trash_folder_that_cannot_be_emptied_is_reported(
     def refuse(*_: object) -> None:
         raise OSError(
             30, "Read-only file system"
-        )  # tests may run as root, whom no permission stops
+        )  # root ignores permissions, and tests can run as root
 
     monkeypatch.setattr(Path, "rename", refuse)
     with pytest.raises(HomeError, match="Read-only file system"):

@@ -22,7 +22,7 @@ BUILT_IN = {"mlp_gan": catalog.WORKLOADS["mlp_gan"]}
 
 @pytest.fixture
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of modules with the package of docs/python.md; nothing of it is known afterwards."""
+    """A folder of modules with the package of docs/python.md, which is unloaded afterwards."""
     monkeypatch.syspath_prepend(str(python_page.install(tmp_path)))
     for name in ("PYTHONPATH", "GAN_RUNTIME_WORKLOADS", "GAN_RUNTIME_DATA_SETS"):
         monkeypatch.setenv(name, "")

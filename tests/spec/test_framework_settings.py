@@ -1,5 +1,5 @@
-"""A user's settings for other programs do not reach trainers and jobs; what is let through on
-purpose is named and recorded.
+"""A user's settings for other programs do not reach trainers and jobs; deliberate exceptions are
+named and recorded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the processor knows of bfloat16, and what presets make of it.
+"""bfloat16 support of the processor, and its effect on presets.
 
-The other tests run as on a host that knows it.
+The other tests run as on a host with bfloat16 support.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ flags		: fpu avx2 avx512vl
 OLDER = "processor : 0\nmodel name : Older CPU\nflags : fpu sse4_2 avx2 f16c fma\n"
 ARM = "processor : 0\nFeatures : fp asimd {}crc32\n"
 Says = Callable[[str], Any]
-HAS_BFLOAT16 = machine.has_bfloat16  # before the tests' hosts all have it
+HAS_BFLOAT16 = machine.has_bfloat16  # the original; conftest.py replaces it
 
 
 @pytest.fixture
 def cpu_info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
-    """What /proc/cpuinfo says, on a host without GPU and TPU."""
+    """Writes /proc/cpuinfo of a host without GPU and TPU."""
     monkeypatch.setattr(machine, "has_bfloat16", HAS_BFLOAT16)
     monkeypatch.setattr(machine, "CPU_INFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(machine, "TPU_DEVICES", (tmp_path / "accel0",))

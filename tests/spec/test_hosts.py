@@ -1,6 +1,4 @@
-"""What a host offers to which engine, and what is stored of the machine and the software that
-an attempt ran on.
-"""
+"""Engines that a host offers, and stored facts about the machine and software of an attempt."""
 
 from __future__ import annotations
 
@@ -51,12 +49,12 @@ def test_a_host_without_a_tpu_ignores_the_libtpu_output(host: Host) -> None:
     assert hosts.explained(there, "libtpu said something") == there
 
 
-# ---- which engine trains -------------------------------------------------------------------------
+# ---- engines -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def tpu_host(host: Host) -> Host:
-    """Eight TPU cores that only JAX reaches, next to CPU cores that both reach."""
+    """A host with eight TPU cores for JAX only, and CPU cores for both engines."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     tpu = Device(available=True, count=8, name="TPU v3", engines=("jax",))
     return host.model_copy(update={"devices": {**host.devices, "cpu": cpu, "tpu": tpu}})
@@ -117,7 +115,7 @@ def test_options_the_auto_engine_lacks_are_refused_before_queueing(
 def test_rules_apply_to_the_accelerator_resolved_from_auto(
     home: Home, host: Host, tpu_host: Host
 ) -> None:
-    """Of an earlier version: such a run was queued, and failed in its first step."""
+    """In an earlier version, these runs were queued and failed in their first step."""
     showers = {"workload": "shower_3dgan", "precision": "mixed_float16"}
     with pytest.raises(SpecError, match="TensorFlow on a CPU cannot pool float16 volumes"):
         ask(home, host).submit(RunSpec.parse(showers))

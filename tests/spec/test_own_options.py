@@ -1,4 +1,4 @@
-"""Options of a workload: their place in a spec, and the errors about them."""
+"""Workload options: their place in a spec, and their errors."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from gan_runtime.supervision.queue import changeable
 
 
 class CriticOptions(OptionRecord):
-    """Of a stranger's workload: other networks, other batches a step, one name that pairs
-    have too.
+    """Options of a third-party workload: other networks, other batches per step, one name that
+    pairs also have.
     """
 
     stranger_steps: int = option(5, label="Stranger steps", help="k.", error="use 5.", ge=1, le=100)
@@ -36,7 +36,7 @@ class CriticOptions(OptionRecord):
 
 
 def critic_is_not_rushed(stranger_steps: int, batch_size_global: int) -> FieldError | None:
-    """A rule over an own and a shared option."""
+    """A rule that reads a workload option and a shared option."""
     if stranger_steps * batch_size_global <= 10_000:
         return None
     return FieldError(
@@ -50,7 +50,7 @@ def reads_nothing(_options: Any, _offered: Fields) -> Fields:
 
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A workload of a package."""
+    """A third-party workload."""
     entry = WorkloadEntry(
         title="A critic and a painter",
         summary="",
@@ -72,13 +72,13 @@ def stranger(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def messages(values: dict[str, Any]) -> dict[str, str]:
-    """What is said of a spec that is wrong."""
+    """The error messages for an invalid spec, by field."""
     with pytest.raises(SpecError) as refused:
         RunSpec.parse(values)
     return refused.value.by_field()
 
 
-# ---- nested and flat -----------------------------------------------------------------------------
+# ---- nested and flat options ---------------------------------------------------------------------
 
 
 def test_workload_options_are_nested_under_the_workload_name() -> None:
@@ -143,7 +143,7 @@ def test_a_learning_rate_study_sets_the_rates_of_the_workload_networks(stranger:
     assert [run.variant for run in design.runs] == ["rate 0.1", "rate 0.2"]
 
 
-# ---- what is wrong -------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 def test_all_errors_are_reported_together() -> None:
@@ -263,7 +263,7 @@ def test_workload_options_are_validated_like_shared_ones(value: Any) -> None:
     )
 
 
-# ---- one on top of the other ---------------------------------------------------------------------
+# ---- overrides -----------------------------------------------------------------------------------
 
 
 def test_assignments_override_a_file_and_a_file_overrides_a_preset() -> None:

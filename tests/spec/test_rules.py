@@ -1,4 +1,4 @@
-"""Rules across options: what cannot work together is refused in one sentence."""
+"""Rules across options: incompatible options are refused in one sentence."""
 
 from __future__ import annotations
 
@@ -380,7 +380,7 @@ def test_broken_rules_are_reported_alongside_invalid_values() -> None:
 
 
 def test_a_rule_is_not_checked_on_an_invalid_value() -> None:
-    """The default of 256 cannot be shared by 3 replicas, but 256 was not set."""
+    """The default batch of 256 is not divisible by 3 replicas, but 256 was not set."""
     with pytest.raises(SpecError) as refused:
         RunSpec.parse({"batch_size_global": "many", "replicas": 3})
     assert [error.message for error in refused.value.errors] == [

@@ -1,4 +1,4 @@
-"""A spec: its names and addresses, what it accepts, and what follows from it."""
+"""A spec: its names and addresses, accepted values, and derived values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON file of a spec, presets, and assignments as on the command line."""
+"""JSON spec files, presets, and command-line assignments."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_workload_can_override_shared_defaults() -> None:
 
 
 def test_shared_options_return_to_the_default_of_the_new_workload() -> None:
-    """A preset made for another GAN says nothing of this one's optimizer."""
+    """A preset for another GAN does not set this GAN's optimizer."""
     moved = nesting.overlaid(
         {"workload": "dcgan_mnist", "optimizer": "sgd", "epochs": 3}, {"workload": "shower_3dgan"}
     )

@@ -1,4 +1,4 @@
-"""Wrong values of single options, each refused in one sentence."""
+"""Invalid values of single options, each refused with one sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gan_runtime import catalog
 from gan_runtime.base.errors import SpecError
 from gan_runtime.spec import RunSpec
 
-WORKLOADS = ", ".join(catalog.WORKLOADS)  # as sentences list them
+WORKLOADS = ", ".join(catalog.WORKLOADS)  # as error messages list them
 WRONG_VALUES: list[tuple[str, Any, str]] = [
     (
         "profile_steps",

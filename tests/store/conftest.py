@@ -1,4 +1,4 @@
-"""A store in memory and a home whose journals it takes in; a home with a database, built once."""
+"""An in-memory store that ingests the journals of a home; a home with a database, built once."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def store() -> Store:
 
 @pytest.fixture
 def take_in(home: Home, store: Store) -> Callable[[], None]:
-    """Takes in what the journals hold by now."""
+    """Ingests the new lines of the journals."""
     ingestor = Ingestor(home, store)
     return lambda: ingestor.catch_up() and None
 
 
 @pytest.fixture(scope="session")
 def whole_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """See `whole_stores.build`; nobody changes it."""
+    """Built by `whole_stores.build`; tests must not change it."""
     home = Home(tmp_path_factory.mktemp("whole") / "home").prepare()
     whole_stores.build(home)
     return home
@@ -37,7 +37,7 @@ def whole_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @pytest.fixture
 def trained(home: Home, whole_home: Home) -> None:
-    """The home is a copy of the whole one."""
+    """Copies `whole_home` into the home."""
     shutil.copytree(whole_home.path, home.path, dirs_exist_ok=True)
 
 

@@ -1,5 +1,5 @@
-"""A kind of record is declared once: a new class alone gives line, table, rows, view, export
-and what bundles leave out.
+"""A record kind is declared once: its class alone defines the journal line, table, rows, view,
+export and what bundles omit.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ NewRun = Callable[..., RunDir]
 
 
 class Heat(BaseModel):
-    """Of one device, in degrees."""
+    """Temperature of one device, in degrees."""
 
     device: Name
     celsius: float
 
 
 class Temperatures(Record):
-    """What devices were at in a step; the whole declaration."""
+    """Device temperatures in a step; this is the whole declaration."""
 
     author = Author.FIRST_WORKER
     tables = (
@@ -83,7 +83,7 @@ class Temperatures(Record):
 
     @property
     def hottest(self) -> float:
-        """Of all devices."""
+        """Maximum over all devices."""
         return max(device.celsius for device in self.devices)
 
 

@@ -1,4 +1,4 @@
-"""What the Compare page asks of several runs together, answered from journals written by hand."""
+"""Queries of the Compare page over several runs, on journals written for these tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store() -> Store:
 
 @pytest.fixture
 def losses(home: Home, store: Store, new_run: NewRun) -> Losses:
-    """Stores a run with these losses of G, one a step, each step taking `seconds_per_step`:
+    """Stores a run with these generator losses, one per step of `seconds_per_step`:
     `losses("quick-0001", 1.0, 2.0)`.
     """
     ingestor = Ingestor(home, store)
@@ -74,7 +74,7 @@ def test_runs_of_different_speed_share_one_time_grid(store: Store, losses: Losse
     frame = queries.group_curves(
         store, {"both": ["quick-0001", "quick-0002"]}, "loss_generator", x="wall_s", max_points=5
     )
-    # The second run is half-way between its points at 3 s, and has nothing to say at 1 and 5 s.
+    # At 3 s the second run is halfway between its points; at 1 and 5 s it has no value.
     assert records(frame[["x", "low", "mean", "high", "runs"]]) == [
         (1.0, 1.0, 1.0, 1.0, 1),
         (2.0, 2.0, 6.0, 10.0, 2),
@@ -95,8 +95,8 @@ def test_long_group_has_requested_points_and_ends_at_the_last_step(
     assert len(frame) == 50
     assert (frame["runs"].iloc[0], frame["runs"].iloc[-1]) == (2, 1)
     assert (frame["x"].iloc[0], frame["x"].iloc[-1]) == (1.0, 1000.0)
-    # Buckets of 20 and of 14 steps: the first ones hold losses of 0 to 19 and of 0 to 13, the last
-    # one 980 to 999.
+    # Buckets of 20 and 14 steps: the first ones contain losses 0 to 19 and 0 to 13, the last one
+    # 980 to 999.
     assert (frame["mean"].iloc[0], frame["mean"].iloc[-1]) == ((9.5 + 6.5) / 2, 989.5)
 
 
@@ -119,8 +119,8 @@ def test_group_without_measurements_is_empty_but_has_columns(store: Store) -> No
 def epoch_end(
     epoch: int, gap: float, accuracy: float, spread: float, images_per_s: float
 ) -> list[journal.Record]:
-    """The end of an epoch of four steps: D's scores `gap` apart, its mean accuracy, the
-    spread next to a real one of 0.5.
+    """Records of the end of a four-step epoch: discriminator scores `gap` apart, its mean accuracy,
+    and the generated spread; the real spread is 0.5.
     """
     values = {
         "probe_score_real": 0.5,
@@ -211,7 +211,7 @@ def test_results_of_no_runs_are_empty(store: Store) -> None:
 
 
 def scored(epoch: int, real: list[int], fake: list[int]) -> list[journal.Record]:
-    """Two bins of D's scores of real and of generated images."""
+    """Discriminator scores of real and generated images, in two bins."""
     return [
         journal.Histogram(
             epoch=epoch,

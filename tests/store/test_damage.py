@@ -1,7 +1,6 @@
-"""A results.duckdb that cannot be used is found when the home is opened: it is renamed and
-rebuilt from the journals.
+"""Opening a home renames an unusable results.duckdb and rebuilds it from the journals.
 
-While a dashboard is open: test_store_recovery.py.
+test_store_recovery.py covers damage while a dashboard is open.
 """
 
 from __future__ import annotations
@@ -147,7 +146,7 @@ def test_database_that_cannot_be_renamed_raises_and_stays_unchanged(
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", refuse)  # tests may run as root, whom no permission stops
+        patch.setattr(Path, "rename", refuse)  # tests may run as root, which ignores permissions
         with pytest.raises(HomeError) as refused:
             Runtime.open(home)
     assert "cannot be used, nor renamed to results.duckdb.damaged-" in str(refused.value)
@@ -159,7 +158,7 @@ def test_database_that_cannot_be_renamed_raises_and_stays_unchanged(
         Runtime.open(home)
     assert home.database.is_symlink()
     home.database.unlink()
-    Runtime.open(home).close()  # its lock is free
+    Runtime.open(home).close()  # its lock was released
 
 
 @pytest.mark.usefixtures("trained")

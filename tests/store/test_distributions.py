@@ -1,6 +1,4 @@
-"""Histograms of several epochs or runs on common bins, and how the losses of the steps of an
-epoch are distributed.
-"""
+"""Histograms of several epochs or runs on common bins, and step losses of an epoch in bins."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ Stored = Callable[[], Store]
 
 @pytest.fixture
 def stored(home: Home) -> Stored:
-    """A database with everything that the journals hold by now."""
+    """Returns a database with everything in the journals so far."""
 
     def call() -> Store:
         store = Store()
@@ -180,7 +178,7 @@ def test_the_stored_histograms_are_listed_by_name(new_run: NewRun, stored: Store
     )
 
 
-# ---- losses of the steps -------------------------------------------------------------------------
+# ---- step losses ---------------------------------------------------------------------------------
 
 
 def test_step_losses_of_an_epoch_are_counted_into_shares(new_run: NewRun, stored: Stored) -> None:
@@ -194,8 +192,7 @@ def test_step_losses_of_an_epoch_are_counted_into_shares(new_run: NewRun, stored
     shares = by_epoch(frame)
     assert shares[1] == [0.75, *[0.0] * 22, 0.25]
     assert shares[2] == [0.5, *[0.0] * 22, 0.5]
-    # Half a percent is left out at either end, so the last bin ends a little below the highest
-    # loss.
+    # Half a percent is dropped at either end, so the last bin ends slightly below the highest loss.
     assert (frame["left"].min(), frame["right"].max()) == pytest.approx((0.0, 1.2), abs=0.02)
     assert np.allclose(frame["right"] - frame["left"], 0.05, atol=0.002)
 
@@ -237,7 +234,7 @@ def test_loss_overlay_compares_several_runs_at_one_epoch(new_run: NewRun, stored
 
 
 def test_overflowed_epoch_does_not_affect_other_epochs(new_run: NewRun, stored: Stored) -> None:
-    """Earlier versions stored them with bins that are no numbers."""
+    """Earlier versions stored such epochs with NaN bins."""
     run, nan = new_run("quick-0001", epochs=3), float("nan")
     good, bad = (
         histogram(1, "gradient/g", [0.0, 1.0], [4]),

@@ -1,9 +1,9 @@
-"""Runs of version 0.2, whose options are in one flat list, open unchanged: queries, words,
+"""Runs of version 0.2, whose options are one flat list, open unchanged: queries, option names,
 resume, bundles.
 
-tests/support/fixtures/0.2 holds one that version 0.2 trained: two epochs of mlp_gan, two updates of
-D in each step. It was given away as a bundle, which leaves out hosts and folders; its histograms
-and images are left out too.
+tests/support/fixtures/0.2 contains a run trained by version 0.2: two epochs of mlp_gan with two
+discriminator updates per step. It was exported as a bundle, which omits hosts and folders; its
+histograms and images are omitted too.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ SINCE = {
     "r2_weight": 0.0,
     "penalty_end": 1.0,
     "augmentation": "none",
-}  # options that came after it
+}  # options added after 0.2
 STORED = REPOSITORY / "tests" / "support" / "fixtures" / "0.2" / "run-0001"
 
 
 @pytest.fixture
 def old(home: Home) -> RunDir:
-    """The run in a home of today."""
+    """The 0.2 run in a current home."""
     return RunDir(Path(shutil.copytree(STORED, home.runs / "run-0001")))
 
 
 def stored(home: Home) -> Store:
-    """Everything that the journals of a home say."""
+    """A store with everything in the journals of a home."""
     store = Store()
     Ingestor(home, store).catch_up()
     return store
@@ -100,7 +100,7 @@ def test_compare_names_differences_between_old_and_new_runs(
 
 
 def test_old_reasons_get_current_codes_and_keep_their_text(home: Home, old: RunDir) -> None:
-    """Its journals hold sentences only."""
+    """Its journals contain sentences only."""
     assert '"code"' not in old.supervisor_journal.read_text(encoding="utf-8")
     store = stored(home)
     rows = store.rows("SELECT status, reason, code FROM ingest.statuses ORDER BY stage, place")

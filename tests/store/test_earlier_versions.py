@@ -1,7 +1,7 @@
-"""The home of each earlier release opens: the database is rebuilt with the rows it had, and the run
-is one like any other.
+"""The home of each earlier version opens: the database is rebuilt with the same rows, and the run
+works like any other.
 
-earlier_homes.py says where the homes come from. Schema version 3 is that of 0.2.0.
+earlier_homes.py explains where the homes come from. Schema version 3 is that of 0.2.0.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from tests.support.trainers import end_trainers, toys
 
 ASKER = operator("a test")
 RELEASED = 3
-# Tables of earlier versions that are views on the tables of evaluations; these runs have no
-# evaluation.
+# Tables of earlier versions that are now views of the evaluation tables; these runs have no
+# evaluations.
 VIEWS_BY_NOW = {
     *("surfaces", "physics", "physics_curves", "physics_showers"),
     *("flow", "flow_scores", "flow_steps", "flow_stages"),
@@ -56,7 +56,7 @@ def contents(store: Store) -> dict[str, set[str]]:
 def tables(
     ask: Callable[[str], list[tuple[Any, ...]]], columns: list[tuple[Any, ...]]
 ) -> dict[str, list[str]]:
-    """Rows of tables, as far as these columns go."""
+    """Rows of tables, limited to these columns."""
     names: dict[str, list[str]] = {}
     for table, column in columns:
         names.setdefault(table, []).append(column)
@@ -122,7 +122,7 @@ def test_database_of_an_earlier_version_is_rebuilt_with_all_its_rows(
 def test_released_view_columns_come_first_in_the_same_order(
     home: Home,
 ) -> None:
-    """SQL of others may count on `SELECT *`: new columns are the last ones."""
+    """Users' SQL may rely on `SELECT *`, so new columns come last."""
     earlier_homes.unpacked(RELEASED, home)
     with duckdb.connect(str(home.database), read_only=True) as old:
         released: dict[str, list[Any]] = dict(old.execute(OF_THE_VIEWS).fetchall())

@@ -1,6 +1,6 @@
-"""What the database keeps of answers of evaluations, and what pages ask of it.
+"""Evaluation answers in the database, and the queries of the pages.
 
-Old kinds of records arrive as answers too.
+Old record kinds are converted to answers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VIEWS_OF_DOMAINS = (
 def answer(
     epoch: int, value: float, key: str = "", prefix: str = "quality_", precedence: int = 0
 ) -> Answer:
-    """With a score, a curve of two series, a map, a file, and two cells."""
+    """An answer with a score, a curve of two series, a map, a file, and two cells."""
     return Answer(
         evaluation="quality",
         key=key or f"epoch {epoch}",
@@ -115,7 +115,7 @@ def test_curves_and_arrays_are_stored_as_measured(home: Home, new_run: NewRun) -
 
 
 def test_finite_scores_with_a_prefix_are_numbers_of_the_run(home: Home, new_run: NewRun) -> None:
-    """Of two answers of an epoch that of higher precedence, though the other is newer."""
+    """Of two answers of an epoch, the one with higher precedence counts, even if it is older."""
     answers = (
         answer(1, 90.0, "a", precedence=1),
         answer(1, 10.0, "b"),

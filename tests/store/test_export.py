@@ -1,4 +1,4 @@
-"""Exported images are called as in the run's folder, whatever their kind."""
+"""Exported images of all kinds keep their file names from the run folder."""
 
 from __future__ import annotations
 

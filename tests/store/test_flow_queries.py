@@ -1,4 +1,4 @@
-"""What the views say of iterations: which there are, single numbers, numbers by step, times."""
+"""Views of rollouts: their list, single numbers, numbers by step, and stage times."""
 
 from __future__ import annotations
 

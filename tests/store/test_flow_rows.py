@@ -1,6 +1,4 @@
-"""What the database keeps of models that were fed with their own images, and the files of
-their frames.
-"""
+"""Rollouts of models in the database, and the files of their frames."""
 
 from __future__ import annotations
 
@@ -154,7 +152,7 @@ def test_small_film_is_accurate_to_half_a_level_and_much_smaller(
     new_run: NewRun,
 ) -> None:
     run, film = new_run("quick-0001"), frames(steps=30)
-    step, y, x = np.ogrid[:31, :12, :40]  # never the same twice, as the wave of `frames` is
+    step, y, x = np.ogrid[:31, :12, :40]  # not periodic, unlike the wave of `frames`
     wave = np.sin(x / 7.3 - step / 5.1) * np.cos(y / 3.7 + step / 9.7)
     truth = np.stack([wave, -wave, 0.5 * wave], axis=-1).astype(np.float16)
     truth[3, :2, :2] = [-1.0, 1.0, 0.0]  # the ends of the scale, next to each other

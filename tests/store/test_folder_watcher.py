@@ -1,5 +1,5 @@
-"""What an owner reads four times a second: ended runs cost nothing, and no change of
-theirs is missed for long.
+"""The scan that an owner makes four times a second: ended runs cost nothing, and their changes are
+not missed for long.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NewRun = Callable[..., RunDir]
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that only the test advances."""
 
     now = 1_000.0
 
@@ -44,7 +44,7 @@ def store() -> Store:
 
 @pytest.fixture
 def ended(new_run: NewRun) -> list[RunDir]:
-    """Twelve runs that are stopped."""
+    """Twelve stopped runs."""
     runs = [new_run(f"quick-{number:04d}", seconds=number) for number in range(1, 13)]
     for run in runs:
         journal.append(
@@ -54,8 +54,8 @@ def ended(new_run: NewRun) -> list[RunDir]:
 
 
 @pytest.fixture
-def ingestor(home: Home, store: Store, ended: list[RunDir], clock: Clock) -> Ingestor:  # noqa: ARG001 (the runs come first)
-    """Of an owner that has taken in everything and has been at rest for a while."""
+def ingestor(home: Home, store: Store, ended: list[RunDir], clock: Clock) -> Ingestor:  # noqa: ARG001 (the runs must exist first)
+    """The ingestor of an owner that has ingested everything and has been idle for a while."""
     ingest = Ingestor(home, store, clock)
     ingest.catch_up()
     clock.now += SETTLING_SECONDS + RECENT_SECONDS
@@ -66,8 +66,8 @@ def ingestor(home: Home, store: Store, ended: list[RunDir], clock: Clock) -> Ing
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor) -> list[str]:  # noqa: ARG001 (counted from when it rests)
-    """The ids of runs whose folders were read."""
+def looks(monkeypatch: pytest.MonkeyPatch, ingestor: Ingestor) -> list[str]:  # noqa: ARG001 (counts once it is idle)
+    """Ids of the runs whose folders were read."""
     run_ids: list[str] = []
     stats = RunDir.journal_stats
 
@@ -137,7 +137,7 @@ def test_added_or_removed_folder_is_seen_immediately(
 def test_manual_change_is_seen_within_a_round(
     ingestor: Ingestor, store: Store, clock: Clock, ended: list[RunDir]
 ) -> None:
-    """Lines that somebody adds or a journal put back move no time of a folder."""
+    """Added lines or a restored journal do not change the modification time of a folder."""
     added, replaced = ended[2], ended[3]
     journal.append(added.supervisor_journal, 1, journal.Renamed(name="third"))
     lines = replaced.supervisor_journal.read_bytes().splitlines(keepends=True)
@@ -146,7 +146,7 @@ def test_manual_change_is_seen_within_a_round(
     for _ in range(int(ROUND_SECONDS) + 1):
         clock.now += 1.0
         news += ingestor.catch_up_news()
-    assert news == 1 + 1 + 2  # the name; the old rows go; two lines come
+    assert news == 1 + 1 + 2  # the name; deleting the old rows; two new lines
     assert (queries.run(store, added.run_id).name, queries.run(store, replaced.run_id).status) == (
         "third",
         "queued",
@@ -172,9 +172,7 @@ def test_change_that_could_not_be_stored_is_read_again(
     monkeypatch: pytest.MonkeyPatch,
     clock: Clock,
 ) -> None:
-    """Such as on a full disk: the change was announced once, and the failed look must not be
-    the last one.
-    """
+    """The change is announced once, so a scan that fails, such as on a full disk, is repeated."""
     journal.append(ended[0].trainer_journal(), 1, PhaseSeconds(phase="build", seconds=1.0))
     ended[0].announce()
 

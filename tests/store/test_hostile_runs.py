@@ -63,7 +63,7 @@ def with_option(**changes: Any) -> dict[str, Any]:
 
 
 def write(path: Path, *records: dict[str, Any] | str) -> None:
-    """Lines as they are, unchecked."""
+    """Writes lines without validation."""
     path.parent.mkdir(exist_ok=True)
     lines = [
         (
@@ -79,7 +79,7 @@ def write(path: Path, *records: dict[str, Any] | str) -> None:
 
 @pytest.fixture
 def good(new_run: NewRun) -> RunDir:
-    """A run among the bad ones."""
+    """A valid run among the bad ones."""
     return new_run("quick-0001")
 
 
@@ -87,7 +87,7 @@ def run_ids(store: Store) -> list[str]:
     return [row.run_id for row in queries.runs(store)]
 
 
-# ---- runs that cannot be read --------------------------------------------------------------------
+# ---- unreadable runs -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,7 @@ def test_journal_that_is_not_a_regular_file_quarantines_its_run(
 def test_unexpected_error_in_one_run_quarantines_only_that_run(
     home: Home, good: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the checks of records should have kept out, but did not: the tables refuse it, or
-    reading it fails.
-    """
+    """An error that record validation missed: the tables refuse the row, or reading it fails."""
     bad, worse = new_run("quick-0002", seconds=1), new_run("quick-0003", seconds=2)
 
     def spoiled(record: journal.Record, origin: Origin) -> Any:
@@ -246,8 +244,8 @@ def limit_memory(store: Store, most: str) -> None:
 def test_run_that_needs_too_much_memory_does_not_block_others(
     home: Home, good: RunDir, new_run: NewRun
 ) -> None:
-    """A real database in a file, with little memory: the one run is named, with what to do,
-    and read again once there is more.
+    """With a real database file and little memory, the error names the run and a remedy, and the
+    run is read again once there is more memory.
     """
     store, large = Store(home.database), new_run("quick-0000", seconds=1)
     limit_memory(store, "10MB")
@@ -328,7 +326,7 @@ def test_owner_that_cannot_store_reports_it_and_logs_it_once(
         runtime.close()
 
 
-# ---- lines that are skipped ----------------------------------------------------------------------
+# ---- skipped lines -------------------------------------------------------------------------------
 
 CALL = {
     "kind": "scalars",
@@ -543,7 +541,7 @@ def test_run_with_partly_unreadable_journal_can_still_be_stopped(
 
 
 def test_overlong_texts_are_cut_and_overlong_names_refused(home: Home, good: RunDir) -> None:
-    """What is said may be shortened; what names something may not."""
+    """Messages may be shortened; names may not."""
     journal.append(good.supervisor_journal, 1, StatusChange(status="failed", reason="no " * 10**6))
     write(good.supervisor_journal, {"kind": "renamed", "name": "n" * 10**6})
     write(
@@ -588,7 +586,7 @@ def test_times_without_a_zone_are_utc(home: Home, good: RunDir) -> None:
     )
 
 
-# ---- lines that stand there twice ----------------------------------------------------------------
+# ---- duplicate lines -----------------------------------------------------------------------------
 
 
 def test_a_second_submission_in_a_journal_is_ignored(home: Home, good: RunDir) -> None:

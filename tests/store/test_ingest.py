@@ -1,4 +1,4 @@
-"""The journal is the truth: its rows arrive exactly once, whatever happens meanwhile, and a
+"""The journal is the source of truth: its rows are stored exactly once despite interruptions, and a
 rebuild gives the same rows.
 """
 
@@ -80,7 +80,7 @@ def store() -> Store:
 
 
 def scalars(first_step: int, steps: int, epoch: int = 1) -> Scalars:
-    """Numbers of one call; the loss of step n is n/10, reached after n seconds."""
+    """Scalars of one call; step n ends after n seconds with loss n/10."""
     numbers = range(first_step, first_step + steps)
     losses = [number / 10 for number in numbers]
     return Scalars(
@@ -92,7 +92,7 @@ def scalars(first_step: int, steps: int, epoch: int = 1) -> Scalars:
 
 
 def profile(step: int) -> Profile:
-    """Where the time of the two steps up to `step` went."""
+    """A profile of the two steps up to `step`."""
     shares = [("generator", "backward", 0.15, 0.75), ("", "idle", 0.05, 0.25)]
     keys = ("network", "category", "seconds", "share")
     return Profile(
@@ -122,7 +122,7 @@ def epoch_end(epoch: int, step: int) -> Iterable[Record]:
 
 
 def write_everything(run: RunDir) -> None:
-    """A run with a record of every kind, torn by a crash at step 6 and resumed from step 4."""
+    """Writes records of every kind: a run torn by a crash at step 6 and resumed from step 4."""
     run.samples.mkdir()
     for epoch in (1, 2):
         (run.samples / f"epoch-{epoch:05d}.png").write_bytes(png(8 * epoch))
@@ -181,7 +181,7 @@ def write_everything(run: RunDir) -> None:
 
 
 def quality() -> Answer:
-    """Without scores, curves or arrays."""
+    """An answer without scores, curves or arrays."""
     return Answer(
         evaluation="quality", key="epoch 1", epoch=1, step=4, checkpoint="best", scores=[]
     )
@@ -237,7 +237,7 @@ def worker_times(rank: int, step: int) -> WorkerTimes:
 
 
 def content(store: Store) -> dict[str, list[str]]:
-    """Every row of every table, in an order of its own."""
+    """All rows of each table, sorted."""
     return {
         table: sorted(map(repr, store.rows(f"SELECT * FROM ingest.{table}"))) for table in TABLES
     }
@@ -248,7 +248,7 @@ def steps(store: Store) -> list[tuple[Any, ...]]:
 
 
 def test_every_table_is_checked_here(store: Store) -> None:
-    """Those of runs; test_job_rows.py checks that of jobs."""
+    """Tables of runs; test_job_rows.py checks the table of jobs."""
     names = store.rows(
         "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ingest' ORDER BY table_name"
     )
@@ -446,8 +446,8 @@ def test_an_attempt_leaves_the_rows_of_other_runs_alone(
 
 
 def test_a_rebuild_gives_the_same_rows(home: Home, store: Store, new_run: NewRun) -> None:
-    """One store watched the run line by line, torn line included; the other reads the
-    finished journals at once.
+    """One store ingests the run line by line, torn line included; the other reads the finished
+    journals at once.
     """
     run, watched = new_run("quick-0001"), Ingestor(home, store)
     other = RunDir(home.path / "written-aside")
@@ -530,7 +530,7 @@ def rows_of_a_rebuild(home: Home) -> dict[str, list[str]]:
 def test_run_recreated_between_two_rounds_starts_empty(
     home: Home, store: Store, new_run: NewRun, steps_of_the_new_run: int
 ) -> None:
-    """Its journals may be shorter or longer than the old ones; the supervisor's is of the
+    """Its trainer journal may be shorter or longer than the old one; its supervisor journal has the
     same length.
     """
     old = new_run("quick-0001")
@@ -544,7 +544,7 @@ def test_run_recreated_between_two_rounds_starts_empty(
     journal.append(new.trainer_journal(), 1, scalars(1, steps_of_the_new_run))
     os.utime(
         new.supervisor_journal, (5.0, 5.0)
-    )  # clocks of file systems tick in milliseconds, this test is faster
+    )  # file system clocks tick in milliseconds, this test is faster
     ingestor.catch_up()
     assert len(steps(store)) == steps_of_the_new_run
     assert content(store) == rows_of_a_rebuild(home)
@@ -591,7 +591,7 @@ def test_manually_removed_journal_takes_its_rows_with_it(
 
 
 class Vanishing(RunDir):
-    """Deleted by another process right after its journals were listed."""
+    """A run that another process deletes right after its journals are listed."""
 
     def journal_stats(self) -> dict[str, Stamp]:
         stats = super().journal_stats()

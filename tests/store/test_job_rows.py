@@ -1,4 +1,4 @@
-"""Background jobs in the database: a row for each that has a folder, and its end as an event."""
+"""Background jobs in the database: a row for each job folder, and an event for each end."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Row = tuple[object, ...]
 
 @pytest.fixture
 def new_job(home: Home, at: At) -> Callable[..., JobDir]:
-    """`new_job("count-0001", 5.0, run_id="quick-0001")` was asked for 5 s after noon, and
-    nobody has started it.
+    """`new_job("count-0001", 5.0, run_id="quick-0001")` creates a job that is requested 5 s after
+    noon and not started.
     """
 
     def make(job_id: str, seconds: float, **options: object) -> JobDir:
@@ -41,13 +41,13 @@ def new_job(home: Home, at: At) -> Callable[..., JobDir]:
 
 @pytest.fixture
 def ingestor(home: Home, store: Store) -> Ingestor:
-    """Of the home, by a stopped clock: each look finds what is new."""
+    """An ingestor with a stopped clock: each scan finds new records."""
     return Ingestor(home, store, clock=lambda: 0.0)
 
 
 @pytest.fixture
 def jobs(ingestor: Ingestor, store: Store) -> Callable[[], list[Row]]:
-    """Takes in what is new; a row for each job."""
+    """Ingests new records and returns a row for each job."""
 
     def look() -> list[Row]:
         ingestor.catch_up_news()

@@ -1,5 +1,5 @@
-"""The last row of each run and metric is in a separate table, and is what all rows of
-scalars say it is, whatever was taken in when.
+"""A separate table has the last row of each run and metric, and matches the scalars whatever was
+ingested when.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VALUES = st.floats(allow_nan=False) | st.just(float("inf"))
 
 @st.composite
 def calls(draw: st.DrawFn) -> Record:
-    """Numbers of a call, or of an epoch's end, at steps that may be there already."""
+    """Scalars of a call or scores of an epoch, at steps that may be stored already."""
     first, metrics = draw(st.integers(1, 12)), draw(st.sets(METRICS, min_size=1))
     if draw(st.booleans()):
         values = {metric: draw(VALUES) for metric in metrics}
@@ -50,7 +50,7 @@ ATTEMPTS = st.lists(
 
 
 def lines(attempts: list[tuple[int, list[Record]]]) -> list[tuple[int, Record]]:
-    """Attempt and record, in the order of the journal."""
+    """Attempts and records in journal order."""
     return [
         (number, record)
         for number, (resume_step, records) in enumerate(attempts, start=1)
@@ -59,7 +59,7 @@ def lines(attempts: list[tuple[int, list[Record]]]) -> list[tuple[int, Record]]:
 
 
 def both(store: Store) -> tuple[list[Any], list[Any]]:
-    """What the table has, and what all scalars say."""
+    """Rows of the table, and the same rows computed from all scalars."""
     last = (
         "SELECT * FROM ingest.scalars QUALIFY step = max(step) OVER (PARTITION BY run_id, metric)"
         " ORDER BY ALL"
@@ -81,8 +81,8 @@ def test_last_scalars_match_all_scalars_after_every_read(
     looks: set[int],
     is_by_new_ones: bool,
 ) -> None:
-    """Looked at after the lines of these numbers and at the end, by one ingestor or by a new one
-    each time. Each try adds a run to the home, which has the last few.
+    """Checks after the lines numbered in `looks` and at the end, with one ingestor or a new one
+    each time. Each example adds a run to the home, which keeps the last few.
     """
     run = new_run(f"quick-{next(NUMBERS):04d}")
     ingestor, records = Ingestor(home, store), lines(attempts)

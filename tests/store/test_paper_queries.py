@@ -1,4 +1,4 @@
-"""What the Paper page asks of stored runs, in numbers counted by hand."""
+"""Queries of the Paper page over stored runs, compared with manually computed numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HERE = {"cpu_model": "Xeon", "cores": 2, "hostname": "here"}
 
 @pytest.fixture
 def measured(new_run: NewRun) -> Callable[..., RunDir]:
-    """A run with the rates of its epochs: `measured("a-0001", [1.0, 100.0], replicas=2)`."""
+    """Stores a run with these epoch rates: `measured("a-0001", [1.0, 100.0], replicas=2)`."""
 
     def make(
         run_id: str,
@@ -52,9 +52,9 @@ def measured(new_run: NewRun) -> Callable[..., RunDir]:
 def test_loss_quartiles_give_the_middle_half_of_each_epoch(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
-    """1, 2, 3, 4, 5: quartiles 2 and 4.
+    """1, 2, 3, 4, 5 have quartiles 2 and 4; 0, 1, 2, 3 and a NaN have 0.75 and 2.25.
 
-    0, 1, 2, 3 and a NaN: quartiles 0.75 and 2.25. Another metric, another run: not asked.
+    Other metrics and other runs are ignored.
     """
     first, second = new_run("a-0001"), new_run("a-0002", seconds=1.0)
     for run, epochs in (
@@ -90,14 +90,14 @@ def test_loss_quartiles_give_the_middle_half_of_each_epoch(
 def test_rates_by_device_exclude_the_first_epoch_and_other_workloads(
     store: Store, measured: Callable[..., RunDir], take_in: Callable[[], None]
 ) -> None:
-    """The first epoch holds the compiling: 1 and 2 images/s do not count. Three runs with 1
-    replica: 100, 110 and 300.
+    """The first epoch includes compilation, so 1 and 2 images/s do not count. Three runs with one
+    replica have 100, 110 and 300 images/s.
     """
     measured("a-0001", [1.0, 90.0, 110.0], seed=1)
     measured("a-0002", [2.0, 110.0], seed=2)
     measured("a-0003", [1.0, 300.0], seed=3, name="third", epochs=7)
     measured("a-0004", [1.0, 500.0], replicas=2, workers=2)
-    measured("a-0005", [1.0])  # has no epoch after its first
+    measured("a-0005", [1.0])  # no epoch after its first
     measured("a-0006", [1.0, 50.0], end="stopped")
     measured("a-0007", [1.0, 50.0], workload="mlp_gan")
     take_in()

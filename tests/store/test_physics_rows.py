@@ -1,4 +1,4 @@
-"""What the database keeps of measured showers, and what pages ask of it."""
+"""Measured showers in the database, and the queries of the pages."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_inconsistent_record_is_refused() -> None:
 
 
 def test_measurement_takes_less_than_half_a_megabyte(new_run: NewRun) -> None:
-    """Of a tiny grid; bundles carry it."""
+    """The grid is tiny, and bundles contain the measurement."""
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, measurement(1))
     assert run.evaluations_journal.stat().st_size < 2**19

@@ -1,4 +1,4 @@
-"""Images in results.duckdb: found one by one, without unpacking those next to them."""
+"""Images in results.duckdb are read one by one, without decompressing their neighbors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import duckdb
 
 from gan_runtime.store.store import Store
 
-PICTURES, SIZE = 3_000, 5_000  # alike, so that DuckDB would rather compress them
+PICTURES, SIZE = 3_000, 5_000  # equal, so DuckDB would normally compress them
 
 
 def test_images_are_stored_uncompressed(tmp_path: Path) -> None:

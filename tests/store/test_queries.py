@@ -1,8 +1,8 @@
-"""What the pages ask of the database, answered from a journal written by hand.
+"""Queries of the pages, on a journal written for these tests.
 
-The run "quick-0001": 8 images in batches of 2, so 4 steps an epoch; the first step takes 10 s (it
-compiles), every other 1 s; loss of G at step n: n/10, of D: n/100. It is at step 6, in its second
-epoch of two.
+The run "quick-0001" has 8 images in batches of 2, so 4 steps per epoch. The first step takes 10 s
+(compilation), every other step 1 s. At step n the generator loss is n/10, the discriminator loss
+n/100. The run is at step 6, in the second of two epochs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def calls(
 
 
 def without(values: dict[str, Any], *options: str) -> dict[str, Any]:
-    """The options of a run from before some of them existed."""
+    """Options of a run that predates some of them."""
     return {
         name: value for name, value in RunSpec.parse(values).flat().items() if name not in options
     }
@@ -58,7 +58,7 @@ def without(values: dict[str, Any], *options: str) -> dict[str, Any]:
 
 @pytest.fixture
 def quick(new_run: NewRun, take_in: Callable[[], None], at: At) -> RunDir:
-    """The run of the module's docstring, taken in."""
+    """The run of the module docstring, ingested."""
     run = new_run("quick-0001", batch_size_global=2, epochs=2, precision="float32")
     run.samples.mkdir()
     (run.samples / "epoch-00001.png").write_bytes(png())
@@ -425,7 +425,7 @@ def test_curve_x_axis_can_be_images_seen_or_device_seconds(
     run = new_run("quick-0001", **several)
     journal.append(run.trainer_journal(), 1, calls(1, 3, epoch=1))
     take_in()
-    # 12 images a batch, five batches a step; two replicas in each of three workers.
+    # 12 images per batch, five batches per step; two replicas in each of three workers.
     assert list(queries.curves(store, ["quick-0001"], ("d_real",), x="images")["x"]) == [
         60.0,
         120.0,
@@ -545,7 +545,7 @@ def test_curves_of_several_runs_include_only_those_runs(
     assert frame.groupby("run_id").size().to_dict() == {"quick-0001": 1, "quick-0003": 3}
 
 
-# ---- what is measured once an epoch --------------------------------------------------------------
+# ---- epoch scores --------------------------------------------------------------------------------
 
 
 def scores(epoch: int, spread: float, norm: float = 2.0) -> journal.EpochScores:
@@ -675,9 +675,7 @@ def test_sample_is_the_newest_up_to_an_epoch(store: Store) -> None:
 def test_each_image_kind_has_its_epochs_and_the_catalogs_kind_is_first(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
-    """The old name of the only kind is the name that it has today: the run was resumed by a
-    newer version.
-    """
+    """A newer version resumed the run, so the old name of the only kind equals its current name."""
     for epoch, kind in ((2, "by_class"), (2, "samples"), (3, "by_class")):
         quick.sample_file(kind, epoch).write_bytes(png(epoch, len(kind)))
         file = f"samples/{kind}-{epoch:05d}.png"
@@ -759,7 +757,7 @@ def test_a_failure_is_an_event_of_level_error(
 
 
 def profile(step: int, *shares: tuple[str, str, float]) -> journal.Profile:
-    """Of four steps of half a second."""
+    """A profile of four steps of half a second."""
     phase_shares = [
         journal.TimeShare(
             network=network,
@@ -805,7 +803,7 @@ def test_profile_is_from_the_newest_attempt_that_has_one(
 def test_profiled_steps_do_not_inflate_the_rate(
     quick: RunDir, store: Store, take_in: Callable[[], None]
 ) -> None:
-    """Steps 7 and 8 were profiled: the clock stood still."""
+    """Steps 7 and 8 were profiled, so the clock was stopped."""
     standing = journal.Scalars(
         epoch=2, first_step=7, wall_s=[15.0, 15.0], values={"loss_generator": [0.7, 0.8]}
     )
@@ -847,7 +845,7 @@ def test_peak_memory_is_from_the_newest_attempt(
 def test_typical_rate_comes_from_similar_runs_with_the_nearest_batch(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
-    """Rates of the first epoch hold the compiling: 1, 2 and 3 images/s must not count."""
+    """First epochs include compilation: 1, 2 and 3 images/s must not count."""
     for number, (batch, rates) in enumerate(
         {64: (1.0, 100.0, 120.0), 512: (2.0, 300.0), 128: (3.0,)}.items()
     ):
@@ -867,7 +865,7 @@ def test_typical_rate_comes_from_similar_runs_with_the_nearest_batch(
     assert rate(batch_size_global=64) == 110.0
     assert (
         rate(batch_size_global=128) == 110.0
-    )  # of its own kind only a first epoch is known; 64 is nearer than 512
+    )  # batch 128 has only a first epoch; 64 is nearer than 512
     assert rate(batch_size_global=400) == 300.0
     assert rate(precision="float32") is None
     assert rate(replicas=2) is None
@@ -880,9 +878,7 @@ def test_typical_rate_comes_from_similar_runs_with_the_nearest_batch(
 def test_typical_rate_never_comes_from_another_host(
     store: Store, new_run: NewRun, take_in: Callable[[], None]
 ) -> None:
-    """Imported runs do not state their host's name; a run that was copied from another machine
-    has another processor.
-    """
+    """Imported runs have no host name; a run copied from another machine has another processor."""
     machines = (
         ({"cpu_model": "this processor", "hostname": "here"}, 100.0),
         ({"cpu_model": "this processor"}, 9_000.0),

@@ -1,4 +1,4 @@
-"""Answers are made once for all who ask, and again as soon as a table changes that they were
+"""Answers are computed once for all callers, and again after a change of a table that they were
 read from.
 """
 
@@ -209,7 +209,7 @@ def test_current_query_gets_new_rows_despite_a_cached_answer(
 def test_answer_with_long_lists_or_large_images_is_not_cached(
     store: Store, column: str, is_kept: bool
 ) -> None:
-    """A number of a list is an object of its own of 32 bytes."""
+    """Each number in a list is a separate object of 32 bytes."""
     question = f"SELECT {column} FROM phases"
     (answer,), (again,) = store.rows(question), store.rows(question)
     assert answer == again

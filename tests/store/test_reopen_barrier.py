@@ -1,5 +1,5 @@
-"""The gate before the database: nobody is within while it is opened again, and the owner waits
-for nobody but those within.
+"""The barrier in front of the database: no statement runs while it is reopened, and the owner waits
+only for running statements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Wait = Callable[..., Any]
 
 
 def in_a_thread(act: Callable[[], None]) -> threading.Thread:
-    """Begun."""
+    """Starts a thread."""
     thread = threading.Thread(target=act, daemon=True)
     thread.start()
     return thread
@@ -99,7 +99,7 @@ def test_new_database_is_first_available_to_its_owner(monkeypatch: pytest.Monkey
 
 def test_only_a_repairable_database_is_waited_for() -> None:
     doors = ReopenBarrier()
-    assert not doors.wait_until(lambda: True, 60.0)  # a memory of the command line: nobody mends it
+    assert not doors.wait_until(lambda: True, 60.0)  # the command line's in-memory store: no repair
     doors.is_repaired = True
     assert doors.wait_until(lambda: True, 60.0)
     with doors.by_owner():

@@ -1,5 +1,5 @@
-"""What queries know of the numbers of a run: by role, from the workload's declaration, and
-without any where it is not known.
+"""Queries find the metrics of a run by role, from the workload's declaration, and work without one
+if the workload is unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCORES = {
 
 @pytest.fixture
 def measured(new_run: NewRun) -> Callable[[str, str], None]:
-    """Makes a run of a workload with four steps in two epochs, and scores at the ends of both."""
+    """Stores a run of a workload with four steps in two epochs, and scores at the end of each."""
 
     def make(run_id: str, workload: str) -> None:
         run = new_run(run_id)

@@ -1,6 +1,4 @@
-"""Which state of a run is the newest: known from the journals alone, whatever the clocks of
-their writers say.
-"""
+"""The newest state of a run follows from the journals alone, whatever their writers' clocks."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from tests.support.asking import ask_of
 NewRun = Callable[..., RunDir]
 At = Callable[[float], datetime]
 
-# As a program of before wrote it, byte for byte; its trainer's clock went an hour ahead.
+# Written by an earlier version, byte for byte; its trainer's clock was an hour ahead.
 OLD_SUPERVISOR = (
     '{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"created","spec":{"name":"","workload":"mlp_gan","dataset":"digits","replicas":2,"precision":"float32","batch_size_global":64,"epochs":3,"seed":1},"accelerator":"cpu","color":2,"preset":"quick"}\n{"attempt":1,"at":"2026-01-01T12:00:00Z","kind":"status","status":"queued","reason":"waiting'
     " for the"

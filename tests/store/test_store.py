@@ -1,4 +1,4 @@
-"""results.duckdb: who may open it, what a damaged one says, and what a user may ask of it."""
+"""results.duckdb: which process may open it, errors of a damaged file, and user queries."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_times_are_in_utc() -> None:
     )
 
 
-# ---- what a person types -------------------------------------------------------------------------
+# ---- user queries --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_statement_ends_at_its_time_limit() -> None:
 
 @pytest.fixture
 def hears_ctrl_c() -> Iterator[None]:
-    """As at a terminal: a process that a shell has started in the background ignores Ctrl-C,
+    """Handles Ctrl-C as at a terminal: a process that a shell starts in the background ignores it,
     and so would the test.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -455,7 +455,7 @@ def test_images_are_not_exported_as_csv(tmp_path: Path) -> None:
 
 
 def test_answer_returns_only_after_its_cursor_is_closed() -> None:
-    """Else the process may end while a thread is within DuckDB, which aborts it."""
+    """Otherwise the process may end while a thread is inside DuckDB, which aborts it."""
 
     class SlowToClose:
         def __init__(self) -> None:
@@ -465,7 +465,7 @@ def test_answer_returns_only_after_its_cursor_is_closed() -> None:
             return getattr(self._cursor, name)
 
         def close(self) -> None:
-            time.sleep(0.1)  # longer than the way back takes
+            time.sleep(0.1)  # longer than returning takes
             self._cursor.close()
             self.closed = True
 
@@ -484,7 +484,7 @@ def test_checkpoint_keeps_images_in_place_and_closing_merges_them(
     path: Path,
 ) -> None:
     store = Store(path)
-    for step in range(40):  # 1 MB each: DuckDB makes a checkpoint of every 16 MB
+    for step in range(40):  # 1 MB each: DuckDB writes a checkpoint every 16 MB
         with store.transaction() as writer:
             writer.append(
                 "samples", [("quick-0001", 1, step, 1, "samples", os.urandom(1_000_000), None)]
@@ -568,7 +568,7 @@ def test_in_memory_store_releases_nothing() -> None:
 
 
 def test_home_is_created_at_its_path_or_refused(tmp_path: Path) -> None:
-    """DuckDB takes some signs of a path for something else."""
+    """DuckDB interprets some characters of a path differently."""
     for sign in "?\\":
         with pytest.raises(HomeError, match="DuckDB does not accept"):
             Home.choose(tmp_path / f"a{sign}b")

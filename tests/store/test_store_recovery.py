@@ -1,7 +1,7 @@
-"""The store heals while a dashboard is open: a results.duckdb that is damaged meanwhile is renamed
-and rebuilt from the journals.
+"""A results.duckdb that is damaged while a dashboard is open is renamed and rebuilt from the
+journals.
 
-Found when the home is opened: test_damage.py.
+test_damage.py covers damage found when the home is opened.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Wait = Callable[..., Any]
 
 @pytest.fixture
 def with_fakes(home: Home) -> Iterator[tuple[Runtime, FakeTrainers]]:
-    """The owner of the home, and its trainers, which are in memory."""
+    """The owner of the home and its in-memory trainers."""
     trainers = FakeTrainers()
     runtime = Runtime.open(home, starter=trainers.starter(StateTimer(time.monotonic)))
     yield runtime, trainers
@@ -59,9 +59,7 @@ def test_query_during_file_damage_is_answered_from_the_new_file(
     for asker in askers:
         asker.join()
     wait_until(lambda: runtime.refresh() or is_read(runtime), "all journals are read again")
-    assert (
-        len(answers) == 4
-    )  # none was refused; the first of them may come before the rows are there
+    assert len(answers) == 4  # none was refused; the first may come before the rows are stored
     assert contents(runtime.store) == contents(ingest.store_of(home))
     assert len(runtime.recovered) == 1
     assert "is damaged (Corrupt database file" in runtime.recovered[0].problem
@@ -78,7 +76,7 @@ def test_run_that_trains_during_recovery_is_not_lost_or_ended(
 ) -> None:
     monkeypatch.setattr(
         supervisor, "LEAVING_SECONDS", 0.0
-    )  # who is taken for ended goes at the next tick
+    )  # a process considered leftover is killed at the next tick
     runtime, trainers = with_fakes
     live = new_run("quick-0003", seconds=2.0)
     runtime.refresh()
@@ -114,7 +112,7 @@ def test_invalidated_but_intact_database_is_reopened_unchanged(
         lambda: runtime.refresh() or runtime.trouble, "it is told that it happens again and again"
     )
     assert runtime.trouble.startswith(f"{home.database} was reopened 3 times within an hour (FATAL")
-    monkeypatch.setattr(store_recovery, "PAUSE_SECONDS", 0.0)  # it is over
+    monkeypatch.setattr(store_recovery, "PAUSE_SECONDS", 0.0)  # the pause is over
     wait_until(
         lambda: runtime.refresh() or runtime.store.damage is None, "the database is opened anew"
     )
@@ -149,9 +147,7 @@ def test_statement_error_is_not_damage_while_the_database_answers(
         )
 
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "gan_runtime.store.store.SqlAnswer", refuse
-        )  # while the statement is under way
+        patch.setattr("gan_runtime.store.store.SqlAnswer", refuse)  # while the statement runs
         with pytest.raises(duckdb.InternalException):
             runtime.store.rows("SELECT 1")
     assert runtime.store.damage is None
@@ -164,8 +160,8 @@ def test_runs_are_supervised_while_the_database_cannot_be_repaired(
     wait_until: Wait,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One is lost, one is stopped, one is taken from the queue, and one that is submitted
-    meanwhile trains to its end.
+    """One is lost, one is stopped, one is removed from the queue, and one submitted meanwhile
+    finishes.
     """
     runtime, trainers = with_fakes
 
@@ -235,7 +231,7 @@ def test_damaged_file_deleted_before_its_rename_is_rebuilt(
     home: Home, opened: Callable[[], Runtime], wait_until: Wait
 ) -> None:
     runtime = opened()
-    home.database.unlink()  # by a person, or by a try before that could not open a new one
+    home.database.unlink()  # by a user, or by an earlier try that could not open a new one
     runtime.store.damage = duckdb.IOException("Corrupt database file: checksum")
     wait_until(
         lambda: runtime.refresh() or runtime.store.damage is None,
@@ -252,7 +248,7 @@ def test_damaged_file_deleted_before_its_rename_is_rebuilt(
 def test_rebuild_is_shown_until_complete_even_without_a_rename(
     home: Home, opened: Callable[[], Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A question that comes meanwhile waits, or its answer says that rows may be missing."""
+    """A query during the rebuild waits, or its answer warns that rows may be missing."""
     runtime = opened()
     states: list[bool] = []
     catch_up = Ingestor.catch_up_news
@@ -276,7 +272,7 @@ def test_rebuild_is_shown_until_complete_even_without_a_rename(
 def test_moved_open_home_is_reported_and_its_runs_stay(
     home: Home, opened: Callable[[], Runtime], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not an empty list of runs; back in its place it continues."""
+    """The list of runs does not become empty, and work resumes when the home is moved back."""
     runtime = opened()
     runs = queries.runs(runtime.store)
     elsewhere = home.path.rename(home.path.with_name("elsewhere"))

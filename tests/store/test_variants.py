@@ -1,5 +1,5 @@
-"""Runs that differ in one option only, and what each value of it costs; journals written by
-hand.
+"""Runs that differ in one option only, and the cost of each value; the journals are written for
+these tests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPTIONS = {"batch_size_global": 32, "precision": "float32"}
 
 @pytest.fixture
 def stored(home: Home) -> Stored:
-    """A database with everything that the journals hold by now."""
+    """Returns a database with everything in the journals so far."""
 
     def call() -> Store:
         store = Store()
@@ -36,7 +36,7 @@ def stored(home: Home) -> Stored:
 
 @pytest.fixture
 def measured(new_run: NewRun) -> NewRun:
-    """A run whose first attempt has phases: `measured("quick-0001", steady=0.1, compile=2.0,
+    """Stores a run whose first attempt has phases: `measured("quick-0001", steady=0.1, compile=2.0,
     xla="jit")`.
     """
     runs: list[RunDir] = []

@@ -1,4 +1,4 @@
-"""Journals of trainers of a study, written by hand."""
+"""Trainer journals of a study, written for these tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ At = Callable[[float], datetime]
 
 
 def from_now() -> At:
-    """So many seconds after a study was queued, which happens now."""
+    """Converts seconds to times after a study that is queued now."""
     begin = journal.now() + timedelta(minutes=1)
     return lambda seconds: begin + timedelta(seconds=seconds)
 
@@ -20,8 +20,8 @@ def from_now() -> At:
 def train(
     run: RunDir, at: At, begin: float, epoch_s: float, epochs: int = 3, end: str = "finished"
 ) -> None:
-    """What a trainer writes that makes 10 steps an epoch, all of which last equally long; the
-    first epoch takes 10 s.
+    """Writes the journal of a trainer with 10 equally long steps per epoch; the first epoch takes
+    10 s.
     """
     begun = journal.StatusChange(
         at=at(begin), status="starting", reason="starting a trainer on cpu"

@@ -1,4 +1,4 @@
-"""A study before it runs: which runs it makes, in which order, and what it refuses."""
+"""Study designs: their runs, the order of the runs, and refused designs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_questions_vary_existing_options_and_have_valid_default_values() -> None
         design = StudyDesign.parse(name, {**SMALL, "batch_size_global": 64})
         assert len(design.runs) == len(question.values) >= 2
         assert design.title == question.title
-        for run in design.runs:  # their names, which the labels form, are valid too
+        for run in design.runs:  # their names, built from the labels, are valid too
             assert RunSpec.parse(run.spec.model_dump(mode="json")) == run.spec
 
 

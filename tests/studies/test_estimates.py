@@ -1,5 +1,5 @@
-"""Estimated epochs are read from stored results and are next to the measurements of the
-same machine.
+"""Estimated epoch times are read from stored results and paired with measurements of the same
+machine.
 """
 
 from __future__ import annotations

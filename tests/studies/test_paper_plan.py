@@ -1,5 +1,5 @@
-"""What reproducing the paper queues on a host, and everything in which that differs from the
-paper, before it starts.
+"""The plan to reproduce the paper on a host: its queued studies, and all deviations from the paper,
+before it starts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def with_devices(host: Host, **devices: Device) -> Host:
 
 
 def deviations_of(plan: ReproductionPlan) -> dict[str, tuple[str, str]]:
-    """What differs → here, in the paper; the first of those that several studies have."""
+    """Maps deviations to (here, in the paper); if several studies share one, the first counts."""
     return {
         deviation.what: (deviation.here, deviation.paper) for deviation in reversed(plan.deviations)
     }
@@ -97,7 +97,7 @@ def test_tpu_plan_follows_the_paper_but_omits_the_xla_study(host: Host, engine: 
     ]
     assert batch_size == (
         ["Device"] if engine == "tensorflow" else ["Device", "Engine"]
-    )  # its version is not asked
+    )  # its version is not compared
 
 
 def test_figure_9_study_has_restart_cycles_at_the_papers_batch(host: Host) -> None:

@@ -1,6 +1,4 @@
-"""Studies of Pix2Pix are planned and queued as those of any other workload: its own options
-stay.
-"""
+"""Pix2Pix studies are planned and queued like any other, and keep the options of Pix2Pix."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Intervals that hold what they say, when a difference may be noise, and how many repeats would
-tell.
+"""Coverage of intervals, differences that may be noise, and the repeats needed to detect one.
 
-Coverage is simulated with seeded noise; the tolerance is four standard errors of a binomial share,
-so a right interval fails once in some 16,000 seeds and the range of the numbers, which is what a
-bootstrap of three comes to, always fails.
+Coverage is simulated with seeded noise. The tolerance is four standard errors of a binomial share,
+so a correct interval fails for one in about 16,000 seeds, and the range of the numbers, which a
+bootstrap of three amounts to, always fails.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from gan_runtime.studies.statistics import (
 )
 
 STUDIES = 40_000
-TOLERANCE = 4 * math.sqrt(0.95 * 0.05 / STUDIES)  # 0.44 %
+TOLERANCE = 4 * math.sqrt(0.95 * 0.05 / STUDIES)  # 0.44%
 
 
 def log_ratios(repeats: int, effect: float = 0.0, spread: float = 0.1) -> np.ndarray:
@@ -57,7 +56,7 @@ def test_skewed_noise_cancels_in_a_ratio_but_narrows_a_single_interval(
 
 
 def test_range_of_three_repeats_is_not_a_95_percent_interval() -> None:
-    """The percentile bootstrap of a median of three numbers is their range: it holds the
+    """The percentile bootstrap of a median of three numbers is their range, which contains the
     truth three times in four.
     """
     ratios = log_ratios(3)
@@ -67,9 +66,7 @@ def test_range_of_three_repeats_is_not_a_95_percent_interval() -> None:
 
 
 def test_three_comparisons_are_all_correct_in_95_of_100_studies() -> None:
-    """They share their reference, so they go wrong together now and then: Bonferroni's level
-    is a bound.
-    """
+    """They share a reference, so they sometimes fail together: Bonferroni's level is a bound."""
     random = np.random.default_rng(7)
     reference = random.normal(0.0, 0.1, (STUDIES, 1, 4))
     variants = random.normal(0.0, 0.1, (STUDIES, 3, 4))
@@ -79,11 +76,11 @@ def test_three_comparisons_are_all_correct_in_95_of_100_studies() -> None:
     _, low, high = student_interval(variants - reference, 0.95)
     assert (
         np.mean(((low <= 0.0) & (high >= 0.0)).all(axis=1)) < 0.90
-    )  # what they would be uncorrected
+    )  # the share without a correction
 
 
 def test_checking_after_each_repeat_raises_the_false_positive_rate() -> None:
-    """What the page says about a study that is not done."""
+    """The page warns of this rate while a study is unfinished."""
     ratios = np.random.default_rng(11).normal(0.0, 0.1, (STUDIES, 10))
     clear = np.zeros(STUDIES, dtype=bool)
     for repeats in range(3, 11):
@@ -105,12 +102,12 @@ def test_suggested_repeats_detect_the_difference_in_8_of_10_studies(
     _, low, high = student_interval(log_ratios(repeats, share, spread), 1 - 0.05 / comparisons)
     assert 0.76 <= 1.0 - share_that_holds(low, high) <= 0.95
     _, low, high = student_interval(log_ratios(repeats - 1, share, spread), 1 - 0.05 / comparisons)
-    assert 1.0 - share_that_holds(low, high) < 0.82  # with one repeat less it is found less often
+    assert 1.0 - share_that_holds(low, high) < 0.82  # one repeat fewer detects it less often
 
 
 def test_repeats_needed_matches_manual_calculation() -> None:
-    """By hand: t(0.975, 3) + t(0.8, 3) = 3.182 + 0.978, and (4.160 · 0.02 / 0.04879)² = 2.9 ≤
-    4; at n = 3 it is 4.8 > 3.
+    """t(0.975, 3) + t(0.8, 3) = 3.182 + 0.978, and (4.160 · 0.02 / 0.04879)² = 2.9 ≤ 4; at n = 3 it
+    is 4.8 > 3.
     """
     assert repeats_needed(0.02, 0.05) == 4
     assert repeats_needed(0.05, 0.05) == 11
@@ -128,7 +125,7 @@ def test_mean_interval_matches_manual_calculation() -> None:
 
 
 def test_geometric_interval_has_factors_as_bounds() -> None:
-    """1, 2 and 4 are 2 times or divided by 2 apart: 2 × exp(± 4.3027 · ln 2 / √3)."""
+    """1, 2 and 4 differ by factors of 2: 2 × exp(± 4.3027 · ln 2 / √3)."""
     interval = geometric_interval([1.0, 2.0, 4.0, 0.0, -3.0])
     assert interval is not None
     assert interval.count == 3
@@ -172,7 +169,7 @@ def test_difference_is_computed_repeat_by_repeat() -> None:
         (
             {1: 9.0, 2: 9.5, 3: 9.9},
             "may be noise",
-        ),  # all on one side of 1, which chance does in one of four studies
+        ),  # all on one side of 1, which happens by chance in one of four studies
         ({1: 9.0, 2: 11.0, 3: 10.5, 4: 9.5}, "may be noise"),
         ({1: 9.0, 2: 9.01}, "clear"),
     ],

@@ -1,8 +1,8 @@
-"""A study in the queue and in the store: two batch sizes, twice each; journals of the trainers are
-written by hand.
+"""A study in the queue and in the store: two batch sizes, two repeats each, with trainer journals
+written for these tests.
 
-A finished run of batch 64 takes 10 s and then 4 s an epoch, of batch 128 it takes 3 s; both have 3
-epochs.
+The first epoch of a finished run takes 10 s, each later one 4 s at batch 64 and 3 s at batch 128;
+both have 3 epochs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def store() -> Store:
 
 @pytest.fixture
 def study(home: Home, host: Host) -> list[RunDir]:
-    """Queued: batch 64, batch 128, batch 64, batch 128."""
+    """Queued runs: batch 64, batch 128, batch 64, batch 128."""
     return ask(home, host).submit_study(StudyDesign.parse("batch_size", BASE, ["64", "128"], 2))
 
 
@@ -101,7 +101,7 @@ def test_full_disk_leaves_no_partial_study(
     real, calls = journal.append, []
 
     def fills_up(path: Path, *records: Any) -> None:
-        """At the third run: each begins its journal when it is queued."""
+        """Fails at the third run; each run's journal is created when it is queued."""
         with files_end_at(0) if len(calls) == 2 else nullcontext():
             real(path, *records)
         calls.append(path)
@@ -171,11 +171,10 @@ def test_progress_and_time_left_come_from_completed_runs(
     train(study[0], at, 0, 4.0)  # 20 s from start to end
     take_in()
     now = queries.study_progress(store, "study-0001")
-    # Batch 128 is thought to take as long per epoch as batch 64 did: 20 s; the second run of batch
-    # 64 20 s.
+    # Each remaining run is estimated at 20 s: batch 128 as long per epoch as batch 64.
     assert now.share == 0.25
     assert now.seconds_left == pytest.approx(60.0)
-    train(study[1], at, 100, 3.0, epochs=2, end="")  # trains: 10 steps are left
+    train(study[1], at, 100, 3.0, epochs=2, end="")  # still training: 10 steps are left
     take_in()
     now = queries.study_progress(store, "study-0001")
     assert now.share == pytest.approx((1 + 20 / 30) / 4)

@@ -1,5 +1,5 @@
-"""Whether this host can train a run: every reason at once, what it waits for, and what it
-will need.
+"""Whether a host can train a run: all reasons against it, what the run waits for, and what it
+needs.
 """
 
 from __future__ import annotations

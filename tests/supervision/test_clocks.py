@@ -1,5 +1,5 @@
-"""States do not depend on clocks of files and records, and what a power loss leaves in
-process.json ends nobody else.
+"""States do not depend on the clocks of files and records, and a process.json damaged by a power
+loss ends no other process.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 def test_clock_set_back_an_hour_neither_hides_nor_repeats_an_end(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The trainer wrote at noon; the owner's clock was then set back, so all that it writes
-    seems older.
+    """The owner's clock is set back after the trainer wrote, so all that the owner writes seems
+    older.
     """
     run = new_run("quick-0001", seconds=3_000)
     journal.append(
@@ -45,7 +45,7 @@ def test_clock_set_back_an_hour_neither_hides_nor_repeats_an_end(
 
 def test_handshake_timeout_uses_the_owners_monotonic_clock(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    later = journal.now() + timedelta(hours=1)  # as written by a clock that goes an hour ahead
+    later = journal.now() + timedelta(hours=1)  # from a clock that is an hour ahead
     journal.append(
         run.supervisor_journal,
         1,
@@ -65,7 +65,7 @@ def test_cluster_run_is_lost_after_silence_on_the_owners_clock(home: Home, new_r
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     write_json(run.process_file, {"pid": 1, "started": 1.0, "attempt": 1, "cluster_host": "node-1"})
-    os.utime(run.trainer_journal(), (1.0, 1.0))  # the clock of the file server says 1970
+    os.utime(run.trainer_journal(), (1.0, 1.0))  # the file server's clock is at 1970
     os.utime(run.supervisor_journal, (1.0, 1.0))
     owner = Owner(home)
     for owner.clock.now in (0.0, SILENCE_SECONDS - 1):
@@ -80,7 +80,7 @@ def test_cluster_run_is_lost_after_silence_on_the_owners_clock(home: Home, new_r
     assert owner.status(run) == "lost"
 
 
-# ---- what a power loss or a hand leaves in process.json ------------------------------------------
+# ---- invalid process.json ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_process_is_identified_by_its_start_despite_clock_changes() -> None:
     assert processes.alive(identity["pid"], identity["started"], "another-boot:1") is None
     assert (
         processes.alive(identity["pid"], identity["started"]) is not None
-    )  # a file from before `born` was written down
+    )  # a file from before `born` was recorded

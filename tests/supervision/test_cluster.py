@@ -1,5 +1,5 @@
-"""Which worker a process is, and what it gets: TF_CONFIG, Slurm's variables, cores and GPUs,
-its own journal.
+"""The rank of a worker process, from TF_CONFIG or Slurm's variables, and its cores, GPUs and
+journal.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Case = tuple[dict[str, str], int]
 
 
 def of_jax(cases: list[Case]) -> list[Any]:
-    """In its own process, which must not load a framework for it."""
+    """Runs in a separate process, which must not load a framework for it."""
     environment = {**without_cluster(dict(os.environ)), "PYTHONPATH": str(REPOSITORY)}
     child = subprocess.run(
         [sys.executable, "-c", FIND],
@@ -49,20 +49,20 @@ def of_jax(cases: list[Case]) -> list[Any]:
 
 
 def of_tensorflow(cases: list[Case]) -> list[Any]:
-    """In this process, which has TensorFlow."""
+    """Runs in this process, which has TensorFlow."""
     return [answer(tf_process.place, *case) for case in cases]
 
 
 class InternalError(Exception):
-    """Named as TensorFlow's, which this process does without."""
+    """Named like TensorFlow's error, which is not imported here."""
 
 
 class UnavailableError(Exception):
-    """Likewise."""
+    """Named like TensorFlow's error."""
 
 
 class JaxRuntimeError(Exception):
-    """Named as JAX's."""
+    """Named like JAX's error."""
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_workers_in_errors_are_numbered_after_the_chief() -> None:
 
 @pytest.fixture(scope="module")
 def loaded(cores: int) -> object:  # noqa: ARG001
-    """What TensorFlow loads when a cluster is first asked for."""
+    """Modules that TensorFlow loads at the first request for a cluster."""
     import tensorflow as tf
 
     return tf.distribute.cluster_resolver.SlurmClusterResolver

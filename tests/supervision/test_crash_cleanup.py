@@ -1,4 +1,4 @@
-"""What a kill leaves behind goes when the next owner begins; what may be in use stays."""
+"""The next owner removes the leftovers of a kill, but keeps files that may be in use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support import measured_flows
 
 
 def folder(path: Path, seconds_ago: float = 0.0) -> Path:
-    """With a folder and a file in it, all changed so long ago."""
+    """Creates a folder with a folder and a file in it, all modified `seconds_ago`."""
     (path / "run").mkdir(parents=True)
     (path / "run" / "spec.json").write_text("{}")
     now = path.stat().st_mtime
@@ -107,7 +107,7 @@ def test_partial_files_are_removed_while_a_run_has_no_trainer(
 
 
 def films(run: RunDir, home_clock: float) -> list[Path]:
-    """Old ones, named by a record and not; half written ones; one that is new."""
+    """Creates old films with and without a record, partial files, and a new film."""
     run.films.mkdir()
     ages = {"iterate-0001-naive.npz": 1e6, "iterate-0001-whole.npz": 1e6, "old.part": 1e6}
     for name, seconds_ago in {**ages, "new.part": 0.0, "iterate-0002-naive.npz": 0.0}.items():
@@ -123,7 +123,7 @@ def films(run: RunDir, home_clock: float) -> list[Path]:
 
 
 def iterating(home: Home, run_id: str) -> None:
-    """A job that is at work, as this process."""
+    """Creates a running job whose process is this one."""
     job = JobDir(home.jobs / "iterate-0002")
     job.path.mkdir(parents=True)
     job.write_request(JobRequest(kind="iterate", options={"run_id": run_id}, asker="a test"))

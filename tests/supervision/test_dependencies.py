@@ -1,6 +1,4 @@
-"""When this ends, start that: whatever becomes of the run before it, across restarts, and
-said at each moment.
-"""
+"""Runs that start after another run ends, in any state and across restarts, with a current note."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ def pair(new_run: NewRun) -> tuple[RunDir, RunDir]:
 
 
 def ended(run: RunDir, status: str) -> None:
-    """As its trainer or owner says it."""
+    """Records the end as its trainer or owner does."""
     journal.append(
         run.supervisor_journal, 1, StatusChange(status="starting", reason="starting a trainer")
     )
@@ -240,7 +238,7 @@ def test_user_change_during_a_tick_is_not_reverted(home: Home, pair: tuple[RunDi
     assert news is not None
     assert news.queue_rank == 7.5
     journal.append(behind.supervisor_journal, 1, moved.model_copy(update={"after": "quick-0042"}))
-    assert awaited.of(behind) == Readiness(is_ready=False)  # until the owner has looked again
+    assert awaited.of(behind) == Readiness(is_ready=False)  # until the owner's next scan
 
 
 def test_quarantined_run_has_not_ended_and_starts_no_dependent_run(

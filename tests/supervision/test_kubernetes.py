@@ -1,6 +1,4 @@
-"""The Kubernetes manifest of docs/cluster.md: valid for the API, and each pod learns its
-place from it.
-"""
+"""The Kubernetes manifest of docs/cluster.md is valid for the API and gives each pod its rank."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A run whose trainer never began waits again; one that may have begun is lost.
+"""A run whose trainer never started is requeued; one whose trainer may have started is lost.
 
-Owners that are killed at that moment: tests/full/supervision/test_never_began.py.
+tests/full/supervision/test_never_began.py kills owners at that moment.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "precision": 
 
 @pytest.fixture
 def owner_of_idle(home: Home) -> Iterator[Callable[[], Owner]]:
-    """Begins an owner; its trainers are processes that do nothing, ended with the test."""
+    """Creates an owner whose trainers are idle processes, killed after the test."""
     yield lambda: Owner(home, idle)
     end_trainers(home)
 
 
 def is_said_to_start(run: RunDir, attempt: int = 1) -> None:
-    """As whoever was ended right after that word leaves it."""
+    """Leaves the run like an owner that is killed right after recording the start."""
     number = processes.take_start_lock(run, attempt, processes.boot())
     assert number is not None
     journal.append(

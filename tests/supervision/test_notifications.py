@@ -1,4 +1,4 @@
-"""Notices by real receivers on this machine: each event once, tried again, and no secret shown."""
+"""Notices to real receivers on this machine: one per event, with retries, and without secrets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def hook() -> Iterator[Received]:
 
 
 class Owner:
-    """What an owner of a home does for its notices, by a clock that a test moves."""
+    """Sends notices like the owner of a home, with a clock that the test advances."""
 
     def __init__(self, home: Home, **environment: str) -> None:
         self.now_s, self._store = 0.0, Store()
@@ -57,13 +57,13 @@ class Owner:
 
 
 def write(home: Home, received: Received, rest: str = "") -> None:
-    """Settings with a webhook."""
+    """Writes settings with a webhook."""
     hook = f'[webhook]\nurl = "http://127.0.0.1:{received.port}/T1"\ntoken = "t0ken"\n'
     (home.path / channels.FILE).write_text(f"{rest}\n{hook}", encoding="utf-8")
 
 
 def trains(run: RunDir, *scores: dict[str, float], first: int = 1) -> None:
-    """The run trains and has measured these epochs."""
+    """Records that the run trains and has these epoch scores."""
     journal.append(
         run.trainer_journal(),
         1,
@@ -101,7 +101,7 @@ def test_each_event_is_sent_once_even_by_later_owners(
         owner.after(5.0)
     second = new_run("quick-0003", seconds=2)
     trains(second)
-    ends(second, "lost")  # while nobody owns the home
+    ends(second, "lost")  # while the home has no owner
     for _ in range(2):
         Owner(home).after(0.0)
     assert hook.ids == ["quick-0002/1/ended", "quick-0003/1/failed"]
@@ -288,7 +288,7 @@ def test_torn_ledger_line_does_not_repeat_a_notice(
     assert hook.ids == ["quick-0001/1/ended"]
 
 
-# ---- the process that owns the home --------------------------------------------------------------
+# ---- owner process -------------------------------------------------------------------------------
 
 
 def test_owner_sends_notices_and_closing_keeps_the_last_event(

@@ -12,8 +12,8 @@ import psutil
 
 from gan_runtime.records import processes
 
-# The system takes a while to take so much memory back, and until then the process can still finish
-# what it was writing.
+# The system takes a while to reclaim this much memory, and until then the process can still finish
+# a write.
 LARGE = "held = b'x' * 400_000_000; print(len(held), flush=True); input()"
 
 
@@ -41,7 +41,7 @@ def test_killing_an_ended_process_does_nothing() -> None:
 
 
 class SlowlyKilled(psutil.Process):
-    """The killer loses the processor right after it has killed this one, as under load."""
+    """The killer is preempted right after it kills this process, as under load."""
 
     def kill(self) -> None:
         super().kill()
@@ -57,7 +57,7 @@ pathlib.Path(sys.argv[2]).write_text("the other worker disappeared")
 
 
 def test_worker_cannot_record_that_another_was_killed_just_before_it(tmp_path: Path) -> None:
-    """Otherwise a run whose launcher was killed is failed instead of lost, by the worker's word."""
+    """Otherwise the worker would mark a run whose launcher was killed as failed instead of lost."""
     failure, (reading, writing) = tmp_path / "failure", os.pipe()
     first = subprocess.Popen(["sleep", "60"], pass_fds=[writing])
     second = subprocess.Popen(
@@ -66,7 +66,7 @@ def test_worker_cannot_record_that_another_was_killed_just_before_it(tmp_path: P
         stdout=subprocess.PIPE,
     )
     try:
-        os.close(writing)  # the first worker alone has it: its end is the end of the pipe
+        os.close(writing)  # only the first worker has it: the pipe closes when it ends
         assert second.stdout is not None
         assert second.stdout.readline() == b"ready\n"
         processes.kill([SlowlyKilled(first.pid), psutil.Process(second.pid)])

@@ -1,5 +1,5 @@
-"""The queue is a queue: two presses give two runs, its order is a user's, and neither a
-restart nor a second person loses a run.
+"""The queue: two submits give two runs, users choose the order, and neither a restart nor a second
+user loses a run.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2, "precision": 
 
 @pytest.fixture
 def waiting(new_run: NewRun) -> list[RunDir]:
-    """Four runs that do not begin while the home has no owner."""
+    """Four runs that do not start while the home has no owner."""
     return [new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in range(1, 5)]
 
 
 @pytest.fixture
 def occupied_device() -> Iterator[None]:
-    """A training of another home has the CPU."""
+    """A run of another home holds the CPU."""
     with device_locks.claim([host_devices.CPU], 1, Holder(home="/data/gan", run_id="paper-0042")):
         yield
 
@@ -86,7 +86,7 @@ def test_runs_start_in_queue_order(home: Home, waiting: list[RunDir]) -> None:
 
 
 def test_concurrent_submits_and_moves_lose_no_run_or_place(home: Home, host: Host) -> None:
-    """In threads; in processes: tests/full/supervision/test_queue.py."""
+    """Uses threads; tests/full/supervision/test_queue.py uses processes."""
 
     def submit(_: int) -> str:
         return ask(home, host, actor=SOMEBODY).submit(RunSpec.parse(TOY), "quick").run_id
@@ -110,7 +110,7 @@ def test_concurrent_submits_and_moves_lose_no_run_or_place(home: Home, host: Hos
 
 
 def test_move_separates_two_runs_with_the_same_place(home: Home, waiting: list[RunDir]) -> None:
-    """As a kill leaves them in the middle of a move."""
+    """A kill in the middle of a move leaves them in this state."""
     state = latest_status(waiting[1])
     journal.append(waiting[1].supervisor_journal, 1, state.model_copy(update={"queue_rank": 1.0}))
     assert order(home) == ["1", "2", "3", "4"]

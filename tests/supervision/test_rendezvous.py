@@ -1,4 +1,4 @@
-"""Workers meet before their framework connects them; who does not come is named."""
+"""Workers meet before their framework connects them; a missing worker is named."""
 
 from __future__ import annotations
 

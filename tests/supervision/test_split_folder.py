@@ -1,4 +1,4 @@
-"""Two workers on a folder that they do not share. Real but for their engine, which is a toy."""
+"""Two real workers with a toy engine that do not share their folder."""
 
 from __future__ import annotations
 

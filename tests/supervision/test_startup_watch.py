@@ -1,5 +1,5 @@
-"""A stop before the first step ends the process at once; from the first step on it is the
-loop's to save and end.
+"""A stop before the first step ends the process at once; after it, the training loop saves and
+ends.
 """
 
 from __future__ import annotations

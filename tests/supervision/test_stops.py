@@ -1,8 +1,8 @@
-"""Stop always stops, with a last checkpoint or a note of the kill; what outlives a run ends.
+"""Stop always works, with a last checkpoint or a note of the kill; processes that outlive a run
+end.
 
-Trainers in memory, or idle processes.
-
-With a launcher and workers: tests/full/supervision/test_stops.py.
+Trainers are in memory or idle processes; tests/full/supervision/test_stops.py uses a launcher and
+workers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run(new_run: NewRun) -> RunDir:
 
 @pytest.fixture
 def idle_run(home: Home, run: RunDir) -> Iterator[RunDir]:
-    """Whatever is left of it goes with the test."""
+    """A run whose remaining processes are killed after the test."""
     yield run
     for run_folder in home.run_dirs():
         for process in processes_of(run_folder):
@@ -112,11 +112,11 @@ def test_stop_signals_the_whole_process_group_of_an_identified_trainer(
             process.kill()
 
 
-# ---- whoever outlives its run --------------------------------------------------------------------
+# ---- processes that outlive their run ------------------------------------------------------------
 
 
 def left_behind(owner: Owner, run: RunDir, trainers: FakeTrainers) -> None:
-    """It says its last word, and a process of it stays."""
+    """Records the end of the run while a process of it remains."""
     owner.after(0.0)
     trainers.of(run).trains(2)
     trainers.of(run).freezes()
@@ -199,7 +199,7 @@ def test_trainer_that_outlived_an_attempt_is_ended_before_the_next_attempt(
 def test_next_owner_ends_unidentified_processes_of_an_ended_run(
     home: Home, idle_run: RunDir, wait_until: Wait
 ) -> None:
-    """Started by an owner that is gone, frozen, and never introduced."""
+    """They were started by a former owner, are frozen, and never identified themselves."""
     Owner(home, idle).after(0.0)
     [remaining] = wait_until(lambda: processes_of(idle_run), "it is there")
     remaining.send_signal(signal.SIGSTOP)
@@ -217,8 +217,8 @@ def test_next_owner_ends_unidentified_processes_of_an_ended_run(
 def test_processes_that_are_not_of_an_ended_run_of_this_home_survive(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
-    """Of another home whose name begins alike; with the pid that a trainer had; with a run's
-    folder on its command line.
+    """Processes of another home with the same name prefix, with the former pid of a trainer, or
+    with a run folder on the command line.
     """
     ended, other = new_run("quick-0002"), Home(home.path.with_name(f"{home.path.name}-2")).prepare()
     journal.append(

@@ -1,8 +1,6 @@
-"""The supervisor with trainers in memory: start, queue, stop, resume, loss.
+"""The supervisor with in-memory trainers: start, queue, stop, resume, loss.
 
-One with a process is killed.
-
-Many processes, and owners that are killed: tests/full/supervision.
+One test kills a trainer process; tests/full/supervision uses many processes and kills owners.
 """
 
 from __future__ import annotations
@@ -109,7 +107,7 @@ def test_stopped_run_resumes_at_its_save_and_only_ended_runs_are_deletable(
 def test_killed_trainer_is_lost_and_resumes_from_its_last_checkpoint(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
-    """A real process and a real signal."""
+    """Uses a real process and a real signal."""
     run, owner = new_run("quick-0001", **{**TOY, "epochs": 2_000}), Owner(home)
 
     def step() -> int:
@@ -176,8 +174,8 @@ def test_process_that_reuses_the_pid_is_not_the_trainer(home: Home, new_run: New
 
 
 def test_run_that_ended_during_a_failed_tick_is_not_lost(home: Home, new_run: NewRun) -> None:
-    """Its last event was taken in, but the tick failed at the journal of another run, such as
-    one deleted meanwhile.
+    """Its last event was ingested, but the tick failed at the journal of another run, such as one
+    deleted meanwhile.
     """
     run, store = new_run("quick-0001"), Store()
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
@@ -191,13 +189,13 @@ def test_run_that_ended_during_a_failed_tick_is_not_lost(home: Home, new_run: Ne
     journal.append(
         run.trainer_journal(), 1, StatusChange(status="finished", reason="all 3 epochs done")
     )
-    ingestor.catch_up()  # what the failed tick still did
+    ingestor.catch_up()  # done by the failed tick
     supervisor.tick()
     assert queries.run(store, run.run_id).status == "finished"
 
 
 class FailsOnce(Ingestor):
-    """Takes everything in and then fails, once, such as on a disk that was full for a moment."""
+    """Ingests everything and then fails once, as on a disk that is full for a moment."""
 
     has_failed = False
 
@@ -228,6 +226,6 @@ def test_failure_on_one_run_does_not_stop_the_others(home: Home, new_run: NewRun
         run.request_stop("a test")
     ingestor.catch_up()
     supervisor = Supervisor(home, store, ingestor)
-    shutil.rmtree(home.runs / "quick-0001")  # after the supervisor has heard of it
+    shutil.rmtree(home.runs / "quick-0001")  # after the supervisor has seen it
     supervisor.tick()
     assert queries.run(store, "quick-0002").status == "stopped"

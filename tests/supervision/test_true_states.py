@@ -1,6 +1,4 @@
-"""States are true: a run that lives and does not train is reported, and a lost one may continue
-by itself.
-"""
+"""A live run that does not train is reported, and a lost one may resume automatically."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precisio
 
 
 def begin(run: RunDir, call_s: float, at: Callable[[float], Any]) -> None:
-    """The run has made calls of so many seconds; its trainer is this process, which lives."""
+    """Records calls of `call_s` seconds each; the trainer is this process, which is alive."""
     run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
     calls = [
         Scalars(
@@ -49,7 +47,7 @@ def begin(run: RunDir, call_s: float, at: Callable[[float], Any]) -> None:
     )
 
 
-# ---- a run that lives and does not train ---------------------------------------------------------
+# ---- stalled runs --------------------------------------------------------------------------------
 
 
 def test_a_stalled_trainer_is_reported_once_and_again_when_it_continues(
@@ -112,7 +110,7 @@ def test_two_minutes_or_work_at_the_end_of_an_epoch_are_not_a_stall(
 def test_frozen_trainer_is_ended_when_its_options_request_it(
     home: Home, new_run: NewRun, option: str, end: str
 ) -> None:
-    """Restarted, it continues by itself from its checkpoint."""
+    """After a restart, it resumes automatically from its checkpoint."""
     run, trainers = new_run("quick-0001", **TOY, still_action=option), FakeTrainers()
     owner = Owner(home, trainers.starter)
     owner.at(0.0)
@@ -121,9 +119,9 @@ def test_frozen_trainer_is_ended_when_its_options_request_it(
     owner.after(0.0)
     owner.after(recovery.LEAST_STALL_SECONDS - 1)
     assert owner.messages(run, recovery.STALLED) == []
-    owner.after(2.0)  # alarm, and what follows
+    owner.after(2.0)  # the alarm and its action
     assert len(owner.messages(run, recovery.STALLED)) == 1
-    owner.after(GRACE_SECONDS + 1.0)  # of a stop
+    owner.after(GRACE_SECONDS + 1.0)  # grace period of a stop
     owner.after(0.0)
     assert (owner.status(run), trainers.living()) == (end, [])
     if option == "restart":
@@ -140,7 +138,7 @@ def test_frozen_trainer_is_ended_when_its_options_request_it(
 
 
 def lose(run: RunDir) -> None:
-    """Its newest attempt began, and its process is gone."""
+    """Records the loss of the newest attempt, whose process is gone."""
     attempt = latest_status(run).attempt
     journal.append(
         run.supervisor_journal, attempt, StatusChange(status="lost", reason="gone without a word")
@@ -189,7 +187,7 @@ def test_stopped_or_failed_run_does_not_resume_automatically(home: Home, new_run
 
 
 def test_lost_run_that_cannot_resume_reports_it_once(home: Home, new_run: NewRun) -> None:
-    """It has numbers and no checkpoint, and was not trained here."""
+    """It has scalars but no checkpoint, and was not trained here."""
     run = new_run("quick-0001", resume_lost="yes")
     numbers = Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"loss_generator": [0.5]})
     journal.append(run.trainer_journal(), 1, numbers)
@@ -213,7 +211,7 @@ def test_lost_run_that_cannot_resume_reports_it_once(home: Home, new_run: NewRun
     )
 
 
-# ---- nobody is forgotten -------------------------------------------------------------------------
+# ---- dead trainers and workers -------------------------------------------------------------------
 
 
 def test_active_runs_are_lost_within_15_seconds_of_a_machine_reset(
@@ -260,7 +258,7 @@ def test_run_whose_trainer_cannot_start_reports_why_immediately(
     home: Home, new_run: NewRun
 ) -> None:
     run = new_run("quick-0001")
-    run.log.mkdir()  # in the place of the file that the trainer prints to
+    run.log.mkdir()  # in place of the trainer's output file
     owner = Owner(home)
     owner.at(0.0)
     assert owner.status(run) == "lost"
@@ -274,7 +272,7 @@ def test_trainer_that_exits_without_a_record_is_lost_with_its_log_end(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
     run = new_run("quick-0001", **TOY)
-    run.worker_lock().mkdir()  # in the place of a file that it needs before its journal
+    run.worker_lock().mkdir()  # in place of a file that it needs before its journal
     owner = Owner(home)
     owner.at(0.0)
     wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed")

@@ -1,4 +1,4 @@
-"""Commands as somebody in a test asks them: of a home, and of the home of a run."""
+"""Commands issued by a test on a home, and on the home of a run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SOMEBODY = operator("a test")
 
 
 def ask(home: Home, host: Host | None = None, actor: Actor = SOMEBODY) -> Commands:
-    """`host`: what the machine of the test is said to offer."""
+    """Commands on a home; `host` is the simulated hardware of this machine."""
     return Commands(home, actor) if host is None else Commands(home, actor, lambda: host)
 
 
 def ask_of(run: RunDir, actor: Actor = SOMEBODY) -> Commands:
-    """In the home of a run."""
+    """Commands on the home of a run."""
     return Commands(Home(run.path.parent.parent), actor)
 
 
 def ids(items: Sequence[Sequence[RunDir]]) -> list[list[str]]:
-    """What waits, as `move_in_queue` takes it."""
+    """Ids of queue items, as `move_in_queue` expects them."""
     return [[run.run_id for run in runs] for runs in items]

@@ -1,4 +1,4 @@
-"""A certificate of this machine's own, such as a demo has."""
+"""A self-signed certificate of this machine, such as a demo has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line within the test's process, and what it answers."""
+"""The command line within the test process, and its answers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gan_runtime.cli.app import app
 
 @pytest.fixture(scope="session", autouse=True)
 def built_once() -> Iterator[None]:
-    """A process builds its commands once; Typer's runner builds them for each call, which
-    takes longer than most of them.
+    """Builds the commands once per process; Typer's runner builds them for each call, which takes
+    longer than most calls.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
@@ -26,12 +26,12 @@ def built_once() -> Iterator[None]:
 
 
 def run(*words: str, typed: str | None = None) -> Result:
-    """Runs a command; `typed`: the lines at its questions."""
+    """Runs a command; `typed` is the input for its prompts."""
     return CliRunner().invoke(app, list(words), input=typed)
 
 
 def refused(result: Result) -> str:
-    """The one sentence of a command that was refused."""
+    """The one-sentence error of a refused command."""
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Traceback" not in result.stderr
     sentence = result.stderr.strip()

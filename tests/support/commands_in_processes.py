@@ -1,4 +1,4 @@
-"""Commands of the command line in their own processes, and none of them left afterwards."""
+"""Commands of the command line in separate processes, with none left afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Start = Callable[..., subprocess.Popen[str]]
 
 @contextmanager
 def starting(place: Path) -> Iterator[Start]:
-    """Starts commands on the home `place`; what they train is stopped in the end."""
+    """Starts commands on the home `place`; their runs are stopped at the end."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(*words: str) -> subprocess.Popen[str]:

@@ -1,6 +1,4 @@
-"""An engine that counts its steps and learns nothing, the training loop around it, and what
-is then in the journal.
-"""
+"""An engine that counts its steps and learns nothing, its training loop, and its journal."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ Kind = TypeVar("Kind", bound=journal.Record)
 
 
 class CountingEngine:
-    """Fulfils `engines.contract.Engine`; its loss is the number of the step, NaN at `nan_at`."""
+    """Implements `engines.contract.Engine`; its loss is the step number, NaN at `nan_at`."""
 
     def __init__(self, nan_at: int = 0, scores: tuple[dict[str, float], ...] = ()) -> None:
         self.step, self.nan_at, self.calls, self.marks, self.slowed = (
@@ -59,19 +57,19 @@ class CountingEngine:
             list[int](),
             1.0,
         )
-        self.scores = list(scores)  # of the next epochs; healthy ones after these
+        self.scores = list(scores)  # of the next epochs; healthy scores afterwards
         self.wishes: list[bool] = []
         self.profiled: list[tuple[int, int]] = []  # first step, steps
 
     def worker_extremes(self, number: int) -> tuple[int, int]:
-        """One worker alone, or one that hears of itself what the others say."""
+        """Acts as a single worker, or as one whose peers report the same number."""
         return number, number
 
     def trace(self) -> None:
         """Nothing to build."""
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
-        """The numbers of the next steps; a run of one worker sends its wish to stop to nobody."""
+        """Numbers of the next steps; a single worker sends its stop request to no other worker."""
         self.calls.append(steps)
         self.wishes.append(stop_requested)
         numbers = np.arange(self.step + 1, self.step + steps + 1, dtype=np.float32)
@@ -88,26 +86,26 @@ class CountingEngine:
         )
 
     def kernels(self) -> StepKernels:
-        """Few."""
+        """Fixed counts."""
         return StepKernels(900, 120, 40, 30)
 
     def device_memory(self) -> DeviceMemory:
-        """Grows by a byte a step."""
+        """Grows by one byte per step."""
         return DeviceMemory(self.step, 1000)
 
     def mark(self) -> None:
-        """Notes after which step."""
+        """Records the current step."""
         self.marks.append(self.step)
 
     def probe(self) -> ProbeResult:
-        """One histogram and one score."""
+        """One histogram and the scores of the next epoch."""
         return ProbeResult(
             [BinCounts("score/real", np.array([0.0, 0.5, 1.0]), np.array([3, 1]))],
             self.scores.pop(0) if self.scores else HEALTHY,
         )
 
     def slow_down(self, factor: float) -> None:
-        """Notes by how much."""
+        """Records the factor."""
         self.slowed *= factor
 
     def sample(self) -> dict[str, np.ndarray]:
@@ -115,19 +113,19 @@ class CountingEngine:
         return {"images": -np.ones((64, 28, 28, 1), np.float32)}
 
     def updates(self) -> dict[str, int]:
-        """One of each network."""
+        """One update per network."""
         return {"generator": 1, "discriminator": 1}
 
     def state(self) -> Arrays:
-        """The step alone."""
+        """Only the step."""
         return {"step": np.asarray(self.step, np.int64)}
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up a step."""
+        """Restores the step."""
         self.step = int(arrays["step"])
 
     def describe(self) -> dict[str, object]:
-        """Nothing."""
+        """An empty description."""
         return {}
 
 
@@ -144,7 +142,7 @@ def train(
 
 
 def events(run: RunDir) -> list[tuple[str, str]]:
-    """Topic and message of everything worth telling."""
+    """Topic and message of each event."""
     return [
         (record.topic, record.message)
         for record in journal.read_all(run.trainer_journal())

@@ -1,21 +1,20 @@
-"""Zip files that list more than anybody would pack, without the files."""
+"""Zip files that list an unrealistic number of members, without their content."""
 
 from __future__ import annotations
 
 import struct
 from pathlib import Path
 
-MEMBER = b"PK\x01\x02" + bytes(42)  # one without a name
+MEMBER = b"PK\x01\x02" + bytes(42)  # a member without a name
 
 
 def crowded(
     path: Path, members: int, stated: int | None = None, list_bytes: int | None = None
 ) -> Path:
-    """Lists `members` empty members; its end states `stated` of them and `list_bytes`: by
-    default the truth.
+    """Lists `members` empty members; the end record states `stated` members and `list_bytes` bytes,
+    by default the true numbers.
 
-    A list whose stated size is too large follows as many unwritten zeros, which take no
-    room on the disk.
+    A list whose stated size is too large follows as many unwritten zeros, which take no disk space.
     """
     size = len(MEMBER) * members if list_bytes is None else list_bytes
     count = members if stated is None else stated

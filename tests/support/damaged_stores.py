@@ -1,4 +1,4 @@
-"""Ways in which results.duckdb may be spoiled, each done to a whole one that nobody has open."""
+"""Ways to damage results.duckdb, each applied to an intact file that no process has open."""
 
 from __future__ import annotations
 
@@ -21,57 +21,57 @@ HEADERS = 3 * 4_096  # of a DuckDB file; blocks of 256 KiB follow
 
 
 def spoil(path: Path, begin: int, end: int) -> None:
-    """Random bytes into each page between two places.
+    """Writes random bytes into each page between two offsets.
 
-    By another process: the locks of this one would go with the file that it closes.
+    Uses another process, because closing the file would release the locks of this one.
     """
     subprocess.run([sys.executable, "-c", WRITE, str(path), str(begin), str(end)], check=True)
 
 
 def no_magic(path: Path) -> None:
-    """The mark of a database."""
+    """Overwrites the magic bytes of a database."""
     spoil(path, 0, 1)
 
 
 def first_block(path: Path) -> None:
-    """The beginning of its catalog."""
+    """Overwrites the beginning of the catalog."""
     spoil(path, HEADERS, HEADERS + 4_096)
 
 
 def middle(path: Path) -> None:
-    """It opens, and its tables cannot be read."""
+    """The file opens, but its tables cannot be read."""
     spoil(path, HEADERS + 262_144, path.stat().st_size - 262_144)
 
 
 def last_block(path: Path) -> None:
-    """Where the newest part of it lies."""
+    """Overwrites the newest part."""
     spoil(path, path.stat().st_size - 262_144, path.stat().st_size)
 
 
 def cut(path: Path) -> None:
-    """Half of it."""
+    """Truncates the file to half its size."""
     os.truncate(path, path.stat().st_size // 2)
 
 
 def empty(path: Path) -> None:
-    """Nothing of it."""
+    """Truncates the file to zero bytes."""
     os.truncate(path, 0)
 
 
 def text(path: Path) -> None:
-    """Something else."""
+    """Replaces the database with text."""
     path.write_bytes(b"not a database" * 1_000)
 
 
 def folder(path: Path) -> None:
-    """A folder with something in it."""
+    """Replaces the database with a non-empty folder."""
     path.unlink()
     path.mkdir()
     (path / "mine.txt").write_text("mine")
 
 
 def log_of_another(path: Path) -> None:
-    """A write-ahead log that does not belong to it."""
+    """Adds the write-ahead log of another database."""
     other = path.with_name("other")
     script = (
         f"import duckdb, os; c = duckdb.connect({str(other)!r}); c.execute('CREATE TABLE x AS"
@@ -83,20 +83,20 @@ def log_of_another(path: Path) -> None:
 
 
 def foreign(path: Path) -> None:
-    """A database of another program."""
+    """Replaces the database with one of another program."""
     path.unlink()
     with duckdb.connect(str(path)) as other:
         other.execute("CREATE TABLE mine AS SELECT 42 AS answer")
 
 
 def by_hand(path: Path) -> None:
-    """A table is missing."""
+    """Drops a table."""
     with duckdb.connect(str(path)) as other:
         other.execute("DROP TABLE ingest.offsets")
 
 
 def newer_duckdb(path: Path) -> None:
-    """Its main header says so, with the checksum that belongs to it."""
+    """Sets a newer version in the main header, with the matching checksum."""
     content = bytearray(path.read_bytes())
     content[12:20] = (1_899).to_bytes(8, "little")
     content[:8] = _checksum(bytes(content[8:4_096])).to_bytes(8, "little")
@@ -104,7 +104,7 @@ def newer_duckdb(path: Path) -> None:
 
 
 def _checksum(content: bytes) -> int:
-    """DuckDB's, of a header."""
+    """DuckDB's checksum of a header."""
     answer = 5_381
     for place in range(0, len(content), 8):
         answer ^= int.from_bytes(content[place : place + 8], "little") * 0xBF58476D1CE4E5B9 % 2**64

@@ -1,4 +1,4 @@
-"""README.md and docs/: their blocks of code, their commands and their links."""
+"""Code blocks, commands and links of README.md and docs/."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PROGRAM = re.compile(r"(?:\.venv/bin/)?python -m gan_runtime |gan-dashboard ")
 
 
 class Block(NamedTuple):
-    """A block of code of a page; `language`: "" for commands and drawings."""
+    """A code block of a page; `language` is "" for commands and drawings."""
 
     page: Path
     language: str
@@ -48,18 +48,18 @@ def lines(block: Block) -> Iterator[str]:
 
 
 def program_words(line: str) -> list[str] | None:
-    """What follows `python -m gan_runtime` in a command; None in other lines."""
+    """Arguments of `python -m gan_runtime` in a command; None for other lines."""
     match = _PROGRAM.match(line)
     return shlex.split(line[match.end() :]) if match else None
 
 
 def links(page: Path) -> list[str]:
-    """Targets of the links and images of a page, without its code."""
+    """Targets of the links and images of a page, outside its code."""
     return _LINK.findall(re.sub(r"`[^`\n]*`", "", _BLOCK.sub("", text(page))))
 
 
 def anchors(page: Path) -> set[str]:
-    """The names that a link into a page can have, as GitHub makes them, and those given by hand."""
+    """Anchors of a page: those that GitHub generates, and explicit ones."""
     plain = _BLOCK.sub("", text(page))
     titles = re.findall(r"^#+ (.+)$", plain, re.MULTILINE)
     generated = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}

@@ -1,4 +1,4 @@
-"""Pairs of images that are drawn: real files, and the data set that is made of them."""
+"""Drawn image pairs: real files, and the data set prepared from them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def files(layout: str) -> dict[str, bytes]:
 
 
 def prepare(home: Home, folder: Path, layout: str = "side_by_side") -> None:
-    """The data set NAME of a home, of files that are written into `folder`."""
+    """Prepares the data set NAME of a home from files written into `folder`."""
     for name, content in files(layout).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

@@ -1,9 +1,9 @@
-"""Process entry of an owner that is killed when it has just said that a trainer starts.
+"""Process entry of an owner that is killed right after recording that a trainer starts.
 
     python -m tests.support.dying_owner HOME before|forked
 
-before: and has not started it. forked: and the trainer's process is there, but is no other program
-yet: it looks like its owner, and stays so until it is killed. Its pid is printed.
+before: the trainer has not been started. forked: the trainer's process is forked, but does not run
+another program yet: it looks like its owner until it is killed. Its pid is printed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gan_runtime.supervision.supervisor import Supervisor
 
 
 class DyingStarter(LocalStarter):
-    """Of an owner that is killed before or while it starts its first trainer."""
+    """Kills its owner before or while it starts its first trainer."""
 
     is_forked = False
 
@@ -34,7 +34,7 @@ class DyingStarter(LocalStarter):
             forked = os.fork()
             if forked == 0:
                 os.setsid()
-                os.close(sys.stdout.fileno())  # or whoever reads it would wait for this process
+                os.close(sys.stdout.fileno())  # or its reader would wait for this process
                 signal.pause()
             print(forked, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,12 +1,11 @@
-"""Homes of earlier schema versions: a run that the program of that time trained, and the
-results.duckdb that it made of its journals.
+"""Homes of earlier schema versions: a run trained by the program of that version, and the
+results.duckdb that it built from the run's journals.
 
-tests/support/fixtures/schemas/N.tar.xz. A version that a release carries gets its own, with the
-program of that release:
+They are in tests/support/fixtures/schemas/N.tar.xz. Each released schema version gets one, created
+with the program of that release:
 
-    python -m gan_runtime train --home DIR --set workload=mlp_gan --set dataset=digits --set
-    epochs=2 --set batch_size_global=256 \
-        --set name=of-schema-N
+    python -m gan_runtime train --home DIR --set workload=mlp_gan --set dataset=digits \
+        --set epochs=2 --set batch_size_global=256 --set name=of-schema-N
     python -m tests.support.earlier_homes DIR
 """
 
@@ -39,7 +38,7 @@ _NEUTRAL = {
 
 
 def unpacked(version: int, home: Home, with_database: bool = True) -> RunDir:
-    """Puts the run, called run-000N, and the database of a version into a home."""
+    """Unpacks the run of a version, called run-000N, and its database into a home."""
     with tarfile.open(FOLDER / f"{version}.tar.xz") as archive:
         members = [
             member for member in archive if with_database or member.name != home.database.name
@@ -49,9 +48,7 @@ def unpacked(version: int, home: Home, with_database: bool = True) -> RunDir:
 
 
 def store(run: RunDir) -> Path:
-    """Makes the fixture of this version from a run, without details of the machine and
-    with small images.
-    """
+    """Creates the fixture of this version from a run, with small images and no machine details."""
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).prepare()
         copy = home.runs / f"run-{SCHEMA_VERSION:04d}"

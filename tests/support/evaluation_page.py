@@ -1,6 +1,4 @@
-"""The evaluation of docs/adding-an-evaluation.md, taken out of the page and into a copy of
-the project.
-"""
+"""Extracts the evaluation of docs/adding-an-evaluation.md and adds it to a copy of the project."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ BLOCKS: dict[str, str] = dict(
 
 
 def write_into(project: Path) -> list[str]:
-    """Adds the page's file, and its line in the table, to a copy of the project; the paths of
+    """Adds the page's file and its line in the table to a copy of the project; returns the paths of
     both.
     """
     (project / FILE).write_text(BLOCKS[FILE], encoding="utf-8")

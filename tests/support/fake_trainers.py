@@ -1,6 +1,6 @@
 """Trainers in memory: a host as the supervisor sees it, without processes.
 
-A test says what each of them does.
+A test controls what each of them does.
 
 trainers = FakeTrainers()
 owner = Owner(home, trainers.starter)
@@ -30,7 +30,7 @@ KILLED = "killed by signal 9"
 
 
 class FakeTrainer:
-    """One attempt of a run. Asked to stop, it saves and ends, unless it is frozen."""
+    """One attempt of a run. On a stop request it saves and ends, unless it is frozen."""
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
@@ -39,18 +39,18 @@ class FakeTrainer:
         self._is_running = False
 
     def writes(self, *records: Record) -> None:
-        """Into its journal."""
+        """Writes records to its journal."""
         journal.append(self.attempt.run.trainer_journal(), self.attempt.number, *records)
 
     def begins(self) -> None:
-        """Compiles, and makes no step yet."""
+        """Starts compiling; makes no step yet."""
         self.writes(
             journal.AttemptStart(resume_step=self.step),
             StatusChange(status="compiling", reason="building the networks"),
         )
 
     def trains(self, to_step: int) -> None:
-        """Makes its steps up to this one; their loss is their number.
+        """Trains up to this step; each loss is the number of its step.
 
         Saves at the end of each epoch.
         """
@@ -67,7 +67,7 @@ class FakeTrainer:
                 self.saves()
 
     def saves(self) -> None:
-        """A checkpoint of where it is."""
+        """Saves a checkpoint of the current step."""
         checkpoints.save(
             self.attempt.run.checkpoints,
             {"step": np.asarray(self.step)},
@@ -77,63 +77,63 @@ class FakeTrainer:
         )
 
     def freezes(self) -> None:
-        """Lives, and hears nothing."""
+        """Stays alive but ignores requests."""
         self.is_frozen = True
 
     def dies(self, cause: str = KILLED) -> None:
-        """Without a word in its journal."""
+        """Exits without writing to its journal."""
         self.is_alive, self.cause = False, cause
 
     def says(self, status: Status, reason: str = "a test") -> None:
-        """Its last word; its processes are left."""
+        """Writes its final status; its processes remain."""
         self.writes(StatusChange(status=status, reason=reason))
 
     def finishes(self) -> None:
-        """As after its last epoch."""
+        """Ends as after its last epoch."""
         self.says("finished", "all epochs done")
         self.dies("")
 
     def stops(self) -> None:
-        """Saves and ends, as on request."""
+        """Saves and ends, as on a stop request."""
         self.saves()
         self.says("stopped", "stopped on request")
         self.dies("")
 
 
 class FakeTrainers:
-    """All that were ever started on a host, in the order of their starts.
+    """All trainers ever started on a host, in the order of their starts.
 
-    Its owners come and go.
+    The owners of the host can change.
     """
 
     def __init__(self) -> None:
         self.started: list[FakeTrainer] = []
-        self.elsewhere: Holder | None = None  # a training of another home has the device
+        self.elsewhere: Holder | None = None  # a run of another home uses the device
 
     def starter(self, timer: StateTimer) -> FakeStarter:
-        """That of one owner."""
+        """The starter of one owner."""
         return FakeStarter(self, timer)
 
     def of(self, run: RunDir) -> FakeTrainer:
-        """The newest one of a run."""
+        """The newest trainer of a run."""
         return [trainer for trainer in self.started if trainer.attempt.run == run][-1]
 
     def find(self, attempt: Attempt) -> FakeTrainer | None:
-        """That of this attempt; None where it never began."""
+        """The trainer of this attempt; None if it never began."""
         trainers = [trainer for trainer in self.started if trainer.attempt == attempt]
         return trainers[0] if trainers else None
 
     def living(self) -> list[FakeTrainer]:
-        """Those that have a process."""
+        """The trainers that have a process."""
         return [trainer for trainer in self.started if trainer.is_alive]
 
     def run_ids(self) -> list[str]:
-        """Of all starts."""
+        """The run IDs of all starts."""
         return [trainer.attempt.run.run_id for trainer in self.started]
 
 
 class FakeStarter:
-    """See `runtime.starters.Starter`."""
+    """Implements `supervision.starters.Starter`."""
 
     def __init__(self, trainers: FakeTrainers, timer: StateTimer) -> None:
         self._trainers, self._timer = trainers, timer

@@ -1,4 +1,4 @@
-"""Iterating the model of quick-0001, as the job does it, in this process."""
+"""Rollouts of the model of quick-0001, computed like a job, in this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gan_runtime.records.run_folder import RunDir, answers_of
 
 
 def task_of(home: Home, **options: Any) -> Task:
-    """The job's task, in this process."""
+    """The task of a rollout job, in this process."""
     before = len(list(home.jobs.iterdir())) if home.jobs.exists() else 0
     job = JobDir(home.jobs / f"iterate-{before + 1:04d}")
     job.results.mkdir(parents=True)
@@ -25,6 +25,6 @@ def task_of(home: Home, **options: Any) -> Task:
 
 
 def done(home: Home, run: RunDir, **options: Any) -> list[Answer]:
-    """The job's work; the answers that it has written."""
+    """Runs the job; returns the answers that it has written."""
     evaluate(task_of(home, **options))
     return answers_of(run, "rollout")

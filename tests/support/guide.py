@@ -1,5 +1,5 @@
-"""The WGAN-GP of docs/adding-a-workload.md, taken out of the page: into a copy of the
-project, or into this process.
+"""Extracts the WGAN-GP of docs/adding-a-workload.md, into a copy of the project or into this
+process.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ NAME = "wgan_gp"
 _IMPORTS = re.compile(r"^from gan_runtime\.catalog import .+$", re.MULTILINE)
 _TABLE = re.compile(r"^WORKLOADS: .+?(?=^\}$)", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"```python\n# (\S+?)(?:, in WORKLOADS)?\n(.*?)```", re.DOTALL)
-# The code of each file by its path: the workload's entry, the workload, and the line for the
-# catalog.
+# The code of each file by path: the workload's entry, the workload, and the line for the catalog.
 BLOCKS: dict[str, str] = dict(_BLOCK.findall(PAGE))
 FILES = tuple(path for path in BLOCKS if path != CATALOG)
 
 
 def write_into(project: Path, name: str = NAME) -> list[str]:
-    """Adds the page's two files, and its line in the catalog, to a copy of the project; the
-    paths of all three. `name`: of the workload.
+    """Adds the page's two files and its line in the catalog to a copy of the project; returns the
+    three paths. `name`: of the workload.
     """
     paths = [path.replace(NAME, name) for path in FILES]
     for path, copied in zip(FILES, paths, strict=True):
@@ -42,7 +41,7 @@ def write_into(project: Path, name: str = NAME) -> list[str]:
 
 
 def copy_project(root: Path, *places: str) -> Path:
-    """Some files and folders of the project, in a new folder, which is returned."""
+    """Copies files and folders of the project into a new folder, and returns it."""
     root.mkdir()
     for place in places:
         if (REPOSITORY / place).is_dir():
@@ -55,7 +54,7 @@ def copy_project(root: Path, *places: str) -> Path:
 
 
 def ask(root: Path, *words: str) -> str:
-    """What the copied project says."""
+    """Runs Python in the copied project; returns its output."""
     environment = {**os.environ, "PYTHONPATH": str(root), HOME_VARIABLE: str(root / "home")}
     environment.pop("GAN_DATA_DIR", None)
     child = subprocess.run(
@@ -72,8 +71,8 @@ def ask(root: Path, *words: str) -> str:
 
 
 def take_in() -> None:
-    """Runs the page's two files as the modules that they are on the page, and adds their
-    entry to the catalog. Loads Keras.
+    """Runs the page's two files as the modules that they are on the page, and adds their entry to
+    the catalog. Imports Keras.
     """
     for path in FILES:
         name = _module(path)
@@ -83,7 +82,7 @@ def take_in() -> None:
 
 
 def take_out() -> None:
-    """As before `take_in`."""
+    """Undoes `take_in`."""
     del catalog.WORKLOADS[NAME]
     for path in FILES:
         del sys.modules[_module(path)]

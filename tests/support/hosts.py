@@ -1,4 +1,4 @@
-"""A stated host: asking the real one would load TensorFlow in a child."""
+"""A fixed host: detecting the real one would load TensorFlow in a child process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""ICC profiles of three primaries and a power law, or of a gray and a power law, as screens
-and cameras have them.
+"""ICC profiles of three primaries and a power law, or of a gray and a power law, like those of
+screens and cameras.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _curve(gamma: float) -> bytes:
 
 
 def of_primaries(primaries: np.ndarray, gamma: float) -> bytes:
-    """For images of red, green and blue."""
+    """A profile for RGB images."""
     columns = zip((b"rXYZ", b"gXYZ", b"bXYZ"), primaries, strict=True)
     tags = {name: b"XYZ \0\0\0\0" + _fixed(*column) for name, column in columns}
     curves = dict.fromkeys((b"rTRC", b"gTRC", b"bTRC"), _curve(gamma))
@@ -51,12 +51,12 @@ def of_primaries(primaries: np.ndarray, gamma: float) -> bytes:
 
 
 def of_grey(gamma: float) -> bytes:
-    """For gray images."""
+    """A profile for gray images."""
     return _tagged(b"GRAY", {b"kTRC": _curve(gamma), b"wtpt": b"XYZ \0\0\0\0" + _fixed(*WHITE)})
 
 
 def in_srgb(color: tuple[int, ...], primaries: np.ndarray, gamma: float) -> np.ndarray:
-    """The same color in sRGB, 0 to 255, from the definitions: power law, primaries, and
+    """The same color in sRGB, 0 to 255, computed from the definitions: power law, primaries, and
     sRGB's curve (IEC 61966-2-1).
     """
     linear = (np.array(color) / 255.0) ** gamma @ primaries @ np.linalg.inv(SRGB)

@@ -1,10 +1,10 @@
-"""Process entry of a trainer that does nothing until it is killed: for what only the system knows
-of processes. It loads nothing.
+"""Process entry of a trainer that does nothing until it is killed, for tests of what only the
+operating system knows about processes. It imports only the standard library.
 
     python -m tests.support.idle_trainer RUN_DIR ATTEMPT ACCELERATOR [RANK]
 
-A run of several workers has a launcher and a process for each, which have the locks that it was
-handed. Nobody says who they are: a test does that with `introduce`, if it wants it.
+A run with several workers has a launcher and a process per worker, which inherit its locks. They do
+not introduce themselves: a test does that if needed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A fault inside a process, at one exact moment: its N-th operation on a file of the home, its N-th
-sync to the disk, its N-th commit.
+"""Injects a fault into a process at an exact moment: its Nth operation on a file of the home, its
+Nth sync to disk, or its Nth commit.
 
-An environment variable configures the process, which arms itself when it begins; the program under
-test knows nothing of it. Operations on files are seen by Python's audit hook (open for writing,
-rename, remove, mkdir, truncate), as they begin.
+An environment variable configures the process, which arms itself when it starts; the program under
+test is not aware of it. Python's audit hook reports file operations as they begin (open for
+writing, rename, remove, mkdir, truncate).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ TORN_BYTES = 7  # of an interrupted write
 
 @dataclass(frozen=True)
 class Injection:
-    """`who`: "trainer", "owner", "person" or "everybody"; `attempt`: only of this one; 0: any.
-    `do`: what happens at the `number`-th `at` (from 1). "tear" and "cut_short" act at a sync: the
-    next write to that file stores only a few bytes. Then "tear" kills the process, and with
-    "cut_short" that write fails. `clock_s`: offset of the clock of its records.
+    """`who`: "trainer", "owner", "person" or "everybody"; `attempt`: the only affected attempt; 0:
+    any. `do`: the fault at the `number`-th `at` (from 1). "tear" and "cut_short" act at a sync: the
+    next write to that file stores only a few bytes. Then "tear" kills the process, and "cut_short"
+    makes the write fail. `clock_s`: offset of the clock of its records.
     """
 
     who: str = ""
@@ -46,17 +46,17 @@ class Injection:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variable that a process reads at its start."""
+        """The environment variable that the process reads at its start."""
         return {VARIABLE: json.dumps(asdict(self))}
 
     @property
     def in_words(self) -> str:
-        """As the line of a scenario names it."""
+        """The fault as written in the line of a scenario."""
         return f"{self.do} at {self.at} {self.number} of the {self.who}"
 
 
 class Watcher:
-    """Counts what this process does to the files below a folder, and strikes once."""
+    """Counts the operations of this process on files below a folder, and injects the fault once."""
 
     def __init__(self, below: Path, injection: Injection) -> None:
         self._below, self._injection = str(below), injection
@@ -67,7 +67,7 @@ class Watcher:
 
     @property
     def counts(self) -> str:
-        """One line for a log, which `counted` reads."""
+        """A log line, which benchmarks/faults/scenario.py parses."""
         return f"file operations: {self.operations}, syncs: {self.syncs}"
 
     def _operation(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -91,7 +91,7 @@ class Watcher:
         self._real_sync(descriptor)
 
     def before_commit(self) -> None:
-        """To be called when rows are in a transaction that is not committed yet."""
+        """Must be called when rows are in a transaction that is not yet committed."""
         self.commits += 1
         if self._is_now("commit", self.commits):
             _strike(self._injection.do)
@@ -101,7 +101,7 @@ class Watcher:
 
 
 def arm(who: str, below: Path, attempt: int = 0) -> Watcher:
-    """To be called when a process begins; nothing strikes where no fault is meant for it."""
+    """Must be called when a process starts; injects nothing if no fault is configured for it."""
     text = os.environ.get(VARIABLE)
     injection = Injection(**json.loads(text)) if text else Injection()
     if injection.who not in (who, "everybody") or injection.attempt not in (0, attempt):
@@ -123,8 +123,8 @@ def _strike(do: Do) -> None:
 
 
 def _limit_next_write(descriptor: int, ends: bool) -> None:
-    """The write that would make a file larger fails and sends a signal, which ends the
-    process or gives the space back.
+    """Makes the next write that enlarges a file fail with a signal, which ends the process or
+    restores the limit.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     if ends:
@@ -137,6 +137,6 @@ def _limit_next_write(descriptor: int, ends: bool) -> None:
 
 
 def _shift(seconds: float) -> None:
-    """All that this process writes down is dated so much later, or earlier."""
+    """Shifts the time of all records of this process, forward or back."""
     real = record.now
     record.now = lambda: real() + timedelta(seconds=seconds)

@@ -1,5 +1,5 @@
-"""Digits as a prepared data set that is too large for memory, so that trainers stream its
-rows; on the disk it is small.
+"""Digits as a prepared data set that is too large for memory, so trainers stream its rows; it is
+small on disk.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ NAME = "many-digits"
 
 
 def prepare(home: Home) -> str:
-    """Its name.
+    """Prepares the data set; returns its name.
 
-    The rows to train on are those of `digits`, in two files; behind them is a hole of held-out
-    ones, all zero.
+    The training rows are those of `digits`, in two files. The held-out rows are a hole in the
+    second file, all zero.
     """
     digits = loading.load("digits")
     assert digits.resident is not None
@@ -31,7 +31,7 @@ def prepare(home: Home) -> str:
     folder = prepared.folder(home, NAME)
     folder.mkdir(parents=True)
     for number, part in enumerate((images[:first], images[first:])):
-        # The system gives no room on the disk to what is never written.
+        # The file system allocates no space for unwritten data.
         file = np.lib.format.open_memmap(
             shard_file(folder, IMAGES, number), "w+", field.dtype, (shards[number], *field.shape)
         )

@@ -1,4 +1,4 @@
-"""A server on this machine, seen from outside: a port for it, and whether it answers yet."""
+"""Helpers for a server on this machine: a free port, and whether the server responds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 
 
 def free_port() -> int:
-    """A port on which nobody listens right now."""
+    """A port that no process currently listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def answers(url: str, certificate: Path | None = None) -> bool:
-    """Whether the address gives a page within two seconds; with a certificate, whether it is
-    the server's.
+    """Whether the address returns a page within two seconds; with a certificate, whether it is the
+    server's.
     """
     trusted = ssl.create_default_context(cafile=certificate) if certificate else None
     try:

@@ -1,4 +1,4 @@
-"""Iterations that no network has made: numbers by hand, as a job would write them."""
+"""Rollouts without a network: numbers written for the tests, in the format of a job."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def iteration(
     is_usual: bool = True,
     is_replayed: bool = True,
 ) -> Flow:
-    """Of a checkpoint after an epoch: an error that grows by `error` a step, where standing still
-    is off by 0.3 from the first, and the replay by 0.15. `is_replayed`: no, as version 0.2.0 wrote
-    it.
+    """A rollout of a checkpoint after an epoch. Its error grows by `error` per step; that of
+    persistence is 0.3 from the first step, that of the replay 0.15. `is_replayed`: False as written
+    by version 0.2.0.
     """
     replay = {"replay": 0.15} if is_replayed else {}
     replays = {"replay": [0.15] * steps} if is_replayed else {}
@@ -89,7 +89,7 @@ def iteration(
 
 
 def frames(steps: int = 20, height: int = 12, width: int = 40) -> Frames:
-    """A wave that runs to the right, and a prediction that lags behind; an obstacle of 2 × 2
+    """A wave that moves to the right, and a prediction that lags behind; an obstacle of 2 × 2
     pixels.
     """
     x, y = np.arange(width), np.arange(height)[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""Answers of the evaluation `quality` that no job has computed."""
+"""Answers of the evaluation `quality` without a job."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
 def answer(
     epoch: int, fcd: float = 4.0, warning: str = "", coverage: float = 0.5, kcd: float = 0.5
 ) -> Answer:
-    """FCD with an interval of one to each side, KCD with one of 0.2, coverage, and the shares of
-    two classes.
-    """
+    """FCD with an interval of ±1, KCD with one of ±0.2, coverage, and the shares of two classes."""
     return Answer(
         evaluation="quality",
         key=f"epoch {epoch}",

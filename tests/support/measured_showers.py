@@ -1,4 +1,4 @@
-"""Measurements of showers that no network has made: toy showers next to others with a fault."""
+"""Measurements of showers without a network: toy showers compared with faulty ones."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ STEPS_PER_EPOCH = 10
 
 @cache
 def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> ShowerSample:
-    """150 toy showers, measured, and what a judging network might read: it doubts those with
-    a fault, and reads what is visible.
+    """150 measured toy showers, with readings as of a judging network: it doubts faulty showers,
+    and reads the visible energy.
     """
     cells, energy, angle = toy_showers(150, seed, scale=scale, shift=shift)
     sampled = sample(cells, energy, angle, ())
@@ -32,8 +32,8 @@ def showers(seed: int, scale: float = 1.0, shift: float = 0.0) -> ShowerSample:
 
 
 def measurement(epoch: int, fault: float = 0.3) -> Answer:
-    """As a job would write it after an epoch, every score ten times the fault in its own
-    unit, its floor a tenth of that.
+    """An answer after an epoch, as a job would write it. Every score is ten times the fault in its
+    own unit, and its floor a tenth of that.
     """
     real, generated = showers(0), showers(1, 1.0 + fault, fault)
     scores = {
@@ -50,16 +50,14 @@ def measurement(epoch: int, fault: float = 0.3) -> Answer:
 
 
 def measured(run: RunDir, *epochs: int, fault: float = 0.3) -> None:
-    """Writes measurements into the journal of a run, as after a job."""
+    """Writes measurements to the journal of a run, like a job."""
     journal.append(
         run.evaluations_journal, 1, *(measurement(epoch, fault / max(1, epoch)) for epoch in epochs)
     )
 
 
 def earlier(answer: Answer) -> Physics:
-    """The same measurement as its own record kind, which journals hold from before there
-    were answers.
-    """
+    """The same measurement as its own record kind, as journals had before there were answers."""
     facts = {name: answer.facts[name] for name in ("showers", "grid", "periodic")}
     return Physics(
         epoch=answer.epoch,

@@ -1,4 +1,4 @@
-"""What may lie in the place of a file and is none: opening it would wait, or never end."""
+"""Entries in place of a file that are not regular files: opening one blocks or never ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KINDS = ("pipe", "socket", "folder", "device", "a link to a pipe")
 
 
 def put(path: Path, kind: str) -> None:
-    """Puts one there."""
+    """Creates an entry of this kind at the path."""
     path.unlink(missing_ok=True)
     match kind:
         case "pipe":

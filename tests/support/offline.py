@@ -1,4 +1,4 @@
-"""A process without images at hand and without a way to the network."""
+"""A process without local images and without network access."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty home folder, no folder of data, and no way to the network."""
+    """An empty home directory, no data folder, and no network access."""
     for name in ("GAN_DATA_DIR", "KERAS_HOME", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):

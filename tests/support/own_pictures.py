@@ -1,4 +1,4 @@
-"""A zip of labelled images, made for tests: real files of real formats."""
+"""A zip of labeled images generated for tests: real files of real formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIDE = 80
 
 
 def picture(seed: int, red: bool, side: int = SIDE) -> Image.Image:
-    """A disk (red) or a square (blue) somewhere on a noisy ground."""
+    """A disk (red) or a square (blue) at a random place on a noisy background."""
     random = np.random.RandomState(seed)
     pixels = random.randint(90, 130, (side, side, 3)).astype(np.uint8)
     x, y = random.randint(side // 4, 3 * side // 4, 2)
@@ -24,14 +24,14 @@ def picture(seed: int, red: bool, side: int = SIDE) -> Image.Image:
 
 
 def encoded(image: Image.Image, form: str) -> bytes:
-    """The file of an image."""
+    """The encoded file of an image."""
     file = io.BytesIO()
     image.save(file, form)
     return file.getvalue()
 
 
 def noise(count: int, side: int = 28) -> bytes:
-    """A zip of so many gray images, no two of which are equal."""
+    """A zip of `count` different gray images."""
     random = np.random.RandomState(count)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as bundle:
@@ -42,8 +42,8 @@ def noise(count: int, side: int = 28) -> bytes:
 
 
 def zipped(each: int = 20, further: dict[str, bytes] | None = None) -> bytes:
-    """`each` disks and as many squares of 80 × 80 pixels in their folders, as PNG and JPEG;
-    and `others`.
+    """`each` disks and as many squares of 80 × 80 pixels in separate folders, as PNG and JPEG; and
+    the files in `further`.
     """
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as bundle:

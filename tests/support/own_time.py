@@ -1,11 +1,9 @@
-"""How long each test takes by itself, and the rule that a test of `make test` is quick; a plugin of
-pytest.
+"""A pytest plugin that measures each test's own time and fails slow tests of `make test`.
 
-A test's own time is the processor's time of its call, that of the processes that it started and
-waited for included; fixtures count for themselves. Of the processes that tests share and ask (JAX,
-the browser, a dashboard) what they compute meanwhile counts too. Even the processor's time is
-longer on a busy or a virtual machine, so what is over the limit is divided by how much longer a
-fixed piece of work takes just then.
+A test's own time is the CPU time of its call, including processes that it started and waited for;
+fixtures are not included. For processes that tests share (JAX, the browser, a dashboard), their CPU
+time during the call counts too. CPU time grows on busy or virtual machines, so a time over the
+limit is divided by the current slowdown of a fixed piece of work.
 """
 
 from __future__ import annotations
@@ -25,21 +23,21 @@ from gan_runtime.hardware import machine
 from tests.support.slow_tests import REASONS
 
 OWN_SECONDS = "own_seconds"
-# Fixtures with a process that outlives a test. To look for such processes takes milliseconds, so
-# other tests do not.
+# Fixtures with a process that outlives a test. Finding these processes takes milliseconds, so other
+# tests skip it.
 WITH_PROCESSES = {"jax", "browser", "dashboard"}
 IDLE_SECONDS = 0.04  # of `_fixed_work` on the idle machine of docs/testing.md
 
 
 def limit_seconds() -> float:
-    """2 s of the processor; 3 s on one without AVX-512, where networks take half as long again."""
+    """2 s of CPU time; 3 s without AVX-512, where networks take half as long again."""
     return 2.0 if "avx512f" in machine.cpu_flags() else 3.0
 
 
 def too_slow(own_seconds: Mapping[str, float], limit: float, named: Mapping[str, str]) -> list[str]:
-    """Tests over the limit that are not named as exceptions, with their seconds; the slowest first.
+    """Tests over the limit that are not listed as exceptions, with their seconds, slowest first.
 
-    `own_seconds`: by node id; `named`: node ids without parameters, with the reason of each.
+    `own_seconds`: by node ID; `named`: node IDs without parameters, with a reason each.
     """
     over = [
         (seconds, test)
@@ -50,19 +48,17 @@ def too_slow(own_seconds: Mapping[str, float], limit: float, named: Mapping[str,
 
 
 class OwnTime:
-    """Measures in each process that runs tests; judges in the one that the others report to."""
+    """Measures in each process that runs tests; judges in the process that collects reports."""
 
     def __init__(self, limit: float | None = None) -> None:
-        """`limit`: seconds, in place of this machine's."""
+        """`limit`: seconds, instead of this machine's limit."""
         self._limit = limit_seconds() if limit is None else limit
         self._own_seconds: dict[str, float] = {}
         self._judges = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Notes the seconds of the processor that the call takes, without those of processes
-        that an earlier test has left.
-        """
+        """Records the CPU time of the call, without processes left behind by an earlier test."""
         subprocess._cleanup()  # type: ignore[attr-defined]
         asks = not WITH_PROCESSES.isdisjoint(getattr(item, "fixturenames", ()))
         before = _processor_seconds(asks)
@@ -75,23 +71,23 @@ class OwnTime:
             )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps what a call of a quick test took."""
+        """Stores the time of a quick test's call."""
         if report.when == "call" and "full" not in report.keywords:
             self._own_seconds[report.nodeid] = float(
                 dict(report.user_properties).get(OWN_SECONDS, 0.0)
             )  # type: ignore[arg-type]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fails a session of quick tests for one that is too slow.
+        """Fails a session of quick tests if one is too slow.
 
-        Among the tests of `full` it would pay for what they leave in memory.
+        Among tests of `full`, a quick test would pay for what they leave in memory.
         """
         self._judges = session.config.getoption("markexpr") == "not full"
         if self._slow() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Names the tests that are too slow."""
+        """Lists the tests that are too slow."""
         if slow := self._slow():
             terminalreporter.section(f"over {self._limit:g} s of the processor: move to tests/full")
             for line in slow:
@@ -102,7 +98,7 @@ class OwnTime:
 
 
 def pace() -> float:
-    """How many times as long the processor takes just now as when it is idle; at least 1.
+    """How many times slower the processor currently is than when idle; at least 1.
 
     The slowest of three tries.
     """
@@ -110,7 +106,7 @@ def pace() -> float:
 
 
 def _fixed_work() -> float:
-    """The processor's seconds for a loop of Python and products of matrices."""
+    """The CPU time of a Python loop and of matrix products."""
     begin, total, matrix = time.process_time(), 0, np.ones((256, 256), np.float32)
     for number in range(1_000_000):
         total += number % 7
@@ -120,8 +116,8 @@ def _fixed_work() -> float:
 
 
 def _processor_seconds(with_living: bool) -> float:
-    """Of this process and the children it has waited for; `with_living`: and of those that
-    are at work.
+    """The CPU time of this process and of the children it has waited for; `with_living`: also of
+    running children.
     """
     times = os.times()
     seconds = times.user + times.system + times.children_user + times.children_system
@@ -134,5 +130,5 @@ def _processor_seconds(with_living: bool) -> float:
 
 def _seconds_of(process: psutil.Process) -> float:
     with contextlib.suppress(psutil.NoSuchProcess):
-        return float(sum(process.cpu_times()[:4]))  # user, system, and both of its own children
+        return float(sum(process.cpu_times()[:4]))  # user and system time, also of its own children
     return 0.0

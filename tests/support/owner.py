@@ -1,9 +1,9 @@
-"""Process entry of an owner of a home without a web server: what the dashboard's process does for
-its runs.
+"""Process entry of a home's owner without a web server: it manages runs like the dashboard's
+process.
 
     python -m tests.support.owner HOME GRACE_SECONDS TRAINER_MODULE
 
-Prints "open" once it is the owner, and who else is where it cannot be. Ends on SIGTERM.
+Prints "open" once it is the owner, or who else is if it cannot be. Ends on SIGTERM.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.inject import Watcher
 
 
 def _report_commits(watcher: Watcher) -> None:
-    """The watcher hears of each transaction of the database right before it is committed."""
+    """Notifies the watcher of each database transaction right before its commit."""
     real = Store.transaction
 
     @contextmanager
@@ -39,9 +39,7 @@ def _report_commits(watcher: Watcher) -> None:
 
 
 def main(home: Home, grace_seconds: float, module: str) -> int:
-    """Owns the home until it is asked to end; returns the exit code, 1 when it never was the
-    owner.
-    """
+    """Owns the home until SIGTERM; returns the exit code, 1 if it never was the owner."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     try:

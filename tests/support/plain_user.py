@@ -1,5 +1,5 @@
-"""The rights of a plain user, also where tests run as root, who may read whatever a folder's
-permissions say.
+"""The permissions of a regular user, also when tests run as root, which ignores the permissions of
+folders.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ _READ_EVERYTHING = 1 << 1 | 1 << 2  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
 
 @contextmanager
 def without_rights(*paths: Path) -> Iterator[None]:
-    """Within it nobody may read or search the files and folders; nor may threads that begin
-    within it.
-    """
+    """In this context files and folders cannot be read or searched, not even by new threads."""
     modes = {path: path.stat().st_mode for path in paths}
     for path in paths:
         path.chmod(0)
@@ -32,12 +30,12 @@ def without_rights(*paths: Path) -> Iterator[None]:
 
 @contextmanager
 def _plain() -> Iterator[None]:
-    """This thread of root without the right to read everything, which it can take back."""
+    """Takes the right to read everything from this thread of root, and gives it back at the end."""
     libc = ctypes.CDLL(None, use_errno=True)
     before, after = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
     assert libc.capget(_HEADER, before) == 0, os.strerror(ctypes.get_errno())
     after[:] = before[:]
-    after[0] &= ~_READ_EVERYTHING  # of the effective ones
+    after[0] &= ~_READ_EVERYTHING  # effective capabilities
     assert libc.capset(_HEADER, after) == 0, os.strerror(ctypes.get_errno())
     try:
         yield

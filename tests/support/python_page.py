@@ -1,6 +1,4 @@
-"""The code of docs/python.md, taken out of the page: its first program, and the package of a
-stranger.
-"""
+"""The code of docs/python.md: its first program, and its third-party package."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ FILES: dict[str, str] = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```"
 
 
 def install(folder: Path) -> Path:
-    """What `pip install` of the page's package leaves in a folder of modules: its files, and
-    its entry points.
+    """What `pip install` of the page's package leaves in a folder of modules: files and entry
+    points.
     """
     project = tomllib.loads(FILES["pyproject.toml"])["project"]
     for path, text in FILES.items():

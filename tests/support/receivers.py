@@ -1,4 +1,4 @@
-"""Receivers of notices on this machine: a web server and an SMTP server that note what they get."""
+"""Local receivers of notices: a web server and an SMTP server that record what they get."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass
 class Received:
-    """`answers`: status codes of the next requests; then 204. `port`: where it listens."""
+    """`answers`: status codes of the next requests; then 204. `port`: the listening port."""
 
     port: int = 0
     documents: list[dict[str, Any]] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Received:
 
     @property
     def ids(self) -> list[str]:
-        """The keys of the notices, in the order of their arrival."""
+        """The IDs of the notices, in the order of their arrival."""
         return [document["id"] for document in self.documents]
 
 
@@ -45,7 +45,7 @@ def _serving(server: socketserver.BaseServer) -> Iterator[None]:
 
 @contextmanager
 def webhook() -> Iterator[Received]:
-    """Notes each POST that it answers with 2xx."""
+    """Records each POST that it answers with 2xx."""
     received = Received()
 
     class Handler(BaseHTTPRequestHandler):
@@ -61,7 +61,7 @@ def webhook() -> Iterator[Received]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nothing to the terminal."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     received.port = server.server_port
@@ -71,7 +71,7 @@ def webhook() -> Iterator[Received]:
 
 @contextmanager
 def mail_server() -> Iterator[Received]:
-    """Takes mail without encryption; AUTH PLAIN is accepted whatever it says."""
+    """Accepts mail without encryption, and AUTH PLAIN with any credentials."""
     received = Received()
 
     class Handler(socketserver.StreamRequestHandler):

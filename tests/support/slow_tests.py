@@ -1,7 +1,7 @@
-"""Tests of `make test` that may take longer than the others, each with the reason; at most MOST.
+"""Tests of `make test` that may take longer than the others, each with a reason; at most MOST.
 
-Named is what has taken more than 1.5 s of an AVX-512 processor with no compiled program kept from
-before, so that a slower machine does not fail for it.
+These are tests that took more than 1.5 s on an AVX-512 processor without cached programs, so that
+slower machines do not fail because of them.
 """
 
 from __future__ import annotations

@@ -19,5 +19,5 @@ def png(width: int = 8, height: int = 8) -> bytes:
 
 
 def write_grid(path: Path) -> None:
-    """A file as a trainer writes it: 64 images of 28 × 28 pixels, all gray."""
+    """Writes an image file like a trainer: 64 gray images of 28 × 28 pixels."""
     pictures.save(pictures.render("grey_grid", (np.zeros((64, 28, 28, 1), np.float32),)), path)

@@ -1,7 +1,7 @@
-"""The project's own source files, for tests that read them: their places, syntax trees, imports and
-pinned packages.
+"""The project's source files, for tests that read them: paths, syntax trees, imports and pinned
+packages.
 
-Each file is read and parsed once in a session.
+Each file is read and parsed once per session.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gan_runtime.records.home import REPOSITORY as ROOT
 
 
 def python_files(*places: str) -> list[Path]:
-    """Every Python file of the project, or those under some of its files and folders; hidden
-    folders are no part of it.
+    """Every Python file of the project, or those under the given files and folders; hidden folders
+    are excluded.
     """
     return [
         path
@@ -29,9 +29,9 @@ def python_files(*places: str) -> list[Path]:
 
 @functools.cache
 def _files() -> tuple[Path, ...]:
-    """In order.
+    """All Python files, sorted.
 
-    Hidden folders are not entered: the libraries in .venv are twenty times as many files.
+    Hidden folders are skipped: .venv has twenty times as many files.
     """
     paths = []
     for folder, folders, names in os.walk(ROOT):
@@ -42,7 +42,7 @@ def _files() -> tuple[Path, ...]:
 
 @functools.cache
 def text(path: Path) -> str:
-    """What a file holds."""
+    """The text of a file."""
     return (ROOT / path).read_text(encoding="utf-8")
 
 
@@ -54,13 +54,13 @@ def tree(path: Path) -> ast.Module:
 
 @functools.cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Every node of the syntax tree of a file, as `ast.walk` gives them."""
+    """Every node of a file's syntax tree, in the order of `ast.walk`."""
     return tuple(ast.walk(tree(path)))
 
 
 @functools.cache
 def imported(path: Path) -> Set[str]:
-    """Dotted names of the modules that a file imports anywhere, in functions too: {"keras",
+    """Dotted names of the modules that a file imports anywhere, also in functions: {"keras",
     "gan_runtime.store.queries"}.
     """
     return frozenset(_imports(path, nodes(path)))
@@ -68,7 +68,7 @@ def imported(path: Path) -> Set[str]:
 
 @functools.cache
 def imported_on_loading(path: Path) -> Set[str]:
-    """As `imported`, but only what loading the file imports."""
+    """Like `imported`, but only what loading the file imports."""
     return frozenset(_imports(path, _outside_functions(tree(path))))
 
 
@@ -99,7 +99,7 @@ def _imports(path: Path, of_file: Iterable[ast.AST]) -> Iterator[str]:
 
 @functools.cache
 def file_of(module: str) -> Path | None:
-    """The file of one of our own modules; None for libraries and for names inside a module."""
+    """The file of a module of the project; None for libraries and for names inside a module."""
     stem = Path(*module.split("."))
     return next(
         (
@@ -112,7 +112,7 @@ def file_of(module: str) -> Path | None:
 
 
 def loaded_with(paths: list[Path]) -> dict[str, str]:
-    """Every package that loading `paths` loads through our own modules, and the file that
+    """Every package that loading `paths` imports through the project's modules, and the file that
     imports it.
     """
     files: dict[str, str] = {}

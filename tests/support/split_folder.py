@@ -1,4 +1,4 @@
-"""Two workers on a folder that they do not share: one has a checkpoint, the other none."""
+"""Two workers without a shared run folder: one has a checkpoint, the other none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run_apart(home: Home, elsewhere: Path) -> list[RunDir]:
     first.path.mkdir()
     write_json(first.spec_path, SPEC)
     second = RunDir(shutil.copytree(first.path, elsewhere / "cluster-0001"))
-    state: Arrays = {}  # nobody looks into it: the workers compare their steps first
+    state: Arrays = {}  # not read: the workers compare their steps first
     checkpoints.save(first.checkpoints, state, STEP, wall_s=1.0, retained=3)
     return [first, second]
 
@@ -38,10 +38,10 @@ def run_apart(home: Home, elsewhere: Path) -> list[RunDir]:
 def assert_both_end_with_a_sentence(
     apart: list[RunDir], module: str, seconds: float, says_rank: bool
 ) -> None:
-    """Instead of waiting for each other.
+    """Asserts that both workers exit with an error instead of waiting for each other.
 
-    `module`: what a worker is started as; `seconds`: until both have ended; `says_rank`: the rank
-    is an argument too, in addition to its place in TF_CONFIG.
+    `module`: the entry module of a worker; `seconds`: until both have exited; `says_rank`: whether
+    the rank is also an argument, in addition to its place in TF_CONFIG.
     """
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDA_VISIBLE_DEVICES": "-1"}
     addresses = free_addresses(2)

@@ -1,4 +1,4 @@
-"""The losses that a run has stored, step by step."""
+"""The stored losses of a run, by step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gan_runtime.records.run_folder import RunDir
 
 
 def losses(runtime: Runtime, run: RunDir) -> np.ndarray:
-    """float64 (steps,), and a check that each step is there exactly once."""
+    """float64 (steps,). Asserts that each step is stored exactly once."""
     rows = runtime.store.rows(
         "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY"
         " step",

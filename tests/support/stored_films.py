@@ -1,5 +1,5 @@
-"""A prepared set of two held-out flows: waves that run with the stream, so that the next
-frame is the last one, moved by a pixel.
+"""A prepared data set with two held-out flows of waves that move with the stream: each frame is the
+previous one, shifted by a pixel.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRAINED, HELD_OUT = {100.0: 3}, {120.0: 40, 200.0: 6}
 
 
 def frame(step: int, reynolds: float) -> np.ndarray:
-    """float16 (32, 48, 3): waves of 12 pixels across the stream, another height for each
+    """float16 (32, 48, 3): waves of 12 pixels across the stream; their height depends on the
     Reynolds number.
     """
     x, y = np.arange(WIDTH), np.arange(HEIGHT)[:, np.newaxis]
@@ -43,7 +43,7 @@ def obstacle() -> np.ndarray:
 
 
 def flow_rows() -> dict[str, np.ndarray]:
-    """Those to train on first."""
+    """All rows, training rows first."""
     rows = [
         (reynolds, step)
         for flows in (TRAINED, HELD_OUT)
@@ -63,13 +63,13 @@ def flow_rows() -> dict[str, np.ndarray]:
 
 
 def stored_flows(home: Home, name: str = "street") -> None:
-    """In the home, as a preparation leaves it."""
+    """Stores the flows in the home, like a preparation."""
     _stored(home, name, flow_fields(HEIGHT, WIDTH), flow_rows(), sum(HELD_OUT.values()))
 
 
 def stored_pairs(home: Home, name: str = "edges", target_channels: int = 1, pairs: int = 6) -> None:
-    """Of a gray image and one of so many equal channels, two pairs held out: the target is
-    the source, turned over.
+    """Stores pairs of a gray image and its negative, which has `target_channels` equal channels;
+    two pairs are held out.
     """
     source = np.random.default_rng(0).integers(0, 256, (pairs, 16, 16, 1), dtype=np.uint8)
     target = np.repeat(255 - source, target_channels, axis=-1)

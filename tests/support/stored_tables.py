@@ -1,4 +1,4 @@
-"""What a results.duckdb holds, to be compared with what another one holds."""
+"""The contents of a results.duckdb, for comparison with another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gan_runtime.store.store import Store
 
 
 def contents(home: Home) -> dict[str, set[str]]:
-    """The rows of each view, in no order."""
+    """The rows of each view, unordered."""
     store = Store(home.database)
     try:
         return {

@@ -1,4 +1,4 @@
-"""Streamlit, whose pages start trainers without a framework, which train as slowly as a test says.
+"""Streamlit with trainers that import no framework and train at a pace set by the test.
 
 GAN_FAULTS_PACE=0.2 python -m tests.support.toy_dashboard run app.py --server.port 8501
 """
@@ -11,7 +11,7 @@ from streamlit.web import cli
 
 from gan_runtime.records import processes
 
-processes.TRAINER = "tests.support.toy_trainer"  # before anything loads that starts one
+processes.TRAINER = "tests.support.toy_trainer"  # set before any module that starts one is loaded
 
 if __name__ == "__main__":
     sys.exit(cli.main())

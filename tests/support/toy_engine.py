@@ -1,5 +1,5 @@
-"""An engine of 64 numbers: every step depends on all before it, so a state that lost or
-repeated one is another state.
+"""An engine of 64 numbers. Every step depends on all earlier ones, so a lost or repeated step
+changes the state.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from gan_runtime.engines.contract import (
     WorkerStatus,
 )
 
-PACE_VARIABLE = "GAN_FAULTS_PACE"  # seconds that a host call takes
-IMAGES = 40  # of the data set that nobody reads
+PACE_VARIABLE = "GAN_FAULTS_PACE"  # seconds per host call
+IMAGES = 40  # rows of the data set, which is never read
 SIZE = 64
-MEETING_SECONDS = 20.0  # until all workers are up
+MEETING_SECONDS = 20.0  # for all workers to start
 
 
 class Exchange:
-    """What several workers send each other, through the first one of them."""
+    """The exchange between several workers, through the first of them."""
 
     def __init__(self, place: WorkerRank) -> None:
         self._others: list[Connection[Any, Any]] = []
@@ -47,9 +47,9 @@ class Exchange:
             self._first = _connected((host, int(port)))
 
     def all(self, number: int) -> list[int]:
-        """The numbers of all workers, each of which must ask.
+        """The numbers of all workers; each of them must call this.
 
-        Raises EOFError or OSError when one is gone.
+        Raises EOFError or OSError if one has exited.
         """
         if self._first is not None:
             self._first.send(number)
@@ -73,7 +73,7 @@ def _connected(address: tuple[str, int]) -> Connection[Any, Any]:
 
 
 class ToyEngine:
-    """Fulfils `engines.contract.Engine`. Its state is the same with any number of workers."""
+    """Implements `engines.contract.Engine`. Its state does not depend on the number of workers."""
 
     def __init__(self, place: WorkerRank) -> None:
         self._exchange, self._workers = Exchange(place), place.workers
@@ -90,10 +90,10 @@ class ToyEngine:
         return {"generator": 1, "discriminator": 1}
 
     def trace(self) -> None:
-        """Nothing to build."""
+        """Builds nothing."""
 
     def kernels(self) -> StepKernels:
-        """None."""
+        """No kernels."""
         return StepKernels(0, None, None, 0)
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
@@ -118,18 +118,18 @@ class ToyEngine:
         return float(np.abs(self._weights).mean())
 
     def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
-        """Without shares."""
+        """Without time shares."""
         return ProfiledSteps(self.run(steps, stop_requested), ())
 
     def device_memory(self) -> DeviceMemory | None:
-        """Not known."""
+        """Unknown."""
         return None
 
     def mark(self) -> None:
-        """Nothing is compared with it."""
+        """Stores nothing: the probe compares nothing with it."""
 
     def probe(self) -> ProbeResult:
-        """One histogram, and the scores that a best checkpoint is chosen by."""
+        """One histogram, and the scores that select the best checkpoint."""
         counts, edges = np.histogram(self._weights, bins=8)
         scores = {
             "probe_score_real": 0.6,
@@ -148,12 +148,12 @@ class ToyEngine:
         return {"images": np.full((64, 28, 28, 1), shade, np.float32)}
 
     def generate(self, inputs: dict[str, NDArray[Any]], seed: int = 0) -> dict[str, NDArray[Any]]:  # noqa: ARG002
-        """As `sample`, for as many inputs."""
+        """Like `sample`, with a row for each input."""
         rows = len(next(iter(inputs.values())))
         return {name: array[:1].repeat(rows, axis=0) for name, array in self.sample().items()}
 
     def slow_down(self, factor: float) -> None:
-        """It has no rates."""
+        """Does nothing: there are no learning rates."""
 
     def state(self) -> Arrays:
         """See Engine."""
@@ -164,5 +164,5 @@ class ToyEngine:
         self._step, self._weights = int(arrays["step"]), np.array(arrays["weights"], np.float64)
 
     def describe(self) -> dict[str, object]:
-        """For the record."""
+        """See Engine."""
         return {"strategy": "toy", "device_kind": "none"}

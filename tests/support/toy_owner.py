@@ -1,5 +1,5 @@
-"""The owner of a home in the test's own process, on a clock of the test's; its trainers are
-toys or fakes.
+"""A home's owner in the test process, with a clock that the test controls; its trainers are toys or
+fakes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GRACE_SECONDS = 60.0
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock in seconds that only the test advances."""
 
     now = 0.0
 
@@ -29,10 +29,10 @@ class Clock:
 
 
 class Owner:
-    """Acts on request, one tick at a time."""
+    """Acts on request, one supervisor tick at a time."""
 
     def __init__(self, home: Home, starter: Callable[[StateTimer], Starter] = toys) -> None:
-        """`starter`: `toys` or `idle` of trainers.py, or that of FakeTrainers."""
+        """`starter`: `toys` or `idle` of trainers.py, or the starter of FakeTrainers."""
         self.clock, self.store = Clock(), Store()
         ingestor = Ingestor(home, self.store)
         ingestor.catch_up()
@@ -40,28 +40,28 @@ class Owner:
         self._supervisor = Supervisor(home, self.store, ingestor, GRACE_SECONDS, self.clock, begun)
 
     def tick(self) -> None:
-        """One, at the moment that the clock shows."""
+        """Runs one tick at the current time of the clock."""
         self._supervisor.tick()
 
     def at(self, seconds: float) -> None:
-        """A tick so long after the first; one more for what it has brought."""
+        """Runs a tick at this time after the start, and one more for its effects."""
         self.clock.now = seconds
         self.tick()
         self.tick()
 
     def after(self, seconds: float) -> None:
-        """A tick so long after the last one."""
+        """Like `at`, but relative to the last tick."""
         self.at(self.clock.now + seconds)
 
     def status(self, run: RunDir) -> str:
-        """As its pages show it."""
+        """The status of a run, as pages show it."""
         return queries.run(self.store, run.run_id).status
 
     def note(self, run: RunDir) -> str:
-        """The reason of its state."""
+        """The reason for its status."""
         return queries.run(self.store, run.run_id).note
 
     def messages(self, run: RunDir, kind: str) -> list[str]:
-        """Messages of one kind."""
+        """The messages of one kind."""
         events = queries.events(self.store, run.run_id)
         return list(events[events["kind"] == kind]["message"])

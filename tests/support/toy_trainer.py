@@ -1,5 +1,5 @@
 """Process entry of a trainer without a framework: the real worker, launcher, loop, journal and
-checkpoints around a toy engine.
+checkpoints with a toy engine.
 
 python -m tests.support.toy_trainer RUN_DIR ATTEMPT ACCELERATOR [RANK]
 """
@@ -32,7 +32,7 @@ def train(
     stop: threading.Event,
     place: WorkerRank,
 ) -> None:
-    """As worker.py trains, but with the toy engine and without data."""
+    """Trains like worker.py, but with the toy engine and without data."""
     spec = run.spec()
     writer.write(StatusChange(status="compiling", reason="building the toy"))
     engine = ToyEngine(place)

@@ -1,6 +1,4 @@
-"""A home in which a command has trained a run: a real process, and a real training of two
-epochs.
-"""
+"""A home with a run that a command has trained: a real process and two real epochs."""
 
 from __future__ import annotations
 
@@ -12,12 +10,12 @@ TINY = ("--set", "workload=mlp_gan", "--set", "batch_size_global=256", "--set", 
 STEPS_PER_EPOCH = 7  # 1,797 digits in batches of 256
 SCALARS = (
     2 * STEPS_PER_EPOCH * 6 + 2 * 10
-)  # two epochs: 6 numbers each step, 10 at the end of each epoch
-PRINTED = "train.jsonl"  # what the command has printed, in the home
+)  # two epochs: 6 numbers per step, 10 at the end of each epoch
+PRINTED = "train.jsonl"  # the output of the command, in the home
 
 
 def train(path: Path) -> None:
-    """Trains run-0001 alone and to its end."""
+    """Trains only run-0001, to its end."""
     words = (
         "train",
         *TINY,

@@ -1,5 +1,5 @@
-"""Trainers of the tests: such as load no framework, and the end of those that a test has left
-behind: they train on without dashboard and test, and slow down all tests after it.
+"""Trainers for tests: starters without a framework, and the cleanup of trainers that a test leaves
+behind. Those would continue without dashboard and test, and slow down all later tests.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ KINDS = (TRAINER, toy_trainer.MODULE, idle_trainer.MODULE)
 
 
 def toys(timer: StateTimer | None = None) -> LocalStarter:
-    """Starts trainers that are real but for their engine: no framework is loaded, which takes
-    5 s of the processor in each.
-    """
+    """Starts real trainers with a toy engine: a framework takes 5 s of CPU time in each."""
     return LocalStarter(timer or StateTimer(), toy_trainer.MODULE)
 
 
@@ -31,7 +29,7 @@ def idle(timer: StateTimer | None = None) -> LocalStarter:
 
 
 def end_trainers(home: Home) -> None:
-    """Kills every trainer of the home, also one that has not introduced itself yet."""
+    """Kills every trainer of the home, including those that have not introduced themselves yet."""
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
         if any(kind in words for kind in KINDS) and any(
@@ -42,8 +40,8 @@ def end_trainers(home: Home) -> None:
 
 
 def processes_of(run: RunDir) -> list[psutil.Process]:
-    """Every living process of a run, as the table of processes has it; the launcher of
-    several workers comes first.
+    """Every living process of a run in the process table; with several workers, the launcher comes
+    first.
     """
     processes = [
         process

@@ -1,12 +1,11 @@
-"""What must stay as it is while the program is rebuilt: losses bit for bit, and every row of the
-public views.
+"""Checks that losses, bit for bit, and all rows of the public views survive a rewrite.
 
     python -m tests.support.unchanged record FOLDER
     python -m tests.support.unchanged compare FOLDER
 
-All is asked through the command line, so that this file knows nothing of how the program is built.
-Losses are the same only on the same processor with the same versions of the frameworks; FOLDER says
-which these were. What is recorded stays outside the repository.
+All queries use the command line, so this file does not depend on the structure of the program.
+Losses are equal only on the same processor with the same versions of the frameworks, which FOLDER
+records. The recorded files stay outside the repository.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "shower_3dgan": {"dataset": "electrons", "batch_size_global": 4, "size": "tiny"},
 }
 FLOW = {"reynolds": "80,100", "held_out_reynolds": "60", "frames": 23, "discarded": 100}
-# data set → its preparation and options; each has 80 pictures, or 40 rows, to train on
+# data set → its preparation and options; each has 80 images, or 40 rows, to train on
 DATA: dict[str, tuple[str, dict[str, Any]]] = {
     "grey": ("pictures", {"pixels": 28, "color": "grey"}),
     "rgb": ("pictures", {"pixels": 28, "color": "rgb"}),
@@ -56,13 +55,13 @@ DATA: dict[str, tuple[str, dict[str, Any]]] = {
     "electrons": ("showers_tiny", {"events": 50, "held_out_percent": 20}),
 }
 LEFT_OUT = {"runs_live": "not in docs/schema.md"}  # view, or view.column → why it is not compared
-MOST_DIFFERENCES = 5  # differences of one view, or of one run
+MOST_DIFFERENCES = 5  # listed per view, or per run
 Columns = dict[str, str]  # name → type
 Ask = Callable[[str], list[dict[str, Any]]]  # an SQL statement → its rows
 
 
 def run_command(home: Path, *words: str) -> str:
-    """What the command line prints, in a new process with its own device locks.
+    """Runs a command in a new process with its own device locks; returns its output.
 
     Raises CalledProcessError.
     """
@@ -75,18 +74,18 @@ def run_command(home: Path, *words: str) -> str:
 
 
 def settings(options: dict[str, Any]) -> list[str]:
-    """As words of a command."""
+    """The options as arguments of a command."""
     return [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
 
 
 def answer(home: Path, statement: str) -> list[dict[str, Any]]:
-    """The rows of one SQL statement, over the journals of a home."""
+    """The rows of an SQL statement, from the journals of a home."""
     words = ("sql", statement, "--json", "--max-rows", "10000000", "--seconds", "600")
     return list(json.loads(run_command(home, *words)))
 
 
 def prepare_data(home: Path) -> None:
-    """The data sets of `DATA`; images are noise of four classes."""
+    """Prepares the data sets of `DATA`; images are noise of four classes."""
     random, pictures = np.random.default_rng(1), Path(f"{home}.pictures")
     for label, number in itertools.product("abcd", range(20)):
         (pictures / label).mkdir(parents=True, exist_ok=True)
@@ -98,7 +97,7 @@ def prepare_data(home: Path) -> None:
 
 
 def trained(home: Path, name: str) -> dict[str, Any]:
-    """The numbers of one run, metric → step → value; or the sentence that refuses it."""
+    """Trains a run; returns its numbers, metric → step → value, or the error that refuses it."""
     workload, engine, precision = name.split(".")
     options = {"workload": workload, "engine": engine, "precision": precision, "name": name}
     try:
@@ -116,7 +115,7 @@ def trained(home: Path, name: str) -> dict[str, Any]:
 
 
 def record_losses(folder: Path, matching: str) -> None:
-    """Of the runs whose name holds `matching`; the engines train at the same time."""
+    """Records losses of runs whose name contains `matching`; both engines train at once."""
     names = map(".".join, itertools.product(WORKLOADS, ENGINES, PRECISIONS))
     matches = [name for name in names if matching in name]
 
@@ -140,7 +139,7 @@ def record_losses(folder: Path, matching: str) -> None:
 
 
 def loss_differences(old: Path, new: Path, matching: str) -> Iterator[str]:
-    """One line for each number, or run, that is not what it was."""
+    """A line for each number or run that has changed."""
     before, after = (
         json.loads((folder / "losses.json").read_text("utf-8")) for folder in (old, new)
     )
@@ -164,8 +163,8 @@ def loss_differences(old: Path, new: Path, matching: str) -> Iterator[str]:
 
 
 def numbers_of(run: dict[str, Any]) -> list[tuple[tuple[int, str], str]]:
-    """(step, metric) and the shortest exact decimal, in the order of steps; a refusal as the
-    only one.
+    """(step, metric) and the shortest exact decimal, in the order of steps; only the error of a
+    refused run.
     """
     if "refused" in run:
         return [((0, "refused"), run["refused"])]
@@ -178,7 +177,7 @@ def numbers_of(run: dict[str, Any]) -> list[tuple[tuple[int, str], str]]:
 
 
 def ask_file(home: Path, statement: str) -> list[dict[str, Any]]:
-    """The rows of one SQL statement, out of results.duckdb itself."""
+    """The rows of an SQL statement, read from results.duckdb directly."""
     with duckdb.connect(str(home / "results.duckdb"), read_only=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         cursor = connection.execute(statement)
@@ -187,8 +186,8 @@ def ask_file(home: Path, statement: str) -> list[dict[str, Any]]:
 
 
 def record_home(ask: Ask, folder: Path) -> None:
-    """Each view as a file: a line of its columns, then a line for each row, values as exact
-    text and images as their hash.
+    """Writes each view to a file: a line of its columns, then a line for each row, with values as
+    exact text and images as hashes.
     """
     folder.mkdir(parents=True)
     names, of_columns = "table_name, column_name, data_type", "information_schema.columns"
@@ -209,8 +208,8 @@ def record_home(ask: Ask, folder: Path) -> None:
 
 
 def record_views(folder: Path) -> None:
-    """Of the example bundles as imported and as rebuilt, of a run of version 0.2.0, and of
-    runs of all earlier schemas.
+    """Records the views of the imported and rebuilt example bundles, of a run of version 0.2.0, and
+    of runs of all earlier schemas.
     """
     with tempfile.TemporaryDirectory() as temporary:
         bundles, oldest, schemas = (
@@ -230,16 +229,14 @@ def record_views(folder: Path) -> None:
 
 
 def stored(path: Path) -> tuple[Columns, list[dict[str, str | None]]]:
-    """The columns and rows of a view."""
+    """The columns and rows of a recorded view."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         columns, *rows = map(json.loads, file)
     return columns, rows
 
 
 def view_differences(old: Path, new: Path) -> Iterator[str]:
-    """One line for each view, column or row that is not what it was; what is new is listed
-    only.
-    """
+    """A line for each view, column or row that has changed; additions are only printed."""
     views = [
         {str(path.relative_to(folder)) for path in folder.rglob("*.gz")} for folder in (old, new)
     ]
@@ -261,7 +258,7 @@ def view_differences(old: Path, new: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Records, or compares and ends with code 1 where something differs."""
+    """Records, or compares and exits with code 1 if something differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("folder", type=Path)

@@ -1,5 +1,5 @@
-"""A home with a results.duckdb of several blocks, and what of a database must be the same
-however it came about.
+"""A home with a results.duckdb of several blocks, and the contents of a database that must not
+depend on its history.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def build(home: Home) -> None:
-    """A run whose numbers fill blocks of the database, and one that never trained."""
+    """Creates a run whose numbers fill blocks of the database, and one that never trained."""
     run, numbers = _queued(home, "quick-0001"), random.Random(0)
     records: list[journal.Record] = [journal.AttemptStart(resume_step=0)]
     for call in range(CALLS):
@@ -56,9 +56,7 @@ def _queued(home: Home, run_id: str) -> RunDir:
 
 
 def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
-    """Of the views that journals fill: how many rows, and a number that is another one if any
-    value is.
-    """
+    """For each view that journals fill: the number of rows, and a checksum of all values."""
     return {
         view: store.rows(f"SELECT count(*), sum(hash(line)::HUGEINT) FROM {view} line")
         for view in VIEWS

@@ -1,4 +1,4 @@
-"""What an engine says of the place of a process that has given variables."""
+"""The place that an engine gives a process with certain environment variables."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gan_runtime.base.errors import AcceleratorError
 def answer(
     place: Callable[[int], WorkerRank], variables: dict[str, str], workers: int
 ) -> list[object] | str:
-    """Rank, workers, chiefs, and the cluster that TF_CONFIG names afterward; or why there is
-    no place. The environment stays as it was.
+    """Rank, workers, chiefs, and the cluster in TF_CONFIG afterward; or the error. The environment
+    is restored.
     """
     with patch.dict(os.environ, {**without_cluster(dict(os.environ)), **variables}, clear=True):
         try:

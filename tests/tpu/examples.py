@@ -1,4 +1,4 @@
-"""Answers as a compile check keeps them, with round numbers."""
+"""Stored answers of a compile check, with round numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ V3 = Point("v3:2x2", 8, 512, "mixed_bfloat16")
 
 
 def estimate(point: Point = V3, **changed: object) -> StepEstimate:
-    """A step of 940,000 cycles: one millisecond on a v3 core, of which arithmetic would need
-    a quarter.
-    """
+    """A step of 940,000 cycles: one millisecond on a v3 core, a quarter of it for arithmetic."""
     result = StepEstimate(
         point=point,
         refused="",
@@ -40,9 +38,7 @@ def estimate(point: Point = V3, **changed: object) -> StepEstimate:
 
 
 def keep_all(home: Home, plan: CheckPlan) -> None:
-    """Writes an answer for every point of a plan, as the child would: smaller batches take as
-    long for each step.
-    """
+    """Stores an answer for every point of a plan; smaller batches take as long per step."""
     folder = home.path / check.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for point in plan.points:

@@ -1,4 +1,4 @@
-"""How far the TPU's kernels are from the plain ones. Only the process with JAX imports this."""
+"""Compares the TPU's kernels with the plain ones. Only the process with JAX imports this."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ CONVOLUTIONS = {
     "odd_block": (10, 1, 8, 2, 5),
     "in_blocks": (16, 32, 4, 2, 4),
 }
-# Sizes of volumes, and their kernel without the channels that it reads.
+# The size of volumes, and of their kernel without channels.
 VOLUME, VOLUME_TAPS = (4, 5, 7), (3, 2, 4)
-# Of the second axis and of depth: one outcome at a time, uneven rests, and more than there are.
+# Blocks along the second axis and depth: single outputs, uneven remainders, and larger than the
+# volume.
 BLOCKS = {"single": Block(1, 1), "with_rests": Block(2, 3), "whole": Block(9, 8)}
 QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0}  # each program runs once
 Function = Callable[..., Any]
@@ -39,8 +40,8 @@ def arrays(*shapes: tuple[int, ...]) -> list[jax.Array]:
 
 
 def differences(ours: Function, plain: Function, inputs: list[jax.Array]) -> dict[str, float]:
-    """Of values, gradients, and gradients of the squared gradient by the first input, as the
-    R1 penalty has them.
+    """Differences of values, gradients, and gradients of the squared gradient with respect to the
+    first input, as in the R1 penalty.
     """
     upstream = arrays(jax.eval_shape(plain, *inputs).shape)[0]
 
@@ -74,8 +75,8 @@ def _called(kernel_of: Function, stride: int, images: jax.Array, kernel: jax.Arr
 
 
 def of_volumes() -> dict[str, dict[str, float]]:
-    """As the kernels choose their blocks, and with given ones, whose way back JAX derives;
-    then bias and batch norm.
+    """Differences for the blocks that the kernels choose, and for given blocks, whose backward pass
+    JAX derives; then for bias and batch norm.
     """
     plain, tpu, differences_by_name = JaxKernels(None), TpuKernels(None), {}
     for channels, name in ((2, "two channels"), (1, "one channel")):
@@ -92,9 +93,7 @@ def of_volumes() -> dict[str, dict[str, float]]:
         for kind, block in BLOCKS.items():
             ours = partial(folded, around=zeros, block=block)
             differences_by_name[f"{name}, same, {kind}"] = differences(ours, plainly, inputs)
-    _, values, of_channels = arrays(
-        (1,), (3, *VOLUME, 2), (2,)
-    )  # others than the weights of the outcome
+    _, values, of_channels = arrays((1,), (3, *VOLUME, 2), (2,))  # other values than `upstream`
     for name, function in (
         ("bias", _biased),
         ("scale and offset", _scaled),
@@ -130,8 +129,8 @@ def _normed(kernels: JaxKernels, values: jax.Array, gamma: jax.Array) -> jax.Arr
 
 
 def of_all() -> dict[str, dict[str, float]]:
-    """{case: {what: largest difference, as a share of the largest value}}: each case once as
-    a convolution and once transposed, and volumes.
+    """{case: {name: largest difference, as a share of the largest value}}: each case as a
+    convolution and as a transposed one, and volumes.
     """
     tpu, plain = TpuKernels(None), JaxKernels(None)
     differences_by_name = of_volumes()

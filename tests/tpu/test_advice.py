@@ -1,4 +1,4 @@
-"""The messages with which a TPU refuses to start, as they are printed, and what is said instead."""
+"""The messages with which a TPU refuses to start, as printed, and the advice shown instead."""
 
 from __future__ import annotations
 

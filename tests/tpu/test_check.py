@@ -1,4 +1,5 @@
-"""A compile check before and after its job: cancelled, known already, refused, broken down.
+"""A compile check before and after its job: canceled, already stored, refused, crashed.
+
 tests/full/tpu/test_check.py compiles.
 """
 

@@ -1,6 +1,6 @@
-"""The cost of a step from the text of a TPU program.
+"""The cost of a step, computed from the text of a TPU program.
 
-The lines are cut from real ones (libtpu 0.0.42.1, TPU v3), shortened.
+The lines are shortened from real ones (libtpu 0.0.42.1, TPU v3).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ENTRY %main.58_spmd (param: bf16[64,28,28,1]) -> (s32[], bf16[64,28,28,1]) {
 
 
 def test_step_cost_is_one_loop_iteration_plus_its_share_of_the_rest() -> None:
-    # What is fused into a fusion is in the fusion's number.
+    # A fusion's number includes the operations that are fused into it.
     assert hlo_cost.cost(PROGRAM, steps=4).cycles == 28_865 + 84_700 + 400 / 4
 
 

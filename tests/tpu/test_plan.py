@@ -1,4 +1,4 @@
-"""The programs that a check compiles, and when a stored answer counts."""
+"""The programs that a check compiles, and when a stored answer is valid."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_data_set_too_small_for_one_step_is_refused() -> None:
 
 
 def prepare(home: Home, fields: Fields, rows: int = 1_000) -> None:
-    """Says that a set `photos` of these fields lies in the home; its rows are not there."""
+    """Writes the manifest of a prepared data set `photos` with these fields, without its rows."""
     folder = prepared.folder(home, "photos")
     folder.mkdir(parents=True, exist_ok=True)
     manifest = Manifest(
@@ -134,7 +134,7 @@ def test_reading_round_trips_through_json() -> None:
 def test_data_set_of_the_same_name_with_other_fields_needs_a_new_check(
     home: Home, other: Fields
 ) -> None:
-    """A prepared set may be removed and another one prepared under its name."""
+    """A prepared data set can be replaced by another one of the same name."""
     names = set()
     for fields in ({IMAGES: pictures(28, 28, 1)}, other):
         prepare(home, fields)

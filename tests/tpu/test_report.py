@@ -1,4 +1,4 @@
-"""What follows from the compiler's numbers, by hand calculation."""
+"""Values derived from the compiler's numbers, compared with manual calculations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_share_of_peak_is_unknown_without_an_operation_count() -> None:
 
 
 def test_exchange_time_is_that_of_a_ring_of_eight_over_two_links() -> None:
-    # 2 · 7/8 · 8.2 MB over 2 · 82 GB/s is 87.5 µs, and 10 µs of latency.
+    # 2 · 7/8 · 8.2 MB over 2 · 82 GB/s is 87.5 µs, plus 10 µs of latency.
     assert estimate().exchange_s == pytest.approx(97.5e-6)
 
 

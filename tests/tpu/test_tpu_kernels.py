@@ -1,4 +1,4 @@
-"""The step made for the TPU has the mathematics of the plain layers."""
+"""The TPU's kernels compute the same mathematics as the plain layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For the training loop."""
+"""Fixtures for the training loop."""
 
 from __future__ import annotations
 

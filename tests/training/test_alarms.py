@@ -66,7 +66,7 @@ def test_a_discriminator_that_is_always_right_has_won() -> None:
     )
     assert (
         alarms.raised(SPEC, HEALTHY | {"probe_score_fake": 0.002}, epoch=3) == []
-    )  # it doubts the real ones too
+    )  # D doubts the real ones too
 
 
 def test_the_first_epoch_raises_no_alarm() -> None:

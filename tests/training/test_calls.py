@@ -1,4 +1,4 @@
-"""Where in an epoch the profiled call goes."""
+"""The position of the profiled call in an epoch."""
 
 from __future__ import annotations
 

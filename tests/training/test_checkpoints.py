@@ -17,7 +17,7 @@ from gan_runtime.base import disk
 from gan_runtime.base.errors import CheckpointError, HomeError
 from gan_runtime.training import checkpoints
 
-# Of `arrays(value)`, as earlier versions wrote them.
+# The digests of `arrays(value)` as earlier versions wrote them.
 EARLIER_DIGESTS = {1.0: "57804cf1523052add867befdee20761a", 2.0: "9a63831271f452899ea8ded35e8069e0"}
 
 

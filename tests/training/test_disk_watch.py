@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> RunDir:
 
 @pytest.fixture
 def free_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """`left[0]`: the free bytes of every disk; checked at every call."""
+    """`free[0]`: the free bytes of every disk, which is checked at every call."""
     free = [PLENTY]
     monkeypatch.setattr(disk, "free_bytes", lambda _: free[0])
     monkeypatch.setattr(watch, "DISK_SECONDS", 0.0)
@@ -51,7 +51,6 @@ class FillingEngine(CountingEngine):
         self.left, self.bytes_left = free_bytes, bytes_left
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
-        """As ever."""
         numbers = super().run(steps, stop_requested)
         if self.step >= 7:
             self.left[0] = self.bytes_left
@@ -83,10 +82,10 @@ def test_nearly_full_disk_stops_the_run_with_a_checkpoint_to_resume_from(
 
 
 class FillingWorker(FillingEngine):
-    """One of several workers, of which another one finds the disk full."""
+    """One of several workers; another one finds the disk full."""
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
-        """As ever, and what the workers agree on."""
+        """Adds what the workers agree on."""
         numbers = super().run(steps, stop_requested)
         return replace(numbers, worker_status=WorkerStatus(stop_agreed=self.step >= 7))
 
@@ -98,7 +97,7 @@ class FillingWorker(FillingEngine):
 def test_worker_stopped_by_another_explains_whether_its_disk_is_full(
     run: RunDir, free_bytes: list[int], monkeypatch: pytest.MonkeyPatch, bytes_left: int, why: str
 ) -> None:
-    monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)  # this one has just checked
+    monkeypatch.setattr(watch, "DISK_SECONDS", 1e9)  # this worker has just checked
     outcome = train(run, FillingWorker(free_bytes, bytes_left))
     assert outcome.status == "stopped"
     assert outcome.reason.startswith(f"stopped {why} after step {outcome.step} of 15; saved")
@@ -144,7 +143,7 @@ def test_two_checkpoints_must_fit_and_the_disk_is_checked_at_intervals(
         assert disk.is_short(), "several workers may have agreed on it already"
 
 
-# ---- before it starts ----------------------------------------------------------------------------
+# ---- before the start ----------------------------------------------------------------------------
 
 
 def test_a_run_whose_checkpoints_do_not_fit_is_not_queued(

@@ -1,4 +1,4 @@
-"""Runs that start with another run's weights: what fits, what is refused, and exact resume."""
+"""Runs that start with another run's weights: matching weights, refusals, and exact resume."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ones(*shape: int) -> np.ndarray:
 
 
 def source(home: Home, arrays: Arrays, *steps: int, best: int | None = None) -> RunDir:
-    """A run that has checkpoints after these steps of epochs of two."""
+    """A run with checkpoints after these steps; an epoch has two steps."""
     run = (
         home.run_dir("quick-0001")
         if (home.runs / "quick-0001").exists()
@@ -119,7 +119,7 @@ def test_source_without_checkpoint_is_refused_unless_the_run_waits_for_it(home: 
     starting_point.check(home, spec, dependency="quick-0001")
 
 
-# ---- with the real engine: whole runs are in tests/full/training/test_fine_tuning.py -------------
+# ---- real engine: whole runs are in tests/full/training/test_fine_tuning.py ----------------------
 
 
 @pytest.mark.usefixtures("cores")

@@ -1,4 +1,4 @@
-"""Latents of a request: typed seeds, arcs between them, planes, truncation."""
+"""Latents of a request: entered seeds, arcs between them, planes, truncation."""
 
 from __future__ import annotations
 

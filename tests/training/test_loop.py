@@ -1,5 +1,5 @@
-"""The training loop: with an engine that counts where only the bookkeeping matters, with the
-real one for exact resuming.
+"""The training loop: the bookkeeping with an engine that only counts, exact resuming with the real
+one.
 """
 
 from __future__ import annotations
@@ -74,8 +74,7 @@ def test_every_step_is_recorded_once_with_epochs_probes_and_phases(run: RunDir) 
         "Sample": 3,
         "MemoryUse": 3,
         "PhaseSeconds": 10,
-        # trace, first_call, compile, steady_step, three of its scatter, and a probe for each
-        # epoch
+        # trace, first_call, compile, steady_step, three for its scatter, and a probe per epoch
     }
     epochs = [record for record in records if isinstance(record, journal.EpochDone)]
     assert [
@@ -106,7 +105,7 @@ def test_training_time_accumulates_over_steps(run: RunDir) -> None:
 
 
 def test_the_next_call_runs_while_the_numbers_of_the_last_are_written(run: RunDir) -> None:
-    """The second call must be under way before the first one's numbers reach the journal."""
+    """The second call must start before the numbers of the first reach the journal."""
     started = threading.Event()
 
     class Overlapping(CountingEngine):
@@ -135,8 +134,8 @@ def test_epoch_starts_while_images_and_checkpoint_of_the_last_are_written(
         return bool(pictures) and (run.checkpoints / f"step-{step:08d}.safetensors").exists()
 
     class Waiting(CountingEngine):
-        """The first call of the second and of the third epoch ends when the files of the
-        epoch before are there.
+        """The first calls of the second and third epochs end when the files of the previous epoch
+        exist.
         """
 
         def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
@@ -196,12 +195,12 @@ def test_a_nan_fails_the_run_and_names_metric_and_step(run: RunDir) -> None:
     assert 7 in steps_recorded(run)  # the number itself is recorded
     saved = checkpoints.load_newest(run.checkpoints)
     assert saved is not None
-    assert saved.step == 5  # of the epoch before
+    assert saved.step == 5  # from the previous epoch
 
 
 @pytest.fixture
 def two_engines(cores: int) -> list[Any]:  # noqa: ARG001
-    """Equal ones of TensorFlow's, traced."""
+    """Two equal TensorFlow engines, traced."""
     from gan_runtime.engines.tf.engine import TfEngine
     from gan_runtime.workloads.mlp_gan import WORKLOAD
 
@@ -228,7 +227,7 @@ def test_resumed_training_equals_uninterrupted_training_bit_for_bit(
     assert stopped.step % 5 != 0, (
         "the stop must fall within an epoch to test the position in the data"
     )
-    train(parts, first_engine, attempt=2)  # which is at the end of the other run
+    train(parts, first_engine, attempt=2)  # the engine has finished the other run
 
     first, second = (checkpoints.load_newest(run.checkpoints) for run in (whole, parts))
     assert first is not None
@@ -260,7 +259,7 @@ def test_old_plan_record_loads_without_newer_fields() -> None:
 def test_workers_stop_where_agreed_and_only_the_first_writes_files(
     run: RunDir,
 ) -> None:
-    """A stop request of this worker alone stops nothing; all stop after the third call agrees."""
+    """A stop request of this worker alone has no effect; all stop when the third call agrees."""
 
     class OneOfTwo(CountingEngine):
         def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:

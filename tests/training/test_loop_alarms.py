@@ -1,6 +1,4 @@
-"""Alarms in the training loop, and what follows from them: an event, the end of the run, a
-way back.
-"""
+"""Alarms in the training loop and their effects: an event, the end of the run, or a rollback."""
 
 from __future__ import annotations
 
@@ -67,7 +65,7 @@ def test_rollback_repeats_the_epoch_with_half_the_rates(run: RunDir) -> None:
         for record in journal.read_all(run.trainer_journal())
         if isinstance(record, journal.AttemptStart)
     ]
-    assert resumed == [0, 5]  # what was measured beyond step 5 is void, so the curve has no seam
+    assert resumed == [0, 5]  # measurements after step 5 are void, so the curve has no seam
 
 
 def test_a_nan_is_rolled_back_too(run: RunDir) -> None:
@@ -93,8 +91,8 @@ def test_a_run_that_keeps_failing_ends_with_the_evidence(run: RunDir) -> None:
         match=r"still fails after 3 roll-backs .*: loss_generator became NaN at step 7 \(epoch 2\)",
     ):
         train(run, engine, alarm_action="roll_back")
-    # Each factor is against the state that was loaded, which has the full rates: step 5, then 0;
-    # then 5, saved again, once more.
+    # Each factor applies to the loaded state, which has the full rates: step 5, then 0, then the
+    # newly saved 5.
     assert engine.slowed == 0.5 * 0.25 * 0.5
 
 
@@ -132,9 +130,7 @@ def test_a_generator_that_ignores_its_latents_is_flagged(
     from gan_runtime.workloads import mlp_gan
 
     def networks() -> dict[str, Any]:
-        """The generator makes the same image of every latent, and learns too slowly to get
-        out of that.
-        """
+        """The generator creates equal images from all latents, and learns too slowly to recover."""
         networks = mlp_gan.networks()
         if collapsed:
             kernel = networks["generator"].get_layer("hidden").kernel
@@ -143,7 +139,7 @@ def test_a_generator_that_ignores_its_latents_is_flagged(
 
     pixels = np.random.default_rng(1).integers(
         118, 138, (IMAGES, 28, 28, 1), dtype=np.uint8
-    )  # as grey as a new generator's
+    )  # as gray as those of a new generator
     spec = RunSpec.parse({**SPEC.model_dump(), "learning_rate_generator": 1e-9})
     workload = replace(mlp_gan.WORKLOAD, make_networks=networks)
     engine = TfEngine(spec, workload, picture_set("noise", pixels, "test"), "cpu")

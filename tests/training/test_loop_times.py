@@ -1,4 +1,4 @@
-"""What the training loop measures: profiled steps, the scatter of the steps, memory."""
+"""Measurements of the training loop: profiled steps, the scatter of step times, memory."""
 
 from __future__ import annotations
 
@@ -106,15 +106,15 @@ def test_scatter_of_step_times_is_recorded_at_the_end(run: RunDir) -> None:
 
     train(run, Uneven(), epochs=4)
     phases = {record.phase: record.seconds for record in recorded(run, journal.PhaseSeconds)}
-    # 13 calls; the first does not count. Seconds a step: 0.2 twice, 0.3, 0.4, 0.5 twice, 0.6 twice,
-    # … 1.2 twice, 1.3.
+    # 13 calls; the first does not count. Seconds per step: 0.2 twice, 0.3, 0.4, 0.5 twice, 0.6
+    # twice, … 1.2 twice, 1.3.
     seconds = [phases[name] for name in ("step_p05", "steady_step", "step_p95", "step_max")]
     assert seconds == pytest.approx([0.2, 0.8, 1.21, 1.3])
 
 
 def test_typical_step_time_weights_steps_not_calls(run: RunDir) -> None:
-    """With as many steps in a call as in an epoch, every other call is the single last step,
-    which is slower by itself.
+    """If a call is as long as an epoch, every second call is the single last step, which is slower
+    by itself.
     """
 
     class SlowAlone(CountingEngine):

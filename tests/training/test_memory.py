@@ -13,7 +13,7 @@ def test_peak_includes_freed_memory() -> None:
     before = watch.process_memory()
     block = bytearray(b"x") * (
         before.peak_bytes - before.bytes + 200_000_000
-    )  # above what earlier tests of the process held
+    )  # above the peak of earlier tests in this process
     memory = watch.process_memory()
     del block
     after = watch.process_memory()

@@ -1,5 +1,5 @@
-"""Weights that become NaN while no loss does: they are never saved, and the error says what
-to do.
+"""Weights that become NaN while losses stay finite: they are never saved, and the error explains
+how to resume.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.support.counting_engine import (
 
 
 class Overflowing(CountingEngine):
-    """The update of step `breaks_at` makes its weight NaN; its losses, computed before an
+    """The update of step `breaks_at` turns its weight into NaN. Its losses, computed before an
     update, stay finite until `nan_at`.
     """
 
@@ -40,18 +40,18 @@ class Overflowing(CountingEngine):
         self.breaks_at, self.weight, self.loaded = breaks_at, 1.0, list[int]()
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
-        """As a CountingEngine, but for the weight."""
+        """Like a CountingEngine, except for the weight."""
         numbers = super().run(steps, stop_requested)
         if self.step - steps < self.breaks_at <= self.step:
             self.weight = float("nan")
         return numbers
 
     def state(self) -> Arrays:
-        """Weight and step."""
+        """The weight and the step."""
         return {"generator/kernel": np.asarray([self.weight], np.float32), **super().state()}
 
     def load(self, arrays: Arrays) -> None:
-        """Takes up both."""
+        """Loads both."""
         super().load(arrays)
         self.weight = float(arrays["generator/kernel"][0])
         self.loaded.append(self.step)
@@ -69,7 +69,7 @@ def saved(run: RunDir) -> list[str]:
     return sorted(path.stem for path in run.checkpoints.iterdir())
 
 
-# ---- what is saved -------------------------------------------------------------------------------
+# ---- saving --------------------------------------------------------------------------------------
 
 
 def test_weights_broken_by_the_last_update_of_an_epoch_are_not_saved(run: RunDir) -> None:
@@ -110,7 +110,7 @@ def test_nan_score_is_an_alarm(
     assert checkpoints.newest_step(run.checkpoints) == 5
 
 
-# ---- the way back --------------------------------------------------------------------------------
+# ---- rollback ------------------------------------------------------------------------------------
 
 
 def test_a_broken_update_is_rolled_back(run: RunDir) -> None:
@@ -122,8 +122,8 @@ def test_a_broken_update_is_rolled_back(run: RunDir) -> None:
 
 
 def test_second_failure_from_a_checkpoint_goes_back_to_the_previous_one(run: RunDir) -> None:
-    """As after an exploded state that is finite still: every way from steps 5 and 10 leads to
-    NaN, the one from step 0 does not.
+    """Simulates an exploded but finite state: training from steps 5 and 10 leads to NaN, training
+    from step 0 does not.
     """
     engine = Overflowing(breaks_at=12)
     take_up = engine.load
@@ -140,9 +140,7 @@ def test_second_failure_from_a_checkpoint_goes_back_to_the_previous_one(run: Run
 
 
 def test_a_discarded_state_is_never_resumed(run: RunDir) -> None:
-    """On the way back to step 0 the files of steps 10 and 5 go, so that a resume cannot fall
-    back into them.
-    """
+    """The rollback to step 0 deletes the files of steps 10 and 5, so no resume can use them."""
     engine = Overflowing(breaks_at=12)
     take_up = engine.load
 

@@ -1,4 +1,4 @@
-"""Learning rates over the steps of a run; what the Launch page draws is what the trainer uses."""
+"""Learning rates over the steps of a run: the Launch page draws the rates that the trainer uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COSINE = {"learning_rate_schedule": "cosine_restarts", "restart_epochs": 2}
 
 
 def rates(steps: list[int], **options: Any) -> list[float]:
-    """The generator's rates of a run with 10 steps an epoch."""
+    """The generator's rates in a run with 10 steps per epoch."""
     plan = rate_plan(
         RunSpec.parse({"learning_rate_generator": 0.4, **options}), "generator", steps_per_epoch=10
     )
@@ -40,7 +40,8 @@ def test_warmup_grows_linearly_and_then_stays() -> None:
 
 
 def test_cosine_falls_to_nearly_zero_and_restarts() -> None:
-    # Cycles of 20 steps: full, half after a quarter turn, zero just before the restart.
+    # Cycles of 20 steps: the full rate, half of it after a quarter turn, zero just before the
+    # restart.
     assert rates([0, 10, 20, 30], **COSINE) == pytest.approx([0.4, 0.2, 0.4, 0.2])
     assert rates([19], **COSINE)[0] == pytest.approx(0.4 * 0.5 * (1 + np.cos(np.pi * 0.95)))
 

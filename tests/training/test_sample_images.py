@@ -1,6 +1,4 @@
-"""The images of a run: which files an engine's arrays become, and what the journal says of
-them.
-"""
+"""The images of a run: the files written from an engine's arrays, and their journal records."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ def test_each_kind_is_a_file_and_a_record_of_the_epoch(run: RunDir) -> None:
 
 
 def test_kind_without_its_arrays_is_skipped(run: RunDir) -> None:
-    """A network that was built without labels has none to show."""
+    """A network built without labels has no labels to show."""
     album = SampleWriter((PLAIN, BY_CLASS))
     album.write({"images": IMAGES}, run, epoch=1)
     assert files(run) == ["samples-00001.png"]

@@ -1,6 +1,4 @@
-"""The plan of the rates as the device computes it, in float32; the plan itself is tested in
-test_rates.py.
-"""
+"""The rate plan as the device computes it, in float32; test_rates.py tests the plan itself."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def test_first_cycle_starts_after_the_last_warmup_step() -> None:
 
 
 def test_discriminator_updates_of_a_step_share_a_rate_lowered_by_alarms() -> None:
-    """Update number 6 of three a step is in step 2."""
+    """With three updates per step, update 6 is in step 2."""
     values = rates(RatePlan(1.0, 4, 0), 7, updates_per_step=3, factor=0.5)
     assert values == pytest.approx([0.125] * 3 + [0.25] * 3 + [0.375])
 

@@ -1,4 +1,4 @@
-"""Weight snapshots of a run: what is stored and loaded."""
+"""Stored and loaded weight snapshots of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow workers, from the times that workers exchange."""
+"""Detects slow workers from the times that workers exchange."""
 
 from __future__ import annotations
 

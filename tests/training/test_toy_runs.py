@@ -1,8 +1,8 @@
-"""One run of each workload to its end, on networks of their smallest size: what is recorded, drawn
-and saved.
+"""One complete run of each workload with networks of the smallest size: what it records, draws and
+saves.
 
-In this process, and on JAX in the one with JAX. Trainers as processes of their own:
-tests/full/training.
+The runs train in this process, on JAX in the process with JAX. tests/full/training tests trainers
+in their own processes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STEPS = EPOCHS * STEPS_PER_EPOCH
 
 @dataclass(frozen=True)
 class Trained:
-    """A run that has ended, and what its trainer has written down."""
+    """A finished run, and the records of its trainer."""
 
     workload: str
     run: RunDir

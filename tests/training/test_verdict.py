@@ -1,4 +1,4 @@
-"""The verdict of a run: a table of cases, and that it does not change with each epoch."""
+"""The verdict on a run: a table of cases, and its stability over epochs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOTHING: Scores = {}
 
 
 def epochs(*scores: Scores, first: int = 2) -> list[EpochNumbers]:
-    """Epochs in a row from `first`."""
+    """Consecutive epochs from `first`."""
     return [EpochNumbers(first + place, numbers) for place, numbers in enumerate(scores)]
 
 
@@ -211,7 +211,7 @@ def test_each_case_has_the_expected_sentence(case: str) -> None:
 
 def test_every_finding_has_a_case() -> None:
     found = {verdict.verdict(SPEC, *arguments[:3]).finding for arguments in CASES.values()}
-    showers = {Finding.EMPTY, Finding.WRONG_RESPONSE}  # of another workload, below
+    showers = {Finding.EMPTY, Finding.WRONG_RESPONSE}  # findings of another workload, below
     assert found | showers == set(Finding)
     assert set(TITLES) == set(Finding)
 
@@ -250,14 +250,14 @@ def test_workload_unknown_to_this_version_has_no_verdict() -> None:
     assert verdict.verdict(Limits(), epochs(FINE, FINE, FINE)) == Verdict()
 
 
-# ---- steady --------------------------------------------------------------------------------------
+# ---- stability -----------------------------------------------------------------------------------
 
 ALIKE = (COLLAPSED, HARDLY)
 KINDS: tuple[Scores, ...] = (FINE, COLLAPSED, WINS, NEARLY_WINS, FOOLED)
 
 
 def over_time(scores: Iterable[Scores], *quality: MeasuredQuality) -> list[Verdict]:
-    """The verdict after each epoch, as a page that follows the run shows it."""
+    """The verdict after each epoch, as a live page shows it."""
     numbers = epochs(*scores)
     return [
         verdict.verdict(SPEC, numbers[: place + 1], list(quality)) for place in range(len(numbers))
@@ -265,8 +265,8 @@ def over_time(scores: Iterable[Scores], *quality: MeasuredQuality) -> list[Verdi
 
 
 def test_no_training_finding_appears_and_disappears_within_an_epoch() -> None:
-    """Of all sequences of eight epochs of three kinds: a finding that was made lasts, or gives
-    way to another only after the epochs that it takes to agree.
+    """For all sequences of seven epochs of three kinds: a finding lasts, or changes only after the
+    epochs that it takes to agree.
     """
     for scores in itertools.product((FINE, COLLAPSED, WINS), repeat=7):
         findings = [found.finding for found in over_time(scores)][AGREEING - 1 :]

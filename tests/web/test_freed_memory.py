@@ -1,4 +1,4 @@
-"""What the libraries of the dashboard have freed goes back to the system."""
+"""Memory that the dashboard's libraries free returns to the system."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-# A block of 30 MB that was freed raises glibc's threshold; then one of 20 MB lies in the heap, with
-# a small one behind it, and stays when it is freed.
+# Freeing a block of 30 MB raises glibc's threshold. A block of 20 MB is then in the heap, before a
+# small one, and stays there when freed.
 FREED_MB = """
 import sys
 import psutil
@@ -38,7 +38,7 @@ print(pyarrow.default_memory_pool().backend_name)
 
 
 def output_of(program: str, *words: str) -> str:
-    """What a new process prints."""
+    """The output of a new process."""
     return subprocess.run(
         [sys.executable, "-c", program, *words],
         capture_output=True,

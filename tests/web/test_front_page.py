@@ -1,4 +1,4 @@
-"""The HTML of a page as the dashboard answers it: Streamlit's, and in it where the server is."""
+"""The HTML that the dashboard serves for a page: Streamlit's, plus the address of the server."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ NAVIGATION = {"accept": "text/html,application/xhtml+xml", "host": "localhost"}
 
 
 async def inside(scope: Scope, receive: Receive, send: Send) -> None:
-    """Stands for Streamlit."""
+    """A substitute for Streamlit."""
     await PlainTextResponse("inside")(scope, receive, send)
 
 
 def ask(
     path: str, method: str = "GET", query: str = "", **headers: str
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and text of an answer, from behind the guard as in app.py."""
+    """Status, headers and text of a response, through the guard as in app.py."""
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -49,8 +49,8 @@ def ask(
         "headers": raw,
         "query_string": query.encode(),
     }
-    # A thread of its own: the browser tests of the same process leave Playwright's event loop
-    # running in the main thread.
+    # A separate thread: browser tests in the same process leave Playwright's event loop running in
+    # the main thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, WebGuard(FrontPage(inside))(scope, receive, send)).result()
     got = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
@@ -91,7 +91,7 @@ def test_every_page_sets_its_server_address_before_streamlits_script(name: str) 
 
 
 def named(name: str) -> list[str]:
-    """The files that a page names once Streamlit's script is there."""
+    """The files that a page loads once Streamlit's script is loaded."""
     path, _, query = name.partition("?")
     html = ask(f"/{path}", query=query)[2]
     (array,) = re.findall(r"for \(const href of (\[.*?\])\)", html)

@@ -1,4 +1,4 @@
-"""Addresses of version 0.2.0 lead to where their pages are now."""
+"""Addresses of version 0.2.0 redirect to the current pages."""
 
 from __future__ import annotations
 

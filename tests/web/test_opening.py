@@ -1,4 +1,4 @@
-"""What app.py does while it opens the dashboard."""
+"""How app.py opens the dashboard."""
 
 from __future__ import annotations
 

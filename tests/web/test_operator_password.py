@@ -1,5 +1,5 @@
-"""The operator password: its hash, wrong tries and how long they keep one waiting; and what a
-secrets file opens.
+"""The operator password: its hash, wrong attempts and the pauses after them; and the settings in a
+secrets file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PASSWORD = "correct horse battery"
 
 
 class Hand:
-    """A clock that stops until it is moved."""
+    """A clock that only the test advances."""
 
     def __init__(self) -> None:
         self.seconds = 1_000.0
@@ -37,19 +37,19 @@ class Hand:
 
 @pytest.fixture(scope="module")
 def password_hash() -> str:
-    """The hash of PASSWORD: making one takes a tenth of a second."""
+    """The hash of PASSWORD: computing one takes a tenth of a second."""
     return hash_of(PASSWORD)
 
 
 def as_text(password_hash: str, password: str) -> bool:
-    """Compares so that hundreds of tries take no time."""
+    """Compares plain texts, so that hundreds of attempts take no time."""
     return password_hash == password
 
 
 def tried(
     door: PasswordCheck, password_hash: str, password: str, address: str = "192.0.2.7"
 ) -> str:
-    """Why not; empty for the right one."""
+    """The refusal of a password; empty for the correct one."""
     try:
         door.check(password_hash, password, address)
     except SignInError as error:
@@ -120,7 +120,7 @@ def test_pause_ends_an_hour_after_wrong_passwords() -> None:
 
 
 def test_one_machine_cannot_fill_the_sign_in_line_and_memory_is_bounded() -> None:
-    """Addresses of one /64 are one machine's."""
+    """Addresses of one /64 belong to one machine."""
     door = PasswordCheck(Hand(), lambda _: None, as_text)
     full = "Too many sign-ins are waiting. Try again in a minute."
     with ExitStack() as waiting:
@@ -305,7 +305,7 @@ def test_invalid_setting_refuses_all_changes_and_names_its_key(
 
 @pytest.fixture
 def secrets_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where Streamlit looks for one; there is none yet."""
+    """The path of Streamlit's secrets file, which does not exist yet."""
     file = tmp_path / "secrets.toml"
     monkeypatch.setattr(
         st, "get_option", lambda name: [str(file)] if name == "secrets.files" else None
@@ -363,7 +363,7 @@ def test_other_apps_tables_in_a_shared_file_are_ignored_but_typos_are_not(
 def test_removed_file_refuses_all_changes_while_the_dashboard_runs(
     secrets_file: Path, password_hash: str
 ) -> None:
-    """Also for the moment in which an editor has emptied it."""
+    """The same applies while an editor has emptied the file."""
     text = f'[operators]\npassword = "{password_hash}"'
     secrets_file.write_text(text, encoding="utf-8")
     guards = access.Guards()

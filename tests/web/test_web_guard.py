@@ -1,6 +1,4 @@
-"""The web server: which names and pages it answers, and the headers of every answer, asked of
-Streamlit's own application.
-"""
+"""The web server: the hosts and pages that it answers, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ from dashboard.frame.web_guard import WebGuard, is_own_host, is_own_origin
 
 @pytest.fixture
 def listens_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """`listens_on("0.0.0.0", "lab.example")`: the address of the server, and the further
-    names it was given.
+    """`listens_on("0.0.0.0", "lab.example")`: the server's address and its additional allowed
+    names.
     """
 
     def configure(address: str, *allowed: str) -> None:
@@ -37,7 +35,7 @@ def listens_on(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 async def inside(scope: Scope, receive: Receive, send: Send) -> None:
-    """Stands for Streamlit: answers everything, accepts every WebSocket."""
+    """A substitute for Streamlit: answers everything, accepts every WebSocket."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.accept"})
     else:
@@ -47,7 +45,7 @@ async def inside(scope: Scope, receive: Receive, send: Send) -> None:
 def ask(
     path: str = "/", kind: str = "http", method: str = "GET", app: ASGIApp = inside, **headers: str
 ) -> tuple[Any, dict[str, str]]:
-    """The status of an answer, or the first message to a WebSocket, and the headers."""
+    """The status of a response, or the first message to a WebSocket, and the headers."""
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -62,8 +60,8 @@ def ask(
         receive,
         send,
     )
-    # A thread of its own: the browser tests of the same process leave Playwright's event loop
-    # running in the main thread.
+    # A separate thread: browser tests in the same process leave Playwright's event loop running in
+    # the main thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, answer).result()
     got = {name.decode(): value.decode() for name, value in sent[0].get("headers", [])}
@@ -130,7 +128,7 @@ def test_server_on_all_addresses_answers_to_ip_addresses_and_own_names(
     [
         ("http://127.0.0.1:8501", True),
         ("https://127.0.0.1:8501", True),
-        ("http://127.0.0.1:8888", False),  # another program of this machine, such as a notebook
+        ("http://127.0.0.1:8888", False),  # another program on this machine, such as a notebook
         ("http://127.0.0.1", False),
         ("http://evil.example", False),
         ("file://127.0.0.1:8501", False),
@@ -165,9 +163,9 @@ def test_only_own_pages_can_open_a_websocket(origin: str, is_own: bool) -> None:
 def test_default_port_of_a_scheme_may_be_named(
     listens_on: Callable[..., None], origin: str, host: str, is_own: bool
 ) -> None:
-    """As nginx does with `proxy_set_header Host $host:$server_port`.
+    """nginx does so with `proxy_set_header Host $host:$server_port`.
 
-    Streamlit, which compares letter by letter, gets the browser's words.
+    Streamlit compares literally, so it gets the browser's spelling.
     """
     listens_on("127.0.0.1", "lab.example", "evil.example")
     assert is_own_origin(origin, host) == is_own
@@ -253,7 +251,7 @@ def test_every_response_has_the_security_headers(path: str, host: str, status: i
 def test_server_does_not_query_another_host_for_its_own_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Streamlit does, to judge the origin of a page that was opened by a name of this machine."""
+    """Streamlit does, to check the origin of a page that was opened by a name of this machine."""
     monkeypatch.setattr(net_util, "get_external_ip", lambda: "203.0.113.7")
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "")
     assert process.main(["no-such-file.py"]) != 0
@@ -266,7 +264,7 @@ def test_server_does_not_query_another_host_for_its_own_address(
 def test_forwarded_address_is_trusted_only_from_a_configured_proxy(
     monkeypatch: pytest.MonkeyPatch, trusted: str | None, address: str
 ) -> None:
-    """uvicorn, by itself, believes X-Forwarded-For of everyone on this machine."""
+    """By default, uvicorn trusts X-Forwarded-For from all processes on this machine."""
     if trusted is None:
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", "removed")  # so that it is restored
         monkeypatch.delenv("FORWARDED_ALLOW_IPS")
@@ -290,14 +288,14 @@ def test_forwarded_address_is_trusted_only_from_a_configured_proxy(
     [
         ("server.address", "127.0.0.1"),
         ("server.enableXsrfProtection", True),
-        ("server.enableCORS", True),  # Streamlit's word for: only its own pages may ask
+        ("server.enableCORS", True),  # in Streamlit: only its own pages can send requests
         ("browser.gatherUsageStats", False),
         ("client.showErrorDetails", "none"),
         ("server.enableAgentApi", False),
         (
             "server.disconnectedSessionTTL",
             120,
-        ),  # an operator without a connection is one for two minutes (docs/sharing.md)
+        ),  # an operator without a connection stays one for two minutes (docs/sharing.md)
     ],
 )
 def test_the_protection_is_in_the_configuration(option: str, value: object) -> None:
@@ -316,7 +314,7 @@ def test_message_with_too_many_file_names_is_refused() -> None:
 
 
 def test_message_unknown_to_streamlit_ends_the_connection() -> None:
-    sent = [b"\xfa\x01\x00"]  # a field of no name
+    sent = [b"\xfa\x01\x00"]  # a field without a name
 
     async def receive() -> Message:
         return {"type": "websocket.receive", "bytes": sent.pop()}

@@ -1,4 +1,4 @@
-"""For the networks of all workloads."""
+"""Fixtures for the networks of all workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers of a step without any engine."""
+"""Random numbers for a step without an engine."""
 
 from __future__ import annotations
 

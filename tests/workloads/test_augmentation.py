@@ -1,4 +1,4 @@
-"""Differentiable augmentation against plain NumPy, and what reaches the generator through it."""
+"""Differentiable augmentation, compared with plain NumPy, and its gradient."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IMAGES = RANDOM.uniform(-1.0, 1.0, SHAPE).astype(np.float32)
 
 
 class Given:
-    """Noise that hands out these numbers."""
+    """Noise with given numbers."""
 
     def __init__(self, draws: np.ndarray) -> None:
         self._draws = draws.astype(np.float32)
@@ -41,7 +41,7 @@ def changed(kinds: str, draws: np.ndarray, images: np.ndarray = IMAGES) -> np.nd
 
 
 def in_numpy(kinds: str, draws: np.ndarray, image: np.ndarray) -> np.ndarray:
-    """One image, pixel by pixel."""
+    """Augments one image, pixel by pixel."""
     u, values = list(draws), image.astype(np.float64)
     height, width, _ = image.shape
     for kind in kinds.split("_"):
@@ -82,7 +82,7 @@ def test_each_image_is_changed_as_in_numpy(kinds: str) -> None:
 
 
 def test_shifts_and_rectangles_are_uniformly_distributed() -> None:
-    """A shift of an eighth of 12 and of 10 pixels is 2 and 1; half of the sides is 6 and 5."""
+    """An eighth of 12 and of 10 pixels rounds to 2 and 1; half of the sides is 6 and 5."""
     grid = (np.arange(60, dtype=np.float32) + 0.5) / 60
     images = np.ones((60, 12, 10, 1), np.float32)
     moved = changed("translation", np.stack([grid, grid], axis=1), images)
@@ -97,7 +97,7 @@ def test_shifts_and_rectangles_are_uniformly_distributed() -> None:
 
 
 def test_real_and_generated_images_get_the_same_change_or_none() -> None:
-    """The generator makes the real images, so D sees twice the same, whatever the draws are."""
+    """The generator returns the real images, so D sees the same images twice for any draws."""
     seen: list[np.ndarray] = []
 
     def discriminator(images: np.ndarray, training: bool) -> np.ndarray:  # noqa: ARG001
@@ -122,7 +122,7 @@ def test_real_and_generated_images_get_the_same_change_or_none() -> None:
 
 
 def test_generator_gradient_passes_through_every_change() -> None:
-    """By small steps of one pixel; every pixel that is left in has its share."""
+    """Compared with finite differences of single pixels; every remaining pixel contributes."""
     import tensorflow as tf
 
     draws = RANDOM.random((SHAPE[0], 7)).astype(np.float32)
@@ -135,7 +135,7 @@ def test_generator_gradient_passes_through_every_change() -> None:
     gradient = tape.gradient(total, images).numpy()
     for pixel in ((0, 5, 5, 1), (3, 0, 9, 0), (5, 11, 2, 2)):
         step = np.zeros(SHAPE, np.float32)
-        step[pixel] = 0.5  # T is linear in the image but for a constant
+        step[pixel] = 0.5  # T is linear in the image, up to a constant
         up, down = (np.asarray(change(IMAGES + sign * step), np.float64) for sign in (1, -1))
         assert gradient[pixel] == pytest.approx(((up - down) * weights).sum(), abs=2e-4)
     assert (np.abs(gradient).max(axis=(1, 2, 3)) > 0.01).all()

@@ -1,4 +1,4 @@
-"""DCGAN for any images: its networks by size, what it reads, and what labels change."""
+"""DCGAN for any images: its networks by size, the fields it reads, and the effect of labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fields(side: int, channels: int, classes: tuple[str, ...] = ()) -> Fields:
 
 
 def shapes(network: Any, *kinds: str) -> list[tuple[int, ...]]:
-    """Outputs of the layers whose names start so."""
+    """The output shapes of layers whose names start with one of `kinds`."""
     return [
         tuple(layer.output.shape[1:]) for layer in network.layers if layer.name.startswith(kinds)
     ]

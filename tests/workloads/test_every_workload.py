@@ -1,7 +1,7 @@
 """Every workload of the catalog: its steps and measurements match its entry.
 
-A workload is tested on the first of `OFFERED` that it reads; one that reads none of them adds the
-fields of its rows there.
+A workload is tested on the first of `OFFERED` that it reads; for a workload that reads none of
+them, add the fields of its rows there.
 """
 
 from __future__ import annotations
@@ -130,12 +130,12 @@ def passed(phase: Phase, networks: dict[str, RecordedNetwork], fields: Fields) -
 
 
 def tensors_of(batch: Batch) -> Batch:
-    """As an engine hands them to a workload."""
+    """A batch of tensors, as engines pass it to a workload."""
     return {name: ops.convert_to_tensor(values) for name, values in batch.items()}
 
 
 def batch_of(fields: Fields) -> dict[str, np.ndarray]:
-    """Values of ROWS rows: images in [-1, 1], numbers above 0, classes."""
+    """ROWS rows: images in [-1, 1], positive numbers, classes."""
     random, batch = np.random.default_rng(2), {}
     for name, field in fields.items():
         shape = (ROWS, *field.shape)
@@ -183,7 +183,7 @@ def test_judgements_are_numbers_per_row_within_their_bounds(case: Case) -> None:
     with step_scope(alone(noise)):
         inputs = case.workload.inputs(
             case.options, case.fields, batch, noise
-        )  # NumPy, as for images on request
+        )  # NumPy, as for requested images
         judged = case.workload.judge(
             case.options, case.networks, tensors_of(batch), tensors_of(inputs)
         )
@@ -218,7 +218,7 @@ def test_the_catalog_knows_the_number_of_weights(case: Case) -> None:
 
 
 def test_the_catalog_estimates_the_activations_within_a_factor_of_two(case: Case) -> None:
-    """Of the largest phase: the outputs of all layers, once per call of their network."""
+    """Counts the outputs of all layers in the largest phase, once per call of their network."""
     activations = max(
         sum(calls * outputs(case.networks[name]) for name, calls in each.calls.items())
         for each in case.passes
@@ -227,7 +227,7 @@ def test_the_catalog_estimates_the_activations_within_a_factor_of_two(case: Case
 
 
 def outputs(network: RecordedNetwork) -> int:
-    """Numbers of a row in the outputs of all layers, for rows as in the first call."""
+    """The number of outputs of all layers per row, for rows as in the first call."""
     import keras
 
     layers = [layer for layer in network.layers if not isinstance(layer, keras.layers.InputLayer)]
@@ -255,14 +255,14 @@ def test_networks_can_be_saved_and_loaded(case: Case) -> None:
 
 
 def test_new_weights_follow_the_seed_and_differ_between_layers(case: Case) -> None:
-    """An initializer that layers share, or that is made when a module is imported, draws its
-    seed once and too early.
+    """An initializer that layers share, or that is created on import, draws its seed once and too
+    early.
     """
     of_one, again, of_two = (new_kernels(case, seed) for seed in (1, 1, 2))
     assert of_one.keys() == again.keys(), "a layer without a name has another one in each process"
     assert [name for name in of_one if not np.array_equal(of_one[name], again[name])] == []
     assert [name for name in of_one if np.array_equal(of_one[name], of_two[name])] == []
-    # Layers with the same seed start with the same numbers, times their spread.
+    # Layers with the same seed start with the same numbers, scaled by their spread.
     beginnings = {
         tuple(np.round(kernel.ravel()[:8] / np.abs(kernel.ravel()[:8]).max(), 4))
         for kernel in of_one.values()
@@ -271,7 +271,7 @@ def test_new_weights_follow_the_seed_and_differ_between_layers(case: Case) -> No
 
 
 def new_kernels(case: Case, seed: int) -> dict[str, np.ndarray]:
-    """By network and name: the new weights that are drawn."""
+    """New random weights, by network and name."""
     import keras
 
     keras.utils.set_random_seed(seed)

@@ -136,7 +136,7 @@ def test_ratio_of_generator_to_discriminator_gradients(
 
 
 def both(name: str, real: np.ndarray, fake: np.ndarray) -> tuple[float, float]:
-    """Of the table: the discriminator's loss and the generator's."""
+    """The discriminator's and the generator's loss, from the table."""
     loss, options = LOSSES[name], PairOptions()
     return float(loss.discriminator(real, fake, options)), float(
         loss.generator(real, fake, options)
@@ -168,7 +168,7 @@ def test_only_cross_entropy_shares_one_backward_pass() -> None:
 
 
 def test_custom_loss_can_be_added_to_the_table() -> None:
-    """Least squares (Mao et al. 2017), with an options record whose choice is wider."""
+    """Least squares (Mao et al. 2017), with an options record that allows it."""
 
     class Wider(PairOptions):
         loss: str = "least_squares"  # type: ignore[assignment]

@@ -1,5 +1,5 @@
-"""Every pair of a generator and a discriminator of images: shapes, value ranges and losses;
-Table 1 of the paper.
+"""Every pair of an image generator and a discriminator: shapes, value ranges and losses; Table 1 of
+the paper.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def entry(request: pytest.FixtureRequest) -> WorkloadEntry:
 
 @pytest.fixture
 def workload(entry: WorkloadEntry) -> Pair:
-    """Its workload."""
+    """The workload of `entry`."""
     return importlib.import_module(entry.module).WORKLOAD
 
 
@@ -65,7 +65,7 @@ def batch() -> dict[str, np.ndarray]:
 
 
 def options_of(workload: Workload, **options: Any) -> PairOptions:
-    """Defaults but for `options`."""
+    """The defaults, except for `options`."""
     return (DcganOptions if workload is dcgan.WORKLOAD else PairOptions)(**options)
 
 
@@ -133,7 +133,7 @@ def test_both_networks_are_updated_from_one_forward_pass(workload: Workload) -> 
 def test_the_logit_of_an_image_depends_on_no_other_image(
     workload: Workload, batch: dict[str, np.ndarray]
 ) -> None:
-    """Else the two losses could not share one way back through D."""
+    """Otherwise the two losses could not share one backward pass through D."""
     discriminator, images = networks_of(workload)["discriminator"], batch["images"]
     with step_scope(alone(PlainNoise())):
         together = np.asarray(discriminator(images, training=True))
@@ -275,21 +275,21 @@ def test_moving_statistics_are_weighted_by_their_momentum() -> None:
 
 
 class Constant:
-    """Latents of -1, which the networks below make logits of -1."""
+    """Latents of -1, which the networks below turn into logits of -1."""
 
     def normal(self, rows: int, *shape: int) -> np.ndarray:
         return np.full((rows, *shape), -1.0, np.float32)
 
 
 def first_number(inputs: Any, training: bool) -> Any:  # noqa: ARG001
-    """A generator whose image is its latents' first number, and a discriminator whose logit
-    is the first pixel.
+    """As a generator, returns the first latent as the image; as a discriminator, the first pixel as
+    the logit.
     """
     return inputs[:, :1]
 
 
 TRANSPARENT: Networks = {"generator": first_number, "discriminator": first_number}
-REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # of logit 2
+REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # their logit is 2
 
 
 @pytest.mark.parametrize("one_way_back", [True, False])
@@ -315,7 +315,7 @@ REAL = {"images": np.full((5, 3), 2.0, np.float32)}  # of logit 2
 def test_losses_and_scores_match_known_logits(
     options: dict[str, Any], losses: dict[str, float], one_way_back: bool, loss_scaling: bool
 ) -> None:
-    """Real images have logit 2, a probability of 0.88; generated ones -1, 0.27."""
+    """Real images have logit 2 (probability 0.88), generated ones -1 (0.27)."""
     phase = phases_of(UnconditionalPair(4, dict, each_image_alone=one_way_back), **options)[0]
     with step_scope(alone(Constant(), loss_scaling=loss_scaling)):  # type: ignore[arg-type]
         forward = phase.forward(TRANSPARENT, REAL, Constant())  # type: ignore[arg-type]

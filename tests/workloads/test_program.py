@@ -1,5 +1,5 @@
-"""Programs: what a step takes and changes is worked out from its phases, and a program that
-cannot be meant is refused.
+"""Programs: batches and updates of a step follow from its phases; inconsistent programs are
+refused.
 """
 
 from __future__ import annotations

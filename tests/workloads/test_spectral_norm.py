@@ -1,4 +1,4 @@
-"""Spectral norm against NumPy's singular values, and against Keras' layer, which assigns its
+"""Spectral norm, compared with NumPy's singular values and with Keras' layer, which assigns its
 weights.
 """
 
@@ -18,7 +18,7 @@ RANDOM = np.random.default_rng(1)
 
 
 def settled(layer: Any, values: np.ndarray, passes: int = 80) -> np.ndarray:
-    """Outputs after so many passes in training."""
+    """Outputs after `passes` training passes."""
     for _ in range(passes):
         layer(values, training=True)
     return np.asarray(layer(values, training=False))

@@ -1,5 +1,5 @@
-"""The layers of the project as Keras' own: the same outputs in inference, and no class of the
-project is left.
+"""The project's layers converted to Keras' own: the same outputs in inference, and no class of the
+project remains.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LAYERS: dict[str, tuple[tuple[int, ...], Layer]] = {
 
 
 def with_random_weights(network: keras.Model) -> keras.Model:
-    """Positive, as variances are. New batch norm changes nothing, and so would hide an error."""
+    """Positive, as variances are. A new batch norm changes nothing, which would hide errors."""
     random = np.random.default_rng(1)
     network.set_weights([random.uniform(0.2, 2.0, array.shape) for array in network.get_weights()])
     return network

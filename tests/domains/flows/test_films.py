@@ -1,4 +1,4 @@
-"""The held-out films of a data set, recognized by two numbers of each row."""
+"""The held-out films of a data set, recognized by the Reynolds number and time step of each row."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_film_title_names_an_unusual_obstacle() -> None:
     }
     data = ArraySet("street", flow_fields(4, 4), numbers, "test", kept_back=numbers)
     titles = ["Re 90", "Re 90, width 16, shift -7", "Re 90, shift 2"]
-    # Only the numbers are read: the pictures are not there.
+    # Only the numbers are read: there are no images.
     assert [film.title for film in films.films(data)] == titles
     assert [(film.width, film.shift) for film in films.films(data)] == [
         (10.0, 0.0),
@@ -78,7 +78,7 @@ def test_film_frames_start_at_the_requested_frame(home: Home) -> None:
 
 
 def test_only_the_row_of_a_pair_is_read(tmp_path: Path) -> None:
-    """Sparse files of 1 TB each: the rows before the last one fill no memory."""
+    """Uses sparse files of 1 TB each. The rows before the last one take no memory."""
     fields, pairs = pair_fields(512, 512), 1_300_000
     for name, field in fields.items():
         with shard_file(tmp_path, name, 0).open("wb") as file:

@@ -1,4 +1,4 @@
-"""Scores of predicted frames on waves that run with the stream, of which the answer is known."""
+"""Scores of predicted frames on waves that travel with the stream, with known results."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ RIGHT = 10.0 / (0.1 * SOLVER_STEPS * PERIOD)  # f D / U
 
 
 def street(steps: int) -> np.ndarray:
-    """float32 (1 + steps, 32, 48, 3)."""
+    """True frames, float32 (1 + steps, 32, 48, 3)."""
     return np.stack([frame(step, 120.0) for step in range(1 + steps)]).astype(np.float32)
 
 
 def measured(
     predicted: np.ndarray, period: float, replay: np.ndarray | None = None, film: Film | None = None
 ) -> RolloutScores:
-    """Of a prediction of the street."""
+    """Scores of a prediction of the street."""
     steps = len(predicted) - 1
     measured_film = film or Film(0, 0, steps, 120.0, SOLVER_STEPS)
     tiles, mask = TileGrid((HEIGHT, WIDTH), (16, 16)), obstacle().astype(np.float32)
@@ -35,7 +35,7 @@ def measured(
 def scores(
     predicted: np.ndarray, period: float = math.nan, film: Film | None = None
 ) -> dict[str, tuple[float, float]]:
-    """Single numbers of it, each with its reference."""
+    """Scalar scores by name, each with its reference."""
     return {
         score.name: (score.value, score.baselines.get("reference", math.nan))
         for score in measured(predicted, period, film=film).scores
@@ -85,8 +85,8 @@ def test_equal_frames_are_excluded_only_from_the_psnr_mean() -> None:
 
 
 def test_each_error_has_a_replay_baseline_for_the_replay_length() -> None:
-    """A prediction that drifts by 0.01 a step, a replay that is off by 0.045 throughout and
-    ends after 30 steps.
+    """The prediction drifts by 0.01 per step. The replay is off by 0.045 throughout and ends after
+    30 steps.
     """
     steps = 40
     truth = street(steps)
@@ -111,7 +111,7 @@ def test_each_error_has_a_replay_baseline_for_the_replay_length() -> None:
 
 
 def test_a_full_length_replay_has_its_own_frequency() -> None:
-    """It plays the street twice as fast."""
+    """The replay plays the street twice as fast."""
     steps = 60
     by_name = {
         score.name: score

@@ -1,4 +1,4 @@
-"""Errors of predicted frames, by hand."""
+"""Errors of predicted frames, compared with manually computed values."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from gan_runtime.domains.flows import scores
 
 
 def waves(*lengths: float, amplitude: float = 0.5, height: int = 12, width: int = 48) -> np.ndarray:
-    """(frames, height, width, 1): a sine along the width, one frame for each wavelength in
-    pixels.
-    """
+    """Sines along the width, (frames, height, width, 1), one frame per wavelength in pixels."""
     x = np.arange(width)
     rows = [
         np.tile(amplitude * np.sin(2.0 * np.pi * x / length), (height, 1)) for length in lengths
@@ -35,8 +33,8 @@ def test_half_precision_frames_are_measured_in_double_precision() -> None:
 
 
 def test_ssim_is_one_for_equal_frames_and_drops_with_a_lower_mean() -> None:
-    """Of even frames a and b it is (2 a b + c) / (a² + b² + c) with c = (0.01 · 2)²: 0.3004 /
-    0.3404 for 0.5 and 0.3.
+    """For uniform frames a and b it is (2 a b + c) / (a² + b² + c) with c = (0.01 · 2)²:
+    0.3004 / 0.3404 for 0.5 and 0.3.
     """
     frames = waves(4.0, 6.0)
     assert scores.ssim(frames, frames) == pytest.approx([1.0, 1.0])

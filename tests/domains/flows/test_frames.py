@@ -1,4 +1,4 @@
-"""Frames of a flow: scales that never change, there and back, and which way is up."""
+"""Frames of a flow: fixed scales, conversion in both directions, and orientation."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_channels_match_their_names_and_the_obstacle_is_last() -> None:
     [
         (0.0, 0.0, 0.0, (-1 / 3, 0.0, 0.0)),  # at rest
         (0.1, 0.0, 0.0, (1 / 3, 0.0, 0.0)),  # the inflow
-        (0.2, -0.1, 0.05, (1.0, -1.0, 1.0)),  # the ends
-        (0.5, 0.3, -9.0, (1.0, 1.0, -1.0)),  # beyond them
+        (0.2, -0.1, 0.05, (1.0, -1.0, 1.0)),  # the ends of the scale
+        (0.5, 0.3, -9.0, (1.0, 1.0, -1.0)),  # beyond the ends
     ],
 )
 def test_known_values_are_scaled_and_clipped(
@@ -62,7 +62,7 @@ def test_float16_velocity_error_is_below_a_thousandth_of_the_inflow() -> None:
 
 
 def test_counterclockwise_rotation_has_positive_vorticity() -> None:
-    """A rigid rotation u = Ω (-y, x) has the vorticity 2 Ω; y points up, the first row is the
+    """A rigid rotation u = Ω (-y, x) has the vorticity 2 Ω. y points up, and the first row is the
     top.
     """
     down, right = np.mgrid[0:6, 0:8].astype(float)
@@ -71,7 +71,7 @@ def test_counterclockwise_rotation_has_positive_vorticity() -> None:
 
 
 def test_odd_channels_change_sign_when_flipped_vertically() -> None:
-    """So a flow that is turned over is the flow of what was turned over."""
+    """With these signs, a flipped flow is the flow past the flipped obstacle."""
     lower, upper = (Lattice(100.0, square(shift=shift), kick=0.0) for shift in (4.0, -4.0))
     for flow in (lower, upper):
         flow.advance(300)

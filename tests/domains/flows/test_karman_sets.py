@@ -1,5 +1,5 @@
-"""Simulated flows as a data set: frames in the order of time, whole flows held out, an image
-while they are made, all or nothing.
+"""Simulated flows as a data set: time-ordered frames, whole flows held out, a live image during
+preparation, and all-or-nothing results.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_a_row_has_a_frame_the_next_one_and_later_ones(home: Home) -> None:
     assert rows[LATER].shape == (6, 2, 80, 192, 3)
     assert rows[LATTICE_STEP].tolist() == [10, 15, 20] * 2
     assert rows[REYNOLDS].tolist() == [80.0] * 3 + [100.0] * 3
-    for first in (0, 3):  # of either flow
+    for first in (0, 3):  # of each flow
         assert np.array_equal(rows[TARGET][first], rows[SOURCE][first + 1, ..., :3])
         assert np.array_equal(rows[LATER][first, 0], rows[TARGET][first + 1])
         assert np.array_equal(rows[LATER][first, 1], rows[LATER][first + 1, 0])
@@ -66,7 +66,7 @@ def test_a_row_has_a_frame_the_next_one_and_later_ones(home: Home) -> None:
 
 
 def test_frames_match_the_solver(home: Home) -> None:
-    rows = prepare(home).read(np.array([3]))  # the last of the first flow
+    rows = prepare(home).read(np.array([3]))  # the last row of the first flow
     flow = Lattice(80.0, square(), kick=0.5)
     flow.advance(25)
     assert rows[SOURCE][0, ..., :3] == pytest.approx(flow_frames.of(flow), abs=1e-3)
@@ -138,7 +138,7 @@ def test_obstacle_shifts_are_reproducible_for_a_seed(
 def test_listed_flows_may_have_own_obstacles_named_in_the_manifest(
     home: Home,
 ) -> None:
-    """Its viscosity is that of its own width."""
+    """The viscosity of a flow follows from its own obstacle width."""
     lists = {
         "reynolds": "80, 100 width 8 shift -3",
         "held_out_reynolds": "80 width 16, 120  shift 7,60",
@@ -255,7 +255,7 @@ def test_an_unstable_flow_is_reported_and_nothing_is_stored(
 
 
 class CancelledError(Exception):
-    """Somebody has pressed Cancel."""
+    """Raised when the user presses Cancel."""
 
 
 def test_a_live_image_shows_the_flow_and_cancel_leaves_nothing(home: Home, tmp_path: Path) -> None:

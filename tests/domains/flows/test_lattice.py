@@ -1,10 +1,10 @@
-"""The solver: eddies as often as measured elsewhere, a steady flow where there is none, and nothing
-made or lost.
+"""The solver: shedding periods match independent measurements, flows without shedding are steady,
+and mass is conserved.
 
-Periods of shedding are those of an independent program, a straightforward one after the same
-equations (192 × 80 cells, D = 10, U = 0.1, center at a fifth of the width, the probe three
-diameters behind): square, periodic walls: 599 steps at Re 100, 567 at Re 150, 570 at Re 250, and at
-most 0.007 U left at Re 40; circle: 557 at Re 100.
+The periods come from an independent, straightforward program for the same equations (192 × 80
+cells, D = 10, U = 0.1, center at a fifth of the width, probe three diameters downstream). Square,
+periodic walls: 599 steps at Re 100, 567 at Re 150, 570 at Re 250, and at most 0.007 U left at
+Re 40. Circle: 557 at Re 100.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gan_runtime.domains.flows.fields import DIAMETER
 from gan_runtime.domains.flows.lattice import INFLOW, OBSTACLES, Lattice, Shape, Walls, square
 from tests.domains.flows.wakes import EVERY, swing
 
-# Of a square at Re 100, as this program found it: no published value for these walls is known.
+# Of a square at Re 100, measured with this program: no published value for these walls is known.
 FREE_SLIP_PERIOD = 602.0
 
 
@@ -42,8 +42,8 @@ def test_the_shedding_frequency_matches_another_solver(
 
 
 def test_a_small_kick_decays_only_below_the_critical_reynolds_number() -> None:
-    """At Re 40 by more than a tenth in each 1,000 steps (by 18 and 16%); at Re 60 it grows
-    by more than a fifth (100 and 48%).
+    """At Re 40 it decays by more than a tenth per 1,000 steps (by 18 and 16%). At Re 60 it grows by
+    more than a fifth (100 and 48%).
     """
     dying, growing = (
         abs(swing("square", "periodic", reynolds, 0, 3_000, kick=0.05)).reshape(3, -1).max(axis=1)
@@ -62,14 +62,14 @@ def test_a_closed_box_conserves_mass(obstacle: Shape) -> None:
         flow.advance(1)
         assert flow.mass == pytest.approx(before, rel=1e-6)
     flow.advance(480)
-    # Numbers of 32 bits are rounded: 5e-8 a step.
+    # 32-bit rounding: 5e-8 per step.
     assert flow.mass == pytest.approx(flow.obstacle.size, rel=500 * 1e-7)
 
 
 def test_mass_between_two_columns_changes_by_the_flux_across_them() -> None:
     flow = Lattice(100.0, square(), kick=0.5)
     flow.advance(100)
-    first, last = 5, 180  # the obstacle lies between them
+    first, last = 5, 180  # the obstacle is between them
     for _ in range(20):
         before = flow.density()[:, first + 1 : last + 1].sum(dtype=np.float64)
         flow.advance(1)
@@ -80,9 +80,7 @@ def test_mass_between_two_columns_changes_by_the_flux_across_them() -> None:
 
 
 def test_a_slip_wall_acts_as_a_mirror() -> None:
-    """A channel, and the same channel with its mirror image below, without any wall between
-    them: the flow is the same.
-    """
+    """A channel matches the same channel joined to its mirror image without a wall between them."""
     below = square(shift=6.0)
     channel = Lattice(100.0, below, walls="slip", kick=0.0)
     both = Lattice(100.0, np.concatenate([below, below[::-1]]), walls="periodic", kick=0.0)
@@ -101,8 +99,8 @@ def test_slip_walls_also_produce_a_vortex_street() -> None:
 
 
 def test_the_flow_is_nearly_divergence_free() -> None:
-    """Divergence is what would be created or lost; next to the vorticity it is small, and both
-    count y upwards.
+    """Divergence is created or lost mass. It is small next to the vorticity, and both count y
+    upward.
     """
     flow = Lattice(100.0, square(), kick=0.5)
     flow.advance(1_500)

@@ -1,5 +1,5 @@
-"""Frames of a flow as images: fixed colors on both sides of white, a gray obstacle, and
-black where something is no number.
+"""Frames of a flow as images: fixed colors on both sides of white, a gray obstacle, and black for
+values that are not finite.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ STONE, WHITE, REDDEST, BLUEST = (75, 80, 88), (247, 247, 247), (103, 0, 31), (5,
 
 
 def frames(*turning: float, obstacle: bool = False) -> np.ndarray:
-    """8 × 8 pixels that turn alike; the upper left quarter is the obstacle where there is one."""
+    """Frames of 8 × 8 pixels of equal vorticity, with an optional obstacle in the upper left
+    quarter.
+    """
     values = np.zeros((len(turning), 8, 8, 4), np.float16)
     values[..., VORTICITY] = np.asarray(turning)[:, None, None]
     values[:, :4, :4, OBSTACLE] = 1.0

@@ -1,4 +1,4 @@
-"""Pix2Pix: the authors' layers and constants, and what it reads and refuses."""
+"""Pix2Pix: the authors' layers and constants, and accepted and refused data sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLOW = flow_fields(16, 20)
 
 @pytest.fixture(scope="module")
 def full() -> dict[str, Any]:
-    """At 256 pixels, RGB to RGB."""
+    """The full networks at 256 pixels, RGB to RGB."""
     import keras
 
     keras.config.set_dtype_policy("float32")
@@ -101,7 +101,7 @@ def test_a_logit_has_a_70_pixel_receptive_field_on_large_tiles(full: dict[str, A
     discriminator, (row, column) = full["discriminator"], (15, 12)
     pair = np.random.default_rng(1).uniform(-1, 1, (1, 256, 256, 6)).astype(np.float32)
     far = pair.copy()
-    top, first_column = row * 8 - 23, column * 8 - 23  # of the 70 pixels of this logit
+    top, first_column = row * 8 - 23, column * 8 - 23  # of this logit's 70 pixels
     far[:, top : top + 70, first_column : first_column + 70] = (
         pair[:, top : top + 70, first_column : first_column + 70] * 0.0
     )
@@ -162,7 +162,7 @@ def test_the_catalog_estimates_weights_and_step_activations(name: str) -> None:
 
 
 def outputs_of_layers(network: Any, tile: int, times: int) -> list[np.ndarray]:
-    """What every layer makes of one tile, so many times."""
+    """The outputs of every layer for one tile, repeated `times` times."""
     import keras
 
     tapped = keras.Model(network.inputs, [layer.output for layer in network.layers])
@@ -180,7 +180,7 @@ def test_the_catalog_counts_the_full_size_weights(full: dict[str, Any]) -> None:
     assert plan(options).encoder == (64, 128, 256, 512, 512, 512, 512, 512)
 
 
-# ---- what it reads -------------------------------------------------------------------------------
+# ---- data sets -----------------------------------------------------------------------------------
 
 
 def test_a_flow_may_only_be_flipped_vertically() -> None:

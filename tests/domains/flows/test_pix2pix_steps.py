@@ -1,4 +1,4 @@
-"""Pix2Pix: what a step and an epoch tell of known images."""
+"""Pix2Pix: the numbers of a step and an epoch on known images."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALL = Pix2pixOptions(tile=16)
 
 
 class FixedNoise:
-    """Even draws that stand in `draws` for each row, normal ones of 1, and no dropout."""
+    """Uniform draws from `draws`, one tuple per row; normal draws of 1; no dropout."""
 
     def __init__(self, *draws: tuple[float, ...]) -> None:
         self.draws = np.float32(draws)
@@ -46,13 +46,13 @@ def values_of(data: Any) -> dict[str, np.ndarray]:
 
 
 def halved(source: Any, training: bool) -> Any:  # noqa: ARG001
-    """A generator that makes half of the flow that it is shown."""
+    """A generator that halves the flow of its input."""
     return source[..., :3] * 0.5
 
 
 class Judge:
-    """A discriminator of logits 1 for the first pair that it is shown and -1 for the others,
-    four patches each.
+    """A discriminator that returns logits of 1 for the first pair and -1 for the others, with four
+    patches each.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Judge:
 def forward_of(
     phase: str, data: Any, *draws: tuple[float, ...], **options: Any
 ) -> tuple[dict[str, float], Judge]:
-    """Numbers of one phase of a program, and what D saw in it."""
+    """The numbers of one phase of a program, and the discriminator with the pairs that it read."""
     all_options, judge, noise = Pix2pixOptions(tile=16, **options), Judge(), FixedNoise(*draws)
     (declared,) = [
         each for each in WORKLOAD.program(all_options, data.fields).phases if each.name == phase
@@ -83,11 +83,11 @@ def forward_of(
 REAL, FAKE = (
     0.3132617,
     1.3132617,
-)  # cross-entropies of a logit of 1 against "real", and against "generated"
+)  # cross-entropies of a logit of 1 against "real" and "generated"
 
 
 def test_both_losses_come_from_one_forward_pass() -> None:
-    """D gives generated images, which it reads first, 0.73, and target images 0.27."""
+    """D rates generated images, which it reads first, 0.73 and target images 0.27."""
     data = small_flows(2)
     result, judge = forward_of("both", data, (0.0, 0.0, 0.9), (0.0, 0.99, 0.9))
     values = values_of(data)
@@ -153,8 +153,8 @@ def test_horizontal_flip_mirrors_the_columns() -> None:
 
 
 def test_unrolled_steps_feed_outputs_back_and_keep_the_obstacle() -> None:
-    """G halves: frames 1/2, 1/4 and 1/8 of the source against the three true ones; D reads the
-    last next to the true frame before it.
+    """G halves: frames of 1/2, 1/4 and 1/8 of the source, against the three true ones. D reads the
+    last one next to the true frame before it.
     """
     data = small_flows(1, width=16, later=2)
     values = values_of(data)
@@ -171,7 +171,7 @@ def test_unrolled_steps_feed_outputs_back_and_keep_the_obstacle() -> None:
 
 
 def test_output_change_is_added_to_the_source_flow() -> None:
-    """G halves: the sum is 1.5 of the source, and 2.25 after a second step."""
+    """G halves, so the sum is 1.5 times the source, and 2.25 times after a second step."""
     data = small_flows(1, width=16, later=1)
     values = values_of(data)
     result, judge = forward_of("both", data, (0.0, 0.0, 0.9), unrolled=2, output="change")
@@ -254,7 +254,7 @@ def test_outputs_are_finite_float32_in_every_precision(policy: str) -> None:
     assert np.abs(np.asarray(image)).max() <= 1.0
 
 
-# ---- an epoch, and on request --------------------------------------------------------------------
+# ---- epochs and requests -------------------------------------------------------------------------
 
 
 def test_judge_returns_cataloged_values_in_range() -> None:

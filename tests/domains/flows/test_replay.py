@@ -1,4 +1,4 @@
-"""The nearest training film, replayed: which one it is, from where, and how far it goes."""
+"""Replay of the nearest training film: the selected film, its first frame, and its length."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LENGTHS = {90.0: 6, 95.0: 11, 250.0: 4}  # rows of each training film
 
 
 def level(reynolds: float, step: int) -> float:
-    """What every pixel of a frame is."""
+    """The value of every pixel of a frame."""
     return reynolds / 1_000.0 + step / 100.0
 
 
 def street() -> ArraySet:
-    """Films of gray frames that become brighter, as version 0.2.0 stored them: without a
-    width and a shift of the obstacle.
+    """Films of gray frames of increasing brightness, as version 0.2.0 stored them: without width
+    and shift of the obstacle.
     """
     rows = [(reynolds, step) for reynolds, count in LENGTHS.items() for step in range(count)]
     shape = (len(rows), 4, 6)
@@ -57,7 +57,7 @@ def test_replay_follows_the_nearest_frame_of_all_training_films(
 
 
 def test_replay_of_a_short_film_stops_at_its_end() -> None:
-    """Of 11 rows the third is the last one that three quarters of them follow."""
+    """The third of 11 rows is the last one that is followed by three quarters of them."""
     first_frame = np.full((4, 6, 3), level(95.0, 4), np.float32)
     result = nearest(street(), first_frame, 100, lambda *_: None)
     assert result.title == "Re 95 from frame 2"

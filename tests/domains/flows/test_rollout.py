@@ -1,6 +1,4 @@
-"""The job that feeds a model with its own images: what it asks, what it writes down, and
-what is refused at the door.
-"""
+"""The job that feeds a model with its own images: requests, records, and refused options."""
 
 from __future__ import annotations
 
@@ -49,15 +47,15 @@ TILE = 16
 
 @dataclass
 class Toy:
-    """In place of a trained network. `fade`: by what each frame is multiplied."""
+    """Replaces a trained network. `fade`: the factor applied to each frame."""
 
     tile: int = TILE
     fade: float = 1.0
 
 
 class MovedByAPixel:
-    """In place of an engine's program: every tile is moved by a pixel with the stream, which is
-    what the flow does, and what leaves it at one end comes in at the other.
+    """Replaces an engine's program: moves every tile by one pixel downstream, as the flow does.
+    Pixels that leave at one end enter at the other.
     """
 
     def __init__(self, toy: Toy, cores: int, tiles: tuple[int, ...], stopwatch: Stopwatch) -> None:
@@ -75,7 +73,7 @@ class MovedByAPixel:
 
 @pytest.fixture
 def toy(home: Home, monkeypatch: pytest.MonkeyPatch) -> Toy:
-    """What the job finds in place of a run's network; the data set `street` is there."""
+    """Replaces a run's network in the job, and stores the data set `street`."""
     stored_films.stored_flows(home)
     generator = Toy()
 
@@ -89,7 +87,7 @@ def toy(home: Home, monkeypatch: pytest.MonkeyPatch) -> Toy:
 
 @pytest.fixture
 def run(new_run: NewRun) -> RunDir:
-    """Of ten steps an epoch, on `street`."""
+    """A run of ten steps per epoch on `street`."""
     run_folder = new_run("quick-0001", dataset="street")
     journal.append(
         run_folder.trainer_journal(), 1, AttemptPlan(images=3, steps_per_epoch=10, epochs=2)
@@ -103,14 +101,14 @@ def single(answer: Answer, name: str) -> tuple[float, float]:
 
 
 def lines(answer: Answer, name: str) -> dict[str, list[float]]:
-    """A curve of an answer: the values of each series, by its name."""
+    """The values of each series of a curve, by series name."""
     curve = next(curve for curve in answer.curves if curve.name == name)
     return {line.name: line.values for line in curve.series}
 
 
 @pytest.mark.usefixtures("toy")
 def test_perfect_model_has_no_error_whole_but_seams_in_tiles(home: Home, run: RunDir) -> None:
-    """36 steps are three of the waves' periods."""
+    """36 steps are three periods of the waves."""
     whole, tiled = done(home, run, steps=36, ways=("whole", "map_reduce"), start=2)
     assert (whole.facts["way"], tiled.facts["way"]) == (
         "whole",
@@ -121,8 +119,8 @@ def test_perfect_model_has_no_error_whole_but_seams_in_tiles(home: Home, run: Ru
     assert single(whole, "ssim")[0] == pytest.approx(1.0)
     assert single(whole, "horizon")[0] == 36
     assert single(whole, "strouhal") == pytest.approx((10.0 / (0.1 * 24 * 12),) * 2, rel=0.01)
-    # The truth's number is of the whole film, the prediction's of these steps: each is right to
-    # half a percent.
+    # The true value comes from the whole film, the predicted one from these steps. Each is accurate
+    # to half a percent.
     assert single(whole, "strouhal_error")[0] == pytest.approx(0.0, abs=0.01)
     assert single(whole, "period")[1] == pytest.approx(12.0, rel=0.01)
     assert single(whole, "rmse_period") == pytest.approx((0.0, single(whole, "rmse")[1]), rel=0.05)
@@ -210,7 +208,7 @@ def test_stored_frames_start_at_the_truth_with_the_obstacle(home: Home, run: Run
 
 @pytest.mark.parametrize("shape", ["circle", "square"])
 def test_solver_is_timed_with_the_obstacle_of_the_flow(shape: lattice.Shape) -> None:
-    """Frames of half the size tell it to the nearest two cells."""
+    """Half-size frames give the obstacle to the nearest two cells."""
     cells = lattice.OBSTACLES[shape]()
     fine, coarse = cells[..., np.newaxis].astype(np.float32), np.zeros((40, 96, 1), np.float32)
     coarse[..., 0] = of_flow.halved(fine)[..., 0] >= 0.5
@@ -244,7 +242,7 @@ def given_past(mask: np.ndarray, width: float = DIAMETER) -> RolloutCase:
 
 
 def square_around(cells: np.ndarray, more: int) -> np.ndarray:
-    """True in the smallest rectangle that holds them, and so many cells around it."""
+    """True in the bounding box of the cells, extended by `more` cells on all sides."""
     around = np.zeros_like(cells)
     rows, columns = (np.flatnonzero(cells.any(axis=axis)) for axis in (1, 0))
     around[rows[0] - more : rows[-1] + more + 1, columns[0] - more : columns[-1] + more + 1] = True
@@ -345,7 +343,7 @@ def test_torn_or_float16_overflowing_weights_are_refused(home: Home, run: RunDir
     assert not run.evaluations_journal.exists()
 
 
-# ---- at the door ---------------------------------------------------------------------------------
+# ---- requests and commands -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -431,7 +429,7 @@ def test_epoch_without_weights_is_refused_with_the_stored_epochs(
     ):
         rollout(run, checkpoint="best", epoch=2)
     with pytest.raises(CheckpointError, match="run ema-0001 has only the"):
-        rollout(averaged, epoch=2)  # what it shows is the average, which these snapshots lack
+        rollout(averaged, epoch=2)  # samples use the average, which these snapshots lack
     weights = {"a": np.zeros(1, np.float32), "average/a": np.ones(1, np.float32)}
     checkpoints.save_snapshot(averaged.snapshots, weights, 7, averages=True)
     assert inference.stored_epochs(averaged) == [7]

@@ -1,4 +1,4 @@
-"""What is measured of frames, on frames of which the answer is known."""
+"""Scores of frames with known results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def film(ux: np.ndarray, uy: np.ndarray, turning: np.ndarray) -> np.ndarray:
 def test_shedding_period_of_three_periods_is_exact_to_half_a_percent(
     period: float, periods: int, phase: float
 ) -> None:
-    """With a harmonic, as a street has one, and around another middle than 0."""
+    """The signal has a harmonic, as a vortex street does, and a mean other than 0."""
     turns = 2 * np.pi * np.arange(round(period * periods)) / period + phase
     signal = 0.3 + 0.7 * np.sin(turns) + 0.15 * np.sin(2 * turns + 1.0)
     assert scores.shedding_period(signal) == pytest.approx(period, rel=0.005)
@@ -46,8 +46,8 @@ def test_faint_or_aperiodic_signal_has_no_period() -> None:
 def test_usual_steps_suffice_for_the_period_of_every_street(
     period: float,
 ) -> None:
-    """Those of the default sets take about 25 frames; half as many steps told nothing of
-    these and of slower ones.
+    """Periods of the default data sets are about 25 frames. Half as many steps gave no period for
+    these and slower ones.
     """
     signal = 0.5 * np.sin(2 * np.pi * np.arange(1 + USUAL_STEPS) / period + 0.4)
     assert scores.shedding_period(signal) == pytest.approx(period, rel=0.005)
@@ -84,8 +84,8 @@ def test_enstrophy_is_half_the_squared_vorticity_in_the_fluid() -> None:
 
 
 def test_divergence_counts_sources_in_the_fluid_only() -> None:
-    """ux = 0.01 x, uy = 0.02 y a pixel of 1/5 diameter: 0.03 · 5. Turning over or shearing
-    makes nothing.
+    """ux = 0.01 x and uy = 0.02 y per pixel of 1/5 diameter give 0.03 · 5. Rotation and shear add
+    nothing.
     """
     down, right = np.mgrid[0:40, 0:96].astype(float)
     growing = film(0.01 * right[None], -0.02 * down[None], 0 * right[None])

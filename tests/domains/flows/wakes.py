@@ -1,4 +1,4 @@
-"""How the flow swings behind an obstacle."""
+"""Oscillation of the flow behind an obstacle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERY = 20  # steps between two samples of the probe
 def swing(
     obstacle: Shape, walls: Walls, reynolds: float, until: int, steps: int, kick: float = 0.5
 ) -> np.ndarray:
-    """uy / U of the probe, from step `until` on."""
+    """uy / U at the probe, starting at step `until`."""
     flow = Lattice(reynolds, OBSTACLES[obstacle](), walls=walls, kick=kick)
     flow.advance(until)
     angles = []

@@ -1,4 +1,4 @@
-"""Small HDF5 files of showers, as the 3DGAN's authors and the CaloChallenge have them."""
+"""Small HDF5 files of showers in the formats of the 3DGAN's authors and the CaloChallenge."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gan_runtime.domains.showers.simulation import simulate
 
 @functools.cache
 def simulated(count: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """Cells (count, 51, 51, 25) and energies (count,), GeV; the last one is of 5 GeV, too
-    faint for the authors.
+    """Cells (count, 51, 51, 25) and energies (count,), GeV. The last one is 5 GeV, too faint for
+    the authors' cut.
     """
     energies = np.append(np.linspace(100.0, 200.0, count - 1), 5.0)
     return simulate(energies, np.full(count, np.radians(75.0)), np.random.default_rng(0)), energies
@@ -33,8 +33,9 @@ def challenge_columns(
 ) -> dict[str, np.ndarray]:
     """incident_energies (count, 1) and showers (count, voxels), MeV.
 
-    Profiles as in the Review of Particle Physics, section 34.5: dE/dt ∝ (t / 2)^(a - 1) exp(-t / 2)
-    with its maximum at ln(E / 8 MeV) - 0.5, in voxels of 0.8 radiation lengths; narrow and round.
+    Profiles follow the Review of Particle Physics, section 34.5:
+    dE/dt ∝ (t / 2)^(a - 1) exp(-t / 2) with its maximum at ln(E / 8 MeV) - 0.5, in voxels of
+    0.8 radiation lengths. They are narrow and round.
     """
     random = np.random.default_rng(1)
     energies = np.geomspace(1_000.0, 1e6, count)[:, None]
@@ -55,10 +56,7 @@ def challenge_columns(
 
 
 def written(path: Path, columns: dict[str, Any], **options: Any) -> Path:
-    """A file with these columns; `options`: of how they are packed.
-
-    None: the column is left out.
-    """
+    """Writes a file with these columns, except those that are None. `options`: of the storage."""
     with h5py.File(path, "w") as file:
         for key, column in columns.items():
             if column is not None:

@@ -1,12 +1,13 @@
-"""Makes jetnet_reference.json, what test_challenge_distances.py holds FPD and KPD to: the figures
-of the package jetnet for two samples.
+"""Generates jetnet_reference.json: values of FPD and KPD for two samples from the package jetnet,
+which test_challenge_distances.py compares with.
 
-    python -m venv /tmp/jetnet && /tmp/jetnet/bin/pip install --no-deps jetnet==0.2.5 numba llvmlite
-    numpy scipy /tmp/jetnet/bin/python -m tests.domains.showers.jetnet_reference
+    python -m venv /tmp/jetnet
+    /tmp/jetnet/bin/pip install --no-deps jetnet==0.2.5 numba llvmlite numpy scipy
+    /tmp/jetnet/bin/python -m tests.domains.showers.jetnet_reference
 
-Features are written down here a second time, in the units and in the order of voxels of the
-CaloChallenge's files: MeV, mm / 100, angles from -π. Torch and energyflow, which jetnet loads for
-other scores, are left out.
+The features are implemented a second time, in the units and voxel order of the CaloChallenge's
+files: MeV, mm / 100, angles from -π. Torch and energyflow, which jetnet loads for other scores, are
+replaced by stubs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from tests.domains.showers.toy_showers import ANGLES, RADII, beam_showers
 
 FIGURES = Path(__file__).with_name("jetnet_reference.json")
-THRESHOLD_MEV, RADIUS_MM = 0.5e-3 / 0.033, 4.65  # of a cell; its width on data set 2
+THRESHOLD_MEV, RADIUS_MM = 0.5e-3 / 0.033, 4.65  # of a cell; cell width in data set 2
 COUNT, LAYERS = 600, 12
 SAMPLES = {
     "real": (1, {}),
@@ -34,7 +35,7 @@ Array = NDArray[np.float64]
 
 
 def main() -> None:
-    """Stores value and error of both distances to the real sample."""
+    """Stores the value and error of both distances to the real sample."""
     jetnet = _jetnet()
     arrays = {name: challenge_arrays(*showers(name)) for name in SAMPLES}
     figures = {
@@ -54,7 +55,7 @@ def showers(name: str) -> tuple[NDArray[np.float32], Array]:
 
 
 def challenge_arrays(cells_gev: NDArray[np.float32], energy_gev: Array) -> Array:
-    """(N, 2 + 8 Z), column after column, from voxels in the order of the files."""
+    """Features (N, 2 + 8 Z), column by column, from voxels in the order of the files."""
     layers = cells_gev.shape[-1]
     voxels = (
         np.moveaxis(cells_gev.astype(np.float64), -1, 1).reshape(len(cells_gev), layers, -1) * 1e3
@@ -83,7 +84,7 @@ def _spread(voxels: Array, energies: Array, place: Array) -> tuple[Array, Array]
 
 
 def _jetnet() -> ModuleType:
-    """The module of its distances, without what these do not need."""
+    """jetnet's module of distances, without imports that the distances do not need."""
     stubs = {
         "torch": {"Tensor": type("Tensor", (), {})},
         "torch.utils": {},

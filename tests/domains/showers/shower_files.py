@@ -1,4 +1,4 @@
-"""Files of showers that are written, prepared, and perhaps refused."""
+"""Writes shower files, prepares them, and collects refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Showers in the format of the CaloChallenge, there and back."""
+"""Conversion of showers to and from the format of the CaloChallenge."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_voxels_round_trip_through_cells(geometry) -> None:
 
 
 def test_voxels_in_another_order_map_to_the_same_cells() -> None:
-    """(N, radius, layer, angle) in a row, the angle running fastest."""
+    """Rows are flattened (N, radius, layer, angle); the angle varies fastest."""
     rows = np.arange(2.0 * 6_480).reshape(2, 6_480)
     cells = cells_of(rows, ("radius", "layer", "angle"))
     assert cells.shape == (2, 16, 9, 45)

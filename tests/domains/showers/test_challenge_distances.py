@@ -1,5 +1,5 @@
-"""FPD and KPD of the CaloChallenge: its features, written down a second time, and the figures
-of jetnet.
+"""FPD and KPD of the CaloChallenge, compared with a second implementation of its features and with
+values from jetnet.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tests.domains.showers.toy_showers import beam_showers, toy_showers
 
 
 def features(name: str) -> np.ndarray:
-    """Of a sample of the reference, as the program measures them."""
+    """Features of a reference sample, as the program measures them."""
     return features_of(*showers(name), (0,), has_angle=False).challenge
 
 
 @pytest.mark.parametrize("name", ["alike", "off"])
 def test_fpd_and_kpd_match_jetnet(name: str) -> None:
-    """The requirement is 0.5 %; the draws are the same, so it is rounding alone."""
+    """0.5% is required. The draws are the same, so only rounding differs."""
     theirs = json.loads(FIGURES.read_text(encoding="utf-8"))[name]
     real, other = features("real"), features(name)
     assert challenge_fpd(real, other).value == pytest.approx(theirs["fpd"][0], rel=1e-4)
@@ -32,8 +32,8 @@ def test_fpd_and_kpd_match_jetnet(name: str) -> None:
 
 
 def test_features_match_challenge_evaluation_up_to_units() -> None:
-    """mm / 100 there, cells here; angles from -π there, from 0 here, so centers have the
-    other sign.
+    """The evaluation uses mm / 100 and angles from -π, the program cells and angles from 0, so
+    centers have the opposite sign.
     """
     mine, theirs = features("off"), challenge_arrays(*showers("off"))
     assert mine.shape == theirs.shape == (jetnet_reference.COUNT, 2 + 8 * LAYERS)
@@ -74,7 +74,7 @@ def test_radius_without_a_beam_is_from_the_grid_center() -> None:
 
 
 def test_single_cell_layer_does_not_inflate_the_distances() -> None:
-    """Its width is rounding alone: divided by that, another sample with two cells would be
+    """Its width is only rounding error. Divided by it, another sample with two cells would be
     10¹⁵ away.
     """
     cells, energy, _ = toy_showers(300)

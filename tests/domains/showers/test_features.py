@@ -1,4 +1,4 @@
-"""Features of showers, against numbers that are worked out by hand."""
+"""Features of showers, compared with manually computed values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.domains.showers.toy_showers import toy_showers
 
 
 def two_cells() -> np.ndarray:
-    """One shower of 4 × 4 × 6 cells: 3 GeV in (1, 2, 0) and 1 GeV in (3, 2, 4), and 0.11 MeV
-    in (0, 0, 5).
+    """One shower of 4 × 4 × 6 cells: 3 GeV in (1, 2, 0), 1 GeV in (3, 2, 4), and 0.11 MeV in
+    (0, 0, 5).
     """
     cells = np.zeros((1, 4, 4, 6), np.float32)
     cells[0, 1, 2, 0], cells[0, 3, 2, 4], cells[0, 0, 0, 5] = 3.0, 1.0, 1.1e-4
@@ -61,7 +61,7 @@ def test_spectrum_bins_span_a_tenth_of_a_decade() -> None:
 def test_periodic_grid_places_cells_on_circles() -> None:
     x, y = places_across(
         (4, 2), periodic=(0,)
-    )  # four angles of 45°, 135°, 225°, 315°; radii 0.5 and 1.5
+    )  # angles of 45°, 135°, 225° and 315°; radii 0.5 and 1.5
     assert x[:, 1] == pytest.approx(1.5 * np.sqrt(0.5) * np.asarray([1, -1, -1, 1]))
     assert y[:, 1] == pytest.approx(1.5 * np.sqrt(0.5) * np.asarray([1, 1, -1, -1]))
     ring = np.ones((1, 16, 9, 5), np.float32)

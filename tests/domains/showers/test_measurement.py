@@ -1,6 +1,4 @@
-"""The job that measures showers: what it asks the networks for, what it writes down, and what
-is refused at the door.
-"""
+"""The job that measures showers: network requests, records, and refused options."""
 
 from __future__ import annotations
 
@@ -61,8 +59,8 @@ def rows_of(count: int, seed: int) -> dict[str, np.ndarray]:
 
 @dataclass
 class Networks:
-    """In place of trained ones: they give real showers of another seed, with energies times
-    what was loaded last.
+    """Replaces trained networks: returns real showers of another seed, with energies scaled by the
+    weights loaded last.
     """
 
     data: ArraySet
@@ -89,7 +87,7 @@ class Networks:
 
 @pytest.fixture
 def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
-    """What the job finds in place of a run's networks."""
+    """Replaces a run's networks in the job."""
     data = ArraySet(
         "showers",
         shower_fields((*SHAPE, 1)),
@@ -107,7 +105,7 @@ def networks(monkeypatch: pytest.MonkeyPatch) -> Networks:
 
 @pytest.fixture
 def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job takes one score alone: classifiers take seconds."""
+    """Limits the job to one score, because classifiers take seconds."""
 
     def compared(
         reference: ShowerSample, other: ShowerSample, _: object = None
@@ -123,7 +121,7 @@ def one_score(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def done(home: Home, run: RunDir, checkpoint: Weights, submission: str = "no") -> list[Answer]:
-    """The job's work, in this process; the answers that it has written."""
+    """Runs the job in this process, and returns the answers that it wrote."""
     job = JobDir(home.jobs / "measure-physics-0001")
     job.results.mkdir(parents=True)
     options = {"checkpoint": checkpoint, "showers": 500, "seed": 3, "submission": submission}
@@ -134,7 +132,7 @@ def done(home: Home, run: RunDir, checkpoint: Weights, submission: str = "no") -
 
 
 def planned(run: RunDir) -> RunDir:
-    """The run, of ten steps an epoch."""
+    """The run, with ten steps per epoch."""
     journal.append(run.trainer_journal(), 1, AttemptPlan(images=ROWS, steps_per_epoch=10, epochs=2))
     return run
 

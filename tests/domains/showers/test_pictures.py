@@ -1,5 +1,5 @@
-"""Images of showers: which cell becomes which pixel, fixed colors, and as many showers as
-there is room for.
+"""Images of showers: the mapping of cells to pixels, fixed colors, and the number of showers that
+fit.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gan_runtime.domains.showers.pictures import CELLS, EMPTY, SUMS
 from gan_runtime.pictures import sheet
 
 TINY = (17, 17, 25)
-CELL = 3  # pixels of a cell of the tiny grid where two showers are next to each other
+CELL = 3  # pixels per cell of the tiny grid with two showers in a row
 
 
 def shower(
     *cells: tuple[tuple[int, int, int], float], shape: tuple[int, int, int] = TINY
 ) -> NDArray[np.float32]:
-    """(X, Y, Z, 1) as values: nothing but the named cells, in GeV."""
+    """Values (X, Y, Z, 1) of a shower with only the given cells, in GeV."""
     energies = np.zeros(shape, np.float32)
     for place, gev in cells:
         energies[place] = gev
@@ -29,9 +29,7 @@ def shower(
 
 
 def bright(picture: Image.Image, x: int, width: int, height: int) -> list[tuple[int, int]]:
-    """Cells (right, up) of a view that are not empty; the view is the first of its row, below
-    the titles.
-    """
+    """The filled cells (right, up) of a view, which is the first of its row, below the titles."""
     box = (x, sheet.LINE, x + width * CELL, sheet.LINE + height * CELL)
     cells = np.asarray(picture.crop(box))[CELL // 2 :: CELL, CELL // 2 :: CELL] != EMPTY
     return [

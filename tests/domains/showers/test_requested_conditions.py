@@ -1,4 +1,4 @@
-"""Showers on request: of an energy and an angle that the user types, as the networks read them."""
+"""Showers on request: the energy and angle that a user enters, as inputs of the networks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HELD_OUT = {
 
 
 class Echo:
-    """An engine that returns what it is asked for."""
+    """An engine that returns its inputs."""
 
     def generate(self, inputs: dict[str, np.ndarray], seed: int = 0) -> dict[str, np.ndarray]:
         return {**inputs, "seed": np.array([seed])}

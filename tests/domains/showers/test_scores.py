@@ -1,5 +1,5 @@
-"""Scores: 0 or their floor for two halves of one sample, more with every larger fault, and
-what is worked out by hand.
+"""Scores: 0 or their floor for two halves of one sample, higher for every larger fault, and
+manually computed values.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ COUNT = 250
 
 @cache
 def real(seed: int = 0) -> ShowerSample:
-    """Showers as they should be."""
+    """A sample without faults."""
     return faulty(seed=seed)
 
 
 def faulty(seed: int = 1, **fault: float) -> ShowerSample:
-    """Others, with a fault."""
+    """Another sample, with a fault."""
     cells, energy, angle = toy_showers(COUNT, seed, **fault)
     generated = sample(cells, energy, angle, ())
     return ShowerSample(cells, generated.features, generated.features.angle if not fault else angle)
@@ -41,7 +41,7 @@ def faulty(seed: int = 1, **fault: float) -> ShowerSample:
 
 @cache
 def floor() -> dict[str, float]:
-    """Every score of two samples of the same showers."""
+    """Every score of two samples without faults."""
     return {name: value.value for name, value in compared(real(), real(1)).items()}
 
 
@@ -90,7 +90,7 @@ def test_larger_fault_gives_a_larger_score(fault: str) -> None:
 
 
 def _score(name: str, mine: scores.Features, other: ShowerSample, bins: np.ndarray) -> float:
-    """One score alone: classifiers take the longest and have their own test."""
+    """A single score. Classifiers take the longest and have a separate test."""
     first, two = high_level(mine), high_level(other.features)
     moments, profiles = (
         scores.moments_error(mine, other.features, bins),
@@ -167,8 +167,8 @@ def test_fpd_corrects_the_bias_of_small_samples() -> None:
 
 
 def test_fpd_interval_contains_0_for_equal_samples_with_empty_layers() -> None:
-    """Twelve pairs of samples of the least size; the error of a fitted line held 0 in eight
-    of them.
+    """Twelve pairs of samples of the minimum size. With the error of a fitted line, eight of the
+    intervals contained 0.
     """
     layers = 4
     count = fewest_showers(layer_features(layers))
@@ -202,8 +202,8 @@ def test_too_few_showers_have_no_fpd_and_show_the_minimum() -> None:
 
 def test_mmd_is_the_sum_over_pairs() -> None:
     x, y = np.asarray([[1.0], [2.0]]), np.asarray([[0.0], [1.0]])
-    # k(a, b) = (ab + 1)^4: k(1, 2) = 81, k(0, 1) = 1; across: k(1, 0) = 1, k(1, 1) = 16, k(2, 0) =
-    # 1, k(2, 1) = 81
+    # k(a, b) = (ab + 1)^4. Within a sample: k(1, 2) = 81, k(0, 1) = 1.
+    # Across: k(1, 0) = 1, k(1, 1) = 16, k(2, 0) = 1, k(2, 1) = 81.
     assert distances.mmd(x, y) == pytest.approx(81 + 1 - 2 * (1 + 16 + 1 + 81) / 4)
     assert distances.kpd(np.ones((10, 3)), np.ones((10, 3))).value == pytest.approx(0.0, abs=1e-12)
 

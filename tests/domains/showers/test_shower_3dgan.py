@@ -1,5 +1,5 @@
-"""3DGAN: the authors' layers and constants, other grids, and what a step and an epoch tell of
-showers that are known.
+"""3DGAN: the authors' layers and constants, other grids, and the numbers of a step and an epoch on
+known showers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def plain_float32() -> None:
 
 
 def table(network: Any) -> list[tuple[str, tuple[int, ...], int]]:
-    """Layers with weights, or that change the shape: name, output and parameters."""
+    """Layers that have weights or change the shape: name, output shape and parameter count."""
     parts = ("dense", "cells", "conv", "norm", "pool", "flatten", "logit", "energy")
     return [
         (layer.name, tuple(layer.output.shape[1:]), layer.count_params())
@@ -128,8 +128,8 @@ def assert_constants(networks: dict[str, Any]) -> None:
 def test_step_of_the_full_networks_takes_40_billion_multiplications() -> None:
     generator, discriminator = layers(ShowerGanOptions(size="full"), FULL).multiplications()
     assert (generator, discriminator) == (3_059_992_368, 1_895_469_120)
-    # A pass there counts once, one back to the weights and the values twice; D's weights stand
-    # still while G is updated.
+    # A forward pass counts once, a backward pass to weights and values twice. D's weights are fixed
+    # while G is updated.
     assert 38e9 < (1 + 2 * 3) * generator + (2 * 3 + 2 * 2) * discriminator < 42e9
 
 
@@ -211,8 +211,8 @@ def test_periodic_padding_wraps_around() -> None:
 
 
 def test_rotation_along_a_periodic_axis_rotates_the_output() -> None:
-    """The generator's first convolution on its small grid: a turn by a cell there is one by
-    `factor` cells of the shower.
+    """Rotating the generator's small grid, the input of its first convolution, by one cell rotates
+    the shower by `factor` cells.
     """
     fields = shower_fields((16, 9, 4, 1), True, (0,))
     plan = layers(ShowerGanOptions(), fields)
@@ -231,8 +231,8 @@ def test_rotation_along_a_periodic_axis_rotates_the_output() -> None:
 
 
 def test_discriminator_of_a_checkpoint_reads_showers() -> None:
-    """Of 70 showers, one batch and a part of one: the same as asking its network, whose
-    weights come by their names in a checkpoint.
+    """70 showers are one full batch and a partial one. Results match the network itself, whose
+    weights a checkpoint stores by name.
     """
     fields = shower_fields((5, 6, 4, 1))
     trained = shower_networks.networks(ShowerGanOptions(), fields)
@@ -275,11 +275,11 @@ def test_unsuitable_fields_are_refused() -> None:
     }
 
 
-# ---- a step --------------------------------------------------------------------------------------
+# ---- steps ---------------------------------------------------------------------------------------
 
 
 class FixedNoise(Noise):
-    """Even draws of 0.01 and 0.9 in turn, normal ones of 7."""
+    """Uniform draws of 0.01 and 0.9 in turn; normal draws of 7."""
 
     def normal(self, rows: int, *shape: int) -> np.ndarray:
         return np.full((rows, *shape), 7.0, np.float32)
@@ -291,7 +291,7 @@ class FixedNoise(Noise):
         return values
 
 
-# Two showers of one cell each: 1 GeV · 50 in the middle of 3 × 3 × 3 cells, and half of it.
+# Two showers of one cell each, in the middle of 3 × 3 × 3 cells: 1 GeV · 50, and half of it.
 CELLS = np.zeros((2, 3, 3, 3), np.float32)
 CELLS[:, 1, 1, 1] = 50.0, 25.0
 VALUES = (CELLS**0.85)[..., None]
@@ -324,8 +324,8 @@ def test_latent_starts_with_energy_and_angle_with_optional_gain(
 
 
 def forward_of(phase: str, batch: dict[str, np.ndarray], **options: float) -> dict[str, float]:
-    """Numbers of one phase, of networks that make these two showers and say: logit 1, energy
-    1.5.
+    """The numbers of one phase, for networks that return these two showers, a logit of 1 and an
+    energy of 1.5.
     """
     requests: list[np.ndarray] = []
 
@@ -360,7 +360,7 @@ LN = {1: 0.3132617, 0: 1.3132617}  # cross-entropy of a logit of 1 against "real
 
 
 def test_d_real_loss_flips_a_twentieth_of_the_labels() -> None:
-    """The first shower's draw is below 0.05, so its label for D is inverted."""
+    """The first shower's draw is below 0.05, so its label for D is flipped."""
     result = forward_of("d_real", BATCH)
     bce, energy = (LN[0] + LN[1]) / 2, (50.0 + 25.0) / 2
     assert result == pytest.approx(
@@ -419,11 +419,11 @@ def test_each_update_has_its_own_loss_on_the_same_batch() -> None:
     assert program.batches == ENTRY.batches(ShowerGanOptions()) == 1
 
 
-# ---- an epoch ------------------------------------------------------------------------------------
+# ---- epochs --------------------------------------------------------------------------------------
 
 
 def scores_of(generated: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]:
-    """The scores of generated showers (B, X, Y, Z, 1) against real ones."""
+    """Scores of generated showers (B, X, Y, Z, 1) against real ones."""
     guess = np.full(len(generated), 0.5, np.float32)
     with step_scope(alone(FixedNoise())):
         judged = workload.judged(rows, generated, guess, guess)
@@ -442,7 +442,7 @@ def scores_of(generated: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, f
 
 @pytest.fixture
 def rows() -> dict[str, np.ndarray]:
-    """40 showers as values, without the one that holds nothing."""
+    """40 showers as values, without the empty one."""
     stored = small_showers(41).resident
     values = {name: array[1:].astype(np.float32) for name, array in stored.items()}
     return {**values, ENERGY: values[ENERGY] / 100.0}
@@ -484,7 +484,7 @@ def test_flipped_showers_differ_only_along_that_axis(
 
 
 def test_sampling_fraction_is_compared_per_energy() -> None:
-    """Right on average, but too bright at 30 GeV and too faint at 300: the mean of both errors."""
+    """Correct on average, too bright at 30 GeV and too faint at 300: the mean of both errors."""
     energies = np.float32([0.3, 0.3, 3.0, 3.0])
     real, fake = np.float32([2.0, 2.0, 2.0, 2.0]), np.float32([2.5, 2.5, 1.5, 1.5])
     with step_scope(alone(FixedNoise())):

@@ -1,6 +1,4 @@
-"""Files of showers are checked by the physics: units, every part of them, the order of the
-cells.
-"""
+"""Physics checks of shower files: units, every part of a file, and the order of the cells."""
 
 from __future__ import annotations
 
@@ -97,9 +95,7 @@ def test_units_are_inferred_from_the_data_and_explained(
 def test_ambiguous_energy_unit_is_decided_by_the_shower_depth(
     home: Home, tmp_path: Path, unit: str
 ) -> None:
-    """From 700 to 1,400: in GeV showers have their maximum 6.9 radiation lengths deeper than
-    in MeV.
-    """
+    """From 700 to 1,400, the shower maximum is 6.9 radiation lengths deeper in GeV than in MeV."""
     columns = challenge_columns(6_480, 60)
     mev = columns["incident_energies"].reshape(-1)
     is_high = (mev > 7e5) & (mev < 1.4e6)
@@ -230,7 +226,7 @@ def test_cell_above_the_float16_range_is_refused(home: Home, tmp_path: Path) -> 
         == "run.h5, row 33: a cell has 1e+07 GeV, but at most 9,273 GeV can be stored (float16): "
         "correct the shower, or remove it from the file."
     )
-    columns["showers"][33, 5] = 9.2e6  # of a shower of 360 GeV, so it is odd, but not infinite
+    columns["showers"][33, 5] = 9.2e6  # in a shower of 360 GeV: an outlier, but finite
     assert "is over 10 times off" in prepare(home, tmp_path, columns).note
 
 
@@ -307,7 +303,7 @@ def test_summary_has_sampling_fraction_energies_and_layer_shares(
 
 
 def test_expected_depth_matches_an_independent_formula() -> None:
-    """Against the profile of the Review of Particle Physics, of which the files above are made."""
+    """Compares with the profile of the Review of Particle Physics, which the files above follow."""
     columns = challenge_columns(6_480, 64)
     gev = columns["incident_energies"].reshape(-1) / 1_000.0
     cells = np.moveaxis(columns["showers"].reshape(-1, 45, 16, 9), 1, -1)

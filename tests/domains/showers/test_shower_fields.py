@@ -1,4 +1,4 @@
-"""What a row of showers holds, and the angle that is measured on one."""
+"""The fields of a shower row, and the angle measured on a shower."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_periodic_axes_are_stored_and_absent_from_old_manifests() -> None:
 
 
 def tilted(cells_a_layer: int) -> np.ndarray:
-    """One shower (1, 21, 21, 5), the same energy in each layer, moving along y by so many
-    cells a layer.
+    """One shower (1, 21, 21, 5) with the same energy in each layer, shifted along y by this many
+    cells per layer.
     """
     image = np.zeros((1, 21, 21, 5))
     for layer in range(5):
@@ -46,9 +46,7 @@ def tilted(cells_a_layer: int) -> np.ndarray:
 
 @pytest.mark.parametrize("step", [-2, -1, 0, 1, 2])
 def test_measured_angle_is_that_of_the_line_through_the_layers(step: int) -> None:
-    """The layer at the barycentre itself has no slope and measures 90°, with its weight: 2.5
-    of 12.5.
-    """
+    """The layer at the barycenter has no slope and measures 90°, with its weight: 2.5 of 12.5."""
     line, middle = np.pi / 2 - np.arctan(step), np.pi / 2
     assert measured_angle(tilted(step)) == pytest.approx(
         [(10 * line + 2.5 * middle) / 12.5], abs=1e-6
@@ -58,7 +56,7 @@ def test_measured_angle_is_that_of_the_line_through_the_layers(step: int) -> Non
 def test_empty_layers_do_not_count_and_empty_images_measure_100() -> None:
     image = np.concatenate([tilted(1), np.zeros((1, 21, 21, 5))])
     image[0, :, :, 0] = image[0, :, :, 4] = 0.0
-    image[0, 0, 0, 4] = 1e-9  # GeV: counts as nothing, or it would weigh most, as the deepest
+    image[0, 0, 0, 4] = 1e-9  # GeV: ignored; otherwise it would weigh most, as the deepest
     line, middle = np.pi / 4, np.pi / 2
     assert measured_angle(image) == pytest.approx(
         [(5 * line + 2.5 * middle) / 7.5, 100.0], abs=1e-5

@@ -1,6 +1,4 @@
-"""HDF5 files of other people as data sets: what becomes of them, and what is refused, with
-the name of the file.
-"""
+"""Third-party HDF5 files as data sets: converted values, and refusals that name the file."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ def refusal(home: Home, preparation: str, source: Path) -> str:
 
 def test_authors_file_becomes_values_energies_and_angles(home: Home, tmp_path: Path) -> None:
     columns = authors_columns()
-    columns["mtheta"] = columns["mtheta"] + 0.25  # seen to be the file's
+    columns["mtheta"] = columns["mtheta"] + 0.25  # to distinguish file angles from measured ones
     rows = opened(home, "showers_hdf5", written(tmp_path / "Ele.h5", columns)).read(np.arange(5))
     cells = np.where(columns["ECAL"] < 1e-4, 0.0, columns["ECAL"])[:5]
     assert rows[SHOWERS].dtype == np.float16
@@ -132,7 +130,7 @@ def test_folder_is_read_file_by_file_with_the_last_rows_held_out(
 def test_calochallenge_file_becomes_angles_radii_and_layers(
     home: Home, tmp_path: Path, voxels: int, shape: tuple[int, ...], largest: int
 ) -> None:
-    """The radius runs fastest, then the angle, then the layer; the angle closes on itself."""
+    """The radius varies fastest, then the angle, then the layer. The angle is periodic."""
     columns = challenge_columns(voxels)
     showers = opened(home, "calochallenge", written(tmp_path / "dataset.hdf5", columns))
     field = showers.fields[SHOWERS]
@@ -229,7 +227,7 @@ def test_damaged_file_is_refused_with_its_name(home: Home, tmp_path: Path) -> No
     whole = path.read_bytes()
     for begin in range(
         100, len(whole), len(whole) // 7
-    ):  # in the lists of what there is, and in the packed cells
+    ):  # in the metadata, and in the compressed cells
         path.write_bytes(whole[:begin] + bytes(3_000) + whole[begin + 3_000 :])
         assert refusal(home, AUTHORS, path).startswith("torn.h5 ")
 

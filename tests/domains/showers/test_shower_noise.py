@@ -1,5 +1,5 @@
-"""Cells below 0 and faint ones: noise that would raise the sums of showers is refused, a few
-such cells become empty.
+"""Negative and faint cells: noise that would raise the sums of showers is refused, and a few such
+cells are emptied.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def test_noise_that_raises_sums_is_refused_with_numbers_and_remedies(
 
 
 def test_noise_that_raises_only_faint_showers_is_refused(home: Home, tmp_path: Path) -> None:
-    """About 50 MeV more in each shower are 6% of the sum at 1 GeV, and under 1% of the mean
-    from 1 GeV to 1 TeV.
+    """About 50 MeV more per shower is 6% of the sum at 1 GeV, but under 1% of the mean from 1 GeV
+    to 1 TeV.
     """
     columns = challenge_columns(6_480, 60)
     noise = np.random.default_rng(2).normal(0.0, 0.02, columns["showers"].shape)

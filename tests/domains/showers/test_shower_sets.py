@@ -1,4 +1,4 @@
-"""Simulated showers as a data set: the same for the same options, whole or not there."""
+"""Simulated showers as a data set: reproducible with the same options, and all or nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gan_runtime.records.home import Home
 
 
 def quiet(_done: int, _total: int, _sentence: str) -> None:
-    """Progress without a reader."""
+    """Ignores progress."""
 
 
 def prepare(home: Home, name: str = "", **options: Any) -> DataSet:

@@ -1,8 +1,8 @@
-"""The simulated showers against numbers from elsewhere: the paper's parameterisation of this stack,
-and what CERN says of its files.
+"""Simulated showers, compared with independent numbers: the paper's parameterization of this stack,
+and CERN's description of its files.
 
-A tolerance is given next to how far the number moves from 10 to 500 GeV, so that it is seen what a
-test can notice.
+Each tolerance is given next to the change of the number from 10 to 500 GeV, to show the sensitivity
+of the test.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def test_detector_depth_and_medium_match_the_paper() -> None:
 
 @by_energy(5.61, 7.22, 7.92, 8.61, 9.53)
 def test_shower_maximum_matches_the_paper(energy_gev: float, expected: float) -> None:
-    """In radiation lengths; moves by 3.9.
+    """In radiation lengths; varies by 3.9.
 
-    Single showers scatter around it by exp of a normal number.
+    Single showers scatter around it log-normally.
     """
     assert mean_profiles(np.array([energy_gev]), CLIC.medium).maximum == pytest.approx(
         [expected], abs=0.01
@@ -59,14 +59,14 @@ def test_shower_maximum_matches_the_paper(energy_gev: float, expected: float) ->
 
 @by_energy(3.93, 4.71, 5.05, 5.39, 5.84)
 def test_shower_shape_matches_the_paper(energy_gev: float, expected: float) -> None:
-    """Moves by 1.9."""
+    """Varies by 1.9."""
     assert mean_profiles(np.array([energy_gev]), CLIC.medium).shape == pytest.approx(
         [expected], abs=0.01
     )
 
 
 def test_maximum_and_shape_scatter_and_correlate_as_in_the_paper() -> None:
-    """At 100 GeV ln y is 9.27: σ_T = 0.110, σ_a = 0.154, ρ = 0.571."""
+    """At 100 GeV, ln y is 9.27: σ_T = 0.110, σ_a = 0.154, ρ = 0.571."""
     profiles = drawn_profiles(np.full(20_000, 100.0), CLIC.medium, np.random.default_rng(1))
     logs = np.log([profiles.maximum, profiles.shape])
     assert logs.std(axis=1) == pytest.approx([0.110, 0.154], abs=0.003)
@@ -75,7 +75,7 @@ def test_maximum_and_shape_scatter_and_correlate_as_in_the_paper() -> None:
 
 @by_energy(0.994, 0.985, 0.978, 0.969, 0.954)
 def test_contained_fraction_matches_the_expected_value(energy_gev: float, expected: float) -> None:
-    """Moves by 0.040; the tolerance is an eighth of that."""
+    """Varies by 0.040; the tolerance is an eighth of that."""
     profiles = drawn_profiles(np.full(1_000, energy_gev), CLIC.medium, np.random.default_rng(2))
     edges = np.tile(CLIC.edges_x0, (1_000, 1))
     assert profiles.fractions(edges).sum(axis=1).mean() == pytest.approx(expected, abs=0.005)
@@ -83,10 +83,10 @@ def test_contained_fraction_matches_the_expected_value(energy_gev: float, expect
 
 @by_energy(9, 11, 12, 13, 16)
 def test_brightest_layer_is_deeper_at_higher_energy(energy_gev: float, expected: int) -> None:
-    """Moves by 7 layers.
+    """Varies by 7 layers.
 
-    Layer 17, the first thick one, goes on with the curve: it would see twice as much if all counted
-    alike.
+    Layer 17, the first thick one, continues the curve. With equal weights for all layers it would
+    have twice as much.
     """
     profile = showers(energy_gev).sum(axis=(0, 1, 2))
     assert abs(int(profile.argmax()) - expected) <= 1
@@ -95,9 +95,9 @@ def test_brightest_layer_is_deeper_at_higher_energy(energy_gev: float, expected:
 
 @by_energy(0.02183, 0.02095, 0.02019, 0.01935, 0.01810)
 def test_sampling_fraction_matches_cern(energy_gev: float, expected: float) -> None:
-    """Their fit to their files, 0.01 · polyval([0.0018, -0.023, 0.11, -0.28, 2.21], E / 100 GeV).
+    """CERN's fit to its files, 0.01 · polyval([0.0018, -0.023, 0.11, -0.28, 2.21], E / 100 GeV).
 
-    Moves by 19%, tolerance 3.5 %.
+    Varies by 19%; the tolerance is 3.5%.
     """
     assert showers(energy_gev).sum(axis=(1, 2, 3)).mean() / energy_gev == pytest.approx(
         expected, rel=0.035
@@ -108,9 +108,9 @@ def test_sampling_fraction_matches_cern(energy_gev: float, expected: float) -> N
 def test_number_of_hit_cells_matches_the_expected_value(energy_gev: float, expected: float) -> None:
     """Grows eightfold.
 
-    The expected numbers are of a simulation in which all spots are equal, and so each above 0.2
-    MeV: as many cells are hit at all, to 12%. Of those, energies drawn for each spot leave some
-    below.
+    The expected numbers come from a simulation with spots of equal energy, each above 0.2 MeV. The
+    number of cells hit at all agrees to 12%. Energies drawn for each spot leave some of these below
+    0.2 MeV.
     """
     cells = showers(energy_gev)
     hit, above = ((cells > least).sum(axis=(1, 2, 3)).mean() for least in (0.0, 2e-4))
@@ -122,7 +122,7 @@ def test_number_of_hit_cells_matches_the_expected_value(energy_gev: float, expec
     ("degrees", "expected"), [(60, 62.3), (75, 75.2), (90, 90.3), (105, 104.7), (120, 118.3)]
 )
 def test_measured_angle_matches_the_authors_bins(degrees: float, expected: float) -> None:
-    """62°, 90° and 118° for 60°, 90° and 120°; moves by 56°, tolerance 1.5°."""
+    """62°, 90° and 118° for 60°, 90° and 120°; varies by 56°, with a tolerance of 1.5°."""
     measured = np.degrees(measured_angle(showers(150.0, degrees)))
     assert measured.mean() == pytest.approx(expected, abs=1.5)
     assert measured.std() < 2.5
@@ -144,11 +144,11 @@ def test_barycenter_is_spread_over_the_middle_cell() -> None:
         assert np.abs(y - 25.5).max() < 0.75
         assert x.std() == pytest.approx(
             12**-0.5, abs=0.07
-        )  # of an even number between -0.5 and 0.5
+        )  # of a uniform number between -0.5 and 0.5
 
 
 def test_nine_tenths_of_the_energy_are_within_a_moliere_radius() -> None:
-    """What the radius is by definition; half of it holds clearly less, twice it nearly all."""
+    """This defines the radius. Half of it contains clearly less, twice the radius nearly all."""
     energies = showers(100.0).sum(axis=3)  # (96, 51, 51)
     total = energies.sum(axis=(1, 2))
     places = np.arange(51) + 0.5
@@ -184,7 +184,7 @@ def test_tiny_grid_merges_nine_cells_of_the_full_one() -> None:
 
 
 def test_cell_energies_are_continuous() -> None:
-    """No steps of whole spots: of the faint cells of one layer hardly two are equal."""
+    """Energies have no steps of whole spots: faint cells of one layer hardly ever coincide."""
     cells = showers(100.0)[0, :, :, 12]
     faint = cells[cells > 0.0]
     assert len(np.unique(faint)) == len(faint) > 20

@@ -1,5 +1,5 @@
-"""The job that makes showers of one energy and angle: the showers next to them, what it
-writes, what is refused at the door.
+"""The job that generates showers of one energy and angle: its reference showers, its results, and
+refused requests.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ SIMULATED = ArraySet("showers", shower_fields((17, 17, 25, 1)), {}, "test")
 
 
 class Halved(Networks):
-    """Networks that give each shower that they are asked for, with half of its energy in the
-    cells.
-    """
+    """Networks that return each requested shower with half of its energy in the cells."""
 
     def generated_for(self, rows: dict[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
         assert (seed, set(rows)) == (3, set(self.data.fields))
@@ -54,7 +52,7 @@ class Halved(Networks):
 
 @pytest.fixture
 def networks(monkeypatch: pytest.MonkeyPatch) -> Halved:
-    """What the job finds in place of a run's networks: of a grid that the simulator makes."""
+    """Replaces a run's networks in the job, with a grid that the simulator supports."""
     loaded = Halved(SIMULATED, checkpoints.Checkpoint({}, 20, 1.0, Path("step-20")))
     monkeypatch.setattr("gan_runtime.training.inference.of_run", lambda *_: loaded)
     return loaded
@@ -194,7 +192,7 @@ def test_repeated_request_reuses_the_finished_job(
 
 
 def ended(job: JobDir, step: int) -> None:
-    """As a job ends that has made something."""
+    """Ends a job as if it had generated showers."""
     job.results.mkdir()
     (job.results / RESULT_FILE).write_text("{}")
     job.write_end(End(state="finished", reason="done", result={"step": step}))

@@ -1,6 +1,7 @@
-"""Showers of a toy: spots of energy around an inclined line, a gamma distribution deep.
+"""Toy showers: energy spots around an inclined line or a beam axis, with log-normal or
+gamma-distributed depths.
 
-Fast, seeded, with faults on request.
+Fast and seeded, with optional faults.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ def toy_showers(
     variety: float = 1.0,
     shape: tuple[int, int, int] = SHAPE,
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
-    """Cells in GeV (N, X, Y, Z), incident energies in GeV from 20 to 200 (N,), and the angles they
-    were made with, rad (N,).
+    """Cells in GeV (N, X, Y, Z), incident energies in GeV from 20 to 200 (N,), and true angles in
+    rad (N,).
 
     `scale`: of all energies. `shift`: of the depth, in layers. `variety`: how much showers differ
-    from their mean; 0: all have the same spots.
+    from their mean; at 0 all have the same spots.
     """
     random = np.random.RandomState(seed)
     energy = random.uniform(20.0, 200.0, count)
     angle = random.uniform(1.1, 2.0, count)
     spread, same = (random.standard_normal((rows, 3, SPOTS)) for rows in (count, 1))
-    mixed = np.sqrt(variety) * spread + np.sqrt(1.0 - variety) * same  # still normal, spot by spot
+    mixed = np.sqrt(variety) * spread + np.sqrt(1.0 - variety) * same  # still normal for each spot
     depth = (
         np.exp(0.35 * mixed[:, 2] + np.log(4.0 + 0.4 * np.log(energy[:, np.newaxis] / 20.0)))
         + shift

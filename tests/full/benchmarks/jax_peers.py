@@ -1,6 +1,6 @@
-"""What tests/full/benchmarks ask of the process with JAX about peers.
+"""Functions that tests/full/benchmarks call in the JAX process to train peers.
 
-Only that process imports this.
+Only that process imports this module.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from tests.support.engines.jax_side import Numbers
 
 
 class StoredMask(keras.layers.Layer):  # type: ignore[misc]
-    """Keeps every value: what either side drops out is drawn by another generator."""
+    """Keeps every value: each side draws its dropout from a different random generator."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         assert rate == 0.0
 
     def call(self, inputs: Any) -> Any:
-        """As they are."""
+        """Returns the inputs unchanged."""
         return inputs
 
 
 def pix2pix_peer(data: DataSet, options: dict[str, Any], steps: int) -> Numbers:
-    """Losses of so many steps of the peer, each of all rows, from the first weights of the engine
+    """Returns losses of `steps` full-batch steps of the peer, from the engine's initial weights
     with these options and on as many devices.
     """
     spec = RunSpec.parse({"workload": "pix2pix", **options})

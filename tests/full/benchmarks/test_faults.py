@@ -1,4 +1,4 @@
-"""Scenarios of `make faults`: one of some kinds each, with a fixed seed."""
+"""Scenarios of `make faults`: one each of some kinds, with a fixed seed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 
 from benchmarks.faults.scenario import play
 
-# One scenario of each: together 49 s of two idle cores, by the medians of the 200 in
-# benchmarks/results/faults.jsonl, and 3 s for the undisturbed run. What other tests try one by one
-# is left to `make faults`.
+# One scenario of each: 49 s in total on two idle cores, by the medians of the 200 in
+# benchmarks/results/faults.jsonl, and 3 s for the undisturbed run. Faults that other tests try
+# individually are left to `make faults`.
 TRIED = (
     *(
         "kill_worker",

@@ -1,4 +1,4 @@
-"""The sides of the GPU measurement on the CPU."""
+"""The sides of the GPU benchmark, run on the CPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_engine_side_prepares_and_measures_a_case() -> None:
 
 
 def test_dcgan_step_operations_match_its_layers() -> None:
-    """benchmarks/flops.py counts 431.6 million, with positions outside the image in full."""
+    """benchmarks/flops.py counts 431.6 million, including positions outside the image in full."""
     (counted,) = _answers("operations", "dcgan_mnist")
 
     assert float(str(counted["flop_per_image"])) == pytest.approx(328e6, rel=0.01)

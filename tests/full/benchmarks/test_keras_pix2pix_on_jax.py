@@ -1,4 +1,4 @@
-"""The peer of Pix2Pix' cycles is the same GAN: same weights and pairs give the same losses,
+"""The peer of the row `pair_cycles` is the same GAN: equal weights and pairs give equal losses,
 step by step.
 """
 
@@ -13,7 +13,7 @@ from tests.support.engines.small_frames import small_pairs
 
 STEPS = 2
 LOSSES = ("loss_generator", "loss_discriminator")
-# Two devices, two pairs each. What is dropped out either side draws by a generator of its own.
+# Two devices with two pairs each. No dropout: each side draws it from its own random generator.
 OPTIONS: dict[str, Any] = {
     "seed": 3,
     "tile": 16,

@@ -1,4 +1,4 @@
-"""The output of the short version of `make load` with a real browser and with a real training."""
+"""Output of the short version of `make load`, with a real browser and real training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 def printed(question: str, home: Home) -> dict[str, dict[str, Any]]:
-    """The figures that the command prints, by name: this process may have a browser of
+    """Returns the printed figures by name; a subprocess, because this process may have a browser of
     another test open.
     """
     command = [

@@ -1,5 +1,5 @@
-"""The sides of the rows train on the smallest of runs: a whole one that streams, and the bare
-engine on each kind of rows.
+"""Benchmark sides on minimal runs: a complete streamed run, and the bare engine on each kind of
+rows.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The address of a run's page in a real browser: it keeps run and tab, Back works, and old
-addresses lead to the new ones.
+"""The URL of a run's page in a real browser: it keeps run and tab, Back works, and old URLs
+redirect to the new ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.browser.stored_runs import stored
 
 
 def is_at(page: Page, address: str, run: str, tab: str) -> None:
-    """The address, the name of the run and the open tab."""
+    """Expects the URL, the name of the run and the open tab."""
     expect(page).to_have_url(re.compile(re.escape(address) + "$"))
     expect(page.get_by_role("heading", level=1)).to_have_text(run)
     expect(page.get_by_role("tab", selected=True)).to_have_text(tab)

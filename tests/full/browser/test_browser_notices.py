@@ -1,4 +1,4 @@
-"""Notices of the browser: asked for by a click, one for each event, however many tabs are open."""
+"""Browser notifications: enabled by a click, one per event, however many tabs are open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gan_runtime.records.states import Reason, cause
 from tests.browser.dashboard_process import Dashboard
 
 NewRun = Callable[..., RunDir]
-# Notes what is shown, and shows it.
+# Records each notification and shows it.
 NOTED = """
 const Shown = window.Notification
 window.noted = []

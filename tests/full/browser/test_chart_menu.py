@@ -1,4 +1,4 @@
-"""The toolbar of a chart in a real browser: PNG, SVG and CSV of what is drawn."""
+"""A chart's toolbar in a real browser: PNG, SVG and CSV of the drawn data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMULA = "=HYPERLINK(A1)"
 
 @pytest.fixture(scope="module")
 def with_a_formula(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
-    """A dashboard on a home with two runs, one with a name and a number called as formulas."""
+    """A dashboard on a home with two runs, one with a formula as its name and as a metric name."""
     folder = tmp_path_factory.mktemp("charts")
     for loss in (0.5, 1.5):
         stored(queued(Home(folder / "home")), loss)
@@ -43,7 +43,7 @@ def with_a_formula(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboa
 
 
 def downloaded(page: Page, chart: Locator, kind: str) -> Path:
-    """The file that the button of a chart gives."""
+    """Clicks a chart's download button and returns the file."""
     chart.hover()
     with page.expect_download() as download:
         button(chart, kind).click()
@@ -53,13 +53,13 @@ def downloaded(page: Page, chart: Locator, kind: str) -> Path:
 
 
 def button(chart: Locator, kind: str) -> Locator:
-    """The button of a chart for one kind of file."""
+    """Returns a chart's download button for one kind of file."""
     frame = chart.locator("xpath=ancestor::*[@data-testid='stFullScreenFrame']")
     return frame.get_by_role("button", name=f"Download as {kind}")
 
 
 def size(chart: Locator) -> tuple[int, int]:
-    """Width and height of the drawing, in pixels of the page."""
+    """Returns the width and height of the drawing in page pixels."""
     box = chart.locator("canvas, svg").first.bounding_box()
     assert box is not None
     return round(box["width"]), round(box["height"])
@@ -71,7 +71,7 @@ def test_chart_downloads_as_png_svg_and_csv(browser: Browser, with_a_formula: Da
     )
     chart = page.get_by_test_id("stVegaLiteChart").first
     expect(page.get_by_test_id("stVegaLiteChart").locator("canvas")).to_have_count(2)
-    expect(page.locator(f".st-key-{rendering.MARK}")).to_have_count(0)  # all points are there
+    expect(page.locator(f".st-key-{rendering.MARK}")).to_have_count(0)  # all points are loaded
     width, height = size(chart)
 
     png = Image.open(downloaded(page, chart, "PNG"))

@@ -42,9 +42,7 @@ def test_click_on_a_curve_shows_a_link_that_opens_its_run(
 
 
 def click_highest_curve(page: Page, chart: Locator) -> None:
-    """Goes down the middle of a chart until a tooltip says that something is there, and
-    clicks it.
-    """
+    """Moves down the middle of a chart until a tooltip appears, and clicks there."""
     box = chart.bounding_box()
     assert box is not None
     for below in range(30, int(box["height"]), 3):
@@ -78,7 +76,7 @@ def test_first_screen_renders_first_without_layout_shifts(
     expect(page.locator(f".st-key-{rendering.MARK}")).to_have_count(0)
     assert page.evaluate("window.before") <= 1, "nothing below the first screen had come"
     assert losses.bounding_box() == top, "nothing moves"
-    settled(page)  # no chart comes after it
+    settled(page)  # no chart appears later
     charts = page.get_by_test_id("stVegaLiteChart")
     expect(charts.locator("canvas, svg")).to_have_count(charts.count())
     heights = charts.evaluate_all("charts => charts.map(chart => chart.offsetHeight)")

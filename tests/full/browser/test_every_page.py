@@ -1,6 +1,4 @@
-"""Every page in a real browser with runs of others in the home: what it asks for, what it
-refuses, what stays ticked.
-"""
+"""Every page in a real browser with third-party runs in the home: requests, refusals and ticks."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ from tests.support.measured_showers import measured
 
 
 def foreign_requests(page: Page, address: str) -> list[str]:
-    """Fills as the page asks hosts other than the dashboard, or tries to and is refused by
-    the content policy.
+    """Returns a list that collects requests to hosts other than the dashboard, including those
+    blocked by the content policy.
     """
     foreign: list[str] = []
     local = (address, address.replace("http", "ws"), "data:", "blob:")
@@ -45,7 +43,7 @@ def foreign_requests(page: Page, address: str) -> list[str]:
 
 
 def visited(page: Page, go: Callable[[], object]) -> None:
-    """Goes to a page and sees that it is whole and holds nothing but text."""
+    """Opens a page and checks that it is complete and contains only text."""
     go()
     settled(page)
     expect(page.locator("h1").first).to_be_visible()
@@ -93,7 +91,7 @@ def test_no_page_requests_another_host_whatever_the_run_names(
     )
     assert connections.of_others(dashboard.connections) == []
 
-    # A red field starts nothing.
+    # An invalid field starts nothing.
     page = open_page(browser, f"{dashboard.address}/launch")
     expect(page.get_by_role("button", name="Start run")).to_be_enabled()
     page.get_by_role("textbox", name="Global batch (images per step)").fill("99999")
@@ -102,7 +100,7 @@ def test_no_page_requests_another_host_whatever_the_run_names(
     expect(page.get_by_role("button", name="Start run")).to_be_disabled()
     expect(page.get_by_text("a whole number from 1 to").first).to_be_visible()
 
-    # A tick stays with its run: here the second row, which a search makes the first.
+    # A tick stays with its run: here the second row, which a search moves to the top.
     page.goto(f"{dashboard.address}/runs")
     settled(page)
     tick(page, 2)

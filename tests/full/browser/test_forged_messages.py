@@ -1,6 +1,4 @@
-"""What a viewer can do with messages of Streamlit's protocol that no page sends: nothing that
-anybody else would notice.
-"""
+"""A viewer's forged messages in Streamlit's protocol, which no page sends, affect no one else."""
 
 from __future__ import annotations
 
@@ -22,12 +20,12 @@ from tests.browser.dashboard_process import Dashboard
 from tests.browser.stored_runs import queued, stored
 
 PASSWORD = "correct horse battery staple"
-ANYBODY = {"heartbeat_ack", "session_status_changed"}  # what a drawn page is followed by
+ANYBODY = {"heartbeat_ack", "session_status_changed"}  # messages that follow a drawn page
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
-    """A dashboard behind a proxy's name, with a run and an operator password."""
+    """A dashboard behind a proxy's host name, with a run and an operator password."""
     folder = tmp_path_factory.mktemp("shared")
     stored(queued(Home(folder / "home")), 1.0)
     file = folder / "secrets.toml"
@@ -43,8 +41,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
 
 
 def refused_messages(session_id: str) -> dict[str, bytes]:
-    """One of each kind that the protocol knows and no page of ours sends, also of kinds that
-    a later Streamlit adds.
+    """Returns one message of each kind in the protocol that no dashboard page sends, including
+    kinds that a later Streamlit adds.
     """
     messages = {"": b""}
     for field in BackMsg.DESCRIPTOR.fields:
@@ -62,7 +60,7 @@ def refused_messages(session_id: str) -> dict[str, bytes]:
 
 
 def fill(message: Message, field: str) -> None:
-    """Sets the field, whatever it holds."""
+    """Sets the field, whatever its type."""
     value = getattr(message, field)
     if isinstance(value, Message):
         value.SetInParent()
@@ -100,7 +98,7 @@ def test_viewer_messages_affect_no_operator_home_or_memory(
         again = forged.rerun(operator, page.page)
         assert "Sign out" in again.ids, "the operator is signed in"
         assert "in use by process" not in again.text, "the home has no second owner"
-        # A cache that is emptied three times would leave thirty; a few more draw pages and serve
+        # Clearing a cache three times would leave thirty threads; a few more draw pages and serve
         # files.
         assert process.num_threads() <= before + 8
         assert open_databases(process) == databases
@@ -109,7 +107,7 @@ def test_viewer_messages_affect_no_operator_home_or_memory(
 
 
 def open_databases(process: psutil.Process) -> int:
-    """How often the process has the home's database open."""
+    """Returns how many times the process has the home's database open."""
     return sum(Path(file.path).name == "results.duckdb" for file in process.open_files())
 
 
@@ -151,7 +149,7 @@ def test_download_needs_the_button_id_and_own_session(
 
 
 def test_session_is_resumed_only_with_its_exact_id(shared: Dashboard) -> None:
-    """An operator's stays theirs: whoever names another one gets a new session, which looks."""
+    """The operator keeps their session; a request with a similar id gets a new, view-only one."""
     with forged.open_session(shared.address) as operator:
         page = forged.rerun(operator)
         forged.rerun(

@@ -1,5 +1,5 @@
-"""KIT's Pix2Pix in a real browser, cut to one epoch: pick the preset, let its flow be
-simulated, watch it train, and feed it with its own frames.
+"""KIT's Pix2Pix in a real browser, cut to one epoch: pick the preset, simulate its flow, watch it
+train, and roll it out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.launch_page import fill
 from tests.browser.live_page import chart
 
-SLOW_MS = 240_000  # a simulation, a trainer that starts, and a job that compiles, beside others
+SLOW_MS = 240_000  # a simulation, a trainer start and a compiling job, alongside other tests
 
 
 @pytest.mark.timeout(600)
@@ -22,8 +22,8 @@ def test_karman_preset_trains_and_rolls_out_with_clicks_alone(
 ) -> None:
     page = open_page(browser, f"{dashboard.address}/launch")
     page.get_by_role("radio", name=re.compile("^Kármán street")).click()
-    # Only once the form is filled: a field that the preset changes is drawn anew, without what was
-    # typed into it.
+    # Wait until the form is filled: a field that the preset changes is redrawn and loses typed
+    # text.
     expect(page.get_by_text("train --preset karman")).to_be_visible()
     settled(page)
     fill(page, "textbox", "Epochs (passes over the data)", "1")

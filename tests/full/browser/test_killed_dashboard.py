@@ -1,6 +1,4 @@
-"""A dashboard is killed in the middle of a real training of two replicas, and its run ends as
-if nothing had been.
-"""
+"""A dashboard is killed during a real training run with two replicas, and the run ends normally."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ EPOCHS = 20  # long enough to lose a dashboard in the middle
 
 
 def more_images_are_made(page: Page, address: str, run_id: str) -> None:
-    """The networks of a run that has ended make more images, and the page shows them by itself."""
+    """Generates more images from an ended run; the page shows them by itself."""
     page.goto(f"{address}/run?run={run_id}&tab=samples")
     settled(page)
     fill(page, "textbox", "Seeds", "5")
@@ -32,7 +30,7 @@ def more_images_are_made(page: Page, address: str, run_id: str) -> None:
 
 
 def check_rows(home: Home) -> None:
-    """Each step and each epoch is stored once."""
+    """Checks that each step and each epoch is stored once."""
     store = Store(home.database)
     counts = store.rows(
         "SELECT metric, count(*), count(DISTINCT step), min(step), max(step) FROM scalars GROUP BY"

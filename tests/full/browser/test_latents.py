@@ -1,5 +1,5 @@
 """Images on request in a real browser: typed seeds, a strip, a plane, files, and the process that
-makes them.
+generates them.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def type_seeds(page: Page, text: str) -> None:
 
 
 def show(page: Page, layout: str, field: str) -> None:
-    """Chooses a layout and waits for a field that it alone has: until then, "Seeds" is the box of
-    the layout before.
+    """Chooses a layout and waits for a field unique to it: until then, "Seeds" belongs to the
+    previous layout.
     """
     page.get_by_test_id("stButtonGroup").get_by_text(layout, exact=True).click()
     expect(page.get_by_text(field, exact=True)).to_be_visible()

@@ -1,6 +1,6 @@
 """The Live page in a real browser while a run trains: zoom, reload, another window and the slider.
 
-Its trainer is a toy, at a pace that is stated.
+A toy trainer runs at a fixed pace.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEPS_PER_EPOCH = IMAGES // BATCH
 
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[Dashboard]:
-    """A dashboard whose trainers take their time, and none of the processor's."""
+    """A dashboard whose trainers are slow without using the CPU."""
     pace = {PACE_VARIABLE: str(SECONDS_PER_STEP)}
     started = Dashboard(
         tmp_path / "home", tmp_path / "dashboard.log", program="tests.support.toy_dashboard", **pace
@@ -37,7 +37,7 @@ def slow(tmp_path: Path) -> Iterator[Dashboard]:
 
 
 def launched(page: Page) -> str:
-    """A run that ends when it is stopped, an epoch every few seconds; returns its id."""
+    """Starts a run that trains until stopped, an epoch every few seconds; returns its id."""
     fill(page, "textbox", "Global batch (images per step)", str(BATCH))
     fill(page, "textbox", "Epochs (passes over the data)", ENDLESS)
     fill(page, "textbox", "Steps per host call", "1")
@@ -45,7 +45,7 @@ def launched(page: Page) -> str:
 
 
 def ticks(chart: Locator) -> set[str]:
-    """Whole numbers at a chart's axes, which are steps: losses have a point.
+    """Returns the whole numbers on a chart's axes, which are steps: losses have a decimal point.
 
     They grow with the run unless it is zoomed.
     """
@@ -57,12 +57,12 @@ def ticks(chart: Locator) -> set[str]:
 
 
 def axis_ticks(chart: Locator, wait_until: Callable[..., Any]) -> set[str]:
-    """The same of a chart that may be drawing its axis at this moment, and have none."""
+    """Waits for the ticks: a chart that is redrawing its axis may have none."""
     return set(wait_until(lambda: ticks(chart), "the axis is drawn"))
 
 
 def zoomed_in(page: Page, chart: Locator, wait_until: Callable[..., Any]) -> set[str]:
-    """Drags across a chart; returns the steps at the axis that it has come to."""
+    """Drags across a chart; returns the steps on the zoomed axis."""
     box = chart.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] * 0.5)
@@ -76,8 +76,8 @@ def zoomed_in(page: Page, chart: Locator, wait_until: Callable[..., Any]) -> set
     assert first < last
 
     def part() -> set[str]:
-        """The axis of a run that trains grows by itself: only that of a zoom stays within the
-        steps that the page tells.
+        """Returns the ticks if all are in the range that the page shows: without a zoom, the axis
+        grows with the run.
         """
         now = axis_ticks(chart, wait_until)
         return now if all(first <= int(tick) <= last for tick in now) else set()
@@ -86,13 +86,13 @@ def zoomed_in(page: Page, chart: Locator, wait_until: Callable[..., Any]) -> set
 
 
 def scrolled(page: Page) -> float:
-    """The scroll position of the page."""
+    """Returns the page's scroll position."""
     return float(page.get_by_test_id("stMain").evaluate("node => node.scrollTop"))
 
 
 def slider_is_put_to_the_first_epoch(page: Page) -> bool:
-    """Tries by keyboard; at the very moment in which an epoch ends the slider is a new one,
-    and the key goes astray.
+    """Tries by keyboard; if an epoch ends at that moment, the slider is replaced and the key press
+    is lost.
     """
     page.get_by_role("slider").focus()
     page.keyboard.press("Home")
@@ -101,7 +101,7 @@ def slider_is_put_to_the_first_epoch(page: Page) -> bool:
 
 
 def zoom_stays(page: Page, wait_until: Callable[..., Any]) -> None:
-    """While steps and an epoch go by; a double click takes it back."""
+    """A zoom survives steps and an epoch; a double click resets it."""
     bars = chart(page, "How long does an epoch take?").locator(".mark-rect path")
     drawing = losses(page).locator("svg").first.element_handle()
     wait_until(lambda: step(page) > 20, "there is something to zoom into")
@@ -120,7 +120,7 @@ def zoom_stays(page: Page, wait_until: Callable[..., Any]) -> None:
 
 
 def wheel_scrolls(page: Page, wait_until: Callable[..., Any]) -> None:
-    """Over a chart as well."""
+    """Checks scrolling over a chart, too."""
     place = wait_until(
         lambda: losses(page).count() == 1 and losses(page).first.bounding_box(),
         "the loss chart is drawn with every row again",
@@ -131,7 +131,7 @@ def wheel_scrolls(page: Page, wait_until: Callable[..., Any]) -> None:
 
 
 def slider_stays(page: Page, wait_until: Callable[..., Any]) -> None:
-    """Where a user put it, while the run continues."""
+    """The slider stays where a user put it while the run continues."""
     wait_until(
         lambda: slider_is_put_to_the_first_epoch(page), "the slider stays where it was put", 90
     )
@@ -150,7 +150,7 @@ def test_live_page_survives_zoom_reload_and_reopening(
     zoom_stays(page, wait_until)
     wheel_scrolls(page, wait_until)
 
-    # A reload in the middle changes nothing; neither does closing the browser and opening another.
+    # Neither a reload nor closing the browser and opening another changes anything.
     page.reload()
     settled(page)
     expect(losses(page)).to_be_visible()

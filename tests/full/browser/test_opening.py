@@ -1,6 +1,4 @@
-"""How a dashboard begins: next to another one on the same home, and on a file that is no
-database.
-"""
+"""Dashboard startup: with another one on the same home, and with a corrupt database file."""
 
 from __future__ import annotations
 

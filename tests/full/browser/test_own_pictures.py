@@ -1,5 +1,5 @@
-"""One's own images in a real browser: dropped, looked at, prepared, trained on class by
-class, watched, compared, resumed.
+"""User images in a real browser: upload, preview, preparation, training by class, live page,
+comparison, resuming.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tests.browser.live_page import chart
 from tests.support.asking import ask
 from tests.support.own_pictures import zipped
 
-EACH, BATCH, EPOCHS = 40, 8, 6  # pictures of each of two classes
-STEPS = 2 * EACH // BATCH  # an epoch
+EACH, BATCH, EPOCHS = 40, 8, 6  # EACH: images per class, of two classes
+STEPS = 2 * EACH // BATCH  # per epoch
 WATCHED = 2  # epochs before the trainer is killed
-SLOW_MS = 240_000  # a trainer that starts beside others
+SLOW_MS = 240_000  # a trainer start alongside other processes
 BY_CLASS = "Scores of {} images, by class"
 CARD = "64 × 64 RGB · 2 classes: disks, squares"
 
@@ -44,19 +44,17 @@ def take_back(page: Page, name: str) -> None:
     expect(page.get_by_text("Drop or pick files, then press Preview")).to_be_visible()
     expect(page.get_by_role("button", name="Preview")).to_have_count(
         0
-    )  # that of the file before is gone, too
+    )  # the previous file's button is gone, too
     settled(page)
 
 
 def refused(page: Page, home: Home) -> None:
-    """A broken .zip, and one whose file would land elsewhere: a sentence each, and nothing is
-    kept.
+    """Checks that a broken .zip and one that would write elsewhere are refused in a sentence each,
+    and nothing is kept.
     """
     drop(page, "broken.zip", b"no zip at all")
     (received,) = (home.jobs / uploads.FOLDER).glob("*/content")
-    assert (
-        received.read_bytes() == b"no zip at all"
-    )  # on the disk, not in the memory of the dashboard
+    assert received.read_bytes() == b"no zip at all"  # on disk, not in the dashboard's memory
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_text("broken.zip is not a zip file, or is damaged")).to_be_visible()
     take_back(page, "broken.zip")
@@ -80,9 +78,9 @@ def prepared(page: Page, home: Home) -> None:
 
 
 def launched(page: Page) -> str:
-    """Trains on the set from its card, on two simulated cores; returns the run's id.
+    """Trains on the data set from its card, on two simulated cores; returns the run's id.
 
-    Labels are used as they are.
+    Labels are used as is.
     """
     page.get_by_role("button", name="Train on it").first.click()
     expect(page.get_by_role("button", name="Start run")).to_be_visible()
@@ -100,10 +98,10 @@ def launched(page: Page) -> str:
 
 
 def frozen_trainer(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Process:
-    """The trainer, which stalls once the first epochs are done: a fast machine would be at
-    the end before the kill.
+    """Suspends the trainer after the first epochs, since a fast machine would finish before the
+    kill; returns it.
 
-    An epoch's images are the last that it writes, some steps after its scores.
+    An epoch's images are written last, some steps after its scores.
     """
 
     def count() -> int:
@@ -121,7 +119,7 @@ def frozen_trainer(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Proces
 
 
 def watched(page: Page, run_id: str) -> None:
-    """A row of images for each class, and each class's scores by its name."""
+    """Expects a row of images for each class, and each class's scores under its name."""
     expect(page.get_by_text(re.compile(rf"After epoch [{WATCHED}-{EPOCHS}],"))).to_be_visible()
     title = f"Generated images, a row for each class of {run_id} after epoch"
     expect(page.get_by_role("img", name=re.compile(title))).to_be_visible()
@@ -157,10 +155,10 @@ def compared(page: Page, dashboard: Dashboard, run: RunDir, other: str) -> None:
     picker.press("Escape")
     curve = page.get_by_test_id("stVegaLiteChart").filter(has=page.locator("canvas"))
     expect(page.get_by_text("Scores of generated images: disks").first).to_be_visible()
-    expect(curve).to_have_count(3)  # two losses, a class
+    expect(curve).to_have_count(3)  # two losses and a class
     page.goto(f"{dashboard.address}/compare?runs={run.run_id},{other}")
     expect(page.get_by_text("What differs")).to_be_visible()
-    expect(curve).to_have_count(2)  # a result, the options
+    expect(curve).to_have_count(2)  # a result and the options
 
 
 def test_own_images_are_uploaded_trained_resumed_and_compared(

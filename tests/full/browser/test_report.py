@@ -1,4 +1,4 @@
-"""The report in a real browser: Compare gives it, and it opens with the network off."""
+"""The report in a real browser: downloaded from Compare and opened offline."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def of_two_runs(home: Home) -> Iterator[Dashboard]:
 
 
 def opened_offline(browser: Browser, file: Path) -> tuple[Page, list[str]]:
-    """The file in a window without a network, and what the window asks for and complains of."""
+    """Opens the file in an offline window; returns the page and its requests, console messages and
+    errors.
+    """
     page = browser.new_context(offline=True, viewport={"width": 1280, "height": 800}).new_page()
     noted: list[str] = []
     page.on("request", lambda request: noted.append(request.url))
@@ -57,13 +59,13 @@ def opened_offline(browser: Browser, file: Path) -> tuple[Page, list[str]]:
 
 
 def shown_images(page: Page) -> list[int]:
-    """The widths of the images that are shown."""
+    """Returns the widths of the visible images."""
     images = page.locator(".samples img:visible")
     return [int(width) for width in images.evaluate_all("all => all.map(one => one.naturalWidth)")]
 
 
 def domain(page: Page) -> list[float]:
-    """First and last step that the chart of the first loss shows."""
+    """Returns the first and last step of the first loss chart."""
     ends: list[float] = page.evaluate("window.views[0].scale('x').domain()")
     return ends
 
@@ -81,7 +83,7 @@ def test_compare_report_opens_offline(
 
     report, noted = opened_offline(browser, file)
     charts = report.locator(".chart canvas, .chart svg.marks")
-    expect(charts).to_have_count(5)  # two losses, and three scores
+    expect(charts).to_have_count(5)  # two losses and three scores
     expect(report.get_by_role("cell", name="4 (3 to 5) · real 1 · noise 90")).to_be_visible()
 
     assert domain(report) == [1, STEPS]

@@ -1,5 +1,5 @@
-"""A dashboard that other users reach: viewers look, operators who sign in change
-things, with a password or at a provider.
+"""A shared dashboard: viewers only look; operators, signed in with a password or at a provider,
+make changes.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from tests.browser.runs_page import tick
 from tests.browser.stored_runs import stored
 from tests.support import local_server
 
-pytestmark = pytest.mark.timeout(
-    600
-)  # 41 s of processor time, in a browser, a server and a provider
+pytestmark = pytest.mark.timeout(600)  # 41 s of CPU time, in a browser, a server and a provider
 
 PASSWORD = "correct horse battery staple"
 CLIENT_SECRET, COOKIE_SECRET = "c4e1-client-secret", "0b9f-cookie-secret-of-this-test"
@@ -48,7 +46,7 @@ server_metadata_url = "http://localhost:{provider}/.well-known/openid-configurat
 
 @pytest.fixture
 def shared(tmp_path: Path, new_run: Callable[..., RunDir]) -> Iterator[Dashboard]:
-    """A dashboard behind a proxy's name, with a run and both ways to sign in."""
+    """A dashboard behind a proxy's host name, with a run and both ways to sign in."""
     stored(new_run("quick-0001"), 1.0)
     port, file = local_server.free_port(), tmp_path / "secrets.toml"
     with run_server_in_thread(user_claims=PEOPLE) as provider:
@@ -73,15 +71,14 @@ def shared(tmp_path: Path, new_run: Callable[..., RunDir]) -> Iterator[Dashboard
 def test_anonymous_viewers_only_look_and_operators_change_runs(
     browser: Browser, shared: Dashboard
 ) -> None:
-    # A stranger reads every word and presses nothing.
+    # An anonymous viewer can read everything and press nothing.
     page = open_page(browser, shared.address)
     expect(page.get_by_text(access.SIGN_IN).first).to_be_visible()
     expect(page.get_by_role("button", name="Sign in")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Start a quick run")).to_be_disabled()
     expect(page.get_by_text("quick-0001").first).to_be_visible()
 
-    # Forged messages and a forged file: the first press is one that counts, so that the others
-    # would.
+    # Forged messages and a forged file: the first press takes effect, so the others would, too.
     with forged.open_session(shared.address) as session:
         viewer = forged.rerun(session)
         typed = {viewer.ids["Operator password"]: "wrong horse battery staple"}
@@ -93,7 +90,7 @@ def test_anonymous_viewers_only_look_and_operators_change_runs(
     assert sorted(path.name for path in (shared.home / "runs").glob("[a-z]*")) == ["quick-0001"]
     assert not list((shared.home / "jobs").glob("*"))
 
-    # The password: a wrong one, the right one, and out again.
+    # A wrong password, the right one, and signing out.
     enter(page, "wrong horse battery staple")
     expect(page.get_by_text("That is not the operator password.")).to_be_in_viewport(ratio=1)
     enter(page, PASSWORD)
@@ -112,8 +109,8 @@ def test_anonymous_viewers_only_look_and_operators_change_runs(
 
 
 def test_login_provider_decides_who_is_an_operator(browser: Browser, shared: Dashboard) -> None:
-    """One with somebody else's address that nobody has verified stays a viewer; by address or
-    by number others are none.
+    """A user with another user's unverified email address stays a viewer; users who are not listed
+    by address or number are no operators.
     """
     for person, name, is_operator in [("eve", "anna", False), ("anna", "Anna", True)]:
         page = open_page(browser, shared.address)
@@ -133,9 +130,7 @@ def test_login_provider_decides_who_is_an_operator(browser: Browser, shared: Das
 
 
 def test_refused_websocket_is_explained_on_the_page(browser: Browser, dashboard: Dashboard) -> None:
-    """Behind a proxy that does not pass on the Host header; a page that connects says nothing
-    of it.
-    """
+    """Behind a proxy that does not forward the Host header; a page that connects shows no alert."""
     with careless_proxy.before(dashboard.port) as port:
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{port}/run")
@@ -151,9 +146,7 @@ def test_refused_websocket_is_explained_on_the_page(browser: Browser, dashboard:
 
 
 def check_secrets(shared: Dashboard, *more: str) -> None:
-    """None is in the home, in a bundle of its run or in the log, nor any name of a user in
-    home and bundle.
-    """
+    """Checks that home, bundle and log contain no secret, and home and bundle no user name."""
     shared.stop()
     bundle = shared.home.with_name("given-away.zip")
     bundles.pack([Home(shared.home).run_dir("quick-0001")], bundle)
@@ -174,7 +167,7 @@ def check_secrets(shared: Dashboard, *more: str) -> None:
 
 
 def enter(page: Page, password: str) -> None:
-    """Types it above the page."""
+    """Types the password above the page."""
     field = page.get_by_label("Operator password")
     if not field.is_visible():
         page.get_by_role("button", name="Sign in", exact=True).click()
@@ -183,7 +176,7 @@ def enter(page: Page, password: str) -> None:
 
 
 def rename_first(page: Page, name: str) -> None:
-    """The first run of the table on Runs."""
+    """Renames the first run in the table on Runs."""
     tick(page, 1)
     page.get_by_role("button", name="Rename").click()
     page.get_by_role("textbox", name="New name").fill(name)

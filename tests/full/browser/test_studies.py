@@ -32,8 +32,8 @@ def test_study_is_queued_watched_and_read(browser: Browser, dashboard: Dashboard
     ).to_be_visible()
     page.get_by_role("button", name="Start study").click()
 
-    # It is one item: a run trains, the other waits with it; then both are done and the report is
-    # there.
+    # The study is one item: one run trains while the other waits; then both are done and the report
+    # appears.
     expect(page).to_have_url(re.compile(r"/studies\?study=study-0001"))
     expect(page.get_by_text("0 of 2 runs are finished")).to_be_visible()
     expect(page.get_by_text(re.compile(r"1 of 2 runs are finished"))).to_be_visible(timeout=120_000)

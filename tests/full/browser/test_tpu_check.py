@@ -31,8 +31,8 @@ def test_stored_tpu_check_is_shown_and_follows_the_overhead(
     settled(page)
     expect(page.get_by_text("Nothing is compiled for this selection yet")).to_be_visible()
 
-    # Check compiles with the real compiler: the answer about the run comes first, and what was
-    # answered before a Cancel stays.
+    # Check runs the real compiler: the answer about the run comes first, and answers from before a
+    # Cancel are kept.
     opened(page, "Workload")
     page.get_by_role("option", name="Fully connected GAN").click()
     settled(page)

@@ -1,5 +1,5 @@
-"""Generators of all systems and both engines, exported by the command and loaded by processes that
-do not have this project, with the programs of the README.
+"""Generators of all systems and both engines, exported by the command and loaded with the README's
+programs in processes without this project.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Command = Callable[..., Result]
 
 @dataclass(frozen=True)
 class System:
-    """`inputs`, `outputs`: names in the exported model; `shape`: of a row of the first output;
-    `epoch`: of the stored weights to export, 0: the newest checkpoint.
+    """`inputs`, `outputs`: names in the exported model; `shape`: shape of a row of the first
+    output; `epoch`: epoch of the stored weights to export, 0 for the newest checkpoint.
     """
 
     options: tuple[str, ...]
@@ -43,14 +43,14 @@ class System:
 
 
 def some_showers(command: Command, folder: Path) -> None:
-    """Six of the authors' format, with angles, on the small grid."""
+    """Prepares six showers in the authors' format, with angles, on the small grid."""
     file = written(folder / "showers.h5", authors_columns())
     words = ("data", "prepare", "showers_hdf5", "--from", str(file), "--as", "some_showers")
     assert command(*words, "--set", "grid=tiny", "--set", "held_out_percent=0").exit_code == 0
 
 
 def some_frames(command: Command, folder: Path) -> None:  # noqa: ARG001
-    """Ten pairs of frames of a simulated flow."""
+    """Prepares ten pairs of frames of a simulated flow."""
     options = ("frames=12", "discarded=0", "reynolds=100", "steps_per_frame=5")
     words = ("data", "prepare", "karman_small", "--as", "some_frames")
     assert command(*words, *_set(*options)).exit_code == 0
@@ -105,7 +105,7 @@ def _set(*options: str) -> list[str]:
 
 @pytest.fixture(params=SYSTEMS)
 def name(request: pytest.FixtureRequest) -> str:
-    """Of a workload."""
+    """Name of a workload."""
     return str(request.param)
 
 
@@ -126,7 +126,7 @@ def exported(name: str, command: Command, tmp_path: Path) -> Path:
 
 
 def differences(folder: Path) -> list[tuple[tuple[int, ...], float]]:
-    """What each program of the README prints: the shape of its output, and the difference."""
+    """Runs each program of the README; returns the shape of its output, and the difference."""
     printed = []
     text = (folder / "README.md").read_text(encoding="utf-8")
     for program in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
@@ -148,7 +148,9 @@ def differences(folder: Path) -> list[tuple[tuple[int, ...], float]]:
 
 
 def of_the_engine(home: Path, system: System, example: Path, target: Path) -> dict[str, np.ndarray]:
-    """What the run's own engine generates from the same inputs, in a process of its framework."""
+    """Returns what the run's own engine generates from the same inputs, in a process with its
+    framework.
+    """
     program = f"""
 import pathlib
 
@@ -171,7 +173,7 @@ numpy.savez({str(target)!r}, **networks.engine.generate(inputs))
     return dict(np.load(target))
 
 
-@pytest.mark.timeout(900)  # a training, a job and four processes that load a framework each
+@pytest.mark.timeout(900)  # training, a job, and four processes that each load a framework
 def test_exported_generator_matches_the_engine_of_the_run(
     exported: Path, name: str, place: Path, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Commands as processes: real trainings, jobs and a dashboard, and what Ctrl-C does to them."""
+"""Commands as processes: real training, jobs and a dashboard, and the effect of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENDLESS = [*TINY, "--set", "epochs=10000"]
 def read_until(
     process: subprocess.Popen[str], condition: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
-    """The first progress line for which `condition` holds."""
+    """Returns the first progress line for which `condition` is true."""
     assert process.stdout is not None
     for line in process.stdout:
         if condition(snapshot := json.loads(line)):
@@ -44,7 +44,7 @@ def read_until(
 
 
 def last_line(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """How the followed run ended."""
+    """Returns the last progress line."""
     assert process.stdout is not None
     lines = process.stdout.read().splitlines()
     return dict(json.loads(lines[-1]))
@@ -113,7 +113,7 @@ def test_run_fails_with_the_reason_if_its_data_cannot_be_downloaded(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("https_proxy", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody answers on the discard port
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nothing listens on the discard port
     result = command("train", "--preset", "paper")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.splitlines()[-1].startswith(
@@ -176,7 +176,7 @@ def test_generate_writes_a_strip_between_seeds_as_a_gif(
 
 
 def _take_in_jobs_without_an_owner(home: Home) -> None:
-    """`generate` works while the home has no owner; the next owner takes its jobs in."""
+    """`generate` works while the home has no owner; the next owner ingests its jobs."""
     store = Store(home.database)
     Ingestor(home, store).catch_up()
     store.close()
@@ -227,4 +227,4 @@ def test_serve_prints_its_url_and_answers_only_with_its_certificate(
     output, stderr = process.communicate()
     assert (output, process.returncode) == ("", 0)
     assert "Aborted" not in stderr
-    assert "http" not in stderr  # no other address, and none that had to be asked for
+    assert "http" not in stderr  # no other address, and none that had to be looked up

@@ -1,5 +1,5 @@
-"""Event files between this program and TensorBoard: its own reader opens what is exported, and what
-TensorFlow writes is imported.
+"""Event files: TensorBoard's reader opens exported runs, and files written by TensorFlow are
+imported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gan_runtime.store import ingest, queries
 from tests.support.command_line import answer, refused, run
 from tests.support.trained_home import SCALARS
 
-# In a process of its own: TensorBoard loads TensorFlow with its own settings.
+# Runs in its own process: TensorBoard loads TensorFlow with its own settings.
 READER = """
 import json, sys
 from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer
@@ -51,7 +51,7 @@ for name in ("first", "second"):
 
 
 def python(code: str, *words: str) -> str:
-    """What a program prints."""
+    """Runs a program and returns its output."""
     done = subprocess.run(
         [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
     )

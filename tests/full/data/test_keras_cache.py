@@ -1,4 +1,4 @@
-"""What Keras itself reads of its cache, and says without a network, in processes that load it."""
+"""What Keras reads from its cache, and reports without a network, in processes that load it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support.offline import alone  # noqa: F401
 
 @pytest.mark.usefixtures("alone")
 def test_images_in_the_keras_cache_are_loaded(tmp_path: Path, write_idx: WriteIdx) -> None:
-    """In a child, because Keras fixes its home folder when it is imported; Fashion-MNIST, whose
-    files carry no checksum.
+    """In a subprocess, because Keras fixes its home folder on import; with Fashion-MNIST, whose
+    files have no checksum.
     """
     cache = tmp_path / ".keras" / "datasets" / "fashion-mnist"
     for images in (TRAIN, TEST):

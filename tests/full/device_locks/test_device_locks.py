@@ -1,5 +1,5 @@
-"""Who has a device when some of the processes of its training were killed: a real owner,
-launcher and workers.
+"""Device locks when some processes of a training run are killed: a real owner, launcher and
+workers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precisio
 
 @pytest.fixture
 def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
-    """A run of two workers; whatever is left of it goes with the test."""
+    """A run with two workers; its remaining processes end with the test."""
     yield new_run("quick-0001", workers=2, **TOY)
     end_trainers(home)
 
@@ -36,8 +36,8 @@ def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
 def test_device_is_locked_until_the_last_training_process_exits(
     home: Home, two: RunDir, wait_until: Wait
 ) -> None:
-    """Owner, launcher and one of the workers are killed; the other worker stalls, and
-    has the device.
+    """Owner, launcher and one of the workers are killed; the other worker stalls and keeps the
+    device.
     """
     command = [
         sys.executable,

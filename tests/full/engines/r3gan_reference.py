@@ -1,4 +1,4 @@
-"""Makes r3gan_reference.json: one step of R3GAN's objective with differentiable augmentation in
+"""Generates r3gan_reference.json: one step of R3GAN's objective with differentiable augmentation in
 PyTorch, to which test_modern_objective.py compares both engines.
 
     python -m venv /tmp/torch
@@ -8,8 +8,9 @@ PyTorch, to which test_modern_objective.py compares both engines.
     L_D = E[softplus(D(Tg) - D(Tx))] + γ1/2 E|∇D(Tx)|² + γ2/2 E|∇D(Tg)|²,  g = G(z)
     L_G = E[softplus(D(Tx) - D(Tg))]    (Huang et al. 2024, arXiv:2501.05441, section 2)
 
-T as in DiffAugment_pytorch.py of Zhao et al. 2020, arXiv:2006.10738, for given draws. Networks are
-those of tests/support/engines/tiny_gan.py, noise is that of same_noise.py; NumPy draws the weights.
+T follows DiffAugment_pytorch.py of Zhao et al. 2020, arXiv:2006.10738, for given draws. The
+networks are those of tests/support/engines/tiny_gan.py, the noise is that of same_noise.py; NumPy
+draws the weights.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SHAPES = {
 
 
 def weights() -> dict[str, np.ndarray]:
-    """Of both networks at the start, float32 by name."""
+    """Returns the initial weights of both networks, float32 by name."""
     random = np.random.RandomState(11)
     drawn = {name: random.standard_normal(shape) * 0.2 for name, shape in SHAPES.items()}
     drawn["generator/generator/norm/gamma"] += 1.0
@@ -46,17 +47,17 @@ def weights() -> dict[str, np.ndarray]:
 
 
 def images() -> np.ndarray:
-    """The whole set, uint8 (40, 8, 8, 1)."""
+    """Returns the whole data set, uint8 (40, 8, 8, 1)."""
     return np.random.RandomState(12).randint(0, 256, (ROWS, SIDE, SIDE, 1)).astype(np.uint8)
 
 
 def direction(name: str) -> np.ndarray:
-    """Random numbers by which a gradient is multiplied and summed."""
+    """Returns random numbers for the dot product with a gradient."""
     return np.random.RandomState(len(name)).standard_normal(SHAPES[name])
 
 
 def summary(gradients: dict[str, np.ndarray]) -> dict[str, list[float]]:
-    """Length of each gradient, and its product with `direction`."""
+    """Returns the norm of each gradient and its dot product with `direction`."""
     return {
         name: [
             float(np.linalg.norm(gradients[name])),
@@ -67,7 +68,7 @@ def summary(gradients: dict[str, np.ndarray]) -> dict[str, list[float]]:
 
 
 def augmented(torch: Any, values: Any, draws: Any) -> Any:
-    """Images (B, 1, 8, 8) after color, translation and cutout, as the authors write them."""
+    """Returns images (B, 1, 8, 8) after color, translation and cutout, as in the authors' code."""
     pad = torch.nn.functional.pad
     count, _, height, width = values.shape
     values = values + (draws[:, 0].reshape(-1, 1, 1, 1) - 0.5)
@@ -99,7 +100,7 @@ def augmented(torch: Any, values: Any, draws: Any) -> Any:
 
 
 def generated(torch: Any, own: dict[str, Any], latents: Any) -> Any:
-    """Images (B, 1, 8, 8); "same" of a transposed convolution cuts 1 before and 2 after."""
+    """Returns images (B, 1, 8, 8); "same" of a transposed convolution cuts 1 before and 2 after."""
     place, functional = "generator/generator/", torch.nn.functional
     values = latents @ own[f"{place}dense/kernel"]
     mean, variance = values.mean(dim=0), values.var(dim=0, unbiased=False)
@@ -112,7 +113,9 @@ def generated(torch: Any, own: dict[str, Any], latents: Any) -> Any:
 
 
 def logits(torch: Any, own: dict[str, Any], values: Any, kept: Any = None) -> Any:
-    """(B, 1); `kept`: units (B, 4, 4, 8) that dropout keeps, None for all without scaling."""
+    """Returns logits (B, 1); `kept`: units (B, 4, 4, 8) that dropout keeps, None for all without
+    scaling.
+    """
     place, functional = "discriminator/discriminator/", torch.nn.functional
     kernel = own[f"{place}conv/kernel"].permute(3, 2, 0, 1)
     values = functional.conv2d(functional.pad(values, [1, 2, 1, 2]), kernel, stride=2)
@@ -124,7 +127,7 @@ def logits(torch: Any, own: dict[str, Any], values: Any, kept: Any = None) -> An
 
 
 def main() -> None:
-    """Computes one step in float64; the order of the images is that of the first epoch."""
+    """Computes one step in float64, with images in the order of the first epoch."""
     import torch
 
     from gan_runtime.engines.inputs import epoch_order

@@ -1,4 +1,4 @@
-"""Everything that a trainer of the DCGAN stores as a series has a panel."""
+"""Every series that a DCGAN trainer stores has a panel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.engines.small_engines import MakeEngine, trained
 
 
 def without_a_panel(histograms: list[str], metrics: list[str]) -> set[str]:
-    """Histograms that the Histograms page does not show, and numbers that the workload and
+    """Returns histograms that the Histograms page does not show, and metrics that the workload and
     the engine do not declare.
     """
     declaration = declarations.of("dcgan_mnist")

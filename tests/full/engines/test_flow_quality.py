@@ -1,5 +1,5 @@
-"""What the preset of the Kármán street comes to, shortened: a few hundred of its steps on two
-simulated flows, fed back on a third.
+"""Quality of the shortened Kármán street preset: a few hundred of its steps on two simulated flows,
+and a rollout on a third.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FLOWS = {
     "discarded": 5_000,
 }  # three periods
 STEPS, FRAMES, PERIOD = 360, 73, 24
-# Smaller batches of fewer rows, a shorter way to unroll, and statistics of the last tens of steps:
-# there are few.
+# Smaller batches of fewer rows, a shorter unroll, and normalization statistics over the last tens
+# of steps, since there are few.
 SHORTENED = {
     "batch_size_global": 16,
     "unrolled": 2,
@@ -40,9 +40,9 @@ SHORTENED = {
 def test_short_karman_run_beats_persistence_and_keeps_the_frequency(
     home: Home,
 ) -> None:
-    """Seen with seeds 1 to 4: 0.32 to 0.40 of the copied frame's error over the first shedding
-    period, and a Strouhal number off by 2 to 10%; untrained networks have none. Both bounds lie
-    three standard deviations of the seeds from their mean, or more.
+    """Seeds 1 to 4 gave 0.32 to 0.40 of the copied frame's error over the first shedding period,
+    and a Strouhal number off by 2 to 10%; untrained networks have none. Both bounds are at least
+    three standard deviations of the seeds from their mean.
     """
     manifest = preparations.prepare(
         home, PreparationRequest("karman_small", "", None, FLOWS), lambda *_: None

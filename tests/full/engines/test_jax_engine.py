@@ -1,5 +1,5 @@
-"""The JAX engine by itself on larger networks and more devices: replicas, streamed rows, the
-exchange of a step.
+"""The JAX engine alone on larger networks and more devices: replicas, streamed rows, and the
+all-reduces of a step.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_labels_and_energies_are_split_across_replicas_like_images(
 
 
 def test_streamed_rows_train_exactly_like_resident_ones(jax: JaxProcess) -> None:
-    """Bit by bit: over the end of an epoch of 3 steps, in calls of any length, and after a
+    """Bit for bit: across the end of an epoch of 3 steps, in calls of any length, and after a
     resume.
     """
     whole, options = random_showers(50), {"replicas": 2, "steps_per_loop": 4}

@@ -1,5 +1,5 @@
-"""The JAX engine against the TensorFlow engine, case by case; and what is stored of
-TensorFlow's is what it computes today.
+"""The JAX engine against the TensorFlow engine, case by case, and stored TensorFlow results against
+current ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.support.engines.small_engines import assert_close, assert_moves_alike
 
 pytestmark = pytest.mark.usefixtures(
     "cores", "with_the_guides"
-)  # before TensorFlow starts its devices
+)  # before TensorFlow initializes its devices
 
 
 @pytest.mark.parametrize("case", list(CASES))

@@ -1,5 +1,5 @@
 """The modern objective on both engines: relativistic pairs, both penalties and differentiable
-augmentation equal PyTorch's numbers and gradients.
+augmentation match PyTorch's numbers and gradients.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tests.support.engines.small_engines import tf_engine
 from tests.support.engines.three_ways import PAIR, rates
 from tests.support.engines.tiny_gan import TINY_GAN
 
-pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
+pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow initializes its devices
 FIGURES = json.loads(reference.FIGURES.read_text(encoding="utf-8"))
 OPTIONS = {
     "loss": "relativistic",
     "r1_weight": reference.R1_WEIGHT,
     "r2_weight": reference.R2_WEIGHT,
     "augmentation": "color_translation_cutout",
-    "optimizer": "sgd",  # at rate 1 a step is the gradient
+    "optimizer": "sgd",  # with rate 1, a step is the gradient
     **rates(1.0, *PAIR),
     "replicas": 1,
     "seed": reference.SEED,
 }
-TOLERANCE = 2e-5  # of each number; float32 against PyTorch's float64
+TOLERANCE = 2e-5  # relative, for each number; float32 against PyTorch's float64
 
 
 def assert_as_in_pytorch(numbers: Arrays, begin: Arrays, end: Arrays) -> None:
@@ -60,6 +60,6 @@ def test_reference_has_the_stated_version_and_all_loss_parts_matter() -> None:
     assert FIGURES["torch"] == "2.13.0"
     assert min(abs(value) for value in FIGURES["numbers"].values()) > 1e-2
     lengths = {name: figures[0] for name, figures in FIGURES["gradients"].items()}
-    # a number added to all logits changes no difference of them
+    # adding a constant to all logits does not change their differences
     assert lengths.pop("discriminator/discriminator/logit/bias") < 1e-9
     assert np.min(list(lengths.values())) > 1e-3

@@ -1,5 +1,5 @@
-"""Pix2Pix on both engines: one step of TensorFlow's on one replica and of JAX' on two, of
-tiles cut, turned over and unrolled.
+"""Pix2Pix on both engines: one step of TensorFlow on one replica and of JAX on two, with tiles
+cropped, flipped and unrolled.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tests.support.engines.small_frames import small_flows
 from tests.support.engines.three_ways import PAIR, rates
 
 pytestmark = pytest.mark.usefixtures("cores")
-# Plain descent, so that weights move by the gradient itself. Every replica drops other values, so
-# none are dropped.
+# Plain SGD, so that weights move by the gradient itself. Replicas drop different values, so dropout
+# is off.
 OPTIONS: dict[str, Any] = {
     **{"seed": 3, "optimizer": "sgd", **rates(0.1, *PAIR), "ema_decay": 0.9},
     **{
@@ -41,7 +41,7 @@ OPTIONS: dict[str, Any] = {
 def test_engines_agree_on_a_step_and_two_replicas_match_one(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
-    """The next step, taken up again from the state before it, is the same to the last bit."""
+    """The next step, repeated from the state before it, is bit-identical."""
     tf_same_noise.hand_to_engines(monkeypatch)
     data = small_flows(8, later=1)
     engine = make(1, workload.WORKLOAD, data=data, **OPTIONS)
@@ -64,7 +64,7 @@ def test_engines_agree_on_a_step_and_two_replicas_match_one(
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
 def test_new_engine_resumes_a_run_exactly(engine: str, make: MakeEngine, jax: JaxProcess) -> None:
-    """With Adam's moments, the average and dropout."""
+    """Covers Adam's moments, the average and dropout."""
     options = {"seed": 3, "tile": 16, "ema_decay": 0.9, "flip": "vertical", "input_noise": 0.05}
     data = small_flows(8)
     if engine == "jax":

@@ -1,6 +1,4 @@
-"""What the preset of showers comes to, shortened: 75 steps of the real step on showers of 7 ×
-7 × 8 cells.
-"""
+"""Quality of the shortened shower preset: 75 real training steps on showers of 7 × 7 × 8 cells."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from tests.support.engines.small_engines import tf_engine
 pytestmark = pytest.mark.usefixtures("cores")
 GRID, TRAINED_ON, HELD_OUT = (7, 7, 8), 200, 200
 STEPS = 75  # three epochs
-# Twice the preset's rates, and fewer random numbers: there are few steps, and few cells.
+# Twice the preset's rates and fewer random numbers, since there are few steps and few cells.
 SHORTENED = {
     "epochs": 3,
     "restart_epochs": 3,
@@ -36,7 +34,7 @@ ENERGY_BINS = 5
 
 
 def showers(count: int, seed: int) -> Arrays:
-    """Rows of a toy's showers, 20 to 200 GeV."""
+    """Returns rows of toy showers, 20 to 200 GeV."""
     cells_gev, energies_gev, _ = toy_showers(count, seed, shape=GRID)
     return rows_of(cells_gev, energies_gev)
 
@@ -51,8 +49,8 @@ def sample_of(values: NDArray[Any], properties: Arrays) -> ShowerSample:
 
 
 def errors(real: ShowerSample, other: ShowerSample) -> tuple[float, float]:
-    """Error of the sampling fraction; and Σ |S - S'| / Σ S of the energies S summed along an
-    axis, the mean of the three axes: 0 to 2.
+    """Returns the error of the sampling fraction, and Σ |S - S'| / Σ S of the energies S summed
+    along an axis, averaged over the three axes: 0 to 2.
     """
     bounds = scores.edges(real.features.energy_gev, ENERGY_BINS)
     misplaced = []
@@ -65,10 +63,10 @@ def errors(real: ShowerSample, other: ShowerSample) -> tuple[float, float]:
 
 
 def test_short_shower_run_beats_untrained_networks_and_noise() -> None:
-    """Seen with seeds 1 to 4: an error of 4 to 14% in the sampling fraction, untrained 94 to 100
-    %; 0.25 to 0.39 of the energy in the wrong place, untrained 0.96 to 1.00, and 0.65 where the
-    cells of real showers change places. Both bounds lie three and more standard deviations of the
-    seeds from their mean.
+    """Seeds 1 to 4 gave an error of 4 to 14% in the sampling fraction (untrained: 94 to 100%) and
+    0.25 to 0.39 of the energy in the wrong place (untrained: 0.96 to 1.00; real showers with
+    shuffled cells: 0.65). Both bounds are three or more standard deviations of the seeds from their
+    mean.
     """
     held_out = showers(HELD_OUT, seed=1)
     data = ArraySet(

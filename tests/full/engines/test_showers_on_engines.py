@@ -1,4 +1,4 @@
-"""3DGAN on both engines: one step, of the authors' networks and of two replicas."""
+"""3DGAN on both engines: one step, with the authors' networks and with two replicas."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from tests.support.engines.small_showers import simulated_showers, small_showers
 from tests.support.engines.three_ways import PAIR, rates, taken_up
 
 pytestmark = pytest.mark.usefixtures("cores")
-# A bias before batch norm moves by a difference of large sums: it is off by more than other
-# weights, but by no share of a batch.
+# A bias before batch norm moves by a difference of large sums: its error exceeds that of other
+# weights, but not that of a missing share of a batch.
 BIASES = 0.1
-# untrained, and by the batch norm of one shower, the authors' generator deposits a hundred times
-# what it should
+# Untrained, and with batch norm over one shower, the authors' generator deposits a hundred times
+# too much.
 DIMMED = 0.01
 
 
 def options_of(rate: float, **more: Any) -> dict[str, Any]:
-    """Plain descent, so that weights move by the gradient itself; losses of a hundred and
-    more want small rates.
+    """Plain SGD, so that weights move by the gradient itself; losses of a hundred and more need
+    small rates.
     """
     return {"seed": 3, "optimizer": "sgd", **rates(rate, *PAIR), "dropout": 0.0, **more}
 
@@ -39,13 +39,13 @@ def options_of(rate: float, **more: Any) -> dict[str, Any]:
 def test_engines_agree_on_a_step_of_the_authors_networks(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
-    """Of one shower.
+    """Uses a batch of one shower.
 
     At this rate an update is lost in rounding, so that each phase is compared at the same weights.
 
-    TensorFlow's batch norm sums 100,000 numbers of a channel one after another, which puts a
-    variance off by 2 to 4 in 10,000 (against float64; JAX: 1 in a million), and the generator has
-    five of them, one behind another.
+    TensorFlow's batch norm sums 100,000 numbers of a channel sequentially, which gives a variance
+    an error of 2 to 4 in 10,000 (against float64; JAX: 1 in a million), and the generator has five
+    of them in sequence.
     """
     tf_same_noise.hand_to_engines(monkeypatch)
     data = simulated_showers(2)
@@ -64,11 +64,10 @@ def test_engines_agree_on_a_step_of_the_authors_networks(
 def test_engines_agree_on_one_and_two_replicas_and_resume_exactly(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess, tmp_path: Path
 ) -> None:
-    """TensorFlow on one replica, JAX on two, with batch norm of both, and the average of G; one
+    """TensorFlow on one replica, JAX on two, with batch norm over both, and the average of G; one
     shower of the batch is empty.
 
-    A fresh engine takes up a checkpoint and computes the following steps to the last bit, on both
-    engines.
+    On both engines, a new engine loads a checkpoint and computes the following steps bit for bit.
     """
     tf_same_noise.hand_to_engines(monkeypatch)
     data, options = small_showers(8), options_of(1e-6, latent_size=8, ema_decay=0.9)
@@ -93,9 +92,9 @@ def test_engines_agree_on_one_and_two_replicas_and_resume_exactly(
 def test_engines_accumulate_batch_parts_like_replicas(
     make: MakeEngine, monkeypatch: pytest.MonkeyPatch, jax: JaxProcess
 ) -> None:
-    """Batch norm is of each part, as of each replica, so that both compute the same in their first
-    step. Of the whole batch it puts D's losses off by a tenth and more, so that a bound of 1 in
-    10,000 tells them apart.
+    """Batch norm covers each part, as on each replica, so both compute the same first step. Over
+    the whole batch, D's losses would differ by a tenth or more, which a bound of 1 in 10,000
+    detects.
     """
     tf_same_noise.hand_to_engines(monkeypatch)
     data, options = small_showers(8), options_of(1e-6, latent_size=8)

@@ -1,5 +1,5 @@
-"""Batches of three fields and a program of four phases in the TensorFlow engine, in parts and
-on two replicas.
+"""Batches of three fields and a program of four phases in the TensorFlow engine, with accumulation
+and on two replicas.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Steps compiled by XLA, as a whole or in clusters, compute what uncompiled ones compute:
-real networks, real trainers.
+"""Steps compiled by XLA, as a whole or in clusters, match uncompiled ones: real networks, real
+trainers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OF_THE_STEP = (
 
 
 def test_compiled_dcgan_step_with_r1_matches_the_uncompiled_one(make: MakeEngine) -> None:
-    """Dropout noise included: it is made so that XLA draws the same numbers.
+    """Includes dropout noise, which is generated so that XLA draws the same numbers.
 
     At rate 1 the weights move by the gradient itself.
     """
@@ -53,7 +53,7 @@ def test_compiled_dcgan_step_with_r1_matches_the_uncompiled_one(make: MakeEngine
     assert_close(trained(jit, 1), trained(off, 1), 1e-4)
     assert_moves_alike(before, jit.state(), off.state(), 1e-3)
     [gradients] = jit.step.gradient_functions
-    assert gradients.experimental_get_tracing_count() == 1  # not once for each part
+    assert gradients.experimental_get_tracing_count() == 1  # not once per part
 
 
 @pytest.mark.parametrize(("replicas", "parts"), [(1, 2), (2, 1)])
@@ -68,7 +68,7 @@ def test_kernels_of_a_compiled_step_are_counted_before_and_after_xla(
     assert kernels.fusions is not None
     assert kernels.operations > 100
     assert 0 < kernels.fusions <= kernels.kernels_after < kernels.kernels_before
-    engine.run(1)  # counting has changed nothing that training needs
+    engine.run(1)  # counting changes nothing that training needs
 
 
 def test_kernel_counts_add_up_over_phases(make: MakeEngine) -> None:
@@ -82,9 +82,9 @@ def test_kernel_counts_add_up_over_phases(make: MakeEngine) -> None:
 def test_autocluster_compiles_the_step_without_changing_results(
     make: MakeEngine, new_run: Callable[..., RunDir], tmp_path: Path
 ) -> None:
-    """Its own trainer, since TensorFlow reads the flags once.
+    """Uses its own trainer, since TensorFlow reads the flags once.
 
-    XLA writes down what it compiles.
+    XLA dumps what it compiles.
     """
     options = {"replicas": 2, "batch_size_global": 512, "epochs": 1, "precision": "float32"}
     run = new_run("run-0001", workload="mlp_gan", xla="autocluster", **options)
@@ -106,7 +106,7 @@ def test_autocluster_compiles_the_step_without_changing_results(
 
 
 def recorded(run: RunDir) -> Numbers:
-    """Every metric of every step in the trainer's journal."""
+    """Returns every metric of every step in the trainer's journal."""
     calls = [
         record.values
         for record in journal.read_all(run.trainer_journal())

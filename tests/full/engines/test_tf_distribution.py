@@ -1,5 +1,5 @@
-"""How replicas work together: DCGAN's batch norm over all of them, local steps by both ways
-to exchange.
+"""Several replicas: DCGAN's batch norm over all of them, and local steps with both exchange
+methods.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def test_batch_in_four_parts_matches_the_whole_batch(
 
 
 def networks_without_dropout() -> dict[str, Any]:
-    """Those of DCGAN, so that one replica and several compute the same."""
+    """Returns DCGAN's networks without dropout, so that one and several replicas agree."""
     networks = dcgan_mnist.networks()
     for layer in networks["discriminator"].layers:
         if isinstance(layer, ReplicaDropout):
@@ -42,13 +42,13 @@ WITHOUT_DROPOUT = replace(dcgan_mnist.WORKLOAD, make_networks=networks_without_d
 
 
 def operations(engine: TfEngine) -> list[Any]:
-    """Nodes of a step's graph."""
+    """Returns the nodes of a step's graph."""
     graph = engine.traced_call().graph.as_graph_def()
     return [node for function in graph.library.function for node in function.node_def]
 
 
 def exchanges(engine: TfEngine, scope: str) -> list[str]:
-    """The sums over the replicas in a step, one for each tensor, in this scope."""
+    """Returns the sums over the replicas in a step in this scope, one per tensor."""
     return [node.name for node in operations(engine) if node.op == "AddN" and scope in node.name]
 
 
@@ -74,8 +74,8 @@ def test_synchronized_batch_norm_makes_two_replicas_match_one(make: MakeEngine) 
     assert [
         name for name, (first, second) in copied.items() if not np.array_equal(first, second)
     ] == []
-    # Beside the length of each weight's own step, which is its gradient: a gradient that misses the
-    # exchange is off by more.
+    # Relative to the length of each weight's own step, which is its gradient: a gradient that
+    # misses the exchange has a larger error.
     moved, expected = (
         {name: engine.state()[name] - start[name] for name in floats(start)}
         for engine in (two, single)
@@ -96,7 +96,7 @@ def test_synchronized_batch_norm_makes_two_replicas_match_one(make: MakeEngine) 
 
 
 def floats(state: Arrays) -> list[str]:
-    """Weights and statistics that a step moves."""
+    """Returns names of weights and statistics that a step changes."""
     return [name for name in state if name.startswith(("generator/", "discriminator/"))]
 
 

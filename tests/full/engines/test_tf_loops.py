@@ -14,14 +14,14 @@ pytestmark = pytest.mark.usefixtures("cores")
 
 
 def longest_move(before: Arrays, after: Arrays) -> float:
-    """The largest move of a weight."""
+    """Returns the largest change of a weight."""
     return max(
         float(np.abs(after[name] - before[name]).max()) for name in before if "kernel" in name
     )
 
 
 def test_both_loops_train_showers_alike(make: MakeEngine) -> None:
-    """Four updates a step, two networks with batch norm, on a grid of a few cells."""
+    """Four updates per step, two networks with batch norm, on a grid of a few cells."""
     options = {"data": small_showers(16), "latent_size": 8}
     custom, keras = (
         make(1, workload.WORKLOAD, loop=name, **options) for name in ("custom", "keras")

@@ -1,5 +1,5 @@
-"""A run that was stopped and taken up again is the run that was not, with every option that
-leaves a trace together.
+"""A stopped and resumed run matches an uninterrupted one, with all options that affect the state
+combined.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What both engines keep for the conditional DCGAN, the dense pair and the WGAN-GP of the guide:
-replicas agree, and a stop leaves no trace. That both engines agree is in test_jax_parity.py.
+"""The conditional DCGAN, the dense GAN and the guide's WGAN-GP on each engine: replicas agree, and
+a stop changes nothing. test_jax_parity.py compares the engines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("cores", "with_the_guides")
 
 @pytest.fixture(scope="module", params=CASES)
 def workload(request: pytest.FixtureRequest) -> str:
-    """One of the three."""
+    """One of the three workloads."""
     return str(request.param)
 
 
@@ -53,7 +53,7 @@ def of_tensorflow(workload: str, case: Case, folder: Path) -> ThreeWays:
 def test_two_replicas_match_one_on_the_whole_batch(ways: ThreeWays, workload: str) -> None:
     assert_close(ways.shared.numbers, ways.alone.numbers, 1e-5)
     assert_close(ways.shared.state, ways.alone.state, 1e-5)
-    # Beside the way that each weight has gone: without a share of the gradient it would be off by
+    # Relative to the change of each weight: without one share of the gradient, the error would be
     # half of it.
     assert_moves_alike(
         ways.begin, ways.shared.state, ways.alone.state, 1e-3, CASES[workload].unmoved

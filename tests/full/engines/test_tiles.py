@@ -15,7 +15,7 @@ from tests.support.engines.jax_process import JaxProcess
 from tests.support.engines.tf_tiles import SIDES, painted_by_tensorflow
 
 Paint = Any
-# Two rounds; one on each core; and a third core that has none.
+# With 1, 2 and 3 cores: two rounds; one on each core; and an idle third core.
 GROUPED = tuple(("map_reduce", cores) for cores in (1, 2, 3))
 
 

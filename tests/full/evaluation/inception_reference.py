@@ -1,12 +1,12 @@
-"""Makes inception_reference.npz, features of torch-fidelity's Inception network with random
+"""Generates inception_reference.npz, features of torch-fidelity's Inception network with random
 weights, to which test_inception.py compares this project's, and the two files of PyTorch tensors
-of tests/evaluation/test_image_features.py.
+for tests/evaluation/test_image_features.py.
 
     python -m venv /tmp/fid
     /tmp/fid/bin/pip install torch==2.13.0 torch-fidelity==0.4.0
     /tmp/fid/bin/python -m tests.full.evaluation.inception_reference
 
-torchvision, which torch-fidelity loads for its other networks, is replaced.
+torchvision, which torch-fidelity imports for its other networks, is mocked.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from numpy.typing import NDArray
 
 FIGURES = Path(__file__).with_name("inception_reference.npz")
 TORCH_FILES = Path(__file__).parents[2] / "support" / "torch_files"
-SIDES = ((28, 28), (64, 48))  # of images, smaller than the network's 299 pixels
+SIDES = ((28, 28), (64, 48))  # image sizes, smaller than the network's 299 pixels
 
 
 def images(height: int, width: int) -> NDArray[np.uint8]:
-    """Two images (2, height, width, 3)."""
+    """Returns two images (2, height, width, 3)."""
     random = np.random.RandomState(height)
     return random.randint(0, 256, (2, height, width, 3)).astype(np.uint8)
 
 
 def random_tensors(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[np.float32]]:
-    """By PyTorch's names; scaled so that values neither vanish nor explode."""
+    """Returns tensors by PyTorch name, scaled so that values neither vanish nor explode."""
     return {name: _tensor(name, shape) for name, shape in shapes.items()}
 
 
@@ -49,7 +49,7 @@ def _tensor(name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def small_tensors() -> dict[str, NDArray[np.float32]]:
-    """What both files of PyTorch hold; `turned` is the transpose of a (2, 3) storage."""
+    """Returns the contents of both PyTorch files; `turned` is the transpose of a (2, 3) storage."""
     return {
         "kernel": np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2),
         "turned": np.arange(6, dtype=np.float32).reshape(2, 3).T,
@@ -58,7 +58,7 @@ def small_tensors() -> dict[str, NDArray[np.float32]]:
 
 
 def write_torch_files() -> None:
-    """As PyTorch saves a state dictionary, today and before version 1.6."""
+    """Saves a state dictionary in PyTorch's current format and in the one before version 1.6."""
     import torch
 
     tensors = {name: torch.from_numpy(array) for name, array in small_tensors().items()}

@@ -1,4 +1,4 @@
-"""The Inception network of FID with random weights: its features are those of torch-fidelity."""
+"""FID's Inception network with random weights: its features match those of torch-fidelity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLOSE = 1e-4
 
 @pytest.fixture(scope="module")
 def model() -> keras.Model:
-    """With the weights that the reference has had."""
+    """The network with the weights of the reference."""
     from gan_runtime.evaluation import inception
 
     network = inception.network()
@@ -37,7 +37,7 @@ def model() -> keras.Model:
 
 
 def shapes(network: keras.Model) -> dict[str, tuple[int, ...]]:
-    """By PyTorch's names."""
+    """Returns weight shapes by PyTorch name."""
     names = {"kernel": "weight", "gamma": "weight", "beta": "bias"}
     names |= {"moving_mean": "running_mean", "moving_variance": "running_var"}
     return {
@@ -73,7 +73,7 @@ def test_features_match_the_reference_implementation(
 
 
 def test_features_on_jax_match_the_reference(tmp_path: Path) -> None:
-    """In a child, because Keras has one backend in a process."""
+    """In a subprocess, because Keras has one backend per process."""
     path = tmp_path / "features.npy"
     code = (
         "import sys, numpy as np; from tests.full.evaluation import test_inception as own;"
@@ -106,7 +106,7 @@ def test_file_with_other_weights_is_refused(tmp_path: Path) -> None:
 
 
 def test_run_is_scored_with_inception_features(tmp_path: Path) -> None:
-    """With random weights, in its own process, because TensorFlow sets its devices once."""
+    """With random weights, in a subprocess, because TensorFlow sets its devices once."""
     options = ("workload=mlp_gan", "dataset=digits", "epochs=1", "quality_every=0")
     with starting(tmp_path) as start:
         training = start("train", *(part for option in options for part in ("--set", option)))

@@ -1,5 +1,5 @@
-"""The classifier of the embedded digits, what its features notice, and the quality of a short run
-by real processes.
+"""The classifier of the embedded digits, the sensitivity of its features, and the quality of a
+short run in real processes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STRENGTHS = (0.0, 0.25, 0.5, 1.0)
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """A home that gets the classifier of the digits."""
+    """A home for the classifier of the digits."""
     return Home(tmp_path_factory.mktemp("home")).prepare()
 
 
@@ -93,7 +93,7 @@ def salt_and_pepper(images: Images, strength: float) -> Images:
 
 
 def other_images(images: Images, strength: float) -> Images:
-    """A share of the images is replaced by stripes."""
+    """Replaces a share of the images with stripes."""
     mixed = images.copy()
     count = round(0.8 * strength * len(images))
     mixed[:count] = np.where(np.arange(28) % 4 < 2, 1.0, -1.0)[:, np.newaxis]
@@ -108,7 +108,7 @@ def other_images(images: Images, strength: float) -> Images:
 def test_distances_rise_with_every_corruption(
     classifier: ImageClassifier, corrupt: Callable[[Images, float], Images]
 ) -> None:
-    """The six of Heusel et al. 2017, figure 3."""
+    """The six corruptions of Heusel et al. 2017, figure 3."""
     real = quality.real_images(loading.load("digits"), 800, seed=0)
     reference, _ = classifier.read(real.reference)
     corrupted = [
@@ -132,7 +132,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def output_of(start: Start, *words: str) -> str:
-    """What a command printed that must go well."""
+    """Runs a command that must succeed; returns its output."""
     process = start(*words)
     output, notes = process.communicate(timeout=280)
     assert process.returncode == 0, notes
@@ -187,7 +187,7 @@ def test_run_is_measured_during_training_and_its_averages_afterward(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv(MEASURE_VARIABLE)  # tests/conftest.py sets it
-    assert classifier.accuracy > 0.0  # it is stored: the job need not train one
+    assert classifier.accuracy > 0.0  # stored, so the job does not train one
     shutil.copytree(home.path / "classifiers", tmp_path / "classifiers")
     options = (
         *("workload=mlp_gan", "dataset=digits", "epochs=4", "quality_every=1"),
@@ -220,7 +220,7 @@ def test_run_is_measured_during_training_and_its_averages_afterward(
 def test_modes_of_stacked_digits_are_counted(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a classifier that is trained for a moment, so that there is a warning."""
+    """Uses a briefly trained classifier, so that there is a warning."""
     from gan_runtime.evaluation import image_classifier
 
     monkeypatch.setattr(image_classifier, "FEWEST_SEEN", 20_000)

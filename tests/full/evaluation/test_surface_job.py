@@ -1,4 +1,4 @@
-"""From a training that keeps its weights to its loss surfaces in the store, by real processes."""
+"""Loss surfaces in real processes, from training with weight snapshots to the database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def finished(start: Start, *words: str) -> str:
-    """What a command printed that must go well."""
+    """Runs a command that must succeed; returns its output."""
     process = start(*words)
     output, notes = process.communicate(timeout=240)
     assert process.returncode == 0, notes
@@ -54,7 +54,7 @@ def test_run_with_weight_snapshots_gets_its_loss_surfaces(start: Start, tmp_path
     assert generator.share_x + generator.share_y == pytest.approx(
         1.0
     )  # three snapshots span no more than a plane
-    # Both end in the same two networks: what D is paid for, G pays for.
+    # Both paths end at the same two networks: D's gain is G's loss.
     assert 0.0 < discriminator.path_loss[-1] < 16.0
     assert np.isfinite(generator.loss).all()
     assert np.ptp(generator.loss) > 0.0

@@ -1,5 +1,5 @@
-"""docs/adding-a-workload.md keeps its word: its code, copied out of the page, passes mypy and the
-tests of every workload, trains on both engines, is seen on Live and compiles for a TPU.
+"""Code copied from docs/adding-a-workload.md passes mypy and the tests of every workload, trains on
+both engines, appears on Live and compiles for a TPU.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pytest
 from gan_runtime.tpu import plan as planning
 from tests.support import guide
 
-# of the workload where its name is not to matter; as long as the page's, so that lines end where
-# they do there
+# Name of the workload where the name does not matter; as long as the one on the page, so that lines
+# end at the same place.
 NAME = "zq9_gan"
 OPTIONS = {
     "workload": "wgan_gp",
@@ -39,7 +39,7 @@ for run in sys.argv[1:]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The project with the page's two files, and its line in the catalog."""
+    """A copy of the project with the page's two files and its line in the catalog."""
     root = guide.copy_project(tmp_path / "project", "gan_runtime", "dashboard", "pages")
     guide.write_into(root)
     return root

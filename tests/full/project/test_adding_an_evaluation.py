@@ -1,5 +1,5 @@
-"""docs/adding-an-evaluation.md keeps its word: its evaluation passes mypy, is offered,
-measures a run, and its numbers are in the database.
+"""The evaluation of docs/adding-an-evaluation.md passes mypy, is listed, measures a run, and stores
+its numbers in the database.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.support import evaluation_page, guide
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The project with the page's file, and its line in the table."""
+    """A copy of the project with the page's file and its line in the table."""
     root = guide.copy_project(tmp_path / "project", "gan_runtime", "pyproject.toml")
     evaluation_page.write_into(root)
     return root

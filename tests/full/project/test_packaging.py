@@ -1,4 +1,4 @@
-"""`pip install .` works: what the wheel holds, and a fresh environment that serves from it."""
+"""`pip install .`: the contents of the wheel, and a fresh environment that serves from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_OURS = ("tests", "benchmarks", "examples", "scripts")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built without a network, from what git has, so that the project's folder stays as it is."""
+    """Built without a network from the files in git, so that the project's folder is unchanged."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     files = subprocess.run(
@@ -48,8 +48,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; it borrows the libraries of this one, and no module
-    of the project's folder.
+    """A fresh environment with the wheel, the libraries of this environment, and no module of the
+    project's folder.
     """
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
@@ -63,9 +63,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def program(environment: Path, folder: Path, *words: str) -> subprocess.Popen[str]:
-    """`gan-dashboard` of the environment, started in another folder, by a user whose home
-    is there.
-    """
+    """Starts the environment's `gan-dashboard` in another folder, which is the user's home."""
     variables = {**os.environ, "HOME": str(folder)}
     variables.pop(HOME_VARIABLE, None)
     variables.pop("PYTHONPATH", None)

@@ -1,5 +1,5 @@
-"""docs/python.md keeps its word: its program runs, its package is offered and trains, and the
-notebook next to it runs.
+"""The program of docs/python.md runs, its package is listed and trains, and the accompanying
+notebook runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from tests.support import python_page
 
 
 def python(folder: Path, *words: str, packages: Path | None = None) -> str:
-    """What a Python in its own folder says, which finds the project as if it was installed."""
+    """Runs Python in its own folder with the project importable as if installed; returns the
+    output.
+    """
     path = os.pathsep.join(str(place) for place in (REPOSITORY, packages) if place)
     environment = {**os.environ, "PYTHONPATH": path, HOME_VARIABLE: str(folder / "home")}
     child = subprocess.run(

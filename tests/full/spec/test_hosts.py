@@ -1,4 +1,4 @@
-"""What this host offers, as its probe finds it in a process with TensorFlow."""
+"""The probe of this host in a process with TensorFlow."""
 
 from __future__ import annotations
 

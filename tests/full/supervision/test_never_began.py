@@ -1,4 +1,4 @@
-"""Owners that are killed at a start, and who then has its lock: real owners, launchers and
+"""Owners killed while starting a run, and who then holds its lock: real owners, launchers and
 workers.
 """
 
@@ -30,7 +30,7 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 3, "precision": 
 
 
 def owner_dies(home: Home, when: str) -> str:
-    """A real owner, killed by a signal; returns what it printed."""
+    """Runs a real owner that is killed by a signal; returns its output."""
     command = [sys.executable, "-m", "tests.support.dying_owner", str(home.path), when]
     died = subprocess.run(
         command,
@@ -96,8 +96,8 @@ def test_no_second_trainer_starts_while_one_is_being_spawned(
 def test_start_lock_stays_taken_until_all_workers_exit(
     home: Home, new_run: NewRun, wait_until: Wait
 ) -> None:
-    """A worker whose launcher was killed has the lock of the start too; the table of
-    processes may be that of another container.
+    """A worker whose launcher was killed still holds the start lock; the process table may be that
+    of another container.
     """
     run = new_run("quick-0001", **TOY, workers=2)
     owner = Owner(home)
@@ -120,5 +120,5 @@ def test_start_lock_stays_taken_until_all_workers_exit(
             return True
         return False
 
-    # a process that is not in the table anymore still closes its files
+    # A process that has left the process table may still be closing its files.
     wait_until(is_free, "the lock of the start is free")

@@ -1,5 +1,5 @@
-"""People and owners in their own processes who act at the same moment: each gets what was
-asked, and no device has two trainings.
+"""Users and owners in separate processes act at the same time: each request succeeds, and no device
+trains two runs at once.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ for turn in range(12):
 
 @pytest.fixture
 def waiting(new_run: NewRun) -> list[RunDir]:
-    """Four runs that do not begin while the home has no owner."""
+    """Four runs that stay queued while the home has no owner."""
     return [new_run(f"quick-{number:04d}", seconds=number, **TOY) for number in range(1, 5)]
 
 
 def order(home: Home) -> list[str]:
-    """Numbers of the waiting runs."""
+    """Returns the numbers of the queued runs."""
     return [row.run_id[-1] for row in queries.queue(ingest.store_of(home))]
 
 
 def person(code: str, *words: str) -> subprocess.Popen[str]:
-    """A process that is ready to act, and acts on request."""
+    """Starts a process that acts on request."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words],
         env=processes.environment(os.environ),
@@ -84,7 +84,7 @@ def person(code: str, *words: str) -> subprocess.Popen[str]:
 
 
 def at_once(people: list[subprocess.Popen[str]]) -> list[str]:
-    """All of them act at the same moment; what each says."""
+    """Lets all processes act at the same time; returns their outputs."""
     for process in people:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -98,7 +98,7 @@ def at_once(people: list[subprocess.Popen[str]]) -> list[str]:
 
 
 def trained(run: RunDir) -> tuple[datetime, datetime]:
-    """From when to when its trainer wrote."""
+    """Returns when its trainer first and last wrote."""
     at = [record.at for record in journal.read_all(run.trainer_journal())]
     return min(at), max(at)
 

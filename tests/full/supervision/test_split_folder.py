@@ -1,4 +1,4 @@
-"""Two workers with TensorFlow on a folder that they do not share."""
+"""Two TensorFlow workers that do not share a folder."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def test_tensorflow_workers_on_unshared_folders_exit_with_an_error(
     home: Home, tmp_path: Path
 ) -> None:
     apart = run_apart(home, tmp_path / "elsewhere")
-    # They load TensorFlow, on a host that others use.
+    # They load TensorFlow, on a shared host.
     assert_both_end_with_a_sentence(apart, TRAINER, seconds=240.0, says_rank=False)

@@ -1,5 +1,5 @@
-"""Stops with a launcher and two workers, all of them real: signals reach the group, and
-whoever is left is found in the table of processes.
+"""Stops with a real launcher and two real workers: signals reach the group, and remaining processes
+are found in the process table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TOY = {
 
 @pytest.fixture
 def two(home: Home, new_run: NewRun) -> Iterator[RunDir]:
-    """A run of two workers and their launcher; whatever is left of it goes with the test."""
+    """A run with two workers and their launcher; remaining processes are killed after the test."""
     run = new_run("quick-0001", **TOY)
     yield run
     for run_folder in home.run_dirs():
@@ -53,7 +53,7 @@ def wait_for_status(wait_until: Wait, owner: Owner, run: RunDir, status: str) ->
 
 
 def losses(owner: Owner, run: RunDir) -> np.ndarray:
-    """float32 (steps,), and a check that each step is there exactly once."""
+    """Returns the losses, float32 (steps,), and checks that each step is stored exactly once."""
     rows = owner.store.rows(
         "SELECT step, value FROM scalars WHERE run_id = ? AND metric = 'loss_generator' ORDER BY"
         " step",
@@ -70,7 +70,7 @@ def test_stop_saves_and_ends_all_processes_and_resume_is_exact(
     waiting = new_run("quick-0002", seconds=1, **{**TOY, "workers": 1, "epochs": 2})
     wait_for_status(wait_until, owner, two, "running")
     assert len(processes_of(two)) == 3
-    ask_of(two, actor=SOMEBODY).stop(two.run_id)  # a file, so any browser or terminal may ask
+    ask_of(two, actor=SOMEBODY).stop(two.run_id)  # a file, so any browser or terminal can do it
     wait_for_status(wait_until, owner, two, "stopped")
     wait_until(lambda: processes_of(two) == [], "nobody is left", 20)
     step = queries.progress(owner.store, two.run_id).step
@@ -108,7 +108,7 @@ def test_frozen_workers_are_killed_after_the_grace_period_of_a_stop(
 
 
 def left_behind(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
-    """A frozen worker of a run that has said its last word; launcher and other worker are
+    """Returns a frozen worker of a run that has logged its end; launcher and other worker are
     killed.
     """
     wait_for_status(wait_until, owner, two, "running")
@@ -124,8 +124,8 @@ def left_behind(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
 
 
 def remaining_worker(owner: Owner, two: RunDir, wait_until: Wait) -> psutil.Process:
-    """The one worker that is left of a run that has said its last word, frozen; nobody who
-    knew of it lives.
+    """Returns the only remaining worker, frozen, of a run that has logged its end; no process that
+    knew of it is alive.
     """
     second = left_behind(owner, two, wait_until)
     wait_until(lambda: processes_of(two) == [second], "it alone is left")

@@ -1,5 +1,5 @@
-"""Owners that are killed and followed by others, and what only a trainer with TensorFlow
-does: real processes and real signals.
+"""Owners that are killed and replaced, and behavior specific to TensorFlow trainers: real processes
+and real signals.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ LONG = {**SHORT, "epochs": 2_000, "steps_per_loop": 2}
 
 @pytest.fixture
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """The owner of the home, on a stated host, with the trainers of every day; they end with
-    the test.
-    """
+    """The owner of the home on a fixed host, with regular trainers; they end with the test."""
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     opened = Runtime.open(home)
     yield opened
@@ -77,7 +75,7 @@ def every_step_once(runtime: Runtime, run: RunDir, last_step: int) -> bool:
 
 
 def prepare(home: Home, name: str, rows: int) -> str:
-    """A data set of gray images of 28 pixels; returns its digest."""
+    """Prepares a data set of gray images of 28 pixels; returns its digest."""
     source = home.path / f"{name}.zip"
     source.write_bytes(own_pictures.noise(rows))
     options = {"pixels": "28", "color": "grey"}
@@ -155,7 +153,7 @@ def test_training_continues_while_its_owner_is_killed_or_replaced(
         owner.kill()
         owner.wait()
     trainer = pid(run)
-    for _ in range(2):  # owners: the first one is closed again while the run trains
+    for _ in range(2):  # two owners: the first one is closed while the run trains
         runtime = Runtime.open(home)
         try:
             assert status(runtime, run) == "running"
@@ -185,9 +183,7 @@ def test_trainer_without_data_fails_with_the_reason(
     tmp_path: Path,
     write_idx: Callable[[Path, np.ndarray], Path],
 ) -> None:
-    """The images were there when the run was queued, and gone when the home had an owner to
-    start it.
-    """
+    """The images exist when the run is queued, but not when an owner of the home starts it."""
     images = write_idx(
         tmp_path / "mnist" / "train-images-idx3-ubyte", np.zeros((128, 28, 28), np.uint8)
     )

@@ -1,5 +1,5 @@
-"""Several workers with real processes: the numbers of one process, stop, loss, resume, and
-who is slow.
+"""Several workers in real processes: agreement with one process, stop, loss, resume, and
+stragglers.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Wait = Callable[..., Any]
 STEPS_PER_EPOCH = 14  # 1,797 digits in batches of 128
 TOY = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "steps_per_loop": 2}
 PAIR = {**TOY, "workers": 2}
-# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum
-# decides over a whole step.
+# Adam divides by the size of a gradient: where it is nearly zero, the last bit of a sum determines
+# a whole step.
 SGD = {
     "optimizer": "sgd",
     "momentum": 0.5,
@@ -49,12 +49,12 @@ SGD = {
     "learning_rate_discriminator": 0.05,
 }
 LONG = {**PAIR, "epochs": 2_000}
-END_SECONDS = 30.0  # within which all workers must have ended when one is gone
+END_SECONDS = 30.0  # within which all workers must end after one is gone
 
 
 @pytest.fixture
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """The owner of the home, on a stated host; its workers are real and ended with the test."""
+    """The owner of the home on a fixed host; its workers are real and end with the test."""
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     opened = Runtime.open(home)
     yield opened
@@ -65,7 +65,7 @@ def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def living(run: RunDir) -> list[psutil.Process]:
-    """The launcher and the workers that have not ended."""
+    """Returns the launcher and the workers that have not ended."""
     identity = run.process()
     assert identity is not None
     pids = [identity["pid"], *(worker["pid"] for worker in identity.get("workers", []))]
@@ -84,7 +84,7 @@ def row(runtime: Runtime, run: RunDir) -> queries.RunRow:
 
 
 def step(runtime: Runtime, run: RunDir) -> int:
-    """Cheaper than `queries.progress`: it is asked often, and the workers need the processor."""
+    """Cheaper than `queries.progress`: it is called often, and the workers need the CPU."""
     rows = runtime.store.rows(
         "SELECT max(step) FROM ingest.arrivals WHERE run_id = ?", [run.run_id]
     )
@@ -94,15 +94,13 @@ def step(runtime: Runtime, run: RunDir) -> int:
 def ended(
     runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait, seconds: float = 120.0
 ) -> None:
-    """Waits for the end of the run and checks that it is the awaited one; the log says what
-    else happened.
-    """
+    """Waits for the end of the run and checks that it is the awaited one; if not, shows the log."""
     wait_until(lambda: not row(runtime, run).is_live, f"the run is {awaited}", seconds)
     assert row(runtime, run).status == awaited, f"{row(runtime, run).note}\n{run.log_tail()}"
 
 
 def trains(runtime: Runtime, run: RunDir, beyond: int, wait_until: Wait) -> None:
-    """Waits until the run is beyond a step, as long as it lives."""
+    """Waits until the run is beyond a step, and checks that it is alive."""
     wait_until(
         lambda: step(runtime, run) > beyond or row(runtime, run).status in journal.ENDED,
         f"step {beyond + 1}",
@@ -111,8 +109,8 @@ def trains(runtime: Runtime, run: RunDir, beyond: int, wait_until: Wait) -> None
 
 
 def trained_alone(spec: RunSpec, steps: int) -> tuple[np.ndarray, Arrays]:
-    """The generator's loss of each step and the state after the last one, of one process:
-    this one.
+    """Returns the generator's loss of each step and the state after the last one, trained in this
+    process.
     """
     from gan_runtime.engines.tf.engine import TfEngine
 
@@ -128,7 +126,7 @@ def test_two_streaming_workers_match_one_process_across_stop_and_resume(
     streamed = {**PAIR, **SGD, "dataset": large_sets.prepare(home)}
     pair = runtime.commands.submit(RunSpec.parse({**streamed, "epochs": 4}))
     wait_until(lambda: pair.trainer_journal().exists(), "the first worker introduces the run")
-    with slowed(worker_pid(pair, 1)):  # or all 56 steps are done before the stop is asked for
+    with slowed(worker_pid(pair, 1)):  # otherwise all 56 steps finish before the stop request
         trains(runtime, pair, 2, wait_until)
         runtime.commands.stop(pair.run_id)
     ended(runtime, pair, "stopped", wait_until, END_SECONDS)
@@ -160,9 +158,7 @@ def test_two_streaming_workers_match_one_process_across_stop_and_resume(
 
 @contextmanager
 def slowed(pid: int) -> Iterator[None]:
-    """The process stalls for three quarters of the time, in pulses, as on a host that
-    others use.
-    """
+    """Stalls the process for three quarters of the time, in pulses, as on a shared host."""
     over = threading.Event()
 
     def pulse() -> None:
@@ -190,7 +186,7 @@ def straggler_events(runtime: Runtime, run: RunDir) -> list[str]:
 
 
 def slow_worker_shows(runtime: Runtime, run: RunDir) -> bool:
-    """Whether worker 1 computes longer, and worker 0 waits longer."""
+    """Returns whether worker 1 computes longer and worker 0 waits longer."""
     times = queries.worker_times(runtime.store, run.run_id).set_index("rank")
     longer = times.loc[1, "compute_s"] > STRAGGLER_FACTOR * times.loc[0, "compute_s"]
     return bool(longer and times.loc[0, "wait_share"] > times.loc[1, "wait_share"])
@@ -199,7 +195,7 @@ def slow_worker_shows(runtime: Runtime, run: RunDir) -> bool:
 def test_killed_worker_is_named_and_no_worker_outlives_its_launcher(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The launcher is that of every day; its workers have a toy for an engine."""
+    """The launcher is the regular one; its workers have a toy engine."""
     monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
     monkeypatch.setenv(PACE_VARIABLE, "0.05")
     first = Runtime.open(home, starter=toys())
@@ -208,7 +204,7 @@ def test_killed_worker_is_named_and_no_worker_outlives_its_launcher(
         trains(first, run, 2, wait_until)
     finally:
         first.close()
-    runtime = Runtime.open(home, starter=toys())  # a new owner, who did not start them
+    runtime = Runtime.open(home, starter=toys())  # a new owner, which did not start them
     try:
         trains(runtime, run, step(runtime, run), wait_until)
         victim = worker_pid(run, 1)
@@ -241,8 +237,8 @@ def test_killed_worker_is_named_and_no_worker_outlives_its_launcher(
 def test_cluster_without_a_dashboard_names_slow_and_lost_workers(
     home: Home, host: Host, wait_until: Wait, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As srun or Kubernetes would start them: a folder with a spec.json, and one command with
-    TF_CONFIG on each node.
+    """Starts workers as srun or Kubernetes would: a folder with a spec.json, and one command with
+    TF_CONFIG per node.
     """
     run = RunDir(home.runs / "cluster-0001")
     run.path.mkdir()

@@ -22,7 +22,7 @@ SMALL = {"workload": "mlp_gan", "dataset": "digits", "batch_size_global": 64}
 GENERATOR = 16 * 7 * 7 * 16 + 1_000 * 2 * 16 + 25 * 16 * 8 + 1_000 * 2 * 8 + 25 * 8 * 3
 DISCRIMINATOR = 25 * 3 * 8 + 8 + 25 * 8 * 16 + 16 + 7 * 7 * 16 + 1 + 1_000 * 16
 TRAINED_OF_SMALL_DCGAN = GENERATOR + DISCRIMINATOR
-# A step of the paper for eight devices takes one core a minute, and a slow one several.
+# The paper's step for eight devices takes a minute on one core, and several on a slow one.
 COMPILE_SECONDS = 480.0
 pytestmark = [
     pytest.mark.timeout(600),
@@ -41,7 +41,7 @@ def checked(home: Home, wait_until: Callable[..., Any]) -> Callable[..., CheckPr
         fewer: int = 0,
         **options: object,
     ) -> CheckProgress:
-        """`fewer`: on so many devices too."""
+        """`fewer`: also compiles for this many devices."""
         plan = planning.make({**SMALL, **options}, topology, sweep, program=program)
         if fewer:
             plan = replace(plan, points=(plan.point, replace(plan.point, devices=fewer)))
@@ -62,7 +62,7 @@ def only(progress: CheckProgress) -> StepEstimate:
 
 
 def both(progress: CheckProgress) -> tuple[StepEstimate, StepEstimate]:
-    """Of all devices and of fewer."""
+    """Returns the estimates for all devices and for fewer."""
     whole, fewer = _answers(progress)
     return whole, fewer
 
@@ -76,8 +76,8 @@ def _answers(progress: CheckProgress) -> tuple[StepEstimate, ...]:
 def test_frame_program_compiles_for_the_tpu_without_exchanges(
     checked: Callable[..., CheckProgress],
 ) -> None:
-    """80 × 192 pixels in 60 tiles of 16: eight on each of eight cores, one after the other,
-    or fifteen on each of four.
+    """80 × 192 pixels in 60 tiles of 16: eight in sequence on each of eight cores, or fifteen on
+    each of four.
     """
     options = {"workload": "pix2pix", "dataset": "karman", "pix2pix.tile": 16}
     eight, four = both(checked("v3:2x2", fewer=4, program="frame", **options))
@@ -87,7 +87,7 @@ def test_frame_program_compiles_for_the_tpu_without_exchanges(
     assert four.most_expensive[0].cycles / eight.most_expensive[0].cycles == pytest.approx(
         15 / 8
     ), "a tile costs the same"
-    # What is done once, before the first tile, weighs a little on a round.
+    # Work done once, before the first tile, adds a little to a round.
     assert four.cycles / eight.cycles == pytest.approx(15 / 8, rel=0.05)
 
 

@@ -1,5 +1,5 @@
-"""Runs that start with the weights of another: on both engines, across them, and by the command
-on other images, with trainers.
+"""Runs that start from the weights of another run: on both engines, across engines, and by the
+command on other images, with trainers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODULE = "tests.support.engines.fine_tuning"
 
 
 def assert_began_with_the_first(tuned: FineTuned) -> None:
-    """It resumes bit for bit without the other run."""
+    """Also checks that the run resumes bit for bit without the other run."""
     weights = [name for name in tuned.begin if name.startswith(OF_NETWORKS)]
     assert_equal(
         {name: tuned.begin[name] for name in weights}, {name: tuned.first[name] for name in weights}
@@ -65,11 +65,11 @@ def test_jax_run_starts_with_tensorflow_weights(tmp_path: Path, jax: JaxProcess)
     assert_began_with_the_first(jax(f"{MODULE}:fine_tuned", "jax", tmp_path / "home", earlier.path))
 
 
-# ---- other pictures, by the command --------------------------------------------------------------
+# ---- other images, by the command ----------------------------------------------------------------
 
 
 def trained(home: Home, *words: str) -> RunDir:
-    """A run of the dense networks, to its end."""
+    """Trains a run of the dense networks to its end."""
     options = (
         "workload=mlp_gan",
         "batch_size_global=64",
@@ -100,7 +100,7 @@ def trained(home: Home, *words: str) -> RunDir:
 
 
 def turned_digits(home: Home, folder: Path) -> None:
-    """The digits on their side, as a data set of one's own called turned."""
+    """Prepares the digits on their side as a user data set called turned."""
     folder.mkdir()
     for number, picture in enumerate(builtin_sets.load_digits().read(np.arange(640))["images"]):
         Image.fromarray(picture[:, :, 0].T).save(folder / f"{number:04}.png")
@@ -123,7 +123,7 @@ def turned_digits(home: Home, folder: Path) -> None:
 
 
 def grid(run: RunDir, epoch: int) -> np.ndarray:
-    """Its samples after an epoch, gray from 0 to 255; the same latents in all runs."""
+    """Returns its samples after an epoch, gray from 0 to 255; all runs have the same latents."""
     return np.asarray(Image.open(run.sample_file("samples", epoch)), np.float64)
 
 

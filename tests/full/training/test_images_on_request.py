@@ -1,4 +1,4 @@
-"""Images on request with real trainers and the real process of the job, which stays."""
+"""Images on request with real trainers and the job's real, persistent process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Ends = Callable[..., tuple[JobDir, End]]
 
 
 def trained(home: Home, name: str, options: dict[str, object]) -> RunDir:
-    """A run that a real trainer has trained to its end."""
+    """Trains a run to its end with a real trainer."""
     run = RunDir(home.runs / name)
     run.path.mkdir(parents=True)
     write_json(run.spec_path, options)

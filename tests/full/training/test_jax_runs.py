@@ -32,16 +32,14 @@ from tests.support.trainers import end_trainers
 Wait = Callable[..., Any]
 TINY = {"workload": "mlp_gan", "batch_size_global": 256, "precision": "float32", "engine": "jax"}
 STEPS_PER_EPOCH = 7  # 1,797 digits in batches of 256
-# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum
-# decides over a whole step.
+# Adam divides by the size of a gradient: where it is nearly zero, the last bit of a sum determines
+# a whole step.
 SGD = {"optimizer": "sgd", "learning_rate_generator": 0.005, "learning_rate_discriminator": 0.005}
 
 
 @pytest.fixture
 def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """The owner of the home, on a stated host that has JAX; its trainers are real and ended
-    with the test.
-    """
+    """The owner of the home on a fixed host with JAX; its real trainers end with the test."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     monkeypatch.setattr(
         "gan_runtime.hardware.hosts.probe",
@@ -54,14 +52,12 @@ def runtime(home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def records(run: RunDir) -> list[Record]:
-    """Everything that the trainer has written."""
+    """Returns everything that the trainer has written."""
     return journal.read_all(run.trainer_journal(0))
 
 
 def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
-    """Waits for the end of the run and checks that it is the awaited one; returns what was
-    said of it.
-    """
+    """Waits for the end of the run and checks that it is the awaited one; returns its note."""
     wait_until(lambda: not queries.run(runtime.store, run.run_id).is_live, f"the run is {awaited}")
     row = queries.run(runtime.store, run.run_id)
     assert row.status == awaited, f"{row.note}\n{run.log_tail()}"
@@ -69,7 +65,7 @@ def ended(runtime: Runtime, run: RunDir, awaited: str, wait_until: Wait) -> str:
 
 
 def generated(runtime: Runtime, request: ImageRequest, wait_until: Wait) -> dict[str, np.ndarray]:
-    """The arrays that a job makes; its image holds all of them."""
+    """Returns the arrays that a job generates; its image contains all of them."""
     job = runtime.commands.request_job("generate", request)
     end = wait_until(job.end, "the job ends")
     assert end.state == "finished", f"{end.reason}\n{job.log_tail()}"
@@ -131,14 +127,14 @@ def test_jax_run_on_two_cores_trains_without_tensorflow_and_generates(
 
 
 def trainer(run: RunDir, **environ: str) -> subprocess.Popen[bytes]:
-    """A process that trains a run, as a cluster would start it."""
+    """Starts a process that trains a run, as a cluster would."""
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "1", "cpu"]
     return subprocess.Popen(command, env={**environment(os.environ), **environ})
 
 
 @pytest.fixture(scope="module")
 def losses_of_one_process(tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
-    """Ten epochs of one process with four replicas on digits in memory: float64 (70,)."""
+    """Losses of ten epochs in one process with four replicas on digits in memory: float64 (70,)."""
     run = RunDir(Home(tmp_path_factory.mktemp("alone")).prepare().runs / "alone-0001")
     run.path.mkdir()
     write_json(run.spec_path, {**TINY, **SGD, "replicas": 4, "epochs": 10})

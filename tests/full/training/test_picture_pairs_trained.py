@@ -1,5 +1,5 @@
-"""Pairs of images that were drawn here, from their files to a trained model and what it
-paints: real trainers and a real job.
+"""Image pairs drawn for this test, from their files to a trained model and its output, with real
+trainers and a real job.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TILE = 16
 
 
 def trained(home: Home) -> RunDir:
-    """24 steps of a real trainer."""
+    """Trains 24 steps with a real trainer."""
     run = RunDir(home.runs / "pairs-0001")
     run.path.mkdir(parents=True)
     options = {
@@ -51,7 +51,7 @@ def trained(home: Home) -> RunDir:
 
 
 def iterated(home: Home, run: RunDir) -> list[Answer]:
-    """By the command, on one core and on two."""
+    """Rolls out with the command, on one core and on two."""
     command = [
         sys.executable,
         "-m",
@@ -89,7 +89,7 @@ def test_drawn_pairs_are_learned_and_rolled_out_equally_on_two_cores(
     assert len(difference) == 24
     assert difference[-6:].mean() < 0.7 * difference[:6].mean()
     if layout == "folders":
-        return  # what is painted does not depend on it
+        return  # the rollout does not depend on it
     naive, grouped = iterated(home, run)
     # Tiles of 16 that share 12 pixels, the default: 5 × 5 cover 32 × 32.
     assert (

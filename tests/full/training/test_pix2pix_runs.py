@@ -1,5 +1,5 @@
-"""Runs of Pix2Pix on drawn pairs, in their own trainers: killed and resumed; on JAX, and
-into a bundle.
+"""Pix2Pix runs on drawn pairs, in their own trainers: killed and resumed; on JAX, and into a
+bundle.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.support.trainers import end_trainers
 
 Wait = Callable[..., Any]
 STEPS_PER_EPOCH = 2  # 8 pairs in batches of 4
-EPOCHS = 12  # the first one is over long before the last, so that a run can be killed between them
+EPOCHS = 12  # many, so that a run can be killed between the first one and the last
 TINY = {
     "workload": "pix2pix",
     "dataset": drawn_pairs.NAME,
@@ -47,7 +47,7 @@ TINY = {
 def runtime(
     home: Home, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Runtime]:
-    """The owner of a home with drawn pairs, on a stated host that has both engines."""
+    """The owner of a home with drawn pairs, on a fixed host with both engines."""
     cpu = host.devices["cpu"].model_copy(update={"engines": ("tensorflow", "jax")})
     monkeypatch.setattr(
         "gan_runtime.hardware.hosts.probe",
@@ -75,7 +75,7 @@ def newest_checkpoint(run: RunDir) -> Checkpoint:
 def test_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
     runtime: Runtime, wait_until: Wait
 ) -> None:
-    """With dropout, tiles cut at drawn places, flips and Adam's moments, to the last bit."""
+    """Bit for bit, with dropout, tiles cropped at random places, flips and Adam's moments."""
     spec = RunSpec.parse({**TINY, "engine": "tensorflow", "flip": "horizontal", "epochs": EPOCHS})
     killed, whole = runtime.commands.submit(spec), runtime.commands.submit(spec)
     wait_until(lambda: checkpoints.newest_step(killed.checkpoints), "a checkpoint is kept")
@@ -100,7 +100,7 @@ def test_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
 def test_jax_run_trains_pairs_and_its_bundle_imports_elsewhere(
     runtime: Runtime, wait_until: Wait, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # LLVM polishes nothing: a few small steps take longer to compile than to run.
+    # LLVM optimizes nothing: a few small steps take longer to compile than to run.
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
     monkeypatch.setenv(PASS_VARIABLE, "XLA_FLAGS")
     run = runtime.commands.submit(

@@ -1,5 +1,5 @@
-"""What `make test` holds on networks of a few hundred weights and tests/full on larger ones,
-or with more options: said once.
+"""Assertions that `make test` runs on networks of a few hundred weights, and tests/full on larger
+ones or with more options.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tests.support.engines.small_engines import MakeEngine, assert_close, copies
 def assert_eight_devices_compute_what_one_does(
     workload: str, images: np.ndarray, options: dict[str, Any], jax: JaxProcess
 ) -> None:
-    """`images`: one batch.
+    """`images` is one batch.
 
-    With more, each device's gradients at the end of an epoch are of images of its own share.
+    With more, each device's gradients at the end of an epoch come from images of its own share.
     """
     options = {**options, "batch_size_global": len(images)}
     single = jax("trained_without_dropout", workload, images, (1, 2), options)
@@ -31,7 +31,7 @@ def assert_eight_devices_compute_what_one_does(
         {name: np.asarray(value) for name, value in outcome[2].items()}
         for outcome in (eight, single)
     ]
-    # Differences of images are compared with the batch norm of each device's own images.
+    # The spread is compared with one that uses the batch norm of each device's own images.
     for scores, (_, _, _, spread) in zip(probed, (eight, single), strict=True):
         assert scores.pop("spread_fake") == pytest.approx(spread, rel=1e-3)
         assert spread > 1e-4
@@ -41,7 +41,7 @@ def assert_eight_devices_compute_what_one_does(
 def assert_goes_on_where_the_state_stood(
     first: TfEngine, second: TfEngine, tolerance: float
 ) -> None:
-    """Two new engines with the same options; the second takes up the state of the first."""
+    """Takes two new engines with the same options; the second loads the state of the first."""
     trained(first, 1)
     first.slow_down(0.5)
     state = first.state()
@@ -55,7 +55,7 @@ def assert_goes_on_where_the_state_stood(
 
 
 def assert_clipped_steps_are_those_of_one_replica(make: MakeEngine, further: Iterable[int]) -> None:
-    """Of both networks, on each of these numbers of replicas."""
+    """Checks both networks on each of these numbers of replicas."""
     rates = {"learning_rate_generator": 1.0, "learning_rate_discriminator": 1.0}
     steps = []
     for replicas in (1, *further):
@@ -76,7 +76,7 @@ def assert_clipped_steps_are_those_of_one_replica(make: MakeEngine, further: Ite
 def assert_replicas_become_their_mean_every_third_step(
     make: MakeEngine, options: dict[str, Any]
 ) -> None:
-    """Until then each trains alone."""
+    """Until then each replica trains alone."""
     engine, alone = (make(2, sync_every_steps=steps, **options) for steps in (3, 5))
     trained(engine, 2)
     trained(alone, 3)

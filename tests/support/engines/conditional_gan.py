@@ -1,9 +1,9 @@
-"""A WGAN-GP with conditions on images of 8 × 8, small: what a stranger's workload may ask of an
+"""A small conditional WGAN-GP on 8 × 8 images: what a third-party workload may require of an
 engine.
 
-Labels and an energy with the images, networks of three inputs, an embedding, two batches of
-real rows in a step, a gradient within a gradient (Gulrajani et al. 2017), even draws, two phases
-that do the same, judged numbers without bounds.
+Labels and an energy with the images, networks with three inputs, an embedding, two batches of real
+rows per step, a gradient within a gradient (Gulrajani et al. 2017), uniform noise, two identical
+phases, unbounded critic scores.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LATENT_SIZE, PENALTY_WEIGHT = 6, 10.0
 
 
 class ConditionalGan:
-    """A `contract.Workload`."""
+    """Implements `contract.Workload`."""
 
     def networks(self, options: Options, fields: Fields) -> dict[str, Any]:  # noqa: ARG002
-        """generator [latents, label, energy] → images; discriminator [images, label,
-        energy] → (B, 1), any number.
+        """Generator [latents, label, energy] → images; discriminator [images, label, energy] →
+        unbounded (B, 1).
         """
         shape = fields[IMAGES].shape
         generator = _network(
@@ -56,8 +56,8 @@ class ConditionalGan:
         }
 
     def program(self, options: Options, fields: Fields) -> Program:  # noqa: ARG002
-        """Two updates of the critic on batches of their own, two of the generator from the
-        same forward pass.
+        """Two critic updates on separate batches, then two generator updates with equal forward
+        passes.
         """
         return Program(
             (
@@ -92,12 +92,12 @@ class ConditionalGan:
         inputs: Batch,
         noise: Noise,
     ) -> Mapping[str, Tensor]:
-        """Images with grain of its own on each, and the labels that were asked for."""
+        """Images with separate noise on each, and the requested labels."""
         images = _generated(networks, inputs, training=False)
         return {IMAGES: images + 0.1 * noise.normal(*images.shape), LABELS: inputs[LABELS]}
 
     def judge(self, options: Options, networks: Networks, rows: Batch, inputs: Batch) -> Judged:  # noqa: ARG002
-        """The critic's numbers, and the variance of one that is taken over all replicas."""
+        """The critic's scores, and the variance of one over all replicas."""
         real = _judged(networks, rows[IMAGES], rows)[:, 0]
         fake = _judged(networks, _generated(networks, inputs, training=False), inputs)[:, 0]
         mean = step_context.current().mean_over_replicas
@@ -155,7 +155,7 @@ def _network(first: Any, sizes: list[tuple[str, int]], name: str) -> keras.Model
     )
     for place, (layer, size) in enumerate(sizes):
         values = ops.tanh(values) if place else values
-        # No gradient would reach the bias of a logit: the critic's loss holds differences alone.
+        # No gradient would reach the bias of a logit: the critic's loss contains only differences.
         values = layers.Dense(size, use_bias=layer != "logit", dtype="float32", name=layer)(values)
     return keras.Model([first, label, energy], values, name=name)
 
@@ -177,12 +177,12 @@ def _judged(networks: Networks, images: Tensor, conditions: Batch) -> Tensor:
 
 
 class ShortConditionalGan(ConditionalGan):
-    """One update of the critic, on the second batch of a step, and one of the generator:
-    traced in half the time.
+    """One critic update, on the second batch of a step, and one generator update: traced in half
+    the time.
     """
 
     def program(self, options: Options, fields: Fields) -> Program:
-        """Two phases on batches of their own."""
+        """Two phases on separate batches."""
         _, critic, generator, _ = super().program(options, fields).phases
         return Program((critic, generator))
 

@@ -1,7 +1,6 @@
-"""Fixtures of the tests of engines: several engines live in one process, where a trainer has only
-one.
+"""Fixtures for engine tests: one process has several engines, while a trainer has only one.
 
-TensorFlow is loaded when a test wants it: those of the JAX engine do not.
+TensorFlow is loaded when a test needs it; tests of the JAX engine do not.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def exchange(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture
 def make() -> Iterator[MakeEngine]:
-    """As `small_engines.tf_engine`; engines of the same options are built once a process
+    """As `small_engines.tf_engine`; engines with the same options are built once per process
     (`engine_pool`).
     """
     borrower = Borrower()
@@ -51,8 +50,8 @@ def make() -> Iterator[MakeEngine]:
 
 @pytest.fixture(scope="module")
 def with_the_guides(cores: int) -> Iterator[None]:  # noqa: ARG001
-    """The workload of docs/adding-a-workload.md is in the catalog of this process, as it is
-    in the one with JAX.
+    """Adds the workload of docs/adding-a-workload.md to the catalog of this process, as in the JAX
+    process.
     """
     guide.take_in()
     yield

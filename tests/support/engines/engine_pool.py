@@ -1,5 +1,5 @@
-"""TensorFlow's engines of the tests, each built and traced once a process: a test borrows one
-and gets it as it was when new.
+"""TensorFlow engines for tests, each built and traced once per process: a test borrows one in its
+initial state.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _free: dict[tuple[object, ...], list[tuple[TfEngine, Arrays]]] = defaultdict(
     list
-)  # with their first states
+)  # with their initial states
 
 
 class Borrower:
-    """Takes engines for one test; the same options asked for twice are two engines."""
+    """Borrows engines for one test; requesting the same options twice gives two engines."""
 
     def __init__(self) -> None:
         self._borrowed: list[tuple[tuple[object, ...], TfEngine, Arrays]] = []
@@ -37,14 +37,14 @@ class Borrower:
         return engine
 
     def give_back(self) -> None:
-        """All of them; whatever has become of their state."""
+        """Returns all engines, whatever their state."""
         for key, engine, begin in self._borrowed:
             _free[key].append((engine, begin))
 
 
 def _key(arguments: tuple[Any, ...], options: dict[str, Any]) -> tuple[object, ...]:
-    """Equal where two engines would be: options by their values, workloads and data as
-    objects, which engines keep alive.
+    """Equal for equal engines: compares options by value, and workloads and data, which engines
+    keep alive, as objects.
     """
     from gan_runtime.engines.tf import strategy
 

@@ -1,5 +1,6 @@
-"""A run that begins with another run's weights, by the training loop in this process; on
-whichever engine. No framework until then.
+"""Runs that start with another run's weights, trained in this process on either engine.
+
+No framework is imported until a run trains.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class FineTuned:
-    """`first`: the state with which the first run ended.
+    """`first`: the final state of the first run.
 
-    Of the second one: its first checkpoint, what is said of it, and its last state, without a stop
-    and with one.
+    Of the second run: its first checkpoint, the messages about its start, and its final state
+    without and with a stop.
     """
 
     first: Arrays
@@ -40,8 +41,8 @@ class FineTuned:
 
 
 def attempt(run: RunDir, stop_after: int = 1_000, **options: Any) -> tuple[Arrays, list[str]]:
-    """One attempt as a trainer makes it, stopped after so many steps; the state at its end,
-    and what is said of its beginning.
+    """Trains one attempt like a trainer, until step `stop_after`; returns its final state and the
+    messages about its start.
     """
     spec = RunSpec.parse({**OPTIONS, **options})
     run.path.mkdir(parents=True, exist_ok=True)
@@ -63,9 +64,9 @@ def attempt(run: RunDir, stop_after: int = 1_000, **options: Any) -> tuple[Array
 
 
 def fine_tuned(engine: str, path: Path, earlier: Path | None = None) -> FineTuned:
-    """Trains a run, and another one with its weights, twice.
+    """Trains a run, then twice another run that starts with its weights.
 
-    `earlier`: of a run of another engine, in the place of the first.
+    `earlier`: the folder of a run of another engine, used instead of the first run.
     """
     home = Home(path)
     folder = RunDir(home.runs / "quick-0001")
@@ -80,7 +81,7 @@ def fine_tuned(engine: str, path: Path, earlier: Path | None = None) -> FineTune
     whole, cut = RunDir(home.runs / "quick-0002"), RunDir(home.runs / "quick-0003")
     straight, messages = attempt(whole, **options)
     attempt(cut, stop_after=1, **options)
-    checkpoints.delete_from(folder.checkpoints, 0)  # nobody reads them again
+    checkpoints.delete_from(folder.checkpoints, 0)  # not read again
     resumed, nothing = attempt(cut, **options)
     assert nothing == []
     return FineTuned(

@@ -13,8 +13,8 @@ from tests.support.engines.parity import SMALL, rows_of
 def trained_as_stored(
     name: str, weights: Arrays, is_probed: bool
 ) -> tuple[Arrays, Numbers, Arrays, dict[str, np.float32]]:
-    """The state that a case begins with, the numbers of its steps, the state after them, and
-    what a probe then scores.
+    """The initial state of a case, the numbers of its steps, the state after them, and the scores
+    of a final probe.
     """
     case = SMALL[name]
     engine = jax_side.new_engine(case.workload, rows_of(case), "same", **case.spec_options)

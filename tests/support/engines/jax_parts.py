@@ -1,4 +1,4 @@
-"""Parts of the JAX engine by themselves, for the tests. Only the process with JAX imports this."""
+"""Individual parts of the JAX engine, for tests. Only the process with JAX imports this."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from tests.support.engines import keras_layers
 from tests.support.engines.showers import random_showers
 from tests.support.engines.small_engines import Streamed
 
-KERNELS = {"cpu": jax_kernels.JaxCpuKernels(None)}  # the plain ones are Keras' own
+KERNELS = {"cpu": jax_kernels.JaxCpuKernels(None)}  # the plain kernels are Keras' own
 VOLUME_AXES = 3
 QUICK_TO_COMPILE = {
     "xla_backend_optimization_level": 0
-}  # each program runs once, and takes a fifth of the time
+}  # each program runs once; this cuts the time to a fifth
 
 
 def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Values after dropout, and the gradient that comes back for `upstream`."""
+    """Values after dropout, and their gradient for `upstream`."""
     outputs, back = jax.vjp(
         lambda inputs: JaxStepNoise(1, jnp.int32(0), jnp.int32(0)).dropout(inputs, rate),
         jnp.asarray(values),
@@ -44,13 +44,13 @@ def thinned(values: np.ndarray, upstream: np.ndarray, rate: float) -> tuple[np.n
 
 
 def draws(seed: int, step: int, place: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two draws of latents (8, 5), one after another."""
+    """Two consecutive draws of latents (8, 5)."""
     noise = JaxStepNoise(seed, jnp.int32(step), jnp.int32(0), place)
     return np.asarray(noise.normal(8, 5)), np.asarray(noise.normal(8, 5))
 
 
 def uniform_in_shares(shares: int, rows: int, *shape: int) -> np.ndarray:
-    """(rows, *shape) as so many replicas draw them together."""
+    """Uniform numbers (rows, *shape), drawn by `shares` replicas together."""
     parts = [
         JaxStepNoise(1, jnp.int32(5), jnp.int32(share)).uniform(rows // shares, *shape)
         for share in range(shares)
@@ -59,7 +59,7 @@ def uniform_in_shares(shares: int, rows: int, *shape: int) -> np.ndarray:
 
 
 def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts between 0 and 1, and counts and range from the lowest to the highest value."""
+    """Bin counts from 0 to 1, bin counts from the lowest to the highest value, and this range."""
     counts, low_high = jax_inference.range_counts(
         [jnp.asarray(half) for half in np.split(values, 2)]
     )
@@ -67,7 +67,7 @@ def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
-    """Shape of rows as they lie in a device's memory, and the rows that come back from there."""
+    """The shape of rows in a device's memory, and the rows read back from there."""
     lying = jnp.asarray(inputs.to_device_layout(field, stored))
     return lying.shape, np.asarray(inputs.from_device_layout(field, lying))
 
@@ -75,11 +75,11 @@ def on_the_device(field: Field, stored: np.ndarray) -> tuple[tuple[int, ...], np
 def read_by(
     process: int, processes: int, first_step: int, steps: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows that one of several processes reads of a set that is streamed, and those
-    of the steps' whole batches.
+    """The numbers of the rows that one of several processes reads of a streamed data set, and those
+    of the steps' global batches.
 
-    int (steps, batches, share of the batch) and (steps, batches, batch): two batches of eight a
-    step.
+    int (steps, batches, share of the batch) and (steps, batches, batch), with two batches of eight
+    per step.
     """
     data, order = Streamed(random_showers(40)), RowOrder(1, StepPlan(2, 8, rows=40, updates={}))
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), (AXIS,))
@@ -90,7 +90,7 @@ def read_by(
 
 
 def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[np.ndarray]:
-    """Values, mean and variance."""
+    """Normalized values, mean and variance."""
     return [
         np.asarray(array)
         for array in jax_kernels.JaxKernels(None).batch_norm(jnp.asarray(values), gamma, beta, 1e-3)
@@ -100,8 +100,8 @@ def batch_norm(values: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> list[
 def block_of(
     sizes: tuple[int, ...], taps: tuple[int, ...], channels: tuple[int, int]
 ) -> tuple[int, int] | None:
-    """Outcomes of the second axis and of depth in a block of a "valid" convolution on a TPU;
-    None: it is not folded.
+    """The output cells per block of a "valid" convolution on a TPU, along the second axis and along
+    depth; None if the convolution is not folded.
     """
     kernel = np.empty((*taps, *channels))
     if not tpu_volumes.is_few(kernel, (1, 1, 1)):
@@ -113,7 +113,7 @@ def block_of(
 
 
 def volumes_convolved(values: np.ndarray, kernel: np.ndarray, padding: Any) -> list[np.ndarray]:
-    """On a CPU, float32: of both as bfloat16, and of the same numbers as float32."""
+    """Convolutions on a CPU, as float32: of bfloat16 inputs, and of the same numbers in float32."""
     convolution = KERNELS["cpu"].convolution
     narrow = [jnp.asarray(array, jnp.bfloat16) for array in (values, kernel)]
     wide = [array.astype(jnp.float32) for array in narrow]
@@ -123,8 +123,8 @@ def volumes_convolved(values: np.ndarray, kernel: np.ndarray, padding: Any) -> l
 
 
 def layer_differences(what: str, axes: int) -> keras_layers.Differences:
-    """Of convolutions, transposed ones, those of enlarged values, batch norms, or of what no
-    kernel covers.
+    """Differences of convolutions, transposed ones, those of enlarged values, batch norms, or
+    layers that no kernel covers.
     """
     keras.config.set_dtype_policy("float32")
     if what == "norms":
@@ -133,13 +133,13 @@ def layer_differences(what: str, axes: int) -> keras_layers.Differences:
         return keras_layers.enlarged_convolutions(axes, KERNELS, _differentiated)
     if what == "other options":
         return keras_layers.other_options(KERNELS, _differentiated)
-    # Those of the TPU treat all axes alike, and each compiling takes its time.
+    # The TPU's kernels treat all axes alike, and each compilation takes time.
     kernels = KERNELS | {"tpu": TpuKernels(None)} if axes == VOLUME_AXES else KERNELS
     return keras_layers.convolutions(what, axes, kernels, _differentiated)
 
 
 def _differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
-    """A `keras_layers.Differentiated`; then the stored statistics."""
+    """A `keras_layers.Differentiated` that also returns the stored statistics, last."""
     first, *further = (jnp.asarray(value) for value in inputs)
     stored = [variable.value for variable in layer.non_trainable_variables]
     weights = [variable.value for variable in layer.trainable_variables]
@@ -162,7 +162,7 @@ def _called(layer: Any, first: Any, further: Any, weights: Any, stored: Any, ups
 def conditional_norm_on_two_devices(
     values: np.ndarray, labels: np.ndarray, upstream: np.ndarray, classes: int
 ) -> list[list[np.ndarray]]:
-    """Of (2, B, …, C): outcome, gradients and stored statistics, of two devices and then of one."""
+    """Outputs, gradients and stored statistics for (2, B, …, C), on two devices and on one."""
     layer = ConditionalBatchNorm(classes)
     layer.build((values.shape[1:], labels.shape[1:]))
     weights = [
@@ -201,8 +201,8 @@ def conditional_norm_on_two_devices(
 def layers_and_kernels(
     kind: str, shape: tuple[int, int, int], stride: int
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Values, gradients by input and kernel, and those of a gradient penalty, of (Keras' layer, our
-    kernel), for a convolution and a transposed one.
+    """Values, gradients with respect to input and kernel, and those of a gradient penalty, as pairs
+    of (Keras' layer, our kernel), for a convolution and a transposed one.
     """
     size, channels, filters = shape
     random = np.random.default_rng(0)
@@ -236,9 +236,7 @@ def layers_and_kernels(
 
 
 def layouts_of_a_penalty(name: str) -> set[str]:
-    """The layouts of the values of all convolutions in the gradients of a gradient penalty on a
-    CPU.
-    """
+    """The value layouts of all convolutions in the gradients of a gradient penalty on a CPU."""
     kernels = jax_kernels.JaxCpuKernels(None)
     way = partial(getattr(kernels, name), strides=(2, 2), padding="same")
     channels = (4, 3) if name == "convolution" else (3, 4)
@@ -248,5 +246,5 @@ def layouts_of_a_penalty(name: str) -> set[str]:
 
 
 def _penalty(way: Any, images: jax.Array, kernel: jax.Array) -> jax.Array:
-    """As R1: a gradient within a gradient."""
+    """A gradient within a gradient, as in R1."""
     return jnp.square(jax.grad(lambda values: jnp.sin(way(values, kernel)).sum())(images)).sum()

@@ -1,9 +1,9 @@
-"""A process with JAX on eight simulated cores, which does what the tests ask of it: TensorFlow
-never shares one with JAX.
+"""A process with JAX on eight simulated cores that runs functions for tests. TensorFlow and JAX
+never share a process.
 
-Questions are (function of a module `jax_…` of this folder, or "package.module:function", and
-arguments), answers (is_well, result or traceback), both pickled. The workload of
-docs/adding-a-workload.md is in its catalog.
+Requests are (function of a module `jax_…` of this folder, or "package.module:function", and
+arguments), responses (is_well, result or traceback), both pickled. The catalog of the process
+includes the workload of docs/adding-a-workload.md.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ CORES = 8
 
 
 class JaxProcess:
-    """`jax("function", …)` gives what that function of one of these modules returns there."""
+    """`jax("function", …)` calls a function of these modules there and returns its result."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __call__(self, function: str, *arguments: Any) -> Any:
-        """Raises AssertionError with the other side's traceback."""
+        """Raises AssertionError with the traceback of the process."""
         if self._process is None:
             command = [sys.executable, "-m", "tests.support.engines.jax_process"]
             self._process = subprocess.Popen(
@@ -47,16 +47,18 @@ class JaxProcess:
         return answer
 
     def close(self) -> None:
-        """Ends the process, if there was one."""
+        """Ends the process if it was started."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
 
 
 def _environment(compiled: Path) -> dict[str, str]:
-    """Many tests build the same engine again; `compiled`: a folder that keeps what XLA has made of
-    it. LLVM polishes nothing: small networks take longer to compile than to run. Runs of users are
-    tested as they are compiled for users (tests/full/training/test_jax_runs.py).
+    """The environment of the process.
+
+    `compiled`: a folder that caches compiled XLA programs, because many tests build the same
+    engine. LLVM does not optimize: small networks take longer to compile than to run.
+    tests/full/training/test_jax_runs.py tests runs as they are compiled for users.
     """
     core_flags = (
         f"--xla_force_host_platform_device_count={CORES} --xla_backend_optimization_level=0"
@@ -77,7 +79,7 @@ def _environment(compiled: Path) -> dict[str, str]:
 
 def _serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of libraries is no response
     from tests.support import guide
     from tests.support.engines import (
         jax_golden,

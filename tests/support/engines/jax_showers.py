@@ -21,8 +21,8 @@ SHOWERS = "shower_3dgan"
 
 
 def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Angles and deposits of showers (B, X, Y, Z, 1), and the gradient of the sum of both by
-    the showers.
+    """Angles and deposits of showers (B, X, Y, Z, 1), and the gradient of their total sum with
+    respect to the showers.
     """
 
     def heads(images: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
@@ -37,20 +37,20 @@ def slopes_of_heads(images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 def stepped(
     data: DataSet, options: dict[str, Any], state: Arrays, workload: str = SHOWERS
 ) -> tuple[Numbers, Arrays]:
-    """Numbers of one step from a state, with the tests' own noise, and the state after it."""
+    """Numbers of one step from a state, and the state after it, with the tests' noise."""
     engine = _engine(workload, data, options, state)
     return engine.run(1).values, engine.state()
 
 
 def taken_up(data: DataSet, options: dict[str, Any], state: Arrays, folder: str) -> TakenUp:
-    """As `three_ways.taken_up`, from a state and with the tests' own noise."""
+    """Like `three_ways.taken_up`, from a state and with the tests' noise."""
     return three_ways.taken_up(
         *(_engine(SHOWERS, data, options, state) for _ in range(2)), Path(folder)
     )
 
 
 def _engine(workload: str, data: DataSet, options: dict[str, Any], state: Arrays) -> JaxEngine:
-    """Ready to run."""
+    """An engine that is ready to run."""
     engine = jax_side.new_engine(workload, data, "same", **options)
     engine.load(state)
     engine.trace()

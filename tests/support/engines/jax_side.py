@@ -1,4 +1,4 @@
-"""What the tests ask of the process with JAX. Only that process imports this."""
+"""Functions that tests call in the process with JAX. Only that process imports this."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ class SameNoise:
 
 
 class SameRequestNoise(SameNoise):
-    """The same for rows on request, of one chunk."""
+    """The same noise for requested rows, in one chunk."""
 
     def __init__(self, seed: jax.Array, share: jax.Array, first: jax.Array) -> None:  # noqa: ARG002
         super().__init__(0, seed, share, 1)
 
 
 class NoDropout(OWN_NOISE):
-    """The engine's own latents, and no dropout."""
+    """The engine's own latents, without dropout."""
 
     def dropout(self, values: jax.Array, rate: float) -> jax.Array:  # noqa: ARG002
         return values
 
 
-# Beside those of the catalog.
+# In addition to the catalog's workloads.
 WORKLOADS = {
     "tiny": TINY_GAN,
     "spectral": SPECTRAL_GAN,
@@ -84,12 +84,12 @@ WORKLOADS = {
     **{name: workload for name, (workload, _) in REFUSED.items()},
 }
 NOISES = {"own": OWN_NOISE, "same": SameNoise, "no_dropout": NoDropout}
-Data = np.ndarray | DataSet  # images, or a whole set
+Data = np.ndarray | DataSet  # images, or a whole data set
 
 
 def new_engine(workload: str, data: Data, noise: str, **options: Any) -> JaxEngine:
-    """Of a workload of the catalog or of `WORKLOADS`, with one of `NOISES`; batches of 8,
-    float32.
+    """An engine for a workload of the catalog or of `WORKLOADS`, with one of `NOISES`; batches of
+    8, float32.
     """
     jax_step.JaxStepNoise = jax_inference.JaxStepNoise = NOISES[noise]  # type: ignore[attr-defined]
     jax_inference.JaxRequestNoise = SameRequestNoise if noise == "same" else OWN_REQUEST_NOISE  # type: ignore[attr-defined]
@@ -118,7 +118,7 @@ def _trained(engine: JaxEngine, *calls: int) -> Numbers:
 def trained_from(
     workload: str, data: Data, options: dict[str, Any], state: Arrays, steps: int
 ) -> tuple[list[Numbers], list[Arrays], ProbeResult, Arrays]:
-    """Numbers and states of some steps and of one more; between them a probe and samples."""
+    """Numbers and states of `steps` steps and of one more, with a probe and samples in between."""
     engine = new_engine(workload, data, "same", **options)
     engine.load(state)
     engine.trace()
@@ -140,8 +140,8 @@ def trained(
 def averaged(
     images: np.ndarray, networks: tuple[str, ...], options: dict[str, Any], steps: int
 ) -> list[Arrays]:
-    """States of the tiny workload before its first step and after each, with averages of
-    these networks.
+    """States of the tiny workload before its first step and after each step, with averages of these
+    networks.
     """
     name = RunSpec.parse({}).workload
     entry = catalog.WORKLOADS[name]
@@ -161,7 +161,7 @@ def averaged(
 def trained_and_shown(
     workload: str, data: Data, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays]:
-    """Numbers of a new engine, and what it shows after them."""
+    """Numbers of a new engine, and its samples after them."""
     engine = new_engine(workload, data, "own", **options)
     numbers = _trained(engine, *calls)
     return numbers, engine.sample()
@@ -170,7 +170,7 @@ def trained_and_shown(
 def state_before_and_after(
     workload: str, data: Data, steps: int, options: dict[str, Any]
 ) -> tuple[Arrays, Arrays, Arrays]:
-    """A state as it was given, the same arrays after so many further steps, and the state then."""
+    """A copy of a state, the original arrays after `steps` further steps, and the state then."""
     engine = new_engine(workload, data, "own", **options)
     _trained(engine, 1)
     state = engine.state()
@@ -182,7 +182,7 @@ def state_before_and_after(
 def trained_and_probed(
     data: Data, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays, Numbers]:
-    """Numbers, state, and what was judged before, of the workload with conditions."""
+    """Numbers and state of the conditional workload, and its judgements before the training."""
     engine = new_engine("conditional", data, "own", **options)
     scores = engine.probe().scores
     judged = {
@@ -194,8 +194,8 @@ def trained_and_probed(
 def generated(
     data: Data, count: int, options: dict[str, Any], *seeds: int
 ) -> tuple[Arrays, list[Arrays]]:
-    """The sample of the workload with conditions, and for each seed `count` rows of what
-    begins with the same inputs.
+    """The samples of the conditional workload, and for each seed `count` rows generated from the
+    same inputs.
     """
     engine = new_engine("conditional", data, "own", **options)
     inputs = fixed_inputs(CONDITIONAL_GAN, None, data, count)
@@ -206,7 +206,7 @@ def trained_without_dropout(
     workload: str, images: np.ndarray, calls: tuple[int, ...], options: dict[str, Any]
 ) -> tuple[Numbers, Arrays, dict[str, float], float]:
     """Numbers, state and probe scores of a new engine after some calls, and the spread of its
-    images worked out by NumPy.
+    images as computed by NumPy.
     """
     engine = new_engine(workload, images, "no_dropout", **options)
     return (
@@ -218,8 +218,8 @@ def trained_without_dropout(
 
 
 def _spread_of_generated(engine: JaxEngine, images: int) -> float:
-    """Mean over the pixels of their variance over as many generated images; each replica's
-    batch norm sees its own share.
+    """Mean over the pixels of their variance over `images` generated images; each replica's batch
+    norm sees only its own share.
     """
     replicas = engine.mesh.size
     noise = OWN_NOISE(engine.spec.seed, jnp.int32(engine.state()["step"]), jnp.int32(0))
@@ -236,8 +236,8 @@ def _spread_of_generated(engine: JaxEngine, images: int) -> float:
 def resumed(
     workload: str, data: Data, options: dict[str, Any], before: int, after: int
 ) -> tuple[Arrays, Arrays]:
-    """States of a run of `before` + `after` steps, and of one that another engine takes up
-    between them.
+    """Final states of a run of `before` + `after` steps, and of a run that another engine resumes
+    in between.
     """
     straight, second = (new_engine(workload, data, "own", **options) for _ in range(2))
     _trained(straight, before)
@@ -248,7 +248,7 @@ def resumed(
 
 
 def scaled(images: np.ndarray, scales: dict[str, float]) -> tuple[Arrays, Arrays]:
-    """States before and after a float16 step whose networks have loss scales of their own."""
+    """States before and after a float16 step whose networks have separate loss scales."""
     engine = new_engine(
         "mlp_gan",
         images,
@@ -300,7 +300,7 @@ def slowed(images: np.ndarray) -> Numbers:
 
 
 def refused(images: np.ndarray, state: Arrays) -> str:
-    """Why a state is not taken up."""
+    """The error that loading a state raises; empty if it raises none."""
     try:
         new_engine("mlp_gan", images, "own").load(state)
     except Exception as error:
@@ -309,7 +309,7 @@ def refused(images: np.ndarray, state: Arrays) -> str:
 
 
 def kernels(workload: str, images: np.ndarray, options: dict[str, Any]) -> dict[str, int | None]:
-    """What a traced step is made of, and how often its compiled call exchanges numbers."""
+    """Kernel counts of a traced step, and exchanges and buffer aliases of its compiled call."""
     engine = new_engine(workload, images, "own", **options)
     engine.trace()
     text = engine.lowered.compile().as_text()
@@ -321,7 +321,7 @@ def kernels(workload: str, images: np.ndarray, options: dict[str, Any]) -> dict[
 
 
 def noise(replicas: int, rate: float) -> dict[str, np.ndarray]:
-    """Latents of a batch of 8 in shares, and masks by (step, replica)."""
+    """Latents of a batch of 8, drawn in shares, and dropout masks by (step, replica)."""
     rows = 8 // replicas
     normals = [
         OWN_NOISE(1, jnp.int32(5), jnp.int32(share)).normal(rows, 3) for share in range(replicas)
@@ -341,12 +341,12 @@ def noise(replicas: int, rate: float) -> dict[str, np.ndarray]:
 
 
 def loaded() -> list[str]:
-    """Frameworks in this process."""
+    """The other frameworks that this process has loaded."""
     return [name for name in ("tensorflow", "torch") if name in sys.modules]
 
 
 def probed_in_float16(images: np.ndarray, scale: float) -> tuple[list[str], dict[str, float]]:
-    """Names of histograms, and scores, of a probe under a loss scale."""
+    """Histogram names and scores of a probe under a loss scale."""
     engine = new_engine("mlp_gan", images, "own", precision="mixed_float16")
     state = engine.state()
     engine.load(

@@ -10,7 +10,7 @@ from tests.support.engines.three_ways import CASES, ThreeWays, three_ways
 
 
 def trained_three_ways(workload: str, folder: str) -> ThreeWays:
-    """One of the cases, on the JAX engine."""
+    """Trains one of the cases on the JAX engine."""
     case = CASES[workload]
 
     def new_engine(replicas: int) -> JaxEngine:

@@ -1,4 +1,4 @@
-"""Images in tiles, by the JAX engine. Only the process with JAX imports this."""
+"""Tiled images on the JAX engine. Only the process with JAX imports this."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from tests.support.engines import tile_places, toy_translator
 def painted_in_tiles(
     sides: tuple[int, int], precision: str, *ways: tuple[Any, ...]
 ) -> tuple[list[np.ndarray], list[list[str]]]:
-    """The image of each way (the arguments of `TiledTranslator` after the source), and the stages
-    that took time.
+    """The image of each way, and the stages that took time.
+
+    `ways`: the way, and the arguments of `TiledTranslator` after the source.
     """
     source, translator = toy_translator.picture(*sides), toy_translator.translator(precision)
     images, stages = [], []
@@ -35,14 +36,14 @@ def painted_in_tiles(
 
 
 def painted_by_order(precision: str) -> list[np.ndarray]:
-    """As `tile_places.by_order`."""
+    """Like `tile_places.by_order`."""
     return tile_places.by_order(JaxTileProgram, precision)
 
 
 def transposed_as_product(
     values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
 ) -> np.ndarray:
-    """As `transposed` of engines/jax/tiles.py."""
+    """Like `transposed` of engines/jax/tiles.py."""
     return np.asarray(
         products.transposed(jnp.asarray(values), jnp.asarray(kernel), strides, padding)
     )
@@ -51,7 +52,7 @@ def transposed_as_product(
 def convolution_as_product(
     values: np.ndarray, kernel: np.ndarray, strides: tuple[int, ...], padding: str
 ) -> tuple[np.ndarray, list[str]]:
-    """As `JaxProductKernels.convolution`, and the names of its operations."""
+    """Like `JaxProductKernels.convolution`; also returns the names of its operations."""
 
     def product(values: jax.Array, kernel: jax.Array) -> jax.Array:
         return products.JaxProductKernels(None).convolution(values, kernel, strides, padding)
@@ -65,8 +66,8 @@ def convolution_as_product(
 def split_product(
     weight: np.ndarray, bias: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, Any, bool]:
-    """values @ (2 weight)ᵀ + bias, in two parts; the shapes of the values between them, and
-    whether the first part sees no values.
+    """values @ (2 weight)ᵀ + bias, in two parts; the shapes of the values between them, and whether
+    the first part computes (2 weight)ᵀ.
     """
 
     def function(weights: dict[str, jax.Array], values: jax.Array) -> jax.Array:
@@ -84,7 +85,7 @@ def split_product(
 
 
 def iterated(home: Path, run_id: str, options: dict[str, Any]) -> None:
-    """The work of a rollout's job."""
+    """Runs the job of a rollout."""
     job = JobDir(home / "jobs" / "iterate-0001")
     job.results.mkdir(parents=True)
     document = {"evaluation": "rollout", "run_id": run_id, **options}

@@ -1,7 +1,7 @@
-"""The project's layers against those of Keras: both get the same weights and values, on any engine
-and with any of its kernels.
+"""Compares the project's layers with those of Keras, given the same weights and values, on any
+engine and with any of its kernels.
 
-A difference is a share of the largest number of what Keras gives, or of 1.
+A difference is a share of the largest number in Keras' result, or of 1 if that is larger.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ CONVOLUTIONS = {
         (ours.TransposedConvolution3D, keras.layers.Conv3DTranspose),
     ),
 }
-# By the number of axes: sizes of the values, kernels and factors. Fewer and more taps than a
-# factor, and a factor of 1.
+# By number of axes: sizes of the values, kernels and factors. Kernels have fewer or more taps than
+# a factor, and one factor is 1.
 ENLARGED: dict[int, list[tuple[tuple[int, ...], ...]]] = {
     1: [((5,), (7,), (3,)), ((4,), (2,), (5,))],
     2: [((3, 4), (3, 2), (2, 4))],
     3: [((3, 2, 4), (4, 6, 2), (2, 6, 1)), ((2, 3, 2), (3, 3, 4), (3, 2, 3))],
 }
-# By the number of axes: sizes and strides of kernels.
+# By number of axes: sizes and strides of kernels.
 KERNELS_AND_STRIDES = {
     1: [((3,), (2,)), ((4,), (1,))],
     2: [((2, 3), (1, 2)), ((4, 5), (2, 2)), ((3, 2), (1, 2)), ((5, 4), (1, 1))],
     3: [((2, 3, 5), (1, 2, 1)), ((4, 5, 2), (2, 2, 2))],
 }
-AllKernels = Mapping[str, LayerKernels | None]  # of an engine, by name; None: outside a step
+AllKernels = Mapping[str, LayerKernels | None]  # an engine's kernels by name; None: outside a step
 Differences = dict[
     str, dict[str, float]
-]  # what is compared → {"values", "by input", variable: the largest difference}
-# (layer, inputs, weights of a sum of its outcome) → the outcome, and the gradients of that sum by
-# the first input and all weights.
+]  # comparison → {"values", "by input", variable: the largest difference}
+# (layer, inputs, weights of a sum of its outputs) → the outputs, and the gradients of that sum with
+# respect to the first input and all weights.
 Differentiated = Callable[[Any, list[np.ndarray], np.ndarray], list[np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Sizes of the values, and options of a convolution, along each axis between batch and
+    """The sizes of the values, and the options of a convolution, along each axis between batch and
     channels.
     """
 
@@ -68,7 +68,7 @@ class Case:
 
 
 def cases(axes: int) -> Iterator[Case]:
-    """Odd and even sizes, none square; along each axis another kernel and stride."""
+    """Odd and even sizes, none square; kernel and stride differ between axes."""
     for (kernel, strides), padding in itertools.product(
         KERNELS_AND_STRIDES[axes], ("same", "valid")
     ):
@@ -78,7 +78,7 @@ def cases(axes: int) -> Iterator[Case]:
 def convolutions(
     kind: str, axes: int, kernels: AllKernels, differentiated: Differentiated
 ) -> Differences:
-    """Of layers with bias and activation, case by case."""
+    """Compares layers with bias and activation, case by case."""
     mine, plain = CONVOLUTIONS[kind][axes - 1]
     differences = _all(
         (str(case), _difference(mine, plain, case, kernels, differentiated)) for case in cases(axes)
@@ -91,7 +91,7 @@ def convolutions(
 
 
 def among_zeros(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
-    """Of a convolution of values with zeros around them, which Keras is given."""
+    """Compares a convolution with zeros around its values; Keras gets the padded values."""
     mine, plain = CONVOLUTIONS["convolution"][axes - 1]
     zeros, sizes = ((1, 2), (0, 0), (3, 0))[:axes], (5, 4, 3)[:axes]
     options = {"filters": FILTERS, "kernel_size": 2, "kernel_initializer": "zeros"}
@@ -115,7 +115,7 @@ def among_zeros(axes: int, kernels: AllKernels, differentiated: Differentiated) 
 def enlarged_convolutions(
     axes: int, kernels: AllKernels, differentiated: Differentiated
 ) -> Differences:
-    """Convolutions of enlarged values against Keras' UpSampling and convolution."""
+    """Compares convolutions of enlarged values with Keras' UpSampling and convolution."""
     mine = (
         ours.EnlargedConvolution1D,
         ours.EnlargedConvolution,
@@ -138,7 +138,7 @@ def enlarged_convolutions(
 
 
 class EnlargedByKeras(keras.layers.Layer):
-    """Keras' UpSampling to the nearest cell, and its convolution."""
+    """Keras' nearest-neighbor UpSampling, followed by its convolution."""
 
     def __init__(
         self, axes: int, kernel: tuple[int, ...], factors: tuple[int, ...], options: Any
@@ -160,7 +160,7 @@ class EnlargedByKeras(keras.layers.Layer):
 
 
 def other_options(kernels: AllKernels, differentiated: Differentiated) -> Differences:
-    """The same of what no kernel covers."""
+    """Compares layers with options that no kernel covers."""
     cases: dict[str, tuple[type, type, Case, dict[str, Any]]] = {
         "dilated": (
             *CONVOLUTIONS["convolution"][1],
@@ -207,7 +207,7 @@ def _difference(
 
 
 def norms(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Differences:
-    """Of batch norms in training, their stored statistics among them, after one step."""
+    """Compares batch norms in training, including their stored statistics after one step."""
     values, labels = (
         3.0 + 2.0 * random(ROWS + 2, *(5, 4, 3)[:axes], CHANNELS),
         np.int32([2, 0, 3, 2, 1]),
@@ -227,7 +227,7 @@ def norms(axes: int, kernels: AllKernels, differentiated: Differentiated) -> Dif
 
 
 class ByLookUp(keras.layers.Layer):
-    """A conditional batch norm of Keras' own layers."""
+    """A conditional batch norm built from Keras' own layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -257,10 +257,10 @@ def compare(
     kernels: AllKernels,
     differentiated: Differentiated,
 ) -> Differences:
-    """Of outcome, gradients, and what is stored afterwards, with each of the kernels."""
+    """Compares outputs, gradients and the statistics stored afterward, with each of the kernels."""
     shapes = [array.shape for array in inputs] if len(inputs) > 1 else inputs[0].shape
     for layer in (mine, plain):
-        layer.build(shapes)  # no call: on JAX each would be compiled
+        layer.build(shapes)  # not called: JAX would compile each call
     for seed, pair in enumerate(
         zip(mine.trainable_variables, plain.trainable_variables, strict=True)
     ):
@@ -289,7 +289,7 @@ def _all(named: Iterable[tuple[str, Differences]]) -> Differences:
 
 
 def using(kernels: LayerKernels | None) -> AbstractContextManager[None]:
-    """A step that has these kernels; these layers ask for nothing else."""
+    """A step with these kernels; these layers need nothing else of it."""
     return step_scope(SimpleNamespace(kernels=kernels))  # type: ignore[arg-type]
 
 

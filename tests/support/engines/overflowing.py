@@ -16,7 +16,7 @@ from gan_runtime.workloads.pair import UnconditionalPair
 
 @dataclass(frozen=True)
 class Overflowing(UnconditionalPair):
-    """As the fully connected GAN on the other replicas; each network follows its own loss."""
+    """Like the fully connected GAN on the other replicas; each network follows its own loss."""
 
     def program(self, options: PairOptions, fields: Fields) -> Program:
         """One phase with the losses of the pair, times infinity where the white image is."""

@@ -1,6 +1,6 @@
-"""What both engines are given, so that their steps can be compared: workloads, options, rows.
+"""Workloads, options and rows for comparing the steps of both engines.
 
-Needs Keras, and no engine.
+Needs Keras but no engine.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from tests.support.engines.three_ways import PAIR, rates
 from tests.support.engines.tiny_gan import SPECTRAL_GAN, TINY_GAN
 
 SEED = 3
-# Beside those of the catalog.
+# In addition to the catalog's workloads.
 WORKLOADS: dict[str, Workload] = {
     "tiny": TINY_GAN,
     "spectral": SPECTRAL_GAN,
     "conditional": CONDITIONAL_GAN,
 }
-# With plain SGD at rate 1 the weights of one step move by the gradient itself.
+# With plain SGD at rate 1, a step moves the weights by the gradient itself.
 GRADIENTS = {"optimizer": "sgd", **rates(1.0, *PAIR)}
 CALMLY = {"optimizer": "sgd", **rates(0.005, *PAIR)}
 SLOWLY = {"optimizer": "sgd", **rates(0.1, *PAIR)}
-# What reaches a step by its options alone.
+# Everything that reaches a step through its options alone.
 SCHEDULED = {
     **{"learning_rate_schedule": "cosine_restarts", "restart_epochs": 1, "warmup_epochs": 1},
     **{"adam_beta_1": 0.5, "adam_beta_2": 0.99, "learning_rate_scaling": "sqrt", "clip_norm": 0.1},
@@ -45,28 +45,28 @@ EVERY_TERM = {
         "accumulation_steps": 2,
     },
 }
-# R3GAN's loss (Huang et al. 2024) on a schedule: pairs of pictures, R1 and R2, Adam without
-# momentum; and a hinge with spectral norms.
+# R3GAN's loss (Huang et al. 2024) on a schedule: pairs of images, R1 and R2, Adam without momentum;
+# and a hinge loss with spectral norms.
 R3GAN = {
     **{"loss": "relativistic", "r1_weight": 2.0, "r2_weight": 2.0, "penalty_end": 0.1, "epochs": 1},
     **{"adam_beta_1": 0.0, "adam_beta_2": 0.9, "updates": "in_turn"},
 }
-# The same on pictures that are changed before D sees them (Zhao et al. 2020). In a rectangle of
-# zeros, and while biases are 0, the engines differ in the slope of LeakyReLU: so none is cut out
-# here; tests/full/engines/test_modern_objective.py begins with other biases.
+# The same on images that are augmented before D sees them (Zhao et al. 2020). Nothing is cut out:
+# in a rectangle of zeros, while biases are 0, the engines differ in the slope of LeakyReLU.
+# tests/full/engines/test_modern_objective.py starts with other biases.
 MODERN = {"loss": "relativistic", "r1_weight": 2.0, "r2_weight": 0.5}
 CHANGED = {**MODERN, "augmentation": "color_translation"}
-# A number added to all logits changes no difference of them, and within the margins of a hinge both
-# halves cancel.
+# A number added to all logits does not change their differences, and within the margins of a hinge
+# both halves cancel.
 BIAS = ("discriminator/discriminator/logit/bias",)
 HINGE = {**SLOWLY, "loss": "hinge"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A workload, its options, and the number of steps that are compared.
+    """A workload, its options, and the number of compared steps.
 
-    `random_arrays`: arrays for which `show` draws noise, by the generator of each engine.
+    `random_arrays`: arrays for which `show` draws noise with the engine's own generator.
     """
 
     workload: str
@@ -77,7 +77,7 @@ class Case:
 
     @property
     def spec_options(self) -> dict[str, Any]:
-        """All options, the seed among them."""
+        """All options, including the seed."""
         return {"replicas": 1, "seed": SEED, **self.options}
 
     @property
@@ -86,7 +86,7 @@ class Case:
         return self.still or (THREE[self.workload].unmoved if self.workload in THREE else ())
 
 
-# On networks of a few hundred weights, which are compiled in a second.
+# On networks of a few hundred weights, which compile in a second.
 SMALL: dict[str, Case] = {
     "one replica, in turn, with all that a loss can have": Case("tiny", EVERY_TERM, 3),
     "two replicas, each with its own batch norm and its share in two parts": Case(
@@ -140,7 +140,7 @@ LARGE: dict[str, Case] = {
     "pictures of three classes, with batch norm of all replicas in both networks": Case(
         "dcgan",
         {
-            # At rate 1 the pictures of the second step are black and white, where tanh has no
+            # At rate 1 the images of the second step are black and white, where tanh has no
             # gradient.
             **{**SLOWLY, "base_channels": 4, "latent_size": 8, "discriminator_norm": "batch"},
             **{"replicas": 2, "batch_norm": "synchronised"},
@@ -158,13 +158,13 @@ CASES = SMALL | LARGE
 
 
 def workload_of(case: Case) -> Workload:
-    """The workload itself."""
+    """The workload of a case."""
     name = case.workload
     return WORKLOADS.get(name) or importlib.import_module(catalog.WORKLOADS[name].module).WORKLOAD
 
 
 def rows_of(case: Case) -> DataSet:
-    """40 rows or more that it reads."""
+    """At least 40 rows for the workload of a case."""
     if case.workload == "conditional":
         return random_showers(40)
     if case.workload in THREE:

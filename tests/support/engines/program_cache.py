@@ -1,9 +1,9 @@
-"""Where JAX keeps compiled programs of the tests, from one session to the next and for all workers
-of one.
+"""The cache of JAX programs that tests compile, for later sessions and for all workers of a
+session.
 
-JAX looks a program up by its whole text and by the options of its compiler, so a changed engine is
-compiled again. The folder has the processor and the versions in its name: a program of another
-processor may use instructions that this one lacks.
+JAX looks up a program by its whole text and its compiler options, so a changed engine is compiled
+again. The folder name includes the processor and the versions: a program of another processor may
+use instructions that this one lacks.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 
 from gan_runtime.hardware import machine
 
-LEAST_SECONDS = "0.05"  # what is compiled sooner is not kept: reading it would take as long
+LEAST_SECONDS = "0.05"  # faster compilations are not cached: reading would take as long
 MOST_BYTES = 500_000_000  # about ten times what all tests compile
 PACKAGES = ("jax", "jaxlib", "keras")
 
 
 def folder() -> Path:
-    """The folder of this processor and these versions; emptied where it has grown too large, of
-    this session alone where the user's cache cannot be written.
+    """The folder for this processor and these versions. It is emptied if it has grown too large,
+    and belongs to this session alone if the user's cache cannot be written.
     """
     every = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gan-training-tests"
     cache = every / f"jax-{_digest()}"

@@ -1,4 +1,4 @@
-"""A data set with more than images: a label and an energy with each. No framework."""
+"""A data set of images with a label and an energy each. Needs no framework."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIELDS: Fields = {
 
 
 def random_showers(rows: int) -> ArraySet:
-    """Images, labels and energies of 0 to 200 GeV, every row another."""
+    """Images, labels and energies of 0 to 200 GeV; all rows differ."""
     random = np.random.default_rng(2)
     arrays = {
         IMAGES: random.integers(0, 255, (rows, 8, 8, 1), dtype=np.uint8),

@@ -1,5 +1,5 @@
-"""Both engines side by side: the same weights, rows and noise give the same numbers,
-gradients, probes and checkpoints.
+"""Compares both engines: the same weights, rows and noise give the same numbers, gradients, probes
+and checkpoints.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.support.engines.small_engines import (
 
 
 def assert_engines_agree(case: Case, jax: JaxProcess, patch: pytest.MonkeyPatch) -> None:
-    """Of the steps of a case, of a probe and samples after them, and of one more step of
-    TensorFlow's engine from JAX' checkpoint.
+    """Compares the steps of a case, a probe and samples after them, and one more step of the
+    TensorFlow engine from the JAX checkpoint.
     """
     tf_same_noise.hand_to_engines(patch)
     data, options = rows_of(case), case.spec_options

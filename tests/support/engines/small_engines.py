@@ -1,4 +1,4 @@
-"""What the tests of the engines share: small images, engines that stay alive, comparisons."""
+"""Shared by the engine tests: small images, engines that stay alive, comparisons."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ Numbers = dict[str, np.ndarray]
 
 
 class Streamed:
-    """A data set that hands out its rows by their numbers only, and remembers which it was
-    asked for.
-    """
+    """A data set that returns rows only by number, and records the numbers that were read."""
 
     def __init__(self, whole: DataSet) -> None:
         self._whole, self.reads, self.resident = whole, list[np.ndarray](), None
@@ -44,12 +42,12 @@ class Streamed:
 
 
 def random_images(count: int, size: int = 28) -> np.ndarray:
-    """uint8 (count, size, size, 1), 0 to 254, every image another."""
+    """uint8 (count, size, size, 1), 0 to 254; all images differ."""
     return np.random.default_rng(1).integers(0, 255, (count, size, size, 1), dtype=np.uint8)
 
 
 def side_of(workload: Workload) -> int:
-    """The side in pixels of the square images that one of the tests' workloads takes."""
+    """The side in pixels of the square images that a test workload reads."""
     from tests.support.engines import tiny_gan
 
     make = getattr(workload, "make_networks", None)
@@ -58,8 +56,8 @@ def side_of(workload: Workload) -> int:
 
 
 def new_group() -> None:
-    """Before each strategy: strategies of one process otherwise share collective groups; a
-    trainer has only one.
+    """Call this before creating a strategy: strategies of one process otherwise share collective
+    groups. A trainer has only one.
     """
     import tensorflow as tf
 
@@ -73,8 +71,8 @@ def tf_engine(
     data: DataSet | None = None,
     **options: Any,
 ) -> TfEngine:
-    """`tf_engine(2, xla="jit")`: an engine on two replicas; 40 images, batches of 8, so 5
-    steps an epoch. Or on other `data`.
+    """`tf_engine(2, xla="jit")`: an engine on two replicas with 40 images and batches of 8, so 5
+    steps per epoch; or on other `data`.
     """
     from gan_runtime.engines.tf.engine import TfEngine
     from gan_runtime.workloads import mlp_gan
@@ -88,8 +86,8 @@ def tf_engine(
 
 
 def named(workload: Workload) -> dict[str, str]:
-    """The option that names a workload of the catalog; the tests' own ones train under the
-    entry of the default.
+    """The option that names a workload of the catalog. Workloads of the tests train under the
+    default entry.
     """
     for name, entry in catalog.WORKLOADS.items():
         if importlib.import_module(entry.module).WORKLOAD is workload:
@@ -98,9 +96,7 @@ def named(workload: Workload) -> dict[str, str]:
 
 
 def seed_of(replica: int, step: int, batch: int, images: int) -> int:
-    """A seed with which this one of two replicas sees image 0 in this step, from 0, of the
-    first epoch.
-    """
+    """A seed with which this replica of two sees image 0 in this step of epoch 1; steps from 0."""
     plan = StepPlan(batches=1, batch_size_global=batch, rows=images, updates={})
     return next(
         seed
@@ -110,18 +106,17 @@ def seed_of(replica: int, step: int, batch: int, images: int) -> int:
 
 
 def keep_alive(thing: Any) -> Any:
-    """Never freed: TensorFlow waits seconds to minutes for the autotune threads of a tf.data
-    iterator that is let go.
+    """Never frees the object: TensorFlow waits seconds to minutes for the autotune threads of a
+    released tf.data iterator.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
     return thing
 
 
 def trained(engine: TfEngine, *calls: int) -> Numbers:
-    """Runs calls of so many steps; metric → float32 (steps,).
+    """Runs calls of these numbers of steps; metric → float32 (steps,).
 
-    The first call traces the step, and nothing else: `engine.trace()` would also build probe and
-    sampler.
+    The first call traces only the step: `engine.trace()` would also build probe and sampler.
     """
     numbers = [engine.run(steps).values for steps in calls]
     return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}
@@ -133,8 +128,8 @@ def copies(engine: TfEngine, variable: Any) -> list[np.ndarray]:
 
 
 def copies_in_use(engine: TfEngine) -> dict[str, list[np.ndarray]]:
-    """Every variable's value on each replica that reads it: replicas in one memory are
-    updated by the slots of the first.
+    """Every variable's value on each replica that reads it. Replicas that share memory are updated
+    by the slots of the first.
     """
     from gan_runtime.engines.tf.strategy import SharedMemoryMirroredStrategy
 
@@ -151,7 +146,7 @@ def copies_by_name(engine: TfEngine) -> dict[str, list[np.ndarray]]:
 
 
 def assert_close(actual: dict[str, Any], expected: dict[str, Any], tolerance: float) -> None:
-    """The same names, and no number further apart than `tolerance`."""
+    """Asserts that names are equal and numbers differ by at most `tolerance`."""
     assert set(actual) == set(expected)
     apart = {
         name: float(np.abs(actual[name].astype(np.float64) - expected[name]).max())
@@ -161,15 +156,15 @@ def assert_close(actual: dict[str, Any], expected: dict[str, Any], tolerance: fl
 
 
 def assert_close_in_share(actual: Numbers, expected: Numbers, share: float) -> None:
-    """The same names, and no number further from the expected one than this share of it; none
-    of these is 0.
+    """Asserts that names are equal and numbers differ by at most this share of the expected ones,
+    none of which is 0.
     """
     ones = {name: np.ones_like(values) for name, values in expected.items()}
     assert_close({name: values / expected[name] for name, values in actual.items()}, ones, share)
 
 
 def assert_equal(actual: Arrays, expected: Arrays) -> None:
-    """The same names, and the same numbers to the last bit."""
+    """Asserts that names are equal, and numbers to the last bit."""
     assert set(actual) == set(expected)
     assert [name for name in expected if not np.array_equal(actual[name], expected[name])] == []
 
@@ -177,10 +172,10 @@ def assert_equal(actual: Arrays, expected: Arrays) -> None:
 def assert_moves_alike(
     before: Arrays, after: Arrays, expected: Arrays, share: float, unmoved: tuple[str, ...] = ()
 ) -> None:
-    """Every weight has moved from `before` as expected, up to this share of the length of its own
-    move. All have moved but those named.
+    """Asserts that every weight has moved from `before` as expected, up to this share of the length
+    of its own move. All weights but `unmoved` have moved.
 
-    A tolerance for weights themselves says nothing where a step moves them by less.
+    A tolerance for the weights themselves misses errors of steps that move them by less.
     """
     weights = [name for name in before if "/" in name and not name.startswith("optimizer_")]
     moves = {name: _length(expected[name], before[name]) for name in weights}
@@ -192,7 +187,7 @@ def assert_moves_alike(
 
 
 def moved(before: Arrays, after: Arrays, network: str) -> np.ndarray:
-    """How far all weights of a network have moved, as one vector, float64."""
+    """The moves of all weights of a network, as one float64 vector."""
     names = sorted(
         name for name in before if name.startswith(f"{network}/") and "moving_" not in name
     )
@@ -202,13 +197,13 @@ def moved(before: Arrays, after: Arrays, network: str) -> np.ndarray:
 
 
 def cosine(first: np.ndarray, second: np.ndarray) -> float:
-    """Of the angle between two vectors: 1 for the same direction."""
+    """The cosine of the angle between two vectors: 1 for the same direction."""
     return float(first @ second / (np.linalg.norm(first) * np.linalg.norm(second)))
 
 
 def assert_counts_alike(actual: BinCounts, expected: BinCounts, share: float) -> None:
-    """Two histograms of nearly the same values: bin by bin, save for the `share` of them that
-    rounding takes over an edge.
+    """Asserts that two histograms of nearly equal values match bin by bin, except for the `share`
+    of values that rounding moves across an edge.
     """
     span = expected.edges[-1] - expected.edges[0]
     assert actual.name == expected.name

@@ -1,4 +1,4 @@
-"""Frames of a few pixels in the fields of a flow and of image pairs. No framework."""
+"""Frames of a few pixels, as flow data and as image pairs. Needs no framework."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gan_runtime.domains.flows.fields import (
 
 
 def small_flows(rows: int, height: int = 16, width: int = 20, later: int = 0) -> ArraySet:
-    """Waves that go along with the stream, past an obstacle in the upper left: each target is
-    the next frame but one.
+    """Waves that move with the stream, past an obstacle in the upper left; each target is the next
+    frame.
     """
     random = np.random.default_rng(4)
     phases, slopes = random.uniform(0.0, 6.0, (2, rows, 1, 1))
@@ -47,7 +47,7 @@ def small_flows(rows: int, height: int = 16, width: int = 20, later: int = 0) ->
 
 
 def small_pairs(rows: int, pixels: int = 16, channels: tuple[int, int] = (3, 3)) -> ArraySet:
-    """Random images; each target is its source upside down, or the mean of its colors."""
+    """Random images; the targets are the sources upside down, averaged over their colors."""
     random = np.random.default_rng(4)
     source = random.integers(0, 255, (rows, pixels, pixels, channels[0]), dtype=np.uint8)
     target = np.resize(

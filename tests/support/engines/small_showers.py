@@ -1,4 +1,4 @@
-"""Showers on grids of a few cells, with their energies, deposits and angles. No framework."""
+"""Showers on grids of a few cells, with energies, deposits and angles. Needs no framework."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ GRID = (5, 6, 4)
 def small_showers(
     rows: int, grid: tuple[int, int, int] = GRID, first_is_empty: bool = True
 ) -> ArraySet:
-    """Random showers of 10 to 500 GeV that deposit 2% of it, every second with an empty last
-    layer; the first one may hold nothing.
+    """Random showers of 10 to 500 GeV that deposit 2% of their energy. Every second one has an
+    empty last layer; the first one can be empty.
     """
     random = np.random.default_rng(5)
     energies = random.uniform(10.0, 500.0, rows).astype(np.float32)
@@ -38,7 +38,7 @@ def small_showers(
 
 
 def simulated_showers(rows: int) -> ArraySet:
-    """Showers of 100 to 500 GeV on the authors' grid, as the project simulates them."""
+    """Showers of 100 to 500 GeV on the authors' grid, from the project's simulation."""
     random = np.random.default_rng(5)
     energies = random.uniform(100.0, 500.0, rows)
     return _set(
@@ -47,7 +47,7 @@ def simulated_showers(rows: int) -> ArraySet:
 
 
 def _set(cells: NDArray[Any], energies: NDArray[np.float32]) -> ArraySet:
-    """Of cells (rows, X, Y, Z) and energies (rows,), GeV both."""
+    """A data set of cells (rows, X, Y, Z) and energies (rows,), both in GeV."""
     fields = shower_fields((*cells.shape[1:], 1))
     arrays = {
         SHOWERS: values_of(cells)[..., None].astype(np.float16),

@@ -1,4 +1,4 @@
-"""What layers and losses find in a step of TensorFlow on one replica, without an engine."""
+"""The step context for layers and losses on one TensorFlow replica, without an engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gan_runtime.workloads.step_context import LayerKernels, StepContext
 def alone(
     noise: Noise, kernels: LayerKernels | None = None, loss_scaling: bool = False
 ) -> StepContext:
-    """The mean over the replicas is the value itself."""
+    """A context in which the mean over the replicas is the value itself."""
 
     def mean(tensor: Any) -> Any:
         return tensor

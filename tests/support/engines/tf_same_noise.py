@@ -13,7 +13,7 @@ from tests.support.engines import same_noise
 
 
 def hand_to_engines(patch: pytest.MonkeyPatch) -> None:
-    """Engines that are made from now on have this noise."""
+    """Makes engines that are created from now on use this noise."""
     for module in (tf_step, tf_inference):
         patch.setattr(module, "TfStepNoise", SameNoise)
     patch.setattr(tf_inference, "TfRequestNoise", SameRequestNoise)
@@ -55,7 +55,7 @@ class SameNoise:
 
 
 class SameRequestNoise(SameNoise):
-    """The same for rows on request, of one chunk."""
+    """The same noise for requested rows, in one chunk."""
 
     def __init__(self, seed: tf.Tensor, share: tf.Tensor, first: tf.Tensor) -> None:  # noqa: ARG002
         super().__init__(0, seed, share, 1)

@@ -1,4 +1,4 @@
-"""Images in tiles, by the TensorFlow engine."""
+"""Tiled images on the TensorFlow engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIDES = (20, 40)  # 6 tiles of 16: rows 0 and 4, columns 0, 16 and 24
 
 
 def painted_by_tensorflow(sides: tuple[int, int], precision: str, *ways: tuple[Any, ...]) -> Any:
-    """As `jax_tiles.painted_in_tiles`."""
+    """Like `jax_tiles.painted_in_tiles`."""
     import keras
 
     from gan_runtime.engines.tf.tiles import TfTileProgram

@@ -1,7 +1,7 @@
-"""A workload trained three ways on one engine: by one replica, by two, and by two with a stop in
-between. No framework.
+"""Trains a workload three ways on one engine: on one replica, on two, and on two with a stop in
+between.
 
-Both engines do it by the code of this file, each in its own process.
+Both engines run this code, each in its own process. It imports no framework.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gan_runtime.data.contract import ArraySet, picture_set
 from gan_runtime.engines.contract import Arrays, Engine
 from gan_runtime.training import checkpoints
 
-ROWS = 48  # 6 steps an epoch where a step takes one batch; the WGAN-GP takes five, so 1
-BEFORE, AFTER = 4, 3  # steps on either side of the stop
+ROWS = 48  # 6 steps per epoch with one batch per step; 1 with the five of the WGAN-GP
+BEFORE, AFTER = 4, 3  # steps before and after the stop
 Numbers = dict[str, np.ndarray]
-# Adam divides by the size of a gradient, so that where it is nearly zero the last bit of a sum
-# decides over a whole step.
+# Adam divides by the size of a gradient. Where it is nearly zero, the last bit of a sum would
+# decide a whole step.
 SGD = {"batch_size_global": 8, "optimizer": "sgd", "momentum": 0.9, "ema_decay": 0.9}
 
 
@@ -47,7 +47,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class ThreeWays:
-    """`begin`: the state of all three before their first step."""
+    """`begin`: the state of all three before the first step."""
 
     begin: Arrays
     alone: Trained
@@ -56,7 +56,7 @@ class ThreeWays:
 
 
 def random_pictures(pixels: int, channels: int, classes: tuple[str, ...] = ()) -> ArraySet:
-    """Different square images, each with a label where there are classes."""
+    """Different square images, with labels if there are classes."""
     random = np.random.default_rng(3)
     images = random.integers(0, 255, (ROWS, pixels, pixels, channels), dtype=np.uint8)
     labels = random.integers(0, len(classes), ROWS) if classes else None
@@ -71,8 +71,8 @@ def rates(rate: float, *networks: str) -> dict[str, float]:
 PAIR = ("generator", "discriminator")
 CASES: dict[str, Case] = {
     "mlp_gan": Case(random_pictures(28, 1), {**SGD, **rates(0.1, *PAIR)}),
-    # Conditional: labels, in color. Batch norm is over all replicas; else each has its own, as it
-    # should.
+    # Conditional, in color. Batch norm covers all replicas; otherwise each replica has its own, as
+    # intended.
     "dcgan": Case(
         random_pictures(32, 3, ("up", "down", "strange")),
         {
@@ -80,7 +80,7 @@ CASES: dict[str, Case] = {
             **{"base_channels": 4, "latent_size": 8, "batch_norm": "synchronised"},
         },
     ),
-    # The critic's loss holds differences of its values alone, so that a number added to all of them
+    # The critic's loss depends only on differences of its values, so a number added to all of them
     # has no gradient.
     "wgan_gp": Case(
         random_pictures(28, 3),
@@ -92,10 +92,10 @@ CASES: dict[str, Case] = {
 
 @dataclass(frozen=True)
 class TakenUp:
-    """`first`: a step from the beginning.
+    """`first`: the first step.
 
-    `straight`: the steps of the same engine after it; `resumed`: those of a fresh engine that took
-    up its checkpoint.
+    `straight`: the steps of the same engine after it; `resumed`: those of a fresh engine that
+    loaded its checkpoint.
     """
 
     first: Trained
@@ -104,9 +104,9 @@ class TakenUp:
 
 
 def three_ways(new_engine: Callable[[int], Engine], folder: Path) -> ThreeWays:
-    """`new_engine`: makes one on so many replicas, ready to run.
+    """`new_engine`: creates an engine with this number of replicas, ready to run.
 
-    `folder`: for the checkpoint of the run that is stopped.
+    `folder`: for the checkpoint of the stopped run.
     """
     alone, shared, fresh = (new_engine(replicas) for replicas in (1, 2, 2))
     begin = shared.state()
@@ -118,7 +118,7 @@ def three_ways(new_engine: Callable[[int], Engine], folder: Path) -> ThreeWays:
 
 
 def taken_up(engine: Engine, fresh: Engine, folder: Path) -> TakenUp:
-    """Of two engines that are ready to run; `folder`: for the checkpoint."""
+    """Trains two engines that are ready to run; `folder`: for the checkpoint."""
     first = _trained(engine, 1)
     _hand_over(engine, fresh, folder)
     return TakenUp(first, _trained(engine, 2), _trained(fresh, 2))

@@ -1,4 +1,4 @@
-"""The tiles of a program in other orders and among other neighbors, for both engines' processes."""
+"""The tiles of a program in other orders and with other neighbors, for both engines' processes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gan_runtime.engines.tile_grid import TileGrid, split_tiles
 from gan_runtime.engines.tiles import ROUND, Stopwatch
 from tests.support.engines import toy_translator
 
-# Of six tiles, two rounds.
+# Six tiles each, in two rounds.
 ORDERS = ((0, 1, 2, 3, 4, 5), (5, 3, 1, 4, 2, 0), (1, 1, 1, 0, 2, 2))
 
 
 def by_order(program: Any, precision: str) -> list[np.ndarray]:
-    """What becomes of the tiles in each order."""
+    """The output for the tiles in each order."""
     side = toy_translator.TILE
     tiles = split_tiles(toy_translator.picture(20, 40), TileGrid((20, 40), (side, side)))
     watch = Stopwatch()

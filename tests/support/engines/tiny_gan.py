@@ -1,5 +1,5 @@
-"""A GAN with every kind of layer that the real ones have, on images of 8 × 8: its step is
-traced and compiled in a moment.
+"""A GAN on images of 8 × 8 with every kind of layer of the real ones; its step traces and compiles
+quickly.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ TINY_GAN = UnconditionalPair(LATENT_SIZE, networks, each_image_alone=True)
 
 
 class Fading(keras.layers.Layer):
-    """Counts its passes in training, and makes its values smaller each time: who begins with
-    another count sees other gradients.
+    """Counts its training passes, and shrinks its values each time: gradients depend on the initial
+    count.
     """
 
     def build(self, _: Any) -> None:
@@ -74,8 +74,8 @@ class Fading(keras.layers.Layer):
 
 
 def spectral_networks() -> dict[str, keras.Model]:
-    """The same generator, and a discriminator that stores a number of each filter in every
-    pass in training.
+    """The same generator, and a discriminator that stores a number per filter in every training
+    pass.
     """
     discriminator = keras.Sequential(
         [
@@ -98,17 +98,17 @@ SPECTRAL_GAN = UnconditionalPair(LATENT_SIZE, spectral_networks)
 
 
 class FadeIn(keras.layers.Layer):
-    """Leaves out its values as training begins, and passes them on as they are at its end."""
+    """Scales its values from 0 at the start of the training to 1 at its end."""
 
     def call(self, inputs: Any) -> Any:
         return inputs * ops.cast(step_context.progress().share, inputs.dtype)
 
 
 class Scheduled(UnconditionalPair):
-    """Reports in each step how far the training is, and shows it."""
+    """Reports and shows the progress of the training in each step."""
 
     def program(self, options: PairOptions, fields: Fields) -> Program:
-        """That of a pair, with further numbers."""
+        """The program of a pair, with additional numbers."""
         return Program(
             tuple(
                 replace(phase, forward=reporting(phase))
@@ -119,16 +119,14 @@ class Scheduled(UnconditionalPair):
     def show(
         self, options: PairOptions, networks: Networks, inputs: Batch, noise: Noise
     ) -> Mapping[str, Tensor]:
-        """Images, and the share of the training that is done, for each."""
+        """Images, and the completed share of the training for each."""
         outputs = super().show(options, networks, inputs, noise)
         share = step_context.current().progress.share
         return {**outputs, "share": ops.broadcast_to(share, outputs["images"].shape[:1])}
 
 
 def reporting(phase: Phase) -> Callable[[Networks, Batch, Noise], Forward]:
-    """The forward pass of a phase, with the step's number and the share of the training that
-    is done.
-    """
+    """The forward pass of a phase, with the step number and the completed share of the training."""
 
     def forward(networks: Networks, batch: Batch, noise: Noise) -> Forward:
         passed, progress = phase.forward(networks, batch, noise), step_context.current().progress
@@ -163,7 +161,7 @@ def with_discriminator(layer: Callable[[], Any]) -> UnconditionalPair:
     return UnconditionalPair(LATENT_SIZE, make_networks)
 
 
-# What engines refuse, each with a part of the message.
+# Workloads that engines refuse, each with a part of the error message.
 REFUSED: dict[str, tuple[UnconditionalPair, str]] = {
     "dropout": (with_discriminator(lambda: layers.Dropout(0.5)), "use ReplicaDropout"),
     "noise": (with_discriminator(lambda: layers.GaussianNoise(0.1)), "or the phase's noise"),

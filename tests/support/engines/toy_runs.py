@@ -1,6 +1,6 @@
-"""Short runs of real workloads on a few rows, by the training loop in this process.
+"""Short runs of real workloads on a few rows, trained in this process.
 
-No framework until an engine is asked for.
+No framework is imported until an engine is requested.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROWS = STEPS_PER_EPOCH * BATCH
 
 @dataclass(frozen=True)
 class ToyRun:
-    """Options of a workload of the catalog, and its rows."""
+    """The options and rows of a catalog workload."""
 
     options: dict[str, Any]
     data: DataSet
@@ -46,8 +46,8 @@ RUNS: dict[str, ToyRun] = {
 
 
 def trained(name: str, engine_name: str, folder: Path) -> loop.Outcome:
-    """One of `RUNS` to its end, on the engine of that name, as a trainer does it; its records
-    are in `folder`.
+    """Trains one of `RUNS` to its end on the named engine, like a trainer; its records are in
+    `folder`.
     """
     toy, module = RUNS[name], importlib.import_module(catalog.WORKLOADS[name].module)
     spec = RunSpec.parse({"workload": name, "engine": engine_name, **COMMON, **toy.options})

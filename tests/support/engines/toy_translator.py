@@ -1,6 +1,4 @@
-"""An image-to-image network, down to a single pixel and back, as a U-Net
-does: small, with every layer of one.
-"""
+"""A small image-to-image network with every layer of a U-Net, down to a single pixel and back."""
 
 from __future__ import annotations
 
@@ -21,11 +19,11 @@ from gan_runtime.workloads.layers import (
 
 TILE, CHANNELS_IN, CHANNELS_OUT = 16, 4, 3
 NAME = "generator"
-WIDTHS = (8, 16, 64, 128)  # so many inputs of the last convolution that its sums are long: 16 · 64
+WIDTHS = (8, 16, 64, 128)  # wide, so that the last convolution has long sums: 16 · 64
 
 
 class ToyTranslation:
-    """A `workloads.contract.Translates`."""
+    """Implements `workloads.contract.Translates`."""
 
     def networks(self, options: Any, fields: Any) -> dict[str, keras.Model]:  # noqa: ARG002
         """(B, 16 a, 16 b, 4) → (B, 16 a, 16 b, 3) in [-1, 1]."""
@@ -48,16 +46,16 @@ class ToyTranslation:
         return {NAME: keras.Model(source, outcome, name=NAME)}
 
     def tile(self, options: Any, fields: Any) -> int:  # noqa: ARG002
-        """Of four levels."""
+        """The side of a tile for four levels."""
         return TILE
 
     def translate(self, options: Any, networks: Any, source: Any) -> Any:  # noqa: ARG002
-        """In inference mode."""
+        """Runs in inference mode."""
         return networks[NAME](source, training=False)
 
 
 def translator(precision: str = "float32") -> Translator:
-    """With weights that depend on their names alone, so both engines have the same."""
+    """A translator whose weights depend only on their names, so both engines have the same."""
     workload = ToyTranslation()
     shapes = {
         variable.path: variable.shape for variable in workload.networks(None, {})[NAME].variables

@@ -1,5 +1,6 @@
-"""Python loads this at its start when this folder is in PYTHONPATH: notes each connection to,
-and each question for, another host.
+"""Logs each connection to and each lookup of another host.
+
+Python imports this module at startup when this folder is in PYTHONPATH.
 """
 
 import os
@@ -11,7 +12,7 @@ NOTES = os.open(os.environ["CONNECTIONS_NOTED_IN"], os.O_WRONLY | os.O_APPEND | 
 
 
 def note(event: str, arguments: tuple[Any, ...]) -> None:
-    """An audit hook: a connection in the internet's families, or a name that is looked up."""
+    """An audit hook that logs internet connections and name lookups."""
     if event in ("socket.connect", "socket.sendto"):
         address = arguments[1]
         host = address[0] if isinstance(address, tuple) else ""  # a path: a socket of this machine

@@ -1,4 +1,4 @@
-"""The levels that a small kick reaches in 8,000 steps, against the independent program of
+"""Levels that a small kick reaches in 8,000 steps, compared to the independent program of
 tests/domains/flows/test_lattice.py.
 """
 
@@ -8,8 +8,8 @@ from tests.domains.flows.wakes import swing
 
 
 def test_small_kick_decays_below_and_grows_above_critical_reynolds() -> None:
-    """At Re 40 by more than a tenth in each 1,000 steps, to the 0.007 U of the other program; at Re
-    60 it grows tenfold within as many steps, from nearly the same.
+    """At Re 40, it decays by more than a tenth per 1,000 steps, to the other program's 0.007 U; at
+    Re 60, it grows tenfold in the 8,000 steps, from nearly the same level.
     """
     dying, growing = (
         abs(swing("square", "periodic", reynolds, 0, 8_000, kick=0.05)).reshape(8, -1).max(axis=1)

@@ -1,6 +1,4 @@
-"""The job that feeds a model with its own images, with networks of TensorFlow; with a toy:
-tests/domains/flows/test_rollout.py.
-"""
+"""The rollout job with TensorFlow networks; tests/domains/flows/test_rollout.py uses a toy."""
 
 from __future__ import annotations
 
@@ -24,14 +22,14 @@ NewRun = Callable[..., RunDir]
 
 
 def of_pix2pix(home: Home, new_run: NewRun) -> RunDir:
-    """A run on `street`, for TensorFlow."""
+    """Creates a TensorFlow run on `street`."""
     stored_films.stored_flows(home)
     options = {"workload": "pix2pix", "dataset": "street", "pix2pix.tile": 16}
     return new_run("quick-0001", **options, engine="tensorflow", precision="float32")
 
 
 def weights(home: Home, run: RunDir) -> dict[str, np.ndarray]:
-    """Of new networks of a run, others each time."""
+    """Returns weights of new networks of a run, different on each call."""
     from gan_runtime.domains.flows.workload import WORKLOAD
 
     spec, fields = run.spec(), prepared.open_set(home, "street").fields
@@ -75,7 +73,7 @@ def test_earlier_epoch_gives_another_film_than_newest_checkpoint(
 def test_real_checkpoint_gives_equal_rollouts_on_one_and_three_cores(
     home: Home, new_run: NewRun
 ) -> None:
-    """Of an untrained Pix2Pix, by TensorFlow, on one core and on three."""
+    """An untrained Pix2Pix in TensorFlow."""
     run = of_pix2pix(home, new_run)
     checkpoints.save(run.checkpoints, weights(home, run), 10, wall_s=1.0, retained=1)
     naive, grouped = done(home, run, steps=2, ways=("naive", "map_reduce"), cores=3)

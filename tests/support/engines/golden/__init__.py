@@ -1,10 +1,11 @@
-"""What the TensorFlow engine computed of the small cases of `parity`: `python -m
-tests.support.engines.golden` makes it again.
+"""Stored results of the TensorFlow engine for the small cases of `parity`.
 
-Stored are the weights that a case begins with, the numbers of its steps, the weights after them,
-and what a probe then scored; float32. On another processor sums are rounded otherwise, by a
-millionth of the numbers; a comparison allows 1 in 10,000 of the numbers, and of each weight 1 in
-1,000 of its own move.
+`python -m tests.support.engines.golden` regenerates them.
+
+The file has the initial weights of each case, the numbers of its steps, the weights after them, and
+the scores of a final probe, in float32. Other processors round sums differently, by a millionth of
+the numbers. Comparisons allow 1 in 10,000 of the numbers, and for each weight 1 in 1,000 of its own
+move.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ AVERAGE, GENERATOR = "average/", "generator/"
 
 @dataclass(frozen=True)
 class Stored:
-    """Of one case.
+    """The results of one case.
 
     `begin`, `weights`: named as in a checkpoint; `numbers`: metric → (steps,); `scores`: metric →
     ().
@@ -36,7 +37,7 @@ class Stored:
 
 
 def weights_of(state: Arrays) -> Arrays:
-    """Of a checkpoint: the arrays of networks and average, without those of optimizers."""
+    """The arrays of networks and averages in a checkpoint, without those of optimizers."""
     return {
         name: array
         for name, array in state.items()
@@ -45,7 +46,7 @@ def weights_of(state: Arrays) -> Arrays:
 
 
 def with_begin(state: Arrays, begin: Arrays) -> Arrays:
-    """The state of a new engine with these weights; its average begins as its generator does."""
+    """The state of a new engine with these weights; its average is a copy of its generator."""
     averages = {
         name: begin[name.replace(AVERAGE, GENERATOR, 1)]
         for name in state
@@ -55,7 +56,7 @@ def with_begin(state: Arrays, begin: Arrays) -> Arrays:
 
 
 def read() -> dict[str, Stored]:
-    """By case."""
+    """The stored results by case."""
     with np.load(FILE, allow_pickle=False) as file:
         index, values = json.loads(str(file["index"])), file["values"]
     cases: dict[str, dict[str, Arrays]] = {}
@@ -66,7 +67,7 @@ def read() -> dict[str, Stored]:
 
 
 def write(cases: dict[str, Stored]) -> None:
-    """Replaces the file. Equal arrays, as those that several cases begin with, are stored once."""
+    """Replaces the file. Equal arrays, such as shared initial weights, are stored once."""
     index, values, places, end = [], list[np.ndarray](), dict[bytes, int](), 0
     for case, stored in cases.items():
         for kind, arrays in asdict(stored).items():

@@ -1,4 +1,4 @@
-"""Trains the small cases of `parity` on the TensorFlow engine and stores what came of it."""
+"""Trains the small cases of `parity` on the TensorFlow engine and stores the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CORES = 2
 
 
 def trained(case: Case) -> Stored:
-    """With the noise of `same_noise`."""
+    """Trains a case with the noise of `same_noise`."""
     with pytest.MonkeyPatch.context() as patch:
         tf_same_noise.hand_to_engines(patch)
         engine = tf_engine(workload=workload_of(case), data=rows_of(case), **case.spec_options)
@@ -30,7 +30,7 @@ def trained(case: Case) -> Stored:
 
 
 def main() -> None:
-    """On simulated cores."""
+    """Trains all cases on simulated cores and stores the results."""
     processor = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(
         processor, [tf.config.LogicalDeviceConfiguration()] * CORES
