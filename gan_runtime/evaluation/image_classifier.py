@@ -42,14 +42,14 @@ EXPECTED_OF_FEW, FEW, EXPECTED_OF_OTHERS = 0.985, 30_000, 0.9
 FEWEST_IMAGES = 100  # on each side
 MOST_TRAINING = 10_000  # images that are searched for the nearest one
 MOST_NUMBERS = 2**26  # pixels × channels of one set of images: half a gigabyte
-MOST_NUMBERS_OF_FID = 2**28  # a gigabyte of single precision; 50,000 images of 42 × 42 × 3 pixels
+MOST_NUMBERS_OF_FID = 2**30  # 4 GB of single precision; 50,000 images of 84 × 84 × 3 pixels
 IMAGES_OF_MODES = 25_600  # Metz et al. 2017, section 3.3.1
 
 
 @dataclass(frozen=True)
 class RealImages:
     """Two halves of the real images, values (N, height, width, channels), and training images (M,
-    …).
+    …). The second half is empty if FID has too few held-out images.
 
     `are_held_out`: whether the reference is held out; otherwise it is training images. `is_whole`:
     whether it has all of them, or as many as an FID needs.
@@ -102,19 +102,22 @@ def real_images(data: DataSet, count: int, seed: int) -> RealImages:
 
 def images_of_fid(data: DataSet, count: int, seed: int) -> RealImages:
     """The real images for FID, as published FIDs use them: the reference is training images, and
-    the other half is held out if there are enough. `training` is empty, so no copies are searched
-    for.
+    the other half is held out; it is empty if too few are. `training` is empty, so no copies are
+    searched for.
     """
-    if min(data.rows, data.held_out) < FEWEST_IMAGES:
+    if data.rows < 2 * FEWEST_IMAGES:
         return replace(real_images(data, count, seed), training=_nothing(data))
     random = np.random.RandomState(seed)
-    most = min(count, most_images_of_fid(data.fields[IMAGES].shape))
+    most = min(count, MOST_NUMBERS_OF_FID // math.prod(data.fields[IMAGES].shape))
     rows = np.sort(random.permutation(data.rows)[:most])
-    other_rows = np.sort(random.permutation(data.held_out)[:most])
     value = partial(host_value, field=data.fields[IMAGES])
+    others = _nothing(data)
+    if data.held_out >= FEWEST_IMAGES:
+        other_rows = np.sort(random.permutation(data.held_out)[:most])
+        others = value(data.read_held_out(data.held_out)[IMAGES][other_rows])
     return RealImages(
         value(data.read(rows)[IMAGES]),
-        value(data.read_held_out(data.held_out)[IMAGES][other_rows]),
+        others,
         _nothing(data),
         are_held_out=False,
         is_whole=len(rows) >= min(data.rows, IMAGES_OF_FID),
@@ -122,17 +125,10 @@ def images_of_fid(data: DataSet, count: int, seed: int) -> RealImages:
 
 
 def images_to_generate(real: RealImages, count: int, is_fid: bool) -> int:
-    """The number of images to generate: as many as the reference has; for FID `count`, even if the
-    data set is smaller.
+    """The number of images to generate: as many as the reference has; `count` for an FID, even if
+    the data set is smaller.
     """
-    if not is_fid:
-        return len(real.reference)
-    return min(count, most_images_of_fid(real.reference.shape[1:]))
-
-
-def most_images_of_fid(shape: tuple[int, ...]) -> int:
-    """The largest number of images for FID that limits memory to about a gigabyte."""
-    return MOST_NUMBERS_OF_FID // math.prod(shape)
+    return count if is_fid and real.is_whole else min(count, len(real.reference))
 
 
 def _nothing(data: DataSet) -> NDArray[np.float32]:
@@ -211,15 +207,13 @@ def classifier_of(
     training, test = _split(data)
     path = home.path / "classifiers" / f"{_content(training, test, parts)}.npz"
     model = network(field.shape, parts)
-    if path.is_file():
-        with np.load(path) as stored:
-            weights = [stored[f"weight_{place}"] for place in range(len(stored.files) - 1)]
-            accuracy = float(stored["accuracy"])
-        model.set_weights(weights)
-    else:
+    if not path.is_file():
         _train(model, training, parts, field, progress)
-        accuracy = _accuracy(model, test, parts, field)
-        _store(path, model.get_weights(), accuracy)
+        _store(path, model.get_weights(), _accuracy(model, test, parts, field))
+    with np.load(path) as stored:
+        weights = [stored[f"weight_{place}"] for place in range(len(stored.files) - 1)]
+        accuracy = float(stored["accuracy"])
+    model.set_weights(weights)
     return ImageClassifier(
         model, parts, _digest(model.get_weights()), accuracy, _expected(data.name, data.rows)
     )
@@ -336,12 +330,17 @@ def _digest(weights: list[NDArray[Any]]) -> str:
 
 
 def _store(path: Path, weights: list[NDArray[Any]], accuracy: float) -> None:
-    """Writes the file whole or not at all."""
+    """Writes the file whole or not at all. If another job has stored a classifier of this data set
+    meanwhile, that one stays, so that both jobs use it.
+    """
     path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part.npz")  # another job can train it at the same time
+    part = path.with_suffix(f".{os.getpid()}.part.npz")
     arrays = {f"weight_{place}": array for place, array in enumerate(weights)}
     np.savez(part, allow_pickle=False, accuracy=np.float64(accuracy), **arrays)
-    part.replace(path)
+    if path.is_file():
+        part.unlink()
+    else:
+        part.replace(path)
 
 
 def _expected(name: str, rows: int) -> float:

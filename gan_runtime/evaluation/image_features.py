@@ -163,6 +163,8 @@ def imagenet_network(progress: Progress, url: str = MOBILENET_URL) -> FeatureNet
     import keras
 
     path = mobilenet_file(progress, url)
+    policy = keras.config.dtype_policy()  # that of the run, which can be half precision
+    keras.config.set_dtype_policy("float32")
     try:
         model = keras.applications.MobileNetV2(
             input_shape=(MOBILENET_SIDE, MOBILENET_SIDE, 3),
@@ -172,6 +174,8 @@ def imagenet_network(progress: Progress, url: str = MOBILENET_URL) -> FeatureNet
         )
     except (OSError, ValueError, KeyError) as error:
         raise JobError(f"{path} is damaged ({error}): delete it, and try again.") from None
+    finally:
+        keras.config.set_dtype_policy(policy)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     return FeatureNetwork("imagenet", digest, model, imagenet_input, progress)
 

@@ -16,7 +16,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.errors import DatasetError, JobError
 from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
@@ -39,7 +39,7 @@ MOST_STATES = 20  # checkpoints of one job
 MOST_NOISE = 2_000  # noise images that a large network reads
 MOST_CLASSES = 40  # in the chart of classes
 CLASS_IMAGES = "class_images"  # array of a conditional pair, with labels
-PROTOCOL = 2  # changes with the definition of any score
+PROTOCOL = 3  # changes with the definition of any score
 
 
 class QualityOptions(OptionRecord):
@@ -205,28 +205,61 @@ def measure(subject: Subject) -> EvaluationResult:
     count = image_classifier.images_to_generate(
         shared.real, options.samples, options.features == "inception"
     )
-    epochs = []
+    epochs, skipped = [], []
     for state in _weights(subject, networks):
         subject.progress(
             state.epoch, networks.spec.epochs, f"epoch {state.epoch}: comparing images"
         )
+        if broken := checkpoints.first_not_finite(state.arrays):
+            skipped.append(f"epoch {state.epoch} was not measured: {broken} is not finite.")
+            continue
         networks.engine.load(state.arrays)
-        images = _images(networks.generated(count, options.seed))
-        generated = _sample(shared.reader, shared.real, images)
+        generated = _generated(shared, networks, count, options.seed)
         modes = _modes(shared, networks, options.seed)
         answer = _answer(state, generated, shared, options, modes)
         subject.publish(answer)
         while_training.keep_if_best(run, answer, state.arrays, state.wall_s)
         epochs.append(state.epoch)
-    warnings = [*networks.checkpoint.warnings, *filter(None, [shared.reader.warning])]
+    if not epochs and skipped:
+        raise JobError(skipped[-1])
+    warnings = [
+        *networks.checkpoint.warnings,
+        *skipped,
+        *filter(None, [shared.reader.warning, _fid_obstacle(shared.real, options)]),
+    ]
     return EvaluationResult([], {"epochs": epochs, "warnings": warnings})
+
+
+def _generated(
+    shared: Measurement, networks: TrainedNetworks, count: int, seed: int
+) -> ImageSample:
+    chunks = networks.representative(count, seed)
+    samples = [_sample(shared.reader, shared.real, _images(chunk)) for chunk in chunks]
+    return ImageSample(
+        np.concatenate([sample.features for sample in samples]),
+        np.concatenate([sample.probabilities for sample in samples]),
+        np.concatenate([sample.nearest for sample in samples]),
+    )
+
+
+def _fid_obstacle(real: RealImages, options: QualityOptions) -> str:
+    """The reason why there is no FID, although it was requested; else empty."""
+    if options.features != "inception" or options.samples < sample_scores.IMAGES_OF_FID:
+        return ""
+    if real.is_whole:
+        return ""
+    return (
+        f"No FID: of training images this large, only {len(real.reference):,} are read, to limit"
+        " memory; FID needs all of them, or 50,000."
+    )
 
 
 def _modes(shared: Measurement, networks: TrainedNetworks, seed: int) -> Score | None:
     if shared.modes is None or shared.modes.samples is None:
         return None
-    images = _images(networks.generated(shared.modes.samples, seed))
-    modes = sample_scores.modes(shared.reader.read(images)[1], seed)
+    chunks = networks.representative(shared.modes.samples, seed)
+    probabilities = [shared.reader.read(_images(chunk))[1] for chunk in chunks]
+    modes = sample_scores.modes(np.concatenate(probabilities), seed)
     low, high = modes.interval("modes")
     of_sample = {"value": modes.value, "error": modes.error, "low": low, "high": high}
     return shared.modes.model_copy(update=of_sample)
@@ -289,7 +322,10 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
     halve = image_classifier.images_of_fid if options.features == "inception" else real_images
     real = halve(data, options.samples, options.seed)
     reference = _sample(reader, real, real.reference, is_real=True)
-    others = _sample(reader, real, real.others, is_real=True)
+    if len(real.others):
+        halves = reference, _sample(reader, real, real.others, is_real=True)
+    else:
+        halves = reference.halves(options.seed)
     low, high = real.reference.min(), real.reference.max()
     most = len(real.reference) if options.features == "classifier" else MOST_NOISE
     shape = (min(len(real.reference), most), *real.reference.shape[1:])
@@ -298,7 +334,7 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
         real,
         reader,
         reference,
-        sample_scores.measured(reference, others, options.seed, options.features),
+        sample_scores.measured(*halves, options.seed, options.features),
         sample_scores.numbers_of(options.features)(
             reference, _sample(reader, real, noise), options.seed
         ),

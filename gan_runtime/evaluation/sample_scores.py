@@ -105,6 +105,11 @@ class ImageSample:
         """A part of the sample."""
         return ImageSample(self.features[rows], self.probabilities[rows], self.nearest[rows])
 
+    def halves(self, seed: int) -> tuple[ImageSample, ImageSample]:
+        """Two random halves of the sample."""
+        first, second = np.array_split(np.random.RandomState(seed).permutation(len(self)), 2)
+        return self.rows(first), self.rows(second)
+
 
 @dataclass(frozen=True)
 class ScoreEstimate:
@@ -293,7 +298,8 @@ def kernel_distance(first: Array, second: Array, random: np.random.RandomState) 
     equal distributions, so it can be negative.
 
     Binkowski et al. 2018, arXiv:1801.01401, section 4. Mean over disjoint random blocks of about
-    1,024 rows; fewer rows are one block, where the order does not matter.
+    1,024 rows; fewer rows are one block, where the order does not matter. Of a sample with more
+    than twice the rows of the other, random rows are left out.
     """
     blocks = max(1, min(len(first), len(second)) // BLOCK)
     pairs = zip(blocks_of(first, blocks, random), blocks_of(second, blocks, random), strict=True)
@@ -301,8 +307,10 @@ def kernel_distance(first: Array, second: Array, random: np.random.RandomState) 
 
 
 def blocks_of(sample: Array, count: int, random: np.random.RandomState) -> Iterator[Array]:
-    for rows in np.array_split(random.permutation(len(sample)), count):
-        yield sample[rows]
+    """`count` disjoint random blocks of equal size, each of fewer than 2 · BLOCK rows."""
+    rows = random.permutation(len(sample))[: count * (2 * BLOCK - 1)]
+    for block in np.array_split(rows, count):
+        yield sample[block]
 
 
 def squared_discrepancy(x: Array, y: Array) -> float:
@@ -344,8 +352,8 @@ def squared_radii(sample: Array, *neighbors: int) -> list[Array]:
 
 
 def neighbor_scores(reference: Array, sample: Array) -> dict[str, float]:
-    """Precision, recall, density and coverage of features (N, F), (M, F); only the first 5,000 rows
-    count, to limit memory.
+    """Precision, recall, density and coverage of features (N, F), (M, F); of more than 5,000 rows,
+    only 5,000 random ones count, to limit memory.
 
     Precision: share of generated images within the radius of a reference image, to its 3rd
     neighbor. Recall: share of reference images within the radius of a generated one. Kynkäänniemi
@@ -356,7 +364,7 @@ def neighbor_scores(reference: Array, sample: Array) -> dict[str, float]:
     image is within their radius. Naeem et al. 2020, arXiv:2002.09797, equations 4 and 5. Two equal
     distributions give about 1 and 0.97.
     """
-    reference, sample = reference[:MOST_NEIGHBORS], sample[:MOST_NEIGHBORS]
+    reference, sample = _some_rows(reference), _some_rows(sample)
     between = squared_distances(reference, sample)
     near, far = squared_radii(reference, NEIGHBORS_OF_PRECISION, NEIGHBORS_OF_DENSITY)
     (of_sample,) = squared_radii(sample, NEIGHBORS_OF_PRECISION)
@@ -367,6 +375,13 @@ def neighbor_scores(reference: Array, sample: Array) -> dict[str, float]:
         "density": float(is_within.sum(axis=0).mean() / NEIGHBORS_OF_DENSITY),
         "coverage": float(is_within.any(axis=1).mean()),
     }
+
+
+def _some_rows(sample: Array) -> Array:
+    """At most MOST_NEIGHBORS random rows, always the same ones: rows can be sorted by class."""
+    if len(sample) <= MOST_NEIGHBORS:
+        return sample
+    return sample[np.random.RandomState(0).permutation(len(sample))[:MOST_NEIGHBORS]]
 
 
 def nearest_distances(images: Array, others: Array, *, are_among: bool = False) -> Array:

@@ -124,9 +124,15 @@ def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> 
     score = _score(answer, metric)
     if metric is None or score is None or checkpoints.first_not_finite(arrays):
         return False
-    others = [_score(each, metric) for key, each in answers.items() if key != answer.key]
+    others = [
+        _score(each, metric)
+        for key, each in answers.items()
+        if key != answer.key and _is_comparable(each, answer)
+    ]
     if any(metric.sign * (other.value - score.value) <= 0.0 for other in others if other):
         return False
+    if checkpoints.steps(run.checkpoints).get("best") == answer.step:
+        return False  # it is these weights already, maybe in a higher precision
     checkpoints.replace_best(run.checkpoints, arrays, answer.step, wall_s)
     message = (
         f"The best checkpoint is now that of epoch {answer.epoch}, by {metric.title}"
@@ -136,6 +142,12 @@ def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> 
     journal.append(run.supervisor_journal, run_folder.latest_status(run).attempt, event)
     run.announce()
     return True
+
+
+def _is_comparable(first: Answer, second: Answer) -> bool:
+    """Whether both are scores of the same definition, from the same feature network."""
+    names = ("protocol", "classifier", "weights")
+    return [first.facts.get(name) for name in names] == [second.facts.get(name) for name in names]
 
 
 def _quality_of(run: RunDir, answers: Collection[Answer]) -> Metric | None:

@@ -15,7 +15,7 @@ section 3.1 (truncation).
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -178,6 +178,7 @@ ONE_REPLICA = {"replicas": 1, "workers": 1, "sync_every_steps": 1, "xla": "off"}
 CPU = "cpu"
 State = Literal["newest", "best", "every"]
 MOST_NAMED = 20  # classes in a sentence
+CHUNK = 2_000  # rows that are generated at a time, to limit memory
 
 
 @dataclass(frozen=True)
@@ -209,6 +210,20 @@ class TrainedNetworks:
         options = self.spec.of_workload
         inputs = drawn_inputs(self.workload, options, self.data, count, seed, number)
         return self.engine.generate(inputs, seed)
+
+    def representative(self, count: int, seed: int) -> Iterator[dict[str, NDArray[Any]]]:
+        """Generates `count` rows, in chunks of at most CHUNK, whose classes are as frequent as in
+        the training data: their labels are those of random training rows. Otherwise like
+        `generated`, but in random order.
+        """
+        order = np.random.RandomState(seed).permutation(self.data.rows)
+        for begin in range(0, count, CHUNK):
+            places = order[np.arange(begin, min(begin + CHUNK, count)) % len(order)]
+            rows = held_out_rows(self.data, len(places))
+            if self.classes:
+                rows[LABELS] = self.data.read(places)[LABELS].astype(np.int32)
+            noise = HostNoise(seed, streams=begin)  # no chunk repeats the noise of another
+            yield self._generated_with(rows, noise, seed)
 
     def generated_at(
         self,
@@ -242,8 +257,7 @@ class TrainedNetworks:
         for name, value in (values or {}).items():
             rows[name] = np.full_like(rows[name], value)
         noise = LatentNoise(points, places % points.count)
-        inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, noise)
-        return self.engine.generate(inputs, points.seeds[0])
+        return self._generated_with(rows, noise, points.seeds[0])
 
     def changed_image(self, image: Image.Image, seed: int) -> dict[str, NDArray[Any]]:
         """The output of an image-to-image network for the center of an image, scaled to one tile:
@@ -278,7 +292,11 @@ class TrainedNetworks:
 
     def generated_for(self, rows: dict[str, NDArray[Any]], seed: int) -> dict[str, NDArray[Any]]:
         """Like `generated`, conditioned on the fields of `rows`, such as energies or classes."""
-        noise = HostNoise(seed)
+        return self._generated_with(rows, HostNoise(seed), seed)
+
+    def _generated_with(
+        self, rows: dict[str, NDArray[Any]], noise: HostNoise, seed: int
+    ) -> dict[str, NDArray[Any]]:
         inputs = inputs_of(self.workload, self.spec.of_workload, self.data.fields, rows, noise)
         return self.engine.generate(inputs, seed)
 

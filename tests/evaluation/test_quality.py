@@ -8,6 +8,7 @@ import functools
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from gan_runtime.base.fields import IMAGES
 from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.cli.app import app
 from gan_runtime.data.contract import ArraySet, picture_set
+from gan_runtime.engines.task import workload_of
 from gan_runtime.evaluation import (
     image_classifier,
     image_features,
@@ -31,7 +33,10 @@ from gan_runtime.records import journal
 from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.spec import RunSpec
 from gan_runtime.store import ingest, queries
+from gan_runtime.training import checkpoints, inference
+from gan_runtime.training.inference import TrainedNetworks
 from tests.support.measured_images import answer
 
 NewRun = Callable[..., RunDir]
@@ -109,8 +114,54 @@ def test_fid_compares_generated_with_training_images() -> None:
     assert not numbers(real.reference) & numbers(real.others)
     assert (real.is_whole, real.noun) == (False, "training images")
     assert image_classifier.images_of_fid(images(500, held_out=300), 900, seed=0).is_whole
-    halves = image_classifier.images_of_fid(images(500), 900, seed=0)
-    assert (len(halves.reference), len(halves.others), halves.is_whole) == (250, 250, False)
+    real = image_classifier.images_of_fid(images(500), 900, seed=0)
+    assert (len(real.reference), len(real.others), real.is_whole) == (500, 0, True)
+    assert [image_classifier.images_to_generate(real, 900, is_fid) for is_fid in (0, 1)] == [
+        500,
+        900,
+    ]
+
+
+def test_missing_fid_of_large_images_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_classifier, "MOST_NUMBERS_OF_FID", 64 * 400)
+    real = image_classifier.images_of_fid(images(500), 50_000, seed=0)
+    assert (len(real.reference), real.is_whole) == (400, False)
+    assert image_classifier.images_to_generate(real, 50_000, is_fid=True) == 400
+    requested = quality.QualityOptions(features="inception", samples=50_000)
+    assert quality._fid_obstacle(real, requested).startswith(
+        "No FID: of training images this large, only 400 are read"
+    )
+    assert quality._fid_obstacle(real, quality.QualityOptions(features="inception")) == ""
+
+
+class Echo:
+    """An engine that returns its inputs."""
+
+    def generate(self, inputs: dict[str, np.ndarray], seed: int = 0) -> dict[str, np.ndarray]:
+        return {**inputs, "seed": np.array([seed])}
+
+
+def test_generated_classes_are_as_frequent_as_in_training_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """40 classes, one of which has half of the rows; a request without a class shows only 20."""
+    labels = np.concatenate([np.repeat(np.arange(40), 10), np.full(400, 7)]).astype(np.int32)
+    classes = tuple(map(str, range(40)))
+    black = np.zeros((800, 28, 28, 1), np.uint8)
+    data = picture_set("many", black, "test", labels=labels, classes=classes)
+    spec = RunSpec.parse({"workload": "dcgan", "dataset": "digits"})
+    checkpoint = checkpoints.Checkpoint({}, 20, 1.0, Path("step-20"))
+    networks = TrainedNetworks(spec, workload_of(spec), data, Echo(), checkpoint)  # type: ignore[arg-type]
+    monkeypatch.setattr(inference, "CHUNK", 300)
+    chunks = list(networks.representative(800, seed=3))
+    assert [len(chunk["labels"]) for chunk in chunks] == [300, 300, 200]
+    generated = np.concatenate([chunk["labels"] for chunk in chunks])
+    assert np.bincount(generated).tolist() == np.bincount(labels).tolist()
+    assert 0.3 < np.mean(generated[:100] == 7) < 0.7, "in random order"
+    latents = np.concatenate([chunk["latents"] for chunk in chunks])
+    assert len(np.unique(latents[:, 0])) == 800, "no latent is repeated"
+    again = next(networks.representative(800, seed=3))
+    np.testing.assert_array_equal(again["latents"], chunks[0]["latents"])
 
 
 def test_distance_is_fid_only_from_50000_images_and_all_training_ones(

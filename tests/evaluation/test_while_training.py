@@ -280,6 +280,34 @@ def test_imagenet_scores_pick_the_best_only_without_classifier_ones(
     assert kept == [True, True, True, False]
 
 
+def test_measuring_the_best_epoch_again_keeps_its_checkpoint(new_run: NewRun) -> None:
+    """Stored weights of an epoch are in half precision; the checkpoint is not."""
+    run, measured = new_run("quick-0001"), answer(1)
+    saved(run, 50)
+    for weight in (1.0001, 1.0):
+        journal.append(run.evaluations_journal, 1, measured)
+        arrays = {"weight": np.full(2, weight, np.float32)}
+        while_training.keep_if_best(run, measured, arrays, wall_s=1.0)
+    best = checkpoints.load(run.checkpoints, "best")
+    assert best.arrays["weight"].tolist() == pytest.approx([1.0001, 1.0001])
+    events = [each for each in journal.read_all(run.supervisor_journal) if "best" in str(each)]
+    assert len(events) == 1
+
+
+def test_scores_of_another_classifier_do_not_count_for_the_best(new_run: NewRun) -> None:
+    run, kept = new_run("quick-0001"), []
+    saved(run, 50)
+    for epoch, classifier, kcd in ((1, "first", 1.0), (2, "second", 3.0), (3, "second", 4.0)):
+        measured = answer(epoch, kcd=kcd)
+        measured = measured.model_copy(
+            update={"facts": {**measured.facts, "classifier": classifier}}
+        )
+        journal.append(run.evaluations_journal, 1, measured)
+        arrays = {"weight": np.full(2, epoch, np.float32)}
+        kept.append(while_training.keep_if_best(run, measured, arrays, wall_s=1.0))
+    assert kept == [True, True, False]
+
+
 def test_nonfinite_weights_are_never_the_best(new_run: NewRun) -> None:
     run, measured = new_run("quick-0001"), answer(1)
     journal.append(run.evaluations_journal, 1, measured)
