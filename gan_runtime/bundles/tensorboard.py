@@ -37,12 +37,12 @@ from gan_runtime.records.journal import Created, EpochScores, Renamed, StatusCha
 from gan_runtime.records.record import MAX_METRICS, MAX_NAME, Record
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.states import Reason, cause
-from gan_runtime.spec import nesting
+from gan_runtime.spec import RunSpec, nesting
 
 WORKLOAD = "tensorboard"  # of a run with unknown options; not in the catalog
 UNKNOWN: dict[str, Any] = {
     **{"workload": WORKLOAD, "dataset": "unknown", "precision": "unknown", "replicas": 1},
-    **{"batch_size_global": 1, "epochs": 1, "seed": 0},
+    **{"batch_size_global": 1, "seed": 0},
 }
 EPOCH, OPTIONS = "epoch", "options"  # tags in addition to the numbers
 EVENT_FILE = "tfevents"  # in the name of every event file
@@ -198,9 +198,10 @@ def _run_id(log: EventLog) -> str:
 
 def _write(run: RunDir, log: EventLog) -> None:
     run.samples.mkdir(parents=True)
-    created = _created(log)
-    write_json(run.spec_path, created.spec)
     steps, epochs = sorted(log.scalars), log.epochs()
+    last = max(1, max(epochs.values()))
+    created = _created(log, last)
+    write_json(run.spec_path, created.spec)
     begin, end = (_moment(log.times[step]) for step in (steps[0], steps[-1]))
     note = f"Imported from event files of TensorBoard: {log.name}"
     journal.append(
@@ -211,13 +212,12 @@ def _write(run: RunDir, log: EventLog) -> None:
         journal.Marked(tags=["TensorBoard"], remark=note[:1_000], asker="import"),
     )
     samples = list(_samples(run, log, epochs))
-    last = max(epochs.values(), default=1)
     records: Iterator[Record] = itertools.chain(
         [
             StatusChange.of("running", cause(Reason.TRAINING, steps=steps[-1]), at=begin),
             journal.AttemptStart(resume_step=0, at=begin),
             journal.AttemptPlan(
-                images=0, steps_per_epoch=max(1, steps[-1] // max(1, last)), epochs=last, at=begin
+                images=0, steps_per_epoch=max(1, steps[-1] // last), epochs=last, at=begin
             ),
         ],
         (_scores(log, step, epochs[step]) for step in steps if log.scalars[step]),
@@ -260,15 +260,17 @@ def _epochs_done(
         before, before_s = step, _wall_s(log, step)
 
 
-def _created(log: EventLog) -> Created:
-    """The submission, with the options in the log if they are valid for a run, else without
-    options.
+def _created(log: EventLog, epochs: int) -> Created:
+    """The submission, with the options in the log if they are valid for a run, else only with the
+    number of epochs.
     """
     at = _moment(log.begin)
     with contextlib.suppress(ValueError, RecursionError):  # pydantic's error is a ValueError
         spec = json.loads(log.options)
         return Created(spec=spec, accelerator=_accelerator(spec), color=_color(log), at=at)
-    return Created(spec=UNKNOWN, accelerator="cpu", color=_color(log), at=at)
+    most = RunSpec.options()["epochs"].maximum or math.inf
+    spec = {**UNKNOWN, "epochs": int(min(epochs, most))}
+    return Created(spec=spec, accelerator="cpu", color=_color(log), at=at)
 
 
 def _accelerator(spec: Any) -> str:

@@ -156,6 +156,20 @@ def test_a_second_import_of_a_log_changes_nothing(home: Home, tmp_path: Path) ->
     assert [run.run_id for run in home.run_dirs()] == [run_id]
 
 
+def test_imports_with_other_numbers_of_epochs_are_imported_only_once(
+    home: Home, tmp_path: Path
+) -> None:
+    for name, epochs in (("short", 2.0), ("long", 20_000.0)):
+        event_file(
+            tmp_path / "logs" / name,
+            *(StepEvent(BEGIN + epoch, int(epoch), {"epoch": epoch}) for epoch in (1.0, epochs)),
+        )
+    run_ids = tensorboard.import_folder(tmp_path / "logs", home)
+    rows = [queries.run(ingest.store_of(home), run_id) for run_id in run_ids]
+    assert {row.name: row.epochs for row in rows} == {"short": 2, "long": 10_000}  # the most
+    assert tensorboard.import_folder(tmp_path / "logs", home) == []
+
+
 def test_a_viewer_cannot_import(home: Home, tmp_path: Path) -> None:
     event_file(tmp_path / "logs", StepEvent(BEGIN, 1, {"loss": 1.0}))
     with pytest.raises(RoleError):
