@@ -83,13 +83,19 @@ class EventLog:
                 self.images.setdefault(step, {}).update(event.images)
 
     def epochs(self) -> dict[int, int]:
-        """Step → epoch: by the tag `epoch`, else counted by the steps with images."""
-        epoch, counted = 0, 1
+        """Step → epoch: by the tag `epoch`, else counted by the steps with images.
+
+        Epochs that begin at 0 are numbered from 1, unless this program wrote the files: its epoch 0
+        is before training.
+        """
+        values = ((step, tags.get(EPOCH, math.nan)) for step, tags in self.scalars.items())
+        stated = {step: math.ceil(value) for step, value in values if 0 <= value < MOST_STEPS - 1}
+        begins_at_0 = not self.options and 0 in stated.values()
+        epoch, counted = -1, 1
         epochs = {}
         for step in sorted(self.scalars):
-            value = self.scalars[step].get(EPOCH, math.nan)
-            epoch = int(value) if 0 <= value < 1e12 else epoch
-            epochs[step] = epoch or counted
+            epoch = stated.get(step, epoch)
+            epochs[step] = counted if epoch < 0 else epoch + begins_at_0
             counted += step in self.images
         return epochs
 
@@ -244,8 +250,8 @@ def _wall_s(log: EventLog, step: int) -> float:
 def _epochs_done(
     log: EventLog, epochs: dict[int, int], images_per_step: int
 ) -> Iterator[journal.EpochDone]:
-    """Each epoch ends with its last step."""
-    ends = {epoch: step for step, epoch in epochs.items()}
+    """Each epoch ends with its last step; epoch 0 is before training."""
+    ends = {epoch: step for step, epoch in epochs.items() if epoch > 0}
     before, before_s = 0, 0.0
     for epoch, step in sorted(ends.items(), key=lambda end: end[1]):
         seconds = _wall_s(log, step) - before_s

@@ -22,6 +22,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.store import Store
 from tests.support.asking import ask
+from tests.support.measured_images import answer
 from tests.support.small_pictures import png
 
 NewRun = Callable[..., RunDir]
@@ -118,6 +119,38 @@ def test_event_files_round_trip_numbers_images_and_options(
     widths = [Image.open(io.BytesIO(grid.png)).size[0] for grid in grids if grid]
     assert widths == [11, 12]
     assert stored.samples.exists()
+
+
+def test_exported_scores_from_before_training_stay_in_epoch_0(
+    home: Home, stored: RunDir, tmp_path: Path
+) -> None:
+    journal.append(stored.evaluations_journal, 1, answer(0))
+    export_event_files(ingest.store_of(home), [stored.run_id], tmp_path / "out")
+    other = Home(tmp_path / "other").prepare()
+    tensorboard.import_folder(tmp_path / "out", other)
+    store = ingest.store_of(other)
+    assert store.rows("SELECT DISTINCT step, epoch FROM numbers ORDER BY step") == [
+        (0, 0),
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (4, 2),
+    ]
+    assert store.rows("SELECT epoch, step, images FROM epochs") == [(1, 2, 64), (2, 4, 64)]
+
+
+def test_epochs_that_files_count_from_0_become_epochs_from_1(home: Home, tmp_path: Path) -> None:
+    event_file(
+        tmp_path / "logs",
+        *(
+            StepEvent(BEGIN + step, step, {"loss": 1.0, "epoch": float((step - 1) // 10)})
+            for step in range(5, 41, 5)
+        ),
+    )
+    tensorboard.import_folder(tmp_path / "logs", home)
+    assert ingest.store_of(home).rows("SELECT epoch, step, images FROM epochs") == [
+        (epoch, 10 * epoch, 10) for epoch in (1, 2, 3, 4)
+    ]
 
 
 def test_event_folders_of_other_programs_become_comparable_runs(home: Home, tmp_path: Path) -> None:
