@@ -1,7 +1,7 @@
 // A browser notification when a run ends, fails or collapses, after the user has enabled it by a click (notices.py draws the button).
-// It asks this server only. Tabs share the list of shown events; the tag keeps the browser from showing one twice.
+// It asks this server only. Runs that ended before that click give none. Tabs share the list of shown events; the tag keeps the browser from showing one twice.
 (() => {
-  const EVERY_MS = 5000, SHOWN = "gan-notices-shown", MOST_SHOWN = 200
+  const EVERY_MS = 5000, SHOWN = "gan-notices-shown", SINCE = "gan-notices-since", MOST_SHOWN = 200
   const state = () => {
     if (!("Notification" in window) || !window.isSecureContext) return "impossible"
     if (Notification.permission !== "granted") return Notification.permission === "denied" ? "denied" : "off"
@@ -20,11 +20,15 @@
       location.assign(new URL(`run?run=${encodeURIComponent(run)}`, window.__streamlit.BACKEND_BASE_URL))
     }
   }
+  const enable = (list) => {
+    localStorage.setItem(SINCE, list.map((event) => event.ended).sort().at(-1) ?? "")
+    store(list.map((event) => event.id))
+  }
   const look = async () => {
     if (state() !== "on") return
     for (const event of (await events()).reverse()) {
       const shown = JSON.parse(localStorage.getItem(SHOWN) ?? "[]")
-      if (shown.includes(event.id)) continue
+      if (shown.includes(event.id) || (event.ended && event.ended <= localStorage.getItem(SINCE))) continue
       store([...shown, event.id])
       show(event)
     }
@@ -32,7 +36,7 @@
   document.addEventListener("click", async (click) => {
     if (!click.target.closest?.(".browser-notices")) return
     if (state() === "on") localStorage.removeItem(SHOWN)
-    else if (await Notification.requestPermission() === "granted") store((await events()).map((event) => event.id))
+    else if (await Notification.requestPermission() === "granted") enable(await events())
     mark()
   })
   mark()

@@ -99,8 +99,11 @@ async def _answer_notices(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _recent_events() -> list[dict[str, str]]:
-    """The newest events, latest first; none while the home cannot be opened."""
+    """The newest events, latest first; none while the home cannot be opened. `ended`: when the
+    attempt ended, "" while it trains.
+    """
     from dashboard.frame import session  # after the start of the server
+    from gan_runtime.records.states import ENDED
     from gan_runtime.supervision import notifications
 
     try:
@@ -113,6 +116,7 @@ def _recent_events() -> list[dict[str, str]]:
             "title": notice.title,
             "text": notice.text,
             "run": notice.document["run_id"],
+            "ended": notice.document["at"] if notice.document["status"] in ENDED else "",
         }
         for notice in notices
     ]

@@ -80,7 +80,7 @@ ACROSS = 3
 SAME_INPUTS = "All runs got the same inputs: compare these grids image by image."
 OTHER_INPUTS = (
     "These grids have different inputs (latents, labels or frames), or come from an earlier"
-    " version. Compare whole grids, not single images."
+    " version or another program. Compare whole grids, not single images."
 )
 
 

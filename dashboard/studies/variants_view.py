@@ -23,6 +23,7 @@ from dashboard import (
 )
 from dashboard.frame import places
 from dashboard.studies import variant_charts
+from gan_runtime import catalog
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
@@ -120,20 +121,16 @@ def how_to_start(runtime: Runtime, option: str) -> None:
             query_params={"tab": "study"},
         )
         actions.offer_examples(runtime, f"variants.{option}")
-    ended = [
-        row for row in run_selection.runs(runtime.store) if row.status in ("finished", "stopped")
-    ]
-    if ended:
-        other = next(
-            value
-            for value in RunSpec.options()[option].choices
-            if value != json.loads(ended[0].spec)[option]
-        )
-        spec = runtime.home.run_dir(ended[0].run_id).spec_path
-        widgets.command_line(
-            f"{command_line()} train --spec {spec} --set {option}={other}",
-            f"A partner for {words.plain(ended[0].name)}, from the command line",
-        )
+    for row in run_selection.runs(runtime.store):
+        value = json.loads(row.spec).get(option)
+        if row.status in ("finished", "stopped") and row.workload in catalog.WORKLOADS and value:
+            other = next(choice for choice in RunSpec.options()[option].choices if choice != value)
+            spec = runtime.home.run_dir(row.run_id).spec_path
+            widgets.command_line(
+                f"{command_line()} train --spec {spec} --set {option}={other}",
+                f"A partner for {words.plain(row.name)}, from the command line",
+            )
+            break
 
 
 def pay_back(store: Store, comparable: ComparableSet, medians: pd.DataFrame) -> None:

@@ -37,12 +37,12 @@ from gan_runtime.records.journal import Created, EpochScores, Renamed, StatusCha
 from gan_runtime.records.record import MAX_METRICS, MAX_NAME, Record
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.records.states import Reason, cause
-from gan_runtime.spec import nesting
+from gan_runtime.spec import RunSpec, nesting
 
 WORKLOAD = "tensorboard"  # of a run with unknown options; not in the catalog
 UNKNOWN: dict[str, Any] = {
     **{"workload": WORKLOAD, "dataset": "unknown", "precision": "unknown", "replicas": 1},
-    **{"batch_size_global": 1, "epochs": 1, "seed": 0},
+    **{"batch_size_global": 1, "seed": 0},
 }
 EPOCH, OPTIONS = "epoch", "options"  # tags in addition to the numbers
 EVENT_FILE = "tfevents"  # in the name of every event file
@@ -83,13 +83,19 @@ class EventLog:
                 self.images.setdefault(step, {}).update(event.images)
 
     def epochs(self) -> dict[int, int]:
-        """Step → epoch: by the tag `epoch`, else counted by the steps with images."""
-        epoch, counted = 0, 1
+        """Step → epoch: by the tag `epoch`, else counted by the steps with images.
+
+        Epochs that begin at 0 are numbered from 1, unless this program wrote the files: its epoch 0
+        is before training.
+        """
+        values = ((step, tags.get(EPOCH, math.nan)) for step, tags in self.scalars.items())
+        stated = {step: math.ceil(value) for step, value in values if 0 <= value < MOST_STEPS - 1}
+        begins_at_0 = not self.options and 0 in stated.values()
+        epoch, counted = -1, 1
         epochs = {}
         for step in sorted(self.scalars):
-            value = self.scalars[step].get(EPOCH, math.nan)
-            epoch = int(value) if 0 <= value < 1e12 else epoch
-            epochs[step] = epoch or counted
+            epoch = stated.get(step, epoch)
+            epochs[step] = counted if epoch < 0 else epoch + begins_at_0
             counted += step in self.images
         return epochs
 
@@ -198,9 +204,10 @@ def _run_id(log: EventLog) -> str:
 
 def _write(run: RunDir, log: EventLog) -> None:
     run.samples.mkdir(parents=True)
-    created = _created(log)
-    write_json(run.spec_path, created.spec)
     steps, epochs = sorted(log.scalars), log.epochs()
+    last = max(1, max(epochs.values()))
+    created = _created(log, last)
+    write_json(run.spec_path, created.spec)
     begin, end = (_moment(log.times[step]) for step in (steps[0], steps[-1]))
     note = f"Imported from event files of TensorBoard: {log.name}"
     journal.append(
@@ -211,13 +218,12 @@ def _write(run: RunDir, log: EventLog) -> None:
         journal.Marked(tags=["TensorBoard"], remark=note[:1_000], asker="import"),
     )
     samples = list(_samples(run, log, epochs))
-    last = max(epochs.values(), default=1)
     records: Iterator[Record] = itertools.chain(
         [
             StatusChange.of("running", cause(Reason.TRAINING, steps=steps[-1]), at=begin),
             journal.AttemptStart(resume_step=0, at=begin),
             journal.AttemptPlan(
-                images=0, steps_per_epoch=max(1, steps[-1] // max(1, last)), epochs=last, at=begin
+                images=0, steps_per_epoch=max(1, steps[-1] // last), epochs=last, at=begin
             ),
         ],
         (_scores(log, step, epochs[step]) for step in steps if log.scalars[step]),
@@ -244,8 +250,8 @@ def _wall_s(log: EventLog, step: int) -> float:
 def _epochs_done(
     log: EventLog, epochs: dict[int, int], images_per_step: int
 ) -> Iterator[journal.EpochDone]:
-    """Each epoch ends with its last step."""
-    ends = {epoch: step for step, epoch in epochs.items()}
+    """Each epoch ends with its last step; epoch 0 is before training."""
+    ends = {epoch: step for step, epoch in epochs.items() if epoch > 0}
     before, before_s = 0, 0.0
     for epoch, step in sorted(ends.items(), key=lambda end: end[1]):
         seconds = _wall_s(log, step) - before_s
@@ -260,15 +266,17 @@ def _epochs_done(
         before, before_s = step, _wall_s(log, step)
 
 
-def _created(log: EventLog) -> Created:
-    """The submission, with the options in the log if they are valid for a run, else without
-    options.
+def _created(log: EventLog, epochs: int) -> Created:
+    """The submission, with the options in the log if they are valid for a run, else only with the
+    number of epochs.
     """
     at = _moment(log.begin)
     with contextlib.suppress(ValueError, RecursionError):  # pydantic's error is a ValueError
         spec = json.loads(log.options)
         return Created(spec=spec, accelerator=_accelerator(spec), color=_color(log), at=at)
-    return Created(spec=UNKNOWN, accelerator="cpu", color=_color(log), at=at)
+    most = RunSpec.options()["epochs"].maximum or math.inf
+    spec = {**UNKNOWN, "epochs": int(min(epochs, most))}
+    return Created(spec=spec, accelerator="cpu", color=_color(log), at=at)
 
 
 def _accelerator(spec: Any) -> str:

@@ -314,7 +314,7 @@ def _unsteady(evidence: _Evidence) -> str:
 
 def _collapsed(evidence: _Evidence) -> str:
     rows = evidence.rows("spread_of_generated")
-    if Finding.COLLAPSED in evidence.findings:
+    if set(evidence.findings) == {Finding.COLLAPSED}:
         share = evidence.mean("spread_of_generated") / evidence.mean("spread_of_real")
         real = evidence.rows("spread_of_real")
         return f"Collapsed: {rows} vary {share:.1%} as much as {real} {evidence.when}."

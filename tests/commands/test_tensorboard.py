@@ -22,6 +22,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.store import Store
 from tests.support.asking import ask
+from tests.support.measured_images import answer
 from tests.support.small_pictures import png
 
 NewRun = Callable[..., RunDir]
@@ -120,6 +121,38 @@ def test_event_files_round_trip_numbers_images_and_options(
     assert stored.samples.exists()
 
 
+def test_exported_scores_from_before_training_stay_in_epoch_0(
+    home: Home, stored: RunDir, tmp_path: Path
+) -> None:
+    journal.append(stored.evaluations_journal, 1, answer(0))
+    export_event_files(ingest.store_of(home), [stored.run_id], tmp_path / "out")
+    other = Home(tmp_path / "other").prepare()
+    tensorboard.import_folder(tmp_path / "out", other)
+    store = ingest.store_of(other)
+    assert store.rows("SELECT DISTINCT step, epoch FROM numbers ORDER BY step") == [
+        (0, 0),
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (4, 2),
+    ]
+    assert store.rows("SELECT epoch, step, images FROM epochs") == [(1, 2, 64), (2, 4, 64)]
+
+
+def test_epochs_that_files_count_from_0_become_epochs_from_1(home: Home, tmp_path: Path) -> None:
+    event_file(
+        tmp_path / "logs",
+        *(
+            StepEvent(BEGIN + step, step, {"loss": 1.0, "epoch": float((step - 1) // 10)})
+            for step in range(5, 41, 5)
+        ),
+    )
+    tensorboard.import_folder(tmp_path / "logs", home)
+    assert ingest.store_of(home).rows("SELECT epoch, step, images FROM epochs") == [
+        (epoch, 10 * epoch, 10) for epoch in (1, 2, 3, 4)
+    ]
+
+
 def test_event_folders_of_other_programs_become_comparable_runs(home: Home, tmp_path: Path) -> None:
     for number, name in enumerate(("train", "nested/eval")):
         event_file(
@@ -154,6 +187,20 @@ def test_a_second_import_of_a_log_changes_nothing(home: Home, tmp_path: Path) ->
     event_file(tmp_path / "logs", StepEvent(BEGIN + 9, 2, {"loss": 2.0}), name=f"{path.name}.v2")
     assert ask(home).import_event_files(tmp_path / "logs") == []
     assert [run.run_id for run in home.run_dirs()] == [run_id]
+
+
+def test_imports_with_other_numbers_of_epochs_are_imported_only_once(
+    home: Home, tmp_path: Path
+) -> None:
+    for name, epochs in (("short", 2.0), ("long", 20_000.0)):
+        event_file(
+            tmp_path / "logs" / name,
+            *(StepEvent(BEGIN + epoch, int(epoch), {"epoch": epoch}) for epoch in (1.0, epochs)),
+        )
+    run_ids = tensorboard.import_folder(tmp_path / "logs", home)
+    rows = [queries.run(ingest.store_of(home), run_id) for run_id in run_ids]
+    assert {row.name: row.epochs for row in rows} == {"short": 2, "long": 10_000}  # the most
+    assert tensorboard.import_folder(tmp_path / "logs", home) == []
 
 
 def test_a_viewer_cannot_import(home: Home, tmp_path: Path) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gan_runtime.bundles import event_files, tensorboard
+from gan_runtime.bundles.event_files import StepEvent
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import charts, shown_commands, texts, titles
 
@@ -64,6 +68,21 @@ def test_a_run_without_a_counterpart_shows_the_command_for_one(show: Show, measu
     app = show("studies/xla")
     assert not app.exception
     assert shown_commands(app)[0].endswith(f"train --spec {run.spec_path} --set xla=jit")
+
+
+@pytest.mark.parametrize(
+    ("page", "setting"), [("xla", "xla=jit"), ("precision", "precision=mixed_bfloat16")]
+)
+def test_imported_run_is_not_offered_as_a_partner(
+    show: Show, home: Home, measured: Make, tmp_path: Path, page: str, setting: str
+) -> None:
+    run = measured("quick-0001", compile=1.0, steady=0.1, precision="float32")
+    with (tmp_path / "events.out.tfevents.1.host").open("wb") as file:
+        event_files.write(file, [StepEvent(1.8e9, 1, {"loss": 1.0})])  # later than the other run
+    tensorboard.import_folder(tmp_path, home)
+    app = show(f"studies/{page}")
+    assert not app.exception
+    assert shown_commands(app)[0].endswith(f"train --spec {run.spec_path} --set {setting}")
 
 
 def test_xla_page_shows_after_how_many_steps_compiling_pays_off(show: Show, measured: Make) -> None:

@@ -144,3 +144,25 @@ def test_runs_imported_from_event_files_have_pages(
         compare = show("compare", tab=tab, runs=f"{run_id},quick-0001")
         assert not compare.exception
     assert "Loss/g" in compare.multiselect(key="compare.metrics").options
+
+
+def test_imported_run_has_as_many_epochs_as_its_files(
+    show: Show, home: Home, trained: Make, tmp_path: Path
+) -> None:
+    trained("quick-0001")
+    (tmp_path / "logs").mkdir()
+    with (tmp_path / "logs" / "events.out.tfevents.1.host").open("wb") as file:
+        event_files.write(
+            file,
+            (
+                StepEvent(1.7e9 + step, step, {"loss": 1.0, "epoch": float(step)})
+                for step in range(1, 6)
+            ),
+        )
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    compare = show("compare/histograms", runs=f"{run_id},quick-0001")
+    assert not compare.exception
+    app = show("run", run=run_id)
+    assert not app.exception
+    assert (app.metric[0].label, app.metric[0].value) == ("Epoch", "5 / 5")
+    assert [(slider.min, slider.max) for slider in [*compare.slider, *app.slider]] == [(1, 5)] * 2

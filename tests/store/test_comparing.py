@@ -267,6 +267,8 @@ def test_same_inputs_compares_digests_or_workload_and_seed_of_old_runs(
         "old-2": ({"seed": 2, "columns": 8}, {"seed": 2}),
         "old-3": ({"seed": 2, "columns": 8}, {"seed": 2, "replicas": 2}),
         "mlp-1": ({"latents": "shared", "columns": 8}, {"workload": "mlp_gan"}),
+        "foreign-1": ({"tag": "fake"}, {}),
+        "foreign-2": ({"tag": "fake"}, {}),
     }
     for run_id, (meta, options) in sampled.items():
         run = new_run(run_id, **options)
@@ -290,7 +292,8 @@ def test_same_inputs_compares_digests_or_workload_and_seed_of_old_runs(
             ("shared-1", "mlp-1"),
             ("shared-1", "old-1"),
             ("old-1", "old-2"),
+            ("foreign-1", "foreign-2"),
         ]
     }
-    assert list(same.values()) == [True] * 3 + [False] * 5
+    assert list(same.values()) == [True] * 3 + [False] * 6
     assert queries.same_inputs(store, ["new-1", "empty-1"])

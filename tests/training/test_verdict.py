@@ -126,6 +126,13 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         "Collapsed: generated images are of few classes after epoch 4 (class distance 70%, other"
         " real images 3%).",
     ),
+    "images of a few classes, and one collapse among three epochs": (
+        epochs(FINE, COLLAPSED, FINE),
+        [answer(0.6, classes=0.7)],
+        LIVE,
+        "Collapsed: generated images are of few classes after epoch 4 (class distance 70%, other"
+        " real images 3%).",
+    ),
     "one collapse among three epochs": (
         epochs(FINE, COLLAPSED, FINE),
         [answer(0.9)],

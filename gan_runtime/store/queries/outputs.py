@@ -82,12 +82,13 @@ def sample(store: Store, run_id: str, epoch: int, kind: str = "") -> SampleGrid 
 def same_inputs(store: Store, run_ids: list[str]) -> bool:
     """Whether the images of these runs have the same latents, labels or frames, by their digest.
 
-    Runs without images do not count. Old runs have the workload or seed in place of the digest.
+    Runs without images do not count. Old runs have the workload and seed in place of the digest;
+    runs with neither, such as imported ones, differ from all others.
     """
     rows = store.rows(
         f"""
-        SELECT count(DISTINCT coalesce(meta->>'inputs', concat_ws(' ', workload, meta->>'latents',
-            meta->>'seed')))
+        SELECT count(DISTINCT coalesce(meta->>'inputs', workload || ' ' || nullif(concat_ws(' ',
+            meta->>'latents', meta->>'seed'), ''), run_id))
         FROM samples JOIN runs USING (run_id) WHERE {among(run_ids)}
         """
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.states import Reason, cause
+from gan_runtime.supervision.notifications import MOST_RECENT
 from tests.browser.dashboard_process import Dashboard
 
 NewRun = Callable[..., RunDir]
@@ -70,6 +72,28 @@ def test_click_enables_notifications_and_each_event_shows_once(
     assert "All 3 epochs done." in shown[0]["body"]
     button.click()
     expect(button).to_have_text("Notify me when a run ends", use_inner_text=True)
+    context.close()
+
+
+def test_deleting_a_run_reports_no_run_that_ended_earlier(
+    browser: Browser, dashboard: Dashboard, new_run: NewRun
+) -> None:
+    runs = [new_run(f"quick-{1 + place:04d}", seconds=place) for place in range(MOST_RECENT + 1)]
+    for run in runs:
+        ends(run)
+    context = browser.new_context()
+    context.grant_permissions(["notifications"], origin=dashboard.address)
+    context.add_init_script(NOTED)
+    page = context.new_page()
+    page.goto(dashboard.address)
+    button = page.locator(".browser-notices")
+    button.click(timeout=WAIT_MS)
+    expect(button).to_have_text("Notifications are on: turn off", use_inner_text=True)
+    shutil.rmtree(runs[-1].path)
+    page.wait_for_timeout(12_000)  # the server's list and the browser's look are 5 seconds apart
+    ends(new_run("quick-0099", seconds=99))
+    page.wait_for_function("window.noted.length > 0", timeout=WAIT_MS)
+    assert [notice["tag"] for notice in noted(page)] == ["quick-0099/1/ended"]
     context.close()
 
 
