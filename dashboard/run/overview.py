@@ -256,6 +256,9 @@ def _score_histogram(store: Store, row: RunRow, group: Group, epoch: int, place:
     else:
         key = f"score_histogram.{place}.{row.run_id}"
         plots.cached_chart(charts.score_histogram, histogram.arrow, key, group)
+        shown = int(histogram.frame["epoch"].iloc[0])
+        if shown < epoch:
+            st.caption(f"Not stored at epoch {epoch}, shown at epoch {shown}.")
 
 
 def _epochs(store: Store, row: RunRow) -> None:
