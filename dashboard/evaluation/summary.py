@@ -326,18 +326,19 @@ def table(selection: Selection) -> pd.DataFrame:
         for metric in selection.page.scores
         if any(metric.name in selection.scores_of(name) for name in selection.answers)
     ]
-    columns = {"Score": [metric.axis for metric in metrics]}
-    for name, row in selection.answers.items():
-        scores = selection.scores_of(name)
-        columns[name] = [_cell(selection, metric, scores, row) for metric in metrics]
+    answers = {
+        name: [_cell(selection, metric, selection.scores_of(name), row) for metric in metrics]
+        for name, row in selection.answers.items()
+    }
+    references: dict[str, list[str]] = {}
     first_scores = [first.get(metric.name) for metric in metrics]
     if any(score is not None and math.isfinite(score.floor) for score in first_scores):
-        columns[selection.page.floor_title] = [
+        references[selection.page.floor_title] = [
             "–" if score is None else number(metric, score.floor, score.floor_error)
             for metric, score in zip(metrics, first_scores, strict=True)
         ]
     if any(score is not None and math.isfinite(score.ceiling) for score in first_scores):
-        columns[selection.page.ceiling_title] = [
+        references[selection.page.ceiling_title] = [
             "–" if score is None else number(metric, score.ceiling)
             for metric, score in zip(metrics, first_scores, strict=True)
         ]
@@ -347,13 +348,13 @@ def table(selection: Selection) -> pd.DataFrame:
             for score in first_scores
         ]
         if any(map(math.isfinite, values)):
-            columns[words.capitalized(title)] = [
+            references[words.capitalized(title)] = [
                 number(metric, value) for metric, value in zip(metrics, values, strict=True)
             ]
     anchors = [_anchor(selection, metric) for metric in metrics]
     if any(anchors):
-        columns["Published, on other data"] = [anchor or "–" for anchor in anchors]
-    return pd.DataFrame(columns)
+        references["Published, on other data"] = [anchor or "–" for anchor in anchors]
+    return tables.of_runs({"Score": [metric.axis for metric in metrics]}, answers, references)
 
 
 def _anchor(selection: Selection, metric: Metric) -> str:

@@ -292,6 +292,14 @@ def test_epoch_slider_keeps_its_epoch_when_a_longer_run_is_added(
     assert epoch_with("quick-0001,longer-0003") == 1
 
 
+def test_a_run_named_like_a_column_leaves_the_options_readable(show: Show, trained: Make) -> None:
+    trained("quick-0001", seed=1, name="Option")
+    trained("quick-0002", seconds=10, seed=2)
+    app = show("compare", runs="quick-0001,quick-0002")
+    [table] = [element.value for element in app.dataframe if "Option" in element.value]
+    assert table.iloc[0].to_dict() == {"Option": "Seed", "Option (run)": "1", "quick-0002": "2"}
+
+
 def shares(app: AppTest) -> list[list[float]]:
     """Returns the shares in each chart of D's scores."""
     charts = [

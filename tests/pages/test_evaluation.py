@@ -179,6 +179,15 @@ def test_verdict_reports_scores_without_floor_or_baseline() -> None:
     assert summary.table(selection_of(Score(name="a", value=math.nan)))["r"].tolist() == ["–"]
 
 
+def test_runs_named_like_columns_keep_their_own_columns() -> None:
+    selection = selection_of(Score(name="a", value=1.0, floor=0.5))
+    [row] = selection.answers.values()
+    for name in ("Score", "Floor"):
+        table = summary.table(replace(selection, answers={name: row}))
+        assert list(table.columns) == ["Score", f"{name} (run)", "Floor"]
+        assert table.iloc[0].tolist() == ["a", "1.00", "0.50"]
+
+
 def test_published_scores_range_from_best_to_worst() -> None:
     plain = selection_of(Score(name="a", value=1.0), Score(name="b", value=1.0))
     values = {"mine": 3.0, "yours": 1.0, "theirs": 9.0}
