@@ -143,11 +143,13 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
     if not rated:
         return "No score has a floor or a baseline to compare it with."
     missed = {metric: score for metric, score in rated.items() if not _reaches(metric, score)}
+    is_one = len(rated) == 1
     if not missed:
-        return f"**As good as {selection.page.real}**: all {len(rated)} scores reach the floor."
+        reached = "the only score reaches" if is_one else f"all {len(rated)} scores reach"
+        return f"**As good as {selection.page.real}**: {reached} the floor."
     count = len(rated) - len(missed)
     verb = "reaches" if count == 1 else "reach"
-    reached = f"{count} of {formats.quantity(len(rated), 'score')} {verb}"
+    reached = "the only score misses" if is_one else f"{count} of {len(rated)} scores {verb}"
     distances = {
         metric: ratio(metric, score.value, score.floor)
         for metric, score in rated.items()
@@ -163,6 +165,8 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
     if len(middles) == 1:
         [(better, middle)] = middles.items()
         text = _times(middle) if better == "lower" else f"{formats.percent(1.0 / middle)} of"
+        if is_one:
+            return f"{start}: the only score is {text} its floor."
         return f"{start}: the median score is {text} its floor; {reached} it."
     farthest = max(missed, key=lambda metric: distances.get(metric, 0.0))
     score = rated[farthest]
