@@ -258,10 +258,13 @@ def reference_marks(group: Group) -> list[alt.Chart]:
     ]
 
 
-def log_axis() -> alt.Axis:
-    """Lines at 1, 2 and 5 of each power of ten; Vega would draw one for each digit."""
-    values = [digit * 10.0**power for power in range(-12, 9) for digit in (1, 2, 5)]
-    return alt.Axis(values=values, format="~g", labelOverlap="greedy")
+def log_axis(form: str = "~g") -> alt.Axis:
+    """Lines at 1, 2 and 5 of each power of ten; Vega would draw one for each digit. Within a factor
+    of 5, where as few as none of them fit, Vega chooses.
+    """
+    values = [float(f"{digit}e{power}") for power in range(-12, 9) for digit in (1, 2, 5)]
+    chosen = f"domain('y')[1] < 5 * domain('y')[0] ? null : {values}"
+    return alt.Axis(values=alt.ExprRef(chosen), format=form, labelOverlap="greedy")
 
 
 def dash_of(field: str, colors: dict[str, str], above: alt.Legend | None = None) -> alt.StrokeDash:

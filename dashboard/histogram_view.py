@@ -239,16 +239,19 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
     panels = whole_networks(
         declarations.of(row.workload), queries.histogram_names(store, [row.run_id])
     )
-    frames = {
-        panel: queries.histogram(store, row.run_id, (panel.series,), newest) for panel in panels
-    }
-    if all(frame.empty for frame in frames.values()):
+    newest_frames = (
+        queries.histogram(store, row.run_id, (panel.series,), newest) for panel in panels
+    )
+    if all(frame.empty for frame in newest_frames):
         return
     st.header("Weights and gradients after one epoch")
     epoch = widgets.epoch_slider(row.epochs, newest, f"histograms.{row.run_id}", row.is_live)
+    shown = [queries.histogram(store, row.run_id, (panel.series,), epoch) for panel in panels]
+    drawings = list(zip(panels, shown, strict=True))
     for begin in range(0, len(panels), ACROSS):
-        for column, panel in zip(st.columns(ACROSS), panels[begin : begin + ACROSS], strict=False):
-            frame = queries.histogram(store, row.run_id, (panel.series,), epoch)
+        for column, (panel, frame) in zip(
+            st.columns(ACROSS), drawings[begin : begin + ACROSS], strict=False
+        ):
             with column:
                 if frame.empty:
                     st.caption(f"{panel.title}: not recorded up to epoch {epoch}.")
@@ -256,6 +259,7 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
                     key = f"{panel.series}.{row.run_id}"
                     style = (panel.title, panel.axis, panel.color)
                     plots.cached_chart(histogram_charts.value_histogram, frame, key, *style)
+    _earlier_epochs(pd.concat(shown).assign(run_id=row.run_id), {row.run_id: row.name}, epoch)
 
 
 def _pick(choice_list: list[Choice]) -> Choice:

@@ -54,6 +54,19 @@ def from_curves(frame: pd.DataFrame) -> Table:
     return Table(frame, from_frame(frame.astype(kinds).reset_index(drop=True)).arrow)
 
 
+def of_runs(
+    labels: Mapping[str, list[str]],
+    runs: Mapping[str, list[str]],
+    references: Mapping[str, list[str]] | None = None,
+) -> pd.DataFrame:
+    """Labels, a column for each run, then references. A run named like another column keeps its
+    own, with "(run)" after the name.
+    """
+    others = {**labels, **(references or {})}
+    of_run = {f"{name} (run)" if name in others else name: cells for name, cells in runs.items()}
+    return pd.DataFrame({**labels, **of_run, **(references or {})})
+
+
 def show(table: pd.DataFrame | Styler, **arguments: Any) -> Any:
     """`st.dataframe`, whose toolbar copies and downloads what it was sent: no text is a formula.
 

@@ -173,7 +173,7 @@ def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
     a new widget for each epoch: the browser would return a value set on an existing widget as if a
     user had moved it.
     """
-    newest = max(1, newest)
+    newest = min(max(1, newest), last_epoch)
     if last_epoch < 2:
         return last_epoch
     if live and _is_following(key):
@@ -181,8 +181,19 @@ def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
         if epoch != newest:
             st.session_state.update({f"{key}.follow": False, f"{key}.epoch": epoch})
         return epoch
-    st.session_state.setdefault(f"{key}.epoch", newest)
+    _keep_epoch(last_epoch, newest, key)
     return int(st.slider("Epoch", 1, last_epoch, key=f"{key}.epoch"))
+
+
+def _keep_epoch(last_epoch: int, newest: int, key: str) -> None:
+    """Sets the slider when it appears or gets another range, where it would start at 1: to the
+    newest epoch, or to the one that a user has chosen.
+    """
+    first_range, first_epoch = st.session_state.get(f"{key}.first", (0, 0))
+    chosen = st.session_state.get(f"{key}.epoch", first_epoch)
+    if f"{key}.epoch" not in st.session_state or last_epoch != first_range:
+        epoch = newest if chosen == first_epoch else min(chosen, last_epoch)
+        st.session_state.update({f"{key}.epoch": epoch, f"{key}.first": (last_epoch, epoch)})
 
 
 def follow_button(key: str, live: bool) -> None:

@@ -89,8 +89,13 @@ def group_curves(
 
 
 def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:
-    """The rows with a place on the axis: a logarithm has none for 0 and below."""
-    return frame[frame["low"] > 0] if _is_log(metric, y) else frame
+    """The rows with a place on the axis, and in `drawn_low` where their bands begin: a logarithm
+    has no place for 0 and below.
+    """
+    if not _is_log(metric, y):
+        return frame.assign(drawn_low=frame["low"])
+    rows = frame[frame["mean"] > 0]
+    return rows.assign(drawn_low=rows["low"].clip(lower=rows["mean"].min() / 10.0))
 
 
 def _is_log(metric: Metric, y: YScale) -> bool:
@@ -125,7 +130,9 @@ def _overlaid(
         return unless_picked(pick, full, full * FADED)
 
     share = 0.0 if metric.per_epoch else SMOOTHED_SHARES[style.smoothing]
-    band = base.mark_area(line=False).encode(y=y("low"), y2=alt.Y2("high:Q"), opacity=opacity(0.14))
+    band = base.mark_area(line=False).encode(
+        y=y("drawn_low"), y2=alt.Y2("high:Q"), opacity=opacity(0.14)
+    )
     raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=opacity(0.35 if share else 0.0))
     bold = base.mark_line(strokeWidth=2.5).encode(
         y=y("smoothed"), opacity=opacity(1.0), strokeDash=charts.dash_of("run", colors)

@@ -158,7 +158,7 @@ def _score_table(declaration: Evaluation, scores: Mapping[str, pd.DataFrame]) ->
     cells = {
         run: [of_run.get(metric.name, "–") for metric in present] for run, of_run in columns.items()
     }
-    return pd.DataFrame({"Score": titles, **cells})
+    return tables.of_runs({"Score": titles}, cells)
 
 
 def _declared(evaluation: Evaluation, score: str) -> Metric | None:

@@ -111,11 +111,6 @@ def quality_against_time(
         by_run = {run: colors[series_by_run[run]] for run in dict.fromkeys(frame["run"])}
         # A logarithmic axis has no place for values of 0 and below.
         style = CurveStyle("none", "log" if (frame["mean"] > 0).all() else "linear")
-        frame["low"] = (
-            frame["low"].clip(lower=frame["mean"].min() / 10.0)
-            if style.y == "log"
-            else frame["low"]
-        )
         _draw(
             compare_charts.run_curves(frame, by_run, "device_s", metric, style),
             f"compare.quality.{name}",

@@ -80,7 +80,7 @@ def difference_table(rows: list[RunRow]) -> pd.DataFrame:
         name: [option_words.value(option, spec[option.name]) for option in differing]
         for name, spec in specs.items()
     }
-    return pd.DataFrame({"Option": [option_words.label(option) for option in differing], **columns})
+    return tables.of_runs({"Option": [option_words.label(option) for option in differing]}, columns)
 
 
 def _finite_or_none(value: float) -> float | None:

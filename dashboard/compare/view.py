@@ -226,12 +226,7 @@ def _curves(
 ) -> None:
     frame = _frame(store, lines, choices, metric.name, points)
     if frame.empty:
-        none = "No run has finished a step yet. Curves appear here after the first step."
-        st.info(
-            none
-            if plots.zoom_window(zoom_key(choices)) == queries.EVERYTHING
-            else "No run has a value in this range. Press Show everything."
-        )
+        st.info(_no_curve(store, lines, choices, metric))
         return
     drawable = compare_charts.drawable(frame, metric, choices.style.y)
     if drawable.empty:
@@ -255,6 +250,15 @@ def _curves(
     )
     if len(drawable) < len(frame):
         st.caption("A logarithmic axis cannot show values of 0 and below.")
+
+
+def _no_curve(store: Store, lines: list[Series], choices: Choices, metric: Metric) -> str:
+    """Why there is nothing to draw."""
+    if plots.zoom_window(zoom_key(choices)) != queries.EVERYTHING:
+        return "No run has a value in this range. Press Show everything."
+    if metric.name in queries.recorded(store, [run for line in lines for run in line.run_ids]):
+        return f"{words.plain(metric.title)}: no value is finite."
+    return "No run has finished a step yet. Curves appear here after the first step."
 
 
 def zoom_key(choices: Choices) -> str:

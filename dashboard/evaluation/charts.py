@@ -11,7 +11,16 @@ import altair as alt
 import pandas as pd
 
 from dashboard import palette
-from dashboard.charts import fitted_legend, heading, ink, layered, legend, legend_rows, scale_of
+from dashboard.charts import (
+    fitted_legend,
+    heading,
+    ink,
+    layered,
+    legend,
+    legend_rows,
+    log_axis,
+    scale_of,
+)
 from gan_runtime.base.metrics import Metric
 
 NAMES = (2, 130)  # legend columns, pixels of the longest name, in a third of the page
@@ -137,11 +146,7 @@ def over_epochs(
     is_log = bool(len(values)) and bool((values > 0).all())  # a floor may be negative
     scale = alt.Scale(type="log" if is_log else "linear", nice=False, zero=False, padding=10)
     form = ".3~%" if metric.format.endswith("%") else ".3~g"
-    axis = (
-        alt.Axis(format=form, values=_steps(values))
-        if is_log
-        else alt.Axis(format=form, tickCount=5)
-    )
+    axis = log_axis(form) if is_log else alt.Axis(format=form, tickCount=5)
     y = alt.Y("value:Q", title=metric.axis, scale=scale, axis=axis)
     color = alt.Color("series:N", title=None, legend=legend(*NAMES), scale=scale_of(colors))
     tooltip = [
@@ -170,23 +175,6 @@ def over_epochs(
     )
     return layered(
         rows, *layers, title=heading(metric.title), description=description, height=height
-    )
-
-
-def _steps(values: pd.Series[float]) -> list[float]:
-    """1, 2 and 5 times powers of ten within the values; only powers if they are many."""
-    low, high = float(values.min()), float(values.max())
-    powers = [
-        10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ]
-    every = [
-        first * power
-        for power in powers
-        for first in (1.0, 2.0, 5.0)
-        if low <= first * power <= high
-    ]
-    return (
-        every if len(every) <= MOST_STEPS else [power for power in powers if low <= power <= high]
     )
 
 

@@ -143,11 +143,13 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
     if not rated:
         return "No score has a floor or a baseline to compare it with."
     missed = {metric: score for metric, score in rated.items() if not _reaches(metric, score)}
+    is_one = len(rated) == 1
     if not missed:
-        return f"**As good as {selection.page.real}**: all {len(rated)} scores reach the floor."
+        reached = "the only score reaches" if is_one else f"all {len(rated)} scores reach"
+        return f"**As good as {selection.page.real}**: {reached} the floor."
     count = len(rated) - len(missed)
     verb = "reaches" if count == 1 else "reach"
-    reached = f"{count} of {formats.quantity(len(rated), 'score')} {verb}"
+    reached = "the only score misses" if is_one else f"{count} of {len(rated)} scores {verb}"
     distances = {
         metric: ratio(metric, score.value, score.floor)
         for metric, score in rated.items()
@@ -163,6 +165,8 @@ def _against_floors(selection: Selection, scores: Scores) -> str:
     if len(middles) == 1:
         [(better, middle)] = middles.items()
         text = _times(middle) if better == "lower" else f"{formats.percent(1.0 / middle)} of"
+        if is_one:
+            return f"{start}: the only score is {text} its floor."
         return f"{start}: the median score is {text} its floor; {reached} it."
     farthest = max(missed, key=lambda metric: distances.get(metric, 0.0))
     score = rated[farthest]
@@ -326,18 +330,19 @@ def table(selection: Selection) -> pd.DataFrame:
         for metric in selection.page.scores
         if any(metric.name in selection.scores_of(name) for name in selection.answers)
     ]
-    columns = {"Score": [metric.axis for metric in metrics]}
-    for name, row in selection.answers.items():
-        scores = selection.scores_of(name)
-        columns[name] = [_cell(selection, metric, scores, row) for metric in metrics]
+    answers = {
+        name: [_cell(selection, metric, selection.scores_of(name), row) for metric in metrics]
+        for name, row in selection.answers.items()
+    }
+    references: dict[str, list[str]] = {}
     first_scores = [first.get(metric.name) for metric in metrics]
     if any(score is not None and math.isfinite(score.floor) for score in first_scores):
-        columns[selection.page.floor_title] = [
+        references[selection.page.floor_title] = [
             "–" if score is None else number(metric, score.floor, score.floor_error)
             for metric, score in zip(metrics, first_scores, strict=True)
         ]
     if any(score is not None and math.isfinite(score.ceiling) for score in first_scores):
-        columns[selection.page.ceiling_title] = [
+        references[selection.page.ceiling_title] = [
             "–" if score is None else number(metric, score.ceiling)
             for metric, score in zip(metrics, first_scores, strict=True)
         ]
@@ -347,13 +352,13 @@ def table(selection: Selection) -> pd.DataFrame:
             for score in first_scores
         ]
         if any(map(math.isfinite, values)):
-            columns[words.capitalized(title)] = [
+            references[words.capitalized(title)] = [
                 number(metric, value) for metric, value in zip(metrics, values, strict=True)
             ]
     anchors = [_anchor(selection, metric) for metric in metrics]
     if any(anchors):
-        columns["Published, on other data"] = [anchor or "–" for anchor in anchors]
-    return pd.DataFrame(columns)
+        references["Published, on other data"] = [anchor or "–" for anchor in anchors]
+    return tables.of_runs({"Score": [metric.axis for metric in metrics]}, answers, references)
 
 
 def _anchor(selection: Selection, metric: Metric) -> str:

@@ -41,7 +41,7 @@ SLIDER_HEIGHT = 64  # pixels that a first render reserves for the epoch slider
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
 Result = TypeVar("Result")
-NOT_RECORDED = "This run ended before anything was recorded."
+NOT_RECORDED = "This run ended before this was recorded."
 NO_LOSSES = (
     "This version does not know which numbers of this run are losses. See all recorded numbers"
     " below."
@@ -154,7 +154,10 @@ def _losses(store: Store, row: RunRow, is_first_screen: bool) -> None:
         st.caption(NO_LOSSES)
         return
     if all(table.empty for _, table in curves):
-        _placeholder(row, "The loss curves appear here after the first steps.", LOSS_HEIGHT)
+        if _not_finite(store, row):
+            st.caption("There is no finite loss to draw.")
+        else:
+            _placeholder(row, "The loss curves appear here after the first steps.", LOSS_HEIGHT)
         return
     with st.container(key="run_losses", height="stretch"):
         for place, (group, table) in enumerate(curves):
@@ -165,8 +168,8 @@ def _losses(store: Store, row: RunRow, is_first_screen: bool) -> None:
     _not_finite(store, row)
 
 
-def _not_finite(store: Store, row: RunRow) -> None:
-    """An error where a number became infinite or NaN."""
+def _not_finite(store: Store, row: RunRow) -> bool:
+    """An error where a number became infinite or NaN; returns whether one did."""
     ask = store.lately if row.is_live else store.once
     broken = ask(queries.not_finite, row.run_id)
     if not broken.empty:
@@ -176,6 +179,7 @@ def _not_finite(store: Store, row: RunRow) -> None:
             f"{words.plain(title)} became {first['value']} at step {first['step']}: the curve ends"
             " there."
         )
+    return not broken.empty
 
 
 def _placeholder(row: RunRow, sentence: str, height: int) -> None:
@@ -252,6 +256,9 @@ def _score_histogram(store: Store, row: RunRow, group: Group, epoch: int, place:
     else:
         key = f"score_histogram.{place}.{row.run_id}"
         plots.cached_chart(charts.score_histogram, histogram.arrow, key, group)
+        shown = int(histogram.frame["epoch"].iloc[0])
+        if shown < epoch:
+            st.caption(f"Not stored at epoch {epoch}, shown at epoch {shown}.")
 
 
 def _epochs(store: Store, row: RunRow) -> None:

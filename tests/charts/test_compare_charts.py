@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import altair as alt
 import pandas as pd
 import pytest
 
-from dashboard import palette, plots
+from dashboard import health_charts, palette, plots
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import CurveStyle
+from dashboard.evaluation import charts as evaluation_charts
 from gan_runtime.catalog import declarations
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
@@ -98,6 +100,28 @@ def test_a_log_axis_omits_values_not_above_zero() -> None:
     frame = curve(-1.0, 0.0, 2.0)
     assert list(compare_charts.drawable(frame, LOSS, "log")["mean"]) == [2.0, 2.0]
     assert len(compare_charts.drawable(frame, LOSS, "auto")) == 6
+
+
+def labels_of_y(chart: alt.LayerChart) -> str:
+    """What the y axis labels, as Vega reads it."""
+    axes = [layer["encoding"].get("y", {}).get("axis", {}) for layer in chart.to_dict()["layer"]]
+    return str(next(axis["values"] for axis in axes if "values" in axis)["expr"])
+
+
+def test_a_log_axis_has_labels_however_close_the_values_are() -> None:
+    epochs = pd.DataFrame({"epoch": [1, 2], "value": [0.6, 0.93], "floor": 0.97, "series": "first"})
+    epochs = epochs.assign(low=epochs["value"], high=epochs["value"])
+    quality = METRICS["quality_coverage"]
+    for chart in (
+        compare_charts.run_curves(curve(0.6, 0.93), COLORS, "step", NORM, CurveStyle()),
+        evaluation_charts.over_epochs(epochs, quality, COLORS),
+        health_charts.quality_curve(epochs, quality, log=True),
+    ):
+        close, listed = labels_of_y(chart).split(" ? null : ")  # null: the labels that Vega chooses
+        assert close == "domain('y')[1] < 5 * domain('y')[0]"
+        values = json.loads(listed)
+        assert [value for value in values if 0.06 <= value <= 3.0] == [0.1, 0.2, 0.5, 1.0, 2.0]
+        assert all(third <= 5.001 * first for first, third in zip(values, values[2:], strict=False))
 
 
 def test_a_click_selects_the_run() -> None:

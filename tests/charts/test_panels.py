@@ -275,7 +275,7 @@ def test_weighted_losses_have_a_logarithmic_axis(workload: str) -> None:
         if "field" in layer.get("encoding", {}).get("y", {})
     ]
     assert y["scale"] == {"type": "log", "nice": False}
-    assert {0.5, 20.0, 100.0} <= set(y["axis"]["values"])
+    assert " 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, " in y["axis"]["values"]["expr"]
 
 
 def test_a_shared_metric_has_a_unit_only_if_all_workloads_agree() -> None:

@@ -22,6 +22,7 @@ from tests.support.small_pictures import write_grid
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
+ENDED = journal.StatusChange(status="stopped", reason="stopped on request")
 
 
 def spec_of(app: AppTest, title: str) -> str:
@@ -259,6 +260,44 @@ def test_one_slider_moves_samples_and_scores_of_all_runs(show: Show, trained: Ma
     app.slider[0].set_value(1).run()
     assert texts(app).count("After epoch 1, step 10") == 2
     assert shares(app) == [[0.25, 0.75]] * 2
+
+
+def test_epoch_slider_keeps_its_epoch_when_a_longer_run_is_added(
+    show: Show, trained: Make, new_run: Make
+) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    longer = new_run("longer-0003", seconds=20, epochs=9)
+    meta = {"sample_kind": "fixed_latents", "file": "samples/epoch-00009.png", "meta": {}}
+    write_grid(longer.samples / "epoch-00009.png")
+    journal.append(
+        longer.trainer_journal(),
+        1,
+        journal.Sample(epoch=9, step=90, **meta),
+        ENDED,
+    )
+    app = show("compare", tab="samples", runs="quick-0001,quick-0002")
+    assert app.slider[0].value == 2
+
+    def epoch_with(runs: str) -> object:
+        app.query_params["runs"] = runs
+        app.run()
+        assert not app.exception
+        return app.slider[0].value
+
+    assert epoch_with("quick-0001,longer-0003") == 9  # the newest, as before
+    app.slider[0].set_value(7).run()
+    assert epoch_with("quick-0001,quick-0002") == 2
+    app.slider[0].set_value(1).run()
+    assert epoch_with("quick-0001,longer-0003") == 1
+
+
+def test_a_run_named_like_a_column_leaves_the_options_readable(show: Show, trained: Make) -> None:
+    trained("quick-0001", seed=1, name="Option")
+    trained("quick-0002", seconds=10, seed=2)
+    app = show("compare", runs="quick-0001,quick-0002")
+    [table] = [element.value for element in app.dataframe if "Option" in element.value]
+    assert table.iloc[0].to_dict() == {"Option": "Seed", "Option (run)": "1", "quick-0002": "2"}
 
 
 def shares(app: AppTest) -> list[list[float]]:

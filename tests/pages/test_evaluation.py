@@ -156,9 +156,9 @@ def test_headline_uses_the_scores_of_the_feature_network() -> None:
 
 def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
     near = Score(name="a", value=3.0, error=0.6, floor=1.0, floor_error=0.8)
-    assert "all 1 scores reach the floor" in summary.verdict(selection_of(near), "r")
+    assert ": the only score reaches the floor." in summary.verdict(selection_of(near), "r")
     sharp = near.model_copy(update={"floor_error": 0.75})
-    assert "0 of 1 score reach it" in summary.verdict(selection_of(sharp), "r")
+    assert ": the only score is 3.0 times its floor." in summary.verdict(selection_of(sharp), "r")
 
 
 def test_verdict_compares_scores_with_baselines_first() -> None:
@@ -177,6 +177,15 @@ def test_verdict_reports_scores_without_floor_or_baseline() -> None:
         == "No score has a floor or a baseline to compare it with."
     )
     assert summary.table(selection_of(Score(name="a", value=math.nan)))["r"].tolist() == ["–"]
+
+
+def test_runs_named_like_columns_keep_their_own_columns() -> None:
+    selection = selection_of(Score(name="a", value=1.0, floor=0.5))
+    [row] = selection.answers.values()
+    for name in ("Score", "Floor"):
+        table = summary.table(replace(selection, answers={name: row}))
+        assert list(table.columns) == ["Score", f"{name} (run)", "Floor"]
+        assert table.iloc[0].tolist() == ["a", "1.00", "0.50"]
 
 
 def test_published_scores_range_from_best_to_worst() -> None:

@@ -128,3 +128,30 @@ def test_a_run_without_the_selected_histogram_shows_its_first(show: Show, traine
     app.selectbox(key="run.picked").set_value("quick-0002").run()
     assert not app.exception
     assert over_epochs(app) == ["Scores of real images", "Scores of generated images"]
+
+
+def test_histograms_after_the_last_epoch_of_a_stopped_run_are_the_newest(
+    show: Show, new_run: Make
+) -> None:
+    run = new_run("quick-0001", epochs=8)
+    bins = {"bin_left": [0.0, 0.5], "bin_right": 1.0, "count": [1, 3]}
+    names = ("score/real", "score/fake", "weight/generator")
+    journal.append(
+        run.trainer_journal(),
+        1,
+        journal.AttemptPlan(images=320, steps_per_epoch=10, epochs=8),
+        *(
+            journal.Histogram(epoch=epoch, step=10 * epoch, name=name, **bins)
+            for name in names
+            for epoch in (1, 2, 3)
+        ),
+        ENDED,
+    )
+    app = show("run", tab="histograms", run="quick-0001")
+    app.slider[0].set_value(7).run()
+    assert "Generator weights" in titles(app)
+    assert "shown at an earlier epoch: quick-0001 at epoch 3." in texts(app)
+    app = show("run", run="quick-0001")
+    app.slider[0].set_value(7).run()
+    assert "Where do the scores lie?" in titles(app)
+    assert "Not stored at epoch 7, shown at epoch 3." in texts(app)

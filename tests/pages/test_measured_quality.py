@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -100,3 +101,21 @@ def test_compare_shows_quality_with_interval_against_device_time(show: Show) -> 
     assert '"title": "Device time (s)"' in str(chart).replace("'", '"')
     assert app.selectbox(key="compare.result").value == "quality_kcd_best"
     assert "Band: 95% interval." in texts(app)
+
+
+def test_compare_draws_scores_smaller_than_their_error_on_a_log_axis(
+    show: Show, trained: Make
+) -> None:
+    for run_id, seconds in (("quick-0001", 0.0), ("quick-0002", 10.0)):
+        run = trained(run_id, seconds=seconds)
+        journal.append(run.evaluations_journal, 1, answer(1, kcd=0.05), answer(2, kcd=-0.01))
+    app = show("compare", tab="curves", runs="quick-0001,quick-0002")
+    app.multiselect(key="compare.metrics").set_value(["quality_kcd"]).run()
+    assert "no value is above 0" not in texts(app)
+    assert "A logarithmic axis cannot show values of 0 and below." in texts(app)
+    [chart] = [each for each in app.get("vega_lite_chart") if '"KCD"' in each.proto.spec]
+    tables = [pa.ipc.open_stream(each.data.data).read_pandas() for each in chart.proto.datasets]
+    [rows] = [table for table in tables if "mean" in table]
+    assert list(rows["mean"]) == [0.05, 0.05]
+    assert (rows["drawn_low"] > 0).all()
+    assert (rows["low"] < 0).all()

@@ -110,6 +110,15 @@ def test_a_report_shows_results_quality_curves_samples_and_options(
     assert [address[:22] for address in parts.addresses] == ["data:image/png;base64,"] * 2
 
 
+def test_a_report_keeps_score_names_next_to_a_run_named_score(home: Home, trained: Make) -> None:
+    run = trained("quick-0001", name="Score")
+    journal.append(run.evaluations_journal, 1, measured_images.answer(2, fcd=4.0))
+    _, parts = report_about(home, "quick-0001")
+    scores = parts.cells[parts.cells.index("Score (run)") - 1 :]
+    assert scores[:3] == ["Score", "Score (run)", "KCD ↓"]
+    assert "4 (3 to 5) · real 1 · noise 90" in scores
+
+
 def test_a_report_fetches_nothing(home: Home, trained: Make) -> None:
     """Scripts are embedded, the policy forbids all requests, and no address is external."""
     trained("quick-0001")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable
 
 import pandas as pd
@@ -16,6 +17,7 @@ from dashboard.studies import words as study_words
 from gan_runtime import catalog
 from gan_runtime.catalog.entries import PublishedSpeeds, Speed
 from gan_runtime.hardware.hosts import Host
+from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.store import queries
@@ -125,6 +127,25 @@ def test_the_first_render_draws_one_chart_as_html(show: Show) -> None:
     assert sketch.count("class='dot'") == 6, "a dot of each run"
     app.run()
     assert len(charts(app)) == 2
+
+
+def test_a_study_leaves_out_a_loss_that_became_infinite(show: Show, study: list[RunDir]) -> None:
+    losses = {"loss_generator": [math.inf] * 2}
+    for run in study:
+        if run.spec().batch_size_global == 64:
+            end = journal.Scalars(epoch=4, first_step=31, wall_s=[40.0, 41.0], values=losses)
+            journal.append(run.trainer_journal(), 1, end)
+    query = {"study": "study-0001", "study.outcome": "loss_generator"}
+    app = show("studies", whole=False, **query)
+    assert not app.exception
+    bodies = [element.proto.body for element in app.get("html")]
+    [sketch] = [body for body in bodies if "class='sketch'" in body]
+    assert sketch.count("class='dot'") == 3
+    app.run()
+    assert not app.exception
+    [table] = [element.value for element in app.dataframe]
+    assert list(table["Loss G (nats)"]) == ["–", "3.000 (3.000 to 3.000)"]
+    assert "**Loss G** (nats): batch 128 3.000." in texts(app)
 
 
 def test_an_unfinished_study_warns_against_peeking_after_each_repeat(

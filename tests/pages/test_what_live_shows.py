@@ -168,6 +168,28 @@ def test_live_names_the_step_where_a_loss_became_nan(show: Show, trained: Make) 
     assert "Generator loss became nan at step 21" in texts(show("run", run="quick-0001"))
 
 
+def test_a_run_with_only_nan_losses_names_the_step(show: Show, new_run: Make) -> None:
+    nan = [float("nan")] * 2
+    for run_id in ("quick-0001", "quick-0002"):
+        journal.append(
+            new_run(run_id).trainer_journal(),
+            1,
+            journal.Scalars(
+                epoch=1,
+                first_step=1,
+                wall_s=[1.0, 2.0],
+                values={"loss_generator": nan, "loss_discriminator": nan},
+            ),
+            StatusChange(status="stopped", reason="stopped on request"),
+        )
+    app = show("run", run="quick-0001")
+    assert "loss became nan at step 1" in texts(app)
+    assert "There is no finite loss to draw." in texts(app)
+    compared = texts(show("compare", tab="curves", runs="quick-0001,quick-0002"))
+    assert "Generator loss: no value is finite." in compared
+    assert "No run has finished a step yet." not in compared
+
+
 def test_live_formats_large_losses_briefly(show: Show, trained: Make) -> None:
     trained("quick-0001", losses=(123.45678, 0.6931))
     assert "123.5 / 0.693" in [metric.value for metric in show("run", run="quick-0001").metric]

@@ -649,14 +649,15 @@ def test_epoch_times(store: Store) -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_histogram_has_edges_counts_and_shares(store: Store) -> None:
     frame = queries.histogram(store, "quick-0001", ("score/real", "score/fake"), 1)
-    assert list(frame.columns) == ["name", "left", "right", "count", "share"]
+    assert list(frame.columns) == ["name", "epoch", "left", "right", "count", "share"]
     assert records(frame) == [
-        ("score/fake", 0.0, 0.5, 4, 1.0),
-        ("score/fake", 0.5, 1.0, 0, 0.0),
-        ("score/real", 0.0, 0.5, 1, 0.25),
-        ("score/real", 0.5, 1.0, 3, 0.75),
+        ("score/fake", 1, 0.0, 0.5, 4, 1.0),
+        ("score/fake", 1, 0.5, 1.0, 0, 0.0),
+        ("score/real", 1, 0.0, 0.5, 1, 0.25),
+        ("score/real", 1, 0.5, 1.0, 3, 0.75),
     ]
-    assert queries.histogram(store, "quick-0001", ("score/real",), 2).empty
+    assert set(queries.histogram(store, "quick-0001", ("score/real",), 2)["epoch"]) == {1}
+    assert queries.histogram(store, "quick-0001", ("score/real",), 0).empty
 
 
 @pytest.mark.usefixtures("quick")

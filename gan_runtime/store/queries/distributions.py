@@ -201,20 +201,22 @@ def _step_values(
 
 
 def histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> pd.DataFrame:
-    """Histograms of one epoch. Columns: name, left, right (bin edges), count, share (of all counts,
-    0 to 1).
+    """Histograms of the newest epoch up to `epoch`. Columns: name, epoch, left, right (bin edges),
+    count, share (of all counts, 0 to 1).
     """
     return store.frame(
         f"""
-        WITH chosen AS (SELECT * FROM histograms WHERE run_id = ? AND list_contains(?, name) AND
-            epoch = ? AND {FINITE}),
+        WITH present AS (SELECT * FROM histograms WHERE run_id = ? AND list_contains(?, name) AND
+            epoch <= ? AND {FINITE}),
+        chosen AS (SELECT * FROM present WHERE epoch = (SELECT max(epoch) FROM present)),
         bins AS (
-            SELECT name, unnest(bin_left) AS "left", unnest(list_append(bin_left[2:], bin_right))
-                AS "right",
+            SELECT name, epoch, unnest(bin_left) AS "left",
+                   unnest(list_append(bin_left[2:], bin_right)) AS "right",
                    unnest(count) AS count, list_sum(count) AS total
             FROM chosen
         )
-        SELECT name, "left", "right", count, count / total AS share FROM bins ORDER BY name, "left"
+        SELECT name, epoch, "left", "right", count, count / total AS share FROM bins
+        ORDER BY name, "left"
         """,
         [run_id, list(names), epoch],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -129,7 +130,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
     first_call (seconds, newest attempt), memory_bytes (highest), one of each loss, and of each
     number with a better way, that the runs' workloads declare (its name; mean over the last epoch
     that has it), spread_ratio (spread of generated images over that of real ones after the last
-    epoch, docs/metrics.md). What was not measured is NULL.
+    epoch, docs/metrics.md). What was not measured is NULL, and what is infinite NaN.
     """
     members = store.rows(
         "SELECT run_id FROM ingest.created WHERE study->>'study_id' = ?", [study_id]
@@ -137,7 +138,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
     run_ids = [run_id for (run_id,) in members]
     declared = declared_of(store, run_ids)
     of_study = among(run_ids)
-    return store.frame(
+    results = store.frame(
         f"""
         WITH chosen AS (
             SELECT run_id, study->>'variant' AS variant, CAST(study->>'variant_index' AS INTEGER)
@@ -185,6 +186,7 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
         """,
         {"study": study_id},
     )
+    return results.replace([math.inf, -math.inf], math.nan)
 
 
 # Options that may differ within a set: repeats differ in their seed, and profiling and counting
