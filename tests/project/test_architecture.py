@@ -211,7 +211,8 @@ def test_names_of_networks_losses_and_scores_are_declared_once() -> None:
     """
     names = names_of_the_catalog()
     assert {"generator", "loss_generator", "update_ratio_discriminator", "score/real"} <= names
-    rooms = ("engines", "training", "store", "pictures", "jobs", "surface", "cli", "runtime")
+    rooms = ("engines", "training", "store", "pictures", "jobs", "evaluation", "cli", "commands")
+    assert all(Path("gan_runtime", room).is_dir() for room in rooms)
     files = python_files(*(f"gan_runtime/{room}" for room in rooms), "dashboard", "pages")
     read = [
         path

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.faults.kinds import KINDS
 from tests.support import sources
 
 PAGE = sources.text(Path("docs/guarantees.md"))
 PROMISES = [
     " ".join(entry.split()) for entry in re.split(r"\n- ", PAGE.partition("## Not promised")[0])[1:]
 ]
+FAULTS = set(re.findall(r"`faults: (\w+)`", PAGE))
 TESTS = sorted(set(re.findall(r"`(tests/[a-z_/]+\.py)::(test_\w+)`", PAGE)))
 
 
@@ -29,6 +31,11 @@ def test_every_named_test_exists(path: str, name: str) -> None:
     }
 
 
+def test_every_named_fault_exists() -> None:
+    assert not FAULTS - set(KINDS)
+
+
 def test_the_page_has_promises_and_tests() -> None:
+    assert len(FAULTS) > 20
     assert len(PROMISES) > 20
     assert len(TESTS) > 20
