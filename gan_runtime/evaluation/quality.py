@@ -225,7 +225,7 @@ def measure(subject: Subject) -> EvaluationResult:
     warnings = [
         *networks.checkpoint.warnings,
         *skipped,
-        *filter(None, [shared.reader.warning, _fid_obstacle(shared.real, options)]),
+        *filter(None, [shared.reader.warning, fid_obstacle(shared.real, options)]),
     ]
     return EvaluationResult([], {"epochs": epochs, "warnings": warnings})
 
@@ -242,7 +242,7 @@ def _generated(
     )
 
 
-def _fid_obstacle(real: RealImages, options: QualityOptions) -> str:
+def fid_obstacle(real: RealImages, options: QualityOptions) -> str:
     """The reason why there is no FID, although it was requested; else empty."""
     if options.features != "inception" or options.samples < sample_scores.IMAGES_OF_FID:
         return ""

@@ -128,10 +128,10 @@ def test_missing_fid_of_large_images_is_explained(monkeypatch: pytest.MonkeyPatc
     assert (len(real.reference), real.is_whole) == (400, False)
     assert image_classifier.images_to_generate(real, 50_000, is_fid=True) == 400
     requested = quality.QualityOptions(features="inception", samples=50_000)
-    assert quality._fid_obstacle(real, requested).startswith(
+    assert quality.fid_obstacle(real, requested).startswith(
         "No FID: of training images this large, only 400 are read"
     )
-    assert quality._fid_obstacle(real, quality.QualityOptions(features="inception")) == ""
+    assert quality.fid_obstacle(real, quality.QualityOptions(features="inception")) == ""
 
 
 class Echo:

@@ -251,7 +251,7 @@ def trained(new_run: Callable[..., RunDir]) -> Callable[..., RunDir]:
                 step=20,
                 sample_kind="fixed_latents",
                 file="samples/epoch-00002.png",
-                meta={},
+                meta={"inputs": f"those of {run.spec().workload}"},
             ),
             journal.PhaseSeconds(phase="trace", seconds=0.9),
             StatusChange(status="finished", reason="all 2 epochs done"),
