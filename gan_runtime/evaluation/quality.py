@@ -163,7 +163,7 @@ QUALITY_OF_IMAGES = Evaluation(
 @dataclass(frozen=True)
 class Measurement:
     """The measurements that all checkpoints of a job share. `floor`, `ceiling`: by score name.
-    `modes`: the floor and ceiling of the number of modes; None if labels have a single part.
+    `images_of_modes`: images whose modes are counted; 0 if labels have a single part.
     """
 
     real: RealImages
@@ -171,7 +171,7 @@ class Measurement:
     reference: ImageSample
     floor: Mapping[str, ScoreEstimate]
     ceiling: Mapping[str, float]
-    modes: Score | None
+    images_of_modes: int
 
 
 @dataclass(frozen=True)
@@ -234,11 +234,8 @@ def _generated(
     shared: Measurement, networks: TrainedNetworks, count: int, seed: int
 ) -> ImageSample:
     chunks = networks.representative(count, seed)
-    samples = [_sample(shared.reader, shared.real, _images(chunk)) for chunk in chunks]
-    return ImageSample(
-        np.concatenate([sample.features for sample in samples]),
-        np.concatenate([sample.probabilities for sample in samples]),
-        np.concatenate([sample.nearest for sample in samples]),
+    return ImageSample.joined(
+        [_sample(shared.reader, shared.real, _images(chunk)) for chunk in chunks]
     )
 
 
@@ -255,14 +252,12 @@ def fid_obstacle(real: RealImages, options: QualityOptions) -> str:
 
 
 def _modes(shared: Measurement, networks: TrainedNetworks, seed: int) -> Score | None:
-    if shared.modes is None or shared.modes.samples is None:
+    if not shared.images_of_modes:
         return None
-    chunks = networks.representative(shared.modes.samples, seed)
+    chunks = networks.representative(shared.images_of_modes, seed)
     probabilities = [shared.reader.read(_images(chunk))[1] for chunk in chunks]
     modes = sample_scores.modes(np.concatenate(probabilities), seed)
-    low, high = modes.interval("modes")
-    of_sample = {"value": modes.value, "error": modes.error, "low": low, "high": high}
-    return shared.modes.model_copy(update=of_sample)
+    return _score("modes", modes, shared, shared.images_of_modes)
 
 
 def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -330,27 +325,21 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
     most = len(real.reference) if options.features == "classifier" else MOST_NOISE
     shape = (min(len(real.reference), most), *real.reference.shape[1:])
     noise = np.random.RandomState(options.seed).uniform(low, high, shape)
+    floor = sample_scores.measured(*halves, options.seed, options.features)
+    images_of_modes = 0
+    if len(reader.parts) > 1:
+        images = image_classifier.images_of_modes(data)
+        floor["modes"] = sample_scores.modes(reader.read(images)[1], options.seed)
+        images_of_modes = len(images)
     return Measurement(
         real,
         reader,
         reference,
-        sample_scores.measured(*halves, options.seed, options.features),
+        floor,
         sample_scores.numbers_of(options.features)(
             reference, _sample(reader, real, noise), options.seed
         ),
-        _real_modes(reader, data, options.seed) if len(reader.parts) > 1 else None,
-    )
-
-
-def _real_modes(reader: ImageReader, data: DataSet, seed: int) -> Score:
-    images = image_classifier.images_of_modes(data)
-    floor = sample_scores.modes(reader.read(images)[1], seed)
-    return Score(
-        name="modes",
-        value=math.nan,
-        floor=floor.value,
-        floor_error=floor.error,
-        samples=len(images),
+        images_of_modes,
     )
 
 
@@ -398,17 +387,7 @@ def _answer(
     ]
     if features == "inception":
         fid = sample_scores.fid(reference, generated, shared.real.is_whole, options.seed)
-        low, high = fid.interval("fid")
-        scores.append(
-            Score(
-                name="fid",
-                value=fid.value,
-                error=fid.error,
-                low=low,
-                high=high,
-                samples=len(generated),
-            )
-        )
+        scores.append(_score("fid", fid, shared, len(generated)))
     if modes is not None:
         scores.append(modes)
     return Answer(
@@ -435,15 +414,16 @@ def _answer(
 
 def _score(name: str, estimate: ScoreEstimate, shared: Measurement, samples: int) -> Score:
     low, high = estimate.interval(name)
+    floor = shared.floor.get(name, ScoreEstimate(math.nan, math.nan))
     return Score(
         name=name,
         value=estimate.value,
         error=estimate.error,
         low=low,
         high=high,
-        floor=shared.floor[name].value,
-        floor_error=shared.floor[name].error,
-        ceiling=shared.ceiling[name],
+        floor=floor.value,
+        floor_error=floor.error,
+        ceiling=shared.ceiling.get(name, math.nan),
         samples=samples,
     )
 

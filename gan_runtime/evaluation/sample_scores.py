@@ -7,7 +7,7 @@ features of an image, K the classes of a classifier. Features come from image_cl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -100,6 +100,15 @@ class ImageSample:
 
     def __len__(self) -> int:
         return len(self.features)
+
+    @classmethod
+    def joined(cls, samples: Sequence[ImageSample]) -> ImageSample:
+        """The rows of several samples, in order."""
+        return cls(
+            np.concatenate([sample.features for sample in samples]),
+            np.concatenate([sample.probabilities for sample in samples]),
+            np.concatenate([sample.nearest for sample in samples]),
+        )
 
     def rows(self, rows: Rows) -> ImageSample:
         """A part of the sample."""
