@@ -131,7 +131,9 @@ class ScoreEstimate:
         """The 95% interval of a normal distribution, clipped to the range of the score `name`."""
         least, most = RANGES.get(name, (-math.inf, math.inf))
         half = TWO_SIDED * self.error
-        return max(least, self.value - half), min(most, self.value + half)
+        # Unlike `max`, NumPy keeps NaN.
+        low, high = np.maximum(least, self.value - half), np.minimum(most, self.value + half)
+        return float(low), float(high)
 
 
 def compared(

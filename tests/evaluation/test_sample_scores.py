@@ -5,6 +5,7 @@ against the observed spread.
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -111,6 +112,12 @@ def test_interval_is_clipped_to_the_range_of_its_score(
     score: str, value: float, interval: tuple[float, float]
 ) -> None:
     assert sample_scores.ScoreEstimate(value, 0.1).interval(score) == pytest.approx(interval)
+
+
+@pytest.mark.parametrize("score", ["fid", "fcd_infinite"])
+def test_a_score_that_was_not_measured_has_no_interval(score: str) -> None:
+    interval = sample_scores.ScoreEstimate(math.nan, math.nan).interval(score)
+    assert all(map(math.isnan, interval))
 
 
 def test_class_scores_separate_certain_from_uncertain_images() -> None:
