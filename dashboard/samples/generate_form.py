@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -68,7 +69,7 @@ def form(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
             list(LAYOUTS),
             default="grid",
             format_func=lambda layout: LAYOUTS[layout],
-            key=f"generate.layout.{run_id}",
+            key=_layout_key(run_id),
             required=True,
         )
         which, epoch = checkpoint(runtime, run_id)
@@ -94,12 +95,28 @@ def form(runtime: Runtime, run_id: str, is_busy: bool) -> ImageRequest | None:
     )
 
 
+def select_strip(run_id: str, seeds: Sequence[int]) -> None:
+    """Fills in the form for the images between these seeds. To be called before it is drawn."""
+    st.session_state[_layout_key(run_id)] = "strip"
+    text = ", ".join(map(str, seeds))
+    for has_classes in (False, True):
+        st.session_state[_seeds_key("strip", has_classes)] = text
+
+
+def _layout_key(run_id: str) -> str:
+    return f"generate.layout.{run_id}"
+
+
+def _seeds_key(layout: Layout, has_classes: bool) -> str:
+    return f"generate.seeds.{layout}.{has_classes}"
+
+
 def _seeds(layout: Layout, classes: int) -> list[int] | None:
     usual = SEEDS_OF_EACH_CLASS if layout == "grid" and classes > 1 else USUAL_SEEDS[layout]
     text = st.text_input(
         "Seeds",
         usual,
-        key=f"generate.seeds.{layout}.{classes > 1}",
+        key=_seeds_key(layout, classes > 1),
         width=180,
         help=SEEDS_HELP[layout],
     )

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 from PIL import Image
 
-from dashboard import actions, widgets, words
+from dashboard import actions, plots, widgets, words
 from dashboard.samples import generate_form
+from dashboard.samples.seed_sheet import NARROWEST, PICKED, WIDEST, sheet_of_seeds
 from gan_runtime.base import formats
+from gan_runtime.base.fields import CLASS_IMAGES, IMAGES
 from gan_runtime.bundles import generator_export
 from gan_runtime.bundles.generator_export import EXPORT_FILE, ExportRequest
 from gan_runtime.commands.runtime import Runtime
@@ -28,7 +33,6 @@ from gan_runtime.store.queries import RunRow
 
 WAITED_S = 3.0  # for a job, before the page shows its progress
 MOST_NAMED = 8  # seeds in a sentence
-NARROWEST, WIDEST = 480, 960  # pixels of the image on a wide page
 NO_CHECKPOINT = (
     "This run has no checkpoint here. A run saves one after each epoch; bundles contain none."
     " Train the run to generate images with it."
@@ -62,7 +66,7 @@ def show(runtime: Runtime, row: RunRow) -> None:
             widgets.EndButton(f"generate.cancel.{snapshot.job.job_id}"),
         )
     elif snapshot is not None:
-        _show_end(snapshot, row.name)
+        _show_end(runtime, snapshot, row.name)
 
 
 def show_export(runtime: Runtime, row: RunRow) -> None:
@@ -134,16 +138,16 @@ def _progress_text(snapshot: JobSnapshot) -> str:
     return f"Generating images: {widgets.job_sentence(snapshot)}"
 
 
-def _show_end(snapshot: JobSnapshot, name: str) -> None:
+def _show_end(runtime: Runtime, snapshot: JobSnapshot, name: str) -> None:
     if snapshot.end is None:
         return
     if snapshot.state == "finished":
-        _result(snapshot, snapshot.end.result, name)
+        _result(runtime, snapshot, snapshot.end.result, name)
     else:
         st.error(words.plain(snapshot.end.reason), icon=":material/error:")
 
 
-def _result(snapshot: JobSnapshot, result: dict[str, Any], name: str) -> None:
+def _result(runtime: Runtime, snapshot: JobSnapshot, result: dict[str, Any], name: str) -> None:
     """The image, its description, and the files to download."""
     image, arrays = snapshot.job.results / PICTURE_FILE, snapshot.job.results / ARRAYS_FILE
     if not image.exists() or not arrays.exists():
@@ -152,22 +156,70 @@ def _result(snapshot: JobSnapshot, result: dict[str, Any], name: str) -> None:
     request = ImageRequest(**snapshot.request.options)
     count = int(result.get("count", request.count))  # not in older results
     description = _in_words(request, count, int(result["step"]), name)
-    with Image.open(image) as opened:
-        width = min(max(opened.width, NARROWEST), WIDEST)
     film = snapshot.job.results / FILM_FILE
-    with st.container(horizontal=True):
-        st.image(image.read_bytes(), width=width, alt=description)
-        if film.exists():
-            st.image(film.read_bytes(), alt=f"The same images one after another. {description}")
+    images = _images_of_seeds(arrays, request)
+    if images is not None:
+        _sheet_to_pick_from(runtime, images, request, snapshot.job.job_id)
+    else:
+        with Image.open(image) as opened:
+            width = min(max(opened.width, NARROWEST), WIDEST)
+        with st.container(horizontal=True):
+            st.image(image.read_bytes(), width=width, alt=description)
+            if film.exists():
+                st.image(film.read_bytes(), alt=f"The same images one after another. {description}")
     st.caption(words.plain(description))
     for warning in result["warnings"]:
         st.caption(words.plain(warning))
     _downloads(request, image, film, arrays)
 
 
+def _images_of_seeds(file: Path, request: ImageRequest) -> NDArray[np.floating] | None:
+    """The images of a grid (classes · seeds, height, width, channels); None for other
+    arrays.
+    """
+    if request.layout != "grid" or not request.seeds:
+        return None
+    with np.load(file) as arrays:
+        name = next(iter(arrays.files), "")
+        images = arrays[name] if name in (IMAGES, CLASS_IMAGES) else np.empty(0)
+    is_whole = len(images) > 0 and len(images) % len(request.seeds) == 0
+    return images if is_whole else None
+
+
+def _sheet_to_pick_from(
+    runtime: Runtime, images: NDArray[np.floating], request: ImageRequest, job_id: str
+) -> None:
+    """The images of a grid. A click picks a seed; a button shows the images between the picks."""
+    classes = actions.attempt(lambda: image_job.classes_of(runtime.home, request.run_id)) or ()
+    each = len(images) // len(request.seeds)
+    chart, width = sheet_of_seeds(images, request.seeds, classes if each > 1 else ())
+    key = f"generate.sheet.{job_id}"
+    with st.container(width=width):
+        plots.chart(chart, key, on_select="rerun", selection_mode=[PICKED])
+    clicked = st.session_state.get(key, {}).get("selection", {}).get(PICKED, [])
+    seeds = [int(click["seed"]) for click in clicked]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not seeds:
+            return
+        st.caption(f"Picked: {_seeds_in_words(seeds)}.", width="content")
+        pressed = actions.button(
+            "Show what lies between",
+            key="generate.between",
+            icon=":material/animation:",
+            disabled=len(seeds) < 2,
+            on_click=generate_form.select_strip,
+            args=(request.run_id, seeds),
+            help="Pick two or more images.",
+        )
+    if pressed:
+        _start(runtime, replace(request, layout="strip", seeds=seeds, seed=seeds[0]))
+
+
 def _downloads(request: ImageRequest, image: Path, film: Path, arrays: Path) -> None:
     stem = re.sub(
-        r"[^A-Za-z0-9]+", "-", f"{request.run_id} {request.label} {_seeds_in_words(request)}"
+        r"[^A-Za-z0-9]+",
+        "-",
+        f"{request.run_id} {request.label} {_seeds_in_words(request.seeds or [request.seed])}",
     ).strip("-")
     with st.container(horizontal=True):
         _download("Image", image.read_bytes, f"{stem}.png", "image/png", "A PNG file.")
@@ -186,7 +238,7 @@ def _in_words(request: ImageRequest, count: int, step: int, name: str) -> str:
         None,
         [
             f"class {request.label}" if request.label else "",
-            _seeds_in_words(request),
+            _seeds_in_words(request.seeds or [request.seed]),
             *(f"{name} {value:g}" for name, value in request.values.items()),
             f"truncation ±{request.truncation:g}" if request.truncation else "",
         ],
@@ -211,9 +263,8 @@ def _content(request: ImageRequest, count: int) -> str:
     return f"{formats.quantity(count, 'image')} of"
 
 
-def _seeds_in_words(request: ImageRequest) -> str:
+def _seeds_in_words(seeds: Sequence[int]) -> str:
     """As "seed 3", "seeds 0 to 63" or "seeds 3, 17, 42"."""
-    seeds = request.seeds or [request.seed]
     if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
         return f"seeds {seeds[0]} to {seeds[-1]}"
     more = " …" if len(seeds) > MOST_NAMED else ""

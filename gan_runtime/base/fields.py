@@ -48,6 +48,7 @@ class Field:
 Fields = Mapping[str, Field]
 
 IMAGES = "images"  # (height, width, channels)
+CLASS_IMAGES = "class_images"  # the same with labels, as `Workload.show` names them
 LABELS = "labels"  # the number of each row's class
 SOURCE = "source"  # the input of a pair: (height, width, channels)
 TARGET = "target"  # the output of a pair: (height, width, channels), at most those of the source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from gan_runtime.base.fields import IMAGES, LABELS, Fields, needed
+from gan_runtime.base.fields import CLASS_IMAGES, IMAGES, LABELS, Fields, needed
 from gan_runtime.base.options import option
 from gan_runtime.catalog.entries import Picture, Size
 from gan_runtime.catalog.pairs import PairOptions
@@ -73,7 +73,7 @@ PICTURES = (
         "by_class",
         "Generated images, a row for each class",
         "labelled_grid",
-        ("class_images", "labels"),
+        (CLASS_IMAGES, LABELS),
     ),
     Picture("samples", "Generated images", "rgb_grid", ("images",)),
 )

@@ -16,7 +16,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from gan_runtime.base.fields import IMAGES, LABELS, Fields
+from gan_runtime.base.fields import CLASS_IMAGES, IMAGES, LABELS, Fields
 from gan_runtime.catalog.pairs import PairOptions
 from gan_runtime.workloads import augmentation, step_context
 from gan_runtime.workloads.contract import (
@@ -35,7 +35,7 @@ from gan_runtime.workloads.losses import LOSSES, PairLoss, r1_penalty
 
 GENERATOR, DISCRIMINATOR = "generator", "discriminator"
 LOSS_GENERATOR, LOSS_DISCRIMINATOR = "loss_generator", "loss_discriminator"
-LATENTS, CLASS_IMAGES = "latents", "class_images"
+LATENTS = "latents"
 COLUMNS, MOST_CLASSES = 8, 20  # of the sample grid with all classes
 UNDECIDED = 0.5  # D's score between "fake" and "real"
 

@@ -8,9 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.samples import seed_sheet
 from gan_runtime import pictures
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobRequest
@@ -19,7 +21,7 @@ from gan_runtime.jobs.job import End
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
-from tests.pages.reading import texts
+from tests.pages.reading import texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
@@ -139,9 +141,11 @@ def test_generated_images_are_shown_with_their_origin(
         "16 images of quick-0001, class 7, seeds 3 to 18, by its newest checkpoint (after step"
         " 1,050)."
     )
-    assert [picture.alt for element in app.get("image") for picture in element.proto.imgs][
-        -1
-    ] == sentence
+    assert titles(app) == ["Click images to pick their seeds"]
+    [chart] = app.get("vega_lite_chart")
+    rows = pa.ipc.open_stream(chart.proto.datasets[0].data.data).read_pandas()
+    assert rows["seed"].tolist() == [*range(3, 19)]
+    assert rows["url"].str.startswith("data:image/png;base64,").all()
     assert sentence in texts(app).replace("\\", "")
     assert "checkpoint step-2 is damaged" in texts(app).replace("\\", "")
     files = [element.proto.label for element in app.get("download_button")]
@@ -149,6 +153,41 @@ def test_generated_images_are_shown_with_their_origin(
     for path in (home.jobs / "generate-0001" / "results").iterdir():
         path.unlink()
     assert "The last images were deleted" in texts(app.run())
+
+
+def test_a_strip_of_images_is_one_picture(show: Show, home: Home, trained: Make) -> None:
+    saved(trained("quick-0001", workload="dcgan"), 1_050)
+    request = ImageRequest("quick-0001", 16, 3, "7", seeds=[3, 9], layout="strip", frames=16)
+    done(image_job(home, 1, request))
+    app = show("run", tab="samples", run="quick-0001")
+    assert not app.exception
+    assert titles(app) == []
+    images = [picture.alt for element in app.get("image") for picture in element.proto.imgs]
+    assert images[-1].startswith("16 images from each seed to the next, of quick-0001, class 7,")
+
+
+@pytest.mark.parametrize(
+    ("classes", "rows", "columns"),
+    [
+        ((), [0] * 8 + [1], [*range(8), 0]),
+        (("a", "b", "c"), ["a"] * 3 + ["b"] * 3 + ["c"] * 3, [0, 1, 2] * 3),
+    ],
+    ids=["without classes", "a row per class"],
+)
+def test_sheet_has_a_place_for_each_image(
+    classes: tuple[str, ...], rows: list[object], columns: list[int]
+) -> None:
+    seeds = [3, 17, 40] if classes else [*range(9)]
+    images = np.zeros((9, 16, 32, 3), np.float32)
+    images[1] = 1.0
+    chart, width = seed_sheet.sheet_of_seeds(images, seeds, classes)
+    assert chart.to_dict()["height"] < width
+    cells = chart.data
+    assert cells["row"].tolist() == rows
+    assert cells["column"].tolist() == columns
+    assert cells["seed"].tolist() == seeds * max(1, len(classes))
+    assert cells["url"].nunique() == 2
+    assert cells["url"].str.startswith("data:image/webp;base64,").all()
 
 
 def test_a_running_job_shows_progress_and_can_be_cancelled(

@@ -1,5 +1,5 @@
-"""Images on request in a real browser: typed seeds, a strip, a plane, files, and the process that
-generates them.
+"""Images on request in a real browser: typed and picked seeds, a strip, a plane, files, and the
+process that generates them.
 """
 
 from __future__ import annotations
@@ -51,6 +51,18 @@ def type_seeds(page: Page, text: str) -> None:
     settled(page)
 
 
+def pick(page: Page, seed: str) -> None:
+    """Clicks the image of a seed, found by its tooltip, as a user would."""
+    chart = page.get_by_test_id("stVegaLiteChart").last
+    for image in chart.locator("path[aria-roledescription='rect mark'], .mark-rect path").all():
+        image.hover()
+        if page.locator("#vg-tooltip-element").inner_text().split() == ["seed", seed]:
+            image.click()
+            settled(page)
+            return
+    raise AssertionError(f"no image has seed {seed}")
+
+
 def show(page: Page, layout: str, field: str) -> None:
     """Chooses a layout and waits for a field unique to it: until then, "Seeds" belongs to the
     previous layout.
@@ -82,7 +94,18 @@ def test_generator_process_serves_all_requests_until_dashboard_exits(
         with np.load(downloaded(page, "Arrays")) as arrays:
             seventeenth = arrays["images"][1]
 
-        show(page, "Between seeds", "Images per pair")
+        pick(page, "17")
+        expect(page.get_by_text("Picked: seed 17.", exact=True)).to_be_visible()
+        between = page.get_by_role("button", name="Show what lies between", exact=True)
+        expect(between).to_be_disabled()
+        pick(page, "42")
+        expect(page.get_by_text("Picked: seeds 17, 42.", exact=True)).to_be_visible()
+        between.click()
+        expect(page.get_by_text("of run-0001, seeds 17, 42, by its newest")).to_be_visible(
+            timeout=NEXT_MS
+        )
+        expect(page.get_by_label("Seeds", exact=True)).to_have_value("17, 42")
+
         type_seeds(page, "3, 17")
         generated(page, "8 images from each seed to the next, of run-0001, seeds 3, 17", NEXT_MS)
         with np.load(downloaded(page, "Arrays")) as arrays:
