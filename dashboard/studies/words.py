@@ -134,8 +134,9 @@ def levels(results: pd.DataFrame) -> str:
         f"In brackets: the {formats.percent(LEVEL)} interval of the mean of each number"
         f" (Student's t). “Against” compares repeat by repeat; {together}. “Clear”: that"
         " interval excludes × 1."
-        " Times, rates and bytes are geometric means; the others are plain means. The intervals"
-        " assume that repeats (of times: their logarithms) are about normally distributed."
+        " Times of epochs and steps, rates and bytes are geometric means; the others are plain"
+        " means. The intervals assume that repeats (of times: their logarithms) are about normally"
+        " distributed."
         f" {UNCORRECTED} {CUT_OFF}"
     )
 
