@@ -103,6 +103,15 @@ def select_strip(run_id: str, seeds: Sequence[int]) -> None:
         st.session_state[_seeds_key("strip", has_classes)] = text
 
 
+def frames_of_strip() -> int:
+    """The images per pair that the form has, or would have."""
+    return int(st.session_state.get(_frames_key("strip"), USUAL_FRAMES["strip"]))
+
+
+def _frames_key(layout: Layout) -> str:
+    return f"generate.frames.{layout}"
+
+
 def _layout_key(run_id: str) -> str:
     return f"generate.layout.{run_id}"
 
@@ -128,9 +137,7 @@ def _layout_options(layout: Layout) -> dict[str, Any]:
         return {}
     label, counts = FRAMES[layout]
     usual = USUAL_FRAMES[layout]
-    frames = st.selectbox(
-        label, counts, counts.index(usual), key=f"generate.frames.{layout}", width=140
-    )
+    frames = st.selectbox(label, counts, counts.index(usual), key=_frames_key(layout), width=140)
     if layout == "strip":
         return {"frames": frames}
     reach = st.selectbox(

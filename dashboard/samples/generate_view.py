@@ -5,6 +5,7 @@ The job's process stays alive, so that after the first request the page can wait
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -12,16 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 from PIL import Image
 
 from dashboard import actions, plots, widgets, words
-from dashboard.samples import generate_form
-from dashboard.samples.seed_sheet import NARROWEST, PICKED, WIDEST, sheet_of_seeds
+from dashboard.samples import generate_form, seed_sheet
+from dashboard.samples.seed_sheet import NARROWEST, PICKED, WIDEST, SheetImages
 from gan_runtime.base import formats
-from gan_runtime.base.fields import CLASS_IMAGES, IMAGES
+from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.bundles import generator_export
 from gan_runtime.bundles.generator_export import EXPORT_FILE, ExportRequest
 from gan_runtime.commands.runtime import Runtime
@@ -29,6 +28,7 @@ from gan_runtime.jobs import image_job
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.jobs.image_job import ARRAYS_FILE, FILM_FILE, PICTURE_FILE, ImageRequest
 from gan_runtime.jobs.job import POLL_SECONDS
+from gan_runtime.records.home import Home
 from gan_runtime.store.queries import RunRow
 
 WAITED_S = 3.0  # for a job, before the page shows its progress
@@ -157,7 +157,7 @@ def _result(runtime: Runtime, snapshot: JobSnapshot, result: dict[str, Any], nam
     count = int(result.get("count", request.count))  # not in older results
     description = _in_words(request, count, int(result["step"]), name)
     film = snapshot.job.results / FILM_FILE
-    images = _images_of_seeds(arrays, request)
+    images = _images_to_pick(arrays, request)
     if images is not None:
         _sheet_to_pick_from(runtime, images, request, snapshot.job.job_id)
     else:
@@ -173,46 +173,55 @@ def _result(runtime: Runtime, snapshot: JobSnapshot, result: dict[str, Any], nam
     _downloads(request, image, film, arrays)
 
 
-def _images_of_seeds(file: Path, request: ImageRequest) -> NDArray[np.floating] | None:
-    """The images of a grid (classes · seeds, height, width, channels); None for other
-    arrays.
-    """
+def _images_to_pick(file: Path, request: ImageRequest) -> SheetImages | None:
     if request.layout != "grid" or not request.seeds:
         return None
-    with np.load(file) as arrays:
-        name = next(iter(arrays.files), "")
-        images = arrays[name] if name in (IMAGES, CLASS_IMAGES) else np.empty(0)
-    is_whole = len(images) > 0 and len(images) % len(request.seeds) == 0
-    return images if is_whole else None
+    return seed_sheet.images_of(str(file), len(request.seeds))
 
 
 def _sheet_to_pick_from(
-    runtime: Runtime, images: NDArray[np.floating], request: ImageRequest, job_id: str
+    runtime: Runtime, images: SheetImages, request: ImageRequest, job_id: str
 ) -> None:
     """The images of a grid. A click picks a seed; a button shows the images between the picks."""
-    classes = actions.attempt(lambda: image_job.classes_of(runtime.home, request.run_id)) or ()
-    each = len(images) // len(request.seeds)
-    chart, width = sheet_of_seeds(images, request.seeds, classes if each > 1 else ())
+    names: tuple[str, ...] = ()
+    with contextlib.suppress(GanRuntimeError):  # then classes are shown as numbers
+        names = image_job.classes_of(runtime.home, request.run_id)
+    chart, width = seed_sheet.chart(images, request.seeds, names)
     key = f"generate.sheet.{job_id}"
     with st.container(width=width):
         plots.chart(chart, key, on_select="rerun", selection_mode=[PICKED])
     clicked = st.session_state.get(key, {}).get("selection", {}).get(PICKED, [])
+    if not clicked:
+        return
     seeds = [int(click["seed"]) for click in clicked]
+    strip = replace(
+        request, layout="strip", seeds=seeds, seed=seeds[0], frames=generate_form.frames_of_strip()
+    )
+    obstacle = obstacle_of(runtime.home, strip)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if not seeds:
-            return
         st.caption(f"Picked: {_seeds_in_words(seeds)}.", width="content")
         pressed = actions.button(
             "Show what lies between",
             key="generate.between",
             icon=":material/animation:",
-            disabled=len(seeds) < 2,
+            disabled=bool(obstacle),
             on_click=generate_form.select_strip,
             args=(request.run_id, seeds),
-            help="Pick two or more images.",
+            help=obstacle or None,
         )
     if pressed:
-        _start(runtime, replace(request, layout="strip", seeds=seeds, seed=seeds[0]))
+        _start(runtime, strip)
+
+
+def obstacle_of(home: Home, strip: ImageRequest) -> str:
+    """The reason why the strip cannot be requested; else ""."""
+    if len(strip.seeds) < 2:
+        return "Pick one more image."
+    try:
+        image_job.check(home, strip)
+    except GanRuntimeError as error:
+        return words.plain(str(error))
+    return ""
 
 
 def _downloads(request: ImageRequest, image: Path, film: Path, arrays: Path) -> None:

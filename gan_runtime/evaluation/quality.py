@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import DatasetError, JobError
-from gan_runtime.base.fields import IMAGES, LABELS, Fields
+from gan_runtime.base.fields import CLASS_IMAGES, IMAGES, LABELS, Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
@@ -27,6 +27,7 @@ from gan_runtime.evaluation import image_classifier, image_features, sample_scor
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.evaluation.image_classifier import FEWEST_IMAGES, RealImages, real_images
 from gan_runtime.evaluation.sample_scores import Features, ImageReader, ImageSample, ScoreEstimate
+from gan_runtime.evaluation.while_training import Pace
 from gan_runtime.jobs.job import ON_THE_CPU
 from gan_runtime.records import processes
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
@@ -38,7 +39,6 @@ from gan_runtime.training.inference import State, TrainedNetworks
 MOST_STATES = 20  # checkpoints of one job
 MOST_NOISE = 2_000  # noise images that a large network reads
 MOST_CLASSES = 40  # in the chart of classes
-CLASS_IMAGES = "class_images"  # array of a conditional pair, with labels
 PROTOCOL = 3  # changes with the definition of any score
 
 
@@ -194,10 +194,12 @@ def measure(subject: Subject) -> EvaluationResult:
     Raises:
         CheckpointError, DatasetError, SpecError: as for `inference.of_run`.
     """
-    options, run = subject.options, subject.run
+    options, run, pace = subject.options, subject.run, Pace()
     if options.while_training:
         processes.lower_priority()
+        subject = replace(subject, progress=while_training.paced(subject.progress, run, pace))
     subject.progress(0, 1, "building the networks")
+    pace.begin()
     networks = inference.of_run(
         run, subject.home, "best" if options.checkpoint == "best" else "newest"
     )
@@ -206,7 +208,7 @@ def measure(subject: Subject) -> EvaluationResult:
         shared.real, options.samples, options.features == "inception"
     )
     epochs, skipped = [], []
-    for state in _weights(subject, networks):
+    for state in _weights(subject, networks, pace):
         subject.progress(
             state.epoch, networks.spec.epochs, f"epoch {state.epoch}: comparing images"
         )
@@ -267,15 +269,15 @@ def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     return next(arrays[name] for name in (IMAGES, CLASS_IMAGES) if name in arrays)
 
 
-def _weights(subject: Subject, networks: TrainedNetworks) -> Iterator[MeasuredWeights]:
+def _weights(subject: Subject, networks: TrainedNetworks, pace: Pace) -> Iterator[MeasuredWeights]:
     """The weights to measure, earliest first; for a run in training, as it saves them."""
     if subject.options.while_training:
-        return _weights_while_training(subject, networks)
+        return _weights_while_training(subject, networks, pace)
     return _stored_weights(subject.run, networks, subject.options.checkpoint)
 
 
 def _weights_while_training(
-    subject: Subject, networks: TrainedNetworks
+    subject: Subject, networks: TrainedNetworks, pace: Pace
 ) -> Iterator[MeasuredWeights]:
     per_epoch = networks.spec.steps_per_epoch(networks.data.rows)
 
@@ -284,7 +286,7 @@ def _weights_while_training(
         subject.progress(epoch, networks.spec.epochs, f"waiting for epoch {epoch}")
 
     steps = subject.options.while_training * per_epoch
-    for new in while_training.new_checkpoints(subject.run, steps, wait):
+    for new in while_training.new_checkpoints(subject.run, steps, wait, pace):
         epoch = round(new.step / per_epoch)
         yield MeasuredWeights(epoch, new.step, new.wall_s, f"epoch {epoch}", new.arrays)
 

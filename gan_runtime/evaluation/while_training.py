@@ -2,8 +2,8 @@
 
 The owner of the home requests the job once for each attempt (evaluation/jobs.py). The job scores
 the newest checkpoint whenever it is `quality_every` epochs further, and the last one. Training
-never waits: epochs are skipped where measurements would take more than MOST_SHARE of the host, or
-are slower than training. The job retains the best checkpoint.
+never waits: while the run trains, the job uses at most MOST_SHARE of the host's processor time,
+its own start included. So it starts late, and skips epochs. The job retains the best checkpoint.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from gan_runtime.base.errors import CheckpointError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
+from gan_runtime.data.contract import Progress
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records import journal, processes, run_folder
 from gan_runtime.records.answer import Answer, Score
@@ -26,15 +27,17 @@ from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
 
 POLL_SECONDS = 1.0  # between two checks for a new checkpoint
-MOST_SHARE = 0.03  # share of the host's processor time for measurements while a run trains
+MOST_SHARE = 0.03  # share of the host's processor time for the job while its run trains
+START_S = 7.4  # processor time to load a framework and measure once; docs/metrics.md
 
 
 # ---- the job -------------------------------------------------------------------------------------
 
 
 class Pace:
-    """Limits measurements to MOST_SHARE of the host's processor time. `cpu_s`: the processor
-    seconds of this process.
+    """Limits this process to MOST_SHARE of the host's processor time from now on.
+
+    `cpu_s`: the processor seconds of this process. The work planned first is the start of the job.
     """
 
     def __init__(
@@ -44,35 +47,53 @@ class Pace:
         cpu_s: Callable[[], float] = time.process_time,
     ) -> None:
         self._cores, self._clock, self._cpu_s = cores, clock, cpu_s
-        self._begin_s, self._begin_cpu_s, self._next_s = 0.0, 0.0, -math.inf
+        self._first_s, self._begin_cpu_s = clock(), 0.0
+        self._planned_s = START_S
 
     def begin(self) -> None:
-        """Marks the start of a measurement."""
-        self._begin_s, self._begin_cpu_s = self._clock(), self._cpu_s()
+        """Marks the start of the planned work."""
+        self._begin_cpu_s, self._planned_s = self._cpu_s(), 0.0
 
     def end(self) -> None:
-        """Marks the end of a measurement."""
-        used_s = self._cpu_s() - self._begin_cpu_s
-        self._next_s = self._begin_s + used_s / (MOST_SHARE * self._cores)
+        """Marks the end of a measurement: the next one is planned to take as long."""
+        self._planned_s = self._cpu_s() - self._begin_cpu_s
 
     @property
     def allows(self) -> bool:
-        """Whether the next measurement can begin."""
-        return self._clock() >= self._next_s
+        """Whether the planned work fits into the limit."""
+        budget_s = MOST_SHARE * self._cores * (self._clock() - self._first_s)
+        return self._cpu_s() + self._planned_s <= budget_s
+
+
+def paced(
+    progress: Progress, run: RunDir, pace: Pace, sleep: Callable[[float], None] = time.sleep
+) -> Progress:
+    """`progress`, but while the run trains, a call returns only when the pace allows it."""
+
+    def report(done: int, total: int, sentence: str) -> None:
+        progress(done, total, sentence)
+        if pace.allows:
+            return
+        while not pace.allows and is_training(run):
+            progress(done, total, "waiting, so that training stays fast")
+            sleep(POLL_SECONDS)
+        progress(done, total, sentence)
+
+    return report
 
 
 def new_checkpoints(
     run: RunDir,
     steps: int,
     wait: Callable[[int], None],
-    pace: Pace | None = None,
+    pace: Pace,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Checkpoint]:
     """Yields checkpoints of a run in training, each at least `steps` after the previous one, and
     the last one once training has ended. `wait(step)`: called before each pause, with the step of
     the next checkpoint.
     """
-    measured, pace = 0, pace or Pace()
+    measured = 0
     while True:
         is_over = not is_training(run)  # before the folder is read, so that no checkpoint is missed
         newest = checkpoints.newest_step(run.checkpoints)

@@ -309,7 +309,7 @@ class MonitoringOptions(BaseModel):
         le=1000,
         help=(
             "A background job of low priority scores the newest checkpoint, where the data set has"
-            " labels. It uses at most 3% of the processors. 0 disables it."
+            " labels. While the run trains, it uses at most 3% of the processors. 0 disables it."
         ),
         source="",
         error="use 0, or a whole number of epochs, such as 5.",

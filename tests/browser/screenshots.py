@@ -136,7 +136,7 @@ def queue_showers(home: Home, host: Host) -> str:
 
 
 def wait_for_quality(browser: Browser, dashboard: Dashboard, run_id: str) -> None:
-    """Waits for the image quality of a run, which is measured while it trains."""
+    """Waits for the image quality of a run, which is measured at its end."""
     page = open_page(browser, f"{dashboard.address}/run?run={run_id}&tab=evaluation")
     expect(page.get_by_text("All scores")).to_be_visible(timeout=TRAINING_MS)
     page.close()

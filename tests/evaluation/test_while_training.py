@@ -16,7 +16,7 @@ from gan_runtime.cli.evaluating import wait_for_the_last_epochs
 from gan_runtime.evaluation import jobs, while_training
 from gan_runtime.evaluation.catalog import evaluation
 from gan_runtime.evaluation.jobs import MEASURE_VARIABLE, RETRY_SECONDS, QualityRequests
-from gan_runtime.evaluation.while_training import Pace
+from gan_runtime.evaluation.while_training import START_S, Pace
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import End
 from gan_runtime.records import journal, processes
@@ -178,10 +178,23 @@ def test_request_waits_while_a_user_measures_the_run(
 # ---- measured checkpoints ------------------------------------------------------------------------
 
 
+class Clock:
+    """The time and the processor time of a job on 2 cores, which 3 s of both per 50 s are 3% of."""
+
+    def __init__(self) -> None:
+        self.now_s, self.cpu_s = 0.0, 0.0
+
+    def pace(self) -> Pace:
+        """A pace without a start, such as that of a job whose networks are built."""
+        pace = Pace(cores=2, clock=lambda: self.now_s, cpu_s=lambda: self.cpu_s)
+        pace.begin()
+        return pace
+
+
 def test_checkpoints_are_measured_at_the_cadence_and_at_the_end(
     training: Callable[..., RunDir],
 ) -> None:
-    run, waits, pace = training(), list[int](), Pace(cpu_s=lambda: 0.0)
+    run, waits, pace = training(), list[int](), Clock().pace()
     # Steps saved during each pause.
     pauses = iter([(10,), (20,), (30, 40, 50), (60,), ()])
 
@@ -201,28 +214,72 @@ def test_checkpoints_are_measured_at_the_cadence_and_at_the_end(
 def test_measurements_take_three_percent_of_cpu_time(
     training: Callable[..., RunDir],
 ) -> None:
-    run, now_s, cpu_s = training(), [0.0], [0.0]
+    run, clock = training(), Clock()
     saved(run, 10)
-    pace = Pace(cores=2, clock=lambda: now_s[0], cpu_s=lambda: cpu_s[0])
 
     def sleep(_: float) -> None:  # one epoch per second
-        now_s[0] += 1.0
-        saved(run, 10 * round(now_s[0] + 1))
-        if now_s[0] == 120.0:
+        clock.now_s += 1.0
+        saved(run, 10 * round(clock.now_s + 1))
+        if clock.now_s == 170.0:
             end(run)
 
     begun_s = []
-    for _ in while_training.new_checkpoints(run, 10, lambda _: None, pace, sleep):
-        begun_s.append(now_s[0])
-        cpu_s[0] += 3.0
-    assert begun_s == [0.0, 50.0, 100.0, 120.0], "3 s of 2 cores every 50 s are 3%"
+    for _ in while_training.new_checkpoints(run, 10, lambda _: None, clock.pace(), sleep):
+        begun_s.append(clock.now_s)
+        clock.cpu_s += 3.0
+    assert begun_s == [0.0, 100.0, 150.0, 170.0], "each begins once its 3 s of 2 cores are 3%"
+
+
+def test_job_starts_when_its_start_takes_three_percent_of_cpu_time(
+    training: Callable[..., RunDir],
+) -> None:
+    run, clock, sentences = training(), Clock(), list[str]()
+    pace = Pace(cores=2, clock=lambda: clock.now_s, cpu_s=lambda: clock.cpu_s)
+
+    def sleep(seconds: float) -> None:
+        clock.now_s += seconds
+
+    def progress(*report: Any) -> None:
+        sentences.append(report[-1])
+
+    report = while_training.paced(progress, run, pace, sleep)
+    report(0, 1, "building the networks")
+    assert clock.now_s == pytest.approx(START_S / 0.06, abs=1.0)
+    assert list(dict.fromkeys(sentences[1:])) == [
+        "waiting, so that training stays fast",
+        "building the networks",
+    ]
+
+    pace.begin()
+    clock.cpu_s, begun_s = START_S + 6.0, clock.now_s
+    report(1, 9, "training the classifier")
+    assert clock.now_s == pytest.approx(begun_s + 100.0, abs=1.0), "6 s more than was planned"
+
+    clock.cpu_s, begun_s = 1000.0, clock.now_s
+    end(run)
+    report(2, 9, "training the classifier")
+    assert clock.now_s == begun_s, "the run has ended"
+
+
+def test_cancelled_job_does_not_wait(training: Callable[..., RunDir]) -> None:
+    class CancelledError(Exception):
+        pass
+
+    run, calls = training(), iter(range(3))
+
+    def progress(*_: object) -> None:
+        if next(calls) == 2:
+            raise CancelledError
+
+    with pytest.raises(CancelledError):
+        while_training.paced(progress, run, Pace(cores=1), lambda _: None)(0, 1, "building")
 
 
 def test_ended_run_yields_at_most_its_last_checkpoint(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    assert list(while_training.new_checkpoints(run, 20, lambda _: None)) == []
+    assert list(while_training.new_checkpoints(run, 20, lambda _: None, Pace())) == []
     saved(run, 10, 15)
-    [last] = while_training.new_checkpoints(run, 20, lambda _: None)
+    [last] = while_training.new_checkpoints(run, 20, lambda _: None, Pace())
     assert (last.step, last.wall_s, last.arrays["weight"].tolist()) == (15, 1.5, [15.0, 15.0])
 
 
@@ -230,10 +287,10 @@ def test_damaged_checkpoint_falls_back_to_the_previous_one(new_run: NewRun) -> N
     run = new_run("quick-0001")
     saved(run, 10, 20)
     (run.checkpoints / "step-00000020.safetensors").write_bytes(b"torn")
-    [last] = while_training.new_checkpoints(run, 20, lambda _: None)
+    [last] = while_training.new_checkpoints(run, 20, lambda _: None, Pace())
     assert last.step == 10
     (run.checkpoints / "step-00000010.safetensors").write_bytes(b"torn")
-    assert list(while_training.new_checkpoints(run, 20, lambda _: None)) == []
+    assert list(while_training.new_checkpoints(run, 20, lambda _: None, Pace())) == []
 
 
 # ---- best checkpoint -----------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.samples import seed_sheet
+from dashboard.samples import generate_view, seed_sheet
 from gan_runtime import pictures
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobRequest
@@ -166,28 +167,68 @@ def test_a_strip_of_images_is_one_picture(show: Show, home: Home, trained: Make)
     assert images[-1].startswith("16 images from each seed to the next, of quick-0001, class 7,")
 
 
+def stored(path: Path, labels: list[int] | None, count: int) -> str:
+    """A file of color images, of which the second is white."""
+    images = np.zeros((count, 16, 32, 3), np.float32)
+    images[1] = 1.0
+    if labels is None:
+        np.savez(path, images=images)
+    else:
+        np.savez(path, class_images=images, labels=np.array(labels, np.float32))
+    return str(path)
+
+
 @pytest.mark.parametrize(
-    ("classes", "rows", "columns"),
+    ("labels", "seeds", "names", "rows", "columns"),
     [
-        ((), [0] * 8 + [1], [*range(8), 0]),
-        (("a", "b", "c"), ["a"] * 3 + ["b"] * 3 + ["c"] * 3, [0, 1, 2] * 3),
+        (None, 9, (), [0] * 8 + [1], [*range(8), 0]),
+        (
+            [4, 4, 4, 30, 30, 30],
+            3,
+            ("a", "b", "c", "d", "e"),
+            ["e"] * 3 + ["30"] * 3,
+            [0, 1, 2] * 2,
+        ),
+        ([4] * 4, 4, ("a",), [0] * 4, [*range(4)]),
     ],
-    ids=["without classes", "a row per class"],
+    ids=["without classes", "a row per class", "one class"],
 )
 def test_sheet_has_a_place_for_each_image(
-    classes: tuple[str, ...], rows: list[object], columns: list[int]
+    tmp_path: Path,
+    labels: list[int] | None,
+    seeds: int,
+    names: tuple[str, ...],
+    rows: list[object],
+    columns: list[int],
 ) -> None:
-    seeds = [3, 17, 40] if classes else [*range(9)]
-    images = np.zeros((9, 16, 32, 3), np.float32)
-    images[1] = 1.0
-    chart, width = seed_sheet.sheet_of_seeds(images, seeds, classes)
-    assert chart.to_dict()["height"] < width
+    images = seed_sheet.images_of(stored(tmp_path / "a.npz", labels, len(rows)), seeds)
+    assert images is not None
+    assert len(set(images.urls)) == 2
+    assert all(url.startswith("data:image/webp;base64,") for url in images.urls)
+    chart, width = seed_sheet.chart(images, [*range(3, 3 + seeds)], names)
     cells = chart.data
     assert cells["row"].tolist() == rows
     assert cells["column"].tolist() == columns
-    assert cells["seed"].tolist() == seeds * max(1, len(classes))
-    assert cells["url"].nunique() == 2
-    assert cells["url"].str.startswith("data:image/webp;base64,").all()
+    assert cells["seed"].tolist() == [*range(3, 3 + seeds)] * (len(rows) // seeds)
+    assert chart.to_dict()["height"] < width
+
+
+@pytest.mark.parametrize(
+    ("count", "seeds"), [(34, 17), (9, 4)], ids=["too narrow for a row per class", "no whole rows"]
+)
+def test_other_grids_are_one_picture(tmp_path: Path, count: int, seeds: int) -> None:
+    labels = np.arange(count) // seeds
+    assert seed_sheet.images_of(stored(tmp_path / "a.npz", labels.tolist(), count), seeds) is None
+
+
+def test_picked_seeds_of_too_many_images_name_the_limit(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
+    saved(new_run("quick-0001", workload="dcgan"), 1_050)
+    strip = ImageRequest("quick-0001", seeds=[1, 2, 3, 4, 5], layout="strip", frames=8)
+    assert "320" in generate_view.obstacle_of(home, strip)
+    assert generate_view.obstacle_of(home, replace(strip, seeds=[1, 2])) == ""
+    assert generate_view.obstacle_of(home, replace(strip, seeds=[1])) == "Pick one more image."
 
 
 def test_a_running_job_shows_progress_and_can_be_cancelled(
