@@ -1,45 +1,28 @@
-"""The evaluation of generated images: scores against real images, by the features of a small
-classifier of the same data set, of an ImageNet network, or of the Inception network of FID.
+"""The evaluation of generated images: its options, and the runs that it applies to.
 
-Real images are split in halves: one is the reference of all scores, and scores of the other half
-are the floor. The ceiling is uniform noise. FID splits them otherwise (`images_of_fid`).
+Scores compare with real images, by the features of a small classifier of the same data set, of an
+ImageNet network, or of the Inception network of FID.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gan_runtime.base.errors import DatasetError, JobError
-from gan_runtime.base.fields import CLASS_IMAGES, IMAGES, LABELS, Fields
+from gan_runtime.base.errors import DatasetError
+from gan_runtime.base.fields import IMAGES, LABELS, Fields
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
 from gan_runtime.data import loading
-from gan_runtime.data.contract import DataSet
-from gan_runtime.evaluation import image_classifier, image_features, sample_scores, while_training
-from gan_runtime.evaluation.catalog import EvaluationResult, Subject
-from gan_runtime.evaluation.image_classifier import FEWEST_IMAGES, RealImages, real_images
-from gan_runtime.evaluation.sample_scores import Features, ImageReader, ImageSample, ScoreEstimate
-from gan_runtime.evaluation.while_training import Pace
+from gan_runtime.evaluation import image_features, sample_scores
+from gan_runtime.evaluation.image_classifier import FEWEST_IMAGES
+from gan_runtime.evaluation.sample_scores import Features
 from gan_runtime.jobs.job import ON_THE_CPU
-from gan_runtime.records import processes
-from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.training import checkpoints, inference
-from gan_runtime.training.inference import State, TrainedNetworks
-
-MOST_STATES = 20  # checkpoints of one job
-MOST_NOISE = 2_000  # noise images that a large network reads
-MOST_CLASSES = 40  # in the chart of classes
-PROTOCOL = 3  # changes with the definition of any score
+from gan_runtime.training import checkpoints
+from gan_runtime.training.inference import State
 
 
 class QualityOptions(OptionRecord):
@@ -149,293 +132,9 @@ QUALITY_OF_IMAGES = Evaluation(
     usual=usual,
     check=check,
     scores=QUALITY_METRICS,
-    work="gan_runtime.evaluation.quality:measure",
+    work="gan_runtime.evaluation.quality_measurement:measure",
     busy="the quality of run {run_id} is being measured",
     stored="what was measured until then is stored",
     # With matrices of 128 × 128, several linear-algebra threads slow each other down.
     environment={**ON_THE_CPU, "OPENBLAS_NUM_THREADS": "1"},
 )
-
-
-# ---- work ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """The measurements that all checkpoints of a job share. `floor`, `ceiling`: by score name.
-    `images_of_modes`: images whose modes are counted; 0 if labels have a single part.
-    """
-
-    real: RealImages
-    reader: ImageReader
-    reference: ImageSample
-    floor: Mapping[str, ScoreEstimate]
-    ceiling: Mapping[str, float]
-    images_of_modes: int
-
-
-@dataclass(frozen=True)
-class MeasuredWeights:
-    """Weights to measure: epoch, step, training seconds, the name of the checkpoint in an answer,
-    and the arrays.
-    """
-
-    epoch: int
-    step: int
-    wall_s: float
-    name: str
-    arrays: dict[str, NDArray[Any]]
-
-
-def measure(subject: Subject) -> EvaluationResult:
-    """Publishes an answer for each checkpoint. The result lists the epochs, with a warning if the
-    classifier is inaccurate. The best epoch becomes the best checkpoint.
-
-    Raises:
-        CheckpointError, DatasetError, SpecError: as for `inference.of_run`.
-    """
-    options, run, pace = subject.options, subject.run, Pace()
-    if options.while_training:
-        processes.lower_priority()
-        subject = replace(subject, progress=while_training.paced(subject.progress, run, pace))
-    subject.progress(0, 1, "building the networks")
-    pace.begin()
-    networks = inference.of_run(
-        run, subject.home, "best" if options.checkpoint == "best" else "newest"
-    )
-    shared = _measure_real(subject, networks)
-    count = image_classifier.images_to_generate(
-        shared.real, options.samples, options.features == "inception"
-    )
-    epochs, skipped = [], []
-    for state in _weights(subject, networks, pace):
-        subject.progress(
-            state.epoch, networks.spec.epochs, f"epoch {state.epoch}: comparing images"
-        )
-        if broken := checkpoints.first_not_finite(state.arrays):
-            skipped.append(f"epoch {state.epoch} was not measured: {broken} is not finite.")
-            continue
-        networks.engine.load(state.arrays)
-        generated = _generated(shared, networks, count, options.seed)
-        modes = _modes(shared, networks, options.seed)
-        answer = _answer(state, generated, shared, options, modes)
-        subject.publish(answer)
-        while_training.keep_if_best(run, answer, state.arrays, state.wall_s)
-        epochs.append(state.epoch)
-    if not epochs and skipped:
-        raise JobError(skipped[-1])
-    warnings = [
-        *networks.checkpoint.warnings,
-        *skipped,
-        *filter(None, [shared.reader.warning, fid_obstacle(shared.real, options)]),
-    ]
-    return EvaluationResult([], {"epochs": epochs, "warnings": warnings})
-
-
-def _generated(
-    shared: Measurement, networks: TrainedNetworks, count: int, seed: int
-) -> ImageSample:
-    chunks = networks.representative(count, seed)
-    return ImageSample.joined(
-        [_sample(shared.reader, shared.real, _images(chunk)) for chunk in chunks]
-    )
-
-
-def fid_obstacle(real: RealImages, options: QualityOptions) -> str:
-    """The reason why there is no FID, although it was requested; else empty."""
-    if options.features != "inception" or options.samples < sample_scores.IMAGES_OF_FID:
-        return ""
-    if real.is_whole:
-        return ""
-    return (
-        f"No FID: of training images this large, only {len(real.reference):,} are read, to limit"
-        " memory; FID needs all of them, or 50,000."
-    )
-
-
-def _modes(shared: Measurement, networks: TrainedNetworks, seed: int) -> Score | None:
-    if not shared.images_of_modes:
-        return None
-    chunks = networks.representative(shared.images_of_modes, seed)
-    probabilities = [shared.reader.read(_images(chunk))[1] for chunk in chunks]
-    modes = sample_scores.modes(np.concatenate(probabilities), seed)
-    return _score("modes", modes, shared, shared.images_of_modes)
-
-
-def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The images among the arrays of `Workload.show`, conditional or not: (N, height, width,
-    channels).
-    """
-    return next(arrays[name] for name in (IMAGES, CLASS_IMAGES) if name in arrays)
-
-
-def _weights(subject: Subject, networks: TrainedNetworks, pace: Pace) -> Iterator[MeasuredWeights]:
-    """The weights to measure, earliest first; for a run in training, as it saves them."""
-    if subject.options.while_training:
-        return _weights_while_training(subject, networks, pace)
-    return _stored_weights(subject.run, networks, subject.options.checkpoint)
-
-
-def _weights_while_training(
-    subject: Subject, networks: TrainedNetworks, pace: Pace
-) -> Iterator[MeasuredWeights]:
-    per_epoch = networks.spec.steps_per_epoch(networks.data.rows)
-
-    def wait(step: int) -> None:
-        epoch = step // per_epoch
-        subject.progress(epoch, networks.spec.epochs, f"waiting for epoch {epoch}")
-
-    steps = subject.options.while_training * per_epoch
-    for new in while_training.new_checkpoints(subject.run, steps, wait, pace):
-        epoch = round(new.step / per_epoch)
-        yield MeasuredWeights(epoch, new.step, new.wall_s, f"epoch {epoch}", new.arrays)
-
-
-def _stored_weights(
-    run: RunDir, networks: TrainedNetworks, state: State
-) -> Iterator[MeasuredWeights]:
-    checkpoint = networks.checkpoint
-    per_epoch = networks.spec.steps_per_epoch(networks.data.rows)
-    epochs = inference.stored_epochs(run) if state == "every" else []
-    places = np.linspace(0, max(0, len(epochs) - 1), min(MOST_STATES, len(epochs))).astype(int)
-    for epoch in [epochs[place] for place in np.unique(places)]:
-        arrays = {**checkpoint.arrays, **checkpoints.load_snapshot(run.snapshots, epoch)}
-        step = epoch * per_epoch
-        yield MeasuredWeights(epoch, step, checkpoint.wall_s, f"epoch {epoch}", arrays)
-    newest = round(checkpoint.step / per_epoch)
-    if newest not in epochs:
-        name = "newest" if state == "every" else state
-        yield MeasuredWeights(newest, checkpoint.step, checkpoint.wall_s, name, checkpoint.arrays)
-
-
-def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
-    """Prepares the network that reads images and the reference, and measures floor and ceiling of
-    each score.
-    """
-    options = subject.options
-    data = loading.load(networks.spec.dataset, subject.home)
-    reader = _reader(subject, data)
-    subject.progress(0, 1, "comparing real images")
-    halve = image_classifier.images_of_fid if options.features == "inception" else real_images
-    real = halve(data, options.samples, options.seed)
-    reference = _sample(reader, real, real.reference, is_real=True)
-    if len(real.others):
-        halves = reference, _sample(reader, real, real.others, is_real=True)
-    else:
-        halves = reference.halves(options.seed)
-    low, high = real.reference.min(), real.reference.max()
-    most = len(real.reference) if options.features == "classifier" else MOST_NOISE
-    shape = (min(len(real.reference), most), *real.reference.shape[1:])
-    noise = np.random.RandomState(options.seed).uniform(low, high, shape)
-    floor = sample_scores.measured(*halves, options.seed, options.features)
-    images_of_modes = 0
-    if len(reader.parts) > 1:
-        images = image_classifier.images_of_modes(data)
-        floor["modes"] = sample_scores.modes(reader.read(images)[1], options.seed)
-        images_of_modes = len(images)
-    return Measurement(
-        real,
-        reader,
-        reference,
-        floor,
-        sample_scores.numbers_of(options.features)(
-            reference, _sample(reader, real, noise), options.seed
-        ),
-        images_of_modes,
-    )
-
-
-def _reader(subject: Subject, data: DataSet) -> ImageReader:
-    """The network that reads images, trained or downloaded if it is missing here. Loads Keras."""
-    home, features = subject.home, subject.options.features
-    if features == "imagenet":
-        return image_features.imagenet_network(subject.progress)
-    if features == "inception":
-        path = image_features.inception_file(folder_of(home))
-        return image_features.inception_network(path, subject.progress)
-    return image_classifier.classifier_of(
-        data, image_classifier.label_parts(data.name, data.fields), home, subject.progress
-    )
-
-
-def _sample(
-    reader: ImageReader, real: RealImages, images: NDArray[np.floating], is_real: bool = False
-) -> ImageSample:
-    """The features of images, and the distances to their nearest training images."""
-    nearest = np.ones(len(images))
-    if len(real.training):
-        nearest = sample_scores.nearest_distances(
-            images.astype(np.float64),
-            real.training.astype(np.float64),
-            are_among=is_real and not real.are_held_out,
-        )
-    return ImageSample(*reader.read(images), nearest)
-
-
-def _answer(
-    weights: MeasuredWeights,
-    generated: ImageSample,
-    shared: Measurement,
-    options: QualityOptions,
-    modes: Score | None = None,
-) -> Answer:
-    """Scores with interval, floor and ceiling, and the shares of the classes."""
-    reader, reference, features = shared.reader, shared.reference, options.features
-    scores = [
-        _score(name, estimate, shared, len(generated))
-        for name, estimate in sample_scores.measured(
-            reference, generated, options.seed, features
-        ).items()
-    ]
-    if features == "inception":
-        fid = sample_scores.fid(reference, generated, shared.real.is_whole, options.seed)
-        scores.append(_score("fid", fid, shared, len(generated)))
-    if modes is not None:
-        scores.append(modes)
-    return Answer(
-        evaluation=QUALITY,
-        key=f"epoch {weights.epoch}{'' if features == 'classifier' else f' {features}'}",
-        epoch=weights.epoch,
-        step=weights.step,
-        checkpoint=weights.name,
-        facts={
-            "samples": len(generated),
-            "references": len(reference),
-            "reference": shared.real.noun,
-            "seed": options.seed,
-            "protocol": PROTOCOL,
-            "features": features,
-            "warning": reader.warning,
-            **reader.facts,
-        },
-        metric_prefix=f"{QUALITY}_",
-        scores=scores,
-        curves=_curves(generated, reference) if reader.parts else [],
-    )
-
-
-def _score(name: str, estimate: ScoreEstimate, shared: Measurement, samples: int) -> Score:
-    low, high = estimate.interval(name)
-    floor = shared.floor.get(name, ScoreEstimate(math.nan, math.nan))
-    return Score(
-        name=name,
-        value=estimate.value,
-        error=estimate.error,
-        low=low,
-        high=high,
-        floor=floor.value,
-        floor_error=floor.error,
-        ceiling=shared.ceiling.get(name, math.nan),
-        samples=samples,
-    )
-
-
-def _curves(generated: ImageSample, reference: ImageSample) -> list[Curve]:
-    """The share of images by class; empty for more than MOST_CLASSES classes."""
-    sides = {"real": reference, "generated": generated}
-    shares = {side: sample_scores.class_shares(own.probabilities) for side, own in sides.items()}
-    classes = len(shares["real"])
-    if classes > MOST_CLASSES:
-        return []
-    series = [CurveSeries(name=side, values=list(values)) for side, values in shares.items()]
-    return [Curve(name="share of images by class", x=list(range(classes)), series=series)]

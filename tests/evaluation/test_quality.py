@@ -25,6 +25,7 @@ from gan_runtime.evaluation import (
     image_features,
     jobs,
     quality,
+    quality_measurement,
     sample_scores,
 )
 from gan_runtime.evaluation.catalog import evaluation, report_of_scores
@@ -91,7 +92,7 @@ def test_fid_is_refused_without_its_weights(
 
 
 def test_held_out_images_are_split_into_two_equal_halves() -> None:
-    real = quality.real_images(images(500, held_out=300), 1_000, seed=0)
+    real = image_classifier.real_images(images(500, held_out=300), 1_000, seed=0)
     assert (len(real.reference), len(real.others), len(real.training)) == (150, 150, 500)
     halves = numbers(real.reference), numbers(real.others)
     assert not halves[0] & halves[1]
@@ -100,11 +101,11 @@ def test_held_out_images_are_split_into_two_equal_halves() -> None:
 
 
 def test_training_images_are_split_without_held_out_ones() -> None:
-    real = quality.real_images(images(500), 120, seed=0)
+    real = image_classifier.real_images(images(500), 120, seed=0)
     assert (len(real.reference), len(real.others), real.noun) == (120, 120, "training images")
     assert not numbers(real.reference) & numbers(real.others)
     assert numbers(real.reference) | numbers(real.others) <= numbers(real.training)
-    other_seed = quality.real_images(images(500), 120, seed=1)
+    other_seed = image_classifier.real_images(images(500), 120, seed=1)
     assert numbers(real.reference) != numbers(other_seed.reference)
 
 
@@ -128,10 +129,12 @@ def test_missing_fid_of_large_images_is_explained(monkeypatch: pytest.MonkeyPatc
     assert (len(real.reference), real.is_whole) == (400, False)
     assert image_classifier.images_to_generate(real, 50_000, is_fid=True) == 400
     requested = quality.QualityOptions(features="inception", samples=50_000)
-    assert quality.fid_obstacle(real, requested).startswith(
+    assert quality_measurement.fid_obstacle(real, requested).startswith(
         "No FID: of training images this large, only 400 are read"
     )
-    assert quality.fid_obstacle(real, quality.QualityOptions(features="inception")) == ""
+    assert (
+        quality_measurement.fid_obstacle(real, quality.QualityOptions(features="inception")) == ""
+    )
 
 
 class Echo:
@@ -198,7 +201,7 @@ def test_score_names_differ_by_feature_network() -> None:
 
 def test_too_few_images_are_refused() -> None:
     with pytest.raises(DatasetError, match="has 199 images, but quality needs 200: prepare more"):
-        quality.real_images(images(199), 1_000, seed=0)
+        image_classifier.real_images(images(199), 1_000, seed=0)
 
 
 def test_infinite_sample_distance_needs_four_images_per_feature() -> None:

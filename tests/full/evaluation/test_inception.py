@@ -13,7 +13,12 @@ import numpy as np
 import pytest
 
 from gan_runtime.base.errors import JobError
-from gan_runtime.evaluation import image_features, quality, sample_scores
+from gan_runtime.evaluation import (
+    image_features,
+    quality,
+    quality_measurement,
+    sample_scores,
+)
 from gan_runtime.evaluation.catalog import Subject
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
@@ -148,5 +153,7 @@ def measure_with_random_weights(home_path: str) -> None:
     image_features.inception_network = network
     options = quality.QualityOptions(features="inception", samples=100)
     run, answers = home.run_dir("run-0001"), []
-    quality.measure(Subject(home, run, options, "key", home.path, lambda *_: None, answers.append))
+    quality_measurement.measure(
+        Subject(home, run, options, "key", home.path, lambda *_: None, answers.append)
+    )
     print(answers[0].model_dump_json())

@@ -19,7 +19,7 @@ from scipy import ndimage
 
 from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.data import loading
-from gan_runtime.evaluation import image_features, quality, sample_scores
+from gan_runtime.evaluation import image_classifier, image_features, sample_scores
 from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
 from gan_runtime.jobs import job_queue
 from gan_runtime.records.home import Home
@@ -43,13 +43,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @pytest.fixture(scope="module")
 def classifier(home: Home) -> ImageClassifier:
     """Trained once for all tests of this file."""
-    from gan_runtime.evaluation import image_classifier
 
     return image_classifier.classifier_of(loading.load("digits"), (10,), home, lambda *_: None)
 
 
 def test_classifier_is_accurate_and_stored(home: Home, classifier: ImageClassifier) -> None:
-    from gan_runtime.evaluation import image_classifier
 
     def refuse(*_: object) -> None:
         raise AssertionError("it is trained again")
@@ -111,7 +109,7 @@ def test_distances_rise_with_every_corruption(
     classifier: ImageClassifier, corrupt: Callable[[Images, float], Images]
 ) -> None:
     """The six corruptions of Heusel et al. 2017, figure 3."""
-    real = quality.real_images(loading.load("digits"), 800, seed=0)
+    real = image_classifier.real_images(loading.load("digits"), 800, seed=0)
     reference, _ = classifier.read(real.reference)
     corrupted = [
         classifier.read(corrupt(real.others.astype(np.float64), strength))[0]
@@ -227,7 +225,6 @@ def test_modes_of_stacked_digits_are_counted(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Uses a briefly trained classifier, so that there is a warning."""
-    from gan_runtime.evaluation import image_classifier
 
     monkeypatch.setattr(image_classifier, "FEWEST_SEEN", 20_000)
     monkeypatch.setattr(image_classifier, "EPOCHS", 1)
