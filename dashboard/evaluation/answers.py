@@ -297,9 +297,10 @@ def _subject(row: EvaluationRow) -> str:
     facts, count = row.facts, formats.count(row.facts["samples"])
     real = formats.count(facts.get("references", facts["samples"]))
     warning = f". {facts['warning'].rstrip('.')}" if facts["warning"] else ""
+    definition = f"Seed {facts['seed']}, protocol {facts['protocol']}"
     return (
         f"epoch {row.epoch} ({row.checkpoint} checkpoint): {count} generated images against {real}"
-        f" {facts['reference']}. {_network(facts)}{warning}"
+        f" {facts['reference']}. {_network(facts)}{warning}. {definition}"
     )
 
 
@@ -308,6 +309,14 @@ def _network(facts: Mapping[str, Any]) -> str:
     if facts["features"] == "classifier":
         return f"Classifier {facts['classifier']}: {facts['accuracy']:.1%} accurate"
     return f"Features of {NETWORKS[facts['features']]}"
+
+
+def _with_interval(metric: Metric, score: Score, _: EvaluationRow) -> str:
+    """A value with its 95% interval, if its error is to be shown."""
+    if not all(map(math.isfinite, (score.error, score.low, score.high))):
+        return number(metric, score.value)
+    value, low, high = (number(metric, each) for each in (score.value, score.low, score.high))
+    return f"{value} ({low} to {high})"
 
 
 def _interval(metric: Metric, scores: Scores) -> str:
@@ -339,6 +348,7 @@ IMAGES = DomainPage(
     real="real images",
     subject=_subject,
     below=_interval,
+    value_words=_with_interval,
     unbiased=frozenset({"fcd_infinite", "kcd", "imagenet_kcd", "kid"}),
     floor_title="Real",
     ceiling_title="Noise",

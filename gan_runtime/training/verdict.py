@@ -35,7 +35,9 @@ UNLIKE_COVERAGE, LIKE_COVERAGE = 0.1, 0.5
 # collapse if classes are clear. Up to the second limit the classes are as in the data.
 FEW_CLASSES, LIKE_CLASSES = 0.5, 0.25
 CLEAR_CLASS = 0.5  # share of images whose class the classifier is sure of
-QUALITY_SCORES = ("coverage", "class_distance", "sure")  # read by a verdict
+# By the network that read the images; without labels there is no classifier.
+COVERAGES = ("coverage", "imagenet_coverage", "inception_coverage")
+QUALITY_SCORES = (*COVERAGES, "class_distance", "sure")  # read by a verdict
 
 
 class Finding(StrEnum):
@@ -271,7 +273,8 @@ def _finding(evidence: _Evidence, is_over: bool) -> Finding:
 
 def _of_answer(answer: MeasuredQuality) -> Finding | None:
     """The finding of one answer; None without coverage."""
-    coverage, classes, sure = (answer.scores.get(name) for name in QUALITY_SCORES)
+    coverage = next(iter(_coverages(answer)), None)
+    classes, sure = (answer.scores.get(name) for name in ("class_distance", "sure"))
     if classes and _low(classes) >= FEW_CLASSES and (sure is None or sure.value >= CLEAR_CLASS):
         return Finding.COLLAPSED
     if coverage is None or not math.isfinite(coverage.value):
@@ -283,6 +286,10 @@ def _of_answer(answer: MeasuredQuality) -> Finding | None:
     if has_all_classes and _low(coverage) >= LIKE_COVERAGE * whole:
         return Finding.HEALTHY
     return Finding.PARTIAL
+
+
+def _coverages(answer: MeasuredQuality) -> list[Score]:
+    return [answer.scores[name] for name in COVERAGES if name in answer.scores]
 
 
 def _low(score: Score) -> float:
@@ -356,7 +363,7 @@ def _balanced(evidence: _Evidence) -> str:
 def _of_coverage(beginning: str, finding: Finding) -> Callable[[_Evidence], str]:
     def sentence(evidence: _Evidence) -> str:
         answer = evidence.answers[finding]
-        covered, rows = answer.scores["coverage"], evidence.rows("spread_of_generated")
+        covered, rows = _coverages(answer)[0], evidence.rows("spread_of_generated")
         scores = f"; {_scores(evidence)}" if finding is Finding.HEALTHY and evidence.epochs else ""
         return (
             f"{beginning}: {rows} cover {covered.value:.0%} of real ones after epoch"

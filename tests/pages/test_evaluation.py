@@ -329,6 +329,9 @@ def test_image_quality_shows_its_interval_and_classifier_warning(show: Show, tra
     ]
     assert "898 generated images against 898 training images" in texts(app)
     assert warning.rstrip(".") in texts(app)
+    assert "Seed 0, protocol 1." in texts(app)
+    [scores] = [table.value for table in app.dataframe if "Score" in table.value]
+    assert scores.iloc[0, 1] == "4 (3 to 5)"
     app = open_tab(app, "Curves")
     assert not app.exception
     assert titles(app) == ["Share of images by class"]

@@ -99,6 +99,13 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         "Partly like the data: generated images cover 33% of real ones after epoch 4, other real"
         " images 97%.",
     ),
+    "good images without labels": (
+        epochs(FINE, FINE, FINE),
+        [MeasuredQuality(4, {"imagenet_coverage": score("imagenet_coverage", 0.7, 0.97)})],
+        LIVE,
+        "Healthy: generated images cover 70% of real ones after epoch 4, other real images 97%; D"
+        " scores real 0.60, generated 0.40 in epochs 2 to 4.",
+    ),
     "an interval that reaches below the limit": (
         epochs(FINE, FINE, FINE),
         [answer(0.5, width=0.1)],
