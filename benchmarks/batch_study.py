@@ -1,12 +1,13 @@
 """The equivalence study of docs/quality.md: is a large batch as good as a batch of 64?
 
 python -m benchmarks.batch_study list              lists the parts, up to two hours each on 2 cores
-python -m benchmarks.batch_study run PART HOME     trains a part and evaluates its runs; --gpu: on a
-                                                   GPU, with JAX
+python -m benchmarks.batch_study run PART HOME     trains a part and evaluates its runs
 python -m benchmarks.batch_study tables HOME       prints the tables
 
-Ctrl-C saves and stops; the same command resumes. A part is a study in the home folder HOME, with
-the 10,000 test images of MNIST: GAN_DATA_DIR names a folder that holds only these.
+--gpu trains on a GPU, with JAX. --batches=64,512 and --seeds=4-6 train only these runs of a part,
+in a HOME of their own. Ctrl-C saves and stops; the same command resumes. A part is a study in the
+home folder HOME, with the 10,000 test images of MNIST: GAN_DATA_DIR names a folder that holds only
+these.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Size:
     """The size of the study. `epochs` and `modern_epochs` (recipe `modern`): at the smallest batch.
 
     `seeds`: for every batch; `extra_seeds`: for the smallest and the largest batch only.
-    `samples`: images that an evaluation compares.
+    `samples`: images that an evaluation compares. `only_batches`, `only_seeds`: if not empty, the
+    runs of a part to train.
     """
 
     batches: tuple[int, ...]
@@ -59,6 +61,8 @@ class Size:
     extra_seeds: int
     samples: int
     options: dict[str, Any]
+    only_batches: tuple[int, ...] = ()
+    only_seeds: range = range(0)
 
 
 FULL = Size(
@@ -89,12 +93,16 @@ class Part:
         base = {**BASE, **RECIPES[self.recipe], **size.options, "epochs": base_epochs}
         suffix = " more" if self.has_extra_seeds else ""
         title = f"{batch_tables.TITLE}{self.recipe} {self.budget}{suffix}"
-        base["seed"] = 1 + size.seeds if self.has_extra_seeds else 1
-        repeats = size.extra_seeds if self.has_extra_seeds else size.seeds
+        first, count = (
+            (1 + size.seeds, size.extra_seeds) if self.has_extra_seeds else (1, size.seeds)
+        )
+        seeds = size.only_seeds or range(first, first + count)
+        base["seed"] = seeds[0]
+        batches = size.only_batches or batches
         if self.budget == "images":
-            return StudyDesign.parse("batch_size", base, list(batches), repeats, title)
+            return StudyDesign.parse("batch_size", base, list(batches), len(seeds), title)
         epochs = [f"{batch}:{base_epochs * batch // size.batches[0]}" for batch in batches]
-        return StudyDesign.parse("batch_updates", base, epochs, repeats, title)
+        return StudyDesign.parse("batch_updates", base, epochs, len(seeds), title)
 
 
 def parts() -> Iterator[Part]:
@@ -143,13 +151,34 @@ def _runs(home: Home, title: str) -> pd.DataFrame:
     )
 
 
+def sized(flags: list[str]) -> Size:
+    """The size that the flags describe. Raises ValueError for an unknown flag or number."""
+    size = SMOKE if "--smoke" in flags else FULL
+    for flag in flags:
+        match flag.split("="):
+            case ["--smoke"]:
+                pass
+            case ["--gpu"]:
+                size = replace(size, options={**size.options, **GPU})
+            case ["--batches", batches]:
+                size = replace(size, only_batches=tuple(map(int, batches.split(","))))
+            case ["--seeds", seeds]:
+                first, _, last = seeds.partition("-")
+                size = replace(size, only_seeds=range(int(first), int(last or first) + 1))
+            case _:
+                raise ValueError(flag)
+    return size
+
+
 def main(arguments: list[str]) -> int:
     """Returns 1 if runs are unfinished, 2 for an invalid command."""
-    size = SMOKE if "--smoke" in arguments else FULL
-    if "--gpu" in arguments:
-        size = replace(size, options={**size.options, **GPU})
     parts_by_name = {part.name: part for part in parts()}
-    match [argument for argument in arguments if argument not in ("--smoke", "--gpu")]:
+    try:
+        size = sized([argument for argument in arguments if argument.startswith("--")])
+    except ValueError as error:
+        print(f"{error}: use --gpu, --batches=64,512 or --seeds=4-6.", file=sys.stderr)
+        return 2
+    match [argument for argument in arguments if not argument.startswith("--")]:
         case ["list"]:
             for name, part in parts_by_name.items():
                 print(f"{name}: {len(part.design(size).runs)} runs")

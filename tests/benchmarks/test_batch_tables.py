@@ -117,3 +117,25 @@ def test_parts_cover_all_recipes_and_budgets_with_paired_seeds() -> None:
         for run in part.design(batch_study.FULL).runs
     }
     assert seeds == set(range(1, 9))
+
+
+def test_flags_choose_runs_of_a_part() -> None:
+    part = batch_study.Part("modern", "updates", has_extra_seeds=True)
+
+    def runs(*flags: str) -> list[tuple[int, int, int, str]]:
+        design = part.design(batch_study.sized([*flags]))
+        return [
+            (run.seed, run.batch_size_global, run.epochs, run.accelerator) for run in design.runs
+        ]
+
+    assert runs("--seeds=6-7") == [run for run in runs() if run[0] in (6, 7)]
+    assert sorted(runs("--batches=256,512", "--seeds=6", "--gpu")) == [
+        (6, 256, 120, "gpu"),
+        (6, 512, 240, "gpu"),
+    ]
+
+
+@pytest.mark.parametrize("flag", ["--seed=4", "--seeds=four", "--batches"])
+def test_unknown_flags_list_the_known_ones(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert batch_study.main(["list", flag]) == 2
+    assert "use --gpu, --batches=64,512 or --seeds=4-6" in capsys.readouterr().err
