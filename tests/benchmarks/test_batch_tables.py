@@ -124,8 +124,9 @@ def test_flags_choose_runs_of_a_part() -> None:
 
     def runs(*flags: str) -> list[tuple[int, int, int, str]]:
         design = part.design(batch_study.sized([*flags]))
+        specs = [run.spec for run in design.runs]
         return [
-            (run.seed, run.batch_size_global, run.epochs, run.accelerator) for run in design.runs
+            (spec.seed, spec.batch_size_global, spec.epochs, spec.accelerator) for spec in specs
         ]
 
     assert runs("--seeds=6-7") == [run for run in runs() if run[0] in (6, 7)]
