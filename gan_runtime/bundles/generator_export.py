@@ -17,12 +17,14 @@ from gan_runtime.base import formats
 from gan_runtime.base.errors import ExportError
 from gan_runtime.base.fields import Field, Fields
 from gan_runtime.catalog import DatasetEntry
+from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.data import prepared
 from gan_runtime.data.preparations import PREPARATIONS
 from gan_runtime.evaluation.catalog import evaluations, score_title
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
 from gan_runtime.jobs.job import ON_THE_CPU, Job
+from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.spec import RunSpec
@@ -302,31 +304,37 @@ def _data(name: str, rows: int, home: Home) -> str:
 
 
 def _quality(run: RunDir, step: int) -> str:
-    """The scores in the newest answer of each evaluation of these weights."""
+    """The scores in the newest answer of each evaluation of these weights, by each network that
+    read the images.
+    """
     parts = []
     for declared in evaluations().values():
         answers = [answer for answer in answers_of(run, declared.name) if answer.step == step]
-        if not answers or not answers[-1].scores:
-            continue
-        rows = [
-            (
-                score_title(declared, score.name),
-                *map(_number, (score.value, score.low, score.high, score.floor, score.ceiling)),
-            )
-            for score in answers[-1].scores
-        ]
-        facts = {**answers[-1].facts}
-        warning = str(facts.pop("warning", ""))
-        settings = ", ".join(f"{name} {_text(fact)}" for name, fact in facts.items())
-        columns = ("Score", "Value", "95% from", "to", "Real or simulated", "Noise")
-        heading = f"{declared.title} ({settings}):" if settings else f"{declared.title}:"
-        parts += [heading, _table(columns, rows), *filter(None, [warning])]
+        for answer in {answer.facts.get("features"): answer for answer in answers}.values():
+            parts += _scores(declared, answer) if answer.scores else []
     if parts:
         return "\n\n".join(parts)
     return (
         "Not measured: no evaluation of this checkpoint is stored. Measure it with `python -m"
         f" gan_runtime evaluate {run.run_id}`, and export again."
     )
+
+
+def _scores(declared: Evaluation, answer: Answer) -> list[str]:
+    """The heading, the table of scores, and the warning, if any."""
+    rows = [
+        (
+            score_title(declared, score.name),
+            *map(_number, (score.value, score.low, score.high, score.floor, score.ceiling)),
+        )
+        for score in answer.scores
+    ]
+    facts = {**answer.facts}
+    warning = str(facts.pop("warning", ""))
+    settings = ", ".join(f"{name} {_text(fact)}" for name, fact in facts.items())
+    columns = ("Score", "Value", "95% from", "to", "Real or simulated", "Noise")
+    heading = f"{declared.title} ({settings}):" if settings else f"{declared.title}:"
+    return [heading, _table(columns, rows), *filter(None, [warning])]
 
 
 def _number(value: float) -> str:

@@ -80,8 +80,8 @@ def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
     if IMAGES in fields:
         return ""
     return (
-        f"This run generates no images: its data set has {' and '.join(fields)}. Pick a run that"
-        " has images."
+        f"Quality needs a data set of single images, but this run's has {' and '.join(fields)}. Pick"
+        " a run on images."
     )
 
 

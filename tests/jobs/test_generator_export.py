@@ -158,6 +158,12 @@ def test_model_card_shows_scores_of_the_exported_weights_only(home: Home, run: R
     assert "Quality of images (samples 898, reference training images, seed 0," in card
     assert "Beware." in card
     assert "Not measured" not in card
+    second = answer(2, fcd=6.0)
+    by_other = {**second.facts, "features": "imagenet", "warning": ""}
+    journal.append(run.evaluations_journal, 1, second.model_copy(update={"facts": by_other}))
+    card = generator_export.card(generator(run), run, home)
+    assert "| 4 | 3 | 5 | 1 | 90 |" in card, "one table for each network that read the images"
+    assert "| 6 | 5 | 7 | 1 | 90 |" in card
 
 
 def test_readme_explains_each_array(run: RunDir) -> None:
