@@ -5,7 +5,7 @@ python -m benchmarks.batch_study run PART HOME     trains a part and evaluates i
 python -m benchmarks.batch_study tables HOME       prints the tables
 
 --gpu trains on a GPU, with JAX. --batches=64,512 and --seeds=4-6 train only these runs of a part,
-in a HOME of their own. Ctrl-C saves and stops; the same command resumes. A part is a study in the
+in a separate HOME. Ctrl-C saves and stops; the same command resumes. A part is a study in the
 home folder HOME, with the 10,000 test images of MNIST: GAN_DATA_DIR names a folder that holds only
 these.
 """
