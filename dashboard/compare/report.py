@@ -31,7 +31,7 @@ from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping, tabs
 from dashboard.compare import view as compare_view
 from dashboard.compare.charts import CurveStyle
-from dashboard.evaluation.answers import number
+from dashboard.evaluation.answers import cautions, number
 from dashboard.frame import front_page
 from dashboard.samples import sample_images
 from dashboard.studies import figures, measures
@@ -133,7 +133,13 @@ def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterat
                 f"{run} after epoch {frame['epoch'].iloc[0]}" for run, frame in newest.items()
             )
             table = _table(_score_table(declaration, newest))
-            yield declaration.title, table + _note(f"{SCORES} {when}.")
+            answers = [
+                answer
+                for answer in queries.evaluations(store, run_ids, name)
+                if answer.epoch == histories[answer.run_id]["epoch"].max()
+            ]
+            note = f"{SCORES} {when}. {cautions(answers)}"
+            yield declaration.title, table + _note(note.strip())
 
 
 def _score_table(declaration: Evaluation, scores: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import histogram_view, option_words, plots, rendering, run_selection, tables
+from dashboard import histogram_view, option_words, plots, rendering, run_selection, tables, words
 from dashboard.compare import grouping, results_view
 from dashboard.compare import view as compare_view
+from dashboard.evaluation.answers import cautions
 from dashboard.samples import players
 from gan_runtime.base import formats
+from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -124,6 +126,8 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     series = compare_view.series(rows, by)
     compare_view.legend(series, by)
     results_view.quality_against_time(qualities, rows, series, declaration)
+    if caution := cautions(queries.evaluations(store, run_ids, QUALITY)):
+        st.caption(words.plain(caution))
     results_view.against_time(results, rows, series, declaration)
     results_view.options_and_results(results, rows, series, declaration)
     compare_view.picked_runs(rows, series, compare_view.RESULTS)

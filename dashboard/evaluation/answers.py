@@ -172,6 +172,22 @@ def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
     return f"{metric.in_words(value)}{spread}"
 
 
+NOT_COMPARABLE = (
+    "Different classifiers or protocols measured these images, so their scores are not comparable."
+)
+
+
+def cautions(rows: list[EvaluationRow]) -> str:
+    """The warnings of answers about images, and whether their scores are comparable; "" without."""
+    warnings = dict.fromkeys(str(row.facts.get("warning") or "") for row in rows)
+    definitions: dict[object, set[object]] = {}
+    for row in rows:
+        network, weights = row.facts.get("features"), row.facts.get("classifier")
+        definitions.setdefault(network, set()).add((weights, row.facts.get("protocol")))
+    mixed = NOT_COMPARABLE if any(len(each) > 1 for each in definitions.values()) else ""
+    return " ".join(filter(None, [*warnings, mixed]))
+
+
 def identity(row: EvaluationRow) -> Identity:
     """Unique among the answers of an evaluation."""
     return row.run_id, row.key

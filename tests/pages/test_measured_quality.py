@@ -103,6 +103,29 @@ def test_compare_shows_quality_with_interval_against_device_time(show: Show) -> 
     assert "Band: 95% interval." in texts(app)
 
 
+@pytest.mark.parametrize(
+    ("facts", "caution"),
+    [
+        ({}, ""),
+        ({"warning": "The classifier is often wrong."}, "The classifier is often wrong."),
+        ({"classifier": "another"}, "Different classifiers or protocols measured these images"),
+        ({"protocol": 2}, "Different classifiers or protocols measured these images"),
+        ({"features": "imagenet", "classifier": None}, ""),
+    ],
+    ids=["alike", "a warning", "another classifier", "another protocol", "another network"],
+)
+def test_compare_says_if_scores_are_not_comparable(
+    show: Show, trained: Make, facts: dict[str, object], caution: str
+) -> None:
+    for run_id, changes in (("quick-0001", {}), ("quick-0002", facts)):
+        run, measured = trained(run_id, seconds=10.0 * bool(changes)), answer(2)
+        changed = measured.model_copy(update={"facts": {**measured.facts, **changes}})
+        journal.append(run.evaluations_journal, 1, changed)
+    page = texts(show("compare", runs="quick-0001,quick-0002"))
+    assert caution in page
+    assert ("not comparable" in page) == caution.startswith("Different")
+
+
 def test_compare_draws_scores_smaller_than_their_error_on_a_log_axis(
     show: Show, trained: Make
 ) -> None:

@@ -87,8 +87,10 @@ def test_a_report_shows_results_quality_curves_samples_and_options(
 ) -> None:
     first = trained("quick-0001", losses=(0.9, 1.1))
     trained("quick-0002", losses=(0.8, 1.2), seconds=10, seed=7)
-    journal.append(first.evaluations_journal, 1, measured_images.answer(2, fcd=4.0, kcd=0.5))
-    _, parts = report_about(home, "quick-0001", "quick-0002")
+    measured = measured_images.answer(2, fcd=4.0, kcd=0.5, warning="Compare with care.")
+    journal.append(first.evaluations_journal, 1, measured)
+    document, parts = report_about(home, "quick-0001", "quick-0002")
+    assert "quick-0001 after epoch 2. Compare with care.</p>" in document
     assert parts.headings == [
         "Final numbers",
         "Quality of images",
