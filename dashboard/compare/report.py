@@ -318,7 +318,7 @@ def _table(frame: pd.DataFrame) -> str:
 
 
 def _figure(drawing: alt.LayerChart, drawings: list[dict[str, Any]]) -> str:
-    """The element of a chart; its specification and rows are appended to `drawings`."""
+    """A chart's place with its explanation; specification and rows are appended to `drawings`."""
     spec, frames = plots.split_tables(drawing)
     spec["layer"] = [
         layer for layer in spec["layer"] if layer.get("data", {}).get("name") != charts.GROUND
@@ -333,7 +333,8 @@ def _figure(drawing: alt.LayerChart, drawings: list[dict[str, Any]]) -> str:
         for name, frame in frames.items()
     }
     drawings.append({**spec, "width": "container", "usermeta": {}})
-    return f"<div class='chart' style='height:{spec['height'] + 60}px'></div>"
+    place = f"<div class='chart' style='height:{spec['height'] + 60}px'></div>"
+    return f"<figure>{place}{_note(spec['description'])}</figure>"
 
 
 def _json(value: Any) -> str:

@@ -80,8 +80,8 @@ def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
     if IMAGES in fields:
         return ""
     return (
-        f"Quality needs a data set of single images, but this run's has {' and '.join(fields)}. Pick"
-        " a run on images."
+        f"Quality needs a data set of single images, but this run's has {' and '.join(fields)}."
+        " Pick a run on images."
     )
 
 

@@ -102,6 +102,8 @@ def test_a_report_shows_results_quality_curves_samples_and_options(
     assert "0.5 (0.3 to 0.7) · real 0.001" in parts.cells
     assert "4 (3 to 5) · real 1 · noise 90" in parts.cells
     assert {"Seed", "7"} <= set(parts.cells)
+    for spec in drawings(parts):
+        assert f"<p class='note'>{html.escape(spec['description'])}</p>" in document
     losses = next(spec for spec in drawings(parts) if spec["title"] == "Generator loss")
     assert {(row["run"], row["mean"]) for row in losses["datasets"]["rows"]} == {
         ("quick-0001", 0.9),
