@@ -50,6 +50,7 @@ from gan_runtime.store.store import Store
 MOST_EPOCHS = 8  # with samples, per run
 MOST_CURVES = 12  # charts of numbers
 DIGITS = 6  # decimals of a value in a chart
+AROUND = 80  # pixels of title, axis and its title
 _PARTS = Path(__file__).parent
 VEGA = ("embed", "vega-interpreter")  # Streamlit's names of its chart scripts
 _IMPORT = re.compile(r"""(["'`])\./([\w.-]+)\.js\1""")
@@ -333,7 +334,7 @@ def _figure(drawing: alt.LayerChart, drawings: list[dict[str, Any]]) -> str:
         for name, frame in frames.items()
     }
     drawings.append({**spec, "width": "container", "usermeta": {}})
-    place = f"<div class='chart' style='height:{spec['height'] + 60}px'></div>"
+    place = f"<div class='chart' style='height:{spec['height'] + AROUND}px'></div>"
     return f"<figure>{place}{_note(spec['description'])}</figure>"
 
 

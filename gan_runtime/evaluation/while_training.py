@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
@@ -37,16 +36,18 @@ START_S = 7.4  # processor time to load a framework and measure once; docs/metri
 class Pace:
     """Limits this process to MOST_SHARE of the host's processor time from now on.
 
-    `cpu_s`: the processor seconds of this process. The work planned first is the start of the job.
+    `cores`: those of the host that this process may use, by default. `cpu_s`: the processor seconds
+    of this process. The work planned first is the start of the job.
     """
 
     def __init__(
         self,
-        cores: int = os.cpu_count() or 1,
+        cores: int = 0,
         clock: Callable[[], float] = time.monotonic,
         cpu_s: Callable[[], float] = time.process_time,
     ) -> None:
-        self._cores, self._clock, self._cpu_s = cores, clock, cpu_s
+        self._cores = cores or processes.usable_cores()
+        self._clock, self._cpu_s = clock, cpu_s
         self._first_s, self._begin_cpu_s = clock(), 0.0
         self._planned_s = START_S
 

@@ -77,6 +77,14 @@ def lower_priority() -> None:
         _SESSION.write_text(str(LOW_PRIORITY), encoding="ascii")
 
 
+def usable_cores() -> int:
+    """The cores on which this process may run, such as those that Slurm gave it."""
+    process = psutil.Process()
+    if hasattr(process, "cpu_affinity"):  # Linux, Windows
+        return len(process.cpu_affinity())
+    return os.cpu_count() or 1
+
+
 def boot() -> str:
     """The boot id of this machine; empty without Linux's /proc."""
     try:

@@ -373,6 +373,15 @@ def test_nonfinite_weights_are_never_the_best(new_run: NewRun) -> None:
     assert checkpoints.steps(run.checkpoints) == {}
 
 
+def test_usable_cores_are_those_of_the_affinity() -> None:
+    script = (
+        "import os; os.sched_setaffinity(0, {max(os.sched_getaffinity(0))});"
+        " from gan_runtime.records.processes import usable_cores; print(usable_cores())"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert shown.stdout.strip() == b"1"
+
+
 # ---- process priority ----------------------------------------------------------------------------
 
 
