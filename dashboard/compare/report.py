@@ -121,7 +121,8 @@ def _numbers(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Itera
 def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterator[Section]:
     """A table for each evaluation, with the newest scores of each run."""
     run_ids, names = [row.run_id for row in rows], run_selection.unique_names(rows)
-    for name in dict.fromkeys(row.evaluation for row in queries.evaluations(store, run_ids)):
+    answers = queries.evaluations(store, run_ids)
+    for name in dict.fromkeys(answer.evaluation for answer in answers):
         declaration = evaluations.evaluations().get(name)
         histories = {run_id: queries.score_history(store, run_id, name) for run_id in run_ids}
         newest = {
@@ -134,12 +135,13 @@ def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterat
                 f"{run} after epoch {frame['epoch'].iloc[0]}" for run, frame in newest.items()
             )
             table = _table(_score_table(declaration, newest))
-            answers = [
+            shown = [
                 answer
-                for answer in queries.evaluations(store, run_ids, name)
-                if answer.epoch == histories[answer.run_id]["epoch"].max()
+                for answer in answers
+                if answer.evaluation == name
+                and answer.epoch == histories[answer.run_id]["epoch"].max()
             ]
-            note = f"{SCORES} {when}. {cautions(answers)}"
+            note = f"{SCORES} {when}. {cautions(shown)}"
             yield declaration.title, table + _note(note.strip())
 
 

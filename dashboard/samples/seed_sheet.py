@@ -58,7 +58,7 @@ def images_of(file: str, seeds: int) -> SheetImages | None:
 
 
 def chart(
-    images: SheetImages, seeds: Sequence[int], names: Sequence[str] = ()
+    images: SheetImages, seeds: Sequence[int], names: tuple[str, ...] = ()
 ) -> tuple[alt.LayerChart, int]:
     """The sheet, and its width in pixels. `names`: of all classes; a class without a name shows its
     number.
@@ -66,7 +66,7 @@ def chart(
     columns = len(seeds) if images.classes else sheet.whole(len(seeds)).columns
     across = min(max(images.width, NARROWEST // columns), WIDEST // columns)
     down = round(across * images.height / images.width)
-    classes = [names[each] if each < len(names) else str(each) for each in images.classes]
+    classes = [sheet.class_name(number, names) for number in images.classes]
     cells = _cells(images, seeds, columns, classes)
     picked = alt.selection_point(name=PICKED, fields=["seed"], toggle="true", empty=False)
     spaced = alt.Scale(paddingInner=sheet.GAP / across, paddingOuter=0)
@@ -76,7 +76,7 @@ def chart(
         y=alt.Y("row:O", axis=axis if classes else None, scale=spaced, sort=classes),
         tooltip=[alt.Tooltip("seed:Q")],
     )
-    across_cell, down_cell = (alt.ExprRef(f"bandwidth('{axis}')") for axis in "xy")
+    across_cell, down_cell = (alt.ExprRef(f"bandwidth('{name}')") for name in "xy")
     drawn = encoded.mark_image(width=across_cell, height=down_cell, smooth=False).encode(
         url="url:N"
     )

@@ -3,7 +3,8 @@
 The owner of the home requests the job once for each attempt (evaluation/jobs.py). The job scores
 the newest checkpoint whenever it is `quality_every` epochs further, and the last one. Training
 never waits: while the run trains, the job uses at most MOST_SHARE of the host's processor time,
-its own start included. So it starts late, and skips epochs. The job retains the best checkpoint.
+the loading of its framework included. So it starts late, and skips epochs. The job retains the best
+checkpoint.
 """
 
 from __future__ import annotations

@@ -207,14 +207,15 @@ def labelled_grid(arrays: Arrays, classes: tuple[str, ...], limits: SheetLimits)
     count = max(len(classes), len(numbers))
     rows_that_fit = fitting(max(images.shape[1], LINE), limits.tallest_named)
     numbers = numbers[: min(limits.classes, rows_that_fit)]
-    rows = [(_class_name(number, classes), images[labels == number]) for number in numbers.tolist()]
+    rows = [(class_name(number, classes), images[labels == number]) for number in numbers.tolist()]
     picture = _named_rows(rows, images.shape[1:], limits)
     if len(rows) == count:
         return picture
     return captioned(picture, f"{len(rows)} of {count:,} classes")
 
 
-def _class_name(number: int, classes: tuple[str, ...]) -> str:
+def class_name(number: int, classes: tuple[str, ...]) -> str:
+    """The name of a class; its number if it has none."""
     return classes[number] if 0 <= number < len(classes) else str(number)
 
 
