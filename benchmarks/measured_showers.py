@@ -9,13 +9,14 @@ import numpy as np
 from gan_runtime.domains.showers import simulation
 from gan_runtime.domains.showers.entry import shower_fields
 from gan_runtime.domains.showers.features import measured_angle
-from gan_runtime.domains.showers.measurement import ShowerState, answer_of
+from gan_runtime.domains.showers.measurement import answer_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.training.inference import EpochWeights
 
 SHOWERS, CHUNK = 300, 50
 EPOCHS = 12  # checkpoints that a job measures
@@ -27,7 +28,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
     fields = shower_fields((*simulation.TINY.shape, 1))
     scores = {score.name: Estimate(1.0, 0.1) for score in SCORES}
     record = answer_of(
-        ShowerState(1, steps_per_epoch, "newest", {}), real, generated, scores, scores, fields
+        EpochWeights(1, steps_per_epoch, 0.0, "newest", {}), real, generated, scores, scores, fields
     )
     for run_id in run_ids:
         records = [

@@ -19,6 +19,7 @@ import streamlit as st
 
 from dashboard import chart_panels, charts, health_charts, plots, tables
 from dashboard.chart_panels import Group
+from dashboard.evaluation import answers
 from dashboard.tables import Table
 from gan_runtime.base.metrics import (
     FAMILIES,
@@ -30,6 +31,7 @@ from gan_runtime.base.metrics import (
     SCORES,
 )
 from gan_runtime.catalog import declarations
+from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, Window
 from gan_runtime.store.store import Store
@@ -79,6 +81,11 @@ def quality(store: Store, run_id: str) -> Table:
             low=rows["low"].clip(lower=least), floor=rows["floor"].where(rows["floor"] > 0)
         )
     return tables.from_frame(rows)
+
+
+def cautions(store: Store, run_id: str) -> str:
+    """As `answers.cautions`, for the measured quality of a run."""
+    return answers.cautions(queries.evaluations(store, [run_id], QUALITY))
 
 
 def is_log(rows: pd.DataFrame) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -32,6 +33,8 @@ from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.domain import QUALITY
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.evaluation import jobs
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
@@ -47,6 +50,9 @@ NO_LOSSES = (
     " below."
 )
 QUALITY_AWAITED = "The measured quality appears here after its first measurement."
+BEING_MEASURED = "The last epoch is being measured. Its quality appears here by itself."
+# After the end of a run, until the job that measures it is in the database.
+SOON = timedelta(seconds=5)
 WAITING = "Curves, images and speed appear here when training starts. This page updates by itself."
 
 
@@ -106,8 +112,9 @@ def show_newest(
         _losses(store, row, is_first_screen)
 
 
-def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
+def show_rest(runtime: Runtime, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
     """Images; below the first screen scores, health, and where the time goes."""
+    store = runtime.store
     with parts.samples:
         key = f"run.{row.run_id}"
         kind = sample_images.choice(queries.sample_kinds(store, [row.run_id]), [row], key)
@@ -121,7 +128,7 @@ def show_rest(store: Store, row: RunRow, parts: Parts, is_first_screen: bool) ->
         sample_images.show(store, row, epoch, kind)
         widgets.follow_button(key, row.is_live)
     with parts.rest:
-        _small_charts(store, row, epoch)
+        _small_charts(runtime, row, epoch)
         if row.workers > 1:
             _workers(store, row)
         health_view.show(store, row)
@@ -184,26 +191,31 @@ def _not_finite(store: Store, row: RunRow) -> bool:
 
 def _placeholder(row: RunRow, sentence: str, height: int) -> None:
     """A placeholder as high as the chart, before its first rows, so that nothing jumps."""
-    if not row.is_live:
+    if row.is_live:
+        _reserved(sentence, height)
+    else:
         st.caption(NOT_RECORDED)
-        return
+
+
+def _reserved(sentence: str, height: int) -> None:
     with st.container(
         border=True, height=height, vertical_alignment="center", horizontal_alignment="center"
     ):
         st.caption(sentence, width="content")
 
 
-def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
+def _small_charts(runtime: Runtime, row: RunRow, epoch: int) -> None:
     """Quality, scores and their histograms, if the workload has some, and the time of each epoch;
     two or three side by side.
     """
+    store = runtime.store
     declaration = declarations.of(row.workload)
     quality = shared(
         store, row, rendering.rest_age_s(row.accelerator), health_view.quality, row.run_id
     )
     parts: list[Callable[[], None]] = []
-    if not quality.empty or queries.is_being_evaluated(store, row.run_id, QUALITY):
-        parts.append(partial(_quality, row, quality))
+    if not quality.empty or awaits_quality(runtime, row):
+        parts.append(partial(_quality, store, row, quality))
     parts += [
         partial(_scores, store, row, group, place)
         for place, group in enumerate(chart_panels.panel_groups(declaration, SCORES))
@@ -221,18 +233,29 @@ def _small_charts(store: Store, row: RunRow, epoch: int) -> None:
                 part()
 
 
-def _quality(row: RunRow, quality: Table) -> None:
+def awaits_quality(runtime: Runtime, row: RunRow) -> bool:
+    """Whether a job measures the quality of a run, or will do so while it trains or at its end."""
+    if queries.is_being_evaluated(runtime.store, row.run_id, QUALITY):
+        return True
+    run = runtime.home.run_dir(row.run_id)
+    ended_at = row.finished_at
+    has_just_ended = ended_at is not None and datetime.now(UTC) - ended_at < SOON
+    is_expected = row.is_live or (has_just_ended and run.has_checkpoint)
+    return is_expected and jobs.is_measured_while_training(runtime.home, run)
+
+
+def _quality(store: Store, row: RunRow, quality: Table) -> None:
     if quality.empty:
-        if row.is_live:
-            _placeholder(row, QUALITY_AWAITED, SMALL_HEIGHT)
-        else:  # the last epoch is being measured
-            st.caption(QUALITY_AWAITED)
+        _reserved(QUALITY_AWAITED if row.is_live else BEING_MEASURED, SMALL_HEIGHT)
         return
     name = str(quality.frame["metric"].iloc[0])
     metric = declarations.of(row.workload).table([name])[name]
     log = health_view.is_log(quality.frame)
     key = f"quality.{row.run_id}.{log}"
     plots.cached_chart(health_charts.quality_curve, quality.arrow, key, metric, log)
+    age_s = rendering.rest_age_s(row.accelerator)
+    if caution := shared(store, row, age_s, health_view.cautions, row.run_id):
+        st.caption(words.plain(caution))
 
 
 def _scores(store: Store, row: RunRow, group: Group, place: int) -> None:

@@ -150,10 +150,11 @@ def _draw_live(
 ) -> None:
     """Two fragments: what changes with each step, and the rest less often.
 
-    They redraw the whole page when the run begins or ends. Widgets keep their state between
-    refreshes, and the first results show at once.
+    They redraw the whole page when the run begins or ends, and when its quality is measured.
+    Widgets keep their state between refreshes, and the first results show at once.
     """
     store, run_id = runtime.store, row.run_id
+    is_changing = _is_changing(runtime, row)
     every = rendering.interval(row.accelerator)
     had_results = _has_results(store, run_id)
 
@@ -179,12 +180,13 @@ def _draw_live(
         if parts is not None:
             overview.show_newest(store, now, progress, parts, is_first_screen)
 
-    @st.fragment(run_every=rendering.rest_interval(row.accelerator) if row.is_live else None)
+    @st.fragment(run_every=rendering.rest_interval(row.accelerator) if is_changing else None)
     def rest() -> None:
         now = current(store, run_id)
         if now is None:
             return
-        if row.is_live and not now.is_live:
+        has_ended = row.is_live and not now.is_live
+        if has_ended or (is_changing and not _is_changing(runtime, now)):
             st.rerun()
         with head.buttons:
             buttons.stop_or_resume(runtime, now)
@@ -192,7 +194,7 @@ def _draw_live(
             with st.container(horizontal=True, vertical_alignment="center"):
                 buttons.next_steps(runtime, now)
         if parts is not None:
-            overview.show_rest(store, now, parts, is_first_screen)
+            overview.show_rest(runtime, now, parts, is_first_screen)
 
     with head.verdict:
         newest()
@@ -206,6 +208,11 @@ def current(store: Store, run_id: str) -> RunRow | None:
         return queries.run(store, run_id)
     except UnknownRunError:
         return None
+
+
+def _is_changing(runtime: Runtime, row: RunRow) -> bool:
+    """Whether the run is live, or its quality is still being measured."""
+    return row.is_live or overview.awaits_quality(runtime, row)
 
 
 def _has_results(store: Store, run_id: str) -> bool:

@@ -16,7 +16,7 @@ from gan_runtime.jobs import image_job
 from gan_runtime.jobs.image_job import MOST_SEED, USUAL_FRAMES, ImageRequest
 from gan_runtime.training import inference
 from gan_runtime.training.checkpoints import Which
-from gan_runtime.training.inference import Layout
+from gan_runtime.training.latents import Layout
 
 COUNTS = (16, 64, 256)
 LAYOUTS: dict[Layout, str] = {"grid": "Seeds", "strip": "Between seeds", "plane": "Plane"}

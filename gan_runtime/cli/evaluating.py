@@ -47,7 +47,7 @@ from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import presets
 from gan_runtime.training.checkpoints import Which
-from gan_runtime.training.inference import Layout
+from gan_runtime.training.latents import Layout
 
 SETTABLE = "\n\n".join(
     f"Options for --set of {declared.name}: {allowed_values(options.of(declared.options))}"

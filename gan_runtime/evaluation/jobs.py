@@ -7,6 +7,7 @@ requests the quality jobs of runs in training.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import math
@@ -29,6 +30,7 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.catalog.domain import QUALITY, Evaluation
 from gan_runtime.data import loading
+from gan_runtime.evaluation import while_training
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject, evaluation, evaluations
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
@@ -230,41 +232,56 @@ def is_while_training(job: JobSnapshot) -> bool:
     return bool(job.request.options.get(CADENCE))
 
 
+def is_measured_while_training(home: Home, run: RunDir) -> bool:
+    """Whether the owner of the home measures the quality of this run while it trains."""
+    declared = evaluation(QUALITY)
+    every = _every(run)
+    if not every or why_never(home, run, declared):
+        return False
+    with contextlib.suppress(GanRuntimeError):
+        declared.check(home, run, parsed(declared, _options(every)))
+        return True
+    return False
+
+
 class QualityRequests:
-    """Requests one quality job for each training attempt, once it has a checkpoint. Not
-    thread-safe.
+    """Requests one quality job for each training attempt, once it has a checkpoint and may start,
+    or has ended. Not thread-safe.
     """
 
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
         self._home, self._clock = home, clock
-        # Attempt → epochs between two measurements; 0 once the job is requested.
-        self._every: dict[tuple[str, int], int] = {}
-        self._next_s: dict[tuple[str, int], float] = {}
+        self._known: set[tuple[str, int]] = set()  # all attempts seen so far
+        # Attempts without a request: the run, and the time before which there is none.
+        self._pending: dict[tuple[str, int], tuple[RunDir, float]] = {}
 
     def tick(self, training: Iterable[tuple[RunDir, int]]) -> None:
         """Requests the jobs that are due. `training`: the running runs with their attempts."""
-        if os.environ.get(MEASURE_VARIABLE) == "off":
-            return
-        for run, attempt in training:
-            key = run.run_id, attempt
-            if key not in self._every:
-                self._every[key] = _every(run)
-            is_due = self._every[key] > 0 and self._clock() >= self._next_s.get(key, -math.inf)
-            if is_due and run.has_checkpoint:
-                self._request(run, key)
+        running = {(run.run_id, attempt): run for run, attempt in training}
+        for key, run in running.items():
+            if key not in self._known and _every(run):
+                self._pending[key] = run, -math.inf
+        self._known |= running.keys()
+        for key, (run, not_before_s) in list(self._pending.items()):
+            is_over = key not in running
+            is_due = run.has_checkpoint and self._clock() >= not_before_s
+            if is_over or (is_due and while_training.may_start(run)):
+                del self._pending[key]
+                if is_due and not self._request(run) and not is_over:
+                    self._pending[key] = run, self._clock() + RETRY_SECONDS
 
-    def _request(self, run: RunDir, key: tuple[str, int]) -> None:
-        every, self._every[key] = self._every[key], 0
+    def _request(self, run: RunDir) -> bool:
+        """Returns False if a user is measuring this run."""
+        every = _every(run)
         if self._is_requested(run, every):
-            return
+            return True
         try:
-            # Other features would start a download that no user has requested.
-            options = {"checkpoint": "newest", "features": "classifier", CADENCE: every}
-            request(self._home, run.run_id, QUALITY, options, ACTOR)
-        except JobError:  # a user is measuring this run
-            self._every[key], self._next_s[key] = every, self._clock() + RETRY_SECONDS
+            request(self._home, run.run_id, QUALITY, _options(every), ACTOR)
+        except JobError:
+            return False
         except GanRuntimeError as error:  # such as a data set without labels
             log.info("the quality of run %s is not measured: %s", run.run_id, error)
+        return True
 
     def _is_requested(self, run: RunDir, every: int) -> bool:
         """Whether an earlier owner has requested the job since this attempt began."""
@@ -278,8 +295,17 @@ class QualityRequests:
         )
 
 
+def _options(every: int) -> dict[str, Any]:
+    # Other features would start a download that no user has requested.
+    return {"checkpoint": "newest", "features": "classifier", CADENCE: every}
+
+
 def _every(run: RunDir) -> int:
-    """Epochs between two measurements; 0 for a shorter run, or if its options cannot be read."""
+    """Epochs between two measurements; 0 without them: a shorter run, unreadable options, or
+    disabled in this process.
+    """
+    if os.environ.get(MEASURE_VARIABLE) == "off":
+        return 0
     try:
         spec = run.spec()
     except SpecError:

@@ -27,11 +27,10 @@ from gan_runtime.evaluation.sample_scores import ImageReader, ImageSample, Score
 from gan_runtime.evaluation.while_training import Pace
 from gan_runtime.records import processes
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
-from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, inference
-from gan_runtime.training.inference import State, TrainedNetworks
+from gan_runtime.training.inference import EpochWeights, TrainedNetworks
 
-MOST_STATES = 20  # checkpoints of one job
+MOST_EPOCHS = 20  # that one job measures, evenly spread
 MOST_NOISE = 2_000  # noise images that a large network reads
 MOST_CLASSES = 40  # in the chart of classes
 PROTOCOL = 3  # changes with the definition of any score
@@ -51,19 +50,6 @@ class Measurement:
     images_of_modes: int
 
 
-@dataclass(frozen=True)
-class MeasuredWeights:
-    """Weights to measure: epoch, step, training seconds, the name of the checkpoint in an answer,
-    and the arrays.
-    """
-
-    epoch: int
-    step: int
-    wall_s: float
-    name: str
-    arrays: dict[str, NDArray[Any]]
-
-
 def measure(subject: Subject) -> EvaluationResult:
     """Publishes an answer for each checkpoint. The result lists the epochs, with a warning if the
     classifier is inaccurate. The best epoch becomes the best checkpoint.
@@ -71,7 +57,7 @@ def measure(subject: Subject) -> EvaluationResult:
     Raises:
         CheckpointError, DatasetError, SpecError: as for `inference.of_run`.
     """
-    options, run, pace = subject.options, subject.run, Pace()
+    options, run, pace = subject.options, subject.run, Pace(while_training.age_s(subject.run))
     if options.while_training:
         processes.lower_priority()
         subject = replace(subject, progress=while_training.paced(subject.progress, run, pace))
@@ -146,16 +132,16 @@ def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     return next(arrays[name] for name in (IMAGES, CLASS_IMAGES) if name in arrays)
 
 
-def _weights(subject: Subject, networks: TrainedNetworks, pace: Pace) -> Iterator[MeasuredWeights]:
+def _weights(subject: Subject, networks: TrainedNetworks, pace: Pace) -> Iterator[EpochWeights]:
     """The weights to measure, earliest first; for a run in training, as it saves them."""
     if subject.options.while_training:
         return _weights_while_training(subject, networks, pace)
-    return _stored_weights(subject.run, networks, subject.options.checkpoint)
+    return inference.epoch_weights(subject.run, networks, subject.options.checkpoint, MOST_EPOCHS)
 
 
 def _weights_while_training(
     subject: Subject, networks: TrainedNetworks, pace: Pace
-) -> Iterator[MeasuredWeights]:
+) -> Iterator[EpochWeights]:
     per_epoch = networks.spec.steps_per_epoch(networks.data.rows)
 
     def wait(step: int) -> None:
@@ -165,24 +151,7 @@ def _weights_while_training(
     steps = subject.options.while_training * per_epoch
     for new in while_training.new_checkpoints(subject.run, steps, wait, pace):
         epoch = round(new.step / per_epoch)
-        yield MeasuredWeights(epoch, new.step, new.wall_s, f"epoch {epoch}", new.arrays)
-
-
-def _stored_weights(
-    run: RunDir, networks: TrainedNetworks, state: State
-) -> Iterator[MeasuredWeights]:
-    checkpoint = networks.checkpoint
-    per_epoch = networks.spec.steps_per_epoch(networks.data.rows)
-    epochs = inference.stored_epochs(run) if state == "every" else []
-    places = np.linspace(0, max(0, len(epochs) - 1), min(MOST_STATES, len(epochs))).astype(int)
-    for epoch in [epochs[place] for place in np.unique(places)]:
-        arrays = {**checkpoint.arrays, **checkpoints.load_snapshot(run.snapshots, epoch)}
-        step = epoch * per_epoch
-        yield MeasuredWeights(epoch, step, checkpoint.wall_s, f"epoch {epoch}", arrays)
-    newest = round(checkpoint.step / per_epoch)
-    if newest not in epochs:
-        name = "newest" if state == "every" else state
-        yield MeasuredWeights(newest, checkpoint.step, checkpoint.wall_s, name, checkpoint.arrays)
+        yield EpochWeights(epoch, new.step, new.wall_s, f"epoch {epoch}", new.arrays)
 
 
 def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
@@ -250,7 +219,7 @@ def _sample(
 
 
 def _answer(
-    weights: MeasuredWeights,
+    weights: EpochWeights,
     generated: ImageSample,
     shared: Measurement,
     options: QualityOptions,

@@ -3,8 +3,8 @@
 The owner of the home requests the job once for each attempt (evaluation/jobs.py). The job scores
 the newest checkpoint whenever it is `quality_every` epochs further, and the last one. Training
 never waits: while the run trains, the job uses at most MOST_SHARE of the host's processor time,
-the loading of its framework included. So it starts late, and skips epochs. The job retains the best
-checkpoint.
+the loading of its framework included. So it is requested late, and skips epochs. The job retains
+the best checkpoint.
 """
 
 from __future__ import annotations
@@ -35,21 +35,23 @@ START_S = 7.4  # processor time to load a framework and measure once; docs/metri
 
 
 class Pace:
-    """Limits this process to MOST_SHARE of the host's processor time from now on.
+    """Limits this process to MOST_SHARE of the host's processor time.
 
-    `cores`: those of the host that this process may use, by default. `cpu_s`: the processor seconds
-    of this process. The work planned first is the start of the job.
+    `age_s`: seconds since the limit began, with the start of training. `cores`: those of the host
+    that this process may use, by default. `cpu_s`: the processor seconds of this process. The work
+    planned first is the start of the job.
     """
 
     def __init__(
         self,
+        age_s: float = 0.0,
         cores: int = 0,
         clock: Callable[[], float] = time.monotonic,
         cpu_s: Callable[[], float] = time.process_time,
     ) -> None:
         self._cores = cores or processes.usable_cores()
         self._clock, self._cpu_s = clock, cpu_s
-        self._first_s, self._begin_cpu_s = clock(), 0.0
+        self._first_s, self._begin_cpu_s = clock() - age_s, 0.0
         self._planned_s = START_S
 
     def begin(self) -> None:
@@ -65,6 +67,17 @@ class Pace:
         """Whether the planned work fits into the limit."""
         budget_s = MOST_SHARE * self._cores * (self._clock() - self._first_s)
         return self._cpu_s() + self._planned_s <= budget_s
+
+
+def may_start(run: RunDir) -> bool:
+    """Whether the start of a job for this run fits into the limit, or the run no longer trains."""
+    return Pace(age_s(run), cpu_s=lambda: 0.0).allows or not is_training(run)
+
+
+def age_s(run: RunDir) -> float:
+    """Seconds since the newest trainer of a run started; 0 before the first."""
+    process = run.process()
+    return max(0.0, time.time() - process["started"]) if process is not None else 0.0
 
 
 def paced(

@@ -35,7 +35,8 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints, inference
 from gan_runtime.training.checkpoints import Which
-from gan_runtime.training.inference import PLANE_SEEDS, LatentPoints, Layout, TrainedNetworks
+from gan_runtime.training.inference import TrainedNetworks
+from gan_runtime.training.latents import PLANE_SEEDS, LatentPoints, Layout
 from gan_runtime.training.recorder import SampleWriter
 
 GENERATE = "generate"

@@ -390,7 +390,7 @@ def _with_measure(evidence: _Evidence) -> str:
     elif evidence.measured_epoch:
         rest = f"quality was last measured after epoch {evidence.measured_epoch}"
     else:
-        rest = "quality is not measured"
+        rest = "quality is not measured yet"
     return f"{_scores(evidence)}; {rest}"
 
 

@@ -6,17 +6,19 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from gan_runtime.cli.evaluating import wait_for_the_last_epochs
 from gan_runtime.evaluation import jobs, while_training
 from gan_runtime.evaluation.catalog import evaluation
 from gan_runtime.evaluation.jobs import MEASURE_VARIABLE, RETRY_SECONDS, QualityRequests
-from gan_runtime.evaluation.while_training import START_S, Pace
+from gan_runtime.evaluation.while_training import MOST_SHARE, START_S, Pace, age_s
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import End
 from gan_runtime.records import journal, processes
@@ -28,6 +30,8 @@ from gan_runtime.training import checkpoints
 from tests.support.measured_images import answer
 
 NewRun = Callable[..., RunDir]
+# Seconds of training after which the start of a job takes its share of the processor time.
+WHEN_START_FITS_S = START_S / (MOST_SHARE * processes.usable_cores()) + 0.1
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +44,7 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     monkeypatch.delenv(MEASURE_VARIABLE)  # tests/conftest.py sets it
     monkeypatch.setattr(job_queue, "start", begin)
+    monkeypatch.setattr(while_training, "age_s", lambda _: WHEN_START_FITS_S)
     return begun
 
 
@@ -159,6 +164,56 @@ def test_ineligible_runs_are_not_measured(
     assert not home.jobs.exists()
 
 
+def test_request_waits_until_the_start_of_its_job_takes_three_percent(
+    home: Home,
+    training: Callable[..., RunDir],
+    requested: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, requests = training(), QualityRequests(home)
+    saved(run, 10)
+    monkeypatch.setattr(while_training, "age_s", lambda _: WHEN_START_FITS_S - 0.2)
+    requests.tick([(run, 1)])
+    assert requested == []
+    monkeypatch.setattr(while_training, "age_s", lambda _: WHEN_START_FITS_S)
+    requests.tick([(run, 1)])
+    assert len(requested) == 1
+
+
+@pytest.mark.parametrize("is_ingested", [True, False])
+def test_run_that_ends_before_its_first_request_is_measured_at_its_end(
+    home: Home,
+    training: Callable[..., RunDir],
+    requested: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    is_ingested: bool,
+) -> None:
+    monkeypatch.setattr(while_training, "age_s", lambda _: 1.0)
+    run, requests = training(), QualityRequests(home)
+    saved(run, 10)
+    requests.tick([(run, 1)])
+    assert requested == []
+    if is_ingested:
+        requests.tick([])
+    else:
+        end(run)
+        requests.tick([(run, 1)])
+    assert len(requested) == 1
+    requests.tick([])
+    assert len(requested) == 1
+
+
+def test_run_that_ends_without_a_checkpoint_is_not_measured(
+    home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
+) -> None:
+    run, requests = training(), QualityRequests(home)
+    requests.tick([(run, 1)])
+    requests.tick([])
+    saved(run, 10)
+    requests.tick([])
+    assert requested == []
+
+
 def test_request_waits_while_a_user_measures_the_run(
     home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
 ) -> None:
@@ -234,7 +289,7 @@ def test_job_starts_when_its_start_takes_three_percent_of_cpu_time(
     training: Callable[..., RunDir],
 ) -> None:
     run, clock, sentences = training(), Clock(), list[str]()
-    pace = Pace(cores=2, clock=lambda: clock.now_s, cpu_s=lambda: clock.cpu_s)
+    pace = Pace(20.0, cores=2, clock=lambda: clock.now_s, cpu_s=lambda: clock.cpu_s)
 
     def sleep(seconds: float) -> None:
         clock.now_s += seconds
@@ -244,7 +299,7 @@ def test_job_starts_when_its_start_takes_three_percent_of_cpu_time(
 
     report = while_training.paced(progress, run, pace, sleep)
     report(0, 1, "building the networks")
-    assert clock.now_s == pytest.approx(START_S / 0.06, abs=1.0)
+    assert clock.now_s == pytest.approx(START_S / 0.06 - 20.0, abs=1.0), "it trains for 20 s"
     assert list(dict.fromkeys(sentences[1:])) == [
         "waiting, so that training stays fast",
         "building the networks",
@@ -259,6 +314,15 @@ def test_job_starts_when_its_start_takes_three_percent_of_cpu_time(
     end(run)
     report(2, 9, "training the classifier")
     assert clock.now_s == begun_s, "the run has ended"
+
+
+def test_age_is_that_of_the_newest_trainer(new_run: NewRun) -> None:
+    run = new_run("quick-0001")
+    assert age_s(run) == 0.0
+    run.write_process({**processes.identity(os.getpid()), "attempt": 1})
+    expected = time.time() - psutil.Process().create_time()
+    assert age_s(run) == pytest.approx(expected, abs=5.0)
+    assert expected > 0.0
 
 
 def test_cancelled_job_does_not_wait(training: Callable[..., RunDir]) -> None:

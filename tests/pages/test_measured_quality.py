@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.frame import session
+from dashboard.run import overview
+from dashboard.run.overview import BEING_MEASURED
 from gan_runtime.evaluation import jobs
 from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
@@ -49,13 +52,67 @@ def test_run_page_draws_quality_with_its_interval(show: Show, trained: Make) -> 
 def test_a_run_in_training_reserves_space_for_its_quality_curve(
     show: Show, home: Home, running: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """From the start, so that later charts stay in place; not if nothing will be measured."""
     assert AWAITED not in texts(show("run", run="quick-0001"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(jobs.MEASURE_VARIABLE)
+        assert AWAITED in texts(show("run", run="quick-0001"))
+
     saved = {"weight": np.zeros(1, np.float32)}
     checkpoints.save(running.checkpoints, saved, 10, wall_s=1.0, retained=1)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
     jobs.request(home, running.run_id, "quality", {"while_training": 5}, "a test")
     session.runtime().refresh()
-    assert AWAITED in texts(show("run", run="quick-0001"))
+    assert AWAITED in texts(show("run", run="quick-0001")), "a job measures it"
+
+
+def test_run_that_just_ended_reserves_space_until_its_job_is_stored(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
+    monkeypatch.setattr(job_queue, "start", lambda _: None)
+    monkeypatch.setattr(overview, "SOON", timedelta(hours=1))
+    run = trained("quick-0001", quality_every=2)
+    assert BEING_MEASURED not in texts(show("run", run="quick-0001")), "it has no checkpoint"
+    saved = {"weight": np.zeros(1, np.float32)}
+    checkpoints.save(run.checkpoints, saved, 10, wall_s=1.0, retained=1)
+    assert BEING_MEASURED in texts(show("run", run="quick-0001"))
+    monkeypatch.setattr(overview, "SOON", timedelta(0))
+    assert BEING_MEASURED not in texts(show("run", run="quick-0001")), "no job measures it"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"quality_every": 0},
+        {"quality_every": 6, "epochs": 5},
+        {"workload": "shower_3dgan", "dataset": "showers"},
+    ],
+    ids=["disabled", "shorter than the cadence", "no images"],
+)
+def test_other_runs_are_not_measured_while_they_train(
+    home: Home, new_run: Make, monkeypatch: pytest.MonkeyPatch, options: dict[str, object]
+) -> None:
+    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
+    assert not jobs.is_measured_while_training(home, new_run("quick-0001", **options))
+
+
+@pytest.mark.parametrize(
+    ("facts", "caution"),
+    [
+        ({"warning": "The classifier is often wrong."}, "The classifier is often wrong."),
+        ({"protocol": 2}, "Different classifiers or protocols measured these images"),
+    ],
+    ids=["a warning", "another protocol"],
+)
+def test_run_page_says_why_its_scores_need_care(
+    show: Show, trained: Make, facts: dict[str, object], caution: str
+) -> None:
+    run = trained("quick-0001")
+    first, second = answer(1), answer(2)
+    changed = second.model_copy(update={"facts": {**second.facts, **facts}})
+    journal.append(run.evaluations_journal, 1, first, changed)
+    assert caution in texts(show("run", run="quick-0001"))
 
 
 @pytest.mark.usefixtures("two_runs")

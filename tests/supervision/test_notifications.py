@@ -109,7 +109,7 @@ def test_each_event_is_sent_once_even_by_later_owners(
     assert document["text"] == document["content"]
     assert document["text"] == (
         "quick-0002 finished. All 3 epochs done. Balanced: D scores real 0.60, generated 0.40 in"
-        " epoch 2; quality is not measured."
+        " epoch 2; quality is not measured yet."
     )
     assert (document["status"], document["reason"], document["finding"]) == (
         "finished",

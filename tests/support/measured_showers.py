@@ -8,13 +8,14 @@ from functools import cache
 import numpy as np
 
 from gan_runtime.domains.showers.entry import shower_fields
-from gan_runtime.domains.showers.measurement import ShowerState, answer_of
+from gan_runtime.domains.showers.measurement import answer_of
 from gan_runtime.domains.showers.score_metrics import SCORES, Estimate
 from gan_runtime.domains.showers.scores import ShowerSample, sample, with_reading
 from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve
 from gan_runtime.records.earlier_records import Physics, PhysicsCurve, PhysicsScore, PhysicsShower
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.training.inference import EpochWeights
 from tests.domains.showers.toy_showers import SHAPE, toy_showers
 
 STEPS_PER_EPOCH = 10
@@ -45,7 +46,7 @@ def measurement(epoch: int, fault: float = 0.3) -> Answer:
         for name, value in scores.items()
         if not name.startswith("ms_")
     }
-    state = ShowerState(epoch, epoch * STEPS_PER_EPOCH, "best", {})
+    state = EpochWeights(epoch, epoch * STEPS_PER_EPOCH, 0.0, "best", {})
     return answer_of(state, real, generated, scores, floor, shower_fields((*SHAPE, 1)))
 
 

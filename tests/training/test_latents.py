@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from gan_runtime.engines.inputs import HostNoise
-from gan_runtime.training.inference import LatentNoise, LatentPoints, plane, slerp, strip, truncated
+from gan_runtime.training.latents import LatentNoise, LatentPoints, plane, slerp, strip, truncated
 
 SIZE = 100
 

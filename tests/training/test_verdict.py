@@ -77,13 +77,15 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         epochs(FINE, FINE),
         [],
         OVER,
-        "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 3; quality is not measured.",
+        "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 3;"
+        " quality is not measured yet.",
     ),
     "no quality": (
         epochs(FINE, FINE, FINE),
         [],
         LIVE,
-        "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4; quality is not measured.",
+        "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4;"
+        " quality is not measured yet.",
     ),
     "good images": (
         epochs(FINE, FINE, FINE),
@@ -182,14 +184,15 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         epochs(FINE, NEARLY_WINS, FINE),
         [],
         LIVE,
-        "Balanced: D scores real 0.72, generated 0.28 in epochs 2 to 4; quality is not measured.",
+        "Balanced: D scores real 0.72, generated 0.28 in epochs 2 to 4;"
+        " quality is not measured yet.",
     ),
     "a judge that is fooled": (
         epochs(FOOLED, FOOLED, FOOLED),
         [],
         LIVE,
         "The discriminator is fooled: D scores real 0.98, generated 0.93 in epochs 2 to 4; quality"
-        " is not measured.",
+        " is not measured yet.",
     ),
     "good images long ago": (
         epochs(FINE, FINE, FINE, first=38),

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -47,27 +46,17 @@ from gan_runtime.engines.inputs import HostNoise, drawn_inputs, host_values
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.jobs.job import Task
 from gan_runtime.records.answer import Answer, Score
-from gan_runtime.records.run_folder import RunDir, steps_per_epoch, write_whole
-from gan_runtime.training import checkpoints, inference
-from gan_runtime.training.inference import TrainedNetworks
+from gan_runtime.records.run_folder import write_whole
+from gan_runtime.training import inference
+from gan_runtime.training.inference import EpochWeights, TrainedNetworks
 from gan_runtime.workloads.contract import Options, Reads
 
-MOST_STATES = 12
+MOST_EPOCHS = 12  # that one job measures, evenly spread
 FEWEST_SHOWERS = 20  # five-fold classifiers, with a part of each fold for early stopping
 ROWS = 64  # rows per prediction
 REPEATS = 5  # repeats of a timing
 CANDIDATES = 2_000  # held-out showers that are searched for the nearest
 Reading = Callable[[Arrays, Mapping[str, NDArray[Any]]], dict[str, NDArray[Any]]]
-
-
-@dataclass(frozen=True)
-class ShowerState:
-    """Weights of a run: epoch, step, their name in an answer, and the arrays."""
-
-    epoch: int
-    step: int
-    name: str
-    arrays: dict[str, NDArray[Any]]
 
 
 def measure(subject: Subject) -> EvaluationResult:
@@ -81,7 +70,7 @@ def measure(subject: Subject) -> EvaluationResult:
     networks = inference.of_run(
         run, subject.home, "best" if options.checkpoint == "best" else "newest"
     )
-    states = list(_states(run, networks, options))
+    states = list(inference.epoch_weights(run, networks, options.checkpoint, MOST_EPOCHS))
     stages = len(states) + 2
     subject.progress(1, stages, "measuring held-out showers")
     held_out, training = _simulated_samples(networks.data, options.showers)
@@ -111,24 +100,8 @@ def measure(subject: Subject) -> EvaluationResult:
     return EvaluationResult(answers, result)
 
 
-def _report(subject: Subject, number: int, stages: int, state: ShowerState, stage: str) -> None:
+def _report(subject: Subject, number: int, stages: int, state: EpochWeights, stage: str) -> None:
     subject.progress(number, stages, f"epoch {state.epoch}: {stage}")
-
-
-def _states(
-    run: RunDir, networks: TrainedNetworks, options: PhysicsOptions
-) -> Iterator[ShowerState]:
-    """The weights to measure, the earliest first."""
-    checkpoint, per_epoch = networks.checkpoint, steps_per_epoch(run)
-    stored = checkpoints.snapshot_epochs(run.snapshots) if options.checkpoint == "every" else []
-    places = np.linspace(0, max(0, len(stored) - 1), min(MOST_STATES, len(stored))).astype(int)
-    for epoch in [stored[place] for place in np.unique(places)]:
-        arrays = {**checkpoint.arrays, **checkpoints.load_snapshot(run.snapshots, epoch)}
-        yield ShowerState(epoch, epoch * per_epoch, f"epoch {epoch}", arrays)
-    newest = round(checkpoint.step / per_epoch)
-    if newest not in stored:
-        name = "newest" if options.checkpoint == "every" else options.checkpoint
-        yield ShowerState(newest, checkpoint.step, name, checkpoint.arrays)
 
 
 def _simulated_samples(data: DataSet, count: int) -> tuple[ShowerSample, ShowerSample]:
@@ -176,7 +149,7 @@ def _generated(
     return sample(cells_in_gev(outputs[SHOWERS]), held_out.features.energy_gev, angle, periodic)
 
 
-def _with_reading(showers: ShowerSample, state: ShowerState, read: Reading | None) -> ShowerSample:
+def _with_reading(showers: ShowerSample, state: EpochWeights, read: Reading | None) -> ShowerSample:
     """The showers with the outputs of this state's discriminator; unchanged without a
     discriminator.
     """
@@ -187,7 +160,7 @@ def _with_reading(showers: ShowerSample, state: ShowerState, read: Reading | Non
 
 
 def answer_of(
-    state: ShowerState,
+    state: EpochWeights,
     held_out: ShowerSample,
     generated: ShowerSample,
     scores: dict[str, Estimate],

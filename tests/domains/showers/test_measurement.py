@@ -68,7 +68,7 @@ class Networks:
     loaded: list[float] = field(default_factory=list)
     showers: np.ndarray | None = None
     workload: object = None
-    spec: RunSpec = field(default_factory=RunSpec)
+    spec: RunSpec = field(default_factory=lambda: RunSpec.parse({"batch_size_global": ROWS // 10}))
 
     @property
     def engine(self) -> Networks:
@@ -209,6 +209,7 @@ def test_every_epoch_is_measured_with_its_own_weights(
     home: Home, new_run: NewRun, networks: Networks
 ) -> None:
     run = planned(new_run("quick-0001"))
+    checkpoints.save(run.checkpoints, networks.checkpoint.arrays, 20, wall_s=1.0, retained=1)
     for epoch, scale in ((0, 0.5), (1, 1.25)):
         checkpoints.save_snapshot(run.snapshots, {"scale": np.asarray([scale], np.float32)}, epoch)
     records = done(home, run, "every")
@@ -223,6 +224,18 @@ def test_every_epoch_is_measured_with_its_own_weights(
         for record in records
     ]
     assert errors == pytest.approx([0.5, 0.25, 0.0], abs=1e-4)
+
+
+@pytest.mark.usefixtures("one_score")
+def test_epochs_of_a_long_run_are_measured_evenly_spread(
+    home: Home, new_run: NewRun, networks: Networks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measurement, "MOST_EPOCHS", 3)
+    run = planned(new_run("quick-0001"))
+    checkpoints.save(run.checkpoints, networks.checkpoint.arrays, 20, wall_s=1.0, retained=1)
+    for epoch in (0, 1, 2, 3, 4, 5, 8):
+        checkpoints.save_snapshot(run.snapshots, networks.checkpoint.arrays, epoch)
+    assert [record.epoch for record in done(home, run, "every")] == [0, 3, 8]
 
 
 def test_run_without_showers_is_refused_before_a_job_starts(home: Home, new_run: NewRun) -> None:

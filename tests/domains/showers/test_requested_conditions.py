@@ -20,7 +20,8 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import checkpoints
-from gan_runtime.training.inference import LatentPoints, TrainedNetworks
+from gan_runtime.training.inference import TrainedNetworks
+from gan_runtime.training.latents import LatentPoints
 
 SHAPE = (9, 9, 9, 1)
 HELD_OUT = {

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records.home import Home
-from gan_runtime.training.inference import LatentPoints
+from gan_runtime.training.latents import LatentPoints
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.support import trained_home
 
