@@ -50,7 +50,7 @@ NO_LOSSES = (
     " below."
 )
 QUALITY_AWAITED = "The measured quality appears here after its first measurement."
-BEING_MEASURED = "The last epoch is being measured. Its quality appears here by itself."
+BEING_MEASURED = "The quality is being measured, and appears here by itself."
 # After the end of a run, until the job that measures it is in the database.
 SOON = timedelta(seconds=5)
 WAITING = "Curves, images and speed appear here when training starts. This page updates by itself."

@@ -309,8 +309,7 @@ PANELS = (
     Panel(
         "Penalty",
         "How steep is the discriminator?",
-        "Slope at training images (R1) and at generated images (R2), which the penalties keep"
-        " small.",
+        "At training images (R1) and generated ones (R2). The penalties keep it small.",
     ),
 )
 JUDGEMENTS = (

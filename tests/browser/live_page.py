@@ -1,4 +1,4 @@
-"""Elements of the Live page."""
+"""Elements of the page of a run."""
 
 from __future__ import annotations
 
@@ -21,3 +21,9 @@ def chart(page: Page, title: str) -> Locator:
 def losses(page: Page) -> Locator:
     """The chart of both losses."""
     return chart(page, "Generator and discriminator loss")
+
+
+def sheet_images(page: Page) -> Locator:
+    """The generated images on the tab Samples, to be picked by click."""
+    chart = page.get_by_test_id("stVegaLiteChart").last
+    return chart.locator("path[aria-roledescription='rect mark'], .mark-rect path")

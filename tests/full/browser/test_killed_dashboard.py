@@ -12,10 +12,9 @@ from gan_runtime.records.home import Home
 from gan_runtime.store.store import Store
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.launch_page import fill, launch
-from tests.browser.live_page import step
+from tests.browser.live_page import sheet_images, step
 
 STEPS_PER_EPOCH = 56  # 1,797 digits in batches of 32
-IMAGE = "path[aria-roledescription='rect mark'], .mark-rect path"  # of a chart of images
 EPOCHS = 20  # long enough to lose a dashboard in the middle
 
 
@@ -27,8 +26,7 @@ def more_images_are_made(page: Page, address: str, run_id: str) -> None:
     page.get_by_role("button", name="Generate", exact=True).click()
     sentence = f"1 image of {run_id}, seed 5, by its newest checkpoint"
     expect(page.get_by_text(sentence)).to_be_visible(timeout=120_000)
-    sheet = page.get_by_test_id("stVegaLiteChart").last
-    expect(sheet.locator(IMAGE)).to_have_count(1, timeout=60_000)
+    expect(sheet_images(page)).to_have_count(1, timeout=60_000)
 
 
 def check_rows(home: Home) -> None:

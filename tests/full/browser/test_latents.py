@@ -19,6 +19,7 @@ from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records.home import Home
 from gan_runtime.training.latents import LatentPoints
 from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.live_page import sheet_images
 from tests.support import trained_home
 
 FIRST_MS, NEXT_MS = 120_000, 30_000  # the first request loads TensorFlow
@@ -53,8 +54,7 @@ def type_seeds(page: Page, text: str) -> None:
 
 def pick(page: Page, seed: str) -> None:
     """Clicks the image of a seed, found by its tooltip, as a user would."""
-    chart = page.get_by_test_id("stVegaLiteChart").last
-    for image in chart.locator("path[aria-roledescription='rect mark'], .mark-rect path").all():
+    for image in sheet_images(page).all():
         image.hover()
         if page.locator("#vg-tooltip-element").inner_text().split() == ["seed", seed]:
             image.click()
