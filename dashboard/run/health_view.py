@@ -32,6 +32,9 @@ from gan_runtime.base.metrics import (
 )
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.domain import QUALITY
+from gan_runtime.evaluation import jobs
+from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, Window
 from gan_runtime.store.store import Store
@@ -86,6 +89,11 @@ def quality(store: Store, run_id: str) -> Table:
 def cautions(store: Store, run_id: str) -> str:
     """As `answers.cautions`, for the measured quality of a run."""
     return answers.cautions(queries.evaluations(store, [run_id], QUALITY))
+
+
+def expects_quality(_: Store, home: Home, run: RunDir) -> bool:
+    """As `jobs.expects_quality`."""
+    return jobs.expects_quality(home, run)
 
 
 def is_log(rows: pd.DataFrame) -> bool:

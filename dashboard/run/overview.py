@@ -34,7 +34,7 @@ from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.evaluation import jobs
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
@@ -235,13 +235,15 @@ def _small_charts(runtime: Runtime, row: RunRow, epoch: int) -> None:
 
 def awaits_quality(runtime: Runtime, row: RunRow) -> bool:
     """Whether a job measures the quality of a run, or will do so while it trains or at its end."""
-    if queries.is_being_evaluated(runtime.store, row.run_id, QUALITY):
+    store, ended_at = runtime.store, row.finished_at
+    if queries.is_being_evaluated(store, row.run_id, QUALITY):
         return True
-    run = runtime.home.run_dir(row.run_id)
-    ended_at = row.finished_at
     has_just_ended = ended_at is not None and datetime.now(UTC) - ended_at < SOON
-    is_expected = row.is_live or (has_just_ended and run.has_checkpoint)
-    return is_expected and jobs.is_measured_while_training(runtime.home, run)
+    run = RunDir(runtime.home.runs / row.run_id)
+    if not row.is_live and not (has_just_ended and run.has_checkpoint):
+        return False
+    age_s = rendering.rest_age_s(row.accelerator)
+    return shared(store, row, age_s, health_view.expects_quality, runtime.home, run)
 
 
 def _quality(store: Store, row: RunRow, quality: Table) -> None:

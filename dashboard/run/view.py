@@ -185,8 +185,7 @@ def _draw_live(
         now = current(store, run_id)
         if now is None:
             return
-        has_ended = row.is_live and not now.is_live
-        if has_ended or (is_changing and not _is_changing(runtime, now)):
+        if is_changing and (now.is_live != row.is_live or not _is_changing(runtime, now)):
             st.rerun()
         with head.buttons:
             buttons.stop_or_resume(runtime, now)

@@ -309,7 +309,7 @@ PANELS = (
     Panel(
         "Penalty",
         "How steep is the discriminator?",
-        "At training images (R1) and generated ones (R2). The penalties keep it small.",
+        "Slope at training (R1) and generated images (R2); the penalties keep it small.",
     ),
 )
 JUDGEMENTS = (

@@ -232,10 +232,15 @@ def is_while_training(job: JobSnapshot) -> bool:
     return bool(job.request.options.get(CADENCE))
 
 
-def is_measured_while_training(home: Home, run: RunDir) -> bool:
-    """Whether the owner of the home measures the quality of this run while it trains."""
-    declared = evaluation(QUALITY)
+def expects_quality(home: Home, run: RunDir) -> bool:
+    """Whether the quality job of a run's newest attempt waits or runs, or will be requested if
+    this process owns the home.
+    """
     every = _every(run)
+    job = _job_of_attempt(home, run, every)
+    if job is not None:
+        return job.is_live
+    declared = evaluation(QUALITY)
     if not every or why_never(home, run, declared):
         return False
     with contextlib.suppress(GanRuntimeError):
@@ -245,8 +250,8 @@ def is_measured_while_training(home: Home, run: RunDir) -> bool:
 
 
 class QualityRequests:
-    """Requests one quality job for each training attempt, once it has a checkpoint and may start,
-    or has ended. Not thread-safe.
+    """Requests one quality job for each training attempt with a checkpoint: once the start of the
+    job fits into its share of the processor time, or when the attempt has ended. Not thread-safe.
     """
 
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
@@ -255,25 +260,34 @@ class QualityRequests:
         # Attempts without a request: the run, and the time before which there is none.
         self._pending: dict[tuple[str, int], tuple[RunDir, float]] = {}
 
+    def expect(self, training: Iterable[tuple[RunDir, int]]) -> None:
+        """Registers runs in training with their attempts, to be requested by a later tick. A new
+        owner also registers those that trained when the last one left.
+        """
+        for run, attempt in training:
+            key = run.run_id, attempt
+            if key not in self._known and _every(run):
+                self._pending[key] = run, -math.inf
+            self._known.add(key)
+
     def tick(self, training: Iterable[tuple[RunDir, int]]) -> None:
         """Requests the jobs that are due. `training`: the running runs with their attempts."""
         running = {(run.run_id, attempt): run for run, attempt in training}
-        for key, run in running.items():
-            if key not in self._known and _every(run):
-                self._pending[key] = run, -math.inf
-        self._known |= running.keys()
+        self.expect((run, attempt) for (_, attempt), run in running.items())
         for key, (run, not_before_s) in list(self._pending.items()):
             is_over = key not in running
-            is_due = run.has_checkpoint and self._clock() >= not_before_s
-            if is_over or (is_due and while_training.may_start(run)):
+            if not run.has_checkpoint:
+                if is_over:
+                    del self._pending[key]
+            elif self._clock() >= not_before_s and (is_over or while_training.may_start(run)):
                 del self._pending[key]
-                if is_due and not self._request(run) and not is_over:
+                if not self._request(run):
                     self._pending[key] = run, self._clock() + RETRY_SECONDS
 
     def _request(self, run: RunDir) -> bool:
         """Returns False if a user is measuring this run."""
         every = _every(run)
-        if self._is_requested(run, every):
+        if _job_of_attempt(self._home, run, every) is not None:  # by an earlier owner
             return True
         try:
             request(self._home, run.run_id, QUALITY, _options(every), ACTOR)
@@ -283,16 +297,15 @@ class QualityRequests:
             log.info("the quality of run %s is not measured: %s", run.run_id, error)
         return True
 
-    def _is_requested(self, run: RunDir, every: int) -> bool:
-        """Whether an earlier owner has requested the job since this attempt began."""
-        options: dict[str, Any] = {"run_id": run.run_id, CADENCE: every}
-        newest = job_queue.newest(self._home, QUALITY, **options)
-        process = run.process()
-        return (
-            newest is not None
-            and process is not None
-            and newest.request.at.timestamp() >= process["started"]
-        )
+
+def _job_of_attempt(home: Home, run: RunDir, every: int) -> JobSnapshot | None:
+    """The job that an owner requested since the newest attempt of a run began."""
+    options: dict[str, Any] = {"run_id": run.run_id, CADENCE: every}
+    newest = job_queue.newest(home, QUALITY, **options)
+    process = run.process()
+    if newest is None or process is None:
+        return None
+    return newest if newest.request.at.timestamp() >= process["started"] else None
 
 
 def _options(every: int) -> dict[str, Any]:

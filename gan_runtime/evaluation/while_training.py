@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from gan_runtime.base.errors import CheckpointError
+from gan_runtime.base.errors import CheckpointError, RunStateError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
 from gan_runtime.data.contract import Progress
@@ -37,7 +37,7 @@ START_S = 7.4  # processor time to load a framework and measure once; docs/metri
 class Pace:
     """Limits this process to MOST_SHARE of the host's processor time.
 
-    `age_s`: seconds since the limit began, with the start of training. `cores`: those of the host
+    `age_s`: seconds since training started; the limit counts from there. `cores`: those of the host
     that this process may use, by default. `cpu_s`: the processor seconds of this process. The work
     planned first is the start of the job.
     """
@@ -70,8 +70,8 @@ class Pace:
 
 
 def may_start(run: RunDir) -> bool:
-    """Whether the start of a job for this run fits into the limit, or the run no longer trains."""
-    return Pace(age_s(run), cpu_s=lambda: 0.0).allows or not is_training(run)
+    """Whether the start of a job for this run fits into the limit."""
+    return Pace(age_s(run), cpu_s=lambda: 0.0).allows
 
 
 def age_s(run: RunDir) -> float:
@@ -136,9 +136,15 @@ def _readable(run: RunDir) -> Checkpoint | None:
 
 
 def is_training(run: RunDir) -> bool:
-    """Whether the process of a run on this host is alive."""
+    """Whether the process of a run on this host is alive; on a cluster, whether the run is active
+    by its journals.
+    """
     process = run.process()
     if process is None:
+        return False
+    if "cluster_host" in process:
+        with contextlib.suppress(RunStateError):
+            return run_folder.latest_status(run).status in journal.ACTIVE
         return False
     identity = process["pid"], process["started"], process.get("born", "")
     return processes.alive(*identity) is not None

@@ -70,6 +70,7 @@ class Supervisor:
         self._without_store: LiveInJournals | None = None  # set while the database does not answer
         # Read again only after new journal lines.
         self._runs = queue.of_store(home, store)
+        self._quality.expect(self._training())
         self._auto_resume.refresh()
         self._before.refresh(self._waiting())
         self._failed = False  # whether the last tick failed, so its news may be unprocessed
@@ -101,9 +102,7 @@ class Supervisor:
                 failed = failed or error
         try:
             self._turns_of_jobs = self._jobs.tick(busy)
-            self._quality.tick(
-                (live.run, live.attempt) for live in self._runs if live.status == "running"
-            )
+            self._quality.tick(self._training())
             acted |= self._has_store and self._auto_resume.tick()
         except (GanRuntimeError, OSError) as error:
             failed = failed or error
@@ -142,6 +141,9 @@ class Supervisor:
         quarantined = [live for live in absent if not recovery.is_over(live.as_attempt)]
         self._runs = [*quarantined, *runs]
         self._leaving |= {live.key: live for live in absent if live not in quarantined}
+
+    def _training(self) -> list[tuple[RunDir, int]]:
+        return [(live.run, live.attempt) for live in self._runs if live.status == "running"]
 
     def _waiting(self) -> list[RunDir]:
         return [live.run for live in self._runs if live.status == "queued"]

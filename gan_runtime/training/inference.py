@@ -50,8 +50,8 @@ CHUNK = 2_000  # rows that are generated at a time, to limit memory
 
 @dataclass(frozen=True)
 class EpochWeights:
-    """Weights of a run after an epoch: epoch, step, training seconds until then (of the checkpoint
-    that they complete), their name in an answer, and the arrays.
+    """Weights of a run after an epoch: epoch, step, training seconds until the checkpoint, their
+    name in an answer, and the arrays.
     """
 
     epoch: int

@@ -180,27 +180,34 @@ def test_request_waits_until_the_start_of_its_job_takes_three_percent(
     assert len(requested) == 1
 
 
-@pytest.mark.parametrize("is_ingested", [True, False])
 def test_run_that_ends_before_its_first_request_is_measured_at_its_end(
     home: Home,
     training: Callable[..., RunDir],
     requested: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
-    is_ingested: bool,
 ) -> None:
     monkeypatch.setattr(while_training, "age_s", lambda _: 1.0)
     run, requests = training(), QualityRequests(home)
     saved(run, 10)
     requests.tick([(run, 1)])
     assert requested == []
-    if is_ingested:
+    for _ in range(2):
         requests.tick([])
-    else:
-        end(run)
-        requests.tick([(run, 1)])
-    assert len(requested) == 1
+        assert len(requested) == 1
+
+
+def test_new_owner_measures_a_run_that_ended_without_owner(
+    home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
+) -> None:
+    run, requests = training(), QualityRequests(home)
+    saved(run, 10)
+    requests.expect([(run, 1)])  # by the database, before the new owner reads the journals
     requests.tick([])
     assert len(requested) == 1
+    later = QualityRequests(home)
+    later.expect([(run, 1)])
+    later.tick([])
+    assert len(requested) == 1, "the owner before has requested it"
 
 
 def test_run_that_ends_without_a_checkpoint_is_not_measured(
@@ -228,6 +235,34 @@ def test_request_waits_while_a_user_measures_the_run(
     now_s[0] = RETRY_SECONDS
     requests.tick([(run, 1)])
     assert [options["while_training"] for options in requested] == [0, 5]
+
+
+def test_run_that_ends_while_a_user_measures_it_is_measured_afterward(
+    home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
+) -> None:
+    run, now_s = training(), [0.0]
+    saved(run, 10)
+    of_user = jobs.request(home, run.run_id, "quality", {}, "a test")
+    requests = QualityRequests(home, clock=lambda: now_s[0])
+    requests.expect([(run, 1)])
+    requests.tick([])
+    assert len(requested) == 1
+    of_user.write_end(End(state="finished", reason="done"))
+    now_s[0] = RETRY_SECONDS
+    requests.tick([])
+    assert [options["while_training"] for options in requested] == [0, 5]
+
+
+def test_quality_is_expected_until_the_job_of_the_attempt_ends(
+    home: Home, training: Callable[..., RunDir]
+) -> None:
+    run = training()
+    assert jobs.expects_quality(home, run)
+    saved(run, 10)
+    QualityRequests(home).tick([(run, 1)])
+    assert jobs.expects_quality(home, run)
+    job_queue.cancel(job_queue.job_dirs(home)[0], "a test")
+    assert not jobs.expects_quality(home, run)
 
 
 # ---- measured checkpoints ------------------------------------------------------------------------
@@ -323,6 +358,18 @@ def test_age_is_that_of_the_newest_trainer(new_run: NewRun) -> None:
     expected = time.time() - psutil.Process().create_time()
     assert age_s(run) == pytest.approx(expected, abs=5.0)
     assert expected > 0.0
+
+
+def test_cluster_run_trains_until_its_journals_say_otherwise(new_run: NewRun) -> None:
+    """Its process is on another host, where the same pid means nothing here."""
+    run = new_run("quick-0001")
+    identity = processes.identity(os.getpid())
+    run.write_process({**identity, "pid": 4_000_000, "attempt": 1, "cluster_host": "node-7"})
+    running = StatusChange(status="running", reason="training")
+    journal.append(run.trainer_journal(), 1, running)
+    assert while_training.is_training(run)
+    journal.append(run.trainer_journal(), 1, StatusChange(status="finished", reason="all_epochs"))
+    assert not while_training.is_training(run)
 
 
 def test_cancelled_job_does_not_wait(training: Callable[..., RunDir]) -> None:

@@ -49,21 +49,25 @@ def test_run_page_draws_quality_with_its_interval(show: Show, trained: Make) -> 
     assert chart["layer"][0]["encoding"]["y2"]["field"] == "high"  # type: ignore[index]
 
 
+@pytest.mark.usefixtures("running")
 def test_a_run_in_training_reserves_space_for_its_quality_curve(
+    show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the start, so that later charts stay in place."""
+    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
+    assert AWAITED in texts(show("run", run="quick-0001"))
+
+
+def test_a_run_that_is_being_measured_reserves_space_for_its_quality_curve(
     show: Show, home: Home, running: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the start, so that later charts stay in place; not if nothing will be measured."""
-    assert AWAITED not in texts(show("run", run="quick-0001"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(jobs.MEASURE_VARIABLE)
-        assert AWAITED in texts(show("run", run="quick-0001"))
-
+    assert AWAITED not in texts(show("run", run="quick-0001")), "measuring is off"
     saved = {"weight": np.zeros(1, np.float32)}
     checkpoints.save(running.checkpoints, saved, 10, wall_s=1.0, retained=1)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
     jobs.request(home, running.run_id, "quality", {"while_training": 5}, "a test")
     session.runtime().refresh()
-    assert AWAITED in texts(show("run", run="quick-0001")), "a job measures it"
+    assert AWAITED in texts(show("run", run="quick-0001"))
 
 
 def test_run_that_just_ended_reserves_space_until_its_job_is_stored(
@@ -90,11 +94,11 @@ def test_run_that_just_ended_reserves_space_until_its_job_is_stored(
     ],
     ids=["disabled", "shorter than the cadence", "no images"],
 )
-def test_other_runs_are_not_measured_while_they_train(
+def test_quality_is_not_expected_of_other_runs(
     home: Home, new_run: Make, monkeypatch: pytest.MonkeyPatch, options: dict[str, object]
 ) -> None:
     monkeypatch.delenv(jobs.MEASURE_VARIABLE)
-    assert not jobs.is_measured_while_training(home, new_run("quick-0001", **options))
+    assert not jobs.expects_quality(home, new_run("quick-0001", **options))
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,13 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
 from gan_runtime.base.errors import RunStateError
+from gan_runtime.evaluation.jobs import MEASURE_VARIABLE
+from gan_runtime.jobs import job_queue
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
@@ -24,6 +27,7 @@ from gan_runtime.store import queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.supervisor import Supervisor
+from gan_runtime.training import checkpoints
 from tests.support.asking import ask_of, ids
 from tests.support.fake_trainers import STEPS_PER_EPOCH, FakeTrainers
 from tests.support.toy_owner import Owner
@@ -192,6 +196,28 @@ def test_run_that_ended_during_a_failed_tick_is_not_lost(home: Home, new_run: Ne
     ingestor.catch_up()  # done by the failed tick
     supervisor.tick()
     assert queries.run(store, run.run_id).status == "finished"
+
+
+def test_run_that_ended_without_an_owner_is_measured_by_the_next(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner before left early in the training, when it had not yet requested the job."""
+    monkeypatch.delenv(MEASURE_VARIABLE)
+    monkeypatch.setattr(job_queue, "start", lambda _: None)
+    run, store = new_run("quick-0001"), Store()
+    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    write_json(run.process_file, {"pid": os.getpid(), "started": 0.0, "attempt": 1})
+    saved = {"weight": np.zeros(1, np.float32)}
+    checkpoints.save(run.checkpoints, saved, 10, wall_s=1.0, retained=1)
+    ingestor = Ingestor(home, store)
+    ingestor.catch_up()
+    ended = StatusChange(status="finished", reason="all 3 epochs done")
+    journal.append(run.trainer_journal(), 1, ended)
+    supervisor = Supervisor(home, store, ingestor)
+    supervisor.tick()
+    assert queries.run(store, run.run_id).status == "finished"
+    [job] = job_queue.snapshots(home, "quality", run_id=run.run_id)
+    assert job.request.asker == "training"
 
 
 class FailsOnce(Ingestor):
