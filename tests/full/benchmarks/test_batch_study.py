@@ -57,7 +57,7 @@ def test_study_part_is_stopped_resumed_measured_and_tabulated(tmp_path: Path) ->
 def test_tables_in_the_docs_match_the_bundled_runs(tmp_path: Path) -> None:
     bundles.unpack(example("batches"), Home(tmp_path / "home").prepare())
     measured = batch_tables.evaluated_epochs(api.open_home(tmp_path / "home"))
-    assert batch_tables.ends(measured).shape[0] == 100
+    assert batch_tables.ends(measured).shape[0] == 136
     tables = batch_tables.text(measured, batch_study.FULL.batches)
     document = (REPOSITORY / "docs" / "quality.md").read_text(encoding="utf-8")
     assert tables.strip() in document
