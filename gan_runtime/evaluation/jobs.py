@@ -272,8 +272,9 @@ class QualityRequests:
 
     def tick(self, training: Iterable[tuple[RunDir, int]]) -> None:
         """Requests the jobs that are due. `training`: the running runs with their attempts."""
-        running = {(run.run_id, attempt): run for run, attempt in training}
-        self.expect((run, attempt) for (_, attempt), run in running.items())
+        training = list(training)
+        self.expect(training)
+        running = {(run.run_id, attempt) for run, attempt in training}
         for key, (run, not_before_s) in list(self._pending.items()):
             is_over = key not in running
             if not run.has_checkpoint:

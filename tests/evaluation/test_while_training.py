@@ -162,6 +162,7 @@ def test_ineligible_runs_are_not_measured(
     QualityRequests(home).tick([(run, 1)])
     assert requested == []
     assert not home.jobs.exists()
+    assert not jobs.expects_quality(home, run)
 
 
 def test_request_waits_until_the_start_of_its_job_takes_three_percent(
@@ -221,35 +222,25 @@ def test_run_that_ends_without_a_checkpoint_is_not_measured(
     assert requested == []
 
 
+@pytest.mark.parametrize("has_ended", [False, True], ids=["training", "ended"])
 def test_request_waits_while_a_user_measures_the_run(
-    home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
-) -> None:
-    run, now_s = training(), [0.0]
-    saved(run, 10)
-    of_user = jobs.request(home, run.run_id, "quality", {}, "a test")
-    requests = QualityRequests(home, clock=lambda: now_s[0])
-    requests.tick([(run, 1)])
-    of_user.write_end(End(state="finished", reason="done"))
-    requests.tick([(run, 1)])
-    assert len(requested) == 1, "it is not asked for in each tick"
-    now_s[0] = RETRY_SECONDS
-    requests.tick([(run, 1)])
-    assert [options["while_training"] for options in requested] == [0, 5]
-
-
-def test_run_that_ends_while_a_user_measures_it_is_measured_afterward(
-    home: Home, training: Callable[..., RunDir], requested: list[dict[str, Any]]
+    home: Home,
+    training: Callable[..., RunDir],
+    requested: list[dict[str, Any]],
+    has_ended: bool,
 ) -> None:
     run, now_s = training(), [0.0]
     saved(run, 10)
     of_user = jobs.request(home, run.run_id, "quality", {}, "a test")
     requests = QualityRequests(home, clock=lambda: now_s[0])
     requests.expect([(run, 1)])
-    requests.tick([])
-    assert len(requested) == 1
+    running = [] if has_ended else [(run, 1)]
+    requests.tick(running)
     of_user.write_end(End(state="finished", reason="done"))
+    requests.tick(running)
+    assert len(requested) == 1, "it is not asked for in each tick"
     now_s[0] = RETRY_SECONDS
-    requests.tick([])
+    requests.tick(running)
     assert [options["while_training"] for options in requested] == [0, 5]
 
 

@@ -86,22 +86,6 @@ def test_run_that_just_ended_reserves_space_until_its_job_is_stored(
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"quality_every": 0},
-        {"quality_every": 6, "epochs": 5},
-        {"workload": "shower_3dgan", "dataset": "showers"},
-    ],
-    ids=["disabled", "shorter than the cadence", "no images"],
-)
-def test_quality_is_not_expected_of_other_runs(
-    home: Home, new_run: Make, monkeypatch: pytest.MonkeyPatch, options: dict[str, object]
-) -> None:
-    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
-    assert not jobs.expects_quality(home, new_run("quick-0001", **options))
-
-
-@pytest.mark.parametrize(
     ("facts", "caution"),
     [
         ({"warning": "The classifier is often wrong."}, "The classifier is often wrong."),
