@@ -14,6 +14,7 @@ from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.declarations import Declarations
+from gan_runtime.catalog.domain import INACCURATE
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.supervision.maintenance import Space
 
@@ -99,14 +100,17 @@ def _quality_titles(table: pd.DataFrame) -> list[str]:
 
 
 def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
-    """0.012 to 0.016, epoch 9; with the score: KCD 0.014 (0.012 to 0.016), epoch 9."""
+    """0.012 to 0.016, epoch 9; with the score: KCD 0.014 (0.012 to 0.016), epoch 9. A score with
+    a warning names its cause.
+    """
     has_interval = not (pd.isna(row["low"]) or pd.isna(row["high"]))
     between = (
         " to ".join(metric.in_words(row[end]) for end in ("low", "high")) if has_interval else ""
     )
     value = f"{metric.title} {metric.in_words(row['value'])}"
     first = f"{value} ({between})" if is_mixed and between else value if is_mixed else between
-    return ", ".join(filter(None, [first, f"epoch {row['epoch']:.0f}"]))
+    cause = INACCURATE if row["warning"] else ""
+    return ", ".join(filter(None, [first, f"epoch {row['epoch']:.0f}", cause]))
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:

@@ -102,6 +102,7 @@ def _of_features(name: str, network: str) -> tuple[Metric, ...]:
 
 # Scores of the evaluation of images (evaluation/quality.py); definitions: docs/metrics.md.
 QUALITY = "quality"
+INACCURATE = "inaccurate classifier"  # where a score with a warning is only a few words
 QUALITY_METRICS = (
     # The first score is the quality of a run, since it is unbiased for few images with any
     # features.

@@ -15,6 +15,7 @@ from rich.table import Table
 from gan_runtime import device_locks
 from gan_runtime.base import disk, formats
 from gan_runtime.catalog import declarations
+from gan_runtime.catalog.domain import INACCURATE
 from gan_runtime.cli import (
     HomeOption,
     JsonOption,
@@ -53,8 +54,8 @@ def runs(
         output.notes().print(f"{name} cannot be read and is skipped: {reason}.")
     frame = queries.run_table(store)
     frame["bytes"] = [disk.used_bytes(folder.runs / run_id) for run_id in frame["run_id"]]
-    best = queries.best_qualities(store)[["value", "metric"]]
-    best.columns = ["quality", "quality_metric"]
+    best = queries.best_qualities(store)[["value", "metric", "warning"]]
+    best.columns = ["quality", "quality_metric", "quality_warning"]
     frame = frame.join(best, on="run_id")
     if as_json:
         frame = frame.drop(columns="spec")  # `show --json` has the options, not as text within JSON
@@ -101,11 +102,14 @@ def _run_table(frame: pd.DataFrame) -> Table:
 
 
 def _quality(row: Mapping[Any, Any]) -> str:
-    """The quality of a run, such as "KCD 1.13"; "" without one."""
+    """The quality of a run, such as "KCD 1.13", and whether its classifier is inaccurate; ""
+    without one.
+    """
     if pd.isna(row["quality"]):
         return ""
     metric = declarations.of(row["workload"]).table([row["quality_metric"]])[row["quality_metric"]]
-    return f"{metric.title} {metric.in_words(row['quality'])}"
+    score = f"{metric.title} {metric.in_words(row['quality'])}"
+    return f"{score}, {INACCURATE}" if row["quality_warning"] else score
 
 
 def show(run: RunArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:

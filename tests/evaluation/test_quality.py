@@ -288,6 +288,22 @@ def test_run_quality_is_the_first_score_by_device_time_of_each_epoch(
     assert best[["epoch", "value"]].to_dict("index") == {"quick-0001": {"epoch": 2, "value": 6.0}}
 
 
+def test_best_quality_is_among_scores_of_the_newest_classifier(home: Home, new_run: NewRun) -> None:
+    first = answer(1, kcd=3.0)
+    others = {"classifier": "another", "protocol": 2}
+    measured = [
+        first,
+        *(
+            answer(epoch, kcd=kcd).model_copy(update={"facts": first.facts | others})
+            for epoch, kcd in ((2, 7.0), (3, 8.0))
+        ),
+    ]
+    journal.append(new_run("quick-0001").evaluations_journal, 1, *measured)
+    store = ingest.store_of(home)
+    assert queries.qualities(store, ["quick-0001"])["is_current"].tolist() == [False, True, True]
+    assert queries.best_qualities(store)["value"].to_dict() == {"quick-0001": 7.0}
+
+
 def test_terminal_shows_interval_floor_and_ceiling(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0))
@@ -299,10 +315,16 @@ def test_terminal_shows_interval_floor_and_ceiling(new_run: NewRun) -> None:
 def test_list_of_runs_shows_the_best_quality(home: Home, new_run: NewRun) -> None:
     run = new_run("quick-0001")
     new_run("quick-0002", seconds=1)
-    journal.append(run.evaluations_journal, 1, answer(1, kcd=9.0), answer(2, kcd=5.0))
+    journal.append(
+        run.evaluations_journal,
+        1,
+        answer(1, kcd=9.0),
+        answer(2, kcd=5.0, warning="is right on 60%"),
+    )
     command = functools.partial(CliRunner().invoke, app)
     lines = command(["runs", "--home", str(home.path)]).stdout.splitlines()
-    assert ["KCD 5" in line for line in lines if "quick-" in line] == [False, True]
+    shown = ["KCD 5, inaccurate classifier" in line for line in lines if "quick-" in line]
+    assert shown == [False, True]
     rows = json.loads(command(["runs", "--json", "--home", str(home.path)]).stdout)
     assert [(row["quality"], row["quality_metric"]) for row in rows] == [
         (None, None),

@@ -106,14 +106,18 @@ def test_run_page_says_why_its_scores_need_care(
 @pytest.mark.usefixtures("two_runs")
 def test_runs_table_shows_the_best_quality_with_its_interval(show: Show, trained: Make) -> None:
     trained("quick-0003", seconds=20)
+    inaccurate = answer(1, kcd=5.0, warning="The classifier is often wrong.")
+    journal.append(trained("quick-0004", seconds=30).evaluations_journal, 1, inaccurate)
     table = show("runs").dataframe[0].value.set_index("run_id")
     assert table["quality"].to_dict() == pytest.approx(
-        {"quick-0001": 7.0, "quick-0002": 0.5, "quick-0003": float("nan")}, nan_ok=True
+        {"quick-0001": 7.0, "quick-0002": 0.5, "quick-0003": float("nan"), "quick-0004": 5.0},
+        nan_ok=True,
     )
     assert table["quality_range"].to_dict() == {
         "quick-0001": "6.8 to 7.2, epoch 2",
         "quick-0002": "0.3 to 0.7, epoch 1",
         "quick-0003": "–",
+        "quick-0004": "4.8 to 5.2, epoch 1, inaccurate classifier",
     }
 
 

@@ -23,8 +23,8 @@ FEWEST_A_FEATURE = 4  # showers for the score `fpd`
 @dataclass(frozen=True)
 class ShowerScore:
     """`name`: stored name. `format`: Python format for value and error. `better`: "" if the floor,
-    the score of two sets of simulated showers, is best. `log`: whether its values span decades.
-    `quality`: whether it can select the best epoch.
+    the score of two sets of simulated showers, is best, and of a time. `log`: whether its values
+    span decades. `quality`: whether it can select the best epoch.
     """
 
     name: str
@@ -64,8 +64,8 @@ SCORES = (
     ShowerScore("separation", "Separation", ".3f"),
     ShowerScore("auc_high", "AUC, high-level", ".3f"),
     ShowerScore("auc_low", "AUC, low-level", ".3f"),
-    ShowerScore("ms_single", "Shower time (ms), batch 1", ".2f", quality=False),
-    ShowerScore("ms_batch", "Shower time (ms), batch 100", ".2f", quality=False),
+    ShowerScore("ms_single", "Shower time (ms), batch 1", ".2f", "", quality=False),
+    ShowerScore("ms_batch", "Shower time (ms), batch 100", ".2f", "", quality=False),
 )
 TEXTS = {
     "sampling_fraction": "Relative error of the mean visible over incident energy, over bins of the"

@@ -152,7 +152,8 @@ class ArrayRow:
 _MEASURED_QUALITY = f"""
     WITH scores AS (
         SELECT a.run_id, m.metric, better, a.epoch, a.step, value, low, high, floor, ceiling,
-            precedence, a.place
+            precedence, a.place, coalesce(facts->>'warning', '') AS warning,
+            [facts->>'classifier', facts->>'protocol'] AS definition
         FROM ingest.newest_evaluations a JOIN ingest.evaluation_scores s
             USING (run_id, evaluation, key, place)
         JOIN (SELECT run_id, spec->>'workload' AS workload FROM ingest.created) c USING (run_id)
@@ -169,7 +170,8 @@ _MEASURED_QUALITY = f"""
         FROM ingest.epochs
     )
     SELECT a.run_id, metric, better, epoch, a.step, value, low, high, floor, ceiling,
-        coalesce(wall_s, 0.0) AS wall_s, coalesce(wall_s, 0.0) * devices AS device_s
+        coalesce(wall_s, 0.0) AS wall_s, coalesce(wall_s, 0.0) * devices AS device_s, warning,
+        definition = last(definition ORDER BY a.place) OVER (PARTITION BY a.run_id) AS is_current
     FROM answers a ASOF LEFT JOIN times t ON a.run_id = t.run_id AND a.step >= t.step
     JOIN (SELECT run_id, {DEVICES} AS devices FROM ingest.created) c ON c.run_id = a.run_id
 """
@@ -250,19 +252,20 @@ def qualities(store: Store, run_ids: list[str]) -> pd.DataFrame:
     metric with the role measured_quality that a run has.
 
     Columns: run_id, metric, better, epoch, step, value, low, high (95%; NaN where unknown), floor,
-    ceiling, wall_s (training seconds until then), device_s (those times devices). Empty before the
-    first.
+    ceiling, wall_s (training seconds until then), device_s (those times devices), warning (about
+    the score; "" without), is_current (comparable with the newest: the same classifier and
+    protocol). Empty before the first.
     """
     return store.frame(f"{_MEASURED_QUALITY} ORDER BY run_id, epoch", {"runs": run_ids})
 
 
 def best_qualities(store: Store) -> pd.DataFrame:
-    """The best epoch of each run of which any is measured, indexed by run_id: columns as
-    `qualities`.
+    """The best epoch of each run of which any is measured, among those that are comparable with
+    its newest; indexed by run_id, columns as `qualities`.
     """
     frame = store.frame(
         f"""
-        SELECT * FROM ({_MEASURED_QUALITY})
+        SELECT * FROM ({_MEASURED_QUALITY}) WHERE is_current
         QUALIFY row_number() OVER (PARTITION BY run_id
             ORDER BY CASE better WHEN 'higher' THEN -value ELSE value END, epoch) = 1
         """,
