@@ -21,6 +21,7 @@ import pandas as pd
 
 from benchmarks import batch_tables
 from gan_runtime import api
+from gan_runtime.base.errors import SpecError
 from gan_runtime.cli import commands, following, training
 from gan_runtime.records.home import Home
 from gan_runtime.spec.presets import preset
@@ -38,7 +39,9 @@ RECIPES: dict[str, dict[str, Any]] = {
     "modern": MODERN,
 }
 RECIPES_WITH_EXTRA_SEEDS = ("averaged", "modern")  # only these can be equivalent
-BUDGETS = ("images", "updates")
+BUDGETS = (batch_tables.IMAGES, batch_tables.UPDATES)
+# The options that repair the largest batch of `modern`, for the budget `longer`.
+REPAIR = caution.repair if (caution := preset("modern").caution) else {}
 BASE = {
     **{"accelerator": "cpu", "replicas": 1, "weight_snapshots": "yes", "pictures_every": 4},
     "quality_every": 0,  # training is timed, so `measure` evaluates afterward
@@ -86,23 +89,35 @@ class Part:
         """The name on the command line."""
         return f"{self.recipe}-{self.budget}{'-more' if self.has_extra_seeds else ''}"
 
+    @property
+    def title(self) -> str:
+        """The title of the study."""
+        suffix = " more" if self.has_extra_seeds else ""
+        return f"{batch_tables.TITLE}{self.recipe} {self.budget}{suffix}"
+
     def design(self, size: Size) -> StudyDesign:
-        """The runs of this part; each repeat has one seed for all batches."""
+        """The runs of this part; each repeat has one seed for all batches. The part `longer` has
+        only the largest batch.
+        """
         batches = (size.batches[0], size.batches[-1]) if self.has_extra_seeds else size.batches
+        batches = size.only_batches or batches
         base_epochs = size.modern_epochs if self.recipe == "modern" else size.epochs
         base = {**BASE, **RECIPES[self.recipe], **size.options, "epochs": base_epochs}
-        suffix = " more" if self.has_extra_seeds else ""
-        title = f"{batch_tables.TITLE}{self.recipe} {self.budget}{suffix}"
-        first, count = (
-            (1 + size.seeds, size.extra_seeds) if self.has_extra_seeds else (1, size.seeds)
-        )
-        seeds = size.only_seeds or range(first, first + count)
+        seeds = size.only_seeds or self._seeds(size)
         base["seed"] = seeds[0]
-        batches = size.only_batches or batches
-        if self.budget == "images":
-            return StudyDesign.parse("batch_size", base, list(batches), len(seeds), title)
+        if self.budget == batch_tables.LONGER:
+            base |= {"batch_size_global": batches[-1], **REPAIR}
+            return StudyDesign.parse("seed", base, list(seeds), title=self.title)
+        if self.budget == batch_tables.IMAGES:
+            return StudyDesign.parse("batch_size", base, list(batches), len(seeds), self.title)
         epochs = [f"{batch}:{base_epochs * batch // size.batches[0]}" for batch in batches]
-        return StudyDesign.parse("batch_updates", base, epochs, len(seeds), title)
+        return StudyDesign.parse("batch_updates", base, epochs, len(seeds), self.title)
+
+    def _seeds(self, size: Size) -> range:
+        all_seeds = range(1, 1 + size.seeds + size.extra_seeds)
+        if self.budget == batch_tables.LONGER:
+            return all_seeds
+        return all_seeds[size.seeds :] if self.has_extra_seeds else all_seeds[: size.seeds]
 
 
 def parts() -> Iterator[Part]:
@@ -111,6 +126,7 @@ def parts() -> Iterator[Part]:
         for has_extra_seeds in (False, True)[: 1 + (recipe in RECIPES_WITH_EXTRA_SEEDS)]:
             for budget in BUDGETS:
                 yield Part(recipe, budget, has_extra_seeds)
+    yield Part("modern", batch_tables.LONGER, has_extra_seeds=False)
 
 
 def train(part: Part, home: Home, size: Size) -> bool:
@@ -190,7 +206,12 @@ def main(arguments: list[str]) -> int:
             )
         case ["run", name, folder] if name in parts_by_name:
             home = api.open_home(folder)
-            if not train(parts_by_name[name], home, size):
+            try:
+                is_finished = train(parts_by_name[name], home, size)
+            except SpecError as error:
+                print(error, file=sys.stderr)
+                return 2
+            if not is_finished:
                 print(
                     "Some runs are unfinished: repeat the command to resume them.", file=sys.stderr
                 )

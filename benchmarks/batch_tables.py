@@ -5,7 +5,7 @@ docs/quality.md has the definitions, written before any run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.studies.statistics import Equivalence
 
 TITLE = "Equivalence "  # prefix of the studies' titles
+IMAGES, UPDATES, LONGER = "images", "updates", "longer"  # the budgets
 MARGIN_STDS = 1.96  # the margin, in standard deviations between seeds
 SCORES = ("fcd_infinite", "kcd", "coverage")
 METRICS = {metric.name.removeprefix(f"{QUALITY}_"): metric for metric in QUALITY_METRICS}
@@ -83,11 +84,23 @@ def ends(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values("epoch").groupby(keys, as_index=False).last()
 
 
+def _parts(frame: pd.DataFrame, batches: Sequence[int]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The name and the epochs of each recipe and budget.
+
+    `longer` has only the largest batch: it is compared with the smallest of `updates`.
+    """
+    for (recipe, budget), epochs in frame.groupby(["recipe", "budget"]):
+        if budget == LONGER:
+            of_recipe = frame[(frame.recipe == recipe) & (frame.batch == batches[0])]
+            epochs = pd.concat([of_recipe[of_recipe.budget == UPDATES], epochs])
+        yield f"{recipe}, {budget}", epochs
+
+
 def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
     """A line for each recipe and budget; a cell for each batch."""
     return [
-        [", ".join(map(str, key)), *(_end_cell(runs[runs.batch == batch]) for batch in batches)]
-        for key, runs in ends(frame).groupby(["recipe", "budget"])
+        [name, *(_end_cell(runs[runs.batch == batch]) for batch in batches)]
+        for name, runs in _parts(ends(frame), batches)
     ]
 
 
@@ -137,9 +150,9 @@ def decision(last: pd.DataFrame, batches: Sequence[int]) -> Decision | None:
 
 def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
     lines = []
-    for key, runs in ends(frame).groupby(["recipe", "budget"]):
+    for name, runs in _parts(ends(frame), batches):
         if (result := decision(runs, batches)) is None:
-            lines.append([", ".join(map(str, key)), *["too few seeds"] * 4, markdown.NOT_MEASURED])
+            lines.append([name, *["too few seeds"] * 4, markdown.NOT_MEASURED])
             continue
         coverage = result.coverage
         tests = [
@@ -149,7 +162,7 @@ def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[st
         ]
         answer = "yes" if result.is_equivalent else "not shown"
         pairs = str(len(result.kcd.differences))
-        lines.append([", ".join(map(str, key)), pairs, *tests, answer])
+        lines.append([name, pairs, *tests, answer])
     return lines
 
 
@@ -183,12 +196,11 @@ def _targets(frame: pd.DataFrame, batches: Sequence[int]) -> str:
 def _target_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
     """Target: the final mean ln FCD∞ of the smallest batch, with the same recipe and budget."""
     lines = []
-    last = ends(frame)
-    for key, runs in frame.groupby(["recipe", "budget"]):
-        of_key = last[(last.recipe == key[0]) & (last.budget == key[1])]
-        target = float(of_key[of_key.batch == batches[0]].log_fcd.mean())
-        cells = [_target_cell(runs[runs.batch == batch], target) for batch in batches]
-        lines.append([", ".join(map(str, key)), *cells])
+    for name, epochs in _parts(frame, batches):
+        last = ends(epochs)
+        target = float(last[last.batch == batches[0]].log_fcd.mean())
+        cells = [_target_cell(epochs[epochs.batch == batch], target) for batch in batches]
+        lines.append([name, *cells])
     return lines
 
 

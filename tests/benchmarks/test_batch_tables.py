@@ -100,8 +100,8 @@ def test_a_home_without_the_study_reports_not_measured(home: Home) -> None:
 
 def test_parts_cover_all_recipes_and_budgets_with_paired_seeds() -> None:
     parts = list(batch_study.parts())
-    assert len({part.name for part in parts}) == len(parts) == 12
-    for part in parts:
+    assert len({part.name for part in parts}) == len(parts) == 13
+    for part in parts[:-1]:
         runs = part.design(batch_study.FULL).runs
         by_repeat = {(run.repeat, run.spec.seed) for run in runs}
         assert len(by_repeat) == (5 if part.has_extra_seeds else 3), "one seed for all batches"
@@ -117,6 +117,32 @@ def test_parts_cover_all_recipes_and_budgets_with_paired_seeds() -> None:
         for run in part.design(batch_study.FULL).runs
     }
     assert seeds == set(range(1, 9))
+
+
+def test_the_longer_part_repairs_the_largest_batch_for_every_seed() -> None:
+    part = batch_study.Part("modern", "longer", has_extra_seeds=False)
+    specs = [run.spec for run in part.design(batch_study.FULL).runs]
+    assert [(spec.seed, spec.batch_size_global) for spec in specs] == [
+        (seed, 512) for seed in range(1, 9)
+    ]
+    assert {(spec.epochs, spec.reference_batch) for spec in specs} == {(78, 128)}
+
+
+def test_the_longer_budget_is_compared_with_the_smallest_batch_of_updates() -> None:
+    updates = frame().assign(budget="updates")
+    longer = frame(shift=5.0).query("batch == 512").assign(budget="longer")
+    text = batch_tables.text(pd.concat([updates, longer]), BATCHES)
+    assert "| modern, longer | 7.46; 0.984; 80%; 1 s | 1,110; 0.99; 80%; 1 s |" in text
+    assert "| modern, longer | 8 | +5 (" in text
+    assert "| modern, updates | 7.46; 0.984; 80%; 1 s | 7.48; 0.99; 80%; 1 s |" in text
+
+
+def test_a_selection_of_a_single_run_is_refused(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "modern-longer", str(home.path), "--seeds=4"]
+    assert batch_study.main(words) == 2
+    assert "a study compares at least 2" in capsys.readouterr().err
 
 
 def test_flags_choose_runs_of_a_part() -> None:
