@@ -14,10 +14,13 @@ import numpy as np
 import psutil
 import pytest
 
+from gan_runtime.base.errors import CheckpointError
 from gan_runtime.cli.evaluating import wait_for_the_last_epochs
 from gan_runtime.evaluation import jobs, while_training
-from gan_runtime.evaluation.catalog import evaluation
+from gan_runtime.evaluation.catalog import Subject, evaluation
 from gan_runtime.evaluation.jobs import MEASURE_VARIABLE, RETRY_SECONDS, QualityRequests
+from gan_runtime.evaluation.quality import QualityOptions
+from gan_runtime.evaluation.quality_measurement import measure
 from gan_runtime.evaluation.while_training import MOST_SHARE, START_S, Pace, age_s
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import End
@@ -340,6 +343,29 @@ def test_job_starts_when_its_start_takes_three_percent_of_cpu_time(
     end(run)
     report(2, 9, "training the classifier")
     assert clock.now_s == begun_s, "the run has ended"
+
+
+@pytest.mark.parametrize(("trained_s", "waits"), [(0.0, True), (1e7, False)])
+def test_job_of_an_old_run_starts_at_once(
+    home: Home,
+    training: Callable[..., RunDir],
+    monkeypatch: pytest.MonkeyPatch,
+    trained_s: float,
+    waits: bool,
+) -> None:
+    run, sentences = training(), list[str]()
+    monkeypatch.setattr(processes, "lower_priority", lambda: None)
+    monkeypatch.setattr(while_training, "age_s", lambda _: trained_s)
+
+    def progress(*report: Any) -> None:
+        sentences.append(report[-1])
+        if "waiting" in sentences[-1]:
+            end(run)
+
+    options = QualityOptions(while_training=1)
+    with pytest.raises(CheckpointError):  # the run has none
+        measure(Subject(home, run, options, "key", home.path, progress, lambda _: None))
+    assert ("waiting, so that training stays fast" in sentences) == waits
 
 
 def test_age_is_that_of_the_newest_trainer(new_run: NewRun) -> None:
