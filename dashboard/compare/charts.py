@@ -133,6 +133,9 @@ def _overlaid(
     band = base.mark_area(line=False).encode(
         y=y("drawn_low"), y2=alt.Y2("high:Q"), opacity=opacity(0.14)
     )
+    bars = base.mark_rule(strokeWidth=1.5).encode(  # a single epoch has no area
+        y=y("drawn_low"), y2=alt.Y2("high:Q"), opacity=opacity(0.4)
+    )
     raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=opacity(0.35 if share else 0.0))
     bold = base.mark_line(strokeWidth=2.5).encode(
         y=y("smoothed"), opacity=opacity(1.0), strokeDash=charts.dash_of("run", colors)
@@ -143,7 +146,7 @@ def _overlaid(
         f"{metric.title} of each run: faint as measured, bold smoothed. Compare the bold lines:"
         " single steps scatter."
     )
-    layers = (charts.ground(), band, raw, bold, reader)
+    layers = (charts.ground(), band, *([bars] if dots else []), raw, bold, reader)
     rows = drawable(frame, metric, style.y)
     rows = charts.with_smoothed(rows, charts.smoothed_points(share, _longest(rows)), "run")
     return on_canvas(rows, *layers, title=metric.title, description=description, height=height)
@@ -168,7 +171,8 @@ def color_of(field: str, colors: dict[str, str]) -> alt.Color:
 
 def _x_axis(x: str) -> alt.Axis:
     number = ",d" if x in ("step", "images") else alt.Undefined
-    return alt.Axis(tickMinStep=1, tickCount=10, grid=False, format=number)
+    least = 1 if x in ("step", "images", "epoch") else alt.Undefined
+    return alt.Axis(tickMinStep=least, tickCount=10, grid=False, format=number)
 
 
 def _longest(frame: pd.DataFrame) -> int:

@@ -14,6 +14,7 @@ from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import CurveStyle
 from dashboard.evaluation import charts as evaluation_charts
+from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
@@ -65,6 +66,14 @@ def test_per_epoch_metrics_are_not_smoothed() -> None:
     values = [1.0] * 50 + [2.0] * 50
     chart = compare_charts.run_curves(curve(*values), COLORS, "epoch", NORM, CurveStyle("strong"))
     assert smoothed(chart) == values
+
+
+def test_a_single_epoch_shows_its_interval() -> None:
+    def marks(metric: Metric) -> list[str]:
+        chart = compare_charts.run_curves(curve(0.5), COLORS, "epoch", metric, CurveStyle())
+        return [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]
+
+    assert marks(NORM).count("rule") == marks(LOSS).count("rule") + 1
 
 
 def test_the_number_of_points_changes_only_the_rows_of_a_chart() -> None:
