@@ -20,6 +20,7 @@ from gan_runtime.supervision.maintenance import Space
 
 LOSSES = "losses"
 QUALITY, RANGE = "quality", "quality_range"
+WARNED_WIDTH = 320  # pixels of the interval, where a warning precedes it
 QUALITY_HELP = (
     "Best measured epoch. Lower is better. Scores of different data sets, or of different"
     " classifiers, are not comparable."
@@ -61,13 +62,20 @@ def quality_columns(table: pd.DataFrame) -> dict[str, Any]:
     `table`: as `with_quality`.
     """
     titles = _quality_titles(table)
+    width = WARNED_WIDTH if table[RANGE].str.contains(INACCURATE).any() else None
     if len(titles) > 1:
-        return {RANGE: st.column_config.TextColumn("Quality", width="medium", help=QUALITY_HELP)}
+        return {
+            RANGE: st.column_config.TextColumn(
+                "Quality", width=width or "medium", help=QUALITY_HELP
+            )
+        }
     return {
         QUALITY: st.column_config.NumberColumn(
             f"Quality ({titles[0]})" if titles else "Quality", help=QUALITY_HELP
         ),
-        RANGE: st.column_config.TextColumn("Quality, 95%", help="95% interval, and the epoch."),
+        RANGE: st.column_config.TextColumn(
+            "Quality, 95%", width=width, help="95% interval, and the epoch."
+        ),
     }
 
 
@@ -101,7 +109,7 @@ def _quality_titles(table: pd.DataFrame) -> list[str]:
 
 def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
     """0.012 to 0.016, epoch 9; with the score: KCD 0.014 (0.012 to 0.016), epoch 9. A score with
-    a warning names its cause.
+    a warning begins with its cause.
     """
     has_interval = not (pd.isna(row["low"]) or pd.isna(row["high"]))
     between = (
@@ -110,7 +118,7 @@ def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
     value = f"{metric.title} {metric.in_words(row['value'])}"
     first = f"{value} ({between})" if is_mixed and between else value if is_mixed else between
     cause = INACCURATE if row["warning"] else ""
-    return ", ".join(filter(None, [first, f"epoch {row['epoch']:.0f}", cause]))
+    return ", ".join(filter(None, [cause, first, f"epoch {row['epoch']:.0f}"]))
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:

@@ -117,7 +117,7 @@ def test_runs_table_shows_the_best_quality_with_its_interval(show: Show, trained
         "quick-0001": "6.8 to 7.2, epoch 2",
         "quick-0002": "0.3 to 0.7, epoch 1",
         "quick-0003": "–",
-        "quick-0004": "4.8 to 5.2, epoch 1, inaccurate classifier",
+        "quick-0004": "inaccurate classifier, 4.8 to 5.2, epoch 1",
     }
 
 
