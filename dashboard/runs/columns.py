@@ -62,7 +62,7 @@ def quality_columns(table: pd.DataFrame) -> dict[str, Any]:
     `table`: as `with_quality`.
     """
     titles = _quality_titles(table)
-    width = WARNED_WIDTH if table[RANGE].str.contains(INACCURATE).any() else None
+    width = WARNED_WIDTH if table["quality_warning"].any() else None
     if len(titles) > 1:
         return {
             RANGE: st.column_config.TextColumn(
@@ -93,6 +93,7 @@ def with_quality(table: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
     named = table.assign(
         quality=qualities["value"].to_numpy(float),
         quality_title=[score.title if score else "" for score in scores],
+        quality_warning=qualities["warning"].fillna("").to_numpy(str) != "",
     )
     rows = qualities.to_dict("records")
     is_mixed = len(_quality_titles(named)) > 1
