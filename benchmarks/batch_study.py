@@ -106,7 +106,7 @@ class Part:
         seeds = size.only_seeds or self._seeds(size)
         base["seed"] = seeds[0]
         if self.budget == batch_tables.LONGER:
-            base |= {"batch_size_global": batches[-1], **REPAIR}
+            base |= {"batch_size_global": size.batches[-1], **REPAIR}
             return StudyDesign.parse("seed", base, list(seeds), title=self.title)
         if self.budget == batch_tables.IMAGES:
             return StudyDesign.parse("batch_size", base, list(batches), len(seeds), self.title)

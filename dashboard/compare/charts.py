@@ -133,8 +133,12 @@ def _overlaid(
     band = base.mark_area(line=False).encode(
         y=y("drawn_low"), y2=alt.Y2("high:Q"), opacity=opacity(0.14)
     )
-    bars = base.mark_rule(strokeWidth=1.5).encode(  # a single epoch has no area
-        y=y("drawn_low"), y2=alt.Y2("high:Q"), opacity=opacity(0.4)
+    # A single epoch has no area.
+    single = base.transform_joinaggregate(points="count()", groupby=["run"])
+    bars = (
+        single.transform_filter("datum.points == 1")
+        .mark_rule(strokeWidth=1.5)
+        .encode(y=y("drawn_low"), y2=alt.Y2("high:Q"), opacity=opacity(0.4))
     )
     raw = base.mark_line(strokeWidth=1).encode(y=y("mean"), opacity=opacity(0.35 if share else 0.0))
     bold = base.mark_line(strokeWidth=2.5).encode(
