@@ -26,8 +26,8 @@ OWN_SECONDS = "own_seconds"
 # tests skip it.
 WITH_PROCESSES = {"jax", "browser", "dashboard"}
 IDLE_SECONDS = 0.04  # of `_fixed_work` on the idle machine of docs/testing.md
-# From run to run the same test takes up to twice as long. Without the exceptions all tests take at
-# most 3 s, so that the limit finds what belongs in tests/full, not tests that vary.
+# From run to run the same test takes up to twice as long. Without the exceptions all tests took at
+# most 3.5 s, so that the limit finds what belongs in tests/full, not tests that vary.
 LIMIT_SECONDS = 5.0
 
 
