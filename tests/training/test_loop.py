@@ -220,14 +220,16 @@ def test_resumed_training_equals_uninterrupted_training_bit_for_bit(
     whole, parts = RunDir(tmp_path / "whole"), RunDir(tmp_path / "parts")
     for run in (whole, parts):
         run.path.mkdir()
-    train(whole, first_engine)
+    train(whole, first_engine, weight_snapshots="yes")
     requests = iter([False, False, False, False, True, True])
-    stopped = train(parts, second_engine, stop=lambda: next(requests, True))
+    stopped = train(parts, second_engine, stop=lambda: next(requests, True), weight_snapshots="yes")
     assert stopped.status == "stopped"
     assert stopped.step % 5 != 0, (
         "the stop must fall within an epoch to test the position in the data"
     )
-    train(parts, first_engine, attempt=2)  # the engine has finished the other run
+    train(
+        parts, first_engine, attempt=2, weight_snapshots="yes"
+    )  # the engine has finished the other run
 
     first, second = (checkpoints.load_newest(run.checkpoints) for run in (whole, parts))
     assert first is not None
@@ -236,6 +238,9 @@ def test_resumed_training_equals_uninterrupted_training_bit_for_bit(
     assert first.arrays.keys() == second.arrays.keys()
     for name, array in first.arrays.items():
         np.testing.assert_array_equal(array, second.arrays[name], err_msg=name)
+    snapshots = [checkpoints.load_snapshots(run.snapshots) for run in (whole, parts)]
+    assert list(snapshots[0]) == [0, 1, 2, 3]
+    np.testing.assert_equal(snapshots[0], snapshots[1])
 
 
 def test_plan_records_images_and_updates_per_step(run: RunDir) -> None:
