@@ -135,7 +135,7 @@ def train(part: Part, home: Home, size: Size) -> bool:
     """
     design = part.design(size)
     display = following.Lines(lambda snapshot: print(following.in_words(snapshot)))
-    runs = _runs(home, design.title)
+    runs = _runs(home, part.title)
     if runs.empty:
         ends = training.train_study(home, design, display)
         return len(ends) == len(design.runs) and {end.row.status for end in ends} == {"finished"}
@@ -152,7 +152,7 @@ def measure(part: Part, home: Home, size: Size) -> None:
     evaluated = set(
         api.sql(home, "SELECT run_id FROM evaluations WHERE evaluation = 'quality'").run_id
     )
-    for run_id in _runs(home, part.design(size).title).run_id:
+    for run_id in _runs(home, part.title).run_id:
         if run_id not in evaluated:
             print(f"{run_id}: evaluating quality")
             api.evaluate(home, run_id, "quality", checkpoint="every", samples=size.samples)

@@ -227,9 +227,8 @@ def test_resumed_training_equals_uninterrupted_training_bit_for_bit(
     assert stopped.step % 5 != 0, (
         "the stop must fall within an epoch to test the position in the data"
     )
-    train(
-        parts, first_engine, attempt=2, weight_snapshots="yes"
-    )  # the engine has finished the other run
+    # The engine has finished the other run.
+    train(parts, first_engine, attempt=2, weight_snapshots="yes")
 
     first, second = (checkpoints.load_newest(run.checkpoints) for run in (whole, parts))
     assert first is not None
