@@ -11,7 +11,7 @@ from dashboard.samples import sample_images
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow
-from gan_runtime.store.store import Store
+from gan_runtime.store.store import LATELY_SECONDS, Store
 from gan_runtime.training.verdict import Verdict
 
 LAST_RUNS = "last_runs"  # style.css gives the images in it one height
@@ -56,7 +56,7 @@ def welcome() -> None:
 
 def training_now(runtime: Runtime, rows: list[RunRow]) -> None:
     """A card for each training run: image, progress, figures, stop button."""
-    verdicts = run_selection.verdicts(runtime.store, [row.run_id for row in rows])
+    verdicts = run_selection.verdicts(runtime.store, [row.run_id for row in rows], LATELY_SECONDS)
     for row in rows:
         progress = queries.progress(runtime.store, row.run_id)
         with st.container(border=True):
@@ -87,7 +87,7 @@ def last_runs(store: Store, rows: list[RunRow]) -> None:
     if not rows:
         return
     st.header("Last runs")
-    verdicts = run_selection.verdicts(store, [row.run_id for row in rows])
+    verdicts = run_selection.verdicts(store, [row.run_id for row in rows], LATELY_SECONDS)
     with st.container(key=LAST_RUNS):
         # Row by row, so that a phone shows the cards in this order.
         for begin in range(0, len(rows), ACROSS):

@@ -82,6 +82,6 @@ def colors(rows: list[RunRow]) -> dict[str, str]:
     )
 
 
-def verdicts(store: Store, run_ids: Iterable[str]) -> dict[str, Verdict]:
-    """run_id → verdict, the same on every page."""
-    return store.lately(queries.verdicts, tuple(run_ids))
+def verdicts(store: Store, run_ids: Iterable[str], age_s: float = 0.0) -> dict[str, Verdict]:
+    """run_id → verdict, the same on every page. `age_s`: allowed age, on a page that redraws."""
+    return store.lately(queries.verdicts, tuple(run_ids), age_s=age_s)

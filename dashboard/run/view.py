@@ -20,7 +20,7 @@ from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.states import WAITS_IN_TURN
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
-from gan_runtime.store.store import Store
+from gan_runtime.store.store import LATELY_SECONDS, Store
 
 PAGE = "run"
 OVERVIEW, EVALUATION = "overview", "evaluation"
@@ -228,11 +228,11 @@ def _deleted(run_id: str) -> None:
 
 
 def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
-    verdict = run_selection.verdicts(store, [row.run_id]).get(row.run_id, widgets.NO_VERDICT)
+    verdicts = overview.shared(store, row, LATELY_SECONDS, queries.verdicts, (row.run_id,))
     note = "" if row.status == "running" else _note(row)
     text = " · ".join(filter(None, (note, words.age(progress.written_at))))
-    widgets.state(row.status, text, verdict)
-    if stall := store.lately(queries.stall_event, row.run_id):
+    widgets.state(row.status, text, verdicts.get(row.run_id, widgets.NO_VERDICT))
+    if stall := overview.shared(store, row, LATELY_SECONDS, queries.stall_event, row.run_id):
         st.warning(words.plain(stall), icon=":material/hourglass_disabled:")
     elif words.is_silent(row.status, progress.written_at):
         st.warning(

@@ -120,6 +120,29 @@ def test_the_verdict_does_not_change_within_an_epoch(show: Show, running: RunDir
         assert "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4;" in head
 
 
+@pytest.mark.parametrize("page", ["run", "runs"])
+def test_the_page_of_a_run_that_just_ended_shows_its_last_verdict(
+    show: Show, running: RunDir, page: str
+) -> None:
+    """An ended run is not drawn again, so the page must not show a verdict from before its end."""
+
+    def drawn() -> str:
+        app = show(page, run=running.run_id)
+        tables = [element.value.to_string() for element in app.dataframe]
+        return "\n".join([texts(app), *tables]).lower()
+
+    scores = {"probe_score_real": 0.6, "probe_score_fake": 0.4}
+    for epoch in (1, 2, 3, 4):
+        measured = journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=1.0, values=scores)
+        journal.append(running.trainer_journal(), 1, measured)
+        if epoch == 1:
+            assert "balanced" not in drawn()
+    finished = journal.StatusChange(status="finished", reason="all 4 epochs done")
+    journal.append(running.trainer_journal(), 1, finished)
+    session.shared_runtime().refresh()
+    assert "balanced" in drawn()
+
+
 def test_the_verdict_has_its_own_container_with_a_minimum_height(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", run="quick-0001")
