@@ -108,7 +108,7 @@ def test_other_losses_resume_exactly(
 
 
 def test_generated_rows_of_any_count_start_with_the_sample(jax: JaxProcess) -> None:
-    sample, (many, another_seed) = jax("generated", random_showers(16), 70, {"replicas": 8}, 0, 1)
+    sample, (many, another_seed) = jax("generated", random_showers(16), 70, {"replicas": 8}, 0, 2)
     assert {name: array.shape for name, array in many.items()} == {
         "images": (70, 8, 8, 1),
         "labels": (70,),

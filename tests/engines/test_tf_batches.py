@@ -172,7 +172,7 @@ def test_shown_noise_follows_the_row_and_the_request_seed(make: MakeEngine) -> N
     """For any seed of the run, any replicas, and any chunks of rows."""
     engine, shared = conditional(make), conditional(make, replicas=3, batch_size_global=6)
     inputs = fixed_inputs(CONDITIONAL_GAN, None, SHOWERS, 70)
-    alone = [engine.generate(inputs, seed)["images"] for seed in (0, 1)]
+    alone = [engine.generate(inputs, seed)["images"] for seed in (0, 2)]
     assert np.abs(shared.generate(inputs)["images"] - alone[0]).max() < 1e-5
     assert np.array_equal(engine.sample()["images"], alone[0][:64])
     grain = alone[1] - alone[0]

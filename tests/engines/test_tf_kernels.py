@@ -14,7 +14,7 @@ import tensorflow as tf
 from gan_runtime.engines.tf import cpu_convolutions
 from gan_runtime.engines.tf import kernels as tf_kernels
 from gan_runtime.engines.tf.cpu_convolutions import volume_convolution
-from gan_runtime.engines.tf.kernels import PlainKernels, Sizes, TfCpuKernels
+from gan_runtime.engines.tf.kernels import PlainKernels, Sizes, TfCpuKernels, layer_kernels
 from gan_runtime.engines.tf.step import replica_id
 from gan_runtime.engines.tf.strategy import make_strategy
 from gan_runtime.spec import RunSpec
@@ -342,3 +342,13 @@ def test_batch_norm_of_odd_channel_counts_runs_in_float32(channels: int, is_wide
     operations = normed.get_concrete_function().graph.get_operations()
     (norm,) = (operation for operation in operations if operation.type.startswith("FusedBatchNorm"))
     assert (norm.inputs[0].dtype == tf.float32) == is_widened
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "xla", "kind"),
+    [("cpu", "off", TfCpuKernels), ("cpu", "jit", PlainKernels), ("gpu", "off", PlainKernels)],
+)
+def test_only_a_cpu_without_xla_uses_the_rewritten_kernels(
+    accelerator: str, xla: Any, kind: type
+) -> None:
+    assert type(layer_kernels(RunSpec(xla=xla), 1, accelerator)) is kind

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -21,9 +22,10 @@ from gan_runtime.engines.tf.inputs import TfStepNoise, distributed_batches
 from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
 from gan_runtime.engines.tf.step import input_gradient
 from gan_runtime.workloads import dcgan_mnist, mlp_gan
+from gan_runtime.workloads.contract import Forward
 from gan_runtime.workloads.losses import r1_penalty
 from gan_runtime.workloads.pair import UnconditionalPair
-from gan_runtime.workloads.step_context import LayerKernels, step_scope
+from gan_runtime.workloads.step_context import LayerKernels, TrainingProgress, step_scope
 from tests.support.engines.small_engines import (
     BATCH,
     MakeEngine,
@@ -229,7 +231,7 @@ class Repeated:
         return values
 
 
-def test_r1_penalty_matches_finite_differences() -> None:
+def test_r1_penalty_matches_finite_differences_and_falls_as_set() -> None:
     keras.config.set_dtype_policy("float32")
     keras.utils.set_random_seed(1)
     image = (2, 2, 1)
@@ -238,14 +240,13 @@ def test_r1_penalty_matches_finite_differences() -> None:
         [keras.Input(image), layers.Flatten(), layers.Dense(5, "tanh"), layers.Dense(1)]
     )
     images = tf.constant(np.random.default_rng(3).standard_normal((6, *image)), tf.float32)
-    penalties = {}
-    for gamma in (0.0, 10.0):
-        pair = UnconditionalPair(3, dict)
-        (phase,) = pair.program(PairOptions(r1_weight=gamma), {}).phases
-        with step_scope(alone(Repeated(), None)):
-            penalties[gamma] = phase.forward(
-                {"generator": generator, "discriminator": critic}, {"images": images}, Repeated()
-            )
+
+    def forward(**options: float) -> Forward:
+        (phase,) = UnconditionalPair(3, dict).program(PairOptions(**options), {}).phases
+        with step_scope(replace(alone(Repeated()), progress=TrainingProgress(1, 3))):
+            networks = {"generator": generator, "discriminator": critic}
+            return phase.forward(networks, {"images": images}, Repeated())
+
     small, squares = 1e-2, np.zeros(6)
     for row, column in np.ndindex(2, 2):
         step = np.zeros((1, *image), np.float32)
@@ -254,11 +255,15 @@ def test_r1_penalty_matches_finite_differences() -> None:
             (np.array(critic(images + step)) - np.array(critic(images - step))).ravel()
             / (2 * small)
         ) ** 2
-    penalty = float(penalties[10.0].scalars["r1_penalty"])
-    assert penalty == pytest.approx(0.5 * squares.mean(), rel=1e-3)
-    losses = [float(forward.losses["loss_discriminator"]) for forward in penalties.values()]
-    assert losses[1] - losses[0] == pytest.approx(10.0 * penalty, rel=1e-5)
-    assert "r1_penalty" not in penalties[0.0].scalars
+    plain = forward(r1_weight=0.0)
+    assert "r1_penalty" not in plain.scalars
+    # After a third of the training, a penalty that falls to the share s has (3 + s) / 4 left.
+    for end, left in ((1.0, 1.0), (0.2, 0.8), (0.0, 0.75)):
+        penalized = forward(r1_weight=10.0, penalty_end=end)
+        penalty = float(penalized.scalars["r1_penalty"])
+        assert penalty == pytest.approx(0.5 * squares.mean(), rel=1e-3)
+        added = penalized.losses["loss_discriminator"] - plain.losses["loss_discriminator"]
+        assert float(added) == pytest.approx(left * 10.0 * penalty, rel=1e-5)
 
 
 @pytest.mark.parametrize("kernels", [TfCpuKernels(), PlainKernels()], ids=["cpu", "plain"])

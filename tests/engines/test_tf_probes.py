@@ -68,9 +68,11 @@ def test_weight_histogram_spans_exactly_the_weights(make: MakeEngine) -> None:
     )  # rounding at the edges
 
 
-@pytest.mark.parametrize("certainty", [2.0, -2.0])
+@pytest.mark.parametrize("certainty", [2.0, -6.0])
 def test_scores_are_counted_between_0_and_1(make: MakeEngine, certainty: float) -> None:
-    """`certainty` is added to D's logits, which shifts all its scores to one side."""
+    """`certainty` is added to D's logits, which shifts all its scores to one side, and
+    with -6 into the first bin.
+    """
     engine = make(2)
     state = engine.state()
     bias = "discriminator/discriminator/logit/bias"

@@ -38,6 +38,7 @@ from gan_runtime.engines.tf.cpu_convolutions import (
     zeros_around,
 )
 from gan_runtime.engines.tf.spectra import SpectralConvolution, SpectrumAxis
+from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.step_context import Padding
 
 # In bfloat16 oneDNN's batch norm takes this many channels at a time, and is ten times slower with a
@@ -177,6 +178,14 @@ class TfCpuKernels(PlainKernels):
         direct = batch * rows.outcome * columns.outcome * math.prod(kernel.shape)
         pays = direct >= self._spectral_saving * spectral.multiplications(batch, *channels)
         return spectral if pays else None
+
+
+def layer_kernels(spec: RunSpec, replicas: int, accelerator: str) -> PlainKernels:
+    """The kernels of a run's layers: the rewritten ones on a CPU, unless XLA compiles the step."""
+    synchronised = spec.batch_norm == "synchronised" and replicas > 1
+    if accelerator == "cpu" and spec.xla == "off":
+        return TfCpuKernels(synchronised)
+    return PlainKernels(synchronised)
 
 
 def _product(

@@ -18,10 +18,9 @@ from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.engines.step_profile import PHASE_SCOPE
 from gan_runtime.engines.task import EngineTask, forbid_weight_assignment
 from gan_runtime.engines.tf.inputs import Rows, TfStepNoise, values_of
-from gan_runtime.engines.tf.kernels import PlainKernels, TfCpuKernels
+from gan_runtime.engines.tf.kernels import layer_kernels
 from gan_runtime.engines.tf.optimizers import shared_overflow
 from gan_runtime.engines.tf.strategy import NO_CLOCK, WaitClock
-from gan_runtime.spec import RunSpec
 from gan_runtime.workloads.contract import Noise, Phase
 from gan_runtime.workloads.step_context import (
     LayerKernels,
@@ -51,7 +50,7 @@ class TfReplicaStep:
         self._task, self._spec, self._clock = task, task.spec, clock
         self._networks, self._optimizers, self._replicas = networks, optimizers, replicas
         self._parts = task.spec.accumulation_steps
-        self._kernels = _kernels(task.spec, replicas, accelerator)
+        self._kernels = layer_kernels(task.spec, replicas, accelerator)
         # Without an exchange each replica uses the mean over its share of the batch; with one, the
         # sum over replicas is the global mean.
         self._share = 1.0 if task.spec.sync_every_steps > 1 else 1.0 / replicas
@@ -277,12 +276,3 @@ def mean_over_replicas(tensor: tf.Tensor) -> tf.Tensor:
 def replica_id() -> tf.Tensor:
     """The int32 index of this replica among all."""
     return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32)
-
-
-def _kernels(spec: RunSpec, replicas: int, accelerator: str) -> LayerKernels:
-    synchronised = spec.batch_norm == "synchronised" and replicas > 1
-    return (
-        TfCpuKernels(synchronised)
-        if accelerator == "cpu" and spec.xla == "off"
-        else PlainKernels(synchronised)
-    )

@@ -113,12 +113,15 @@ def block_of(
 
 
 def volumes_convolved(values: np.ndarray, kernel: np.ndarray, padding: Any) -> list[np.ndarray]:
-    """Convolutions on a CPU, as float32: of bfloat16 inputs, and of the same numbers in float32."""
-    convolution = KERNELS["cpu"].convolution
+    """Convolutions as float32: on a CPU of bfloat16 inputs, and of the same numbers in float32; and
+    XLA's own of the latter.
+    """
+    of_cpu, plain = KERNELS["cpu"].convolution, jax_kernels.JaxKernels(None).convolution
     narrow = [jnp.asarray(array, jnp.bfloat16) for array in (values, kernel)]
     wide = [array.astype(jnp.float32) for array in narrow]
     return [
-        np.asarray(convolution(*both, (1, 1, 1), padding), np.float32) for both in (narrow, wide)
+        np.asarray(convolution(*both, (1, 1, 1), padding), np.float32)
+        for convolution, both in ((of_cpu, narrow), (of_cpu, wide), (plain, wide))
     ]
 
 
