@@ -39,7 +39,7 @@ MOST_TRIES = 28  # about a day
 LAST_TIMEOUT_S = 4.0  # of a server's answer when the owner ends
 JOIN_SECONDS = 15.0
 MOST_TEXT = 1_900  # characters; Discord takes 2,000
-MOST_RECENT = 20  # events for browsers
+MOST_RECENT = 20  # attempts whose events browsers get, and whose quality can come after their end
 
 
 @dataclass(frozen=True)
@@ -216,13 +216,17 @@ class Notifier:
         self, channel: Channel, settings: NoticeSettings, endings: list[Ending]
     ) -> list[RunEvent]:
         """The events to send on a channel, earliest first. Events that the settings exclude now are
-        never sent.
+        never sent. Quality may show a collapse after the end: the newest attempts are looked at
+        again.
         """
         done = self._ledger.done[channel.name]
+        newest = {ending.run_id for ending in endings[:MOST_RECENT]}
         new = [
             event
             for ending in reversed(endings)
-            if ending.status not in ENDED or key(ending, end_of(ending)) not in done
+            if ending.run_id in newest
+            or ending.status not in ENDED
+            or key(ending, end_of(ending)) not in done
             for event in events_of(ending, self._verdict(ending))
             if event.key not in done
         ]

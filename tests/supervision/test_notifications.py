@@ -19,6 +19,7 @@ from gan_runtime.base.errors import NotifyError
 from gan_runtime.cli.app import app
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records import journal
+from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
@@ -29,6 +30,7 @@ from gan_runtime.supervision import notifications
 from gan_runtime.supervision.notifications import LEDGER, Notifier
 from tests.support import receivers
 from tests.support.local_server import free_port
+from tests.support.measured_images import answer
 from tests.support.receivers import Received
 
 NewRun = Callable[..., RunDir]
@@ -151,6 +153,29 @@ def test_collapse_is_reported_once_while_the_run_trains(
     assert hook.documents[0]["text"] == (
         "quick-0001 collapsed. Collapsed: generated images vary 0.5% as much as real images in"
         " epochs 3 to 5. https://lab.example/gan/run?run=quick-0001"
+    )
+
+
+def test_collapse_that_is_measured_after_the_end_is_reported_once(
+    home: Home, new_run: NewRun, hook: Received
+) -> None:
+    """The quality of a short run is measured only when it has ended."""
+    run = new_run("quick-0001")
+    write(home, hook)
+    owner = Owner(home)
+    trains(run, FINE, FINE, FINE)
+    owner.after(0.0)
+    ends(run)
+    owner.after(5.0)
+    few = Score(name="class_distance", value=0.85, low=0.8, high=0.9)
+    measured = answer(3).model_copy(update={"scores": [few]})
+    journal.append(run.evaluations_journal, 1, measured)
+    for _ in range(2):
+        owner.after(5.0)
+    Owner(home).after(0.0)
+    assert hook.ids == ["quick-0001/1/ended", "quick-0001/1/collapsed"]
+    assert "images are of few classes after epoch 3 (class distance 85%)" in str(
+        hook.documents[1]["text"]
     )
 
 
