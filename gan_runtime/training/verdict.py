@@ -5,8 +5,8 @@ network. A finding needs AGREEING consecutive epochs, or all epochs of a shorter
 so no single epoch decides. An alarm in only some of them makes the run "not steady".
 
 "Healthy" also needs measured quality: balanced scores and a spread like that of the data do not
-exclude images of only a few kinds. The worst of the newest AGREEING quality answers counts, each by
-the end of its 95% interval that speaks against the finding. In a live run an answer expires after a
+exclude images of only a few kinds. The worst quality answer of the newest AGREEING epochs counts,
+each by the end of its 95% interval that speaks against the finding. An answer expires after a
 quarter of the run's epochs.
 """
 
@@ -128,7 +128,7 @@ def verdict(
         return Verdict()
     numbers = _numbers(limits.workload)
     last = max((epoch.epoch for epoch in epochs), default=0)
-    answers = _counting(quality, 0 if is_over else last - max(AGREEING, last // 4))
+    answers = _counting(quality, last - max(AGREEING, last // 4))
     evidence = _Evidence(
         numbers,
         _judged(limits, numbers, epochs),

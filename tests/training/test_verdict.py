@@ -201,11 +201,18 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         "Balanced: D scores real 0.60, generated 0.40 in epochs 38 to 40; quality was last measured"
         " after epoch 10.",
     ),
-    "good images at the best epoch of an ended run": (
+    "good images long before the end of a run": (
         epochs(FINE, FINE, FINE, first=38),
         [answer(0.7, epoch=10)],
         OVER,
-        "Healthy: generated images cover 70% of real ones after epoch 10, other real images 97%; D"
+        "Balanced: D scores real 0.60, generated 0.40 in epochs 38 to 40; quality was last measured"
+        " after epoch 10.",
+    ),
+    "good images shortly before the end of a run": (
+        epochs(FINE, FINE, FINE, first=38),
+        [answer(0.7, epoch=30)],
+        OVER,
+        "Healthy: generated images cover 70% of real ones after epoch 30, other real images 97%; D"
         " scores real 0.60, generated 0.40 in epochs 38 to 40.",
     ),
     "quality of a run without scores": (
