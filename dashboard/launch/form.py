@@ -301,8 +301,9 @@ def _suggestions(preset: str, option: Option) -> None:
 
 def _known_problem(preset: str, option: Option, spec: RunSpec | None) -> None:
     """A known problem of the preset with this value, and a button that repairs it."""
-    caution = machine.preset_caution(preset, spec) if spec else None
-    if caution and option.name == caution.option:
+    for caution in machine.preset_cautions(preset, [spec]) if spec else ():
+        if option.name != caution.option:
+            continue
         st.warning(caution.text, icon=":material/warning:")
         st.button(
             "Use the repaired setting",

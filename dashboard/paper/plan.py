@@ -18,6 +18,7 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
+from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.studies import paper, references
 from gan_runtime.studies.paper import ReproductionPlan
@@ -136,6 +137,9 @@ def _plan_summary(runtime: Runtime, host: Host, plan: ReproductionPlan) -> None:
         st.table(deviation_table(plan), hide_index=True)
     for note in plan.notes:
         st.caption(note)
+    specs = (planned.spec for study in plan.studies for planned in study.runs)
+    for caution in machine.preset_cautions("paper", specs):
+        st.warning(caution.text, icon=":material/warning:")
     if actions.button(f"Queue {plan.runs} runs", type="primary", key="paper.start"):
         started = [
             actions.attempt(partial(runtime.commands.submit_study, study)) for study in plan.studies

@@ -246,7 +246,7 @@ class EngineEntry:
 @dataclass(frozen=True)
 class Caution:
     """A known problem of a preset when `option` is at least `least` and the options in
-    `preset_options` are unchanged, and its repair.
+    `preset_options` are unchanged, and its repair, which changes one of these.
     """
 
     option: str
@@ -257,21 +257,21 @@ class Caution:
 
     def concerns(self, values: Mapping[str, Any], preset: Mapping[str, Any]) -> bool:
         """Whether it applies to these flat values of all options; `preset`: the preset's values."""
-        unchanged = all(
-            values.get(name) == preset[name] for name in (*self.preset_options, *self.repair)
-        )
+        unchanged = all(values.get(name) == preset[name] for name in self.preset_options)
         return unchanged and values[self.option] >= self.least
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named starting point. `suggestions`: values on buttons next to a field."""
+    """A named starting point. `suggestions`: values on buttons next to a field. `cautions`: the
+    first one that concerns a run counts.
+    """
 
     title: str
     summary: str
     values: dict[str, Any]
     suggestions: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    caution: Caution | None = None
+    cautions: tuple[Caution, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -83,15 +83,11 @@ def train(
 
 def _warn(preset: str, *specs: RunSpec) -> None:
     """Prints known problems with these options before anything starts."""
-    cautions: dict[str, None] = {}
-    for spec in specs:
-        if text := machine.precision_warning(spec):
-            cautions[f"{text} Add --set precision=float32 to use that."] = None
-        if preset and (caution := machine.preset_caution(preset, spec)):
-            repair = " ".join(f"--set {name}={value}" for name, value in caution.repair.items())
-            cautions[f"{caution.text} Add {repair} to repair it."] = None
-    for text in cautions:
-        typer.echo(text, err=True)
+    for text in dict.fromkeys(filter(None, map(machine.precision_warning, specs))):
+        typer.echo(f"{text} Add --set precision=float32 to use that.", err=True)
+    for caution in machine.preset_cautions(preset, specs) if preset else ():
+        repair = " ".join(f"--set {name}={value}" for name, value in caution.repair.items())
+        typer.echo(f"{caution.text} Add {repair} to repair it.", err=True)
 
 
 def study(

@@ -14,6 +14,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -116,11 +117,15 @@ def is_preset_changed(name: str) -> bool:
     return "precision" not in preset(name).values and is_slow_in_bfloat16()
 
 
-def preset_caution(name: str, spec: RunSpec) -> Caution | None:
-    """A known problem with these options of the preset on this host, and its remedy."""
-    caution = preset(name).caution
+def preset_cautions(name: str, specs: Iterable[RunSpec]) -> list[Caution]:
+    """The known problems of the preset with any of these options on this host, and their repair."""
+    cautions = preset(name).cautions
     usual = RunSpec.parse(preset_values(name)).flat()
-    return caution if caution and caution.concerns(spec.flat(), usual) else None
+    concerning = [
+        next((caution for caution in cautions if caution.concerns(spec.flat(), usual)), None)
+        for spec in specs
+    ]
+    return [caution for caution in cautions if caution in concerning]
 
 
 def precision_warning(spec: RunSpec) -> str:

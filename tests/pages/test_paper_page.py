@@ -170,7 +170,9 @@ def test_whole_mnist_is_preselected_and_the_button_queues_the_studies(
         "Queues 5 studies with 32 runs (batch size 12, rate schedule 2, precision 6, XLA 6, devices"
         " 6): duration unknown" in texts(app)
     )
+    assert "gave strokes instead of digits" in app.warning[0].value
     app.radio(key="paper.images").set_value("digits").run()
+    assert [warning.value for warning in app.warning] == []
     app.button(key="paper.start").click().run()
     specs = [run.spec() for run in home.run_dirs()]
     assert len(specs) == 32

@@ -78,6 +78,16 @@ def test_an_empty_page_leads_to_the_form(show: Show) -> None:
     assert charts(app) == []
 
 
+def test_the_form_warns_of_batches_that_yield_no_digits(show: Show) -> None:
+    app = show("launch/study")
+    assert [warning.value for warning in app.warning] == []
+    app.selectbox(key="study.preset").set_value("paper").run()
+    [warning] = [warning.value for warning in app.warning]
+    assert "gave strokes instead of digits" in warning
+    app.text_input(key="study.values.batch_size").set_value("64,128").run()
+    assert [warning.value for warning in app.warning] == []
+
+
 def test_an_invalid_value_is_reported_and_blocks_the_start(show: Show) -> None:
     app = show("launch/study")
     app.text_input(key="study.values.batch_size").set_value("64, many").run()

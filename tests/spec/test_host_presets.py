@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import SpecError
+from gan_runtime.catalog.entries import Caution
 from gan_runtime.hardware import machine
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS, preset
@@ -123,24 +124,33 @@ def test_precision_warning_applies_only_to_slow_settings(cpu_info: Says) -> None
     ("name", "batches", "problem"),
     [
         ("paper", [256, 512], "gave strokes instead of digits"),
-        ("modern", [512], "six ignored the classes"),
+        ("modern", [256, 512], "six ignored the classes"),
     ],
 )
 def test_a_preset_warns_of_batch_sizes_that_yield_no_digits(
     name: str, batches: list[int], problem: str
 ) -> None:
     values = preset(name).values
-    cautioned = {
-        batch: machine.preset_caution(name, RunSpec.parse({**values, "batch_size_global": batch}))
-        for batch in preset(name).suggestions["batch_size_global"]
-    }
-    assert [batch for batch, caution in cautioned.items() if caution] == batches
-    caution = cautioned[512]
-    assert caution
+
+    def cautions(**changed: Any) -> list[Caution]:
+        return machine.preset_cautions(name, [RunSpec.parse({**values, **changed})])
+
+    offered = preset(name).suggestions["batch_size_global"]
+    assert [batch for batch in offered if cautions(batch_size_global=batch)] == batches
+    for batch in batches:
+        [caution] = cautions(batch_size_global=batch, epochs=60)
+        assert cautions(batch_size_global=batch, **caution.repair) == []
+    [caution] = cautions(batch_size_global=512)
     assert problem in caution.text
-    repaired = RunSpec.parse({**values, "batch_size_global": 512, **caution.repair})
-    assert machine.preset_caution(name, repaired) is None
-    assert machine.preset_caution("quick", RunSpec.parse(preset("quick").values)) is None
+    assert machine.preset_cautions("quick", [RunSpec.parse(preset("quick").values)]) == []
+
+
+def test_the_problems_of_several_runs_are_told_once() -> None:
+    sizes = (64, 256, 256, 512, 512)
+    specs = [
+        RunSpec.parse({**preset("modern").values, "batch_size_global": size}) for size in sizes
+    ]
+    assert machine.preset_cautions("modern", specs) == [*preset("modern").cautions]
 
 
 def test_a_preset_that_does_not_exist_is_refused() -> None:
