@@ -172,6 +172,20 @@ def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
     return f"{metric.in_words(value)}{spread}"
 
 
+def bar(score: Score) -> tuple[float, float]:
+    """The ends of an error bar: the 95% interval if it is known, else one standard deviation."""
+    if math.isfinite(score.low) and math.isfinite(score.high):
+        return score.low, score.high
+    error = 0.0 if math.isnan(score.error) else score.error
+    return score.value - error, score.value + error
+
+
+def bar_words(scores: Iterable[Score]) -> str:
+    """What the error bars of these scores are."""
+    has_interval = any(math.isfinite(score.low) for score in scores)
+    return "95% intervals" if has_interval else "one standard deviation"
+
+
 NOT_COMPARABLE = (
     "Different classifiers or protocols measured these images, so their scores are not comparable."
 )

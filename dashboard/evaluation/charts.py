@@ -33,7 +33,7 @@ MOST_DECADES = 3  # shown below the reference
 def against(
     rows: pd.DataFrame, marks: pd.DataFrame, colors: dict[str, str], reference: str
 ) -> alt.LayerChart:
-    """How many times worse than its reference each score is, with one standard deviation.
+    """How many times worse than its reference each score is, with error bars.
 
     `rows`: series, score, value, base (in words), ratio, low, high; `marks`: name, score, value,
     ratio of other predictions. `reference`: in words.
@@ -81,8 +81,8 @@ def against(
         f"How far is each score from {reference}?", "Left of the dashed line is better."
     )
     description = (
-        f"How many times worse than {reference} each score is, with one standard deviation. Left of"
-        " the dashed line is better."
+        f"How many times worse than {reference} each score is, with error bars. Left of the dashed"
+        " line is better."
     )
     return layered(rows, *layers, title=title, description=description, height=height)
 
@@ -131,8 +131,7 @@ def _powers(low: float, high: float) -> list[float]:
 def over_epochs(
     frame: pd.DataFrame, metric: Metric, colors: dict[str, str], height: int = 320
 ) -> alt.LayerChart:
-    """A score of each run over the measured epochs, with one standard deviation, and its dashed
-    floor.
+    """A score of each run over the measured epochs, with error bars, and its dashed floor.
 
     `frame`: series, epoch, value, low, high, floor.
     """
@@ -153,8 +152,8 @@ def over_epochs(
         alt.Tooltip("series:N", title="Run"),
         alt.Tooltip("epoch:Q", title="Epoch", format="d"),
         alt.Tooltip("value:Q", title=metric.axis, format=".3~g"),
-        alt.Tooltip("low:Q", title="Minus one standard deviation", format=".3~g"),
-        alt.Tooltip("high:Q", title="Plus one standard deviation", format=".3~g"),
+        alt.Tooltip("low:Q", title="Lower end of the bar", format=".3~g"),
+        alt.Tooltip("high:Q", title="Upper end of the bar", format=".3~g"),
         alt.Tooltip("floor:Q", title="Floor", format=".3~g"),
     ]
     rows = frame.assign(low=frame["low"].where(frame["low"] > 0)) if is_log else frame
@@ -170,8 +169,8 @@ def over_epochs(
     )
     layers = (bars, line, floor) if frame["floor"].notna().any() else (bars, line)
     description = (
-        f"{metric.title} over the measured epochs, with one standard deviation. The dashed floor is"
-        " the score of real data."
+        f"{metric.title} over the measured epochs, with error bars. The dashed floor is the score"
+        " of real data."
     )
     return layered(
         rows, *layers, title=heading(metric.title), description=description, height=height

@@ -4,7 +4,6 @@ checkpoint.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import pandas as pd
@@ -12,7 +11,7 @@ import streamlit as st
 
 from dashboard import actions, plots, widgets, words
 from dashboard.evaluation import charts as evaluation_charts
-from dashboard.evaluation.answers import Selection, identity, number
+from dashboard.evaluation.answers import Selection, bar, bar_words, identity, number
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
@@ -27,10 +26,7 @@ ONE_EPOCH = (
     " Weight snapshots on, a run stores its weights after each epoch, and Measure again can"
     " measure each."
 )
-DASHED = (
-    "Dashed: the floor, held-out rows compared with each other. Training chooses the best"
-    " checkpoint on fewer rows."
-)
+IN_TRAINING = "Training chooses the best checkpoint on fewer rows."
 BEST_HELP = (
     "The weights of that epoch become the best checkpoint, for images and evaluations. Stored"
     " weights have half precision. If training continues, the run chooses its best checkpoint"
@@ -65,8 +61,7 @@ def over_epochs(selection: Selection) -> pd.DataFrame:
                     "score": score.name,
                     "epoch": row.epoch,
                     "value": score.value,
-                    "low": score.value - (0.0 if math.isnan(score.error) else score.error),
-                    "high": score.value + (0.0 if math.isnan(score.error) else score.error),
+                    **dict(zip(("low", "high"), bar(score), strict=True)),
                     "floor": score.floor,
                 }
                 for score in selection.scores[identity(row)].values()
@@ -111,8 +106,16 @@ def _charts(selection: Selection, frame: pd.DataFrame) -> None:
                 points = frame[frame["score"] == name]
                 draw = partial(evaluation_charts.over_epochs, metric=metrics[name], colors=colors)
                 plots.steady_chart(draw, points, f"evaluation.epochs.{name}")
-    sentence = best_words(selection, frame)
-    st.caption(f"{sentence} {DASHED}".strip())
+    st.caption(f"{best_words(selection, frame)} {_bars(selection)}".strip())
+
+
+def _bars(selection: Selection) -> str:
+    """What the marks of the charts are, and how training chooses its best epoch, if it does."""
+    scores = selection.scores_of(selection.first[0]).values()
+    marks = f"Bars: {bar_words(scores)}. Dashed: the score of {selection.page.real}."
+    runs = selection.runs.values()
+    chooses = any(declarations.of(row.workload).of_role("quality") for row in runs)
+    return f"{marks} {IN_TRAINING}" if chooses else marks
 
 
 def best_words(selection: Selection, frame: pd.DataFrame) -> str:

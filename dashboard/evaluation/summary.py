@@ -15,7 +15,7 @@ import streamlit as st
 
 from dashboard import plots, tables, words
 from dashboard.evaluation import charts as evaluation_charts
-from dashboard.evaluation.answers import Scores, Selection, number
+from dashboard.evaluation.answers import Scores, Selection, bar, number
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
@@ -279,8 +279,7 @@ def against(selection: Selection) -> None:
             )
             if score is None or not base > 0 or not score.value > 0:
                 continue
-            error = 0.0 if math.isnan(score.error) else score.error
-            values = {"ratio": score.value, "low": score.value - error, "high": score.value + error}
+            values = dict(zip(("ratio", "low", "high"), (score.value, *bar(score)), strict=True))
             ends = {end: ratio(metric, value, base) for end, value in values.items()}
             value_text = number(metric, score.value, score.error)
             rows.append(

@@ -6,7 +6,9 @@ import html
 import json
 import re
 from collections.abc import Callable
+from typing import Any
 
+import pyarrow as pa
 from streamlit.testing.v1 import AppTest
 
 from gan_runtime.base.options import GROUPS
@@ -41,6 +43,15 @@ def shown_commands(app: AppTest) -> list[str]:
 def charts(app: AppTest) -> list[dict[str, object]]:
     """Returns the Vega-Lite specs on the page."""
     return [json.loads(element.proto.spec) for element in app.get("vega_lite_chart")]
+
+
+def rows_of(app: AppTest, title: str, name: str = "rows") -> Any:
+    """The rows of the chart with this title; `name` is "" if the chart is rebuilt with its rows."""
+    chart = next(
+        element.proto for element in app.get("vega_lite_chart") if title in element.proto.spec
+    )
+    named = {dataset.name: dataset.data.data for dataset in chart.datasets}
+    return pa.ipc.open_stream(named[name] if name else next(iter(named.values()))).read_pandas()
 
 
 def opened(app: AppTest, *groups: str) -> AppTest:

@@ -20,7 +20,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.answer import Answer, Curve, CurveSeries, Score
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store.queries import EvaluationRow
-from tests.pages.reading import open_tab, texts, titles
+from tests.pages.reading import evaluation, open_tab, rows_of, texts, titles
 from tests.pages.test_deep_links import LINKS, open_with_all
 from tests.support.measured_images import answer
 from tests.support.measured_showers import measured
@@ -335,3 +335,16 @@ def test_image_quality_shows_its_interval_and_classifier_warning(show: Show, tra
     app = open_tab(app, "Curves")
     assert not app.exception
     assert titles(app) == ["Share of images by class"]
+
+
+def test_scores_of_images_over_epochs_have_their_95_percent_intervals(
+    show: Show, trained: Make
+) -> None:
+    run = trained("quick-0001")
+    journal.append(run.evaluations_journal, 1, answer(1, kcd=9.0), answer(2, kcd=7.0))
+    app = evaluation(show, view="Epochs")
+    assert "Bars: 95% intervals. Dashed: the score of real images." in texts(app)
+    assert "fewer rows" not in texts(app), "training chooses by the same scores"
+    rows = rows_of(app, "KCD")
+    assert list(rows["low"]) == pytest.approx([8.8, 6.8])
+    assert list(rows["high"]) == pytest.approx([9.2, 7.2])

@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
@@ -23,20 +21,11 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision import recovery
 from tests.pages.launch_fields import filled_in
-from tests.pages.reading import charts, shown_commands, texts, titles
+from tests.pages.reading import charts, rows_of, shown_commands, texts, titles
 
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 HOSTILE = "![x](http://127.0.0.1:9/x.png)"
-
-
-def rows_of(app: AppTest, title: str, name: str = "rows") -> Any:
-    """The rows of the chart with this title; `name` is "" if the chart is rebuilt with its rows."""
-    chart = next(
-        element.proto for element in app.get("vega_lite_chart") if title in element.proto.spec
-    )
-    named = {dataset.name: dataset.data.data for dataset in chart.datasets}
-    return pa.ipc.open_stream(named[name] if name else next(iter(named.values()))).read_pandas()
 
 
 def test_zoom_draws_only_its_range_and_a_button_resets_it(show: Show, trained: Make) -> None:
