@@ -216,7 +216,7 @@ def test_the_best_measured_epoch_is_named_for_each_run(show: Show, trained: Make
     assert charts(app) == expected
     best = "best of the measured epochs is epoch 2 of quick-0001 (150.00%), epoch 2 of quick-0002"
     assert best in texts(app)
-    bars = "Bars: one standard deviation. Dashed: the score of held-out rows."
+    bars = "Bars: one standard deviation. Dashed: the score of simulated showers (held out)."
     assert bars in texts(app)
     app = app.multiselect(key="evaluation.over_epochs.physics").set_value(["fpd"]).run()
     assert charts(app) == ["FPD × 10³, layer features"]
