@@ -31,7 +31,7 @@ from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping, tabs
 from dashboard.compare import view as compare_view
 from dashboard.compare.charts import CurveStyle
-from dashboard.evaluation.answers import cautions, number
+from dashboard.evaluation.answers import cautions, definition, number
 from dashboard.frame import front_page
 from dashboard.samples import sample_images
 from dashboard.studies import figures, measures
@@ -44,7 +44,7 @@ from gan_runtime.catalog.domain import Evaluation
 from gan_runtime.evaluation import catalog as evaluations
 from gan_runtime.records.home import Home
 from gan_runtime.store import ingest, queries
-from gan_runtime.store.queries import RunRow
+from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
 
 MOST_EPOCHS = 8  # with samples, per run
@@ -131,9 +131,6 @@ def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterat
             if len(history)
         }
         if declaration is not None and newest:
-            when = ", ".join(
-                f"{run} after epoch {frame['epoch'].iloc[0]}" for run, frame in newest.items()
-            )
             table = _table(_score_table(declaration, newest))
             shown = [
                 answer
@@ -141,8 +138,18 @@ def _scores(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterat
                 if answer.evaluation == name
                 and answer.epoch == histories[answer.run_id]["epoch"].max()
             ]
-            note = f"{SCORES} {when}. {cautions(shown)}"
+            note = f"{SCORES} {_subjects(names, shown)} {cautions(shown)}"
             yield declaration.title, table + _note(note.strip())
+
+
+def _subjects(names: Mapping[str, str], shown: list[EvaluationRow]) -> str:
+    """A sentence for each of these answers: its run and epoch, and what its scores depend on."""
+    sentences = []
+    for answer in shown:
+        samples = f" ({answer.facts['samples']} images)" if "samples" in answer.facts else ""
+        sentence = f"{names[answer.run_id]} after epoch {answer.epoch}{samples}"
+        sentences.append(". ".join(filter(None, (sentence, definition(answer.facts)))) + ".")
+    return " ".join(sentences)
 
 
 def _score_table(declaration: Evaluation, scores: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -205,18 +212,20 @@ def _curves(store: Store, rows: list[RunRow], drawings: list[dict[str, Any]]) ->
     colors = {line.name: line.color for line in lines}
     points = queries.points_each(len(lines))
     figures_of_curves: list[str] = []
+    left_out = 0
     for metric in numbers:
         frame = queries.curves(store, list(names), (metric.name,), x, points)
         frame = frame.assign(run=frame["run_id"].map(names)).drop(columns=["run_id", "metric"])
         frame = compare_charts.drawable(frame, metric, "auto")
-        if len(frame) and len(figures_of_curves) < MOST_CURVES:
+        if len(figures_of_curves) == MOST_CURVES:
+            left_out += bool(len(frame))
+        elif len(frame):
             drawing = compare_charts.run_curves(frame, colors, x, metric, CurveStyle())
             figures_of_curves.append(_figure(drawing, drawings))
     if figures_of_curves:
-        yield (
-            "Curves",
-            _note(ZOOMING) + f"<div class='charts'>{''.join(figures_of_curves)}</div>",
-        )
+        more = formats.quantity(left_out, "more recorded number")
+        note = f"{ZOOMING} Not drawn: {more}." if left_out else ZOOMING
+        yield "Curves", _note(note) + f"<div class='charts'>{''.join(figures_of_curves)}</div>"
 
 
 def _samples(store: Store, rows: list[RunRow], _: list[dict[str, Any]]) -> Iterator[Section]:

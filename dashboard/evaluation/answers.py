@@ -327,11 +327,17 @@ def _subject(row: EvaluationRow) -> str:
     facts, count = row.facts, formats.count(row.facts["samples"])
     real = formats.count(facts.get("references", facts["samples"]))
     warning = f". {facts['warning'].rstrip('.')}" if facts["warning"] else ""
-    definition = f"Seed {facts['seed']}, protocol {facts['protocol']}"
     return (
         f"epoch {row.epoch} ({row.checkpoint} checkpoint): {count} generated images against {real}"
-        f" {facts['reference']}. {_network(facts)}{warning}. {definition}"
+        f" {facts['reference']}. {definition(facts)}{warning}"
     )
+
+
+def definition(facts: Mapping[str, Any]) -> str:
+    """What scores of images depend on besides the images; "" for other evaluations."""
+    if "protocol" not in facts:
+        return ""
+    return f"{_network(facts)}. Seed {facts['seed']}, protocol {facts['protocol']}"
 
 
 def _network(facts: Mapping[str, Any]) -> str:

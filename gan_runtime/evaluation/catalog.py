@@ -125,7 +125,7 @@ def report_of_scores(
     declared: Evaluation, run: RunDir, result: Mapping[str, Any]
 ) -> EvaluationReport:
     """Every score of the newest answer with its error, its floor and, if available, its 95%
-    interval.
+    interval; and what the answer says about itself.
 
     Raises JobError without an answer.
     """
@@ -147,11 +147,17 @@ def report_of_scores(
         "run_id": run.run_id,
         "evaluation": declared.name,
         **result,
+        "facts": newest.facts,
         "scores": [score.model_dump() for score in newest.scores],
     }
     sentence = f"{declared.title} of {run.run_id} after epoch {newest.epoch} ({newest.checkpoint}):"
     table = TextTable(("Score", *map(str.capitalize, columns)), rows)
-    return EvaluationReport(document, [sentence, table])
+    facts = ", ".join(
+        f"{name} {value}"
+        for name, value in newest.facts.items()
+        if value != "" and isinstance(value, str | int | float)
+    )
+    return EvaluationReport(document, [sentence, table, *([f"{facts}."] if facts else [])])
 
 
 def score_title(declared: Evaluation, score: str) -> str:

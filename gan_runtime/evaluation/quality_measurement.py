@@ -174,21 +174,18 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
     shape = (min(len(real.reference), most), *real.reference.shape[1:])
     noise = np.random.RandomState(options.seed).uniform(low, high, shape)
     floor = sample_scores.measured(*halves, options.seed, options.features)
+    worst = _sample(reader, real, noise)
+    ceiling = sample_scores.numbers_of(options.features)(reference, worst, options.seed)
+    if options.features == "inception":
+        floor["fid"] = sample_scores.fid_of_few(*halves)
+        ceiling["fid"] = sample_scores.fid_of_few(reference, worst).value
     images_of_modes = 0
     if len(reader.parts) > 1:
         images = image_classifier.images_of_modes(data)
         floor["modes"] = sample_scores.modes(reader.read(images)[1], options.seed)
+        ceiling["modes"] = sample_scores.classes_present(worst.probabilities)
         images_of_modes = len(images)
-    return Measurement(
-        real,
-        reader,
-        reference,
-        floor,
-        sample_scores.numbers_of(options.features)(
-            reference, _sample(reader, real, noise), options.seed
-        ),
-        images_of_modes,
-    )
+    return Measurement(real, reader, reference, floor, ceiling, images_of_modes)
 
 
 def _reader(subject: Subject, data: DataSet) -> ImageReader:

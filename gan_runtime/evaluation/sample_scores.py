@@ -244,6 +244,11 @@ def fid(reference: ImageSample, sample: ImageSample, is_whole: bool, seed: int) 
     return estimates(distance, whole, (len(reference), len(sample)), seed)["fid"]
 
 
+def fid_of_few(reference: ImageSample, sample: ImageSample) -> ScoreEstimate:
+    """The same distance of samples of any size, for the ends of its scale. No error is known."""
+    return ScoreEstimate(frechet_distance(reference.features, sample.features), math.nan)
+
+
 def modes(probabilities: Array, seed: int) -> ScoreEstimate:
     """`classes_present` with its error; a class of few images makes the error up to a third too
     small or a fifth too large.

@@ -125,9 +125,10 @@ def test_declared_scores_are_printed_without_a_custom_report(home: Home, new_run
     assert plain.document["evaluation"] == "physics"
     names = {f"physics_{score['name']}" for score in plain.document["scores"]}
     assert names <= {metric.name for metric in declared.scores}
-    sentence, grid = plain.parts
+    sentence, grid, facts = plain.parts
     assert sentence == f"{declared.title} of quick-0001 after epoch 2 (best):"
     assert not isinstance(grid, str)
+    assert facts == "showers 150."
     assert len(grid.rows) == len(plain.document["scores"]) > 0
     assert {row[0] for row in grid.rows} <= {metric.title for metric in declared.scores}
 

@@ -307,9 +307,15 @@ def test_best_quality_is_among_scores_of_the_newest_classifier(home: Home, new_r
 def test_terminal_shows_interval_floor_and_ceiling(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0))
-    _, table = report_of_scores(DECLARED, run, {}).parts
+    report = report_of_scores(DECLARED, run, {})
+    _, table, facts = report.parts
     assert table.columns == ("Score", "Value", "Low", "High", "Floor", "Ceiling")
     assert table.rows[0] == ("FCD", "4", "3", "5", "1", "90")
+    assert facts == (
+        "samples 898, reference training images, seed 0, protocol 1, features classifier,"
+        " classifier ce7f46d27d5b3506, accuracy 0.994."
+    )
+    assert (report.document["facts"]["protocol"], report.document["facts"]["seed"]) == (1, 0)
 
 
 def test_list_of_runs_shows_the_best_quality(home: Home, new_run: NewRun) -> None:

@@ -90,7 +90,12 @@ def test_a_report_shows_results_quality_curves_samples_and_options(
     measured = measured_images.answer(2, fcd=4.0, kcd=0.5, warning="Compare with care.")
     journal.append(first.evaluations_journal, 1, measured)
     document, parts = report_about(home, "quick-0001", "quick-0002")
-    assert "quick-0001 after epoch 2. Compare with care.</p>" in document
+    sentence = (
+        "quick-0001 after epoch 2 (898 images). Classifier ce7f46d27d5b3506: 99.4% accurate."
+        " Seed 0, protocol 1. Compare with care.</p>"
+    )
+    assert sentence in document
+    assert re.search(r"Not drawn: [1-9]\d* more recorded numbers\.</p>", document)
     assert parts.headings == [
         "Final numbers",
         "Quality of images",

@@ -129,6 +129,7 @@ def test_run_is_scored_with_inception_features(tmp_path: Path) -> None:
     scores = {score.name: score for score in answer.scores}
     assert set(scores) == {*sample_scores.NAMES["inception"].values(), "fid"}
     assert math.isnan(scores["fid"].value), "100 images are too few"
+    assert 0.0 < scores["fid"].floor < scores["fid"].ceiling
     assert scores["kid"].floor < scores["kid"].value
     assert scores["inception_coverage"].value < scores["inception_coverage"].floor
     assert (answer.key, answer.facts["weights"]) == ("epoch 1 inception", "0" * 16)

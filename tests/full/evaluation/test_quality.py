@@ -5,6 +5,7 @@ short run in real processes.
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -154,6 +155,8 @@ def test_quality_of_a_short_run_is_measured(start: Start, tmp_path: Path) -> Non
     assert document["warnings"] == []
     for name, score in scores.items():
         assert score["low"] <= score["value"] <= score["high"], name
+        assert math.isfinite(score["floor"]), name
+        assert math.isfinite(score["ceiling"]), name
     assert scores["fcd"]["floor"] < scores["fcd"]["value"]
     assert scores["coverage"]["ceiling"] < 0.1 < 0.9 < scores["coverage"]["floor"]
     assert scores["sure"]["floor"] > 0.9
@@ -238,6 +241,7 @@ def test_modes_of_stacked_digits_are_counted(
     document = json.loads(output_of(start, *words))
     [modes] = [score for score in document["scores"] if score["name"] == "modes"]
     assert 1 <= modes["value"] <= modes["floor"] <= 1_000
+    assert 1 <= modes["ceiling"] < 100, "noise"
     assert (modes["floor"] > 900, modes["samples"]) == (True, 20_000)
     assert 1.0 <= modes["low"] <= modes["value"] <= modes["high"]
     assert modes["error"] > 0.0
