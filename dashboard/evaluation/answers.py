@@ -334,7 +334,7 @@ def _subject(row: EvaluationRow) -> str:
 
 
 def definition(facts: Mapping[str, Any]) -> str:
-    """What scores of images depend on besides the images; "" for other evaluations."""
+    """The network, seed and protocol of scores of images; "" for other evaluations."""
     if "protocol" not in facts:
         return ""
     return f"{_network(facts)}. Seed {facts['seed']}, protocol {facts['protocol']}"

@@ -215,7 +215,11 @@ def classifier_of(
         accuracy = float(stored["accuracy"])
     model.set_weights(weights)
     return ImageClassifier(
-        model, parts, _digest(model.get_weights()), accuracy, _expected(data.name, data.rows)
+        model,
+        parts,
+        _digest(model.get_weights()),
+        accuracy,
+        expected_accuracy(data.name, data.rows),
     )
 
 
@@ -343,7 +347,10 @@ def _store(path: Path, weights: list[NDArray[Any]], accuracy: float) -> None:
         part.replace(path)
 
 
-def _expected(name: str, rows: int) -> float:
+def expected_accuracy(name: str, rows: int) -> float:
+    """The held-out accuracy, 0 to 1, below which scores need a warning. `name`: of the data set;
+    `rows`: its training images.
+    """
     if name == "mnist" and rows < FEW:
         return EXPECTED_OF_FEW
     return EXPECTED_ACCURACY.get(name, EXPECTED_OF_OTHERS)

@@ -216,7 +216,7 @@ class Notifier:
         self, channel: Channel, settings: NoticeSettings, endings: list[Ending]
     ) -> list[RunEvent]:
         """The events to send on a channel, earliest first. Events that the settings exclude now are
-        never sent. Quality may show a collapse after the end: the newest attempts are looked at
+        never sent. Quality may show a collapse after the end: the newest attempts are judged
         again.
         """
         done = self._ledger.done[channel.name]

@@ -304,6 +304,26 @@ def test_best_quality_is_among_scores_of_the_newest_classifier(home: Home, new_r
     assert queries.best_qualities(store)["value"].to_dict() == {"quick-0001": 7.0}
 
 
+@pytest.mark.parametrize(
+    ("name", "rows", "least"),
+    [
+        ("mnist", 60_000, 0.993),
+        ("mnist", 8_000, 0.985),
+        ("digits", 898, 0.97),
+        ("stacked_digits", 25_600, 0.9),
+        ("flowers", 60_000, 0.9),
+    ],
+)
+def test_inaccurate_classifier_gives_a_warning(name: str, rows: int, least: float) -> None:
+    expected = image_classifier.expected_accuracy(name, rows)
+    classifiers = [
+        image_classifier.ImageClassifier(None, (10,), "0" * 16, accuracy, expected)
+        for accuracy in (least, least - 0.001)
+    ]
+    assert [bool(each.warning) for each in classifiers] == [False, True]
+    assert f"{least:.1%}" in classifiers[1].warning
+
+
 def test_terminal_shows_interval_floor_and_ceiling(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0))
