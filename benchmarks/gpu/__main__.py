@@ -4,8 +4,9 @@ First the GPU's matrix rate, then each workload at each batch size and precision
 engine and compiled PyTorch in turns. Also one epoch of CERN's 3DGAN.
 
 python -m benchmarks.gpu [--seconds 420] [--accelerator cpu] [--only WORKLOAD …] [--batches N …]
-                          writes benchmarks/results/gpu.jsonl
-python -m benchmarks.gpu --table        prints the table of docs/gpu.md
+                         [--precisions NAME …] [--output FILE]
+                          writes benchmarks/results/gpu.jsonl, or FILE
+python -m benchmarks.gpu --table [--output FILE]        prints the table of docs/gpu.md
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
+from pathlib import Path
 from typing import IO, Any
 
 from benchmarks.gpu.cases import BATCHES, PRECISIONS, Case
@@ -171,18 +173,30 @@ def records(options: argparse.Namespace) -> Iterator[Answer]:
     """All records; after the deadline no further wave starts."""
     deadline = time.monotonic() + options.seconds
     yield {"kind": "card", **_child_answer([SIDES["jax"], "rate"]), **_host()}
-    for workload, wave in WAVES:
-        if workload not in options.only:
-            continue
+    for workload, wave in waves(options.only, options.batches):
         batches = [batch for batch in wave if batch in options.batches]
         if time.monotonic() > deadline:
             yield {"kind": "left_out", "workload": workload, "batches": batches}
             continue
-        cases = [Case(workload, batch, precision) for batch in batches for precision in PRECISIONS]
+        cases = [
+            Case(workload, batch, precision)
+            for batch in batches
+            for precision in options.precisions
+        ]
         yield from measure_cases(cases) if cases else ()
         if (workload, wave) == EPOCH_AFTER:
             max_seconds = str(min(EPOCH_SECONDS, max(1.0, deadline - time.monotonic())))
             yield {"kind": "epoch", **_child_answer([SIDES["jax"], "epoch", max_seconds])}
+
+
+def waves(workloads: Sequence[str], batches: Iterable[int]) -> Iterator[tuple[str, Sequence[int]]]:
+    """The planned waves of these workloads, and one of the batch sizes that no wave has."""
+    for workload, wave in WAVES:
+        if workload in workloads:
+            yield workload, wave
+    for workload in workloads:
+        if others := tuple(batch for batch in batches if batch not in BATCHES[workload]):
+            yield workload, others
 
 
 def operations(workloads: Sequence[str]) -> Iterator[Answer]:
@@ -216,14 +230,17 @@ def main() -> None:
     parser.add_argument("--accelerator", choices=("gpu", "cpu"), default="gpu")
     parser.add_argument("--only", nargs="*", choices=tuple(BATCHES), default=list(BATCHES))
     parser.add_argument("--batches", nargs="*", type=int, default=list(BATCHES["dcgan_mnist"]))
+    parser.add_argument("--precisions", nargs="*", choices=PRECISIONS, default=list(PRECISIONS))
+    parser.add_argument("--output", type=Path, default=RESULTS, help="file of the results")
     parser.add_argument("--table", action="store_true", help="print the table of the last results")
     options = parser.parse_args()
     if options.table:
-        stored = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+        lines = options.output.read_text(encoding="utf-8").splitlines()
+        stored = [json.loads(line) for line in lines]
         print(markdown(stored), epoch(stored), sep="\n\n")
         return
     os.environ["GPU_BENCH_ACCELERATOR"] = options.accelerator
-    with RESULTS.open("w", encoding="utf-8") as file:
+    with options.output.open("w", encoding="utf-8") as file:
         for result in chain(records(options), operations(options.only)):
             line = json.dumps(result)
             print(line, flush=True)

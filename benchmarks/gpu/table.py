@@ -35,8 +35,12 @@ def markdown(records: Sequence[Record]) -> str:
 
 
 def epoch(records: Sequence[Record]) -> str:
-    """The epoch of CERN's 3DGAN: measured, or extrapolated from its measured part."""
-    record = next(record for record in records if record["kind"] == "epoch")
+    """The epoch of CERN's 3DGAN: measured, or extrapolated from its measured part; "" without
+    one.
+    """
+    record = next((record for record in records if record["kind"] == "epoch"), None)
+    if record is None:
+        return ""
     rate = record["showers"] / record["seconds"]
     is_complete = record["showers"] > record["of_showers"] - record["batch"]
     return (

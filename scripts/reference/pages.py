@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import typer
 
 from gan_runtime import catalog
 from gan_runtime.base import options as option_records
-from gan_runtime.base.metrics import Metric
+from gan_runtime.base.metrics import FAMILIES, Metric
 from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.cli.app import app
 from gan_runtime.evaluation.catalog import evaluations
@@ -20,7 +21,9 @@ from gan_runtime.records.home import REPOSITORY
 from gan_runtime.records.kinds import RECORDS
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.store import Store
+from scripts.reference import definitions
 from scripts.reference.columns import VIEWS, View
+from scripts.reference.definitions import Definition
 
 FOLDER = REPOSITORY / "docs" / "reference"
 NOTICE = "Written by `make docs` from the program; do not edit.\n"
@@ -112,33 +115,45 @@ def first_sentence(text: str) -> str:
 
 
 def metrics() -> str:
-    """The declared metrics of workloads, grouped where equal, and of evaluations."""
+    """The declared metrics of workloads, grouped where equal, of networks, and of evaluations."""
     parts = [
         "# Metrics",
         NOTICE,
-        "[Definitions](../metrics.md). Name, title, unit, role, and which way is better.\n",
+        "Name, title, unit, role, and which way is better. A name links to the table with formula,"
+        " range and source.\n",
     ]
     declared: dict[tuple[Metric, ...], list[str]] = {}
     for name, entry in catalog.WORKLOADS.items():
         declared.setdefault(tuple(entry.metrics), []).append(f"`{name}`")
+    defined = definitions.of_workloads()
     for numbers, names in declared.items():
-        parts += [f"## {', '.join(names)}\n", _metrics_list(numbers)]
+        own = defined[names[0].strip("`")]
+        parts += [f"## {', '.join(names)}\n", _metrics_list(numbers, own)]
+    shared = next(iter(defined.values()))
+    parts += ["## Every network\n", _metrics_list(map(_of_network, FAMILIES.values()), shared)]
     of_workloads = {metric for numbers in declared for metric in numbers}
     for evaluation in evaluations().values():
         own_scores = [metric for metric in evaluation.scores if metric not in of_workloads]
         if own_scores:
-            parts += [f"## Evaluation `{evaluation.name}`\n", _metrics_list(own_scores)]
+            parts += [f"## Evaluation `{evaluation.name}`\n", _metrics_list(own_scores, [])]
     parts.append("Next: [definitions](../metrics.md) · [SQL](sql.md).\n")
     return "\n".join(parts)
 
 
-def _metrics_list(numbers: Iterable[Metric]) -> str:
+def _of_network(family: Metric) -> Metric:
+    title = family.title.format("network")
+    return replace(family, name=f"{family.name}_<network>", title=title, axis=title)
+
+
+def _metrics_list(numbers: Iterable[Metric], defined: list[Definition]) -> str:
     lines = []
     for metric in numbers:
         role = metric.role.replace("_", " ")
         unit = "" if metric.unit in metric.title else metric.unit
         facts = ", ".join(filter(None, (metric.title, unit, role, metric.better)))
-        lines.append(f"- `{metric.name}`: {facts}\n")
+        definition = definitions.of_metric(metric.name, defined)
+        name = f"[`{metric.name}`](../{definition.address})" if definition else f"`{metric.name}`"
+        lines.append(f"- {name}: {facts}\n")
     return "".join(lines)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benchmarks.gpu.__main__ import RESULTS
+from benchmarks.gpu.__main__ import RESULTS, waves
 from benchmarks.gpu.side import time_steps
 from benchmarks.gpu.table import epoch, markdown
 from gan_runtime.records.home import REPOSITORY
@@ -38,6 +38,16 @@ def test_a_partial_epoch_is_labeled_an_estimate() -> None:
 
     assert "50 s (estimated from 1,000 showers)." in epoch([part])
     assert "estimated" not in epoch([{**part, "showers": 9_984}])
+
+
+def test_results_without_an_epoch_have_no_sentence_about_it() -> None:
+    assert epoch([CARD]) == ""
+
+
+def test_a_batch_size_outside_the_waves_gets_its_own_wave() -> None:
+    planned = list(waves(["dcgan_mnist"], [64, 2]))
+
+    assert planned == [("dcgan_mnist", (64, 256, 1_024, 4_096)), ("dcgan_mnist", (2,))]
 
 
 def test_the_page_shows_the_stored_results() -> None:

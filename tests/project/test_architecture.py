@@ -259,21 +259,6 @@ def test_the_reference_explains_every_option() -> None:
     assert [name for name in sorted(names) if f"- `{name}`" not in page] == []
 
 
-def test_the_metrics_document_defines_every_step_and_epoch_metric() -> None:
-    page = text(Path("docs/metrics.md"))
-    both = [
-        f"{kind}_{network}"
-        for kind in ("learning_rate", "loss_scale", "gradient_norm", "update_ratio")
-        for network in ("generator", "discriminator")
-    ]
-    scores = [
-        f"{kind}_{side}"
-        for kind in ("d_accuracy", "probe_score", "spread")
-        for side in ("real", "fake")
-    ]
-    assert [metric for metric in (*both, *scores, "r1_penalty") if f"`{metric}`" not in page] == []
-
-
 @pytest.mark.parametrize("name", catalog.WORKLOADS)
 def test_every_workload_picture_has_a_renderer_and_a_valid_file_name(
     name: str,
