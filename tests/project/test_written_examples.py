@@ -1,4 +1,4 @@
-"""The tests that docs/testing.md shows, word for word."""
+"""Tests as docs/testing.md describes them, one shown word for word."""
 
 from __future__ import annotations
 
