@@ -6,6 +6,7 @@ Loads Keras when a network is built, on the engine of the process.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -188,13 +189,20 @@ def imagenet_input(levels: NDArray[np.float32]) -> NDArray[np.float32]:
 # ---- files of weights ----------------------------------------------------------------------------
 
 
+def has_mobilenet() -> bool:
+    """Whether the weights of MobileNetV2 are in Keras' cache, so that nothing is downloaded."""
+    with contextlib.suppress(OSError, RuntimeError):  # without a home folder there is no cache
+        return _mobilenet_path().is_file()
+    return False
+
+
 def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
     """The weights file in Keras' cache, downloaded if it is missing.
 
     Raises:
         JobError: there is no network connection, or no disk space.
     """
-    path = keras_cache().with_name("models") / MOBILENET
+    path = _mobilenet_path()
     if path.is_file():
         return path
     try:
@@ -210,6 +218,10 @@ def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
             " features=classifier."
         ) from None
     return path
+
+
+def _mobilenet_path() -> Path:
+    return keras_cache().with_name("models") / MOBILENET
 
 
 def _download(url: str, path: Path, progress: Progress) -> None:

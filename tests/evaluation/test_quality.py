@@ -70,13 +70,10 @@ def test_quality_applies_only_to_runs_that_generate_images(home: Home, new_run: 
 def test_unlabeled_images_default_to_the_imagenet_network(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
     run = new_run("quick-0001")
     assert quality.usual(home, run)["features"] == "classifier"
-    assert jobs.expects_quality(home, run)
     monkeypatch.setattr(quality.loading, "fields_of", lambda *_: images(9).fields)
     assert quality.usual(home, run)["features"] == "imagenet"
-    assert not jobs.expects_quality(home, run), "it would need a download"
     quality.check(home, run, quality.QualityOptions(features="imagenet"))
     with pytest.raises(DatasetError, match=r"needs labels, .* has none: use features=imagenet"):
         quality.check(home, run, quality.QualityOptions())
