@@ -6,7 +6,6 @@ Loads Keras when a network is built, on the engine of the process.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import os
@@ -22,8 +21,8 @@ from numpy.typing import NDArray
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import JobError
-from gan_runtime.base.framework_settings import keras_cache
 from gan_runtime.data.contract import Progress
+from gan_runtime.evaluation.mobilenet_file import MOBILENET, mobilenet_path
 
 if TYPE_CHECKING:
     import keras
@@ -38,8 +37,6 @@ INCEPTION_DIGEST = "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb91
 INCEPTION_URL = (
     f"https://github.com/mseitzer/pytorch-fid/releases/download/fid_weights/{INCEPTION_FILES[0]}"
 )
-# Sandler et al. 2018, arXiv:1801.04381: 1,280 features.
-MOBILENET = "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_1.0_224_no_top.h5"
 MOBILENET_URL = (
     f"https://storage.googleapis.com/tensorflow/keras-applications/mobilenet_v2/{MOBILENET}"
 )
@@ -189,20 +186,13 @@ def imagenet_input(levels: NDArray[np.float32]) -> NDArray[np.float32]:
 # ---- files of weights ----------------------------------------------------------------------------
 
 
-def has_mobilenet() -> bool:
-    """Whether the weights of MobileNetV2 are in Keras' cache, so that nothing is downloaded."""
-    with contextlib.suppress(OSError, RuntimeError):  # without a home folder there is no cache
-        return _mobilenet_path().is_file()
-    return False
-
-
 def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
     """The weights file in Keras' cache, downloaded if it is missing.
 
     Raises:
         JobError: there is no network connection, or no disk space.
     """
-    path = _mobilenet_path()
+    path = mobilenet_path()
     if path.is_file():
         return path
     try:
@@ -218,10 +208,6 @@ def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
             " features=classifier."
         ) from None
     return path
-
-
-def _mobilenet_path() -> Path:
-    return keras_cache().with_name("models") / MOBILENET
 
 
 def _download(url: str, path: Path, progress: Progress) -> None:

@@ -30,8 +30,9 @@ from gan_runtime.base.errors import (
 )
 from gan_runtime.catalog.domain import QUALITY, Evaluation
 from gan_runtime.data import loading
-from gan_runtime.evaluation import image_features, while_training
+from gan_runtime.evaluation import while_training
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject, evaluation, evaluations
+from gan_runtime.evaluation.mobilenet_file import has_mobilenet
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.jobs.job import Job, Task
@@ -318,7 +319,7 @@ def _options(home: Home, run: RunDir, every: int) -> dict[str, Any]:
     are on this machine: no download starts that no user has requested. Raises DatasetError.
     """
     features = evaluation(QUALITY).usual(home, run)["features"]
-    if features == "imagenet" and not image_features.has_mobilenet():
+    if features == "imagenet" and not has_mobilenet():
         features = "classifier"  # refused, as the data set has no labels
     return {"checkpoint": "newest", "features": features, CADENCE: every}
 

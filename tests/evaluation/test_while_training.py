@@ -20,8 +20,8 @@ from gan_runtime.base.fields import IMAGES, pictures
 from gan_runtime.cli.evaluating import wait_for_the_last_epochs
 from gan_runtime.evaluation import jobs, quality, while_training
 from gan_runtime.evaluation.catalog import Subject, evaluation
-from gan_runtime.evaluation.image_features import MOBILENET
 from gan_runtime.evaluation.jobs import MEASURE_VARIABLE, RETRY_SECONDS, QualityRequests
+from gan_runtime.evaluation.mobilenet_file import MOBILENET
 from gan_runtime.evaluation.quality import QualityOptions
 from gan_runtime.evaluation.quality_measurement import measure
 from gan_runtime.evaluation.while_training import MOST_SHARE, START_S, Pace, age_s
