@@ -52,6 +52,7 @@ CLASS_IMAGES = "class_images"  # the same with labels, as `Workload.show` names 
 LABELS = "labels"  # the number of each row's class
 SOURCE = "source"  # the input of a pair: (height, width, channels)
 TARGET = "target"  # the output of a pair: (height, width, channels), at most those of the source
+GENERATED = "generated"  # what a generator makes of a source, as `Workload.show` names it
 
 
 def pictures(height: int, width: int, channels: int) -> Field:
@@ -72,6 +73,17 @@ def pair_fields(
         SOURCE: pictures(height, width, source_channels),
         TARGET: pictures(height, width, target_channels),
     }
+
+
+def imitated(fields: Fields) -> str:
+    """The field with the pictures that a generator imitates: images, or the targets of pairs; ""
+    without one, also where targets are not pictures, such as frames of a simulation.
+    """
+    if IMAGES in fields:
+        return IMAGES
+    target = fields.get(TARGET)
+    is_picture = target is not None and target == pictures(*target.shape)
+    return TARGET if is_picture and target.shape[-1] in (1, 3) else ""
 
 
 def class_names(fields: Fields) -> tuple[str, ...]:
