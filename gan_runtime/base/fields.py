@@ -76,14 +76,15 @@ def pair_fields(
 
 
 def imitated(fields: Fields) -> str:
-    """The field with the pictures that a generator imitates: images, or the targets of pairs; ""
-    without one, also where targets are not pictures, such as frames of a simulation.
+    """The field with the images that a generator imitates: IMAGES, or TARGET of pairs of images; ""
+    without one, also where targets are other arrays, such as frames of a simulation.
     """
     if IMAGES in fields:
         return IMAGES
     target = fields.get(TARGET)
-    is_picture = target is not None and target == pictures(*target.shape)
-    return TARGET if is_picture and target.shape[-1] in (1, 3) else ""
+    if target is None or target != pictures(*target.shape):
+        return ""
+    return TARGET if target.shape[-1] in (1, 3) else ""
 
 
 def class_names(fields: Fields) -> tuple[str, ...]:

@@ -16,7 +16,13 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import GENERATED, SOURCE, TARGET, pair_fields
 from gan_runtime.data.contract import ArraySet
 from gan_runtime.engines.task import workload_of
-from gan_runtime.evaluation import image_pairs, jobs, quality, quality_measurement
+from gan_runtime.evaluation import (
+    image_features,
+    image_pairs,
+    jobs,
+    quality,
+    quality_measurement,
+)
 from gan_runtime.evaluation.catalog import Subject, evaluation
 from gan_runtime.evaluation.mobilenet_file import MOBILENET
 from gan_runtime.evaluation.quality import QualityOptions
@@ -31,6 +37,7 @@ from gan_runtime.training.checkpoints import Checkpoint
 from gan_runtime.training.inference import TrainedNetworks
 from tests.support.stored_films import stored_flows, stored_pairs
 
+pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
 NewRun = Callable[..., RunDir]
 DECLARED = evaluation("quality")
 WEIGHTS = {"weight": np.zeros(2, np.float32)}
@@ -149,7 +156,7 @@ def test_perfect_outputs_reach_the_floor_and_random_ones_the_ceiling(
     checkpoints.save(run.checkpoints, WEIGHTS, 20, wall_s=1.0, retained=3)
     monkeypatch.setattr(inference, "of_run", lambda *_: networks(engine))
     monkeypatch.setattr(quality_measurement.loading, "load", lambda *_: pairs())
-    monkeypatch.setattr(quality_measurement, "_reader", lambda *_: Means())
+    monkeypatch.setattr(image_features, "imagenet_network", lambda _: Means())
 
     def publish(answer: Answer) -> None:
         journal.append(run.evaluations_journal, 1, answer)

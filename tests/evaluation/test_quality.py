@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -287,9 +288,11 @@ def test_run_quality_is_the_first_score_by_device_time_of_each_epoch(
     assert best[["epoch", "value"]].to_dict("index") == {"quick-0001": {"epoch": 2, "value": 6.0}}
 
 
-def test_best_quality_is_among_scores_of_the_newest_classifier(home: Home, new_run: NewRun) -> None:
+@pytest.mark.parametrize("others", [{"classifier": "another", "protocol": 2}, {"weights": "new"}])
+def test_best_quality_is_among_scores_of_the_newest_network(
+    home: Home, new_run: NewRun, others: dict[str, Any]
+) -> None:
     first = answer(1, kcd=3.0)
-    others = {"classifier": "another", "protocol": 2}
     measured = [
         first,
         *(
