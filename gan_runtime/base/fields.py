@@ -52,6 +52,7 @@ CLASS_IMAGES = "class_images"  # the same with labels, as `Workload.show` names 
 LABELS = "labels"  # the number of each row's class
 SOURCE = "source"  # the input of a pair: (height, width, channels)
 TARGET = "target"  # the output of a pair: (height, width, channels), at most those of the source
+GENERATED = "generated"  # what a generator makes of a source, as `Workload.show` names it
 
 
 def pictures(height: int, width: int, channels: int) -> Field:
@@ -72,6 +73,18 @@ def pair_fields(
         SOURCE: pictures(height, width, source_channels),
         TARGET: pictures(height, width, target_channels),
     }
+
+
+def imitated(fields: Fields) -> str:
+    """The field with the images that a generator imitates: IMAGES, or TARGET of pairs of images; ""
+    without one, also where targets are other arrays, such as frames of a simulation.
+    """
+    if IMAGES in fields:
+        return IMAGES
+    target = fields.get(TARGET)
+    if target is None or target != pictures(*target.shape):
+        return ""
+    return TARGET if target.shape[-1] in (1, 3) else ""
 
 
 def class_names(fields: Fields) -> tuple[str, ...]:

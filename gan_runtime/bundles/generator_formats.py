@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import CheckpointError, ExportError
-from gan_runtime.base.fields import SOURCE
+from gan_runtime.base.fields import GENERATED, SOURCE
 from gan_runtime.bundles import generator_export
 from gan_runtime.bundles.generator_export import (
     EXPORT_FILE,
@@ -45,7 +45,6 @@ Arrays = dict[str, NDArray[Any]]
 TOLERANCE = 1e-3  # allowed difference to the run's networks, absolute and relative
 EXAMPLES = 8  # rows of example.npz
 SEED = 0  # of the inputs for the comparison
-GENERATED = "generated"  # the output of a workload that translates
 OPSET = 17  # ONNX version, which onnxruntime reads since 1.12
 STEPS = 5  # steps of the progress
 

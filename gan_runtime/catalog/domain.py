@@ -103,6 +103,13 @@ def _of_features(name: str, network: str) -> tuple[Metric, ...]:
 # Scores of the evaluation of images (evaluation/quality.py); definitions: docs/metrics.md.
 QUALITY = "quality"
 INACCURATE = "inaccurate classifier"  # where a score with a warning is only a few words
+PRETRAINED_METRICS = (  # with features that need no labels
+    _quality("imagenet_kcd", "KCD (ImageNet)", "lower", ".3~g", log=True),
+    *_of_features("imagenet", "ImageNet"),
+    _quality("fid", "FID", "lower", ".3~g", log=True),
+    _quality("kid", "KID", "lower", ".3~g", log=True),
+    *_of_features("inception", "Inception"),
+)
 QUALITY_METRICS = (
     # The first score is the quality of a run, since it is unbiased for few images with any
     # features.
@@ -118,11 +125,7 @@ QUALITY_METRICS = (
     _quality("class_distance", "Class distance", "lower", ".1%"),
     _quality("modes", "Modes", "higher", ",.0f"),
     _quality("nearest_training", "Distance to training images", "", ".2f"),
-    _quality("imagenet_kcd", "KCD (ImageNet)", "lower", ".3~g", log=True),
-    *_of_features("imagenet", "ImageNet"),
-    _quality("fid", "FID", "lower", ".3~g", log=True),
-    _quality("kid", "KID", "lower", ".3~g", log=True),
-    *_of_features("inception", "Inception"),
+    *PRETRAINED_METRICS,
 )
 
 

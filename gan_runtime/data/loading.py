@@ -79,6 +79,15 @@ def rows(name: str, home: Home | None = None) -> int:
     )
 
 
+def held_out(name: str, home: Home | None = None) -> int:
+    """The number of held-out rows, without reading those of a prepared set. Raises DatasetError as
+    `load`.
+    """
+    if _is_embedded(name) or name in catalog.DATASETS:
+        return load(name, home).held_out
+    return prepared.manifest(_home_of(name, home), name).held_out
+
+
 PREPARED_BY_THE_RUN = "prepared when a run needs it"
 
 

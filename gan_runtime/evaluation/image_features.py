@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from gan_runtime.base import disk
 from gan_runtime.base.errors import JobError
-from gan_runtime.base.framework_settings import keras_cache
 from gan_runtime.data.contract import Progress
+from gan_runtime.evaluation.mobilenet_file import MOBILENET, mobilenet_path
 
 if TYPE_CHECKING:
     import keras
@@ -37,8 +37,6 @@ INCEPTION_DIGEST = "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb91
 INCEPTION_URL = (
     f"https://github.com/mseitzer/pytorch-fid/releases/download/fid_weights/{INCEPTION_FILES[0]}"
 )
-# Sandler et al. 2018, arXiv:1801.04381: 1,280 features.
-MOBILENET = "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_1.0_224_no_top.h5"
 MOBILENET_URL = (
     f"https://storage.googleapis.com/tensorflow/keras-applications/mobilenet_v2/{MOBILENET}"
 )
@@ -194,7 +192,7 @@ def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
     Raises:
         JobError: there is no network connection, or no disk space.
     """
-    path = keras_cache().with_name("models") / MOBILENET
+    path = mobilenet_path()
     if path.is_file():
         return path
     try:

@@ -32,6 +32,7 @@ from gan_runtime.catalog.domain import QUALITY, Evaluation
 from gan_runtime.data import loading
 from gan_runtime.evaluation import while_training
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject, evaluation, evaluations
+from gan_runtime.evaluation.mobilenet_file import has_mobilenet
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
 from gan_runtime.jobs.job import Job, Task
@@ -244,7 +245,7 @@ def expects_quality(home: Home, run: RunDir) -> bool:
     if not every or why_never(home, run, declared):
         return False
     with contextlib.suppress(GanRuntimeError):
-        declared.check(home, run, parsed(declared, _options(every)))
+        declared.check(home, run, parsed(declared, _options(home, run, every)))
         return True
     return False
 
@@ -282,19 +283,23 @@ class QualityRequests:
                     del self._pending[key]
             elif self._clock() >= not_before_s and (is_over or while_training.may_start(run)):
                 del self._pending[key]
-                if not self._request(run):
+                if not self._request(run, is_over):
                     self._pending[key] = run, self._clock() + RETRY_SECONDS
 
-    def _request(self, run: RunDir) -> bool:
-        """Returns False if a user is measuring this run."""
+    def _request(self, run: RunDir, is_over: bool) -> bool:
+        """Returns False to try again later: a user is measuring this run, or it still trains and
+        its refusal may end, as when a user downloads the network that reads unlabeled images.
+        """
         every = _every(run)
         if _job_of_attempt(self._home, run, every) is not None:  # by an earlier owner
             return True
         try:
-            request(self._home, run.run_id, QUALITY, _options(every), ACTOR)
+            request(self._home, run.run_id, QUALITY, _options(self._home, run, every), ACTOR)
         except JobError:
             return False
-        except GanRuntimeError as error:  # such as a data set without labels
+        except GanRuntimeError as error:
+            if not is_over and not why_never(self._home, run, evaluation(QUALITY)):
+                return False
             log.info("the quality of run %s is not measured: %s", run.run_id, error)
         return True
 
@@ -309,9 +314,14 @@ def _job_of_attempt(home: Home, run: RunDir, every: int) -> JobSnapshot | None:
     return newest if newest.request.at.timestamp() >= process["started"] else None
 
 
-def _options(every: int) -> dict[str, Any]:
-    # Other features would start a download that no user has requested.
-    return {"checkpoint": "newest", "features": "classifier", CADENCE: every}
+def _options(home: Home, run: RunDir, every: int) -> dict[str, Any]:
+    """The options of a request. Without labels the features are those of ImageNet, if their weights
+    are on this machine: no download starts that no user has requested. Raises DatasetError.
+    """
+    features = evaluation(QUALITY).usual(home, run)["features"]
+    if features == "imagenet" and not has_mobilenet():
+        features = "classifier"  # refused, as the data set has no labels
+    return {"checkpoint": "newest", "features": features, CADENCE: every}
 
 
 def _every(run: RunDir) -> int:

@@ -1,7 +1,7 @@
 """The evaluation of generated images: its options, and the runs that it applies to.
 
-Scores compare with real images, by the features of a small classifier of the same data set, of an
-ImageNet network, or of the Inception network of FID.
+Scores compare with real images, or for image-to-image networks with targets, by the features of a
+small classifier of the same data set, of an ImageNet network, or of the Inception network of FID.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.base.fields import IMAGES, LABELS, Fields
+from gan_runtime.base.fields import LABELS, SOURCE, Fields, imitated
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
@@ -76,12 +76,12 @@ class QualityOptions(OptionRecord):
 
 
 def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
-    """Applies to workloads that generate images."""
-    if IMAGES in fields:
+    """Applies to workloads that generate images, single ones or those of pairs."""
+    if imitated(fields):
         return ""
     return (
-        f"Quality needs a data set of single images, but this run's has {' and '.join(fields)}."
-        " Pick a run on images."
+        f"Quality needs a data set of images, single or in pairs, but the {' and '.join(fields)} of"
+        " this run's are not images. Pick a run on images."
     )
 
 
@@ -96,8 +96,26 @@ def lacking(home: Home, run: RunDir) -> str:
     )
 
 
+def too_few_pairs(home: Home, run: RunDir) -> str:
+    """The reason why the pairs of a run are not measured; "" for enough, and for single images."""
+    name = run.spec().dataset
+    if SOURCE not in loading.fields_of(name, home):
+        return ""
+    count = loading.held_out(name, home)
+    if count >= FEWEST_IMAGES:
+        return ""
+    return (
+        f"Quality compares outputs for held-out pairs, but data set {name} has {count}: prepare it"
+        f" with a higher held_out_percent, so that {FEWEST_IMAGES} or more are held out."
+    )
+
+
 def check(home: Home, run: RunDir, options: QualityOptions) -> None:
-    """Raises DatasetError if the classifier lacks labels, JobError if FID lacks its weights."""
+    """Raises DatasetError if the classifier lacks labels or too few pairs are held out, JobError if
+    FID lacks its weights.
+    """
+    if reason := too_few_pairs(home, run):
+        raise DatasetError(reason)
     if options.features == "classifier" and (reason := lacking(home, run)):
         raise DatasetError(reason)
     if options.features == "inception":
@@ -130,6 +148,7 @@ QUALITY_OF_IMAGES = Evaluation(
     options=QualityOptions,
     applies=applies,
     usual=usual,
+    lacking=too_few_pairs,
     check=check,
     scores=QUALITY_METRICS,
     work="gan_runtime.evaluation.quality_measurement:measure",

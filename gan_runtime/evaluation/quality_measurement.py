@@ -1,25 +1,32 @@
 """The work of the evaluation of generated images (quality.py): measures checkpoints of a run.
 
 Real images are split in halves: one is the reference of all scores, and scores of the other half
-are the floor. The ceiling is uniform noise. FID splits them otherwise (`images_of_fid`).
+are the floor. The ceiling is uniform noise. FID (`images_of_fid`) and pairs of images
+(image_pairs.py) split them otherwise.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gan_runtime.base.errors import JobError
-from gan_runtime.base.fields import CLASS_IMAGES, IMAGES
+from gan_runtime.base.fields import CLASS_IMAGES, GENERATED, IMAGES, SOURCE
 from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
-from gan_runtime.evaluation import image_classifier, image_features, sample_scores, while_training
+from gan_runtime.evaluation import (
+    image_classifier,
+    image_features,
+    image_pairs,
+    sample_scores,
+    while_training,
+)
 from gan_runtime.evaluation.catalog import EvaluationResult, Subject
 from gan_runtime.evaluation.image_classifier import RealImages, real_images
 from gan_runtime.evaluation.quality import QualityOptions, folder_of
@@ -39,7 +46,8 @@ PROTOCOL = 3  # changes with the definition of any score
 @dataclass(frozen=True)
 class Measurement:
     """The measurements that all checkpoints of a job share. `floor`, `ceiling`: by score name.
-    `images_of_modes`: images whose modes are counted; 0 if labels have a single part.
+    `images_of_modes`: images whose modes are counted; 0 if labels have a single part. `inputs`: of
+    an image-to-image network, for the held-out pairs; empty for others.
     """
 
     real: RealImages
@@ -48,6 +56,7 @@ class Measurement:
     floor: Mapping[str, ScoreEstimate]
     ceiling: Mapping[str, float]
     images_of_modes: int
+    inputs: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def measure(subject: Subject) -> EvaluationResult:
@@ -98,7 +107,10 @@ def measure(subject: Subject) -> EvaluationResult:
 def _generated(
     shared: Measurement, networks: TrainedNetworks, count: int, seed: int
 ) -> ImageSample:
-    chunks = networks.representative(count, seed)
+    if shared.inputs:
+        chunks = image_pairs.generated(networks, shared.inputs, seed)
+    else:
+        chunks = networks.representative(count, seed)
     return ImageSample.joined(
         [_sample(shared.reader, shared.real, _images(chunk)) for chunk in chunks]
     )
@@ -126,10 +138,10 @@ def _modes(shared: Measurement, networks: TrainedNetworks, seed: int) -> Score |
 
 
 def _images(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    """The images among the arrays of `Workload.show`, conditional or not: (N, height, width,
-    channels).
+    """The images among the arrays of `Workload.show`, conditional or not, or made of a source:
+    (N, height, width, channels).
     """
-    return next(arrays[name] for name in (IMAGES, CLASS_IMAGES) if name in arrays)
+    return next(arrays[name] for name in (IMAGES, CLASS_IMAGES, GENERATED) if name in arrays)
 
 
 def _weights(subject: Subject, networks: TrainedNetworks, pace: Pace) -> Iterator[EpochWeights]:
@@ -162,8 +174,13 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
     data = loading.load(networks.spec.dataset, subject.home)
     reader = _reader(subject, data)
     subject.progress(0, 1, "comparing real images")
-    halve = image_classifier.images_of_fid if options.features == "inception" else real_images
-    real = halve(data, options.samples, options.seed)
+    inputs: Mapping[str, NDArray[Any]] = {}
+    if SOURCE in networks.data.fields:
+        real, inputs = image_pairs.samples(networks, options.samples, options.seed)
+    elif options.features == "inception":
+        real = image_classifier.images_of_fid(data, options.samples, options.seed)
+    else:
+        real = real_images(data, options.samples, options.seed)
     reference = _sample(reader, real, real.reference, is_real=True)
     if len(real.others):
         halves = reference, _sample(reader, real, real.others, is_real=True)
@@ -185,7 +202,7 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
         floor["modes"] = sample_scores.modes(reader.read(images)[1], options.seed)
         ceiling["modes"] = sample_scores.classes_present(worst.probabilities)
         images_of_modes = len(images)
-    return Measurement(real, reader, reference, floor, ceiling, images_of_modes)
+    return Measurement(real, reader, reference, floor, ceiling, images_of_modes, inputs)
 
 
 def _reader(subject: Subject, data: DataSet) -> ImageReader:
@@ -229,6 +246,7 @@ def _answer(
         for name, estimate in sample_scores.measured(
             reference, generated, options.seed, features
         ).items()
+        if name != "nearest_training" or len(shared.real.training)
     ]
     if features == "inception":
         fid = sample_scores.fid(reference, generated, shared.real.is_whole, options.seed)

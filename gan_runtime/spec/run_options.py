@@ -308,8 +308,9 @@ class MonitoringOptions(BaseModel):
         ge=0,
         le=1000,
         help=(
-            "A background job of low priority scores the newest checkpoint, where the data set has"
-            " labels. While the run trains, it uses at most 3% of the processors. 0 disables it."
+            "A low-priority background job scores the newest checkpoint; without labels, only if"
+            " ImageNet features were used before. It uses at most 3% of the processors in training."
+            " 0 disables it."
         ),
         source="",
         error="use 0, or a whole number of epochs, such as 5.",

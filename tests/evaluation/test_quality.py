@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,19 +65,18 @@ def numbers(values: np.ndarray) -> set[tuple[float, float]]:
 def test_quality_applies_only_to_runs_that_generate_images(home: Home, new_run: NewRun) -> None:
     assert jobs.why_never(home, new_run("quick-0001"), DECLARED) == ""
     showers = new_run("quick-0002", workload="shower_3dgan", dataset="showers")
-    assert "Quality needs a data set of single images" in jobs.why_never(home, showers, DECLARED)
+    assert jobs.why_never(home, showers, DECLARED).startswith(
+        "Quality needs a data set of images, single or in pairs, but the "
+    )
 
 
 def test_unlabeled_images_default_to_the_imagenet_network(
     home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(jobs.MEASURE_VARIABLE)
     run = new_run("quick-0001")
     assert quality.usual(home, run)["features"] == "classifier"
-    assert jobs.expects_quality(home, run)
     monkeypatch.setattr(quality.loading, "fields_of", lambda *_: images(9).fields)
     assert quality.usual(home, run)["features"] == "imagenet"
-    assert not jobs.expects_quality(home, run), "it would need a download"
     quality.check(home, run, quality.QualityOptions(features="imagenet"))
     with pytest.raises(DatasetError, match=r"needs labels, .* has none: use features=imagenet"):
         quality.check(home, run, quality.QualityOptions())
@@ -288,9 +288,11 @@ def test_run_quality_is_the_first_score_by_device_time_of_each_epoch(
     assert best[["epoch", "value"]].to_dict("index") == {"quick-0001": {"epoch": 2, "value": 6.0}}
 
 
-def test_best_quality_is_among_scores_of_the_newest_classifier(home: Home, new_run: NewRun) -> None:
+@pytest.mark.parametrize("others", [{"classifier": "another", "protocol": 2}, {"weights": "new"}])
+def test_best_quality_is_among_scores_of_the_newest_network(
+    home: Home, new_run: NewRun, others: dict[str, Any]
+) -> None:
     first = answer(1, kcd=3.0)
-    others = {"classifier": "another", "protocol": 2}
     measured = [
         first,
         *(

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ import psutil
 import pytest
 
 from gan_runtime.base.errors import CheckpointError
+from gan_runtime.base.fields import IMAGES, pictures
 from gan_runtime.cli.evaluating import wait_for_the_last_epochs
-from gan_runtime.evaluation import jobs, while_training
+from gan_runtime.evaluation import jobs, quality, while_training
 from gan_runtime.evaluation.catalog import Subject, evaluation
 from gan_runtime.evaluation.jobs import MEASURE_VARIABLE, RETRY_SECONDS, QualityRequests
+from gan_runtime.evaluation.mobilenet_file import MOBILENET
 from gan_runtime.evaluation.quality import QualityOptions
 from gan_runtime.evaluation.quality_measurement import measure
 from gan_runtime.evaluation.while_training import MOST_SHARE, START_S, Pace, age_s
@@ -166,6 +169,78 @@ def test_ineligible_runs_are_not_measured(
     assert requested == []
     assert not home.jobs.exists()
     assert not jobs.expects_quality(home, run)
+
+
+@pytest.fixture
+def unlabeled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Images lose their labels; returns where Keras' cache would have MobileNetV2."""
+    fields = {IMAGES: pictures(28, 28, 1)}
+    monkeypatch.setattr(quality.loading, "fields_of", lambda *_: fields)
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    return tmp_path / "keras" / "models" / MOBILENET
+
+
+def downloaded(weights: Path) -> None:
+    weights.parent.mkdir(parents=True)
+    weights.touch()
+
+
+def test_unlabeled_images_are_measured_with_the_network_that_is_here(
+    home: Home,
+    training: Callable[..., RunDir],
+    requested: list[dict[str, Any]],
+    unlabeled: Path,
+) -> None:
+    downloaded(unlabeled)
+    run, requests = training(), QualityRequests(home)
+    assert jobs.expects_quality(home, run)
+    saved(run, 10)
+    for _ in range(2):
+        requests.tick([(run, 1)])
+    assert [(options["features"], options["checkpoint"]) for options in requested] == [
+        ("imagenet", "newest")
+    ]
+    QualityRequests(home).tick([(run, 1)])
+    assert len(requested) == 1, "the next owner finds the request of the one before"
+    job_queue.cancel(job_queue.job_dirs(home)[0], "a test")
+    assert not jobs.expects_quality(home, run)
+
+
+def test_unlabeled_images_start_no_download(
+    home: Home,
+    training: Callable[..., RunDir],
+    requested: list[dict[str, Any]],
+    unlabeled: Path,
+) -> None:
+    """Once a user has started it, the run is measured while it trains on."""
+    run, now_s = training(), [0.0]
+    saved(run, 10)
+    requests = QualityRequests(home, clock=lambda: now_s[0])
+    requests.tick([(run, 1)])
+    assert (requested, jobs.expects_quality(home, run)) == ([], False)
+    downloaded(unlabeled)
+    requests.tick([(run, 1)])
+    assert requested == [], "it is not asked for in each tick"
+    now_s[0] = RETRY_SECONDS
+    requests.tick([(run, 1)])
+    assert [options["features"] for options in requested] == ["imagenet"]
+
+
+def test_ended_run_is_not_measured_by_a_later_download(
+    home: Home,
+    training: Callable[..., RunDir],
+    requested: list[dict[str, Any]],
+    unlabeled: Path,
+) -> None:
+    run, now_s = training(), [0.0]
+    saved(run, 10)
+    requests = QualityRequests(home, clock=lambda: now_s[0])
+    requests.expect([(run, 1)])
+    requests.tick([])
+    downloaded(unlabeled)
+    now_s[0] = RETRY_SECONDS
+    requests.tick([])
+    assert requested == []
 
 
 def test_request_waits_until_the_start_of_its_job_takes_three_percent(

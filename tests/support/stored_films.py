@@ -67,15 +67,16 @@ def stored_flows(home: Home, name: str = "street") -> None:
     _stored(home, name, flow_fields(HEIGHT, WIDTH), flow_rows(), sum(HELD_OUT.values()))
 
 
-def stored_pairs(home: Home, name: str = "edges", target_channels: int = 1, pairs: int = 6) -> None:
+def stored_pairs(
+    home: Home, name: str = "edges", target_channels: int = 1, pairs: int = 6, held_out: int = 2
+) -> None:
     """Stores pairs of a gray image and its negative, which has `target_channels` equal channels;
-    two pairs are held out.
+    the last `held_out` pairs are held out.
     """
     source = np.random.default_rng(0).integers(0, 256, (pairs, 16, 16, 1), dtype=np.uint8)
     target = np.repeat(255 - source, target_channels, axis=-1)
-    _stored(
-        home, name, pair_fields(16, 16, 1, target_channels), {SOURCE: source, TARGET: target}, 2
-    )
+    fields = pair_fields(16, 16, 1, target_channels)
+    _stored(home, name, fields, {SOURCE: source, TARGET: target}, held_out)
 
 
 def _stored(

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from gan_runtime.base.fields import SOURCE, TARGET
+from gan_runtime.base.fields import GENERATED, SOURCE, TARGET
 from gan_runtime.base.metrics import LOSSES, NOT_DRAWN, Better, Metric, Network, Panel, Role
 from gan_runtime.base.metrics import SCORES as SCORES_PANEL
+from gan_runtime.catalog.domain import PRETRAINED_METRICS
 from gan_runtime.catalog.entries import Judgement, Picture
 
 MEASURED = "flow"  # prefix of the scores among the numbers of a run (view `numbers`)
@@ -231,6 +232,7 @@ _EPOCH = (
 WORKLOAD_METRICS = (
     *_TRAINING,
     *(replace(metric, per_epoch=True) for metric in _EPOCH),
+    *PRETRAINED_METRICS,
     *METRICS,
 )
 PANELS = (
@@ -282,7 +284,6 @@ JUDGEMENTS = (
     Judgement("real", "Scores of target images", _SCORE, 0.0, 1.0, "real", _TARGET),
     Judgement("fake", "Scores of generated images", _SCORE, 0.0, 1.0, "generated", _GENERATED),
 )
-GENERATED = "generated"  # next to source and target: what the generator makes of the source
 PICTURES = (
     Picture("triplets", "Source, output and target", "triplets", (SOURCE, GENERATED, TARGET)),
 )

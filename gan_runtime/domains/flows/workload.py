@@ -16,11 +16,10 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from gan_runtime.base.fields import SOURCE, TARGET, Fields
+from gan_runtime.base.fields import GENERATED, SOURCE, TARGET, Fields
 from gan_runtime.domains.flows.entry import Pix2pixOptions
 from gan_runtime.domains.flows.fields import LATER
 from gan_runtime.domains.flows.networks import cut, discriminator, flipped, generator
-from gan_runtime.domains.flows.score_metrics import GENERATED
 from gan_runtime.workloads.contract import (
     Arrays,
     Batch,

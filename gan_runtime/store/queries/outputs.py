@@ -153,7 +153,7 @@ _MEASURED_QUALITY = f"""
     WITH scores AS (
         SELECT a.run_id, m.metric, better, a.epoch, a.step, value, low, high, floor, ceiling,
             precedence, a.place, coalesce(facts->>'warning', '') AS warning,
-            [facts->>'classifier', facts->>'protocol'] AS definition
+            [facts->>'classifier', facts->>'weights', facts->>'protocol'] AS definition
         FROM ingest.newest_evaluations a JOIN ingest.evaluation_scores s
             USING (run_id, evaluation, key, place)
         JOIN (SELECT run_id, spec->>'workload' AS workload FROM ingest.created) c USING (run_id)
@@ -253,7 +253,7 @@ def qualities(store: Store, run_ids: list[str]) -> pd.DataFrame:
 
     Columns: run_id, metric, better, epoch, step, value, low, high (95%; NaN where unknown), floor,
     ceiling, wall_s (training seconds until then), device_s (those times devices), warning (about
-    the score; "" without), is_current (comparable with the newest: the same classifier and
+    the score; "" without), is_current (comparable with the newest: the same network and
     protocol). Empty before the first.
     """
     return store.frame(f"{_MEASURED_QUALITY} ORDER BY run_id, epoch", {"runs": run_ids})
