@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -40,6 +40,7 @@ from gan_runtime.store.queries import RunRow, Window
 from gan_runtime.store.store import Store
 
 ChartRows = tuple[Group, Table]
+SPIKE, USUAL_SHARE = 20.0, 0.95  # a spike: so many times what that share of all values stay below
 MOST_FURTHER = 24  # charts of numbers without a panel: an imported run can have any number
 
 
@@ -62,12 +63,22 @@ class Health:
 def curves(
     store: Store, run_id: str, groups: tuple[Group, ...], max_points: int, window: Window
 ) -> list[ChartRows]:
-    """Each group with its smoothed curves within the window."""
+    """Each group with its smoothed curves within the window, on a logarithmic axis if a spike would
+    flatten them.
+    """
     names = tuple(name for group in groups for name in group.names)
     frame = queries.curves(store, [run_id], names, max_points=max_points, window=window)
     points = charts.smoothed_points(charts.LIVE_SHARE, max_points)
     rows = charts.with_smoothed(frame.drop(columns="run_id"), points, "metric")
-    return [(group, tables.from_curves(rows[rows["metric"].isin(group.names)])) for group in groups]
+    parts = [(group, rows[rows["metric"].isin(group.names)]) for group in groups]
+    return [(_with_spikes(group, part), tables.from_curves(part)) for group, part in parts]
+
+
+def _with_spikes(group: Group, rows: pd.DataFrame) -> Group:
+    if group.log or rows.empty or rows["low"].min() <= 0.0:
+        return group
+    is_spiky = rows["high"].max() > SPIKE * rows["mean"].quantile(USUAL_SHARE)
+    return replace(group, log=True, axis=f"{group.axis} (log)") if is_spiky else group
 
 
 def score_histogram(store: Store, run_id: str, names: tuple[str, ...], epoch: int) -> Table:

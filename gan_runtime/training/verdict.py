@@ -30,7 +30,7 @@ AGREEING = 3  # epochs
 WINNING, FOOLED = 0.05, 0.9  # mean scores of generated rows: D wins below, D is fooled above
 # Coverage as a share of the coverage of other real images (the score's floor): below the first
 # limit the images are unlike the data, from the second on they are like it.
-UNLIKE_COVERAGE, LIKE_COVERAGE = 0.1, 0.5
+UNLIKE_COVERAGE, LIKE_COVERAGE = 0.1, 0.75
 # Class distance: from the first limit on, half of the images would have to change class; that is a
 # collapse if classes are clear. Up to the second limit the classes are as in the data.
 FEW_CLASSES, LIKE_CLASSES = 0.5, 0.25

@@ -314,3 +314,18 @@ def test_chart_space_is_reserved_before_the_first_rows(show: Show, running: RunD
         400,
         580,
     }, "a line for the zoom, three small charts, the losses, two rows of Health"
+
+
+@pytest.mark.parametrize(("highest", "scale"), [(2.0, "linear"), (12_000.0, "log")])
+def test_a_spike_does_not_flatten_the_losses(
+    show: Show, running: RunDir, highest: float, scale: str
+) -> None:
+    losses = [1.0 + step / 100 for step in range(40)] + [highest]
+    steps = [float(step) for step in range(1, 42)]
+    values = {name: losses for name in ("loss_generator", "loss_discriminator")}
+    scalars = journal.Scalars(epoch=1, first_step=1, wall_s=steps, values=values)
+    journal.append(running.trainer_journal(), 1, scalars)
+    [spec] = [
+        str(chart) for chart in charts(show("run")) if "Generator and discriminator" in str(chart)
+    ]
+    assert ("'type': 'log'" in spec) == ("(log)" in spec) == (scale == "log")
