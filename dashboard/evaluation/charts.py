@@ -156,10 +156,11 @@ def over_epochs(
         alt.Tooltip("high:Q", title="Upper end of the bar", format=".3~g"),
         alt.Tooltip("floor:Q", title="Floor", format=".3~g"),
     ]
-    rows = frame.assign(low=frame["low"].where(frame["low"] > 0)) if is_log else frame
+    least = float(values.min()) / 10.0 if is_log else -math.inf  # a logarithm has no 0 and below
+    rows = frame.assign(drawn_low=frame["low"].clip(lower=least))
     base = alt.Chart().encode(x=x)
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
-        y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q"), color=color
+        y=alt.Y("drawn_low:Q", scale=scale), y2=alt.Y2("high:Q"), color=color
     )
     line = base.mark_line(point=alt.OverlayMarkDef(size=50), strokeWidth=2).encode(
         y=y, color=color, tooltip=tooltip

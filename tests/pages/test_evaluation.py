@@ -348,3 +348,11 @@ def test_scores_of_images_over_epochs_have_their_95_percent_intervals(
     rows = rows_of(app, "KCD")
     assert list(rows["low"]) == pytest.approx([8.8, 6.8])
     assert list(rows["high"]) == pytest.approx([9.2, 7.2])
+
+
+def test_an_interval_around_0_is_drawn_on_a_logarithmic_axis(show: Show, trained: Make) -> None:
+    run = trained("quick-0001")
+    journal.append(run.evaluations_journal, 1, answer(1, kcd=9.0), answer(2, kcd=0.1))
+    rows = rows_of(evaluation(show, view="Epochs"), "KCD")
+    assert list(rows["low"]) == pytest.approx([8.8, -0.1])
+    assert list(rows["drawn_low"]) == pytest.approx([8.8, 0.0001]), "a tenth of the floor"

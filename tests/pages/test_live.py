@@ -322,7 +322,7 @@ def test_a_spike_does_not_flatten_the_losses(
 ) -> None:
     losses = [1.0 + step / 100 for step in range(40)] + [highest]
     steps = [float(step) for step in range(1, 42)]
-    values = {name: losses for name in ("loss_generator", "loss_discriminator")}
+    values = dict.fromkeys(("loss_generator", "loss_discriminator"), losses)
     scalars = journal.Scalars(epoch=1, first_step=1, wall_s=steps, values=values)
     journal.append(running.trainer_journal(), 1, scalars)
     [spec] = [
