@@ -117,7 +117,8 @@ PRESETS: dict[str, Preset] = {
                 preset_options=(*RATES, "workload", "dataset"),
                 text=(
                     "At batch 256 the scaled rates are not reliable: of three runs of 120 epochs on"
-                    " 10,000 images (4,700 updates), one failed after 60 epochs."
+                    " 10,000 images (4,700 updates), one failed after 60 epochs. With the rates of"
+                    " batch 128 none of three failed."
                 ),
                 repair={"reference_batch": 128},
             ),
