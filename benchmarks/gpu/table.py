@@ -36,10 +36,10 @@ def markdown(records: Sequence[Record]) -> str:
 
 def epoch(records: Sequence[Record]) -> str:
     """The epoch of CERN's 3DGAN: measured, or extrapolated from its measured part; "" without
-    one.
+    one, or if it failed.
     """
     record = next((record for record in records if record["kind"] == "epoch"), None)
-    if record is None:
+    if record is None or "failure" in record:
         return ""
     rate = record["showers"] / record["seconds"]
     is_complete = record["showers"] > record["of_showers"] - record["batch"]

@@ -189,6 +189,7 @@ def bar_words(scores: Iterable[Score]) -> str:
 NOT_COMPARABLE = (
     "Different classifiers or protocols measured these images, so their scores are not comparable."
 )
+DEFINITION = ("features", "classifier", "weights", "protocol")  # facts on which scores depend
 
 
 def cautions(rows: list[EvaluationRow]) -> str:
@@ -196,8 +197,8 @@ def cautions(rows: list[EvaluationRow]) -> str:
     warnings = dict.fromkeys(str(row.facts.get("warning") or "") for row in rows)
     definitions: dict[object, set[object]] = {}
     for row in rows:
-        network, weights = row.facts.get("features"), row.facts.get("classifier")
-        definitions.setdefault(network, set()).add((weights, row.facts.get("protocol")))
+        features, *rest = (row.facts.get(name) for name in DEFINITION)
+        definitions.setdefault(features, set()).add(tuple(rest))
     mixed = NOT_COMPARABLE if any(len(each) > 1 for each in definitions.values()) else ""
     return " ".join(filter(None, [*warnings, mixed]))
 
@@ -335,7 +336,7 @@ def _subject(row: EvaluationRow) -> str:
 
 def definition(facts: Mapping[str, Any]) -> str:
     """The network, seed and protocol of scores of images; "" for other evaluations."""
-    if "protocol" not in facts:
+    if not {"features", "seed", "protocol"} <= facts.keys():
         return ""
     return f"{_network(facts)}. Seed {facts['seed']}, protocol {facts['protocol']}"
 
@@ -344,7 +345,8 @@ def _network(facts: Mapping[str, Any]) -> str:
     """The network that read the images."""
     if facts["features"] == "classifier":
         return f"Classifier {facts['classifier']}: {facts['accuracy']:.1%} accurate"
-    return f"Features of {NETWORKS[facts['features']]}"
+    weights = f" (weights {facts['weights']})" if facts.get("weights") else ""
+    return f"Features of {NETWORKS[facts['features']]}{weights}"
 
 
 def _with_interval(metric: Metric, score: Score, _: EvaluationRow) -> str:

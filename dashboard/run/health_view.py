@@ -75,7 +75,7 @@ def curves(
 
 
 def _with_spikes(group: Group, rows: pd.DataFrame) -> Group:
-    if group.log or rows.empty or rows["low"].min() <= 0.0:
+    if group.log or group.panel.domain or rows.empty or rows["low"].min() <= 0.0:
         return group
     is_spiky = rows["high"].max() > SPIKE * rows["mean"].quantile(USUAL_SHARE)
     return replace(group, log=True, axis=f"{group.axis} (log)") if is_spiky else group

@@ -153,9 +153,9 @@ def report_of_scores(
     sentence = f"{declared.title} of {run.run_id} after epoch {newest.epoch} ({newest.checkpoint}):"
     table = TextTable(("Score", *map(str.capitalize, columns)), rows)
     facts = ", ".join(
-        f"{name} {value}"
+        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in newest.facts.items()
-        if value != "" and isinstance(value, str | int | float)
+        if name != "warning" and isinstance(value, str | int | float)
     )
     return EvaluationReport(document, [sentence, table, *([f"{facts}."] if facts else [])])
 

@@ -30,18 +30,19 @@ def samples(
     """Targets as real images, and the inputs of the network for the held-out pairs; at most `count`
     of each. `training` is empty, so no copies are searched for.
     """
-    data = networks.data
+    data, random = networks.data, np.random.RandomState(seed)
     count = min(count, _most(networks))
-    rows = np.sort(np.random.RandomState(seed).permutation(data.rows)[:count])
+    rows = np.sort(random.permutation(data.rows)[:count])
+    held_out = np.sort(random.permutation(data.held_out)[:count])
     reference = _inputs(
         networks, lambda first, size: data.read(rows[first : first + size]), len(rows), seed
     )[TARGET]
-    inputs = _inputs(
-        networks,
-        lambda first, size: data.read_held_out(size, first),
-        min(count, data.held_out),
-        seed,
-    )
+
+    def read_held_out(first: int, size: int) -> Arrays:
+        rows = [data.read_held_out(1, int(place)) for place in held_out[first : first + size]]
+        return {name: np.concatenate([row[name] for row in rows]) for name in data.fields}
+
+    inputs = _inputs(networks, read_held_out, len(held_out), seed)
     real = RealImages(
         reference,
         inputs[TARGET],

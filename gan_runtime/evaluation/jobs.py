@@ -225,7 +225,7 @@ JOBS = tuple(map(job_of, evaluations().values()))
 CADENCE = "while_training"  # option of the quality evaluation
 ACTOR = "training"
 MEASURE_VARIABLE = "GAN_RUNTIME_QUALITY"  # "off": this process requests no quality jobs
-RETRY_SECONDS = 30.0  # after a refusal because the run is already being measured
+RETRY_SECONDS = 30.0  # after a refusal that may end, such as another measurement of the run
 
 
 def is_while_training(job: JobSnapshot) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from gan_runtime.base.errors import DatasetError
-from gan_runtime.base.fields import LABELS, SOURCE, Fields, imitated
+from gan_runtime.base.fields import LABELS, TARGET, Fields, imitated
 from gan_runtime.base.options import OptionRecord, option
 from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.catalog.entries import Options, WorkloadEntry
@@ -86,9 +86,12 @@ def applies(_entry: WorkloadEntry, _options: Options, fields: Fields) -> str:
 
 
 def lacking(home: Home, run: RunDir) -> str:
-    """The reason why a run has no classifier: its data set has no labels."""
+    """The reason why a run has no classifier: its data set has no labels, or pairs."""
     name = run.spec().dataset
-    if LABELS in loading.fields_of(name, home):
+    fields = loading.fields_of(name, home)
+    if imitated(fields) == TARGET:
+        return f"A classifier needs labels, but data set {name} has pairs: use features=imagenet."
+    if LABELS in fields:
         return ""
     return (
         f"A classifier needs labels, but data set {name} has none: use features=imagenet, or train"
@@ -99,14 +102,14 @@ def lacking(home: Home, run: RunDir) -> str:
 def too_few_pairs(home: Home, run: RunDir) -> str:
     """The reason why the pairs of a run are not measured; "" for enough, and for single images."""
     name = run.spec().dataset
-    if SOURCE not in loading.fields_of(name, home):
+    if imitated(loading.fields_of(name, home)) != TARGET:
         return ""
     count = loading.held_out(name, home)
     if count >= FEWEST_IMAGES:
         return ""
     return (
         f"Quality compares outputs for held-out pairs, but data set {name} has {count}: prepare it"
-        f" with a higher held_out_percent, so that {FEWEST_IMAGES} or more are held out."
+        f" so that {FEWEST_IMAGES} or more are held out."
     )
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -39,7 +40,8 @@ MOST_TRIES = 28  # about a day
 LAST_TIMEOUT_S = 4.0  # of a server's answer when the owner ends
 JOIN_SECONDS = 15.0
 MOST_TEXT = 1_900  # characters; Discord takes 2,000
-MOST_RECENT = 20  # attempts whose events browsers get, and whose quality can come after their end
+MOST_RECENT = 20  # events for browsers
+LATE = timedelta(days=2)  # after its end an attempt can be found to have collapsed
 
 
 @dataclass(frozen=True)
@@ -216,15 +218,15 @@ class Notifier:
         self, channel: Channel, settings: NoticeSettings, endings: list[Ending]
     ) -> list[RunEvent]:
         """The events to send on a channel, earliest first. Events that the settings exclude now are
-        never sent. Quality may show a collapse after the end: the newest attempts are judged
-        again.
+        never sent. Quality may show a collapse after the end: ended attempts are judged for
+        another two days.
         """
         done = self._ledger.done[channel.name]
-        newest = {ending.run_id for ending in endings[:MOST_RECENT]}
+        first = datetime.now(UTC) - LATE
         new = [
             event
             for ending in reversed(endings)
-            if ending.run_id in newest
+            if ending.changed_at > first
             or ending.status not in ENDED
             or key(ending, end_of(ending)) not in done
             for event in events_of(ending, self._verdict(ending))

@@ -328,7 +328,7 @@ def test_inaccurate_classifier_gives_a_warning(name: str, rows: int, least: floa
 
 def test_terminal_shows_interval_floor_and_ceiling(new_run: NewRun) -> None:
     run = new_run("quick-0001")
-    journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0))
+    journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0, warning="Compare with care."))
     report = report_of_scores(DECLARED, run, {})
     _, table, facts = report.parts
     assert table.columns == ("Score", "Value", "Low", "High", "Floor", "Ceiling")

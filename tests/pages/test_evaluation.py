@@ -11,7 +11,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.evaluation import summary
-from dashboard.evaluation.answers import IMAGES, DomainPage, Selection, plain
+from dashboard.evaluation.answers import (
+    IMAGES,
+    NOT_COMPARABLE,
+    DomainPage,
+    Selection,
+    cautions,
+    plain,
+)
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.domain import PublishedScore
 from gan_runtime.evaluation import jobs
@@ -356,3 +363,13 @@ def test_an_interval_around_0_is_drawn_on_a_logarithmic_axis(show: Show, trained
     rows = rows_of(evaluation(show, view="Epochs"), "KCD")
     assert list(rows["low"]) == pytest.approx([8.8, -0.1])
     assert list(rows["drawn_low"]) == pytest.approx([8.8, 0.0001]), "a tenth of the floor"
+
+
+@pytest.mark.parametrize("name", ["classifier", "weights", "protocol"])
+def test_scores_of_different_networks_or_protocols_are_not_comparable(name: str) -> None:
+    rows = [
+        EvaluationRow("r", "quality", key, datetime(2026, 1, 1), 1, 10, "best", {name: key})
+        for key in ("first", "second")
+    ]
+    assert cautions(rows) == NOT_COMPARABLE
+    assert cautions(rows[:1]) == ""
