@@ -248,7 +248,7 @@ def main() -> None:
             print(line, file=file, flush=True)
             if result.get("side") == "jax":
                 failures.append(result.get("failure"))
-    if all(failures):  # the largest batches may not fit
+    if all(failures):  # the largest batches can be too large
         sys.exit("No case of the JAX engine was measured.")
 
 

@@ -156,7 +156,7 @@ def is_training(run: RunDir) -> bool:
 def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> bool:
     """Makes the measured weights the best checkpoint of their run and logs an event, if their
     quality is the best of all epochs; returns whether it did. Where training chooses the best
-    checkpoint by a number of its own, it never does. `answer`: already in the run's journal.
+    checkpoint by a separate number, it never does. `answer`: already in the run's journal.
 
     Raises:
         HomeError: the disk has too little space; the best checkpoint stays.
