@@ -258,6 +258,13 @@ def reference_marks(group: Group) -> list[alt.Chart]:
     ]
 
 
+def drawn_on_log(low: pd.Series, values: pd.Series) -> pd.Series:
+    """The lower ends of intervals as a logarithmic axis draws them, which has no place for 0 and
+    below: at least a tenth of the least of `values`, which are all above 0.
+    """
+    return low.clip(lower=float(values.min()) / 10.0)
+
+
 def log_axis(form: str = "~g") -> alt.Axis:
     """Lines at 1, 2 and 5 of each power of ten; Vega would draw one for each digit. Within a factor
     of 5, where as few as none of them fit, Vega chooses.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -18,8 +18,10 @@ from gan_runtime.base.metrics import LOSSES, Metric
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.declarations import Declarations
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.hardware import machine
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobSnapshot
+from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import PeakMemory, RunProgress, RunRow
 from gan_runtime.store.store import Store
 from gan_runtime.training.verdict import Verdict
@@ -33,6 +35,12 @@ LOCAL_SGD_HELP = (
     "Replicas train alone for some steps; then their weights are averaged. The curves differ from"
     " those of synchronous training."
 )
+
+
+def cautions(preset: str, specs: Iterable[RunSpec]) -> None:
+    """The known problems of a preset with any of these options."""
+    for caution in machine.preset_cautions(preset, specs):
+        st.warning(caution.text, icon=":material/warning:")
 
 
 def state(status: str, text: str = "", verdict: Verdict = NO_VERDICT) -> None:

@@ -95,7 +95,7 @@ def drawable(frame: pd.DataFrame, metric: Metric, y: YScale) -> pd.DataFrame:
     if not _is_log(metric, y):
         return frame.assign(drawn_low=frame["low"])
     rows = frame[frame["mean"] > 0]
-    return rows.assign(drawn_low=rows["low"].clip(lower=rows["mean"].min() / 10.0))
+    return rows.assign(drawn_low=charts.drawn_on_log(rows["low"], rows["mean"]))
 
 
 def _is_log(metric: Metric, y: YScale) -> bool:

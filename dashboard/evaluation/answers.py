@@ -12,7 +12,7 @@ from typing import Any
 from dashboard import palette, run_selection
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
-from gan_runtime.catalog.domain import QUALITY, QUALITY_METRICS, Evaluation
+from gan_runtime.catalog.domain import DEFINING_FACTS, QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.evaluation.sample_scores import NEIGHBORS_OF_DENSITY, NEIGHBORS_OF_PRECISION, SURE
 from gan_runtime.records.answer import Score
@@ -189,7 +189,6 @@ def bar_words(scores: Iterable[Score]) -> str:
 NOT_COMPARABLE = (
     "Different classifiers or protocols measured these images, so their scores are not comparable."
 )
-DEFINITION = ("features", "classifier", "weights", "protocol")  # facts on which scores depend
 
 
 def cautions(rows: list[EvaluationRow]) -> str:
@@ -197,8 +196,8 @@ def cautions(rows: list[EvaluationRow]) -> str:
     warnings = dict.fromkeys(str(row.facts.get("warning") or "") for row in rows)
     definitions: dict[object, set[object]] = {}
     for row in rows:
-        features, *rest = (row.facts.get(name) for name in DEFINITION)
-        definitions.setdefault(features, set()).add(tuple(rest))
+        facts = tuple(row.facts.get(name) for name in DEFINING_FACTS)
+        definitions.setdefault(row.facts.get("features"), set()).add(facts)
     mixed = NOT_COMPARABLE if any(len(each) > 1 for each in definitions.values()) else ""
     return " ".join(filter(None, [*warnings, mixed]))
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dashboard import palette
 from dashboard.charts import (
+    drawn_on_log,
     fitted_legend,
     heading,
     ink,
@@ -156,8 +157,7 @@ def over_epochs(
         alt.Tooltip("high:Q", title="Upper end of the bar", format=".3~g"),
         alt.Tooltip("floor:Q", title="Floor", format=".3~g"),
     ]
-    least = float(values.min()) / 10.0 if is_log else -math.inf  # a logarithm has no 0 and below
-    rows = frame.assign(drawn_low=frame["low"].clip(lower=least))
+    rows = frame.assign(drawn_low=drawn_on_log(frame["low"], values) if is_log else frame["low"])
     base = alt.Chart().encode(x=x)
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.7).encode(
         y=alt.Y("drawn_low:Q", scale=scale), y2=alt.Y2("high:Q"), color=color

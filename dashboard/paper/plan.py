@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, queue_view, words
+from dashboard import actions, queue_view, widgets, words
 from dashboard.frame import places
 from dashboard.studies import estimates
 from gan_runtime import catalog
@@ -18,7 +18,6 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
-from gan_runtime.hardware import machine
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.studies import paper, references
 from gan_runtime.studies.paper import ReproductionPlan
@@ -137,9 +136,7 @@ def _plan_summary(runtime: Runtime, host: Host, plan: ReproductionPlan) -> None:
         st.table(deviation_table(plan), hide_index=True)
     for note in plan.notes:
         st.caption(note)
-    specs = (planned.spec for study in plan.studies for planned in study.runs)
-    for caution in machine.preset_cautions("paper", specs):
-        st.warning(caution.text, icon=":material/warning:")
+    widgets.cautions("paper", (planned.spec for study in plan.studies for planned in study.runs))
     if actions.button(f"Queue {plan.runs} runs", type="primary", key="paper.start"):
         started = [
             actions.attempt(partial(runtime.commands.submit_study, study)) for study in plan.studies

@@ -90,9 +90,9 @@ def quality(store: Store, run_id: str) -> Table:
     """As `queries.qualities`, with intervals cut at what a logarithmic axis can show."""
     rows = queries.qualities(store, [run_id])
     if is_log(rows):
-        least = float(rows["value"].min()) / 10.0
         rows = rows.assign(
-            low=rows["low"].clip(lower=least), floor=rows["floor"].where(rows["floor"] > 0)
+            low=charts.drawn_on_log(rows["low"], rows["value"]),
+            floor=rows["floor"].where(rows["floor"] > 0),
         )
     return tables.from_frame(rows)
 

@@ -88,9 +88,7 @@ def show(runtime: Runtime) -> None:
             st.caption(
                 estimates.repeats_suggestion(runtime.store, typed.question, typed.share, compared)
             )
-        specs = (planned.spec for planned in checked.design.runs)
-        for caution in machine.preset_cautions(typed.preset, specs):
-            st.warning(caution.text, icon=":material/warning:")
+        widgets.cautions(typed.preset, (planned.spec for planned in checked.design.runs))
         if actions.button(
             "Start study", type="primary", icon=":material/play_arrow:", width="stretch"
         ):

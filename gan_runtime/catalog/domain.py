@@ -102,6 +102,8 @@ def _of_features(name: str, network: str) -> tuple[Metric, ...]:
 
 # Scores of the evaluation of images (evaluation/quality.py); definitions: docs/metrics.md.
 QUALITY = "quality"
+# Facts of an answer: with other values its scores are not comparable.
+DEFINING_FACTS = ("classifier", "weights", "protocol")
 INACCURATE = "inaccurate classifier"  # where a score with a warning is only a few words
 PRETRAINED_METRICS = (  # with features that need no labels
     _quality("imagenet_kcd", "KCD (ImageNet)", "lower", ".3~g", log=True),

@@ -18,6 +18,7 @@ from typing import Any
 from gan_runtime.base.errors import CheckpointError, RunStateError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
+from gan_runtime.catalog.domain import DEFINING_FACTS
 from gan_runtime.data.contract import Progress
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records import journal, processes, run_folder
@@ -190,8 +191,7 @@ def keep_if_best(run: RunDir, answer: Answer, arrays: Arrays, wall_s: float) -> 
 
 def _is_comparable(first: Answer, second: Answer) -> bool:
     """Whether both are scores of the same definition, from the same feature network."""
-    names = ("protocol", "classifier", "weights")
-    return [first.facts.get(name) for name in names] == [second.facts.get(name) for name in names]
+    return all(first.facts.get(name) == second.facts.get(name) for name in DEFINING_FACTS)
 
 
 def _quality_of(run: RunDir, answers: Collection[Answer]) -> Metric | None:

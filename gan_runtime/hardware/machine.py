@@ -122,8 +122,8 @@ def preset_cautions(name: str, specs: Iterable[RunSpec]) -> list[Caution]:
     cautions = preset(name).cautions
     usual = RunSpec.parse(preset_values(name)).flat()
     concerning = [
-        next((caution for caution in cautions if caution.concerns(spec.flat(), usual)), None)
-        for spec in specs
+        next((caution for caution in cautions if caution.concerns(values, usual)), None)
+        for values in (spec.flat() for spec in specs)
     ]
     return [caution for caution in cautions if caution in concerning]
 

@@ -28,6 +28,16 @@ RATES = (  # options that set the learning rates
     "learning_rate_scaling",
     "reference_batch",
 )
+
+
+def _of_batches(least: int, text: str, repair: dict[str, Any], *options: str) -> Caution:
+    """A problem of the preset's rates with global batches from `least` on. `options`: further ones
+    that have it only unchanged.
+    """
+    unchanged = (*RATES, "workload", "dataset", *options)
+    return Caution("batch_size_global", least, unchanged, text, repair)
+
+
 PRESETS: dict[str, Preset] = {
     "quick": Preset(
         title="Quick: digits in about a minute",
@@ -60,24 +70,14 @@ PRESETS: dict[str, Preset] = {
         },
         suggestions={"batch_size_global": (64, 128, 256, 512)},
         cautions=(
-            Caution(
-                option="batch_size_global",
-                least=256,
-                preset_options=(
-                    *RATES,
-                    "workload",
-                    "dataset",
-                    "optimizer",
-                    "ema_decay",
-                    "adam_beta_1",
-                ),
-                text=(
-                    "With the rates of Table 1, batches of 256 and 512 gave strokes instead of"
-                    " digits (30 epochs, 10,000 images). Rates scaled with the batch and Adam's"
-                    " beta 1 = 0.5 gave digits. All 60,000 images were not tried."
-                ),
+            _of_batches(
+                256,
+                "With the rates of Table 1, batches of 256 and 512 gave strokes instead of digits"
+                " (30 epochs, 10,000 images). Rates scaled with the batch and Adam's beta 1 = 0.5"
+                " gave digits. All 60,000 images were not tried.",
                 # Goyal et al. 2017; Radford et al. 2016
-                repair={"learning_rate_scaling": "linear", "adam_beta_1": 0.5},
+                {"learning_rate_scaling": "linear", "adam_beta_1": 0.5},
+                *("optimizer", "ema_decay", "adam_beta_1"),
             ),
         ),
     ),
@@ -99,28 +99,19 @@ PRESETS: dict[str, Preset] = {
         suggestions={"batch_size_global": (64, 128, 256, 512)},
         # Measured in docs/quality.md
         cautions=(
-            Caution(
-                option="batch_size_global",
-                least=512,
-                preset_options=(*RATES, "workload", "dataset"),
-                text=(
-                    "At batch 512 the scaled rates are too high. On 10,000 images, in 30 epochs two"
-                    " of eight runs gave black images and six ignored the classes; in 240 epochs"
-                    " two of eight failed. The rates of batch 256 and 78 epochs (1,500 updates)"
-                    " repair that."
-                ),
-                repair={"reference_batch": 128, "epochs": 78},
+            _of_batches(
+                512,
+                "At batch 512 the scaled rates are too high. On 10,000 images, in 30 epochs two of"
+                " eight runs gave black images and six ignored the classes; in 240 epochs two of"
+                " eight failed. The rates of batch 256 and 78 epochs (1,500 updates) repair that.",
+                {"reference_batch": 128, "epochs": 78},
             ),
-            Caution(
-                option="batch_size_global",
-                least=256,
-                preset_options=(*RATES, "workload", "dataset"),
-                text=(
-                    "At batch 256 the scaled rates are not reliable: of three runs of 120 epochs on"
-                    " 10,000 images (4,700 updates), one failed after 60 epochs. With the rates of"
-                    " batch 128 none of three failed."
-                ),
-                repair={"reference_batch": 128},
+            _of_batches(
+                256,
+                "At batch 256 the scaled rates are not reliable: of three runs of 120 epochs on"
+                " 10,000 images (4,700 updates), one failed after 60 epochs. With the rates of"
+                " batch 128 none of three failed.",
+                {"reference_batch": 128},
             ),
         ),
     ),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gan_runtime import catalog
 from gan_runtime.catalog import pairs
+from gan_runtime.catalog.domain import DEFINING_FACTS
 from gan_runtime.store.queries.metrics import DEVICES, among, declared_of
 from gan_runtime.store.store import Store
 
@@ -153,7 +154,7 @@ _MEASURED_QUALITY = f"""
     WITH scores AS (
         SELECT a.run_id, m.metric, better, a.epoch, a.step, value, low, high, floor, ceiling,
             precedence, a.place, coalesce(facts->>'warning', '') AS warning,
-            [facts->>'classifier', facts->>'weights', facts->>'protocol'] AS definition
+            [{", ".join(f"facts->>'{name}'" for name in DEFINING_FACTS)}] AS definition
         FROM ingest.newest_evaluations a JOIN ingest.evaluation_scores s
             USING (run_id, evaluation, key, place)
         JOIN (SELECT run_id, spec->>'workload' AS workload FROM ingest.created) c USING (run_id)
