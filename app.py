@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 from starlette.middleware import Middleware
 
-from dashboard.frame import freed_memory, sign_in
+from dashboard.frame import freed_memory, page_errors, sign_in
 from dashboard.frame.front_page import FrontPage
 from dashboard.frame.upload_spool import UploadSpool
 from dashboard.frame.web_guard import WebGuard
@@ -55,4 +55,5 @@ app = st.App(
     Path(__file__).parent / "dashboard" / "navigation.py",
     lifespan=lifespan,
     middleware=[Middleware(WebGuard), Middleware(FrontPage), Middleware(UploadSpool)],
+    on_script_error=page_errors.show,
 )

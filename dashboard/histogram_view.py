@@ -225,10 +225,7 @@ def _draw(store: Store, rows: list[RunRow]) -> None:
     else:
         with how:
             epoch = widgets.epoch_slider(
-                max(row.epochs for row in rows),
-                _newest(store, ids),
-                "histograms",
-                any(row.is_live for row in rows),
+                max(row.epochs for row in rows), _newest(store, ids), "histograms"
             )
         _over_runs(store, rows, choice, epoch)
 
@@ -245,7 +242,7 @@ def _after_one_epoch(store: Store, row: RunRow) -> None:
     if all(frame.empty for frame in newest_frames):
         return
     st.header("Weights and gradients after one epoch")
-    epoch = widgets.epoch_slider(row.epochs, newest, f"histograms.{row.run_id}", row.is_live)
+    epoch = widgets.epoch_slider(row.epochs, newest, f"histograms.{row.run_id}")
     shown = [queries.histogram(store, row.run_id, (panel.series,), epoch) for panel in panels]
     drawings = list(zip(panels, shown, strict=True))
     for begin in range(0, len(panels), ACROSS):

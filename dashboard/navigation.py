@@ -54,7 +54,7 @@ page = st.navigation(
     ]
 )
 st.set_page_config(page_title=f"{page.title} – GAN training")
-fields.store_typed()
+fields.kept().read()
 notices.take_over()
 notices.show_role()
 was_reading = notices.is_reading()

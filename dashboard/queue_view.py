@@ -129,28 +129,32 @@ def after_choice(runtime: Runtime, key: str, without: Collection[str] = ()) -> D
     }
     if not live:
         return None
+    filled: Dependency | None = st.session_state.get(f"after.filled.{key}")
+    options = [IN_ITS_TURN, *live]
     selection = st.selectbox(
         "Start after",
-        [IN_ITS_TURN, *live],
+        options,
+        options.index(filled.run_id) if filled and filled.run_id in live else 0,
         format_func=lambda run_id: _option(live.get(run_id)),
         key=f"after.{key}",
         help=AFTER_HELP,
     )
     if selection == IN_ITS_TURN:
         return None
-    only = st.checkbox("Only if it finishes", key=f"after.only.{key}", help=ONLY_HELP)
+    only = st.checkbox(
+        "Only if it finishes",
+        filled is not None and filled.condition == "finished",
+        key=f"after.only.{key}",
+        help=ONLY_HELP,
+    )
     return Dependency(str(selection), "finished" if only else "ended")
 
 
-def fill_after(runtime: Runtime, key: str, after: Dependency | None) -> None:
-    """Sets the initial choice of `after_choice`, unless that run has ended by now."""
-    is_open = after is not None and any(
-        row.is_live and row.run_id == after.run_id for row in queries.runs(runtime.store)
-    )
-    st.session_state[f"after.{key}"] = after.run_id if after and is_open else IN_ITS_TURN
-    st.session_state[f"after.only.{key}"] = bool(
-        after and is_open and after.condition == "finished"
-    )
+def fill_after(key: str, after: Dependency | None) -> None:
+    """Sets what `after_choice` shows first, if that run still waits or trains. To be called on
+    another page.
+    """
+    st.session_state[f"after.filled.{key}"] = after
 
 
 def change_after(runtime: Runtime, group: list[RunRow]) -> None:

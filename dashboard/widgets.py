@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dashboard import actions, run_selection, words
+from dashboard.kept_values import KeptValues
 from gan_runtime.base import formats
 from gan_runtime.base.errors import JobError
 from gan_runtime.base.metrics import LOSSES, Metric
@@ -27,6 +28,7 @@ from gan_runtime.store.store import Store
 from gan_runtime.training.verdict import Verdict
 
 NO_VERDICT = Verdict()
+EPOCH = "epoch"  # the value of an epoch slider
 MOST_NAMED, MOST_LETTERS = 5, 80  # of unknown runs in an address
 FIGURE_WIDTH = 138  # two side by side on a phone, five in a card of Home
 ENDED_WELL = ("finished", "stopped")  # states whose dot turns red if the verdict is trouble
@@ -90,8 +92,7 @@ def runs_picker(store: Store, key: str, usual: tuple[str, ...] = ()) -> list[Run
             "Not stored here:"
             f" {', '.join(unknown[:MOST_NAMED])}{' …' if unknown[MOST_NAMED:] else ''}."
         )
-    if st.session_state.get(key) != run_ids:
-        st.session_state[key] = run_ids
+    st.session_state[key] = run_ids  # with each render: see kept_values.py
 
     def picked() -> None:
         st.query_params["runs"] = ",".join(st.session_state[key])
@@ -174,34 +175,29 @@ def progress_bar(progress: RunProgress) -> None:
     )
 
 
-def epoch_slider(last_epoch: int, newest: int, key: str, live: bool) -> int:
+def epoch_slider(last_epoch: int, newest: int, key: str) -> int:
     """An epoch from 1 to `last_epoch`; the range never changes while a user drags.
 
-    While a run is live, the slider follows the newest epoch until a user moves it. Following takes
-    a new widget for each epoch: the browser would return a value set on an existing widget as if a
-    user had moved it.
+    The slider follows the newest epoch until a user moves it.
     """
-    newest = min(max(1, newest), last_epoch)
     if last_epoch < 2:
         return last_epoch
-    if live and _is_following(key):
-        epoch = int(st.slider("Epoch", 1, last_epoch, newest, key=f"{key}.newest.{newest}"))
-        if epoch != newest:
-            st.session_state.update({f"{key}.follow": False, f"{key}.epoch": epoch})
-        return epoch
-    _keep_epoch(last_epoch, newest, key)
-    return int(st.slider("Epoch", 1, last_epoch, key=f"{key}.epoch"))
-
-
-def _keep_epoch(last_epoch: int, newest: int, key: str) -> None:
-    """Sets the slider when it appears or gets another range, where it would start at 1: to the
-    newest epoch, or to the one that a user has chosen.
-    """
-    first_range, first_epoch = st.session_state.get(f"{key}.first", (0, 0))
-    chosen = st.session_state.get(f"{key}.epoch", first_epoch)
-    if f"{key}.epoch" not in st.session_state or last_epoch != first_range:
-        epoch = newest if chosen == first_epoch else min(chosen, last_epoch)
-        st.session_state.update({f"{key}.epoch": epoch, f"{key}.first": (last_epoch, epoch)})
+    kept, newest = KeptValues(key), min(max(1, newest), last_epoch)
+    if EPOCH not in kept or _is_following(key):
+        kept.put(EPOCH, newest)
+    elif kept[EPOCH] > last_epoch:
+        kept.put(EPOCH, last_epoch)
+    return int(
+        st.slider(
+            "Epoch",
+            1,
+            last_epoch,
+            kept[EPOCH],
+            key=kept.key(EPOCH),
+            on_change=follow,
+            args=(key, False),
+        )
+    )
 
 
 def follow_button(key: str, live: bool) -> None:
@@ -210,8 +206,8 @@ def follow_button(key: str, live: bool) -> None:
         st.button(
             "Follow the newest epoch",
             key=f"{key}.to_newest",
-            on_click=_follow,
-            args=(key,),
+            on_click=follow,
+            args=(key, True),
             type="tertiary",
             icon=":material/update:",
         )
@@ -221,9 +217,9 @@ def _is_following(key: str) -> bool:
     return bool(st.session_state.get(f"{key}.follow", True))
 
 
-def _follow(key: str) -> None:
-    st.session_state[f"{key}.follow"] = True
-    st.session_state.pop(f"{key}.epoch", None)
+def follow(key: str, newest: bool) -> None:
+    """Whether the slider follows the newest epoch from now on."""
+    st.session_state[f"{key}.follow"] = newest
 
 
 SAME_COMMAND = "The same from the command line"

@@ -12,8 +12,7 @@ from gan_runtime.tpu import check
 st.title("TPU check")
 st.caption(tpu_words.WHAT_IS_COMPILED)
 runtime = session.runtime()
-tpu_form.begin_with_run(runtime.store)
-form, plan = tpu_form.show(runtime.home)
+form, plan = tpu_form.show(runtime)
 was_running = check.newest_progress(runtime.home, plan).running
 
 

@@ -131,8 +131,6 @@ def group_by(rows: list[RunRow]) -> str:
     Falls back to each run alone if the picked runs do not offer the choice.
     """
     options = grouping.choices(rows)
-    if st.session_state.get(BY, grouping.EACH_RUN) not in options:
-        st.session_state[BY] = grouping.EACH_RUN
     option = st.selectbox(
         "Group by",
         tuple(options),

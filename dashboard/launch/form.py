@@ -48,18 +48,18 @@ class FormState:
 
 def pick_preset() -> str:
     """The name of the selected preset; a selection fills the form with its values."""
-    if fields.PRESET not in fields.store_typed():
+    form = fields.kept()
+    if fields.PRESET not in form:
         fields.fill(next(iter(PRESETS)))
-    name = str(
-        st.pills(
-            "Preset",
-            list(PRESETS),
-            format_func=lambda preset: PRESETS[preset].title,
-            key=fields.key_to_draw(fields.PRESET),
-            required=True,
-            wrap=True,
-            on_change=lambda: fields.fill(fields.store_typed()[fields.PRESET]),
-        )
+    name: str = st.pills(
+        "Preset",
+        list(PRESETS),
+        default=form[fields.PRESET],
+        format_func=lambda preset: PRESETS[preset].title,
+        key=form.key(fields.PRESET),
+        required=True,
+        wrap=True,
+        on_change=lambda: fields.fill(form[fields.PRESET]),
     )
     fitted = f" {machine.PRESET_IN_FLOAT32}" if machine.is_preset_changed(name) else ""
     st.caption(f"{PRESETS[name].summary}{fitted}")
@@ -171,7 +171,7 @@ def _not_in_use(options: list[Option]) -> None:
 
 def _accelerator_cards(host: Host | None, detect_again: Callable[[], None]) -> None:
     """A card for each accelerator; a missing one is disabled, with the reason and what to do."""
-    selected = fields.text_of("accelerator")
+    selected = fields.kept()["accelerator"]
     columns = st.columns(4)
     for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
         device = host.devices.get(name) if host else None
@@ -235,37 +235,39 @@ def _field(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
         f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}."
         + (f" Source: {option.source}." if option.source else "")
     )
-    key = fields.key_to_draw(option.name)
-    choices = _choices(option, data_sets)
+    form = fields.kept()
+    value, key = form[option.name], form.key(option.name)
+    choices = _choices(option, data_sets, value)
     if choices:
         st.selectbox(
             label,
             choices,
+            choices.index(value),
             key=key,
             help=text,
             format_func=lambda value: option_words.choice(value, option.name),
             disabled=len(choices) == 1,
             on_change=fields.fit_to_workload if option.name == "workload" else None,
+            args=(value,) if option.name == "workload" else (),
         )
     else:
         # Also for numbers: a number field would drop what is out of its range, and the run would
         # train with the previous value.
-        st.text_input(label, key=key, help=text)
+        st.text_input(label, value, key=key, help=text)
 
 
-def _choices(option: Option, data_sets: Mapping[str, DataSetInfo]) -> tuple[str, ...]:
-    """The choices of a field.
+def _choices(option: Option, data_sets: Mapping[str, DataSetInfo], value: str) -> tuple[str, ...]:
+    """The choices of a field; empty if it has none.
 
-    Data sets are those known here, and the one of a run to be trained again.
+    Data sets are those known here. The value of a run to be trained again can be none of them.
     """
-    if option.name != "dataset":
-        return option.choices
-    return tuple(dict.fromkeys([*data_sets, fields.text_of(option.name)]))
+    known = data_sets if option.name == "dataset" else option.choices
+    return tuple(dict.fromkeys([*known, value])) if known else ()
 
 
 def _summary(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
     """What the selected workload or data set is, in a sentence."""
-    selected = fields.text_of(option.name)
+    selected = fields.kept()[option.name]
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[selected].summary)
     elif option.name == "dataset" and selected in data_sets:

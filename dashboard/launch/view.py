@@ -61,6 +61,7 @@ def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -
     queue_view.show_occupied(runtime)
     after = queue_view.after_choice(runtime, queue_view.AFTER_AT_LAUNCH)
     if start_button("Add to the queue" if waits or after else "Start run"):
+        queue_view.fill_after(queue_view.AFTER_AT_LAUNCH, None)
         actions.start(runtime, spec, preset, after)
     widgets.command_line(fields.command(preset, spec))
 

@@ -123,7 +123,7 @@ def next_steps(runtime: Runtime, row: RunRow) -> None:
     ):
         fields.fill_from_run(json.loads(row.spec), preset=row.run_id.rpartition("-")[0])
         waited_for = actions.attempt(lambda: queue.dependency_of(runtime.home.run_dir(row.run_id)))
-        queue_view.fill_after(runtime, queue_view.AFTER_AT_LAUNCH, waited_for)
+        queue_view.fill_after(queue_view.AFTER_AT_LAUNCH, waited_for)
         st.switch_page(places.LAUNCH)
     if row.workload in catalog.WORKLOADS:
         st.page_link(

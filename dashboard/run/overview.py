@@ -124,7 +124,7 @@ def show_rest(runtime: Runtime, row: RunRow, parts: Parts, is_first_screen: bool
                 st.container(height=SLIDER_HEIGHT, border=False)
             sample_images.show(store, row, newest, kind)
             return
-        epoch = widgets.epoch_slider(row.epochs, newest, key, row.is_live)
+        epoch = widgets.epoch_slider(row.epochs, newest, key)
         sample_images.show(store, row, epoch, kind)
         widgets.follow_button(key, row.is_live)
     with parts.rest:

@@ -66,8 +66,7 @@ def pick(runtime: Runtime) -> RunRow:
             f" This page shows {words.plain(run_id)}."
         )
     key = f"{PAGE}.picked"
-    if st.session_state.get(key) != run_id:
-        st.session_state[key] = run_id
+    st.session_state[key] = run_id  # with each render: see kept_values.py
 
     def picked() -> None:
         st.query_params[places.RUN_KEY] = st.session_state[key]

@@ -13,6 +13,7 @@ import streamlit as st
 
 from dashboard import chart_panels, charts, plots, run_selection, widgets, words
 from dashboard.chart_panels import Group
+from dashboard.kept_values import KeptValues
 from dashboard.samples import sample_images, timelapse
 from dashboard.samples.timelapse import Strip
 from gan_runtime.catalog import declarations
@@ -73,9 +74,6 @@ def score_bars(frame: pd.DataFrame, group: Group, height: int = 180) -> alt.Laye
 
 
 PLAY_SECONDS = 0.6
-# How often the slider is set after a pause: a tick in transit can interrupt a redraw or replace its
-# message.
-REMINDERS = 4
 ACROSS = 3
 SAME_INPUTS = "All runs got the same inputs: compare these grids image by image."
 OTHER_INPUTS = (
@@ -124,9 +122,7 @@ def _player(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if max(epochs) > 1:
             _play_button(key, max(epochs))
-        epoch = widgets.epoch_slider(
-            max(row.epochs for row in rows), max(epochs), key, any(row.is_live for row in rows)
-        )
+        epoch = widgets.epoch_slider(max(row.epochs for row in rows), max(epochs), key)
         _film_button(store, rows, epochs, kind, colors, key)
     if len(rows) > 1:
         st.caption(SAME_INPUTS if queries.same_inputs(store, run_ids) else OTHER_INPUTS)
@@ -145,17 +141,12 @@ def _player(
         ):
             with column:
                 _run_column(store, row, colors[row.run_id], epoch, kind, bars, key)
-    if not timed:
-        st.session_state[f"{key}.paused"] = max(0, st.session_state.get(f"{key}.paused", 0) - 1)
 
 
 def _play_button(key: str, newest: int) -> None:
     playing = st.session_state[f"{key}.playing"]
     if playing:
         _advance(key, newest)
-    elif st.session_state.get(f"{key}.paused") and f"{key}.epoch" in st.session_state:
-        # The browser's slider can be a tick away from what is drawn: the state repeats its place.
-        st.session_state[f"{key}.epoch"] = st.session_state[f"{key}.epoch"]
     icon = ":material/pause:" if playing else ":material/play_arrow:"
     st.button(
         "Pause" if playing else "Play", key=f"{key}.play", icon=icon, on_click=_toggle, args=(key,)
@@ -164,20 +155,15 @@ def _play_button(key: str, newest: int) -> None:
 
 def _toggle(key: str) -> None:
     """Runs before the page is drawn, so that a pause stops at the shown epoch, not at the next."""
-    playing = bool(st.session_state[f"{key}.playing"])
-    st.session_state.update(
-        {
-            f"{key}.playing": not playing,
-            f"{key}.paused": REMINDERS if playing else 0,
-            f"{key}.follow": False,
-        }
-    )
+    st.session_state[f"{key}.playing"] = not st.session_state[f"{key}.playing"]
+    widgets.follow(key, newest=False)
 
 
 def _advance(key: str, newest: int) -> None:
     """Moves to the next epoch, and from the newest to the first."""
-    now = int(st.session_state.get(f"{key}.epoch", newest))
-    st.session_state[f"{key}.epoch"] = 1 if now >= newest else now + 1
+    kept = KeptValues(key)
+    now = kept.get(widgets.EPOCH, newest)
+    kept.put(widgets.EPOCH, 1 if now >= newest else now + 1)
 
 
 def _run_column(

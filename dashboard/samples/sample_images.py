@@ -34,12 +34,11 @@ def choice(kinds: list[str], rows: list[RunRow], key: str) -> str:
     """
     if len(kinds) < 2:
         return kinds[0] if kinds else ""
-    if st.session_state.get(f"{key}.kind") not in kinds:
-        st.session_state[f"{key}.kind"] = kinds[0]
     return str(
         st.segmented_control(
             "Images",
             kinds,
+            default=kinds[0],
             format_func=lambda kind: words.plain(title(kind, rows)),
             key=f"{key}.kind",
             required=True,

@@ -80,8 +80,7 @@ def picker(store: Store) -> StudyRow | None:
             " This page shows the newest one."
         )
     study_id = address_study if address_study in rows else next(iter(rows))
-    if st.session_state.get(PICKED) != study_id:
-        st.session_state[PICKED] = study_id
+    st.session_state[PICKED] = study_id  # with each render: see kept_values.py
     st.selectbox(
         "Study",
         list(rows),

@@ -8,10 +8,12 @@ import streamlit as st
 
 from dashboard import actions, option_words
 from gan_runtime import catalog
+from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.spec import nesting
 from gan_runtime.spec.presets import PRESETS, parse_assignments, preset
 from gan_runtime.store import queries
+from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
 from gan_runtime.tpu import plan as planning
 from gan_runtime.tpu.estimates import TOPOLOGIES
@@ -57,42 +59,41 @@ class CheckForm:
         )
 
 
-def begin_with_run(store: Store) -> None:
-    """Fills the form with workload, batch and precision of the run in the address, once for each
-    run.
-    """
+def _run_of_address(store: Store) -> RunRow | None:
     run_id = st.query_params.get("run", "")
-    row = next((row for row in queries.runs(store) if row.run_id == run_id), None)
-    if row is None or row.workload not in catalog.WORKLOADS:
-        return
-    if st.session_state.get(f"{PREFIX}run") == row.run_id:
-        return
-    st.session_state[f"{PREFIX}run"] = row.run_id
-    st.session_state[f"{PREFIX}workload"] = row.workload
-    st.session_state[f"{PREFIX}batch"] = str(row.batch_size_global)
-    if row.precision in planning.PRECISIONS:
-        st.session_state[f"{PREFIX}precision"] = row.precision
+    return next(
+        (
+            row
+            for row in queries.runs(store)
+            if row.run_id == run_id and row.workload in catalog.WORKLOADS
+        ),
+        None,
+    )
 
 
-def show(home: Home) -> tuple[CheckForm, CheckPlan]:
-    """The fields and their plan; `home`: of prepared data sets.
+def show(runtime: Runtime) -> tuple[CheckForm, CheckPlan]:
+    """The fields and their plan. They begin with workload, batch and precision of the run in the
+    address.
 
     Ends the page after an error if the fields are invalid.
     """
-    form = _fields()
-    plan = actions.attempt(lambda: form.plan(home))
+    form = _fields(_run_of_address(runtime.store))
+    plan = actions.attempt(lambda: form.plan(runtime.home))
     if plan is None:
         st.stop()
     return form, plan
 
 
-def _fields() -> CheckForm:
+def _fields(run: RunRow | None) -> CheckForm:
+    workloads, precisions = list(catalog.WORKLOADS), list(planning.PRECISIONS)
+    of_run = f"{PREFIX}{run.run_id}." if run else PREFIX  # each run has fields of its own
     workload, topology, batch, precision = st.columns([2, 2, 1, 1.3])
     chosen_workload = workload.selectbox(
         "Workload",
-        list(catalog.WORKLOADS),
+        workloads,
+        workloads.index(run.workload) if run else 0,
         format_func=option_words.choice,
-        key=f"{PREFIX}workload",
+        key=f"{of_run}workload",
     )
     chosen_topology = topology.selectbox(
         "TPU",
@@ -104,10 +105,18 @@ def _fields() -> CheckForm:
         key=f"{PREFIX}topology",
         help="All its cores share the batch. The name in brackets is the compiler's.",
     )
-    st.session_state.setdefault(f"{PREFIX}batch", str(FIRST_BATCH))
-    chosen_batch = batch.text_input("Global batch", key=f"{PREFIX}batch", help="Images per step.")
+    chosen_batch = batch.text_input(
+        "Global batch",
+        str(run.batch_size_global if run else FIRST_BATCH),
+        key=f"{of_run}batch",
+        help="Images per step.",
+    )
     chosen_precision = precision.selectbox(
-        "Precision", planning.PRECISIONS, format_func=option_words.choice, key=f"{PREFIX}precision"
+        "Precision",
+        precisions,
+        precisions.index(run.precision) if run and run.precision in precisions else 0,
+        format_func=option_words.choice,
+        key=f"{of_run}precision",
     )
     with st.expander("More options"):
         base, more = st.columns([1, 2])

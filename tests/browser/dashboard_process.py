@@ -29,7 +29,7 @@ class Dashboard:
     """`streamlit run app.py` on a free port of this machine, for one home.
 
     `words` and `environment` are further options of Streamlit; `program` is another module that
-    accepts Streamlit's arguments.
+    accepts Streamlit's arguments; `project` is a folder with another copy of the project.
     """
 
     def __init__(
@@ -39,10 +39,12 @@ class Dashboard:
         *words: str,
         port: int | None = None,
         program: str = "streamlit",
+        project: Path = REPOSITORY,
         **environment: str,
     ) -> None:
         self.home, self._log, self.connections = home, log, log.with_suffix(".connections")
         self._program, self._words, self._environment = program, words, environment
+        self._project = project
         self.port = port or local_server.free_port()
         self.process = self._start()
 
@@ -79,7 +81,7 @@ class Dashboard:
             "-m",
             self._program,
             "run",
-            str(REPOSITORY / "app.py"),
+            str(self._project / "app.py"),
             "--server.port",
             str(self.port),
             *self._words,
@@ -92,7 +94,7 @@ class Dashboard:
         }
         with self._log.open("ab") as log:
             process = subprocess.Popen(
-                command, stdout=log, stderr=log, env=environment, cwd=REPOSITORY
+                command, stdout=log, stderr=log, env=environment, cwd=self._project
             )
         deadline = time.monotonic() + START_SECONDS
         while not local_server.answers(f"{self.address}/_stcore/health"):

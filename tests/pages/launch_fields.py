@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import ButtonGroup, Selectbox, TextInput
 
-from dashboard.launch.fields import PREFIX, PRESET, VALUES
+from dashboard.launch.fields import FORM, PRESET
 
 
 def text_field(app: AppTest, option: str) -> TextInput:
@@ -25,9 +25,10 @@ def presets(app: AppTest) -> ButtonGroup[str]:
 
 def filled_in(app: AppTest, option: str) -> str:
     """Returns the value of a field, drawn or not."""
-    return str(app.session_state[VALUES][option])
+    return str(app.session_state[f"{FORM}.values"][option])
 
 
 def of(key: str | None) -> str:
     """Returns the option of a widget; empty for widgets without one."""
-    return key.removeprefix(PREFIX).rpartition(".")[0] if key and key.startswith(PREFIX) else ""
+    name, _, turn = (key or "").removeprefix(f"{FORM}.").rpartition(".")
+    return name if turn.isdigit() else ""

@@ -75,6 +75,9 @@ def test_several_sample_kinds_offer_a_choice(show: Show, trained: Make, tab: str
     app.segmented_control(key=f"{key}.kind").set_value("by_class").run()
     assert not app.exception
     assert image_texts(app) == ["By class of quick-0001 after epoch 1."]
+    assert app.slider[0].value == 1, "the newest epoch of this kind"
+    app.slider[0].set_value(2).run()
+    assert image_texts(app) == ["By class of quick-0001 after epoch 1."]
     assert "After epoch 1, step 10 (its last)" in texts(app)
 
 
