@@ -101,14 +101,12 @@ def visit(page: str, query: dict[str, str], times: int = 2) -> list[float]:
     """
     from streamlit.testing.v1 import AppTest
 
-    from dashboard import rendering
     from dashboard.frame import places
     from gan_runtime.records.home import REPOSITORY
 
     app = AppTest.from_file(str(REPOSITORY / "dashboard" / "navigation.py"), default_timeout=300)
     for name, value in query.items():
         app.query_params[name] = value
-    app.session_state[rendering.RENDERED] = frozenset(rendering.PAGES)
     app.switch_page(str(getattr(places, page.upper())))
     seconds = []
     for _ in range(times):

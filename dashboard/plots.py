@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import html
 import json
-import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache, lru_cache
 from typing import Any
-from urllib.parse import quote
 
 import altair as alt
 import pandas as pd
@@ -133,138 +130,6 @@ def steady_chart(
     repeats what it sent.
     """
     chart(_draw(tables.harmless(frame)), key)
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """A chart as plain HTML, for a first render: a browser needs 0.2 s to load and run Vega.
-
-    All in data units. `colors`: name in the legend → color. `bands`: color, and (x, low, high) of
-    each point. `lines`: color, width in pixels, opacity, and (x, y) of each point. `dots`: color,
-    x, y. `names`: x → label, for an axis of names.
-    """
-
-    title: str
-    x_title: str
-    y_title: str
-    height: int
-    colors: Mapping[str, str]
-    bands: Sequence[tuple[str, Sequence[tuple[float, float, float]]]] = ()
-    lines: Sequence[tuple[str, float, float, Sequence[tuple[float, float]]]] = ()
-    dots: Sequence[tuple[str, float, float]] = ()
-    names: Mapping[float, str] = field(default_factory=dict)
-
-    @cached_property
-    def limits(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom and top of the plot; the last two at round numbers."""
-        points = [point for *_, line in self.lines for point in line]
-        points += [(x, y) for _, band in self.bands for x, *ends in band for y in ends]
-        points += [(x, y) for _, x, y in self.dots]
-        points = points or [(0.0, 0.0), (1.0, 1.0)]
-        across = [name + side for name in self.names for side in (-0.5, 0.5)]
-        across = across or [x for x, _ in points]
-        left, right = min(across), max(across)
-        low, high = min(y for _, y in points), max(y for _, y in points)
-        step = round_step(low, high)
-        return left, right, math.floor(low / step) * step, math.ceil(high / step) * step
-
-    def html(self) -> str:
-        """The whole chart, in the style of Vega's charts here."""
-        legend = "".join(
-            f"<span><i style='background:{color}'></i>{html.escape(name)}</span>"
-            for name, color in self.colors.items()
-        )
-        return (
-            f"<div class='sketch' style='min-height:{self.height}px'>"
-            f"<h6>{html.escape(self.title)}</h6><p class='legend'>{legend}</p>"
-            f"<div class='plot'>{self._rows()}"
-            f"<img src='data:image/svg+xml,{quote(self._svg())}' alt=''>{self._dots()}"
-            f"{self._columns()}<b class='y-title'>{html.escape(self.y_title)}</b></div>"
-            f"<b class='x-title'>{html.escape(self.x_title)}</b></div>"
-        )
-
-    def _place(self, x: float, y: float) -> tuple[float, float]:
-        """The position in percent of the plot, from its upper left corner."""
-        left, right, bottom, top = self.limits
-        return 100 * (x - left) / (right - left or 1.0), 100 * (top - y) / (top - bottom or 1.0)
-
-    def _path(self, points: Iterable[tuple[float, float]]) -> str:
-        return " ".join("{:.2f},{:.2f}".format(*self._place(x, y)) for x, y in points)
-
-    def _svg(self) -> str:
-        """Bands and lines, stretched over the plot."""
-        shapes = []
-        for color, band in self.bands:
-            lower, upper = ((x, low) for x, low, _ in band), ((x, high) for x, _, high in band)
-            around = self._path([*upper, *reversed(list(lower))])
-            shapes.append(f"<polygon fill='{color}' fill-opacity='0.12' points='{around}'/>")
-        for color, pixels, opacity, points in self.lines:
-            shapes.append(
-                f"<polyline fill='none' stroke='{color}' stroke-width='{pixels}'"
-                f" stroke-opacity='{opacity}' vector-effect='non-scaling-stroke'"
-                f" points='{self._path(points)}'/>"
-            )
-        return (
-            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 100 100'"
-            f" preserveAspectRatio='none'>{''.join(shapes)}</svg>"
-        )
-
-    def _dots(self) -> str:
-        style = "<i class='dot' style='background:{};left:{:.2f}%;top:{:.2f}%'></i>"
-        return "".join(style.format(color, *self._place(x, y)) for color, x, y in self.dots)
-
-    def _rows(self) -> str:
-        """Grid lines with their values."""
-        left, _, bottom, top = self.limits
-        step = round_step(bottom, top, self.height // 50)
-        decimals = max(0, -math.floor(math.log10(step)))
-        style = "<span class='row' style='top:{:.2f}%'><b>{}</b></span>"
-        return "".join(
-            style.format(self._place(left, y)[1], f"{y:.{decimals}f}".replace("-", "−"))
-            for y in _ticks(bottom, top, step)
-        )
-
-    def _columns(self) -> str:
-        """The values or names of x."""
-        left, right, bottom, _ = self.limits
-        ticks = _ticks(left, right, round_step(left, right))
-        texts = self.names or {x: formats.count(x) for x in ticks}
-        style = "<b class='column' style='left:{:.2f}%'>{}</b>"
-        return "".join(
-            style.format(self._place(x, bottom)[0], html.escape(text)) for x, text in texts.items()
-        )
-
-
-def round_step(low: float, high: float, most: int = 10) -> float:
-    """1, 2 or 5 times a power of ten: the smallest that makes at most `most` steps."""
-    rough = (high - low) / most or abs(high) / most or 1.0
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
-
-
-def _ticks(low: float, high: float, step: float) -> list[float]:
-    first = math.ceil(low / step - 1e-9)
-    return [step * number for number in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def sketch_of_curves(group: Group, rows: pd.DataFrame, height: int) -> Sketch:
-    """A sketch of the rows of `charts.step_curves`."""
-    bands, lines = [], []
-    for line in group.lines:
-        curve = rows[rows["metric"] == line.name]
-        x, mean, smoothed = curve["x"].tolist(), curve["mean"].tolist(), curve["smoothed"].tolist()
-        low_high = zip(x, curve["low"].tolist(), curve["high"].tolist(), strict=True)
-        bands.append((line.color, [point for point in low_high if _is_finite(point)]))
-        for pixels, opacity, values in ((1.0, 0.35, mean), (2.5, 1.0, smoothed)):
-            points = [point for point in zip(x, values, strict=True) if _is_finite(point)]
-            lines.append((line.color, pixels, opacity, points))
-    return Sketch(
-        group.panel.heading, "Step", group.axis, height, group.colors, bands=bands, lines=lines
-    )
-
-
-def _is_finite(point: tuple[float, ...]) -> bool:
-    return all(map(math.isfinite, point))
 
 
 LINE = 34  # pixels, with or without the button

@@ -1,13 +1,8 @@
-"""When a page is drawn: the first screen before the rest, and a live page at intervals.
+"""When a live page is drawn: at intervals.
 
-First screens: a chart takes a browser 70 ms or more, visible or not. So the first render of a page
-in a window draws only the first screen, with fewer points per curve. Then the browser requests the
-whole page, and what is already drawn does not move. Measurements and reasons:
-docs/decisions/24-pages-under-load.md.
-
-Live pages redraw each second, or slower if they would take cores from training. What changes with
-each step redraws apart from the rest. A refresh takes about 10 ms of a core with thirty viewers,
-three times as much with one. Training loses more than that, because its cores wait for each other.
+It redraws each second, or slower if it would take cores from training. What changes with each
+step redraws apart from the rest. A refresh takes about 10 ms of a core with thirty viewers, three
+times as much with one. Training loses more than that, because its cores wait for each other.
 """
 
 from __future__ import annotations
@@ -17,40 +12,8 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from itertools import count
 
-import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-
-PAGES = ("run", "compare", "studies", "launch")  # others have little below the first screen
-POINTS = 80  # per curve: points take half of a chart's time
-PAUSE_SECONDS = 1.2  # by then a slow browser has drawn the first screen
-MARK = "rest_follows"  # key of a container on the page until the rest is drawn
-RENDERED = "first_screen.seen"  # pages that this window has drawn, in its session state
-
-
-def is_first_render(page: str) -> bool:
-    """Whether this window draws the page for the first time, so only its first screen."""
-    pages = st.session_state.get(RENDERED, frozenset())
-    st.session_state[RENDERED] = pages | {page}
-    return page not in pages
-
-
-def announce_rest(what: str) -> None:
-    """Ends a first render: a sentence, and the browser requests the whole page.
-
-    `what`: such as "Numbers and results".
-    """
-    with st.container(key=MARK):
-        st.caption(f"{what} follow in a moment.")
-    renders = count()
-
-    def request_page() -> None:
-        if next(renders):
-            st.rerun()
-
-    st.fragment(request_page, run_every=PAUSE_SECONDS)()
-
 
 USUAL_SECONDS = 1.0
 # If a CPU trains on at most FEW_CORES cores.

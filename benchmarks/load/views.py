@@ -2,12 +2,10 @@
 
 A view opens the page's address in a new window of one browser. The first screen is drawn when the
 page's script has ended, its title is there, no placeholder is left, and every chart, table and
-image within 1280 × 720 is drawn. The rest can follow later (dashboard/rendering.py);
-`whole_page_median_s` is the time until all of it is drawn. The browser is Chromium with a profile
-on disk, like a user's: its cache has Streamlit's scripts, also compiled. Payload: the size of
-WebSocket messages and images of the first screen and of the whole page; parts in both count twice,
-although a browser receives them once. A one-line Streamlit page takes turns with our pages; targets
-are multiples of its time. The start is the median of several.
+image within 1280 × 720 is drawn; `whole_page_median_s` is the time until the rest is, too. The
+browser is Chromium with a profile on disk, like a user's: its cache has Streamlit's scripts, also
+compiled. Payload: the size of the page's WebSocket messages and images. A one-line Streamlit page
+takes turns with our pages; targets are multiples of its time. The start is the median of several.
 """
 
 from __future__ import annotations
@@ -29,25 +27,21 @@ from benchmarks import dashboard, pages
 from benchmarks.load import client, stage
 from benchmarks.load.figures import PAGES, Figure, p95
 from benchmarks.load.scale import Scale
-from dashboard import rendering
 from gan_runtime.records.home import Home
 
-RENDERED = f"""whole => {{
+RENDERED = """whole => {
     const app = document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]');
     if (!app || !document.querySelector('h1') || document.querySelector('[data-testid="stSkeleton"]')) return false;
-    if (whole && document.querySelector('.st-key-{rendering.MARK}')) return false;
-    const counts = part => {{
+    const counts = part => {
         const box = part.getBoundingClientRect();
         return whole || (box.top < innerHeight && box.bottom > 0);
-    }};
+    };
     const parts = document.querySelectorAll('[data-testid="stVegaLiteChart"], [data-testid="stDataFrame"]');
     return [...parts].filter(counts).every(part => part.querySelector('canvas, svg'))
         && [...document.images].filter(counts).every(image => image.complete);
-}}"""  # noqa: E501
+}"""  # noqa: E501
 WINDOW = ViewportSize(width=1280, height=720)
 TIMEOUT_MS = 60_000.0
-# Pages that send their first screen before the rest.
-IN_TWO_PARTS = ("run", "compare", "compare/curves", "studies", "launch")
 BARE_PAGE = "benchmarks/load/bare_page.py"
 
 
@@ -152,16 +146,11 @@ def view_times(context: BrowserContext, address: str, begin: float | None = None
 
 async def _payload(address: str, page: str, query: str) -> Figure:
     async with client.open_session(address) as session:
-        first = await session.visit(path_of(page), query)
-        visits = [first, await session.visit()] if page in IN_TWO_PARTS else [first]
-    names = set[str]().union(*(visit.media for visit in visits))
-    media = sum(len(urllib.request.urlopen(address + name).read()) for name in names)
+        visit = await session.visit(path_of(page), query)
+    media = sum(len(urllib.request.urlopen(address + name).read()) for name in visit.media)
     facts = {
-        "messages": sum(visit.messages for visit in visits),
+        "messages": visit.messages,
         "pictures_mb": round(media / 1e6, 3),
-        "server_s": round(first.seconds, 3),
-        "whole_page_server_s": round(sum(visit.seconds for visit in visits), 3),
+        "server_s": round(visit.seconds, 3),
     }
-    return Figure(
-        f"payload_{page}_mb", (sum(visit.payload for visit in visits) + media) / 1e6, facts
-    )
+    return Figure(f"payload_{page}_mb", (visit.payload + media) / 1e6, facts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import histogram_view, option_words, plots, rendering, run_selection, tables, words
+from dashboard import histogram_view, option_words, plots, run_selection, tables, words
 from dashboard.compare import grouping, results_view
 from dashboard.compare import view as compare_view
 from dashboard.evaluation.answers import cautions
@@ -118,9 +118,6 @@ def _results(store: Store, rows: list[RunRow]) -> None:
     numbers(store, rows)
     qualities = queries.qualities(store, run_ids)
     results_view.best_and_last(results, qualities, rows, declaration)
-    if rendering.is_first_render(PAGE):
-        rendering.announce_rest("Differences and charts of the results")
-        return
     differences(rows)
     by = compare_view.group_by(rows)
     series = compare_view.series(rows, by)
@@ -141,10 +138,6 @@ def _curves(store: Store, rows: list[RunRow]) -> None:
     plots.zoom_line(compare_view.zoom_key(choices), compare_view.AXES[choices.x])
     numbers = compare_view.numbers(store, rows)
     losses = compare_view.losses(numbers)
-    if rendering.is_first_render(PAGE):
-        compare_view.loss_charts(store, series, choices, losses[:1], rendering.POINTS)
-        rendering.announce_rest("More curves")
-        return
     compare_view.loss_charts(store, series, choices, losses, queries.MOST_EACH)
     compare_view.picked_runs(rows, series, compare_view.CURVES)
     compare_view.more_charts(store, series, choices, compare_view.more_metrics(numbers))

@@ -71,10 +71,9 @@ def show(
     host: Host | None,
     detect_again: Callable[[], None],
     state: FormState,
-    is_first_screen: bool = False,
 ) -> None:
     """The widgets of all groups, three side by side, with their help and errors. `host`: None while
-    it is not known. A first screen ends with the accelerator.
+    it is not known.
     """
     form = fields.values()
     rates = changeable(form["workload"])
@@ -94,8 +93,6 @@ def show(
             if group == "Accelerator":
                 _accelerator_cards(host, detect_again)
             _group(preset, in_use, state)
-            if is_first_screen and group == "Accelerator":
-                return
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
             st.header("More options")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import actions, queue_view, rendering, widgets, words
+from dashboard import actions, queue_view, widgets, words
 from dashboard.launch import fields
 from dashboard.launch import form as launch_form
 from dashboard.launch.form import FormState
@@ -33,7 +33,6 @@ def show(runtime: Runtime) -> None:
     button (style.css).
     """
     form, side = st.columns([2, 1], gap="large")
-    is_first_screen = rendering.is_first_render(PAGE)
     with form:
         preset = launch_form.pick_preset()
         state = launch_form.read(runtime.home)
@@ -41,12 +40,9 @@ def show(runtime: Runtime) -> None:
     with summary:
         host = queue_view.known_host(runtime)
     with form:
-        launch_form.show(preset, host, runtime.host_probe.again, state, is_first_screen)
+        launch_form.show(preset, host, runtime.host_probe.again, state)
     with summary:
         _start(runtime, preset, state, host)
-    if is_first_screen:
-        with form:
-            rendering.announce_rest("Schedule and more options")
 
 
 def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -> None:

@@ -40,7 +40,6 @@ from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import Store
 
 LOSS_HEIGHT, SMALL_HEIGHT, WORKERS_HEIGHT = 400, 260, 160  # of the charts, equal to their defaults
-SLIDER_HEIGHT = 64  # pixels that a first render reserves for the epoch slider
 LOSS_POINTS, SCORE_POINTS = 400, 200  # of a number's curve
 ACROSS = 3
 Result = TypeVar("Result")
@@ -101,29 +100,22 @@ def show_waiting(store: Store, row: RunRow) -> None:
     record_view.show_options(row)
 
 
-def show_newest(
-    store: Store, row: RunRow, progress: RunProgress, parts: Parts, is_first_screen: bool
-) -> None:
+def show_newest(store: Store, row: RunRow, progress: RunProgress, parts: Parts) -> None:
     """What changes with each step: the figures and the losses."""
     with parts.figures:
         widgets.progress_bar(progress)
         widgets.figures(progress, row, queries.peak_memory(store, row.run_id))
     with parts.curves:
-        _losses(store, row, is_first_screen)
+        _losses(store, row)
 
 
-def show_rest(runtime: Runtime, row: RunRow, parts: Parts, is_first_screen: bool) -> None:
-    """Images; below the first screen scores, health, and where the time goes."""
+def show_rest(runtime: Runtime, row: RunRow, parts: Parts) -> None:
+    """Images, scores, health, and where the time goes."""
     store = runtime.store
     with parts.samples:
         key = f"run.{row.run_id}"
         kind = sample_images.choice(queries.sample_kinds(store, [row.run_id]), [row], key)
         newest = max(queries.sample_epochs(store, [row.run_id], kind), default=1)
-        if is_first_screen:
-            if row.epochs > 1:
-                st.container(height=SLIDER_HEIGHT, border=False)
-            sample_images.show(store, row, newest, kind)
-            return
         epoch = widgets.epoch_slider(row.epochs, newest, key)
         sample_images.show(store, row, epoch, kind)
         widgets.follow_button(key, row.is_live)
@@ -151,11 +143,10 @@ def _zoom_key(run_id: str) -> str:
     return f"run.{run_id}"
 
 
-def _losses(store: Store, row: RunRow, is_first_screen: bool) -> None:
-    points = rendering.POINTS if is_first_screen else LOSS_POINTS
+def _losses(store: Store, row: RunRow) -> None:
     zoom = _zoom_key(row.run_id)
     groups = tuple(chart_panels.panel_groups(declarations.of(row.workload, row.loss), LOSSES))
-    arguments = (row.run_id, groups, points, plots.zoom_window(zoom))
+    arguments = (row.run_id, groups, LOSS_POINTS, plots.zoom_window(zoom))
     curves = shared(store, row, rendering.age_s(row.accelerator), health_view.curves, *arguments)
     if not groups:
         st.caption(NO_LOSSES)
@@ -168,9 +159,6 @@ def _losses(store: Store, row: RunRow, is_first_screen: bool) -> None:
         return
     with st.container(key="run_losses", height="stretch"):
         for place, (group, table) in enumerate(curves):
-            if is_first_screen and not group.log:
-                st.html(plots.sketch_of_curves(group, table.frame, LOSS_HEIGHT).html())
-                continue
             plots.live_chart(group, table, f"losses.{place}", zoom, LOSS_HEIGHT, height="stretch")
     _not_finite(store, row)
 

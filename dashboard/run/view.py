@@ -114,17 +114,13 @@ def titles(runtime: Runtime, row: RunRow) -> dict[str, str]:
 def show(runtime: Runtime, row: RunRow, tab: str, place: DeltaGenerator, head: Head) -> None:
     """Fills the head and the open tab, and redraws both while the run is live."""
     if tab != OVERVIEW or row.status == "queued":
-        _draw_live(runtime, row, head, None, is_first_screen=False)
+        _draw_live(runtime, row, head, None)
         with place:
             _tab(runtime, row, tab)
         return
-    is_first_screen = rendering.is_first_render(PAGE)
     with place:
         parts = overview.parts(row.run_id)
-    _draw_live(runtime, row, head, parts, is_first_screen)
-    if is_first_screen:
-        with place:
-            rendering.announce_rest("Scores, health and times")
+    _draw_live(runtime, row, head, parts)
 
 
 def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
@@ -144,9 +140,7 @@ def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
         record_view.show_options(row)
 
 
-def _draw_live(
-    runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts | None, is_first_screen: bool
-) -> None:
+def _draw_live(runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts | None) -> None:
     """Two fragments: what changes with each step, and the rest less often.
 
     They redraw the whole page when the run begins or ends, and when its quality is measured.
@@ -177,7 +171,7 @@ def _draw_live(
         )
         _verdict(store, now, progress)
         if parts is not None:
-            overview.show_newest(store, now, progress, parts, is_first_screen)
+            overview.show_newest(store, now, progress, parts)
 
     @st.fragment(run_every=rendering.rest_interval(row.accelerator) if is_changing else None)
     def rest() -> None:
@@ -192,7 +186,7 @@ def _draw_live(
             with st.container(horizontal=True, vertical_alignment="center"):
                 buttons.next_steps(runtime, now)
         if parts is not None:
-            overview.show_rest(runtime, now, parts, is_first_screen)
+            overview.show_rest(runtime, now, parts)
 
     with head.verdict:
         newest()

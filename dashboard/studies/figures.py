@@ -88,12 +88,9 @@ def _means(x: alt.X, title: str) -> tuple[alt.Chart, alt.Chart]:
     )
 
 
-def show_measure(
-    results: pd.DataFrame, measure: str, page: str, is_first_screen: bool = False
-) -> None:
-    """A measure as a chart, on a first screen as plain HTML.
-
-    `measure`: a column of `results`, which are rows of `queries.study_results`.
+def show_measure(results: pd.DataFrame, measure: str, page: str) -> None:
+    """A measure as a chart. `measure`: a column of `results`, which are rows of
+    `queries.study_results`.
     """
     column, frame = (
         study_measures.measure_of(measure, results),
@@ -102,26 +99,8 @@ def show_measure(
     if frame.empty:
         st.caption(study_words.missing(results, measure))
         return
-    if is_first_screen:
-        st.html(sketch(frame, f"{column.title} ({column.unit})" if column.unit else column.title))
-        return
     draw = partial(variant_points, unit=column.unit, title=column.title, mean_word=column.mean_word)
     plots.steady_chart(draw, frame, f"{page}.{measure}")
-
-
-def sketch(frame: pd.DataFrame, title: str, height: int = 260) -> str:
-    """`variant_points` as HTML."""
-    places = frame["variant_index"].astype(float)
-    dots = list(zip(frame["color"], places, frame["value"].astype(float), strict=True))
-    once = frame.assign(place=places).drop_duplicates("variant_index")
-    columns = (once[name].astype(float) for name in ("place", "mean", "drawn_low", "drawn_high"))
-    lines: list[tuple[str, float, float, list[tuple[float, float]]]] = []
-    for x, mean, low, high in zip(*columns, strict=True):
-        lines.append((palette.NEUTRAL, 3.0, 1.0, [(x - 0.15, mean), (x + 0.15, mean)]))
-        if math.isfinite(low):
-            lines.append((palette.NEUTRAL, 8.0, 0.25, [(x, low), (x, high)]))
-    names = dict(zip(once["place"], once["variant"].astype(str), strict=True))
-    return plots.Sketch(title, "", "", height, {}, lines=lines, dots=dots, names=names).html()
 
 
 HERE = "This study"

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, palette, rendering, run_selection, tables, widgets, words
+from dashboard import actions, palette, run_selection, tables, widgets, words
 from dashboard.frame import places
 from dashboard.samples import players
 from dashboard.studies import figures
@@ -47,7 +47,6 @@ def show(runtime: Runtime) -> None:
         actions.offer_examples(runtime, PAGE)
         return
     study_id, was_live = study.study_id, study.is_live
-    is_first_screen = rendering.is_first_render(PAGE)
 
     @st.fragment(run_every=CHECK_S if was_live else None)
     def panel() -> None:
@@ -58,11 +57,9 @@ def show(runtime: Runtime) -> None:
             st.rerun()
         runs = queries.study_runs(runtime.store, study_id)
         progress(runtime, now, runs)
-        report(runtime.store, now, runs, is_first_screen)
+        report(runtime.store, now, runs)
 
     panel()
-    if is_first_screen:
-        rendering.announce_rest("Numbers and images")
 
 
 def picker(store: Store) -> StudyRow | None:
@@ -153,9 +150,7 @@ def _run_and_redraw(action: Callable[[], None]) -> None:
         st.rerun()
 
 
-def report(
-    store: Store, study: StudyRow, runs: list[RunRow], is_first_screen: bool = False
-) -> None:
+def report(store: Store, study: StudyRow, runs: list[RunRow]) -> None:
     """Sentences, two charts, a table, the repeats for a clear difference, images."""
     results = queries.study_results(store, study.study_id)
     if results["seconds"].isna().all():
@@ -169,12 +164,9 @@ def report(
         st.info(study_words.early_looks(), icon=":material/visibility:")
     measures = _chart_measures(results, study.question)
     st.markdown("\n".join(f"- {line}" for line in _headlines(results, study.question, measures)))
-    first_measures = measures[:1] if is_first_screen else measures
-    for column, measure in zip(st.columns(2, gap="medium"), first_measures, strict=False):
+    for column, measure in zip(st.columns(2, gap="medium"), measures, strict=True):
         with column:
-            figures.show_measure(results, measure, "study", is_first_screen)
-    if is_first_screen:
-        return
+            figures.show_measure(results, measure, "study")
     _pick_outcome(results, study.question)
     _numbers(results, runs, by_chance)
     st.header("Images of the first repeat")

@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from dashboard import plots, rendering
+from dashboard import plots
 from dashboard.frame import access, places, session
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
@@ -116,8 +116,7 @@ def show(
     home: Home, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., AppTest]]:
     """`show("run", run="quick-0001")` draws a page of this home, `show("run/log", …)` with this tab
-    open, on a real runtime with a fixed host. The page is complete, as a moment after it was
-    opened; not with `whole=False`.
+    open, on a real runtime with a fixed host.
 
     Queued runs stay queued: a trainer would outlive the test and slow down all others. The runtime
     acts when it is opened and on request, not by itself.
@@ -132,12 +131,10 @@ def show(
     monkeypatch.setattr(access, "guards", access.Guards())
     st.cache_data.clear()  # charts of an earlier test with equal rows
 
-    def draw(place: str, whole: bool = True, **query: str) -> AppTest:
+    def draw(place: str, **query: str) -> AppTest:
         page, _, tab = place.partition("/")
         query = {"tab": tab, **query} if tab else query
         app = AppTest.from_file(str(SCRIPT), default_timeout=30)
-        if whole:
-            app.session_state[rendering.RENDERED] = frozenset(rendering.PAGES)
         for name, value in query.items():
             app.query_params[name] = value
         app.switch_page(str(getattr(places, page.upper())))

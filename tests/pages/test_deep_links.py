@@ -87,7 +87,7 @@ def test_a_hostile_address_is_shown_only_as_text(
         ask(home, host).submit_study(design)
     else:
         trained("quick-0001")
-    open_with_all(show(page, whole=False), name, LINKS[part::2])
+    open_with_all(show(page), name, LINKS[part::2])
 
 
 def picker_of(page: str) -> None:
@@ -117,7 +117,7 @@ def test_a_hostile_address_leaves_controls_at_their_defaults(show: Show, trained
     for number in (1, 2):
         trained(f"quick-000{number}", seconds=number)
     assert (
-        show("compare", whole=False, tab="curves", runs=PAIR, smoothing="Strong")
+        show("compare", tab="curves", runs=PAIR, smoothing="Strong")
         .selectbox(key="smoothing")
         .value
         == "strong"
@@ -125,7 +125,7 @@ def test_a_hostile_address_leaves_controls_at_their_defaults(show: Show, trained
     usual = ["step", "light", "auto", "each run"]
     for place in range(0, len(LINKS), len(BOUND)):
         query = dict(zip(BOUND, LINKS[place:], strict=False))
-        app = show("compare", whole=False, tab="curves", runs=PAIR, **query)
+        app = show("compare", tab="curves", runs=PAIR, **query)
         is_text(app)
         assert [app.selectbox(key=name).value for name in BOUND] == usual
         assert not set(query) & set(app.query_params), "the address is put right"

@@ -126,32 +126,13 @@ def test_a_finished_study_reports_differences_with_confidence(show: Show) -> Non
     )
 
 
-@pytest.mark.usefixtures("study")
-def test_the_first_render_draws_one_chart_as_html(show: Show) -> None:
-    app = show("studies", whole=False, study="study-0001")
-    assert (charts(app), len(app.dataframe)) == ([], 0)
-    [sketch] = [
-        element.proto.body for element in app.get("html") if "class='sketch'" in element.proto.body
-    ]
-    assert "<h6>Spread of images (real images = 1)</h6>" in sketch
-    assert sketch.count("class='dot'") == 6, "a dot of each run"
-    app.run()
-    assert len(charts(app)) == 2
-
-
 def test_a_study_leaves_out_a_loss_that_became_infinite(show: Show, study: list[RunDir]) -> None:
     losses = {"loss_generator": [math.inf] * 2}
     for run in study:
         if run.spec().batch_size_global == 64:
             end = journal.Scalars(epoch=4, first_step=31, wall_s=[40.0, 41.0], values=losses)
             journal.append(run.trainer_journal(), 1, end)
-    query = {"study": "study-0001", "study.outcome": "loss_generator"}
-    app = show("studies", whole=False, **query)
-    assert not app.exception
-    bodies = [element.proto.body for element in app.get("html")]
-    [sketch] = [body for body in bodies if "class='sketch'" in body]
-    assert sketch.count("class='dot'") == 3
-    app.run()
+    app = show("studies", **{"study": "study-0001", "study.outcome": "loss_generator"})
     assert not app.exception
     [table] = [element.value for element in app.dataframe]
     assert list(table["Loss G (nats)"]) == ["–", "3.000 (3.000 to 3.000)"]
