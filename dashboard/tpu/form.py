@@ -86,7 +86,7 @@ def show(runtime: Runtime) -> tuple[CheckForm, CheckPlan]:
 
 def _fields(run: RunRow | None) -> CheckForm:
     workloads, precisions = list(catalog.WORKLOADS), list(planning.PRECISIONS)
-    of_run = f"{PREFIX}{run.run_id}." if run else PREFIX  # each run has fields of its own
+    of_run = f"{PREFIX}{run.run_id}." if run else PREFIX  # each run fills its own fields
     workload, topology, batch, precision = st.columns([2, 2, 1, 1.3])
     chosen_workload = workload.selectbox(
         "Workload",
