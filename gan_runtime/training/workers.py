@@ -21,7 +21,7 @@ from gan_runtime.device_locks import inherited_locks
 from gan_runtime.engines.contract import WorkerSeconds
 from gan_runtime.records import journal, processes
 from gan_runtime.records.journal import JournalWriter, StatusChange
-from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_folder import RunDir, TrainerProcess, WorkerProcess
 from gan_runtime.records.states import Reason, cause
 from gan_runtime.spec import RunSpec
 
@@ -53,10 +53,8 @@ def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
     # this protects them while they load.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     workers = _start(run, attempt, accelerator, module)
-    started = [
-        processes.identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers
-    ]
-    run.write_process(processes.identity(os.getpid()) | {"attempt": attempt, "workers": started})
+    started = [WorkerProcess.of(worker.process.pid, rank=worker.place.rank) for worker in workers]
+    run.write_process(TrainerProcess.of(os.getpid(), attempt=attempt, workers=tuple(started)))
     first = _first_failure(workers)
     if first is None:
         return 0
