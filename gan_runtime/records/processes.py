@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,11 +33,23 @@ _SCRATCH_LOCK = "in-use.lock"
 _SESSION = Path("/proc/self/autogroup")
 
 
+def command(module: str, *words: str) -> list[str]:
+    """The command of a child that runs a module of this project, in `environment`.
+
+    -P, since Python would first search the current folder of the user, where another checkout or a
+    file such as random.py replaces modules.
+    """
+    return [sys.executable, "-P", "-m", module, *words]
+
+
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` for a child that imports this project from any folder, prints unbuffered, and
     silences TensorFlow's start messages.
     """
-    places = [*([] if IS_INSTALLED else [str(REPOSITORY)]), base.get("PYTHONPATH", "")]
+    places = [] if IS_INSTALLED else [str(REPOSITORY)]
+    places += [
+        place for place in base.get("PYTHONPATH", "").split(os.pathsep) if place not in places
+    ]
     return {
         **base,
         "PYTHONUNBUFFERED": "1",

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,18 +153,11 @@ class LocalStarter:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
             self._with_own_gpus.add((run.run_id, attempt.number))
         inherited = claim.hand_over(environment)
-        command = [
-            sys.executable,
-            "-m",
-            self._module,
-            str(run.path),
-            str(attempt.number),
-            attempt.accelerator,
-        ]
+        words = str(run.path), str(attempt.number), attempt.accelerator
         with os.fdopen(run_files.appending(run.log), "ab") as log:
             # In a new session, closing the terminal or the dashboard does not signal the trainer.
             process = subprocess.Popen(
-                command,
+                processes.command(self._module, *words),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

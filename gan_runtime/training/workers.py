@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -72,7 +71,7 @@ def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
 def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_LaunchedWorker]:
     spec = run.spec()
     addresses = cluster.free_addresses(spec.workers)
-    command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
+    command = processes.command(module, str(run.path), str(attempt), accelerator)
     # Workers inherit the device locks, so a worker that outlives this process still holds its
     # device.
     devices = [lock.number for lock in inherited_locks(os.environ)]
