@@ -169,7 +169,7 @@ class JobDir(TaskFolder):
         if identity is None:
             return False
         if not identity.is_here and time.time() - identity.started < START_SECONDS:
-            return True  # it locks its folder later, and a look at the lock could refuse it
+            return True  # it locks its folder later, and must not find it locked by a check
         is_alive = identity.is_alive(self.lock)
         return self._is_fresh() if is_alive is None else is_alive
 
