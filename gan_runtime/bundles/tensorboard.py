@@ -100,14 +100,14 @@ class EventLog:
             return False
         self.scalars, self.images, counts = {}, {}, Counter[str]()
         for event in self.at_step_0:
-            for tag, value in (*event.scalars.items(), *event.images.items()):
+            for tag in (*event.scalars, *event.images):
                 step, counts[tag] = counts[tag], counts[tag] + 1
                 self.times[step] = event.wall_time
                 scalars = self.scalars.setdefault(step, {})
-                if isinstance(value, float):
-                    scalars[tag] = value
+                if tag in event.scalars:
+                    scalars[tag] = event.scalars[tag]
                 else:
-                    self.images.setdefault(step, {})[tag] = value
+                    self.images.setdefault(step, {})[tag] = event.images[tag]
         return True
 
     def epochs(self) -> dict[int, int]:
