@@ -45,7 +45,7 @@ from gan_runtime.hardware import machine
 from gan_runtime.records import journal, processes, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
-from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import starting_point, watch, workers
@@ -67,10 +67,10 @@ def enter(
     """
     device_locks.start_refreshing(inherited_locks(os.environ))
     processes.handed_start_locks(os.environ)
-    with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
+    with processes.scratch_folder() as scratch:
         # TensorFlow leaves a file for each function that it rewrites.
-        tempfile.tempdir = scratch
-        framework_settings.clean_this_process(Path(scratch))
+        tempfile.tempdir = str(scratch)
+        framework_settings.clean_this_process(scratch)
         try:
             code = main(
                 RunDir(Path(words[0])),
@@ -162,11 +162,10 @@ def _write_process(run: RunDir, attempt: int, accelerator: str, place: WorkerRan
     """Writes process.json. On a cluster also journals the start, and the submission if there is
     none.
     """
-    identity = processes.identity(os.getpid()) | {"attempt": attempt}
     if not place.on_cluster:
-        run.write_process(identity)
+        run.write_process(TrainerProcess.of(os.getpid(), attempt=attempt))
         return
-    run.write_process(identity | {"cluster_host": platform.node()})
+    run.write_process(TrainerProcess.of(os.getpid(), attempt=attempt, cluster_host=platform.node()))
     starting = StatusChange.of("starting", cause(Reason.STARTED_ON_CLUSTER, workers=place.workers))
     if run.supervisor_journal.exists():
         journal.append(run.supervisor_journal, attempt, starting)

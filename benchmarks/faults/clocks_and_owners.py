@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -39,14 +38,13 @@ def reuse_pid(stage: Stage) -> Expectation:
     """
     run = reset_machine(stage)
     identity = run.process()
-    decoy = _decoy(identity["pid"]) if identity else None
+    decoy = _decoy(identity.pid) if identity else None
     if identity and decoy is None:
         decoy = subprocess.Popen(["sleep", "600"])
-        run.process_file.write_text(json.dumps(identity | {"pid": decoy.pid}), encoding="utf-8")
+        run.write_process(identity.model_copy(update={"pid": decoy.pid}))
     if decoy is not None:
         stage.actions.append(
-            f"pid {decoy.pid}"
-            f" {'recorded' if decoy.pid != (identity or {}).get('pid') else 'reused'}"
+            f"pid {decoy.pid} {'reused' if identity and decoy.pid == identity.pid else 'recorded'}"
         )
 
     def check_decoy(_: Home) -> list[str]:

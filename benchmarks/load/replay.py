@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import large_home
-from gan_runtime.records import journal, processes
+from gan_runtime.records import journal
 from gan_runtime.records.home import REPOSITORY, Home, run_number
 from gan_runtime.records.journal import JournalWriter, StatusChange
-from gan_runtime.records.run_folder import RunDir, write_json
+from gan_runtime.records.run_folder import RunDir, TrainerProcess, write_json
 from gan_runtime.spec import RunSpec
 
 SECONDS_BETWEEN_CALLS = 0.25
@@ -76,7 +76,7 @@ def replay(
 ) -> None:
     """Writes the run until its end or a stop."""
     random, png = np.random.default_rng(7), large_home.noise_png(np.random.default_rng(7))
-    run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
+    run.write_process(TrainerProcess.of(os.getpid(), attempt=1))
     with JournalWriter(run.trainer_journal()) as writer:
         writer.write(
             journal.AttemptStart(resume_step=0),

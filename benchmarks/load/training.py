@@ -128,5 +128,5 @@ def _wait_for_training(run: RunDir) -> None:
 def _wait_for_exit(run: RunDir) -> None:
     identity = run.process()
     deadline = time.monotonic() + START_SECONDS
-    while identity and psutil.pid_exists(identity["pid"]) and time.monotonic() < deadline:
+    while identity and psutil.pid_exists(identity.pid) and time.monotonic() < deadline:
         time.sleep(0.2)

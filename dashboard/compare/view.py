@@ -101,10 +101,11 @@ def _x_axis(rows: list[RunRow]) -> XAxis:
 
 
 def usual_axis(rows: list[RunRow]) -> XAxis:
-    """Steps if a step sees equally many images in each run, else epochs, or images if the data
-    sets differ.
+    """Steps if a step sees equally many images in each run, or an unknown number, else epochs, or
+    images if the data sets differ.
     """
-    if len({nesting.images_per_step(grouping.full_spec(row)) for row in rows}) == 1:
+    images = {nesting.images_per_step(grouping.full_spec(row)) for row in rows}
+    if len(images) == 1 or 0 in images:
         return "step"
     return "epoch" if len({row.dataset for row in rows}) == 1 else "images"
 

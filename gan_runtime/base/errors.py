@@ -44,6 +44,7 @@ from pathlib import Path
 from typing import Any
 
 QUOTED_CHARACTERS = 80
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOTSUP)  # of a file system, such as an NFS mount
 MOST_ERRORS = 6  # most wrong options in one message; a file can have hundreds
 
 
@@ -108,11 +109,22 @@ class HomeError(GanRuntimeError):
     @classmethod
     def not_written(cls, path: Path, error: OSError) -> HomeError:
         """The sentence for a file that the system refused to write."""
+        if error.errno in WITHOUT_LOCKS:
+            return cls.without_locks(path, error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return cls(f"the disk of {path} is full: free space on it; unsaved data was lost.")
         return cls(
             f"{path} cannot be written ({error.strerror or error}): check the disk; unsaved data"
             " was lost."
+        )
+
+    @classmethod
+    def without_locks(cls, path: Path, error: OSError) -> HomeError:
+        """The sentence for a home on a file system on which no file can be locked."""
+        return cls(
+            f"{path} cannot be locked ({error.strerror or error}), as its file system has no locks:"
+            " mount it with them (NFS: version 4, or with rpc.statd and without nolock), or choose"
+            " another folder with --home DIR."
         )
 
     @classmethod

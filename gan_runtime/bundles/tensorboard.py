@@ -3,7 +3,7 @@
 As in TensorBoard, every folder with event files is one run. Its scalars and images are imported,
 and its options if this program wrote the files (export.py). Without options the run has the
 workload `tensorboard`; no imported run has checkpoints, so none can be resumed. Either all runs are
-imported or none.
+imported or none. What a log has grown by since its import becomes the next attempt of its run.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import os
 import re
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,17 +32,16 @@ from gan_runtime.base import disk, formats
 from gan_runtime.base.errors import BundleError, PictureError
 from gan_runtime.bundles import event_files, unpacking
 from gan_runtime.bundles.event_files import EventFileError, EventImage, StepEvent
-from gan_runtime.records import image_files, journal
+from gan_runtime.records import image_files, journal, run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, EpochScores, Renamed, StatusChange
 from gan_runtime.records.record import MAX_METRICS, MAX_NAME, Record
-from gan_runtime.records.run_folder import RunDir, write_json
+from gan_runtime.records.run_folder import RunDir, latest_status, write_json
 from gan_runtime.records.states import Reason, cause
 from gan_runtime.spec import RunSpec, nesting
 
-WORKLOAD = "tensorboard"  # of a run with unknown options; not in the catalog
 UNKNOWN: dict[str, Any] = {
-    **{"workload": WORKLOAD, "dataset": "unknown", "precision": "unknown", "replicas": 1},
+    **{"workload": nesting.EVENT_LOG, "dataset": "unknown", "precision": "unknown", "replicas": 1},
     **{"batch_size_global": 1, "seed": 0},
 }
 EPOCH, OPTIONS = "epoch", "options"  # tags in addition to the numbers
@@ -65,6 +65,8 @@ class EventLog:
     options: str = ""
     left_out: set[str] = field(default_factory=set)  # tags of unsupported kinds
     begin: float = math.inf
+    at_step_0: list[StepEvent] = field(default_factory=list)  # also those without a step
+    is_numbered: bool = False
 
     def add(self, event: StepEvent) -> None:
         """The newest value of a step counts; a restarted writer voids later steps."""
@@ -73,14 +75,40 @@ class EventLog:
             for values in (self.scalars, self.images, self.times):
                 for later in [at for at in values if at >= step]:
                     del values[later]  # type: ignore[attr-defined]
+            self.at_step_0 = self.at_step_0 if step else []
         self.begin = min(self.begin, event.wall_time)
         self.options = event.texts.get(OPTIONS, self.options)
         self.left_out |= event.others | (event.texts.keys() - {OPTIONS})
         if event.scalars or event.images:
+            self.at_step_0 += [] if step else [event]
             self.times[step] = event.wall_time
             self.scalars.setdefault(step, {}).update(event.scalars)
             if event.images:
                 self.images.setdefault(step, {}).update(event.images)
+
+    @property
+    def repeats_at_step_0(self) -> int:
+        """Values that another value of the same tag at step 0 follows."""
+        tags = [tag for event in self.at_step_0 for tag in (*event.scalars, *event.images)]
+        return len(tags) - len(set(tags))
+
+    def number_values(self) -> bool:
+        """Numbers the values of each tag in their order, from 0, if the writer gave no steps;
+        returns whether it did.
+        """
+        if max(self.scalars, default=0) > 0 or not self.repeats_at_step_0:
+            return False
+        self.scalars, self.images, counts = {}, {}, Counter[str]()
+        for event in self.at_step_0:
+            for tag in (*event.scalars, *event.images):
+                step, counts[tag] = counts[tag], counts[tag] + 1
+                self.times[step] = event.wall_time
+                scalars = self.scalars.setdefault(step, {})
+                if tag in event.scalars:
+                    scalars[tag] = event.scalars[tag]
+                else:
+                    self.images.setdefault(step, {})[tag] = event.images[tag]
+        return True
 
     def epochs(self) -> dict[int, int]:
         """Step → epoch: by the tag `epoch`, else counted by the steps with images.
@@ -145,6 +173,7 @@ def read_log(name: str, paths: list[Path]) -> EventLog:
             raise BundleError(
                 f"{path} cannot be read ({reason}): copy it again, or move it out of the folder."
             ) from None
+    log.is_numbered = log.number_values()
     if reason := _excess(log):
         raise BundleError(f"run {name} has {reason}: write fewer, shorter or smaller ones.")
     return log
@@ -164,7 +193,8 @@ def _excess(log: EventLog) -> str:
 
 
 def import_folder(folder: Path, home: Home) -> list[str]:
-    """Imports a folder of event files, except runs that were imported before; returns the new ids.
+    """Imports a folder of event files, except runs that were imported before and have not grown;
+    returns the ids of new and grown runs.
 
     Raises:
         BundleError: the folder has no event files, damaged files, or too much data; nothing is
@@ -176,7 +206,8 @@ def import_folder(folder: Path, home: Home) -> list[str]:
     home.prepare()
     size = sum(path.stat().st_size for paths in files.values() for path in paths)
     disk.require(home.runs, 3 * size, f"the import of {folder}")
-    existing = {run.run_id for run in home.run_dirs()}
+    existing = {run.run_id: run for run in home.run_dirs()}
+    grown: list[tuple[RunDir, EventLog, int]] = []
     with tempfile.TemporaryDirectory(dir=home.runs, prefix=".import-") as temporary:
         runs, numbers = [], 0
         for name, paths in files.items():
@@ -191,9 +222,12 @@ def import_folder(folder: Path, home: Home) -> list[str]:
             if log.scalars and run.run_id not in existing:
                 _write(run, log)
                 runs.append(run.path)
+            elif log.scalars:
+                unchanged = _unchanged_until(existing[run.run_id], log)
+                grown += [] if unchanged is None else [(existing[run.run_id], log, unchanged)]
         if not any((runs, existing)):
             raise BundleError(f"the event files in {folder} hold no scalars and images: {_GIVE}.")
-        return unpacking.place(runs, home)
+        return [*unpacking.place(runs, home), *(_append(*news) for news in grown)]
 
 
 def _run_id(log: EventLog) -> str:
@@ -204,11 +238,8 @@ def _run_id(log: EventLog) -> str:
 
 def _write(run: RunDir, log: EventLog) -> None:
     run.samples.mkdir(parents=True)
-    steps, epochs = sorted(log.scalars), log.epochs()
-    last = max(1, max(epochs.values()))
-    created = _created(log, last)
+    created = _created(log, max(1, max(log.epochs().values())))
     write_json(run.spec_path, created.spec)
-    begin, end = (_moment(log.times[step]) for step in (steps[0], steps[-1]))
     note = f"Imported from event files of TensorBoard: {log.name}"
     journal.append(
         run.supervisor_journal,
@@ -217,23 +248,87 @@ def _write(run: RunDir, log: EventLog) -> None:
         Renamed(name=log.name[:MAX_NAME], asker="import"),
         journal.Marked(tags=["TensorBoard"], remark=note[:1_000], asker="import"),
     )
-    samples = list(_samples(run, log, epochs))
+    _write_numbers(run, 1, log, created.spec)
+
+
+def _write_numbers(
+    run: RunDir, attempt: int, log: EventLog, spec: dict[str, Any], after: int | None = None
+) -> None:
+    """Writes an attempt with the values after a step, or with all."""
+    steps, epochs = (
+        [step for step in sorted(log.scalars) if after is None or step > after],
+        log.epochs(),
+    )
+    last = max(1, max(epochs.values()))
+    begin, end = (_moment(log.times[step]) for step in (steps[0], steps[-1]))
+    samples = list(_samples(run, log, epochs, steps))
     records: Iterator[Record] = itertools.chain(
         [
             StatusChange.of("running", cause(Reason.TRAINING, steps=steps[-1]), at=begin),
-            journal.AttemptStart(resume_step=0, at=begin),
+            journal.AttemptStart(resume_step=after or 0, at=begin),
             journal.AttemptPlan(
-                images=0, steps_per_epoch=max(1, steps[-1] // last), epochs=last, at=begin
+                images=0, steps_per_epoch=max(1, -(-steps[-1] // last)), epochs=last, at=begin
             ),
         ],
         (_scores(log, step, epochs[step]) for step in steps if log.scalars[step]),
-        _epochs_done(log, epochs, nesting.images_per_step(created.spec)),
+        (
+            done
+            for done in _epochs_done(log, epochs, nesting.images_per_step(spec))
+            if done.step >= steps[0]
+        ),
         samples,
-        _events_about(log, samples),
+        _events_about(log, sum(len(log.images.get(step, {})) for step in steps) - len(samples)),
         [StatusChange.of("finished", cause(Reason.IMPORTED), at=end)],
     )
     while piece := list(itertools.islice(records, _PIECE)):
-        journal.append(run.trainer_journal(), 1, *piece)
+        journal.append(run.trainer_journal(), attempt, *piece)
+
+
+def _unchanged_until(run: RunDir, log: EventLog) -> int | None:
+    """The end of the last epoch that an imported run and its log have in common, 0 without one;
+    None if the log has nothing newer.
+    """
+    stored: dict[int, tuple[int, float]] = {}  # step → epoch and time
+    ends: set[int] = set()
+    newest = 0
+    for record in journal.read_all(run.trainer_journal()):
+        if isinstance(record, journal.AttemptStart):
+            begin = record.resume_step
+            stored = {step: value for step, value in stored.items() if step <= begin}
+            ends, newest = {step for step in ends if step <= begin}, min(newest, begin)
+        elif isinstance(record, EpochScores):
+            stored[record.step] = record.epoch, record.wall_s
+        elif isinstance(record, journal.EpochDone):
+            ends.add(record.step)
+        if isinstance(record, EpochScores | journal.EpochDone | journal.Sample):
+            newest = max(newest, record.step)
+    epochs = log.epochs()
+    read = {step: (epochs[step], _wall_s(log, step)) for step in log.scalars if log.scalars[step]}
+    is_later = max((s for _, s in read.values()), default=0) > max(
+        (s for _, s in stored.values()), default=0
+    )
+    if max(epochs) <= newest and not is_later:
+        return None
+    changed = min(
+        (step for step in read.keys() | stored.keys() if read.get(step) != stored.get(step)),
+        default=math.inf,
+    )
+    common = ends & set({epoch: step for step, epoch in sorted(epochs.items())}.values())
+    unchanged = max((end for end in common if end < changed), default=0)
+    return unchanged if unchanged < max(epochs) else None
+
+
+def _append(run: RunDir, log: EventLog, after: int) -> str:
+    """Appends an attempt with the values of a longer log; returns the run's id."""
+    spec = json.loads(run_files.content(run.spec_path))
+    attempt = latest_status(run).attempt + 1
+    if nesting.workload_of(spec) == nesting.EVENT_LOG:
+        longer = _created(log, max(1, max(log.epochs().values()))).spec
+        write_json(run.spec_path, longer)
+        journal.append(run.supervisor_journal, attempt, journal.Changed(spec=longer))
+    _write_numbers(run, attempt, log, spec, after)
+    run.announce()
+    return run.run_id
 
 
 def _scores(log: EventLog, step: int, epoch: int) -> EpochScores:
@@ -250,18 +345,20 @@ def _wall_s(log: EventLog, step: int) -> float:
 def _epochs_done(
     log: EventLog, epochs: dict[int, int], images_per_step: int
 ) -> Iterator[journal.EpochDone]:
-    """Each epoch ends with its last step; epoch 0 is before training."""
+    """Each epoch ends with its last step; epoch 0 is before training. `images_per_step`: 0 if
+    unknown.
+    """
     ends = {epoch: step for step, epoch in epochs.items() if epoch > 0}
     before, before_s = 0, 0.0
     for epoch, step in sorted(ends.items(), key=lambda end: end[1]):
         seconds = _wall_s(log, step) - before_s
-        images = min((step - before) * images_per_step, MOST_IMAGES)
+        images = min((step - before) * images_per_step, MOST_IMAGES) if images_per_step else None
         yield journal.EpochDone(
             epoch=epoch,
             step=step,
             seconds=max(0.0, seconds),
             images=images,
-            images_per_s=images / seconds if seconds > 0 else 0.0,
+            images_per_s=images / seconds if images and seconds > 0 else None,
         )
         before, before_s = step, _wall_s(log, step)
 
@@ -297,11 +394,15 @@ def _moment(seconds: float) -> datetime:
         return journal.now()
 
 
-def _samples(run: RunDir, log: EventLog, epochs: dict[int, int]) -> Iterator[journal.Sample]:
-    """Writes the images that can be read, the last of each tag and epoch, and names them."""
+def _samples(
+    run: RunDir, log: EventLog, epochs: dict[int, int], steps: list[int]
+) -> Iterator[journal.Sample]:
+    """Writes the images of these steps that can be read, the last of each tag and epoch, and names
+    them.
+    """
     kinds: dict[str, str] = {}
     newest: dict[tuple[str, int], tuple[int, str, Sequence[EventImage]]] = {}
-    for step in sorted(log.images)[-MAX_IMAGES:]:
+    for step in [step for step in steps if step in log.images][-MAX_IMAGES:]:
         for tag, images in log.images[step].items():
             kind = kinds.setdefault(tag, _kind(tag, kinds))
             newest[kind, epochs[step]] = (step, tag, images)
@@ -349,14 +450,24 @@ def _opened(content: bytes) -> Image.Image:
     return image
 
 
-def _events_about(log: EventLog, samples: list[journal.Sample]) -> Iterator[journal.Event]:
-    """Events about the parts that were left out, with reasons."""
-    images = sum(map(len, log.images.values())) - len(samples)
+def _events_about(log: EventLog, images: int) -> Iterator[journal.Event]:
+    """Events about values without a step, and about what was left out, such as `images`, with
+    reasons.
+    """
+    if log.is_numbered:
+        message = (
+            "The values have no step on import: each tag's values are numbered in their order."
+        )
+        yield journal.Event(level="warning", topic="import", message=message)
     because = f"damaged, too large, not the last of its epoch, or beyond {MAX_IMAGES:,}"
     tags = ", ".join(sorted(log.left_out)[:10])
     for what, reason in (
         (formats.quantity(images, "image"), because),
         (formats.quantity(len(log.left_out), "tag"), f"neither numbers nor images: {tags}"),
+        (
+            formats.quantity(0 if log.is_numbered else log.repeats_at_step_0, "value"),
+            "without a step, or at step 0 again: the last of each tag counts",
+        ),
     ):
         if not what.startswith("0 "):
             message = f"{what} left out on import ({reason})."

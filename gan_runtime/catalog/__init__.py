@@ -92,7 +92,9 @@ class Table(MutableMapping[str, Row]):
             )
         try:
             row = point.load()
-        except Exception as error:  # importing a package can raise anything
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # importing a package can raise anything, and can exit
             raise PackageError(
                 f"{quoted(point.value)} cannot be loaded ({type(error).__name__}: {error}): "
                 'name a module and what it declares, such as "my_package.entry:ENTRY".'

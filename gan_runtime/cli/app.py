@@ -201,14 +201,15 @@ def exposure(server: ServerAddress) -> str:
 
 def become_dashboard(home: Home, server: ServerAddress, stdout_to_stderr: bool) -> NoReturn:
     """Replaces this process by Streamlit, so that Ctrl-C and signals reach it directly."""
-    command = [sys.executable, "-m", "dashboard.frame.process", str(REPOSITORY / "app.py")]
+    command = processes.command("dashboard.frame.process", str(REPOSITORY / "app.py"))
     command += [*server.options(), "--server.headless", "true"]
     # Streamlit's welcome asks another host for this machine's address; `serve` prints the address.
     command += ["--logger.hideWelcomeMessage", "true"]
     sys.stdout.flush()
     if stdout_to_stderr:
         os.dup2(2, 1)
-    os.execve(sys.executable, command, {**os.environ, HOME_VARIABLE: str(home.path)})
+    environment = processes.environment({**os.environ, HOME_VARIABLE: str(home.path)})
+    os.execve(sys.executable, command, environment)
 
 
 def report(
@@ -243,7 +244,7 @@ def _page_about(home: Home, run_ids: list[str]) -> bytes:
     """The report, which the dashboard's charts and words are in. Raises ExportError."""
     words = {HOME_VARIABLE: str(home.path), "STREAMLIT_LOGGER_LEVEL": "error"}
     process = subprocess.run(
-        [sys.executable, "-m", "dashboard.compare.report", *run_ids],
+        processes.command("dashboard.compare.report", *run_ids),
         env=processes.environment({**os.environ, **words}),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -168,7 +168,7 @@ def import_(
     if as_json:
         return output.print_json({"runs": run_ids})
     return output.say(
-        f"{formats.quantity(len(run_ids), 'new run')}: {', '.join(run_ids)}."
+        f"imported {formats.quantity(len(run_ids), 'run')}: {', '.join(run_ids)}."
         if run_ids
         else "all of these runs are imported already."
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gan_runtime.base.errors import HomeError, HomeInUseError, RunStateError
+from gan_runtime.base.errors import DeviceLockError, HomeError, HomeInUseError, RunStateError
 from gan_runtime.cli import (
     COMMAND_LINE,
     AfterOption,
@@ -30,6 +30,7 @@ from gan_runtime.cli import (
 )
 from gan_runtime.cli.following import RunDisplay, Snapshot, StopSignal, follow, snapshot_of
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.device_locks import locks
 from gan_runtime.hardware import hosts, machine
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.record import Actor
@@ -197,7 +198,8 @@ def train_run(
     """Queues the run and follows it; returns how it ended.
 
     Raises:
-        StoreError, HomeError: the home cannot be used; no run is queued.
+        StoreError, HomeError, DeviceLockError: the home or the locks of devices cannot be used; no
+            run is queued.
         SpecError: this host cannot train that; no run is queued.
     """
     host = hosts.probe()
@@ -290,12 +292,17 @@ def _leave(runtime: Runtime) -> None:
 def _open_if_free(home: Home) -> Runtime | None:
     """A runtime of this process; None when another process owns the home.
 
-    Raises StoreError when the database cannot be used.
+    Raises StoreError when the database cannot be used, DeviceLockError when no run could start.
     """
     try:
         runtime = Runtime.open(home)
     except HomeInUseError:
         return None
+    try:
+        locks.check()
+    except DeviceLockError:
+        runtime.close()
+        raise
     for recovered in runtime.recovered:
         output.note(recovered.sentence)
     return runtime

@@ -21,7 +21,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import zipfile
@@ -46,7 +45,7 @@ from gan_runtime.data.idx_files import (
     FolderFiles,
 )
 from gan_runtime.data.summary import Summary
-from gan_runtime.records.home import REPOSITORY
+from gan_runtime.records import processes
 
 DIGITS_FILE = "digits.csv.gz"  # in scikit-learn: each row has 64 pixels and the digit
 # Pixels of black around each digit, as in MNIST, so that strokes are not cut at the border.
@@ -273,12 +272,11 @@ def download(name: str, keras_home: Path, progress: Progress) -> None:
     begin = time.monotonic()
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(
-            [sys.executable, "-m", "gan_runtime.data.loading", name],
-            cwd=REPOSITORY,
+            processes.command("gan_runtime.data.loading", name),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env={**os.environ, "KERAS_HOME": str(keras_home)},
+            env=processes.environment({**os.environ, "KERAS_HOME": str(keras_home)}),
         )
         try:
             while child.poll() is None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gan_runtime.base.errors import DeviceLockError
+from gan_runtime.base.errors import WITHOUT_LOCKS, DeviceLockError
 from gan_runtime.records.record import UtcTime
 
 # ---- the folder ----------------------------------------------------------------------------------
@@ -87,6 +87,7 @@ SUFFIX = ".lock"
 # A lock file stays empty, so it is opened for reading. No link is followed, and no pipe blocks.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READABLE_BY_ALL = 0o444
+_CHECKED = ".checked"  # the file of no device
 
 
 def take(key: str, shared: bool = False) -> int | None:
@@ -111,6 +112,13 @@ def is_taken(key: str) -> bool:
         return True
     os.close(number)
     return False
+
+
+def check() -> None:
+    """Raises DeviceLockError if no device can be locked on this host."""
+    number = _locked(folder() / _CHECKED, fcntl.LOCK_SH)
+    if number is not None:
+        os.close(number)
 
 
 def is_in_place(number: int, key: str) -> bool:
@@ -166,6 +174,8 @@ def _is_same_file(number: int, path: Path) -> bool:
 
 
 def _lock_unusable(path: Path, error: OSError) -> DeviceLockError:
+    if error.errno in WITHOUT_LOCKS:
+        return _folder_unusable(path.parent, f"{error.strerror}: its file system has no locks")
     return DeviceLockError(
         f"the lock {path} of a device cannot be used ({error.strerror}): remove it, or ask its"
         " owner."

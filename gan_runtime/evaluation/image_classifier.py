@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
+import secrets
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -338,7 +338,7 @@ def _store(path: Path, weights: list[NDArray[Any]], accuracy: float) -> None:
     meanwhile, that one stays, so that both jobs use it.
     """
     path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part.npz")
+    part = path.with_suffix(f".{secrets.token_hex(4)}.part.npz")
     arrays = {f"weight_{place}": array for place, array in enumerate(weights)}
     np.savez(part, allow_pickle=False, accuracy=np.float64(accuracy), **arrays)
     if path.is_file():

@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import pickletools
+import secrets
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -198,7 +199,7 @@ def mobilenet_file(progress: Progress, url: str = MOBILENET_URL) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Another job can download it at the same time.
-        partial = path.with_suffix(f".{os.getpid()}.part")
+        partial = path.with_suffix(f".{secrets.token_hex(4)}.part")
         with disk.whole_file(path, partial=partial) as part:
             _download(url, part, progress)
     except OSError as error:

@@ -78,7 +78,7 @@ def may_start(run: RunDir) -> bool:
 def age_s(run: RunDir) -> float:
     """Seconds since the newest trainer of a run started; 0 before the first."""
     process = run.process()
-    return max(0.0, time.time() - process["started"]) if process is not None else 0.0
+    return max(0.0, time.time() - process.started) if process is not None else 0.0
 
 
 def paced(
@@ -137,18 +137,17 @@ def _readable(run: RunDir) -> Checkpoint | None:
 
 
 def is_training(run: RunDir) -> bool:
-    """Whether the process of a run on this host is alive; on a cluster, whether the run is active
-    by its journals.
+    """Whether the process of a run is alive; on a cluster and another host, whether the run is
+    active by its journals.
     """
     process = run.process()
     if process is None:
         return False
-    if "cluster_host" in process:
+    is_alive = run.is_trainer_alive(process)
+    if is_alive is None:
         with contextlib.suppress(RunStateError):
             return run_folder.latest_status(run).status in journal.ACTIVE
-        return False
-    identity = process["pid"], process["started"], process.get("born", "")
-    return processes.alive(*identity) is not None
+    return bool(is_alive)
 
 
 # ---- the best checkpoint -------------------------------------------------------------------------

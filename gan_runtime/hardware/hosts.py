@@ -6,13 +6,17 @@ python -m gan_runtime.hardware.hosts        prints the answer as JSON
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import platform
+import re
 import subprocess
 import sys
+import sysconfig
 import threading
 from concurrent.futures import Future, wait
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -23,6 +27,7 @@ from gan_runtime.base.errors import AcceleratorError, advice
 from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.hardware import machine
+from gan_runtime.records import processes
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.rules import (
     NO_KERAS_LOOP_ON_A_TPU,
@@ -31,6 +36,8 @@ from gan_runtime.spec.rules import (
 )
 
 PROBE_SECONDS = 120.0
+NO_GPU = "this host has no NVIDIA GPU (nvidia-smi is not installed)."
+NO_TPU = "this host has no TPU (neither /dev/accel0 nor /dev/vfio/0 exists)."
 NO_CORE = (
     "libtpu is installed but shows no TPU core. Another process may hold it, or its version does"
     " not match (docs/tpu.md)."
@@ -43,7 +50,7 @@ class Device(BaseModel):
 
     `count`: devices for replicas, of a CPU its logical cores. `reason`: why it is not available,
     and what to do. `engines`: those that can use it, TensorFlow's first. `is_coreless`: the
-    library of the TPU is installed and shows no core.
+    library of the TPU is installed and shows no core. `is_unknown`: no framework has answered.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -53,6 +60,7 @@ class Device(BaseModel):
     reason: str = ""
     engines: tuple[str, ...] = ("tensorflow",)
     is_coreless: bool = False
+    is_unknown: bool = False
 
 
 class Host(BaseModel):
@@ -76,6 +84,7 @@ class Host(BaseModel):
             return "tpu"  # the TPU is on another machine, so only the trainer can check it
         kind: str = spec.accelerator
         if kind == "auto":
+            self._check_known()
             kind = next((name for name in ACCELERATORS if self._reached(name, spec.engine)), "cpu")
         device = self.devices[kind]
         if not device.available:
@@ -93,6 +102,15 @@ class Host(BaseModel):
             )
         self._check_count(spec, kind, device.count)
         return kind
+
+    def _check_known(self) -> None:
+        """Raises AcceleratorError if `auto` could miss an accelerator that did not answer."""
+        for device in self.devices.values():
+            if device.is_unknown:
+                raise AcceleratorError(
+                    f"{RunSpec.named('accelerator')} is auto, but {device.reason} Or use"
+                    " accelerator=cpu."
+                )
 
     def _check_count(self, spec: RunSpec, kind: str, count: int) -> None:
         """Raises AcceleratorError: `count` devices do not suffice for the replicas and workers."""
@@ -131,15 +149,17 @@ class Host(BaseModel):
 
 
 def probe() -> Host:
-    """The host, from a child process; takes some seconds.
+    """The host, from a child process; takes some seconds. If TensorFlow does not start in time,
+    only what needs no framework is known.
 
     Raises:
         AcceleratorError: TensorFlow cannot be loaded; the message ends with its last line.
     """
-    environment = {**framework_settings.clean_environment(os.environ), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    clean = framework_settings.clean_environment(os.environ)
+    environment = processes.environment({**clean, "TF_CPP_MIN_LOG_LEVEL": "3"})
     try:
         child = subprocess.run(
-            [sys.executable, "-m", "gan_runtime.hardware.hosts"],
+            processes.command("gan_runtime.hardware.hosts"),
             capture_output=True,
             text=True,
             timeout=PROBE_SECONDS,
@@ -150,15 +170,31 @@ def probe() -> Host:
             Host.model_validate_json(child.stdout.strip().splitlines()[-1]), child.stderr
         )
     except subprocess.TimeoutExpired:
-        raise AcceleratorError(
-            f"TensorFlow did not start within {PROBE_SECONDS:.0f} s. Another process may hold the"
-            " accelerator: end it, and try again."
-        ) from None
+        return host_without_answer()
     except (IndexError, ValidationError):
         last = (child.stderr.strip().splitlines() or ["no message"])[-1]
-        raise AcceleratorError(
-            f"TensorFlow cannot be loaded ({last[:200]}): run `make setup` again."
-        ) from None
+        shadow = shadowing_file(child.stderr)
+        repair = (
+            f"{shadow} replaces the module of Python with that name: rename it"
+            if shadow
+            else "run `make setup` again"
+        )
+        raise AcceleratorError(f"TensorFlow cannot be loaded ({last[:200]}): {repair}.") from None
+
+
+def shadowing_file(trace: str) -> str:
+    """The first file of a traceback with the name of a module of Python, which is imported instead
+    of it; "" without one.
+    """
+    standard = Path(sysconfig.get_path("stdlib"))
+    for path in map(Path, re.findall(r'File "([^"]+\.py)", line', trace)):
+        module = path.parent if path.name == "__init__.py" else path
+        is_in_package = (module.parent / "__init__.py").exists()
+        if module.stem in sys.stdlib_module_names and not (
+            is_in_package or path.is_relative_to(standard)
+        ):
+            return str(path)
+    return ""
 
 
 def explained(host: Host, stderr: str) -> Host:
@@ -174,18 +210,49 @@ def explained(host: Host, stderr: str) -> Host:
 def detect() -> Host:
     """Loads TensorFlow, where it is installed, in this process: for child processes only."""
     tf = _tensorflow()
-    engines = (*(("tensorflow",) if tf else ()), *(("jax",) if machine.has_jax() else ()))
+    accelerators = {
+        "gpu": _with_jax("gpu", _gpu(tf), machine.has_gpu()),
+        "tpu": _with_jax("tpu", _tpu(tf), machine.has_tpu()),
+    }
+    return _host(tf.__version__ if tf else "", accelerators)
+
+
+def host_without_answer() -> Host:
+    """The host while TensorFlow does not start: its CPU can train. A GPU or TPU can be held by
+    another process.
+    """
+    try:
+        version = importlib.metadata.version("tensorflow")
+    except importlib.metadata.PackageNotFoundError:
+        version = ""
+    accelerators = {
+        "gpu": _not_answering("GPU") if machine.has_gpu() else _unavailable(NO_GPU),
+        "tpu": _not_answering("TPU") if machine.has_tpu() else _unavailable(NO_TPU),
+    }
+    return _host(version, accelerators)
+
+
+def _not_answering(name: str) -> Device:
+    reason = (
+        f"TensorFlow did not start within {PROBE_SECONDS:.0f} s: this machine is busy, or another"
+        f" process holds the {name}. End that process, or try again later."
+    )
+    return _unavailable(reason).model_copy(update={"is_unknown": True})
+
+
+def _host(tensorflow: str, accelerators: dict[str, Device]) -> Host:
+    """`tensorflow`: its version; "" if only JAX is installed."""
+    engines = (*(("tensorflow",) if tensorflow else ()), *(("jax",) if machine.has_jax() else ()))
     model = machine.cpu_model()
     return Host(
         cpu_model=model,
         cores=psutil.cpu_count(logical=False) or os.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
         python=platform.python_version(),
-        tensorflow=tf.__version__ if tf else "",
+        tensorflow=tensorflow,
         devices={
             "cpu": Device(available=True, count=os.cpu_count() or 1, name=model, engines=engines),
-            "gpu": _with_jax("gpu", _gpu(tf), machine.has_gpu()),
-            "tpu": _with_jax("tpu", _tpu(tf), machine.has_tpu()),
+            **accelerators,
         },
     )
 
@@ -225,12 +292,12 @@ def _gpu(tf: Any | None) -> Device:
             "this TensorFlow cannot use the NVIDIA GPU of this host: run `make setup` again to"
             " install the GPU build."
         )
-    return _unavailable("this host has no NVIDIA GPU (nvidia-smi is not installed).")
+    return _unavailable(NO_GPU)
 
 
 def _tpu(tf: Any | None) -> Device:
     if not machine.has_tpu():
-        return _unavailable("this host has no TPU (neither /dev/accel0 nor /dev/vfio/0 exists).")
+        return _unavailable(NO_TPU)
     if importlib.util.find_spec("libtpu") is None:
         return _unavailable(
             "TensorFlow here has no TPU support (libtpu is not installed): run `make setup` on the"
@@ -293,4 +360,6 @@ def _set_answer(answer: Future[Host]) -> None:
 
 if __name__ == "__main__":
     block_scikit_learn()
-    print(detect().model_dump_json())
+    with processes.scratch_folder() as scratch:
+        framework_settings.use_private_keras_home(scratch)  # Keras refuses some of its settings
+        print(detect().model_dump_json())

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gan_runtime.base import framework_settings
 from gan_runtime.catalog.entries import Caution
+from gan_runtime.records import processes
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 
@@ -156,14 +157,14 @@ def jax_devices(accelerator: str) -> JaxDevices | None:
     """
     if not has_jax() or not any(map(importlib.util.find_spec, JAX_PLUGINS[accelerator])):
         return None
-    command = [sys.executable, "-m", "gan_runtime.hardware.machine", accelerator]
+    command = processes.command("gan_runtime.hardware.machine", accelerator)
     try:
         child = subprocess.run(
             command,
             capture_output=True,
             text=True,
             timeout=JAX_SECONDS,
-            env=framework_settings.clean_environment(os.environ),
+            env=processes.environment(framework_settings.clean_environment(os.environ)),
             check=False,
         )
         return JaxDevices.model_validate_json(child.stdout.strip().splitlines()[-1])

@@ -13,9 +13,9 @@ results/         files of the result; deleted unless the job has finished
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,14 +27,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from gan_runtime.jobs import job
 from gan_runtime.jobs.job import End
-from gan_runtime.records import processes, run_files
+from gan_runtime.records import run_files
 from gan_runtime.records.home import is_run_name
+from gan_runtime.records.identity import ProcessIdentity
 from gan_runtime.records.record import Count, Document, Label, Name, Text, UtcTime, now
-from gan_runtime.records.run_folder import Pid, Started, TaskFolder, write_whole
+from gan_runtime.records.run_folder import TaskFolder, write_whole
 
 State = Literal["waiting", "running", "finished", "failed", "cancelled", "lost"]
 LIVE: tuple[State, ...] = ("waiting", "running")
 _TAIL_BYTES = 4_096
+START_SECONDS = 60.0  # for a process of another container to lock its folder
+SILENCE_SECONDS = 600.0  # until a job of another host whose lock is invisible counts as lost
 _Record = TypeVar("_Record", bound=BaseModel)
 
 
@@ -76,12 +79,6 @@ class JobProgress(_StoredRecord):
     def share(self) -> float:
         """The completed share, 0 to 1."""
         return min(1.0, self.done / self.total) if self.total else 0.0
-
-
-class _ProcessIdentity(_StoredRecord):
-    pid: Pid
-    started: Started
-    born: Name = ""
 
 
 @dataclass(frozen=True)
@@ -149,7 +146,7 @@ class JobDir(TaskFolder):
 
     def write_process(self, pid: int) -> None:
         """Records the process. Both the starting process and the job's process call it."""
-        write_whole(self.process_file, json.dumps(processes.identity(pid)) + "\n")
+        write_whole(self.process_file, ProcessIdentity.of(pid).model_dump_json() + "\n")
 
     def started_at(self) -> datetime | None:
         """The start time of the process by the host's clock; None before the start."""
@@ -162,11 +159,27 @@ class JobDir(TaskFolder):
         return self._identity() is not None
 
     def process(self) -> psutil.Process | None:
-        """The running process; None before its start and after its exit."""
+        """The running process; None before its start, after its exit, and in another container."""
+        identity = self._identity()
+        return None if identity is None else identity.process()
+
+    def is_running(self) -> bool:
+        """Whether the process runs, here, in another container, or on another host."""
         identity = self._identity()
         if identity is None:
-            return None
-        return processes.alive(identity.pid, identity.started, identity.born)
+            return False
+        if not identity.is_here and time.time() - identity.started < START_SECONDS:
+            return True  # it locks its folder later, and must not find it locked by a check
+        is_alive = identity.is_alive(self.lock)
+        return self._is_fresh() if is_alive is None else is_alive
+
+    def _is_fresh(self) -> bool:
+        """Whether a process of another host has written lately, by the clocks of both."""
+        changes = [0.0]
+        for path in (self.process_file, self.progress_file, self.log):
+            with contextlib.suppress(OSError):
+                changes.append(path.stat().st_mtime)
+        return time.time() - max(changes) < SILENCE_SECONDS
 
     def take(self) -> bool:
         """Makes this process the job's process; False if another process has already
@@ -225,7 +238,7 @@ class JobDir(TaskFolder):
             return None
         # The process is checked before the end is read, so that an end written in between is never
         # missed.
-        started, lives = self.is_started, self.process() is not None
+        started, lives = self.is_started, self.is_running()
         end = self.end() or self._unwritten_end(request.kind, started, lives)
         state: State = end.state if end is not None else "running" if started else "waiting"
         return JobSnapshot(self, request, state, self.progress(), end)
@@ -238,8 +251,8 @@ class JobDir(TaskFolder):
             return End(state="cancelled", reason=job.cancelled(kind))
         return End(state="lost", reason=job.lost(kind))
 
-    def _identity(self) -> _ProcessIdentity | None:
-        return _read(self.process_file, _ProcessIdentity)
+    def _identity(self) -> ProcessIdentity | None:
+        return _read(self.process_file, ProcessIdentity)
 
 
 def _number(name: str) -> str:

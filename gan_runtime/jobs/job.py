@@ -14,7 +14,6 @@ import importlib
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -313,7 +312,7 @@ if __name__ == "__main__":
     from gan_runtime.jobs import job as module
     from gan_runtime.jobs.folder import JobDir
 
-    with tempfile.TemporaryDirectory(prefix=f"{processes.SCRATCH_PREFIX}{os.getpid()}-") as scratch:
-        framework_settings.use_private_keras_home(Path(scratch))
+    with processes.scratch_folder() as scratch:
+        framework_settings.use_private_keras_home(scratch)
         code = module.main(JobDir(Path(sys.argv[1])))
     sys.exit(code)

@@ -13,7 +13,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -90,7 +89,7 @@ def start(job: JobDir) -> None:
             return
         with os.fdopen(run_files.appending(job.log), "ab") as output:
             child = subprocess.Popen(
-                [sys.executable, "-m", WORKER, str(job.path)],
+                processes.command(WORKER, str(job.path)),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -6,6 +6,8 @@ none is used twice.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import re
 import shlex
@@ -19,7 +21,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from gan_runtime.base.errors import HomeError, UnknownRunError, quoted
+from gan_runtime.base.errors import WITHOUT_LOCKS, HomeError, UnknownRunError, quoted
 from gan_runtime.records import run_files
 from gan_runtime.records.run_folder import RunDir, write_whole
 
@@ -158,15 +160,19 @@ class Home:
         return self.runs / LAST_NUMBER
 
     def prepare(self) -> Home:
-        """Creates the folders and checks that they can be written.
+        """Creates the folders and checks that files in them can be written and locked.
 
         Raises HomeError if it cannot, and then leaves no files.
         """
         try:
             self.runs.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.runs):
-                pass
+            with tempfile.TemporaryFile(dir=self.runs) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:
+            if error.errno in WITHOUT_LOCKS:
+                raise HomeError.without_locks(self.path, error) from None
+            if error.errno == errno.ENOSYS:  # `filelock` then creates files instead
+                return self
             raise HomeError(
                 f"home {self.path} cannot be written ({error.strerror}): "
                 f"choose another folder with --home DIR or {HOME_VARIABLE}, or change its rights."

@@ -65,8 +65,8 @@ class Created(Record):
     """A run was submitted.
 
     `accelerator`: resolved, never "auto". `color`: index in the run palette. `preset`: "" without a
-    preset. `images_per_step`: training images of one step; None in old runs. `asker`: the actor,
-    such as "dashboard"; empty in old records, here and below.
+    preset. `images_per_step`: training images of one step; None in old runs, or if unknown.
+    `asker`: the actor, such as "dashboard"; empty in old records, here and below.
     """
 
     author = Author.SUBMISSION
@@ -265,7 +265,7 @@ def _study(place: StudyPlace | None) -> dict[str, Any] | None:
 
 
 def _images(created: Created) -> int | None:
-    return created.images_per_step or nesting.images_per_step(created.spec)
+    return created.images_per_step or nesting.images_per_step(created.spec) or None
 
 
 DECIDED: tuple[type[Record], ...] = (

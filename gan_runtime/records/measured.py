@@ -131,7 +131,9 @@ class WorkerTimes(Record):
 
 
 class EpochDone(Record):
-    """One pass over the data. `seconds`: training calls only, without probes and checkpoints."""
+    """One pass over the data. `seconds`: training calls only, without probes and checkpoints.
+    `images`, `images_per_s`: None if the batch is unknown.
+    """
 
     author = Author.FIRST_WORKER
     tables = (RowTable("epochs", series=RowSeries(), is_public=True, is_exported=True),)
@@ -139,8 +141,8 @@ class EpochDone(Record):
     epoch: Step
     step: Step
     seconds: float
-    images: Count
-    images_per_s: float
+    images: Count | None
+    images_per_s: float | None
 
 
 class EpochScores(Record):

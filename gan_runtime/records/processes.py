@@ -1,5 +1,5 @@
-"""Processes of this project: their environment, their identity, how they are killed, and the start
-lock.
+"""Processes of this project: their environment, temporary folders, how they are killed, and the
+start lock.
 
 The start lock in a run's folder shows whether a trainer was spawned. The owner locks the file
 before the journal says "starting", and the trainer and its workers inherit it. The system frees the
@@ -12,32 +12,44 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import psutil
 from pydantic import BaseModel, ValidationError
 
-from gan_runtime.records import journal
+from gan_runtime.records import identity, journal
 from gan_runtime.records.home import IS_INSTALLED, REPOSITORY
 from gan_runtime.records.run_folder import RunDir, Stamp
 
 TRAINER = "gan_runtime.worker"  # the dashboard's processes must not import this module
-SCRATCH_PREFIX = "gan-worker-"  # of a trainer's temporary folder; the pid follows
+SCRATCH_PREFIX = "gan-worker-"  # of the temporary folder of a process
 ENDING_SECONDS = 5.0  # time that `kill` waits for a killed process
-CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
 LOW_PRIORITY = 10  # niceness: a tenth of the time of a normal process that competes for a core
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_SCRATCH_LOCK = "in-use.lock"
 _SESSION = Path("/proc/self/autogroup")
+
+
+def command(module: str, *words: str) -> list[str]:
+    """The command of a child that runs a module of this project, in `environment`.
+
+    -P, since Python would first search the current folder of the user, where another checkout or a
+    file such as random.py replaces modules.
+    """
+    return [sys.executable, "-P", "-m", module, *words]
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """`base` for a child that imports this project from any folder, prints unbuffered, and
     silences TensorFlow's start messages.
     """
-    places = [*([] if IS_INSTALLED else [str(REPOSITORY)]), base.get("PYTHONPATH", "")]
+    places = [] if IS_INSTALLED else [str(REPOSITORY)]
+    places += [
+        place for place in base.get("PYTHONPATH", "").split(os.pathsep) if place not in places
+    ]
     return {
         **base,
         "PYTHONUNBUFFERED": "1",
@@ -46,24 +58,31 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def identity(pid: int) -> dict[str, Any]:
-    """`pid`, `started` and `born`, since a pid alone can be reused.
-
-    `started`: start time by the clock, which can be changed. `born`: boot id and ticks since boot,
-    on Linux.
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A temporary folder that this process locks. After a kill the lock is free, and an owner of a
+    home removes the folder; a pid would not show a process of another container that shares /tmp.
     """
-    return {"pid": pid, "started": psutil.Process(pid).create_time(), "born": _born(pid)}
+    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
+        lock = Path(folder) / _SCRATCH_LOCK
+        unnamed = lock.with_suffix(".new")  # no other process must find the lock free
+        with unnamed.open("wb") as file:
+            with contextlib.suppress(OSError):  # a disk without locks, where the folder stays
+                fcntl.flock(file, fcntl.LOCK_EX)
+                unnamed.rename(lock)
+            yield Path(folder)
 
 
-def alive(pid: int, started: float, born: str = "") -> psutil.Process | None:
-    """The process with that identity; None if it has exited, is a zombie, or its pid was reused."""
-    try:
-        process = psutil.Process(pid)
-        by_clock = abs(process.create_time() - started) < CLOCK_TOLERANCE_S
-        same = born == _born(pid) if born else by_clock
-        return process if same and process.status() != psutil.STATUS_ZOMBIE else None
-    except psutil.NoSuchProcess:
-        return None
+def abandoned_scratch_folders() -> list[Path]:
+    """The temporary folders of processes that were killed, on this host or in its containers."""
+    folders = Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*")
+    return [folder for folder in folders if _is_abandoned(folder / _SCRATCH_LOCK)]
+
+
+def _is_abandoned(lock: Path) -> bool:
+    with contextlib.suppress(OSError):  # of another user
+        return lock.is_file() and not identity.is_locked(lock)
+    return False
 
 
 def lower_priority() -> None:
@@ -85,25 +104,25 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def boot() -> str:
-    """The boot id of this machine; empty without Linux's /proc."""
-    try:
-        return _BOOT.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
-
-
 def started_for(*words: str) -> list[psutil.Process]:
     """Running processes whose command line contains these words in sequence, such as folder,
     attempt and accelerator of a run.
     """
-    return [process for process, line in _running() if words in _sequences(line, len(words))]
+    return [
+        process
+        for process, line in _running()
+        if words in _sequences(line, len(words)) and _is_of_our_namespace(process)
+    ]
 
 
 def started_as(module: str, words: int) -> set[tuple[str, ...]]:
     """The first `words` arguments of each running process started as `-m module`."""
-    sequences = (part for _, line in _running() for part in _sequences(line, words + 2))
-    return {part[2:] for part in sequences if part[:2] == ("-m", module)}
+    return {
+        part[2:]
+        for process, line in _running()
+        for part in _sequences(line, words + 2)
+        if part[:2] == ("-m", module) and _is_of_our_namespace(process)
+    }
 
 
 def _running() -> Iterator[tuple[psutil.Process, list[str]]]:
@@ -111,6 +130,12 @@ def _running() -> Iterator[tuple[psutil.Process, list[str]]]:
     for process in psutil.process_iter(["cmdline", "status"]):
         if process.info["status"] != psutil.STATUS_ZOMBIE:
             yield process, process.info["cmdline"] or []
+
+
+def _is_of_our_namespace(process: psutil.Process) -> bool:
+    """False for a process of a container, where a path can be another folder. True if unknown."""
+    number = identity.namespace_number(process.pid)
+    return number in (None, identity.namespace_number("self"))
 
 
 def _sequences(words: list[str], length: int) -> list[tuple[str, ...]]:
@@ -139,37 +164,11 @@ def _signaled(signal: Callable[[], None]) -> bool:
     return True
 
 
-def is_there(pid: int) -> bool:
-    """Whether a process of that pid runs; a zombie does not."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except (psutil.NoSuchProcess, OverflowError):
-        return False
-    except psutil.Error:  # a process of another user
-        return True
-
-
 def _lives(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def _born(pid: int) -> str:
-    """Boot id and ticks since boot; empty without Linux's /proc or when the process has ended."""
-    try:
-        after_name = (
-            Path(f"/proc/{pid}/stat")
-            .read_text(encoding="utf-8", errors="replace")
-            .rpartition(")")[2]
-        )
-    except OSError:
-        return ""
-    boot_id = boot()
-    return (
-        f"{boot_id}:{after_name.split()[19]}" if boot_id else ""
-    )  # field 22 of proc(5): starttime
 
 
 HANDED_VARIABLE = "GAN_RUNTIME_START_LOCK"

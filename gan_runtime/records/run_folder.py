@@ -19,23 +19,39 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 
 from gan_runtime.base.errors import HomeError, JournalError, RunStateError
 from gan_runtime.records import journal, run_files
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.earlier_records import Earlier, answer_of
+from gan_runtime.records.identity import ProcessIdentity
 from gan_runtime.records.journal import Marked, Standing, StatusChange
 from gan_runtime.records.kinds import HostFacts
 from gan_runtime.records.record import Attempt, Rank
 from gan_runtime.records.run_files import FILMS_FOLDER
 from gan_runtime.spec import RunSpec
 
-Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers mean process groups
 _TAIL_BYTES = 64_000
 Stamp = tuple[int, int, int]  # inode, bytes, modification time in nanoseconds
+
+
+class WorkerProcess(ProcessIdentity):
+    """One of several workers on this host."""
+
+    rank: Rank
+
+
+class TrainerProcess(ProcessIdentity):
+    """The trainer of an attempt, or the launcher of its `workers`. On a cluster: the first worker,
+    and the name of its machine.
+    """
+
+    attempt: Attempt
+    workers: tuple[WorkerProcess, ...] = ()
+    cluster_host: str | None = None
 
 
 @dataclass(frozen=True)
@@ -181,20 +197,23 @@ class RunDir(TaskFolder):
         """The options of the run."""
         return RunSpec.read(self.spec_path)
 
-    def write_process(self, identity: dict[str, Any]) -> None:
+    def write_process(self, trainer: TrainerProcess) -> None:
         """Writes process.json atomically."""
-        write_json(self.process_file, identity)
+        write_json(self.process_file, trainer.model_dump(exclude_defaults=True))
 
-    def process(self) -> dict[str, Any] | None:
-        """Pid, start time and attempt of the trainer; None without a valid process.json.
-
-        With several workers: those of the launcher, and `workers` with rank, pid and start time of
-        each. On a cluster: those of rank 0, and its machine as `cluster_host`.
-        """
+    def process(self) -> TrainerProcess | None:
+        """The entry in process.json; None for other content, such as after a power loss."""
         try:
-            return _process_entry(run_files.content(self.process_file))
-        except OSError:
+            content = run_files.content(self.process_file)
+            return TrainerProcess.model_validate_json(content, strict=True)
+        except (OSError, ValidationError):
             return None
+
+    def is_trainer_alive(self, trainer: TrainerProcess) -> bool | None:
+        """Whether the processes of an entry run; None if unknown, as on a cluster."""
+        if trainer.cluster_host is not None:
+            return None
+        return trainer.is_alive(self.start_lock, self.worker_lock())
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
@@ -226,35 +245,6 @@ def _stamp(entry: os.DirEntry[str]) -> Stamp:
     if not stat.S_ISREG(status.st_mode):  # reading a pipe would never end
         raise JournalError(f"{entry.name} is not a regular file")
     return (status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-# Seconds since 1970 that a date can represent, so neither NaN nor 1e300.
-Started = Annotated[float, Field(ge=0, le=1e10)]
-
-
-class _Process(BaseModel):
-    pid: Pid
-    started: Started
-    born: str = ""  # boot id and ticks; missing in old files
-
-
-class _Worker(_Process):
-    rank: Rank
-
-
-class _TrainerProcess(_Process):
-    attempt: Attempt
-    workers: list[_Worker] = []
-    cluster_host: str | None = None
-
-
-def _process_entry(content: bytes) -> dict[str, Any] | None:
-    """The entry in process.json; None for other content, such as after a power loss."""
-    try:
-        entry = _TrainerProcess.model_validate_json(content, strict=True)
-    except ValidationError:
-        return None
-    return entry.model_dump(exclude_unset=True)
 
 
 def latest_status(run: RunDir) -> StatusChange:

@@ -21,6 +21,7 @@ from gan_runtime.base.options import Option
 from gan_runtime.catalog.entries import WorkloadEntry
 
 DEFAULT_WORKLOAD = "dcgan_mnist"
+EVENT_LOG = "tensorboard"  # of an imported log, whose options are placeholders; not in the catalog
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,12 @@ def _of_another(name: str, owners: list[str], workload: str) -> FieldError:
 
 
 def images_per_step(values: Mapping[str, Any]) -> int:
-    """Training images per step of a stored run, over all batches that its program takes. An unknown
-    workload takes one batch. Missing options have their default.
+    """Training images per step of a stored run, over all batches that its program takes; 0 if
+    unknown. An unknown workload takes one batch. Missing options have their default.
     """
     entry, options_by_name = entry_of(values), flat(values)
+    if workload_of(values) == EVENT_LOG:
+        return 0
     if entry is None:
         return int(options_by_name["batch_size_global"])
     names = own_options(workload_of(options_by_name)).keys() & options_by_name.keys()

@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field, ValidationError
 from gan_runtime.base.errors import HomeError, HomeInUseError
 from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
-from gan_runtime.records.run_folder import Pid
+from gan_runtime.records.identity import Pid, Word, boot, own_namespace
 
 PATIENCE_SECONDS = 0.5  # `is_owned` in another process briefly takes a free lock
 BEAT_SECONDS = 5.0
@@ -35,10 +35,13 @@ log = logging.getLogger("gan_runtime")
 
 
 class HomeOwner(BaseModel):
-    """The entry of an owner. `url`: URL of its pages, or "". `beats`: its counter."""
+    """The entry of an owner. `url`: URL of its pages, or "". `beats`: its counter. `namespace`: as
+    of `ProcessIdentity`.
+    """
 
-    host: str = Field(max_length=300)
+    host: Word
     pid: Pid
+    namespace: Word = ""
     since: datetime
     url: str = Field(default="", max_length=300)
     beats: int = Field(default=0, ge=0)
@@ -48,12 +51,18 @@ class HomeOwner(BaseModel):
         """The owner, for a sentence."""
         since = f"{self.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         where = f", at {self.url}" if self.url else ""
-        return f"process {self.pid} on host {self.host} since {since}{where}"
+        on = f"on host {self.host}"
+        if self.is_here and self.namespace not in ("", own_namespace()):
+            on = f"in another container (host name {self.host})"
+        return f"process {self.pid} {on} since {since}{where}"
 
     @property
     def is_here(self) -> bool:
-        """Whether the owner is on this host, where the lock alone decides."""
-        return self.host == platform.node()
+        """Whether the owner is on this host or in a container of it, where the lock alone
+        decides.
+        """
+        boot_id = self.namespace.partition(":")[0]
+        return self.host == platform.node() or bool(boot_id and boot_id == boot())
 
     def is_same(self, other: HomeOwner | None) -> bool:
         """Whether both are the same process."""
@@ -70,7 +79,11 @@ class Ownership:
     def __init__(self, home: Home, lock: FileLock, url: str) -> None:
         self._home, self._lock = home, lock
         self._entry = HomeOwner(
-            host=platform.node(), pid=os.getpid(), since=datetime.now(UTC), url=url
+            host=platform.node(),
+            pid=os.getpid(),
+            namespace=own_namespace(),
+            since=datetime.now(UTC),
+            url=url,
         )
         self._write()
         self._ended = threading.Event()

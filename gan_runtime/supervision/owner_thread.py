@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol
 
 from gan_runtime.base.errors import GanRuntimeError, StoreDamagedError
+from gan_runtime.records import processes
 from gan_runtime.records.home import Home
-from gan_runtime.records.processes import SCRATCH_PREFIX
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -233,9 +230,10 @@ class ViewedHome:
     recovered: list[RecoveredStore] = []  # noqa: RUF012 (always empty)
     is_reading = False
 
-    def __init__(self, home: Home, folder: tempfile.TemporaryDirectory[str], clock: Clock) -> None:
-        self.home, self._folder = home, folder
-        self.store = Store(Path(folder.name) / home.database.name)
+    def __init__(self, home: Home, clock: Clock) -> None:
+        self.home, self._folder = home, contextlib.ExitStack()
+        scratch = self._folder.enter_context(processes.scratch_folder())
+        self.store = Store(scratch / home.database.name)
         self._ingestor = Ingestor(home, self.store, clock)
         self.thread = OwnerThread(self._tick, clock)
         self.maintenance = Maintenance(home, is_owned=False)
@@ -245,8 +243,7 @@ class ViewedHome:
         """Reads the journals into a temporary database file, since images of many runs do not fit
         into memory.
         """
-        folder = tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-")
-        viewing = cls(home, folder, time.monotonic)
+        viewing = cls(home, time.monotonic)
         viewing.thread.begin(at_once=False)
         viewing.maintenance.begin()
         return viewing
@@ -257,7 +254,7 @@ class ViewedHome:
         """
         self.maintenance.end()
         self.thread.end()
-        self._folder.cleanup()
+        self._folder.close()
 
     def _tick(self) -> None:
         self.home.check_is_there()

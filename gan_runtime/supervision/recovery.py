@@ -21,7 +21,6 @@ from gan_runtime.jobs import job_queue
 from gan_runtime.records import image_files, journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED, Event, StatusChange
-from gan_runtime.records.processes import SCRATCH_PREFIX
 from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import Reason, StateTimer
@@ -64,7 +63,6 @@ def is_over(attempt: Attempt) -> bool:
 
 IDLE_SECONDS = 3_600.0  # another process can be submitting or importing
 _INCOMPLETE = (".new-", ".import-")
-_SCRATCH = re.compile(SCRATCH_PREFIX + r"([0-9]{1,10})-\w+")
 _TEMPORARY = re.compile(r"\.[a-z]+\.json\.[0-9]+")  # files of `write_whole`
 
 
@@ -84,11 +82,9 @@ def clean_home(home: Home) -> None:
 
 
 def _clean_scratch() -> None:
-    """Removes temporary folders of trainers that have ended."""
-    for path in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*"):
-        owner = _SCRATCH.fullmatch(path.name)
-        if owner and not processes.is_there(int(owner[1])):
-            _remove(path)
+    """Removes temporary folders of processes that were killed."""
+    for path in processes.abandoned_scratch_folders():
+        _remove(path)
 
 
 def _clean_films(home: Home) -> None:

@@ -6,11 +6,10 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import psutil
 
@@ -20,7 +19,8 @@ from gan_runtime.base.errors import DeviceLockError, JournalError, SpecError
 from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal, processes, run_files
-from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.identity import boot, is_locked
+from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.records.states import StateTimer
 
 
@@ -126,7 +126,7 @@ class LocalStarter:
         if claim.is_taken:
             with contextlib.ExitStack() as undo:
                 undo.push(claim)
-                number = processes.take_start_lock(run, attempt.number, processes.boot())
+                number = processes.take_start_lock(run, attempt.number, boot())
                 undo.pop_all()
             claim.extra_files = {} if number is None else {processes.HANDED_VARIABLE: number}
         return claim
@@ -153,18 +153,11 @@ class LocalStarter:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
             self._with_own_gpus.add((run.run_id, attempt.number))
         inherited = claim.hand_over(environment)
-        command = [
-            sys.executable,
-            "-m",
-            self._module,
-            str(run.path),
-            str(attempt.number),
-            attempt.accelerator,
-        ]
+        words = str(run.path), str(attempt.number), attempt.accelerator
         with os.fdopen(run_files.appending(run.log), "ab") as log:
             # In a new session, closing the terminal or the dashboard does not signal the trainer.
             process = subprocess.Popen(
-                command,
+                processes.command(self._module, *words),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -186,20 +179,23 @@ class LocalStarter:
             if self.never_began(attempt):
                 return False
             waited = self._timer.seconds("handshake", run.run_id, attempt.number)
-            return waited < HANDSHAKE_SECONDS or bool(_in_process_table(attempt))
-        if _is_elsewhere(identity):
+            # Also a trainer of another container, which is not in the process table.
+            is_spawned = is_locked(run.start_lock) or bool(_in_process_table(attempt))
+            return waited < HANDSHAKE_SECONDS or is_spawned
+        is_alive = run.is_trainer_alive(identity)
+        if is_alive is None:
             with contextlib.suppress(JournalError):  # the ingestor quarantines the run
                 # Without the lines that this owner writes, such as a stall.
                 stats = {**run.journal_stats(), run.supervisor_journal.name: None}
                 return self._timer.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
             return True
-        return _process(identity) is not None
+        return is_alive
 
     def never_began(self, attempt: Attempt) -> bool:
         """A start on a cluster has no lock, so the answer is uncertain."""
         if attempt.run.run_id in self._children:
             return False
-        is_free = processes.is_start_without_trace(attempt.run, attempt.number, processes.boot())
+        is_free = processes.is_start_without_trace(attempt.run, attempt.number, boot())
         return is_free and not _in_process_table(attempt)
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
@@ -271,18 +267,20 @@ def _has_own_gpus(attempt: Attempt) -> bool:
 def _trainer(attempt: Attempt) -> psutil.Process | None:
     """The running trainer of this attempt, or the launcher of its workers, on this host."""
     identity = _identity(attempt)
-    return None if identity is None or _is_elsewhere(identity) else _process(identity)
+    return None if identity is None or identity.cluster_host is not None else identity.process()
 
 
 def _workers(attempt: Attempt) -> list[psutil.Process]:
     """The running workers of a launcher on this host."""
-    workers = [_process(worker) for worker in (_identity(attempt) or {}).get("workers", [])]
+    identity = _identity(attempt)
+    workers = [worker.process() for worker in identity.workers] if identity else []
     return [process for process in workers if process is not None]
 
 
 def _in_process_table(attempt: Attempt) -> list[psutil.Process]:
     """All processes of this host that were started for this attempt."""
-    if _is_elsewhere(_identity(attempt) or {}):
+    identity = _identity(attempt)
+    if identity is not None and identity.cluster_host is not None:
         return []
     return processes.started_for(str(attempt.run.path), str(attempt.number), attempt.accelerator)
 
@@ -293,16 +291,7 @@ def _log_end(code: int, run: RunDir) -> str:
     return f"exit code {code}; its log ends: {line}" if line else f"exit code {code}"
 
 
-def _identity(attempt: Attempt) -> dict[str, Any] | None:
+def _identity(attempt: Attempt) -> TrainerProcess | None:
     """The process.json of this attempt; None before it is written."""
     identity = attempt.run.process()
-    return identity if identity is not None and identity["attempt"] == attempt.number else None
-
-
-def _is_elsewhere(identity: dict[str, Any]) -> bool:
-    """Whether a cluster started the process, so that its pid means nothing here."""
-    return "cluster_host" in identity
-
-
-def _process(identity: dict[str, Any]) -> psutil.Process | None:
-    return processes.alive(identity["pid"], identity["started"], identity.get("born", ""))
+    return identity if identity is not None and identity.attempt == attempt.number else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -21,7 +20,7 @@ from gan_runtime.device_locks import inherited_locks
 from gan_runtime.engines.contract import WorkerSeconds
 from gan_runtime.records import journal, processes
 from gan_runtime.records.journal import JournalWriter, StatusChange
-from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_folder import RunDir, TrainerProcess, WorkerProcess
 from gan_runtime.records.states import Reason, cause
 from gan_runtime.spec import RunSpec
 
@@ -53,10 +52,8 @@ def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
     # this protects them while they load.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     workers = _start(run, attempt, accelerator, module)
-    started = [
-        processes.identity(worker.process.pid) | {"rank": worker.place.rank} for worker in workers
-    ]
-    run.write_process(processes.identity(os.getpid()) | {"attempt": attempt, "workers": started})
+    started = [WorkerProcess.of(worker.process.pid, rank=worker.place.rank) for worker in workers]
+    run.write_process(TrainerProcess.of(os.getpid(), attempt=attempt, workers=tuple(started)))
     first = _first_failure(workers)
     if first is None:
         return 0
@@ -74,7 +71,7 @@ def launch(run: RunDir, attempt: int, accelerator: str, module: str) -> int:
 def _start(run: RunDir, attempt: int, accelerator: str, module: str) -> list[_LaunchedWorker]:
     spec = run.spec()
     addresses = cluster.free_addresses(spec.workers)
-    command = [sys.executable, "-m", module, str(run.path), str(attempt), accelerator]
+    command = processes.command(module, str(run.path), str(attempt), accelerator)
     # Workers inherit the device locks, so a worker that outlives this process still holds its
     # device.
     devices = [lock.number for lock in inherited_locks(os.environ)]

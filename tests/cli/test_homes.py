@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import re
 import subprocess
@@ -10,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -17,6 +20,7 @@ from typer.testing import Result
 
 from gan_runtime.base.errors import HomeError, HomeInUseError
 from gan_runtime.cli import training
+from gan_runtime.device_locks.locks import FOLDER_VARIABLE
 from gan_runtime.records.home import Home
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.supervision import owner
@@ -162,6 +166,55 @@ def test_a_home_that_cannot_be_written_is_refused(
         assert refused(command(*words, home=below_a_file)).startswith(
             f"home {below_a_file} cannot be written (Not a directory)"
         )
+
+
+@pytest.fixture
+def nfs_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which locking fails as on such a mount."""
+    mount, flock = tmp_path / "mount", fcntl.flock
+    mount.mkdir()
+
+    def fail_on_the_mount(file: Any, operation: int) -> None:
+        number = file if isinstance(file, int) else file.fileno()
+        if Path(f"/proc/self/fd/{number}").readlink().is_relative_to(mount):
+            raise OSError(errno.ENOLCK, "No locks available")
+        flock(number, operation)
+
+    monkeypatch.setattr(fcntl, "flock", fail_on_the_mount)
+    return mount
+
+
+@pytest.mark.usefixtures("known_host")
+def test_a_home_without_locks_is_refused_with_the_remedy(
+    command: Callable[..., Result], nfs_without_locks: Path
+) -> None:
+    for words in (["train"], ["train", "--detach"], ["rebuild"]):
+        assert refused(command(*words, home=nfs_without_locks / "home")).startswith(
+            f"{nfs_without_locks / 'home'} cannot be locked (No locks available), as its file"
+            " system has no locks: mount it with them"
+        )
+    unmounted = HomeError.not_written(
+        nfs_without_locks, OSError(errno.ENOLCK, "No locks available")
+    )
+    assert "lost" not in str(unmounted)
+
+
+@pytest.mark.usefixtures("known_host")
+def test_train_is_refused_where_no_device_can_be_locked(
+    command: Callable[..., Result],
+    place: Path,
+    nfs_without_locks: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would wait forever for its device."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(nfs_without_locks / "locks"))
+    sentence = refused(command("train", "--preset", "quick", home=place))
+    assert sentence.startswith(
+        f"the locks of this host's devices cannot be stored in {nfs_without_locks / 'locks'} (No"
+        " locks available: its file system has no locks): check that folder, or set"
+    )
+    assert Home(place).run_dirs() == []
+    assert not owner.is_owned(Home(place))
 
 
 @pytest.mark.parametrize("place", ["~nosuch-user/x", "/tmp/" + "x" * 300, "/tmp" + "/x" * 3000])

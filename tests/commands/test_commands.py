@@ -17,7 +17,7 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import Home, command_line, is_run_name, next_rank
 from gan_runtime.records.journal import Created, Renamed, StatusChange
 from gan_runtime.records.record import operator
-from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.run_folder import RunDir, TrainerProcess, latest_status
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision import queue, trash
 from tests.support.asking import ask, ask_of
@@ -144,7 +144,7 @@ def test_a_run_killed_before_its_first_checkpoint_restarts_from_scratch(
     )
     assert "no checkpoint" in queue.resume_refusal(run)
     for trained_here in (run, imported):
-        trained_here.write_process({"pid": 1, "started": 1.0, "attempt": 1})
+        trained_here.write_process(TrainerProcess(pid=1, started=1.0, attempt=1))
     ask_of(run).resume(run.run_id)
     assert latest_status(run).attempt == 2
     assert "no checkpoint" in queue.resume_refusal(imported), (

@@ -148,8 +148,8 @@ def test_epochs_that_files_count_from_0_become_epochs_from_1(home: Home, tmp_pat
         ),
     )
     tensorboard.import_folder(tmp_path / "logs", home)
-    assert ingest.store_of(home).rows("SELECT epoch, step, images FROM epochs") == [
-        (epoch, 10 * epoch, 10) for epoch in (1, 2, 3, 4)
+    assert ingest.store_of(home).rows("SELECT epoch, step FROM epochs") == [
+        (epoch, 10 * epoch) for epoch in (1, 2, 3, 4)
     ]
 
 
@@ -181,12 +181,110 @@ def test_event_folders_of_other_programs_become_comparable_runs(home: Home, tmp_
 
 
 def test_a_second_import_of_a_log_changes_nothing(home: Home, tmp_path: Path) -> None:
-    path = event_file(tmp_path / "logs", StepEvent(BEGIN, 1, {"loss": 1.0}))
+    event_file(tmp_path / "logs", *(StepEvent(BEGIN + at, at, {"loss": 1.0}) for at in (1, 2)))
     (run_id,) = ask(home).import_event_files(tmp_path / "logs")
     assert run_folder.marks_of(home.run_dir(run_id)).remark.endswith(": logs")
-    event_file(tmp_path / "logs", StepEvent(BEGIN + 9, 2, {"loss": 2.0}), name=f"{path.name}.v2")
+    journals = [path.read_bytes() for path in home.run_dir(run_id).journals()]
     assert ask(home).import_event_files(tmp_path / "logs") == []
     assert [run.run_id for run in home.run_dirs()] == [run_id]
+    assert [path.read_bytes() for path in home.run_dir(run_id).journals()] == journals
+
+
+def epoch_of(number: int, value: float, delay_s: float = 0.0) -> list[StepEvent]:
+    """Two steps, the second with an image, which ends the epoch."""
+    first = 2 * number - 1
+    image = {"fakes": [EventImage(png(10 + number))]}
+    return [
+        StepEvent(BEGIN + delay_s + first, first, {"loss": value}),
+        StepEvent(BEGIN + delay_s + first + 1, first + 1, {"loss": value}, image),
+    ]
+
+
+def test_a_log_that_has_grown_continues_its_run(home: Home, tmp_path: Path) -> None:
+    """With what the user has written about the run, in an open database, and after a rebuild."""
+    log, store = tmp_path / "logs", Store()
+    event_file(log, *epoch_of(1, 0.5), *epoch_of(2, 0.25), *epoch_of(3, 0.125)[:1])
+    (run_id,) = ask(home).import_event_files(log)
+    ask(home).rename(run_id, "mine")
+    ingestor = ingest.Ingestor(home, store)
+    ingestor.catch_up()
+    assert (queries.run(store, run_id).epochs, len(numbers(store, run_id))) == (3, 5)
+    later = (*epoch_of(3, 0.125)[1:], *epoch_of(4, 0.5), *epoch_of(5, 0.5)[:1])
+    event_file(log, *later, name="events.out.tfevents.2.host")
+    assert ask(home).import_event_files(log) == [run_id]
+    assert ask(home).import_event_files(log) == []
+    ingestor.catch_up()
+    for read in (store, ingest.store_of(home)):
+        assert [(step, epoch, value) for _, step, epoch, value, _ in numbers(read, run_id)] == [
+            *((1, 1, 0.5), (2, 1, 0.5), (3, 2, 0.25), (4, 2, 0.25), (5, 3, 0.125), (6, 3, 0.125)),
+            *((7, 4, 0.5), (8, 4, 0.5), (9, 5, 0.5)),
+        ]
+        assert read.rows("SELECT epoch, step FROM epochs ORDER BY ALL") == [
+            *((1, 2), (2, 4), (3, 6), (4, 8), (5, 9))
+        ]
+        assert read.rows("SELECT epoch, step FROM samples ORDER BY ALL") == [
+            *((1, 2), (2, 4), (3, 6), (4, 8))
+        ]
+        row = queries.run(read, run_id)
+        assert (row.name, row.status, row.epochs, row.attempt) == ("mine", "finished", 5, 2)
+
+
+def test_a_log_whose_writer_went_back_replaces_later_steps(home: Home, tmp_path: Path) -> None:
+    event_file(tmp_path / "logs", *epoch_of(1, 0.5), *epoch_of(2, 0.25), *epoch_of(3, 0.25))
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    again = (StepEvent(BEGIN + 50, 3, is_restart=True), *epoch_of(2, 9.0, delay_s=50.0))
+    event_file(tmp_path / "logs", *again, name="events.out.tfevents.2.host")
+    assert tensorboard.import_folder(tmp_path / "logs", home) == [run_id]
+    stored = numbers(ingest.store_of(home), run_id)
+    assert [(step, value) for _, step, _, value, _ in stored] == [
+        *((1, 0.5), (2, 0.5), (3, 9.0), (4, 9.0))
+    ]
+
+
+def test_an_unknown_batch_gives_no_speed_and_no_negative_time(home: Home, tmp_path: Path) -> None:
+    event_file(
+        tmp_path / "logs",
+        *(StepEvent(BEGIN + at, at, {"loss": 1.0, "epoch": at // 4 + 1.0}) for at in range(11)),
+    )
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    store = ingest.store_of(home)
+    assert store.rows("SELECT DISTINCT images, images_per_s FROM epochs") == [(None, None)]
+    assert store.rows("SELECT images_per_step FROM runs") == [(None,)]
+    progress = queries.progress(store, run_id)
+    assert (progress.step, progress.images_per_s) == (10, None)
+    assert progress.last_step >= 10
+    assert progress.seconds_left is None or progress.seconds_left >= 0.0
+
+
+def test_values_without_a_step_are_numbered_in_their_order(home: Home, tmp_path: Path) -> None:
+    event_file(
+        tmp_path / "logs",
+        *(StepEvent(BEGIN + at, 0, {"loss": float(at)}) for at in range(3)),
+        *(StepEvent(BEGIN + 9 + at, 0, {"accuracy": float(at)}) for at in range(2)),
+    )
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    store = ingest.store_of(home)
+    assert [(tag, step, value) for tag, step, _, value, _ in numbers(store, run_id)] == [
+        *(("accuracy", 0, 0.0), ("accuracy", 1, 1.0)),
+        *(("loss", 0, 0.0), ("loss", 1, 1.0), ("loss", 2, 2.0)),
+    ]
+    messages = store.rows("SELECT message FROM events WHERE kind = 'import'")
+    assert [message.partition(":")[2] for (message,) in messages] == [
+        " each tag's values are numbered in their order."
+    ]
+
+
+def test_values_left_out_at_step_0_are_counted(home: Home, tmp_path: Path) -> None:
+    event_file(
+        tmp_path / "logs",
+        *(StepEvent(BEGIN + at, 0, {"rate": float(at)}) for at in range(4)),
+        StepEvent(BEGIN + 9, 7, {"loss": 1.0}),
+    )
+    (run_id,) = tensorboard.import_folder(tmp_path / "logs", home)
+    store = ingest.store_of(home)
+    assert [row[:2] for row in numbers(store, run_id)] == [("loss", 7), ("rate", 0)]
+    ((message,),) = store.rows("SELECT message FROM events WHERE kind = 'import'")
+    assert message.startswith("3 values left out on import (without a step, or at step 0 again")
 
 
 def test_imports_with_other_numbers_of_epochs_are_imported_only_once(

@@ -31,7 +31,7 @@ from gan_runtime.records import journal, processes
 from gan_runtime.records.answer import Answer, Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.training import checkpoints
 from tests.support.measured_images import answer
 
@@ -72,7 +72,7 @@ def training(new_run: NewRun) -> Iterator[Callable[..., RunDir]]:
 
 
 def begin(run: RunDir, pid: int) -> None:
-    run.write_process({**processes.identity(pid), "attempt": 1})
+    run.write_process(TrainerProcess.of(pid, attempt=1))
     running = StatusChange(status="running", reason="training")
     journal.append(run.trainer_journal(), 1, running)
 
@@ -80,8 +80,8 @@ def begin(run: RunDir, pid: int) -> None:
 def end(run: RunDir) -> None:
     process = run.process()
     assert process is not None
-    os.kill(process["pid"], 9)
-    os.waitpid(process["pid"], 0)
+    os.kill(process.pid, 9)
+    os.waitpid(process.pid, 0)
 
 
 def saved(run: RunDir, *steps: int, retained: int = 3) -> None:
@@ -446,7 +446,7 @@ def test_job_of_an_old_run_starts_at_once(
 def test_age_is_that_of_the_newest_trainer(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     assert age_s(run) == 0.0
-    run.write_process({**processes.identity(os.getpid()), "attempt": 1})
+    run.write_process(TrainerProcess.of(os.getpid(), attempt=1))
     expected = time.time() - psutil.Process().create_time()
     assert age_s(run) == pytest.approx(expected, abs=5.0)
     assert expected > 0.0
@@ -455,8 +455,7 @@ def test_age_is_that_of_the_newest_trainer(new_run: NewRun) -> None:
 def test_cluster_run_trains_until_its_journals_say_otherwise(new_run: NewRun) -> None:
     """Its process is on another host, where the same pid means nothing here."""
     run = new_run("quick-0001")
-    identity = processes.identity(os.getpid())
-    run.write_process({**identity, "pid": 4_000_000, "attempt": 1, "cluster_host": "node-7"})
+    run.write_process(TrainerProcess(pid=4_000_000, started=1.0, attempt=1, cluster_host="node-7"))
     running = StatusChange(status="running", reason="training")
     journal.append(run.trainer_journal(), 1, running)
     assert while_training.is_training(run)

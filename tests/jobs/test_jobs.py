@@ -128,6 +128,21 @@ def test_a_job_starts_with_the_environment_variables_of_its_kind(
     assert end.result == {"color": "green"}
 
 
+@pytest.mark.parametrize("file", ["random.py", "gan_runtime/__init__.py", "tests/jobs/worker.py"])
+def test_a_job_imports_nothing_from_the_current_folder(
+    counting: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait_until: Wait, file: str
+) -> None:
+    """A user can be in a folder with a program of that name, or in another checkout."""
+    foreign = tmp_path / "mine" / file
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("raise SystemExit(f'{__file__} was imported')\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "mine")
+    (tmp_path / "go on").touch()
+    job = ask(counting, "count", tmp_path / "go on")
+    wait_until(job.end, "the job ends")
+    assert ended(job)[0] == "finished", job.log_tail()
+
+
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [

@@ -22,10 +22,10 @@ from dashboard.frame import access, places, session
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir
-from gan_runtime.records import journal, processes
+from gan_runtime.records import journal
 from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.store.store import Store
 from gan_runtime.supervision import owner_thread
 from tests.support import explanations
@@ -181,7 +181,7 @@ def running(new_run: Callable[..., RunDir]) -> Iterator[RunDir]:
     """A run whose trainer is a process that does nothing and ignores stop requests."""
     run = new_run("quick-0001")
     with subprocess.Popen(["sleep", "60"]) as process:
-        run.write_process({**processes.identity(process.pid), "attempt": 1})
+        run.write_process(TrainerProcess.of(process.pid, attempt=1))
         journal.append(
             run.trainer_journal(),
             1,

@@ -60,6 +60,8 @@ def test_packages_are_loaded_at_the_first_access(packages: Path) -> None:
         ("raise ValueError('no luck')", "ValueError: no luck"),
         ("ENTRY = 3", "is a int: declare a WorkloadEntry"),
         ("import no_such_module", "no_such_module"),
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+        ("class Odd(BaseException): pass\nraise Odd('no luck')", "Odd: no luck"),
     ],
 )
 def test_unusable_rows_are_skipped_and_logged(
@@ -70,6 +72,12 @@ def test_unusable_rows_are_skipped_and_logged(
         assert list(table()) == ["mlp_gan"]
     assert "spots_gan of gan_runtime.workloads is skipped" in caplog.text
     assert reason in caplog.text
+
+
+def test_ctrl_c_while_a_package_loads_ends_the_command(packages: Path) -> None:
+    (packages / "spots_gan" / "entry.py").write_text("raise KeyboardInterrupt", encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt):
+        list(table())
 
 
 def test_no_package_replaces_a_built_in_workload(

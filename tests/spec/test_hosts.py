@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,54 @@ def test_a_tpu_without_cores_is_explained_by_the_libtpu_output(host: Host) -> No
 def test_a_host_without_a_tpu_ignores_the_libtpu_output(host: Host) -> None:
     there = with_tpu(host, "this host has no TPU.")
     assert hosts.explained(there, "libtpu said something") == there
+
+
+def test_slow_tensorflow_does_not_refuse_a_cpu_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(machine, "has_gpu", lambda: False)
+    monkeypatch.setattr(machine, "has_tpu", lambda: False)
+    host = hosts.probe()
+    assert host.resolve(RunSpec()) == "cpu"
+    assert host.engine(RunSpec()) == "tensorflow"
+    assert host.tensorflow == importlib.metadata.version("tensorflow")
+    with pytest.raises(AcceleratorError, match="this host has no NVIDIA GPU"):
+        host.resolve(RunSpec.parse({"accelerator": "gpu"}))
+
+
+def test_auto_does_not_skip_an_accelerator_that_has_not_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "has_gpu", lambda: False)
+    monkeypatch.setattr(machine, "has_tpu", lambda: True)
+    host = hosts.host_without_answer()
+    assert host.resolve(RunSpec.parse({"accelerator": "cpu"})) == "cpu"
+    for accelerator in ("auto", "tpu"):
+        with pytest.raises(
+            AcceleratorError, match=f"accelerator is {accelerator}, but TensorFlow did not start"
+        ):
+            host.resolve(RunSpec.parse({"accelerator": accelerator}))
+
+
+def test_advice_names_the_file_that_replaces_a_module_of_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "platform.py").write_text("import turtle_game\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(AcceleratorError, match="turtle_game") as refused:
+        hosts.probe()
+    assert str(refused.value).endswith(
+        f"{tmp_path / 'platform.py'} replaces the module of Python with that name: rename it."
+    )
+
+
+def test_files_of_packages_replace_no_module_of_python(tmp_path: Path) -> None:
+    package = tmp_path / "keras"
+    package.mkdir()
+    for name in ("__init__.py", "random.py"):
+        (package / name).touch()
+    trace = f'  File "{package / "random.py"}", line 1, in <module>\n'
+    trace += f'  File "{os.__file__}", line 1, in <module>\n'
+    assert hosts.shadowing_file(trace) == ""
 
 
 # ---- engines -------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gan_runtime.records import journal, processes
+from gan_runtime.records import journal
 from gan_runtime.records.home import Home
+from gan_runtime.records.identity import ProcessIdentity
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir, latest_status, write_json
 from gan_runtime.supervision.starters import HANDSHAKE_SECONDS, SILENCE_SECONDS
@@ -120,12 +121,9 @@ def test_invalid_process_file_counts_as_missing(home: Home, new_run: NewRun, con
 
 
 def test_process_is_identified_by_its_start_despite_clock_changes() -> None:
-    identity = processes.identity(os.getpid())
-    assert (
-        processes.alive(identity["pid"], identity["started"] - 3_600.0, identity["born"])
-        is not None
-    )
-    assert processes.alive(identity["pid"], identity["started"], "another-boot:1") is None
-    assert (
-        processes.alive(identity["pid"], identity["started"]) is not None
-    )  # a file from before `born` was recorded
+    identity = ProcessIdentity.of(os.getpid())
+    set_back = identity.model_copy(update={"started": identity.started - 3_600.0})
+    assert set_back.process() is not None
+    assert identity.model_copy(update={"born": "another-boot:1"}).process() is None
+    before_born_was_recorded = ProcessIdentity(pid=os.getpid(), started=identity.started)
+    assert before_born_was_recorded.process() is not None

@@ -9,12 +9,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.jobs.folder import JobDir, JobRequest
-from gan_runtime.records import journal
+from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
@@ -55,35 +54,46 @@ def test_owner_removes_leftovers_of_a_kill(
         path.write_bytes(b"half a database")
     monkeypatch.setattr(tempfile, "tempdir", str(home.path / "tmp"))
     (home.path / "tmp").mkdir()
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    gone.append(folder(home.path / "tmp" / f"gan-worker-{dead.pid}-abc"))
-    remaining += [
-        folder(home.path / "tmp" / name)
-        for name in (f"gan-worker-{os.getpid()}-abc", "gan-worker-mine")
-    ]
+    remaining.append(folder(home.path / "tmp" / "gan-worker-mine"))
     Runtime.open(home).close()
     assert [path for path in gone if path.exists()] == []
     assert [path for path in remaining if not path.exists()] == []
 
 
-def test_temporary_folder_of_a_zombie_trainer_is_removed(
-    new_run: Callable[..., RunDir],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    wait_until: Callable[..., object],
+HOLD = """
+from gan_runtime.records import processes
+with processes.scratch_folder() as folder:
+    (folder / "weights.tmp").touch()
+    print(folder, flush=True)
+    input()
+"""
+
+
+def test_temporary_folder_is_removed_once_its_process_is_killed(
+    new_run: Callable[..., RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    ended = subprocess.Popen([sys.executable, "-c", ""])
+    """The lock decides, not a pid: the process can be in another container that shares /tmp."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run = new_run("quick-0001")
+    trainer = subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**processes.environment(os.environ), "TMPDIR": str(tmp_path)},
+    )
     try:
-        wait_until(
-            lambda: psutil.Process(ended.pid).status() == psutil.STATUS_ZOMBIE, "it has ended"
-        )
-        abandoned = folder(tmp_path / "tmp" / f"gan-worker-{ended.pid}-abc")
-        recovery.clean_run(new_run("quick-0001"))
-        assert not abandoned.exists()
+        assert trainer.stdout is not None
+        held = Path(trainer.stdout.readline().strip())
+        recovery.clean_run(run)
+        assert (held / "weights.tmp").exists()
+        trainer.kill()
+        os.waitid(os.P_PID, trainer.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+        recovery.clean_run(run)
+        assert not held.exists()
     finally:
-        ended.wait()
+        trainer.kill()
+        trainer.communicate()
 
 
 def test_partial_files_are_removed_while_a_run_has_no_trainer(

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gan_runtime.records import journal, processes
+from gan_runtime.records import identity, journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
-from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.run_folder import RunDir, TrainerProcess, latest_status
 from gan_runtime.records.states import Reason, cause
 from gan_runtime.store import queries
 from gan_runtime.supervision import queue, recovery
@@ -33,7 +33,7 @@ def owner_of_idle(home: Home) -> Iterator[Callable[[], Owner]]:
 
 def is_said_to_start(run: RunDir, attempt: int = 1) -> None:
     """Leaves the run like an owner that is killed right after recording the start."""
-    number = processes.take_start_lock(run, attempt, processes.boot())
+    number = processes.take_start_lock(run, attempt, identity.boot())
     assert number is not None
     journal.append(
         run.supervisor_journal, attempt, StatusChange(status="starting", reason="a test")
@@ -74,7 +74,7 @@ def _introduces_itself_by_half(run: RunDir) -> None:
 
 
 def _of_another_machine(run: RunDir) -> None:
-    here = processes.boot()
+    here = identity.boot()
     run.start_lock.write_text(
         run.start_lock.read_text("utf-8").replace(here, "another-boot"), "utf-8"
     )
@@ -125,7 +125,7 @@ def test_resumed_run_whose_trainer_never_started_is_requeued_in_its_place(
     run = new_run("quick-0001", **TOY)
     _prints(run)
     journal.append(run.trainer_journal(), 1, StatusChange(status="failed", reason="a test"))
-    run.write_process({"pid": os.getpid(), "started": 1.0, "attempt": 1})
+    run.write_process(TrainerProcess(pid=os.getpid(), started=1.0, attempt=1))
     journal.append(
         run.supervisor_journal, 2, StatusChange(status="queued", reason="resumed", queue_rank=7.0)
     )

@@ -23,7 +23,7 @@ from gan_runtime.records import journal, processes
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.record import operator
-from gan_runtime.records.run_folder import RunDir, latest_status, write_json
+from gan_runtime.records.run_folder import RunDir, TrainerProcess, latest_status, write_json
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from tests.support import idle_trainer
@@ -101,7 +101,7 @@ def test_stop_signals_the_whole_process_group_of_an_identified_trainer(
         owner.after(0.0)
         wait_until(lambda: len(processes_of(run)) == 3, "launcher and workers are there")
         launcher = processes_of(run)[0]
-        run.write_process(processes.identity(launcher.pid) | {"attempt": 1})
+        run.write_process(TrainerProcess.of(launcher.pid, attempt=1))
         ask_of(run, actor=SOMEBODY).stop(run.run_id)
         owner.after(0.0)
         wait_until(lambda: processes_of(run) == [], "all of them end of SIGTERM")
@@ -233,7 +233,8 @@ def test_processes_that_are_not_of_an_ended_run_of_this_home_survive(
     strangers = [
         subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) for words in commands_of
     ]
-    ended.write_process({"pid": strangers[1].pid, "started": 1.0, "born": "boot:1", "attempt": 1})
+    former = TrainerProcess(pid=strangers[1].pid, started=1.0, born="boot:1", attempt=1)
+    ended.write_process(former)
     try:
         wait_until(lambda: processes_of(elsewhere), "it trains")
         owner = Owner(home, idle)

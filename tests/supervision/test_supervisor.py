@@ -122,7 +122,7 @@ def test_killed_trainer_is_lost_and_resumes_from_its_last_checkpoint(
         wait_until(lambda: step() > STEPS_PER_EPOCH, "it has a checkpoint")
         identity = run.process()
         assert identity is not None
-        os.killpg(identity["pid"], signal.SIGKILL)
+        os.killpg(identity.pid, signal.SIGKILL)
         wait_until(
             lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed", 20
         )

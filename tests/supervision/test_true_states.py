@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.records import journal, processes
+from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import PhaseSeconds, Scalars, StatusChange
 from gan_runtime.records.record import operator
-from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.records.run_folder import RunDir, TrainerProcess, latest_status
 from gan_runtime.records.states import Reason
 from gan_runtime.store import queries
 from gan_runtime.supervision import recovery
@@ -31,7 +31,7 @@ TOY = {"workload": "mlp_gan", "batch_size_global": 8, "epochs": 2_000, "precisio
 
 def begin(run: RunDir, call_s: float, at: Callable[[float], Any]) -> None:
     """Records calls of `call_s` seconds each; the trainer is this process, which is alive."""
-    run.write_process(processes.identity(os.getpid()) | {"attempt": 1})
+    run.write_process(TrainerProcess.of(os.getpid(), attempt=1))
     calls = [
         Scalars(
             at=at(call_s * step),
@@ -224,7 +224,7 @@ def test_active_runs_are_lost_within_15_seconds_of_a_machine_reset(
         )
     for run in runs[1:]:
         run.write_process(
-            {"pid": os.getpid(), "started": 1.0, "born": "another-boot:1", "attempt": 1}
+            TrainerProcess(pid=os.getpid(), started=1.0, born="another-boot:1", attempt=1)
         )
     owner = Owner(home)
     owner.at(0.0)

@@ -106,7 +106,7 @@ def progress(store: Store, run_id: str) -> RunProgress:
     written = store.rows("SELECT max(written_at) FROM ingest.arrivals WHERE run_id = ?", [run_id])[
         0
     ][0]
-    steps_left = epochs * steps_per_epoch - step
+    steps_left = max(0, epochs * steps_per_epoch - step)
     overhead = _overhead_per_epoch(store, run_id)
     epochs_left = steps_left / steps_per_epoch if steps_per_epoch else 0.0
     return RunProgress(
@@ -114,7 +114,7 @@ def progress(store: Store, run_id: str) -> RunProgress:
         epoch=epoch,
         last_step=epochs * steps_per_epoch,
         steps_per_epoch=steps_per_epoch,
-        images_per_s=images_per_step / rate if rate else None,
+        images_per_s=images_per_step / rate if rate and images_per_step else None,
         seconds_per_step=rate,
         seconds_left=steps_left * rate + epochs_left * overhead if rate else None,
         written_at=written,

@@ -59,7 +59,7 @@ def test_restarted_dashboard_sees_its_run_still_training(
     assert identity is not None
 
     dashboard.kill()
-    assert psutil.pid_exists(identity["pid"]), "the trainer must outlive the dashboard"
+    assert psutil.pid_exists(identity.pid), "the trainer must outlive the dashboard"
     size = run.trainer_journal().stat().st_size
     wait_until(
         lambda: run.trainer_journal().stat().st_size > size,
@@ -72,7 +72,7 @@ def test_restarted_dashboard_sees_its_run_still_training(
     expect(page.get_by_text(f"All {EPOCHS} epochs done ·")).to_be_visible(timeout=120_000)
     process = run.process()
     assert process is not None
-    assert process["pid"] == identity["pid"], "the same process trained to the end"
+    assert process.pid == identity.pid, "the same process trained to the end"
     more_images_are_made(page, dashboard.address, run_id)
     page.close()
     dashboard.stop()

@@ -113,7 +113,7 @@ def frozen_trainer(run: RunDir, wait_until: Callable[..., Any]) -> psutil.Proces
     )
     identity = run.process()
     assert identity is not None
-    trainer = psutil.Process(identity["pid"])
+    trainer = psutil.Process(identity.pid)
     trainer.suspend()
     return trainer
 

@@ -17,6 +17,7 @@ import pytest
 
 from gan_runtime.records import journal, processes
 from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.identity import ProcessIdentity
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import Reason, cause
 from gan_runtime.store import queries
@@ -78,6 +79,7 @@ def test_no_second_trainer_starts_while_one_is_being_spawned(
 ) -> None:
     run = new_run("quick-0001", **TOY)
     spawned = psutil.Process(int(owner_dies(home, "forked")))
+    born = ProcessIdentity.of(spawned.pid)
     owner = Owner(home)
     try:
         assert processes_of(run) == [], "the table of processes does not tell of it"
@@ -85,7 +87,7 @@ def test_no_second_trainer_starts_while_one_is_being_spawned(
             owner.at(seconds)
             assert states(run) == [(1, "queued"), (1, "starting")]
         spawned.kill()
-        wait_until(lambda: not processes.is_there(spawned.pid), "it is gone")
+        wait_until(lambda: born.process() is None, "it is gone")
         owner.after(0.0)
         assert states(run)[2:] == [(2, "queued"), (2, "starting")]
     finally:

@@ -62,7 +62,7 @@ def step(runtime: Runtime, run: RunDir) -> int:
 def pid(run: RunDir) -> int:
     identity = run.process()
     assert identity is not None
-    return int(identity["pid"])
+    return identity.pid
 
 
 def every_step_once(runtime: Runtime, run: RunDir, last_step: int) -> bool:

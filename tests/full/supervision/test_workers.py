@@ -68,7 +68,7 @@ def living(run: RunDir) -> list[psutil.Process]:
     """Returns the launcher and the workers that have not ended."""
     identity = run.process()
     assert identity is not None
-    pids = [identity["pid"], *(worker["pid"] for worker in identity.get("workers", []))]
+    pids = [identity.pid, *(worker.pid for worker in identity.workers)]
     processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
     return [process for process in processes if process.status() != psutil.STATUS_ZOMBIE]
 
@@ -76,7 +76,7 @@ def living(run: RunDir) -> list[psutil.Process]:
 def worker_pid(run: RunDir, rank: int) -> int:
     identity = run.process()
     assert identity is not None
-    return int(next(worker["pid"] for worker in identity["workers"] if worker["rank"] == rank))
+    return next(worker.pid for worker in identity.workers if worker.rank == rank)
 
 
 def row(runtime: Runtime, run: RunDir) -> queries.RunRow:
@@ -225,7 +225,7 @@ def test_killed_worker_is_named_and_no_worker_outlives_its_launcher(
             "each step once, also where the lost attempt had gone on"
         )
         assert run.process() is not None
-        os.kill(run.process()["pid"], signal.SIGKILL)  # type: ignore[index]
+        os.kill(run.process().pid, signal.SIGKILL)  # type: ignore[union-attr]
         ended(runtime, run, "lost", wait_until, END_SECONDS)
         wait_until(lambda: not living(run), "the orphaned workers end", END_SECONDS)
     finally:

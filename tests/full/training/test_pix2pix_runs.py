@@ -81,7 +81,7 @@ def test_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
     wait_until(lambda: checkpoints.newest_step(killed.checkpoints), "a checkpoint is kept")
     identity = killed.process()
     assert identity is not None
-    os.killpg(int(identity["pid"]), signal.SIGKILL)
+    os.killpg(identity.pid, signal.SIGKILL)
     ended(runtime, killed, "lost", wait_until)
     assert "killed by signal 9" in queries.run(runtime.store, killed.run_id).note
     assert 0 < newest_checkpoint(killed).step < EPOCHS * STEPS_PER_EPOCH
