@@ -4,8 +4,10 @@
     set/cats/test/2.jpg         split test, folder cats, rest 2.jpg
     set/trainA/3.jpg            split train, folder A, rest 3.jpg
 
-A folder named train, val, test, holdout, dev, eval or fold 3, in any case, is a split. The class
-folder is the first one below those that all images share, after the folders of splits are removed.
+A folder named train, val, test, holdout, dev, eval or fold 3, in any case, is a split. With
+ordinary folders next to it, it is an ordinary folder: train/train next to train/bus is a class. The
+class folder is the first one below those that all images share, after the folders of splits are
+removed.
 Names in NFC and NFD of Unicode are the same.
 """
 
@@ -15,7 +17,7 @@ import itertools
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeVar
@@ -112,11 +114,13 @@ class ImagePlace:
 @dataclass(frozen=True)
 class ImagePlaces:
     """`of`: by the name of the image. `skipped`: images next to the folders of splits, whose split
-    is unknown.
+    is unknown. `warning`: names the folders that could be splits but are read as ordinary folders;
+    "" without any.
     """
 
     of: dict[str, ImagePlace]
     skipped: list[Skip]
+    warning: str = ""
 
     @property
     def holds_out(self) -> bool:
@@ -133,7 +137,7 @@ def places(images: Sequence[str], held_out_folders: str) -> ImagePlaces:
     """
     paths = {name: _parts(name) for name in images}
     held_out_folders = held_out_folders.strip().casefold() or AUTO
-    splits = _splits({path[:-1] for path in paths.values()}, held_out_folders)
+    splits, warning = _splits({path[:-1] for path in paths.values()}, held_out_folders)
     loose = _loose(paths.values(), splits) if held_out_folders == AUTO else set()
     within = {
         path[:-1]: _within(path[:-1], splits) for path in paths.values() if path[:-1] not in loose
@@ -151,7 +155,7 @@ def places(images: Sequence[str], held_out_folders: str) -> ImagePlaces:
         )
     reason = f"it is next to the folders {quoted_names(path[-1] for path in splits)}"
     skipped = [Skip.of(name, "no split", reason) for name in paths if name not in placed]
-    return ImagePlaces(place_of, skipped)
+    return ImagePlaces(place_of, skipped, warning)
 
 
 def quoted_names(folders: Iterable[str]) -> str:
@@ -165,21 +169,30 @@ def _parts(name: str) -> Parts:
     return tuple(part for part in normal.split("/") if part not in ("", "."))
 
 
-def _splits(folders: Collection[Parts], held_out_folders: str) -> dict[Parts, Split]:
-    """The folders of splits, at any level, by their paths. Raises DatasetError as `places`."""
+def _splits(folders: Collection[Parts], held_out_folders: str) -> tuple[dict[Parts, Split], str]:
+    """The folders of splits, at any level, by their paths, and the warning about other folders
+    with such names. Raises DatasetError as `places`.
+    """
     if held_out_folders == NONE:
-        return {}
+        return {}, ""
     inside: dict[Parts, set[str]] = defaultdict(set)
     for folder in folders:
         for depth in range(len(folder)):
             inside[folder[:depth]].add(folder[depth])
-    by_name = _chosen_splits(held_out_folders, set().union(*inside.values()))
+    chosen = _chosen_splits(held_out_folders, set().union(*inside.values()))
     splits: dict[Parts, Split] = {}
-    for parent, names in inside.items():
-        here = {name: split for name in names if (split := by_name.get(name) or split_of(name))}
+    warnings: dict[str, None] = {}  # each once, in order
+    for parents in _levels(inside, splits):
+        names = set().union(*(inside[parent] for parent in parents))
+        here = {name: split for name in names if (split := chosen.get(name) or split_of(name))}
         agree = len(here) == len(names) and len({split.held_out for split in here.values()}) > 1
+        here = {name: split for name, split in here.items() if split.is_plain or agree}
+        ordinary = _ordinary(here.keys() - chosen, names - here.keys(), parents, inside, splits)
+        warnings |= dict.fromkeys(filter(None, [_ordinary_text(ordinary, names - here.keys())]))
         splits |= {
-            (*parent, name): split for name, split in here.items() if split.is_plain or agree
+            (*parent, name): here[name]
+            for parent in parents
+            for name in (here.keys() - ordinary) & inside[parent]
         }
     folds = {path[-1] for path, split in splits.items() if split.is_fold}
     if len(folds) > 1 and all(split.is_fold for split in splits.values()):
@@ -188,7 +201,58 @@ def _splits(folders: Collection[Parts], held_out_folders: str) -> dict[Parts, Sp
             f" held_out_folders={readable(max(folds))} or another one."
         )
     shared = _shared_depth(list(folders))  # ignores a folder test around train and val
-    return {path: split for path, split in splits.items() if len(path) > shared} or splits
+    below = {path: split for path, split in splits.items() if len(path) > shared}
+    return below or splits, " ".join(warnings)
+
+
+def _levels(
+    inside: Mapping[Parts, set[str]], splits: Mapping[Parts, Split]
+) -> Iterator[list[Parts]]:
+    """The folders with equal contents, such as train and test, together, from the top.
+
+    `splits`: those found above.
+    """
+    for _, same_depth in itertools.groupby(sorted(inside, key=len), len):
+        by_place: dict[tuple[Parts, int], list[Parts]] = defaultdict(list)
+        for parent in same_depth:
+            by_place[_within(parent, splits).rest, len(_crossed(parent, splits))].append(parent)
+        yield from by_place.values()
+
+
+def _ordinary(
+    names: Collection[str],
+    others: Collection[str],
+    parents: Sequence[Parts],
+    inside: Mapping[Parts, set[str]],
+    splits: Mapping[Parts, Split],
+) -> set[str]:
+    """The folders among `names`, of splits, that are ordinary ones like the `others` next to them.
+
+    Below a split these are all of them. Elsewhere train together with test, or a folder that has
+    ordinary folders itself, can be a split: `_loose` refuses it.
+    """
+    if not names or not others:
+        return set()
+    if _crossed(parents[0], splits):
+        return set(names)
+    kinds = {split.held_out for name in {*names, *others} if (split := split_of(name))}
+    below = {
+        folder for parent in parents for name in names for folder in inside.get((*parent, name), ())
+    }
+    return set(names) if len(kinds) == 1 and all(map(split_of, below)) else set()
+
+
+def _ordinary_text(names: Collection[str], others: Collection[str]) -> str:
+    """The warning about folders that could be splits; "" without any."""
+    if not names:
+        return ""
+    held_out = [name for name in names if (split := split_of(name)) and split.held_out]
+    advice = f" To hold it out, use held_out_folders={readable(min(held_out))}." if held_out else ""
+    verb, pronoun = ("is", "it") if len(names) == 1 else ("are", "them")
+    return (
+        f"{quoted_names(names)} {verb} read like the ordinary folders next to {pronoun}"
+        f" ({quoted_names(others)}), not as a split.{advice}"
+    )
 
 
 def _chosen_splits(held_out_folders: str, folders: Collection[str]) -> dict[str, Split]:

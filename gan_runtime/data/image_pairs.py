@@ -261,7 +261,7 @@ def _pairs(
     places = folder_layout.places(contents.images, options.held_out_folders)
     pairs, unpaired = pairs_of(places.of, options.layout)
     skips = [*files.skipped, *contents.skips, *places.skipped, *unpaired]
-    tally.begin(skips, files.warning, places.holds_out)
+    tally.begin(skips, (files.warning, places.warning), places.holds_out)
     return in_order(pairs)
 
 

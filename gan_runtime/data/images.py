@@ -252,7 +252,7 @@ def _labeled_images(
     contents = image_sources.sort_files(files, progress)
     places = folder_layout.places(contents.images, options.held_out_folders)
     skips = [*files.skipped, *contents.skips, *places.skipped]
-    tally.begin(skips, files.warning, places.holds_out)
+    tally.begin(skips, (files.warning, places.warning), places.holds_out)
     if options.labels == "none":
         return in_order([LabeledImage(name, "", place) for name, place in places.of.items()])
     label_of = labels_of(place.folder for place in places.of.values())
@@ -262,7 +262,7 @@ def _labeled_images(
     if any(image.label for image in images):
         for image in images:
             if not image.label:
-                tally.skip(Skip.of(image.name, "no label", "it is next to the folders of classes"))
+                tally.skip(Skip.of(image.name, "no label", "it is in no folder of a class"))
         images = [image for image in images if image.label]
     return in_order(images)
 

@@ -195,18 +195,18 @@ class Tally:
     converted: Counter[str] = field(default_factory=Counter)  # number of files by change
     warnings: list[str] = field(default_factory=list)
 
-    def begin(self, skips: Iterable[Skip], warning: str, folders_hold_out: bool) -> None:
+    def begin(self, skips: Iterable[Skip], warnings: Iterable[str], folders_hold_out: bool) -> None:
         """Counts the files skipped before any image is read. `folders_hold_out`: whether folders
         determine the held-out rows.
         """
         self.folders_hold_out = folders_hold_out
-        self.warn(warning)
+        self.warn(*warnings)
         for skip in skips:
             self.skip(skip)
 
-    def warn(self, warning: str) -> None:
-        """Adds a sentence, unless it is empty."""
-        self.warnings += filter(None, [warning])
+    def warn(self, *warnings: str) -> None:
+        """Adds the sentences that are not empty."""
+        self.warnings += filter(None, warnings)
 
     def skip(self, skip: Skip) -> None:
         """Counts a skipped file."""

@@ -126,17 +126,84 @@ def test_split_folders_are_separated_from_class_folders(
     assert layout_of(names) == expected
 
 
-def test_an_ambiguous_split_or_class_folder_must_be_resolved() -> None:
-    names = ["vehicles/bus/1.png", "vehicles/Train/2.png"]
-    assert (
-        sentence(names)
-        == "'Train' can be a split or a class, since 'vehicles/bus' is in no split: use"
-        " held_out_folders=none for a class, or name the folders to hold out, such as"
-        " held_out_folders=test."
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (
+            ["fold1/val/1.png", "fold1/fox/2.png", "fold2/val/3.png"],
+            [
+                ("fold 1", False, "val", "1.png"),
+                ("fold 1", False, "fox", "2.png"),
+                ("fold2", True, "val", "3.png"),
+            ],
+        ),
+        (
+            ["Train/test/1.png", "Train/train/2.png", "Train/exam/old/3.png", "Val/test/4.png"],
+            [
+                ("train", False, "test", "1.png"),
+                ("train", False, "train", "2.png"),
+                ("train", False, "exam", "old/3.png"),
+                ("val", True, "test", "4.png"),
+            ],
+        ),
+        (
+            ["vehicles/bus/1.png", "vehicles/Train/2.png"],
+            [("", False, "bus", "1.png"), ("", False, "Train", "2.png")],
+        ),
+        (
+            ["bus/train/1.png", "bus/test/2.png", "train/train/3.png", "train/test/4.png"],
+            [
+                ("train", False, "bus", "1.png"),
+                ("test", True, "bus", "2.png"),
+                ("train", False, "train", "3.png"),
+                ("test", True, "train", "4.png"),
+            ],
+        ),
+        (
+            ["bus/1.png", "train/2.png", "fold2/3.png"],
+            [
+                ("", False, "bus", "1.png"),
+                ("", False, "train", "2.png"),
+                ("fold2", True, "", "3.png"),
+            ],
+        ),
+    ],
+)
+def test_a_class_with_the_name_of_a_split_is_kept(
+    names: list[str], expected: list[tuple[str, bool, str, str]]
+) -> None:
+    held_out_folders = "fold2" if any(name.startswith("fold2") for name in names) else "auto"
+    assert layout_of(names, held_out_folders) == expected
+
+
+def test_an_ordinary_folder_that_could_be_a_split_is_named() -> None:
+    placed = places(["set/cats/1.png", "set/dogs/2.png", "set/test/3.png"], "auto")
+    assert placed.warning == (
+        "'test' is read like the ordinary folders next to it ('cats', 'dogs'), not as a split. To"
+        " hold it out, use held_out_folders=test."
     )
-    assert layout_of(names, "none") == [("", False, "bus", "1.png"), ("", False, "Train", "2.png")]
-    assert layout_of(names, " None") == layout_of(names, "none")
-    assert sentence(names, "") == sentence(names, "AUTO") == sentence(names)
+    assert places(["train/cats/1.png", "val/cats/2.png"], "auto").warning == ""
+
+
+@pytest.mark.parametrize(
+    ("names", "stray"),
+    [
+        (["set/train/1.png", "set/test/2.png", "set/extra/3.png"], "set/extra"),
+        (["set/train/a/1.png", "set/train/b/2.png", "set/extra/3.png"], "set/extra"),
+    ],
+)
+def test_folders_that_are_probably_splits_must_be_resolved(names: list[str], stray: str) -> None:
+    said = sentence(names)
+    assert "can be a split or a class" in said
+    assert said.endswith(
+        f", since {stray!r} is in no split: use held_out_folders=none for a class, or name the"
+        " folders to hold out, such as held_out_folders=test."
+    )
+    assert sentence(names, "") == sentence(names, "AUTO") == said
+    assert [folder for _, _, folder, _ in layout_of(names, " None")][-1] == "extra"
+
+
+def test_a_folder_of_a_longer_name_is_a_class() -> None:
     station = ["train_station/1.png", "airport/2.png"]
     assert [folder for _, _, folder, _ in layout_of(station)] == ["train_station", "airport"]
 

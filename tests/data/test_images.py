@@ -192,7 +192,7 @@ def test_a_survey_previews_rows_and_skipped_files(home: Home, pack: Pack) -> Non
         bool(row[0, 0, 0] > 128) for row in survey.grid
     ]
     assert {skip.name: skip.reason for skip in survey.summary.skipped.first} == {
-        "top/alone.png": "it is next to the folders of classes",
+        "top/alone.png": "it is in no folder of a class",
         "top/cats/broken.png": "it is damaged",
         "top/cats/small.png": "it has 20 × 50 pixels, fewer than 32 × 32",
         "top/notes.txt": "it is not a JPEG, PNG or WebP image",
