@@ -5,17 +5,20 @@ dimensions, the size of each. Source: LeCun's MNIST page. Only unsigned bytes (t
 three dimensions images, in one labels; plain or gzip, by the contents, since browsers unpack files
 without changing their names.
 
-A folder `GAN_DATA_DIR/<data set>` takes precedence over files directly in GAN_DATA_DIR; those count
-as Fashion-MNIST only if the folder's name contains "fashion", because both sets use the same file
-names. A folder that has only the t10k files gives the 10,000 test images to train on, with a note.
-Label files are next to the images; images without them make a set without labels.
+A folder `GAN_DATA_DIR/<data set>` takes precedence over files directly in GAN_DATA_DIR. Several
+sets use the same file names, so a set is recognized by the digests of the published files, else by
+the names of the folders around them; without either, files directly in GAN_DATA_DIR count as MNIST.
+A folder that has only the t10k files gives the 10,000 test images to train on, with a note. Label
+files are next to the images; images without them make a set without labels.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import os
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -48,6 +51,25 @@ TYPES = {
 }
 GZIP = b"\x1f\x8b"
 DOWNLOAD_AGAIN = "download it again, or set GAN_DATA_DIR to another folder"
+# MD5 of the published image files → the set. Source: torchvision/datasets/mnist.py
+PUBLISHED = {
+    "f68b3c2dcbeaaa9fbdd348bbdeb94873": "mnist",  # train
+    "9fb629c4189551a2d022fa330f9573f3": "mnist",  # t10k
+    "8d4fb7e6c68d591d4c3dfef9ec88bf0d": "fashion_mnist",
+    "bef4ecab320f06d8554ea6380940ec79": "fashion_mnist",
+    "bdb82020997e1d708af4cf47b453dcf7": "KMNIST",
+    "5c965bf0a639b31b8f53240b1b52f4d7": "KMNIST",
+    "ed72d4157d28c017586c42bc6afe6370": "QMNIST",
+    "1394631089c404de565df7b7aeaf9412": "QMNIST",
+}
+FOLDER_NAMES = (  # of a set; the first that is found in the name of a folder
+    (re.compile(r"fashion[ _-]?mnist"), "fashion_mnist"),
+    (re.compile(r"(?<![a-z])k[ _-]?mnist|kuzushiji"), "KMNIST"),
+    (re.compile(r"(?<![a-z])e[ _-]?mnist"), "EMNIST"),
+    (re.compile(r"(?<![a-z])q[ _-]?mnist"), "QMNIST"),
+    (re.compile(r"(?<![a-z])not[ _-]?mnist"), "notMNIST"),
+    (re.compile(r"(?<![a-z])mnist"), "mnist"),
+)
 MAX_BYTES = 2_000_000_000  # of values; MNIST has 47 MB
 CHUNK_BYTES = 1_000_000
 
@@ -287,29 +309,82 @@ def _check_labels(path: Path, classes: int) -> None:
 def find(name: str) -> FolderFiles | None:
     """The files of data set `name`; None where GAN_DATA_DIR is not set.
 
-    Raises DatasetError: the folder cannot be read, or has no such images.
+    Raises DatasetError: the folder cannot be read, or has no such images, or those of another set.
     """
     setting = os.environ.get(DATA_VARIABLE)
     if not setting:
         return None
     root = data_folder(setting)
-    for folder in _candidate_folders(root, name):
-        try:
-            training, held_out = ImagePart.of(folder, TRAINING), ImagePart.of(folder, HELD_OUT)
-        except OSError as error:
-            raise DatasetError(
-                f"{DATA_VARIABLE} is {setting!r}, but {folder} cannot be read ({error.strerror}):"
-                f" give this user read permission, or unset {DATA_VARIABLE}."
-            ) from None
-        if training:
-            return FolderFiles(training, held_out)
-        if held_out:
-            note = f"{folder} has only the test files: runs train on these 10,000 images."
-            return FolderFiles(held_out, None, note)
+    for folder in (root / name, root / name.replace("_", "-"), root):
+        files = _files_in(folder, setting)
+        if files is None:
+            continue
+        other, reason = _set_of(files.training.images, folder)
+        if other == name or (not other and (folder != root or name == "mnist")):
+            return files
+        if name == "mnist" or folder != root:
+            raise _other_set(name, folder, other, reason)
     raise DatasetError(
         f"{DATA_VARIABLE} is {setting!r}, but has no {name} images: put train-images-idx3-ubyte"
         f" (.gz or not) into {root / name}, or unset {DATA_VARIABLE} to use Keras' cache or"
         " download."
+    )
+
+
+def _files_in(folder: Path, setting: str) -> FolderFiles | None:
+    """The files of any set; None without images. Raises DatasetError as `find`."""
+    try:
+        training, held_out = ImagePart.of(folder, TRAINING), ImagePart.of(folder, HELD_OUT)
+    except OSError as error:
+        raise DatasetError(
+            f"{DATA_VARIABLE} is {setting!r}, but {folder} cannot be read ({error.strerror}):"
+            f" give this user read permission, or unset {DATA_VARIABLE}."
+        ) from None
+    if training:
+        return FolderFiles(training, held_out)
+    if held_out:
+        note = f"{folder} has only the test files: runs train on these 10,000 images."
+        return FolderFiles(held_out, None, note)
+    return None
+
+
+def _set_of(images: Path, folder: Path) -> tuple[str, str]:
+    """The set of a file of images, and how it is recognized; empty for an unknown one."""
+    with _readable_errors(images, IMAGE_KIND):
+        status = images.stat()
+        published = PUBLISHED.get(_md5(images, status.st_mtime_ns, status.st_size))
+    if published:
+        return published, f"{images.name} is the published file of it"
+    if "fashion" in folder.name.lower():
+        return "fashion_mnist", f"its folder is {quoted(folder.name)}"
+    for part in reversed(folder.resolve().parts):
+        for pattern, name in FOLDER_NAMES:
+            if pattern.search(part.lower()):
+                return name, f"it is in a folder {quoted(part)}"
+    return "", ""
+
+
+@lru_cache(maxsize=16)
+def _md5(path: Path, _changed_ns: int, _size: int) -> str:
+    """In hexadecimal; empty for a file that is not compressed, as all published ones are."""
+    with path.open("rb") as file:
+        if file.read(len(GZIP)) != GZIP:
+            return ""
+        file.seek(0)
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _other_set(name: str, folder: Path, other: str, reason: str) -> DatasetError:
+    """The error for files of another set."""
+    advice = (
+        f"use dataset={other}"
+        if other in ("mnist", "fashion_mnist")
+        else "put its images into a folder for each class and run `data prepare pictures`"
+    )
+    place = folder if folder.name == name else folder / name
+    return DatasetError(
+        f"{folder} has images of {other}, not of {name}, since {reason}: {advice}, or put the files"
+        f" of {name} into {place}."
     )
 
 
@@ -344,9 +419,3 @@ def data_folder(setting: str) -> Path:
         f"{DATA_VARIABLE} is {setting!r}, which is not a folder: set it to a folder of IDX files,"
         " or unset it."
     )
-
-
-def _candidate_folders(root: Path, name: str) -> list[Path]:
-    folders = [root / name, root / name.replace("_", "-")]
-    is_fashion_folder = "fashion" in root.name.lower()
-    return [*folders, root] if is_fashion_folder == (name == "fashion_mnist") else folders

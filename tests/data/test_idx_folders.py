@@ -4,6 +4,7 @@ held-out rows.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from gan_runtime import catalog
 from gan_runtime.base.errors import DatasetError, SpecError
-from gan_runtime.data import builtin_sets, loading
+from gan_runtime.data import builtin_sets, idx_files, loading
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
@@ -65,7 +66,52 @@ def test_files_in_a_folder_named_fashion_count_as_fashion_only(
     write_idx(root / TRAIN, pictures(3))
     monkeypatch.setenv("GAN_DATA_DIR", str(root))
     assert loading.availability("fashion_mnist").images == 3
-    with pytest.raises(DatasetError, match="has no mnist images"):
+    with pytest.raises(DatasetError) as refused:
+        loading.availability("mnist")
+    assert str(refused.value) == (
+        f"{root} has images of fashion_mnist, not of mnist, since its folder is 'Fashion-MNIST':"
+        f" use dataset=fashion_mnist, or put the files of mnist into {root / 'mnist'}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "reason", "advice"),
+    [
+        ("KMNIST/raw", "it is in a folder 'KMNIST'", "put its images into a folder for each class"),
+        ("data/fashion-mnist/data", "it is in a folder 'fashion-mnist'", "use dataset=fashion_"),
+        ("mnist/q_mnist", "it is in a folder 'q_mnist'", "put its images into a folder for each"),
+    ],
+)
+def test_a_set_is_recognized_by_all_folders_around_it(
+    tmp_path: Path,
+    write_idx: WriteIdx,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    reason: str,
+    advice: str,
+) -> None:
+    write_idx(tmp_path / place / TRAIN, pictures(3))
+    monkeypatch.setenv("GAN_DATA_DIR", str(tmp_path / place))
+    with pytest.raises(DatasetError) as refused:
+        loading.availability("mnist")
+    assert reason in str(refused.value)
+    assert advice in str(refused.value)
+    write_idx(tmp_path / place / "mnist" / TRAIN, pictures(2))  # as the message says
+    assert loading.availability("mnist").images == 2
+
+
+def test_a_published_file_is_recognized_in_any_folder(
+    folder: Path, write_idx: WriteIdx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_idx(folder / (TRAIN + ".gz"), pictures(3))
+    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    monkeypatch.setitem(idx_files.PUBLISHED, digest, "fashion_mnist")
+    assert loading.availability("fashion_mnist").images == 3
+    with pytest.raises(DatasetError, match="is the published file of it: use dataset=fashion_"):
+        loading.availability("mnist")
+    (folder / "mnist").mkdir()
+    path.rename(folder / "mnist" / path.name)
+    with pytest.raises(DatasetError, match="has images of fashion_mnist, not of mnist"):
         loading.availability("mnist")
 
 
