@@ -104,7 +104,7 @@ def expander(rows: int, summary: Summary, key: str) -> None:
 def short(rows: int, summary: Summary) -> str:
     """One line: 1,800 to train on, 200 held out · 3 files skipped · 12 converted."""
     rows = sum(train for train, _ in summary.by_split().values()) or rows
-    left_out = sum(summary.skipped.counts.values())
+    left_out = summary.skipped.files
     parts = (
         f"{formats.count(rows)} to train on, {formats.count(summary.held_out)} held out",
         f"{formats.quantity(left_out, 'file')} skipped" if left_out else "",

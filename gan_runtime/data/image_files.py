@@ -2,7 +2,8 @@
 folder as a source.
 
 The kind of a file is read from its contents (`kind_of`), since users and browsers change names and
-suffixes. Hidden files, which systems add, are counted and skipped.
+suffixes. Hidden files, which systems add, are counted and skipped; hidden folders, and those that
+systems and programs leave, are skipped by name.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import BinaryIO, Protocol, cast
 from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.summary import NOT_READABLE, Skip
+from gan_runtime.data.summary import HIDDEN_FOLDER, NOT_READABLE, SYSTEM_FOLDER, Skip
 
 HEADER_BYTES = 262  # a tar archive has its mark at the end of these
 IMAGE, ZIP, HDF5 = "an image", "a zip file", "an HDF5 file"
@@ -70,7 +71,19 @@ UNREADABLE = (
     RuntimeError,
     ValueError,
 )
-_SYSTEM_FILES = ("__MACOSX", "Thumbs.db", "desktop.ini")
+_SYSTEM_FILES = ("Thumbs.db", "desktop.ini")
+_SYSTEM_FOLDERS = {  # in lowercase
+    "__macosx",  # of macOS in a zip
+    "$recycle.bin",  # Windows
+    "system volume information",
+    "lost+found",  # Linux
+    "@eadir",  # Synology
+    "@tmp",
+    "#recycle",
+    "#snapshot",
+    "@recycle",  # QNAP
+    "@recently-snapshot",
+}
 
 
 def kind_of(file: BinaryIO) -> str:
@@ -96,10 +109,24 @@ def is_hidden(name: str) -> bool:
     return (name.startswith(".") and name != ".") or name in _SYSTEM_FILES
 
 
+def skipped_folder(path: str) -> Skip | None:
+    """The outermost folder on the way to `path`, and itself, that is not read; None without any."""
+    parts = path.split("/")
+    for depth, name in enumerate(parts, 1):
+        if name.lower() in _SYSTEM_FOLDERS:
+            kind, reason = SYSTEM_FOLDER, "systems leave folders of this name"
+        elif is_hidden(name):
+            kind, reason = HIDDEN_FOLDER, "it is a hidden folder"
+        else:
+            continue
+        return Skip.of(f"{'/'.join(parts[:depth])}/", kind, reason)
+    return None
+
+
 class ImageSource(Protocol):
-    """A source of image files. `names`: sorted relative names, with "/". `skipped`: links,
-    unreadable folders, and the like. `hidden`: the number of hidden files. `warning`: a sentence if
-    names can be wrong, else "".
+    """A source of image files. `names`: sorted relative names, with "/". `skipped`: links, skipped
+    or unreadable folders, and the like. `hidden`: the number of hidden files. `warning`: a sentence
+    if names can be wrong, else "".
     """
 
     names: list[str]
@@ -137,7 +164,9 @@ class FolderSource:
             folder = waiting.pop()
             for name, kind in self._entries(folder):
                 path = f"{folder}/{name}" if folder else name
-                if is_hidden(name):
+                if kind == "folder" and (skip := skipped_folder(path)):
+                    self.skipped.append(skip)
+                elif is_hidden(name):
                     self.hidden += 1
                 elif kind == "folder":
                     waiting.append(path)

@@ -27,7 +27,13 @@ from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data import image_files
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.image_files import UNREADABLE, FolderSource, ImageSource, is_hidden
+from gan_runtime.data.image_files import (
+    UNREADABLE,
+    FolderSource,
+    ImageSource,
+    is_hidden,
+    skipped_folder,
+)
 from gan_runtime.data.summary import ARCHIVE, PACKING, Skip
 from gan_runtime.records import run_files
 
@@ -178,6 +184,7 @@ class ZipSource:
     hidden: int = 0
     warning: str = ""
     _members: dict[str, zipfile.ZipInfo] = field(default_factory=dict)
+    _skipped_folders: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         all_members = self.bundle.infolist()
@@ -203,7 +210,12 @@ class ZipSource:
         self.names = sorted(self._members)
 
     def _sort_in(self, name: str, member: zipfile.ZipInfo) -> None:
-        if any(map(is_hidden, name.split("/"))):
+        folder, _, file = name.rpartition("/")
+        if skip := skipped_folder(folder):
+            if skip.name not in self._skipped_folders:
+                self._skipped_folders.add(skip.name)
+                self.skipped.append(skip)
+        elif is_hidden(file):
             self.hidden += 1
         elif name in self._members:
             self._skip(name, "twice", "the zip has another file of this name")

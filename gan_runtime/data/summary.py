@@ -30,12 +30,15 @@ GRID_IMAGES = 64  # images in the preview
 NOT_SIDE_BY_SIDE, NOT_READABLE = "not side by side", "not readable"
 ARCHIVE = "archive"  # can contain images
 PACKING = "packing"  # compressed by a method that Python lacks
+SYSTEM_FOLDER, HIDDEN_FOLDER = "system folder", "hidden folder"
+FOLDER_KINDS = (SYSTEM_FOLDER, HIDDEN_FOLDER)
 ADVICE = {
     "too small": "use fewer pixels",
     NOT_SIDE_BY_SIDE: "use layout=folders for two folders of images, or layout=halves to cut them",
     ARCHIVE: "unpack it, and give the folder",
     PACKING: "pack it with Deflate, or unpack it and give the folder",
     NOT_READABLE: "give files that you can read",
+    HIDDEN_FOLDER: "rename it",
 }
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -73,16 +76,28 @@ class SkippedFiles(BaseModel):
     first: tuple[Skip, ...] = ()
     hidden: int = 0
 
+    @property
+    def files(self) -> int:
+        """The number of skipped files, without those in skipped folders."""
+        return sum(count for kind, count in self.counts.items() if kind not in FOLDER_KINDS)
+
     def in_words(self, noun: str = "file") -> str:
         """3 files skipped: too small 2 (a.png, b.png), damaged 1 (c.png). Empty without any."""
-        total = sum(self.counts.values())
-        kinds = ", ".join(
-            f"{kind} {formats.count(count)}{self._examples(kind)}"
-            for kind, count in self.counts.items()
+        files, folders = (
+            ", ".join(
+                f"{kind} {formats.count(count)}{self._examples(kind)}"
+                for kind, count in self.counts.items()
+                if (kind in FOLDER_KINDS) is are_folders
+            )
+            for are_folders in (False, True)
         )
-        skipped = f"{formats.quantity(total, noun)} skipped: {kinds}." if total else ""
-        hidden = f"{formats.quantity(self.hidden, 'hidden file')} skipped." if self.hidden else ""
-        return " ".join(filter(None, (skipped, hidden)))
+        count = sum(self.counts.values()) - self.files
+        sentences = (
+            f"{formats.quantity(self.files, noun)} skipped: {files}." if files else "",
+            f"{formats.quantity(count, 'folder')} skipped: {folders}." if folders else "",
+            f"{formats.quantity(self.hidden, 'hidden file')} skipped." if self.hidden else "",
+        )
+        return " ".join(filter(None, sentences))
 
     def _examples(self, kind: str) -> str:
         names = [skip.name for skip in self.first if skip.kind == kind][:EXAMPLES]

@@ -110,7 +110,7 @@ def _below(
         problems.append(_unreadable(folder, error))
         return
     for name, is_folder, is_link in kinds:
-        if name.startswith(".") or is_link:
+        if is_link or image_files.skipped_folder(name):
             continue
         path = folder / name
         if readable(name) != name:  # no page can show it

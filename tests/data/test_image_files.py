@@ -31,7 +31,7 @@ def sentence(path: Path) -> str:
 def test_names_are_sorted_and_hidden_files_are_counted(
     way: str, request: pytest.FixtureRequest
 ) -> None:
-    hidden = {"__MACOSX/b/._1.png": b"x", ".DS_Store": b"x", "b/Thumbs.db": b"x"}
+    hidden = {"b/._1.png": b"x", ".DS_Store": b"x", "b/Thumbs.db": b"x"}
     files = {"b/2.png": b"22", "b/1.png": b"1", "a.png": b"", **hidden}
     with image_sources.open_source(request.getfixturevalue(way)(files)) as source:
         assert source.names == ["a.png", "b/1.png", "b/2.png"]
@@ -39,6 +39,35 @@ def test_names_are_sorted_and_hidden_files_are_counted(
         assert source.size("b/2.png") == 2
         with source.open("b/2.png") as file:
             assert file.read() == b"22"
+
+
+@pytest.mark.parametrize("way", ["pack", "spread"])
+def test_folders_of_systems_and_hidden_folders_are_skipped_by_name(
+    way: str, request: pytest.FixtureRequest
+) -> None:
+    names = [
+        "__MACOSX/ants/._1.png",
+        "System Volume Information/1.png",
+        "ants/#recycle/1.png",
+        "ants/.ipynb_checkpoints/1.png",
+        "ants/.ipynb_checkpoints/deep/2.png",
+        "ants/LOST+FOUND/1.png",
+    ]
+    files = {"ants/1.png": encoded(), "bees/1.png": encoded()}
+    source = request.getfixturevalue(way)({**files, **dict.fromkeys(names, encoded())})
+    survey = images.survey(source, ImageOptions(pixels="32"), quiet)
+    assert survey.summary.counts == {"ants": 1, "bees": 1}
+    assert [(skip.name, skip.reason) for skip in survey.summary.skipped.first] == [
+        ("System Volume Information/", "systems leave folders of this name"),
+        ("__MACOSX/", "systems leave folders of this name"),
+        ("ants/#recycle/", "systems leave folders of this name"),
+        ("ants/.ipynb_checkpoints/", "it is a hidden folder"),
+        ("ants/LOST+FOUND/", "systems leave folders of this name"),
+    ]
+    assert survey.summary.sentences()[:1] == [
+        "5 folders skipped: system folder 4 (System Volume Information/, __MACOSX/,"
+        " ants/#recycle/, …), hidden folder 1 (ants/.ipynb_checkpoints/)."
+    ]
 
 
 @pytest.mark.parametrize(

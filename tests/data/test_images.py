@@ -176,7 +176,7 @@ def test_a_survey_previews_rows_and_skipped_files(home: Home, pack: Pack) -> Non
         "top/cats/small.png": encoded(size=(20, 50)),
         "top/notes.txt": b"x",
         "top/alone.png": encoded(),
-        "__MACOSX/top/._1.png": b"x",
+        "top/._1.png": b"x",
         ".DS_Store": b"x",
     }
     survey = preparations.survey(
