@@ -64,7 +64,7 @@ def kill_preparation(stage: Stage) -> Expectation:
 
 
 def _requested_job(stage: Stage, source: Path) -> JobDir:
-    options = {"pixels": "28", "color": "grey"}
+    options = {"pixels": "28", "color": "gray"}
     return ask(stage.home, actor=ACTOR).prepare_data("pictures", "photos", source, options)
 
 

@@ -34,7 +34,10 @@ from gan_runtime.data.image_files import MAX_FILE_BYTES, UNREADABLE, ImageSource
 from gan_runtime.data.summary import NOT_READABLE, NOT_SIDE_BY_SIDE
 
 SHAPE_TOLERANCE = 0.1  # for two images side by side, each about a square
-GROUNDS = {"black": 0, "white": 255, "grey": 128}
+GROUNDS = {"black": 0, "white": 255, "gray": 128}
+CONTRAST_PIXELS = 32  # sides at which contrast is measured
+LEAST_CONTRAST = 0.25  # of the contrast on the best ground; less is lost
+LEAST_LOST = 0.1  # share of the transparent images that gives a warning
 FEW_COLORS = 32  # most colors of a label map; a photo has thousands
 Resample = Literal["lanczos", "nearest"]
 RESAMPLING = {"lanczos": Image.Resampling.LANCZOS, "nearest": Image.Resampling.NEAREST}
@@ -67,13 +70,15 @@ class ConvertedImage:
 
     `pixels`: uint8 (pixels, pixels, channels), 0 is black. `size`: width and height of the upright
     file. `changes`: short texts, for counting. `mixed`: the number of colors if resizing mixes the
-    few colors of a label map, else 0.
+    few colors of a label map, else 0. `contrasts`: of a transparent image on each of GROUNDS, as
+    the standard deviation of its brightness; empty for an opaque image.
     """
 
     pixels: NDArray[np.uint8]
     size: tuple[int, int]
     changes: tuple[str, ...]
     mixed: int = 0
+    contrasts: tuple[float, ...] = ()
 
 
 def convert(file: BinaryIO, target: Target) -> ConvertedImage:
@@ -128,9 +133,9 @@ def _row(file: DecodedImage, target: Target) -> ConvertedImage:
     )
     changes = (*file.changes, *filter(None, (laid, gray, shape, resized)))
     mixed = len(flat.getcolors(FEW_COLORS) or ()) if resized == "resized" else 0
-    return ConvertedImage(
-        np.asarray(small, np.uint8).reshape(target.shape), file.size, changes, mixed
-    )
+    pixels = np.asarray(small, np.uint8).reshape(target.shape)
+    contrasts = _contrasts(file.image) if laid else ()
+    return ConvertedImage(pixels, file.size, changes, mixed, contrasts)
 
 
 def _square(image: Image.Image, target: Target) -> Image.Image:
@@ -149,6 +154,32 @@ def _flat(image: Image.Image, ground: int) -> tuple[Image.Image, str]:
         return image.convert(image.mode[:-1]), ""
     below = Image.new("RGBA", image.size, (ground, ground, ground, 255))
     return Image.alpha_composite(below, image.convert("RGBA")), "transparency laid on the ground"
+
+
+def _contrasts(image: Image.Image) -> tuple[float, ...]:
+    size = (CONTRAST_PIXELS, CONTRAST_PIXELS)
+    small = np.asarray(image.convert("LA").resize(size, Image.Resampling.BOX), np.float32)
+    light, opaque = small[..., 0], small[..., 1] / 255
+    return tuple(
+        float(np.std(light * opaque + ground * (1 - opaque))) for ground in GROUNDS.values()
+    )
+
+
+def ground_warning(contrasts: Sequence[tuple[float, ...]], ground: str) -> str:
+    """The warning when transparent images vanish on the ground, such as black ink on black; "" when
+    they do not, or no ground is better. `contrasts`: of all images.
+    """
+    of_images = np.array(list(filter(None, contrasts))).reshape(-1, len(GROUNDS))
+    is_lost = of_images < LEAST_CONTRAST * of_images.max(axis=1, keepdims=True)
+    lost = dict(zip(GROUNDS, is_lost.sum(axis=0).tolist(), strict=True))
+    contrast = dict(zip(GROUNDS, of_images.sum(axis=0).tolist(), strict=True))
+    best = min(GROUNDS, key=lambda name: (lost[name], -contrast[name]))
+    if best == ground or lost[ground] <= LEAST_LOST * len(of_images):
+        return ""
+    return (
+        f"{formats.count(lost[ground])} of {formats.quantity(len(of_images), 'transparent image')}"
+        f" can hardly be seen on the {ground} background: use ground={best}."
+    )
 
 
 WHITES = (255, 1_023, 4_095, 16_383, WHITE)

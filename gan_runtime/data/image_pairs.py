@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import field_validator
 
 from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, quoted
@@ -39,6 +40,7 @@ from gan_runtime.data.images import (
     GROUP,
     Frame,
     Ground,
+    as_gray,
     content,
     frame,
     ground,
@@ -115,6 +117,7 @@ class ImagePairOptions(OptionRecord):
     held_out_percent: float = held_out_percent(10.0)
     held_out_folders: str = held_out_folders()
     zip_names: CodePage = zip_names()
+    _spelling = field_validator("ground", mode="before")(as_gray)
 
     def targets(self, white: int = WHITE) -> tuple[Target, Target]:
         """The shapes of source and target. `white`: the value of white in 16-bit files."""
@@ -274,6 +277,7 @@ def _rows(
 ) -> Iterator[list[tuple[Pixels, Pixels]]]:
     """Sources and targets in parts; `tally` counts each row and each skipped file."""
     few_colors: list[tuple[int, int]] = []
+    contrasts: list[tuple[float, ...]] = []
     white, warning = conversion.white_of(files, progress)
     tally.warn(warning)
     targets = options.in_direction(*options.targets(white))
@@ -289,9 +293,12 @@ def _rows(
                 source, target = options.in_direction(*result)
                 tally.add(pair.place.held_out_split, (*source.changes, *target.changes))
                 few_colors.append((source.mixed, target.mixed))
+                contrasts += [source.contrasts, target.contrasts]
                 rows.append((source.pixels, target.pixels))
         yield rows
-    tally.warnings += _label_map_warnings(few_colors)
+    tally.warn(
+        *_label_map_warnings(few_colors), conversion.ground_warning(contrasts, options.ground)
+    )
     progress(len(pairs), len(pairs), f"Converted {formats.quantity(tally.rows, 'pair')}")
 
 

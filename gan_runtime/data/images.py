@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import field_validator
 
 from gan_runtime.base import disk, formats
 from gan_runtime.base.errors import DatasetError, quoted
@@ -32,11 +33,16 @@ from gan_runtime.data.sharded import FieldWriter, row_bytes
 from gan_runtime.data.summary import GRID_IMAGES, Skip, Survey, Tally, readable
 
 Pixels = Literal["28", "32", "64", "128"]
-Color = Literal["grey", "rgb"]
+Color = Literal["gray", "rgb"]
 Frame = Literal["crop", "fit"]
-Ground = Literal["black", "white", "grey"]
+Ground = Literal["black", "white", "gray"]
 Labels = Literal["folders", "none"]
 GROUP = "Model and data"
+
+
+def as_gray(value: Any) -> Any:
+    """The value in today's spelling: earlier versions wrote grey."""
+    return "gray" if value == "grey" else value
 
 
 def frame() -> Any:
@@ -128,7 +134,7 @@ class ImageOptions(OptionRecord):
         label="Color",
         group=GROUP,
         choices=get_args(Color),
-        help="'rgb' stores three channels. The other choice stores the luminance (ITU-R 601).",
+        help="'rgb' stores three channels, 'gray' the luminance (ITU-R 601).",
         error="use one of these two.",
     )
     frame: Frame = frame()
@@ -144,11 +150,12 @@ class ImageOptions(OptionRecord):
     held_out_percent: float = held_out_percent(0.0)
     held_out_folders: str = held_out_folders()
     zip_names: CodePage = zip_names()
+    _spelling = field_validator("color", "ground", mode="before")(as_gray)
 
     @property
     def target(self) -> Target:
         """The shape of a row."""
-        channels = 1 if self.color == "grey" else 3
+        channels = 1 if self.color == "gray" else 3
         return Target(int(self.pixels), channels, GROUNDS[self.ground], self.frame == "crop")
 
 
@@ -285,6 +292,7 @@ def _rows(
     white, warning = conversion.white_of(files, progress)
     tally.warn(warning)
     target = replace(options.target, white=white)
+    contrasts: list[tuple[float, ...]] = []
     for part in conversion.read_in_parts(
         images, lambda image: _row(files, image.name, target), progress, "file"
     ):
@@ -298,8 +306,10 @@ def _rows(
                 tally.skip(Skip.of(image.name, "no label", reason))
             else:
                 tally.add(image.place.held_out_split, result.changes, image.label)
+                contrasts.append(result.contrasts)
                 rows.append(result.pixels)
         yield rows
+    tally.warn(conversion.ground_warning(contrasts, options.ground))
     done = formats.quantity(tally.rows, "image")
     progress(len(images), len(images), f"Converted {done}")
 

@@ -64,7 +64,7 @@ PREPARATIONS: dict[str, Preparation] = {
         maker="gan_runtime.data.images",
         source="a folder or a .zip",
         suffixes=(".zip",),
-        version=2,
+        version=3,
         has_preview=True,
     ),
     "picture_pairs": Preparation(
@@ -75,7 +75,7 @@ PREPARATIONS: dict[str, Preparation] = {
         maker="gan_runtime.data.image_pairs",
         source="a folder or a .zip",
         suffixes=(".zip",),
-        version=2,
+        version=3,
         has_preview=True,
     ),
     **{
@@ -265,8 +265,8 @@ def _existing(home: Home, name: str, content: str) -> Manifest:
     manifest = prepared.manifest(home, name)
     if manifest.content != content:
         raise DatasetError(
-            f"data set {name} exists already, from other files or with other options: choose"
-            " another name, or remove it first."
+            f"data set {name} exists already, from other files, with other options or by another"
+            " version: choose another name, or remove it first."
         )
     return manifest
 

@@ -207,7 +207,7 @@ def test_impossible_image_requests_are_refused_without_a_job(
 def test_generating_from_a_changed_data_set_is_refused(home: Home, new_run: NewRun) -> None:
     source = home.path / "photos.zip"
     source.write_bytes(own_pictures.noise(4))
-    form = {"pixels": "28", "color": "grey"}
+    form = {"pixels": "28", "color": "gray"}
     preparations.prepare(
         home, PreparationRequest("pictures", "photos", source, form), lambda *_: None
     )

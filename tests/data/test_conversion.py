@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gan_runtime.data.conversion import NotUsableError, Target, convert
+from gan_runtime.data.conversion import NotUsableError, Target, convert, ground_warning
 from tests.data.conftest import BLUE, GREEN, RED, encoded
 
 SQUARE = Target(pixels=32, channels=3, ground=0, cropped=True)
@@ -90,6 +90,43 @@ def test_the_background_shows_through_transparency(
     target = Target(32, 3, ground, True)
     assert (row(encoded((*BLUE, 0)), target) == color).all()
     assert (row(encoded((*BLUE, 255)), target) == BLUE).all()
+
+
+def ink(level: int, count: int) -> list[tuple[float, ...]]:
+    """The contrasts of images with a stroke of one gray level on transparency."""
+    picture = Image.new("LA", (80, 40), (level, 0))
+    picture.paste((level, 255), (20, 10, 30, 35))
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return [convert(io.BytesIO(buffer.getvalue()), SQUARE).contrasts] * count
+
+
+@pytest.mark.parametrize(
+    ("level", "ground", "better"),
+    [
+        (0, "black", "white"),
+        (20, "black", "white"),
+        (250, "white", "black"),
+        (128, "gray", "black"),
+        (120, "gray", "white"),
+    ],
+)
+def test_ink_of_the_color_of_its_background_is_reported(
+    level: int, ground: str, better: str
+) -> None:
+    assert ground_warning(ink(level, 3), ground) == (
+        f"3 of 3 transparent images can hardly be seen on the {ground} background: use"
+        f" ground={better}."
+    )
+    assert ground_warning(ink(level, 3), better) == ""
+
+
+def test_few_images_without_contrast_give_no_warning() -> None:
+    opaque = convert(io.BytesIO(encoded(BLUE)), SQUARE).contrasts
+    assert opaque == ()
+    assert ground_warning([*ink(0, 1), *ink(200, 9), opaque], "black") == ""
+    assert ground_warning([*ink(0, 2), *ink(200, 9)], "black").startswith("2 of 11 transparent")
+    assert ground_warning([opaque], "black") == ""
 
 
 def test_a_transparent_palette_color_shows_the_background() -> None:

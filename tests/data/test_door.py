@@ -25,7 +25,7 @@ Prepare = Callable[..., None]
 
 @pytest.fixture
 def prepare(home: Home, spread: Pack) -> Prepare:
-    """`prepare(pixels="28", color="grey")` prepares eight pictures as `photos`."""
+    """`prepare(pixels="28", color="gray")` prepares eight pictures as `photos`."""
 
     def make(**options: str) -> None:
         folder: Path = spread({f"{number}.png": encoded(RED) for number in range(8)})
@@ -49,7 +49,7 @@ def photos(**options: Any) -> RunSpec:
 def test_a_run_can_use_any_prepared_data_set_that_fits(
     home: Home, host: Host, prepare: Prepare
 ) -> None:
-    prepare(pixels="28", color="grey")
+    prepare(pixels="28", color="gray")
     assert ask(home, host).submit(photos()).spec().dataset == "photos"
     assert loading.check(photos(), home) == {IMAGES: pictures(28, 28, 1)}
     assert loading.rows("photos", home) == 8
@@ -100,7 +100,7 @@ def test_a_missing_data_set_is_refused_with_the_available_ones(home: Home, host:
 def test_a_data_set_with_fewer_rows_than_a_step_is_refused(
     home: Home, host: Host, prepare: Prepare
 ) -> None:
-    prepare(pixels="28", color="grey")
+    prepare(pixels="28", color="gray")
     said = sentence(lambda: ask(home, host).submit(photos(batch_size_global=16)))
     assert "but photos has only 8 images" in said
 
@@ -120,7 +120,7 @@ def test_missing_labels_are_reported_with_advice() -> None:
 def test_a_data_set_of_a_queued_run_cannot_be_removed(
     home: Home, prepare: Prepare, new_run: Callable[..., RunDir]
 ) -> None:
-    prepare(pixels="28", color="grey")
+    prepare(pixels="28", color="gray")
     run = new_run("quick-0001", dataset="photos")
     new_run("quick-0002", dataset="digits")
     with pytest.raises(RunStateError) as refused:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gan_runtime.base.errors import SpecError
 from gan_runtime.data import images, loading, preparations, prepared
 from gan_runtime.data.contract import DataSet
+from gan_runtime.data.image_pairs import ImagePairOptions
 from gan_runtime.records.home import Home
 from tests.data.conftest import GREEN, RED, Pack, encoded
 from tests.data.two_classes import TWO_CLASSES, preparation, quiet, sentence
@@ -63,7 +65,7 @@ def test_labels_are_skipped_on_request(home: Home, spread: Pack) -> None:
 def test_held_out_rows_are_never_training_rows(home: Home, spread: Pack) -> None:
     files = {f"{number}.png": encoded((number,)) for number in range(20)}
     preparations.prepare(
-        home, preparation(spread(files), held_out_percent="25", color="grey"), quiet
+        home, preparation(spread(files), held_out_percent="25", color="gray"), quiet
     )
     data = loading.load("photos", home)
     assert (data.rows, data.held_out) == (15, 5)
@@ -71,6 +73,21 @@ def test_held_out_rows_are_never_training_rows(home: Home, spread: Pack) -> None
     held_out = set(data.read_held_out(99)["images"][:, 0, 0, 0])
     assert trained | held_out == set(range(20))
     assert not trained & held_out
+
+
+def test_gray_is_read_in_the_spelling_of_earlier_versions(spread: Pack) -> None:
+    source = spread({"1.png": encoded((*RED, 0))})
+    new, old = (
+        preparations.survey(preparation(source, color=gray, ground=gray), quiet)
+        for gray in ("gray", "grey")
+    )
+    assert new.grid.shape == (1, 32, 32, 1)
+    assert set(new.grid.ravel()) == set(old.grid.ravel()) == {128}
+    assert preparation(source, color="grey").check().model_dump()["color"] == "gray"
+    assert ImagePairOptions(ground="grey") == ImagePairOptions(ground="gray")
+    assert "color is 'green', but allowed is gray, rgb: " in sentence(
+        preparations.survey, preparation(source, color="green"), quiet, kind=SpecError
+    )
 
 
 def split_of(home: Home, source: Path, **options: Any) -> DataSet:

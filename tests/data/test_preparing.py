@@ -76,9 +76,9 @@ def test_an_existing_name_is_not_reused_for_another_data_set(home: Home, pack: P
     source = pack(TWO_CLASSES)
     preparations.prepare(home, preparation(source), quiet)
     assert (
-        sentence(preparations.prepare, home, preparation(source, color="grey"), quiet)
-        == "data set photos exists already, from other files or with other options: choose another"
-        " name, or remove it first."
+        sentence(preparations.prepare, home, preparation(source, color="gray"), quiet)
+        == "data set photos exists already, from other files, with other options or by another"
+        " version: choose another name, or remove it first."
     )
     assert loading.load("photos", home).fields["images"].shape == (32, 32, 3)
 

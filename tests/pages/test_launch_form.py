@@ -411,7 +411,7 @@ def test_dataset_summary_is_shown_before_training(show: Show, home: Home, tmp_pa
             folder / f"{number}.png"
         )
     (folder / "readme.txt").write_text("five scans")
-    options = {"pixels": "28", "color": "grey", "held_out_percent": "20"}
+    options = {"pixels": "28", "color": "gray", "held_out_percent": "20"}
     preparations.prepare(
         home, PreparationRequest("pictures", "scans", folder, options), lambda *_: None
     )

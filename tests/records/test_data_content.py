@@ -65,7 +65,7 @@ def test_a_trainer_refuses_a_dataset_prepared_again_while_its_run_waited(
     source.write_bytes(own_pictures.noise(4))
     preparations.prepare(
         home,
-        PreparationRequest("pictures", "photos", source, {"pixels": "28", "color": "grey"}),
+        PreparationRequest("pictures", "photos", source, {"pixels": "28", "color": "gray"}),
         lambda *_: None,
     )
     command = [sys.executable, "-m", "gan_runtime.worker", str(run.path), "3", "cpu"]
