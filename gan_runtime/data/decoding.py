@@ -266,8 +266,13 @@ def _in_8_bits(file: DecodedImage, white: int) -> DecodedImage:
     change = "16 bits to 8" if white == WHITE else f"{bits} bits in 16 to 8"
     if file.image.mode.startswith("I"):  # gray, which Pillow would clip at 255
         level = (np.arange(WHITE + 1).clip(0, white) * (255.0 / white)).round().astype(np.uint8)
-        gray = Image.fromarray(level[np.asarray(file.image).clip(0, WHITE)])
-        gray.info = file.image.info
+        values = np.asarray(file.image).clip(0, WHITE)
+        gray = Image.fromarray(level[values])
+        gray.info = {**file.image.info}
+        transparent = gray.info.pop("transparency", None)
+        if isinstance(transparent, int):  # one of 65,536 values, which 8 bits no longer tell apart
+            alpha = np.where(values == transparent, 0, 255).astype(np.uint8)
+            gray.putalpha(Image.fromarray(alpha))
         return file.changed(gray, change)
     if white != WHITE:  # Pillow keeps the upper 8 bits of colors
         raise NotUsableError(
@@ -275,7 +280,11 @@ def _in_8_bits(file: DecodedImage, white: int) -> DecodedImage:
             f"it has {bits} bits in 16-bit colors, and only the upper 8 are read: save it with 8"
             " bits",
         )
-    return file.changed(file.image, change)
+    colors = file.image.copy()
+    transparent = colors.info.get("transparency")
+    if isinstance(transparent, tuple):
+        colors.info["transparency"] = tuple(level >> 8 for level in transparent)
+    return file.changed(colors, change)
 
 
 def _in_srgb(file: DecodedImage) -> DecodedImage:

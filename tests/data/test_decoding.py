@@ -220,7 +220,7 @@ def deep_colors(level: int) -> bytes:
 def surveyed(spread: Pack) -> Callable[..., Survey]:
     """Surveys files as images of 28 × 28, in gray by default."""
 
-    def look(files: dict[str, bytes], color: str = "grey") -> Survey:
+    def look(files: dict[str, bytes], color: str = "gray") -> Survey:
         request = PreparationRequest(
             "pictures", "deep", spread(files), {"pixels": "28", "color": color}
         )
@@ -269,3 +269,27 @@ def test_full_16_bit_colors_are_read_and_lower_depths_refused(
     survey = surveyed({"a.png": deep_colors(4_000), "b.png": encoded(RED)}, "rgb")
     [skip] = survey.summary.skipped.first
     assert skip.reason.startswith("it has 12 bits in 16-bit colors, and only the upper 8 are read")
+
+
+def test_one_value_of_16_bit_gray_is_transparent_not_its_neighbors() -> None:
+    """All columns but two have the same upper 8 bits."""
+    levels = np.tile(np.arange(40_000, 40_040, dtype=np.uint16), (40, 1))
+    levels[:, 39] = 65_535
+    buffer = io.BytesIO()
+    Image.fromarray(levels).save(buffer, "PNG", transparency=40_003)
+    row = convert_bytes(buffer.getvalue(), Target(40, 1, 0, True))
+    assert np.flatnonzero(row.pixels[0, :, 0] == 0).tolist() == [3]
+    assert row.pixels[0, :3, 0].tolist() == [156, 156, 156]
+
+
+@pytest.mark.parametrize(("transparent", "shown"), [(51_400, 0), (200, 200)])
+def test_a_transparent_16_bit_color_is_compared_by_its_upper_8_bits(
+    transparent: int, shown: int
+) -> None:
+    """The lower 8 bits of 200 are those of 51,400 >> 8."""
+    data = struct.pack(">3H", *[transparent] * 3)
+    chunk = struct.pack(">I", 6) + b"tRNS" + data + struct.pack(">I", zlib.crc32(b"tRNS" + data))
+    png = deep_colors(51_400)
+    place = png.index(b"IDAT") - 4
+    row = convert_bytes(png[:place] + chunk + png[place:], Target(40, 3, 0, True))
+    assert set(row.pixels.ravel()) == {shown}
