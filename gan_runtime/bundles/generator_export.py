@@ -97,6 +97,7 @@ JOBS = (
 README, CARD, SPEC = "README.md", "MODEL_CARD.md", "spec.json"
 KERAS_FILE, SAVED_MODEL, ONNX_FILE = "generator.keras", "saved_model", "generator.onnx"
 EXAMPLE_FILE = "example.npz"
+CLASSES = "classes.json"  # all names by input, where the README names only the first
 MOST_NAMED = 20  # classes in a sentence
 UNKNOWN_LICENSE = "not known to this program: follow the license of the files"
 
@@ -135,11 +136,20 @@ class ExportedGenerator:
 
 
 def write(folder: Path, generator: ExportedGenerator, run: RunDir, home: Home) -> None:
-    """Writes README, model card and the options of the run."""
+    """Writes README, model card, the options of the run, and the names of many classes."""
     (folder / README).write_text(readme(generator, run.run_id), encoding="utf-8")
     (folder / CARD).write_text(card(generator, run, home), encoding="utf-8")
     options = {**generator.spec.model_dump(), **_PRIVATE}
     (folder / SPEC).write_text(json.dumps(options, indent=2) + "\n", encoding="utf-8")
+    given = {array.name: generator.fields.get(array.name) for array in generator.inputs}
+    if many := {name: field.classes for name, field in given.items() if field and _is_cut(field)}:
+        text = json.dumps(many, indent=2, ensure_ascii=False)
+        (folder / CLASSES).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _is_cut(field: Field) -> bool:
+    """Whether the README has only the first of its classes."""
+    return len(field.classes) > MOST_NAMED
 
 
 _PRIVATE = {"tpu_address": "local"}
@@ -218,7 +228,8 @@ def _meaning(array: ArrayShape, generator: ExportedGenerator) -> str:
         return "standard normal numbers" if name == "latents" else "drawn at random"
     if field.classes:
         names = [f"{number}: {each}" for number, each in enumerate(field.classes[:MOST_NAMED])]
-        return f"class, {', '.join(names)}{', …' if field.classes[MOST_NAMED:] else ''}"
+        more = f", … (all {len(field.classes):,} in {CLASSES})" if _is_cut(field) else ""
+        return f"class, {', '.join(names)}{more}"
     if field.dtype == "uint8":
         return f"a byte is (value − {field.shift:g}) × {1 / field.scale:g}".replace("− -", "+ ")
     unit = f"in {field.unit}" if field.unit else "no unit"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -213,3 +214,17 @@ def test_export_omits_the_tpu_address(home: Home, run: RunDir, tmp_path: Path) -
     texts = [path.read_text(encoding="utf-8") for path in folder.iterdir()]
     assert len(texts) == 3
     assert not [text for text in texts if "10.0.0.1" in text]
+
+
+def test_the_names_of_many_classes_are_in_a_file(home: Home, run: RunDir, tmp_path: Path) -> None:
+    names = tuple(f"größe {number}" for number in range(23))
+    fields = {IMAGES: pictures(28, 28, 1), LABELS: labels(names)}
+    inputs = (LATENTS, ArrayShape("labels", "int32", ()))
+    generator_export.write(
+        tmp_path, replace(generator(run), fields=fields, inputs=inputs), run, home
+    )
+    assert json.loads((tmp_path / "classes.json").read_text(encoding="utf-8")) == {
+        "labels": list(names)
+    }
+    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "18: größe 18, 19: größe 19, … (all 23 in classes.json) |" in readme
