@@ -51,6 +51,10 @@ TYPES = {
 }
 GZIP = b"\x1f\x8b"
 DOWNLOAD_AGAIN = "download it again, or set GAN_DATA_DIR to another folder"
+FIRST_COLUMN = (
+    f"it has several numbers for each image, as in QMNIST, so write the first ones alone, as bytes"
+    f" (type {UNSIGNED_BYTE}) in one dimension"
+)
 # MD5 of the published image files → the set. Source: torchvision/datasets/mnist.py
 PUBLISHED = {
     "f68b3c2dcbeaaa9fbdd348bbdeb94873": "mnist",  # train
@@ -187,18 +191,19 @@ def _shape(path: Path, kind: Kind, file: BinaryIO) -> tuple[int, ...]:
         its_kind = image_files.kind_of(file)
         reason = f"it is {its_kind}" if its_kind else "it has no IDX header"
         raise _unreadable(path, kind, reason if header else "it is empty", _kind_advice(its_kind))
+    has_columns = kind == LABEL_KIND and dimensions == 2  # as in QMNIST
     if number in TYPES:
         reason = f"its {kind.bytes_of} are {TYPES[number]}, but unsigned bytes are needed"
-        raise _unreadable(
-            path, kind, reason, f"write them as bytes from 0 to 255 (type {UNSIGNED_BYTE})"
-        )
+        advice = f"write them as bytes from 0 to 255 (type {UNSIGNED_BYTE})"
+        raise _unreadable(path, kind, reason, FIRST_COLUMN if has_columns else advice)
     if number != UNSIGNED_BYTE:
         raise _unreadable(path, kind, "it has no IDX header")
     if dimensions != kind.dimensions:
         reason = f"it has {dimensions} dimensions, but {kind.of} have {kind.dimensions}"
-        raise _unreadable(
-            path, kind, reason, "check that the names of images and labels are not swapped"
-        )
+        other = IMAGE_KIND if kind == LABEL_KIND else LABEL_KIND
+        swapped = "check that the names of images and labels are not swapped"
+        advice = swapped if dimensions == other.dimensions else DOWNLOAD_AGAIN
+        raise _unreadable(path, kind, reason, FIRST_COLUMN if has_columns else advice)
     if len(header) < kind.header.size:
         raise _unreadable(path, kind, f"it has only {len(header)} bytes")
     shape = kind.header.unpack(header)[3:]

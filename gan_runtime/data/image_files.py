@@ -21,17 +21,33 @@ from typing import BinaryIO, Protocol, cast
 from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.data.contract import Progress
-from gan_runtime.data.summary import HIDDEN_FOLDER, NOT_READABLE, SYSTEM_FOLDER, Skip
+from gan_runtime.data.summary import HIDDEN_FOLDER, LINK, NOT_READABLE, SYSTEM_FOLDER, Skip
 
 HEADER_BYTES = 262  # a tar archive has its mark at the end of these
 IMAGE, ZIP, HDF5 = "an image", "a zip file", "an HDF5 file"
 WEB_PAGE, XML, JSON, LFS_POINTER = "a web page", "XML text", "JSON text", "a pointer of Git LFS"
 NUMPY, ROOT, NETCDF_3, HDF4 = "a NumPy array", "a ROOT file", "a NetCDF 3 file", "an HDF4 file"
 MACOS_METADATA, ZEROS = "metadata of macOS about another file", "a file of zeros"
+TEXT, EMPTY = "text", "empty"
+BMP, GIF, TIFF = "a BMP image", "a GIF image", "a TIFF or raw image"
+HEIC, AVIF, JPEG_2000, PHOTOSHOP = (
+    "a HEIC image",
+    "an AVIF image",
+    "a JPEG 2000 image",
+    "a Photoshop image",
+)
+OTHER_FORMATS = (BMP, GIF, TIFF, HEIC, AVIF, JPEG_2000, PHOTOSHOP)
 _SIGNATURES = (  # offset, bytes there, and the kind of the file
     (0, b"\xff\xd8\xff", IMAGE),
     (0, b"\x89PNG\r\n\x1a\n", IMAGE),
     (8, b"WEBP", IMAGE),
+    (0, b"GIF8", GIF),
+    (0, b"II*\0", TIFF),
+    (0, b"MM\0*", TIFF),
+    (0, b"8BPS", PHOTOSHOP),
+    (4, b"jP  \r\n", JPEG_2000),
+    *((4, b"ftyp" + brand, HEIC) for brand in (b"heic", b"heix", b"mif1", b"msf1")),
+    *((4, b"ftyp" + brand, AVIF) for brand in (b"avif", b"avis")),
     (0, b"PK\x03\x04", ZIP),
     (0, b"PK\x05\x06", ZIP),
     (0, b"PK\x07\x08", "a zip file in several parts"),
@@ -50,7 +66,8 @@ _SIGNATURES = (  # offset, bytes there, and the kind of the file
     (0, b"\x00\x05\x16\x07", MACOS_METADATA),
     (0, bytes(16), ZEROS),
 )
-_TEXTS = (  # the beginning of a text, after blanks
+_BEGINNINGS = (  # of the contents, after blanks
+    (re.compile(rb"BM.{4}\0{4}", re.DOTALL), BMP),
     (re.compile(rb"<!doctype|<html", re.IGNORECASE), WEB_PAGE),
     (re.compile(rb"<\?xml", re.IGNORECASE), XML),
     (re.compile(rb"\{"), JSON),
@@ -96,7 +113,12 @@ def kind_of(file: BinaryIO) -> str:
         if header[offset : offset + len(signature)] == signature:
             return kind
     text = header.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return next((kind for beginning, kind in _TEXTS if beginning.match(text)), "")
+    return next((kind for beginning, kind in _BEGINNINGS if beginning.match(text)), "")
+
+
+def is_text(header: bytes) -> bool:
+    """Whether a file that begins with these bytes is text: it has no control characters."""
+    return not any(byte < 9 or 13 < byte < 32 for byte in header)
 
 
 def holds_files(kind: str) -> bool:
@@ -173,7 +195,7 @@ class FolderSource:
                 elif kind == "file":
                     self._add(path)
                 else:
-                    reason = "it is a link" if kind == "link" else "it is not a regular file"
+                    reason = "it is a link" if kind == LINK else "it is not a regular file"
                     self.skipped.append(Skip.of(path, kind, reason))
         self.names.sort()
 
@@ -231,7 +253,7 @@ class FolderSource:
 
 def _kind_of_entry(entry: os.DirEntry[str]) -> str:
     if entry.is_symlink():
-        return "link"
+        return LINK
     if entry.is_dir(follow_symlinks=False):
         return "folder"
     return "file" if entry.is_file(follow_symlinks=False) else "no file"

@@ -7,6 +7,8 @@ random sample. Files that cannot be used are skipped by name.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +52,7 @@ from gan_runtime.data.images import (
 )
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import RowWriter, row_bytes
-from gan_runtime.data.summary import GRID_IMAGES, Skip, Survey, Tally, readable
+from gan_runtime.data.summary import ADVICE, GRID_IMAGES, NO_PARTNER, Skip, Survey, Tally, readable
 
 __all__ = ["ImagePairOptions", "content", "prepare", "survey"]
 Stem = tuple[str, str]
@@ -186,20 +188,25 @@ def prepare(source: Path, options: ImagePairOptions, folder: Path, progress: Pro
     return Stored(fields, writer.shards, tally.summary(options.held_out_percent))
 
 
-def pairs_of(places: Mapping[str, ImagePlace], layout: str) -> tuple[list[ImagePair], list[Skip]]:
-    """The pairs among the images, and the images without a partner.
+def pairs_of(
+    places: Mapping[str, ImagePlace], layout: str, skipped: Sequence[Skip] = ()
+) -> tuple[list[ImagePair], list[Skip]]:
+    """The pairs among the images, and the images without a partner. `skipped`: files that are no
+    images, for the error.
 
     Raises DatasetError: the folders fit another layout.
     """
     folders = sorted({place.folder for place in places.values() if place.folder})
+    if not places:
+        return [], []
     if layout != "folders":
         if layout == "side_by_side" and len(folders) == 2:
             _check_no_partners(places, folders)
         return [ImagePair(name, name, place) for name, place in places.items()], []
     if len(folders) != 2:
         raise DatasetError(
-            "pairs by equal names need two folders of images, but there are"
-            f" {_folders_text(folders)}: put A into one folder and B into another, or use"
+            f"pairs by equal names need two folders of images, but {_folders_text(folders)}"
+            f"{_skipped_text(skipped)}: put A into one folder and B into another, or use"
             " layout=side_by_side."
         )
     by_key: dict[tuple[str, Stem], str] = {}
@@ -207,7 +214,7 @@ def pairs_of(places: Mapping[str, ImagePlace], layout: str) -> tuple[list[ImageP
     for name, place in places.items():
         key = place.folder, _stem(place)
         if not place.folder:
-            skips.append(Skip.of(name, "no partner", "it is next to the two folders"))
+            skips.append(Skip.of(name, NO_PARTNER, "it is next to the two folders"))
         elif key in by_key:
             skips.append(Skip.of(name, "twice", f"{by_key[key]} has the same name"))
         else:
@@ -224,15 +231,35 @@ def _matched(
     """`by_key`: the file by folder and name."""
     a, b = folders
     pairs = []
+    stems = {
+        folder: sorted(stem for other, stem in by_key if other == folder) for folder in folders
+    }
     for (folder, stem), name in by_key.items():
         other = b if folder == a else a
         partner = by_key.get((other, stem))
         if partner is None:
             where = f"{quoted(readable(other))}{f' of {stem[0]}' if stem[0] else ''}"
-            skips.append(Skip.of(name, "no partner", f"no image in {where} has this name"))
+            near = _nearest_text(stem, stems[other])
+            skips.append(Skip.of(name, NO_PARTNER, f"no image in {where} has this name{near}"))
         elif folder == a:
             pairs.append(ImagePair(name, partner, places[name]))
     return pairs, skips
+
+
+def _nearest_text(stem: Stem, others: Sequence[Stem]) -> str:
+    """The other name that begins alike, as the end of a sentence, since many sets mark the two
+    images of a pair by different endings; "" without one. `others`: sorted.
+    """
+    place = bisect.bisect(others, stem)
+    alike = {other[1]: _alike(other[1], stem[1]) for other in others[max(0, place - 1) : place + 1]}
+    near = max(alike, key=lambda name: alike[name], default="")
+    return f", only {quoted(readable(near))}" if 2 * alike.get(near, 0) > len(stem[1]) else ""
+
+
+def _alike(first: str, second: str) -> int:
+    """The number of equal letters at the beginning."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _stem(place: ImagePlace) -> Stem:
@@ -262,8 +289,9 @@ def _pairs(
     """
     contents = image_sources.sort_files(files, progress)
     places = folder_layout.places(contents.images, options.held_out_folders)
-    pairs, unpaired = pairs_of(places.of, options.layout)
-    skips = [*files.skipped, *contents.skips, *places.skipped, *unpaired]
+    skipped = [*files.skipped, *contents.skips, *places.skipped]
+    pairs, unpaired = pairs_of(places.of, options.layout, skipped)
+    skips = [*skipped, *unpaired]
     tally.begin(skips, (files.warning, places.warning), places.holds_out)
     return in_order(pairs)
 
@@ -350,9 +378,16 @@ def _size(size: tuple[int, int]) -> str:
 
 
 def _folders_text(folders: Sequence[str]) -> str:
-    """The number of folders, and their names."""
-    return (
-        f"{formats.count(len(folders))} ({folder_layout.quoted_names(folders)})"
-        if folders
-        else "none"
-    )
+    """The number of folders and their names, after "but"."""
+    if not folders:
+        return "all images are in one folder"
+    return f"there are {formats.count(len(folders))} ({folder_layout.quoted_names(folders)})"
+
+
+def _skipped_text(skipped: Sequence[Skip]) -> str:
+    """The first skipped file that could be an image of a pair; "" without any."""
+    first = next((skip for kind in ADVICE for skip in skipped if skip.kind == kind), None)
+    if first is None:
+        return ""
+    count = formats.quantity(len(skipped), "file")
+    return f" ({count} skipped; {first.name}: {first.reason}: {ADVICE[first.kind]})"

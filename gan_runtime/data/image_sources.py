@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import re
 import stat
 import struct
@@ -34,7 +35,7 @@ from gan_runtime.data.image_files import (
     is_hidden,
     skipped_folder,
 )
-from gan_runtime.data.summary import ARCHIVE, PACKING, Skip
+from gan_runtime.data.summary import ARCHIVE, NO_IMAGE, OTHER_FORMAT, PACKING, Skip
 from gan_runtime.records import run_files
 
 CodePage = Literal[
@@ -359,17 +360,30 @@ def sort_files(files: ImageSource, progress: Progress) -> Contents:
         kind = _kind(files, name)
         if kind == image_files.IMAGE:
             images.append(name)
-        elif image_files.holds_files(kind):
-            skips.append(Skip.of(name, ARCHIVE, f"it is {kind}"))
         else:
-            reason = f"it is {kind}, no image" if kind else "it is not a JPEG, PNG or WebP image"
-            skips.append(Skip.of(name, "no image", reason))
+            skips.append(_skip(name, kind))
     return Contents(images, skips)
+
+
+def _skip(name: str, kind: str) -> Skip:
+    """The skip of a file that is no image."""
+    if image_files.holds_files(kind):
+        return Skip.of(name, ARCHIVE, f"it is {kind}")
+    if kind in image_files.OTHER_FORMATS:
+        return Skip.of(name, OTHER_FORMAT, f"it is {kind}, not a JPEG, PNG or WebP")
+    if kind in (image_files.TEXT, image_files.JSON, image_files.XML):
+        return Skip.of(name, NO_IMAGE, f"it is {kind}, no image (labels come from folders only)")
+    reason = f"it is {kind}, no image" if kind else "it is not a JPEG, PNG or WebP image"
+    return Skip.of(name, NO_IMAGE, reason)
 
 
 def _kind(files: ImageSource, name: str) -> str:
     try:
         with files.open(name) as file:
-            return image_files.kind_of(file)
+            header = file.read(image_files.HEADER_BYTES)
     except UNREADABLE:  # skipped with the reason when it is converted
         return image_files.IMAGE
+    if not header:
+        return image_files.EMPTY
+    kind = image_files.kind_of(io.BytesIO(header))
+    return kind or (image_files.TEXT if image_files.is_text(header) else "")

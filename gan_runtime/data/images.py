@@ -7,9 +7,10 @@ rows are random samples of all classes. Files that cannot be used are skipped by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -293,6 +294,7 @@ def _rows(
     tally.warn(warning)
     target = replace(options.target, white=white)
     contrasts: list[tuple[float, ...]] = []
+    mixed: list[tuple[LabeledImage, int]] = []
     for part in conversion.read_in_parts(
         images, lambda image: _row(files, image.name, target), progress, "file"
     ):
@@ -307,9 +309,10 @@ def _rows(
             else:
                 tally.add(image.place.held_out_split, result.changes, image.label)
                 contrasts.append(result.contrasts)
+                mixed.append((image, result.mixed))
                 rows.append(result.pixels)
         yield rows
-    tally.warn(conversion.ground_warning(contrasts, options.ground))
+    tally.warn(conversion.ground_warning(contrasts, options.ground), _label_map_warning(mixed))
     done = formats.quantity(tally.rows, "image")
     progress(len(images), len(images), f"Converted {done}")
 
@@ -320,3 +323,28 @@ def _row(files: ImageSource, name: str, target: Target) -> ConvertedImage | Skip
         return convert_file(files, name, lambda file: convert(file, target))
     except NotUsableError as error:
         return Skip.of(name, error.kind, str(error))
+
+
+def _label_map_warning(mixed: Sequence[tuple[LabeledImage, int]]) -> str:
+    """The warning about classes that are probably label maps of the images of another class, since
+    each of their images has few colors and the name of one of those; "" without any.
+    """
+    names: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    plain: dict[str, bool] = defaultdict(lambda: True)  # whether all images have few colors
+    for image, colors in mixed:
+        stem = str(PurePosixPath(image.place.rest).with_suffix(""))
+        names[image.label].add((image.place.split, stem))
+        plain[image.label] &= colors > 0
+    photos = [label for label in names if not plain[label]]
+    maps = [
+        label
+        for label in names
+        if plain[label] and any(names[label] <= names[photo] for photo in photos)
+    ]
+    if not maps:
+        return ""
+    return (
+        f"The images of {folder_layout.quoted_names(maps)} have few colors, and the names of images"
+        " of another class. If they are label maps, they are no class: give only the folder of the"
+        " images, or prepare picture_pairs with layout=folders."
+    )

@@ -30,6 +30,7 @@ GRID_IMAGES = 64  # images in the preview
 NOT_SIDE_BY_SIDE, NOT_READABLE = "not side by side", "not readable"
 ARCHIVE = "archive"  # can contain images
 PACKING = "packing"  # compressed by a method that Python lacks
+NO_IMAGE, OTHER_FORMAT, LINK, NO_PARTNER = "no image", "other format", "link", "no partner"
 SYSTEM_FOLDER, HIDDEN_FOLDER = "system folder", "hidden folder"
 FOLDER_KINDS = (SYSTEM_FOLDER, HIDDEN_FOLDER)
 ADVICE = {
@@ -38,6 +39,9 @@ ADVICE = {
     ARCHIVE: "unpack it, and give the folder",
     PACKING: "pack it with Deflate, or unpack it and give the folder",
     NOT_READABLE: "give files that you can read",
+    OTHER_FORMAT: "save it as JPEG, PNG or WebP",
+    LINK: "give the files themselves, which `cp -rL FOLDER COPY` makes of links",
+    NO_PARTNER: "give both images of a pair the same name, except for .png or .jpg",
     HIDDEN_FOLDER: "rename it",
 }
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")

@@ -246,3 +246,25 @@ def test_an_unreadable_label_file_is_named(folder: Path, write_idx: WriteIdx) ->
         match=r"is not a readable IDX label file .*declares 2 bytes of labels, but 1 follow",
     ):
         loading.availability("mnist")
+
+
+@pytest.mark.parametrize(
+    ("header", "reason", "advice"),
+    [
+        (b"\0\0\x0c\2", "its labels are 32-bit integers", "write the first ones alone, as bytes"),
+        (b"\0\0\x08\2", "it has 2 dimensions", "write the first ones alone, as bytes"),
+        (b"\0\0\x08\3", "it has 3 dimensions", "images and labels are not swapped"),
+        (b"\0\0\x08\4", "it has 4 dimensions", "download it again"),
+        (b"\0\0\x0c\1", "its labels are 32-bit integers", "write them as bytes from 0 to 255"),
+    ],
+)
+def test_label_files_of_another_shape_are_refused_with_what_they_are(
+    folder: Path, write_idx: WriteIdx, header: bytes, reason: str, advice: str
+) -> None:
+    """QMNIST stores eight 32-bit numbers for each image."""
+    write_idx(folder / TRAIN, pictures(2))
+    (folder / TRAIN_LABELS).write_bytes(header + bytes(40))
+    with pytest.raises(DatasetError) as refused:
+        loading.availability("mnist")
+    assert reason in str(refused.value)
+    assert advice in str(refused.value)

@@ -307,6 +307,46 @@ def test_images_are_recognized_by_their_contents(way: str, request: pytest.Fixtu
         contents = image_sources.sort_files(source, quiet)
     assert contents.images == ["a.jfif", "b", "c.txt"]
     assert [(skip.name, skip.kind, skip.reason) for skip in contents.skips] == [
-        ("d.png", "no image", "it is not a JPEG, PNG or WebP image"),
+        ("d.png", "no image", "it is text, no image (labels come from folders only)"),
         ("e.jpg", "archive", "it is a zip file"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "reason"),
+    [
+        (
+            b"BM\x36\0\0\0\0\0\0\0\x36\0",
+            "other format",
+            "it is a BMP image, not a JPEG, PNG or WebP",
+        ),
+        (b"BM,4,0,0\n", "no image", "it is text, no image (labels come from folders only)"),
+        (
+            b"file_name,text\n1.png,a cat\n",
+            "no image",
+            "it is text, no image (labels come from folders only)",
+        ),
+        (b"\0\0\0\x1cftypavif", "other format", "it is an AVIF image, not a JPEG, PNG or WebP"),
+        (b"II*\0\x08\0", "other format", "it is a TIFF or raw image, not a JPEG, PNG or WebP"),
+        (b"GIF89a", "other format", "it is a GIF image, not a JPEG, PNG or WebP"),
+        (b"", "no image", "it is empty, no image"),
+        (b"\1\2\3\4", "no image", "it is not a JPEG, PNG or WebP image"),
+    ],
+)
+def test_the_kind_of_a_skipped_file_is_named(
+    spread: Pack, content: bytes, kind: str, reason: str
+) -> None:
+    with image_sources.open_source(spread({"1.jpg": content})) as source:
+        [skip] = image_sources.sort_files(source, quiet).skips
+    assert (skip.kind, skip.reason) == (kind, reason)
+
+
+def test_a_folder_of_links_says_how_to_get_the_files(spread: Pack) -> None:
+    """As in the cache of Hugging Face, whose snapshots are links to blobs."""
+    source = spread({"train/1.png": ("../../blobs/2b",), "README.md": b"# Cats"})
+    with pytest.raises(DatasetError) as refused:
+        images.survey(source, ImageOptions(), quiet)
+    assert str(refused.value).endswith(
+        "train/1.png: it is a link: give the files themselves, which `cp -rL FOLDER COPY` makes of"
+        " links."
+    )

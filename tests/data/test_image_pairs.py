@@ -116,7 +116,7 @@ def test_unusable_files_are_skipped_by_name(spread: Pack) -> None:
         "narrow.png": "it has 60 × 40 pixels, but a pair is about twice as wide as high",
         "small.png": "it has 25 × 25 pixels, fewer than 32 × 32",
         "torn.png": "it is damaged",
-        "notes.txt": "it is not a JPEG, PNG or WebP image",
+        "notes.txt": "it is text, no image (labels come from folders only)",
     }
 
 
@@ -157,10 +157,10 @@ def test_images_without_a_usable_partner_are_skipped_by_name(spread: Pack) -> No
     [
         (
             ["1.png", "2.png"],
-            "two folders of images, but there are none: put A into one folder and B into another",
+            "two folders of images, but all images are in one folder: put A into one folder and B",
         ),
         (["a/1.png", "b/1.png", "c/1.png"], "but there are 3 ('a', 'b', 'c')"),
-        (["all/1.png", "all/2.png"], "but there are none"),
+        (["all/1.png", "all/2.png"], "but all images are in one folder: put"),
     ],
 )
 def test_other_than_two_folders_are_refused(
@@ -171,6 +171,32 @@ def test_other_than_two_folders_are_refused(
         prepare_pairs(home, source, layout="folders")
     assert sentence in str(refused.value)
     assert list(home.data.iterdir()) == []
+
+
+def test_a_folder_of_another_format_is_named_when_a_partner_folder_is_missing(
+    spread: Pack,
+) -> None:
+    heic = b"\0\0\0\x18ftypheic" + bytes(9)
+    source = spread({"edges/1.jpeg": encoded(form="JPEG"), "photos/1.heic": heic, "x.txt": b"x"})
+    with pytest.raises(DatasetError) as refused:
+        survey_of(source, layout="folders")
+    assert str(refused.value) == (
+        "pairs by equal names need two folders of images, but all images are in one folder (2"
+        " files skipped; photos/1.heic: it is a HEIC image, not a JPEG, PNG or WebP: save it as"
+        " JPEG, PNG or WebP): put A into one folder and B into another, or use layout=side_by_side."
+    )
+
+
+def test_names_with_different_endings_are_shown_next_to_each_other(spread: Pack) -> None:
+    """As in Cityscapes, whose endings name the kind of an image."""
+    names = ["maps/oslo/07_map.png", "maps/rome/08_map.png", "photos/oslo/07_photo.png"]
+    with pytest.raises(DatasetError) as refused:
+        survey_of(spread(dict.fromkeys(names, encoded())), layout="folders")
+    assert str(refused.value) == (
+        "no image can be used (3 files skipped). maps/oslo/07_map.png: no image in 'photos' has"
+        " this name, only 'oslo/07_photo': give both images of a pair the same name, except for"
+        " .png or .jpg."
+    )
 
 
 def test_a_source_without_pairs_is_refused(home: Home, spread: Pack) -> None:

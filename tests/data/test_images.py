@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import unicodedata
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from gan_runtime.base.errors import SpecError
 from gan_runtime.data import images, loading, preparations, prepared
@@ -212,7 +214,7 @@ def test_a_survey_previews_rows_and_skipped_files(home: Home, pack: Pack) -> Non
         "top/alone.png": "it is in no folder of a class",
         "top/cats/broken.png": "it is damaged",
         "top/cats/small.png": "it has 20 × 50 pixels, fewer than 32 × 32",
-        "top/notes.txt": "it is not a JPEG, PNG or WebP image",
+        "top/notes.txt": "it is text, no image (labels come from folders only)",
     }
     assert survey.summary.skipped.counts == {
         "damaged": 1,
@@ -243,13 +245,35 @@ def test_a_source_without_usable_images_explains_why(spread: Pack) -> None:
     )
     other = preparation(spread({"a.txt": b"x"}, "other"))
     assert sentence(preparations.survey, other, quiet).endswith(
-        "it is not a JPEG, PNG or WebP image: give other images."
+        "it is text, no image (labels come from folders only): give other images."
     )
     (spread({}, "x").parent / "empty").mkdir()
     empty = preparation(spread({}, "x").parent / "empty")
     assert sentence(preparations.survey, empty, quiet).startswith(
         "the source has no image: give a folder or a .zip"
     )
+
+
+def stripes(count: int, size: int = 40) -> bytes:
+    """An image of `count` colors."""
+    buffer, columns = io.BytesIO(), np.arange(size) * count // size
+    levels = np.broadcast_to(columns.astype(np.uint8), (size, size))
+    Image.fromarray(levels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(("colors", "warns"), [(3, True), (38, False)])
+def test_a_class_of_label_maps_is_reported(spread: Pack, colors: int, warns: bool) -> None:
+    """As in VOC: photos, and a label map of some of them under the same names."""
+    photos = {f"scans/{name}.jpg": stripes(40) for name in ("2007_32", "2007_39")}
+    maps = {"masks/2007_39.png": stripes(colors)}
+    survey = preparations.survey(preparation(spread({**photos, **maps})), quiet)
+    warning = (
+        "The images of 'masks' have few colors, and the names of images of another class. If they"
+        " are label maps, they are no class: give only the folder of the images, or prepare"
+        " picture_pairs with layout=folders."
+    )
+    assert survey.summary.warnings == ((warning,) if warns else ())
 
 
 def test_too_many_subfolders_are_refused_as_classes(
