@@ -125,10 +125,10 @@ def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
 
 def _fetch(runtime: Runtime, name: str) -> None:
     is_made = PREPARATIONS[name].makes_files
-    way = "This host makes it." if is_made else "Keras downloads it into its cache."
-    automatic = "makes" if is_made else "downloads"
+    way = "This host simulates it." if is_made else "Keras downloads it into its cache."
+    automatic = "prepares" if is_made else "downloads"
     actions.button(
-        "Make" if is_made else "Download",
+        "Prepare" if is_made else "Download",
         key=f"data.download.{name}",
         icon=":material/build:" if is_made else ":material/download:",
         help=f"{way} A run that needs it {automatic} it automatically.",

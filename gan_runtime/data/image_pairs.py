@@ -23,7 +23,7 @@ from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.base.fields import SOURCE, TARGET, Fields, pair_fields
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.data import conversion, folder_layout, image_sources
+from gan_runtime.data import conversion, folder_layout, image_sizes, image_sources
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import (
     GROUNDS,
@@ -37,6 +37,7 @@ from gan_runtime.data.conversion import (
 from gan_runtime.data.decoding import WHITE, NotUsableError
 from gan_runtime.data.folder_layout import ImagePlace, in_order
 from gan_runtime.data.image_files import ImageSource
+from gan_runtime.data.image_sizes import AUTO
 from gan_runtime.data.image_sources import CodePage
 from gan_runtime.data.images import (
     GROUP,
@@ -60,7 +61,8 @@ Pixels = NDArray[np.uint8]
 Side = TypeVar("Side")
 Layout = Literal["side_by_side", "folders", "halves"]
 Direction = Literal["a_to_b", "b_to_a"]
-PairPixels = Literal["32", "64", "128", "256", "512"]
+PairPixels = Literal["auto", "32", "64", "128", "256", "512"]
+USUAL_PIXELS = (32, 64, 128, 256)  # the largest one that most images have is the default
 
 
 def resample(of: str) -> Any:
@@ -104,12 +106,15 @@ class ImagePairOptions(OptionRecord):
         error="use a_to_b or b_to_a.",
     )
     pixels: PairPixels = option(
-        "256",
-        label="Side",
+        AUTO,
+        label="Image size",
         group=GROUP,
         unit="pixels",
         choices=get_args(PairPixels),
-        help="Width and height of both images. Smaller ones are skipped, never enlarged.",
+        help=(
+            "Width and height of both images. Smaller ones are skipped, never enlarged. 'auto':"
+            " 256, or the largest size that 9 in 10 images have."
+        ),
         error="use one of these sizes.",
     )
     frame: Frame = frame()
@@ -122,7 +127,9 @@ class ImagePairOptions(OptionRecord):
     _spelling = field_validator("ground", mode="before")(as_gray)
 
     def targets(self, white: int = WHITE) -> tuple[Target, Target]:
-        """The shapes of source and target. `white`: the value of white in 16-bit files."""
+        """The shapes of source and target. `white`: the value of white in 16-bit files. Raises
+        ValueError before `_sized` has set the size.
+        """
         ground, cropped = GROUNDS[self.ground], self.frame == "crop"
         source, target = (
             Target(int(self.pixels), 3, ground, cropped, resample, white)
@@ -153,6 +160,7 @@ def survey(source: Path, options: ImagePairOptions, progress: Progress) -> Surve
     with image_sources.open_source(source, options.zip_names) as files:
         tally = Tally(files.hidden)
         pairs = _pairs(files, options, tally, progress)
+        options = _sized(files, pairs, options, tally, progress)
         grid: list[Pixels] = []
         for rows in _rows(files, pairs, options, tally, progress):
             grid += [np.concatenate(row, axis=1) for row in rows[: GRID_IMAGES - len(grid)]]
@@ -174,10 +182,11 @@ def prepare(source: Path, options: ImagePairOptions, folder: Path, progress: Pro
     Raises:
         DatasetError: as `survey`. HomeError: the disk has too little space.
     """
-    fields = _fields(options)
     with image_sources.open_source(source, options.zip_names) as files:
         tally = Tally(files.hidden)
         pairs = _pairs(files, options, tally, progress)
+        options = _sized(files, pairs, options, tally, progress)
+        fields = _fields(options)
         purpose = f"a data set of {formats.quantity(len(pairs), 'pair')}"
         with RowWriter(folder, fields, len(pairs), purpose) as writer:
             for rows in _rows(files, pairs, options, tally, progress):
@@ -294,6 +303,28 @@ def _pairs(
     skips = [*skipped, *unpaired]
     tally.begin(skips, (files.warning, places.warning), places.holds_out)
     return in_order(pairs)
+
+
+def _sized(
+    files: ImageSource,
+    pairs: Sequence[ImagePair],
+    options: ImagePairOptions,
+    tally: Tally,
+    progress: Progress,
+) -> ImagePairOptions:
+    """The options with the size of the rows. Raises DatasetError: all images are too small."""
+    if options.pixels != AUTO:
+        return options
+    size, warning = image_sizes.fitting(
+        files,
+        [pair.a for pair in pairs],
+        USUAL_PIXELS,
+        cropped=options.frame == "crop",
+        halved=options.layout != "folders",
+        progress=progress,
+    )
+    tally.warn(warning)
+    return options.model_copy(update={"pixels": str(size)})
 
 
 def _rows(

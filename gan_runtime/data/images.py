@@ -22,18 +22,20 @@ from gan_runtime.base.errors import DatasetError, quoted
 from gan_runtime.base.fields import IMAGES, LABELS, Fields, labels
 from gan_runtime.base.fields import pictures as image_field
 from gan_runtime.base.options import OptionRecord, option
-from gan_runtime.data import conversion, folder_layout, image_sources
+from gan_runtime.data import conversion, folder_layout, image_sizes, image_sources
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.conversion import GROUNDS, ConvertedImage, Target, convert, convert_file
 from gan_runtime.data.decoding import NotUsableError
 from gan_runtime.data.folder_layout import ImagePlace, in_order
 from gan_runtime.data.image_files import ImageSource
+from gan_runtime.data.image_sizes import AUTO
 from gan_runtime.data.image_sources import CodePage
 from gan_runtime.data.prepared import Stored
 from gan_runtime.data.sharded import FieldWriter, row_bytes
 from gan_runtime.data.summary import GRID_IMAGES, Skip, Survey, Tally, readable
 
-Pixels = Literal["28", "32", "64", "128"]
+Pixels = Literal["auto", "28", "32", "64", "128"]
+USUAL_PIXELS = (28, 32, 64)  # the largest one that most images have is the default
 Color = Literal["gray", "rgb"]
 Frame = Literal["crop", "fit"]
 Ground = Literal["black", "white", "gray"]
@@ -50,7 +52,7 @@ def frame() -> Any:
     """The option that makes an image square."""
     return option(
         "crop",
-        label="Frame",
+        label="Fit to a square",
         group=GROUP,
         choices=get_args(Frame),
         help="'crop' keeps the middle square. 'fit' keeps the whole image, on the background.",
@@ -122,12 +124,15 @@ class ImageOptions(OptionRecord):
     """The options of the preparation `pictures`."""
 
     pixels: Pixels = option(
-        "64",
-        label="Side",
+        AUTO,
+        label="Image size",
         group=GROUP,
         unit="pixels",
         choices=get_args(Pixels),
-        help="Width and height of each image. Smaller ones are skipped, never enlarged.",
+        help=(
+            "Width and height of each image. Smaller ones are skipped, never enlarged. 'auto': 64,"
+            " or the largest size that 9 in 10 images have."
+        ),
         error="use one of these sizes.",
     )
     color: Color = option(
@@ -155,7 +160,7 @@ class ImageOptions(OptionRecord):
 
     @property
     def target(self) -> Target:
-        """The shape of a row."""
+        """The shape of a row. Raises ValueError before `_sized` has set the size."""
         channels = 1 if self.color == "gray" else 3
         return Target(int(self.pixels), channels, GROUNDS[self.ground], self.frame == "crop")
 
@@ -171,6 +176,7 @@ def survey(source: Path, options: ImageOptions, progress: Progress) -> Survey:
     with image_sources.open_source(source, options.zip_names) as files:
         tally = Tally(files.hidden)
         images = _labeled_images(files, options, tally, progress)
+        options = _sized(files, images, options, tally, progress)
         grid: list[NDArray[np.uint8]] = []
         for rows in _rows(files, images, options, tally, progress):
             grid += rows[: GRID_IMAGES - len(grid)]
@@ -202,6 +208,7 @@ def prepare(source: Path, options: ImageOptions, folder: Path, progress: Progres
     with image_sources.open_source(source, options.zip_names) as files:
         tally = Tally(files.hidden)
         images = _labeled_images(files, options, tally, progress)
+        options = _sized(files, images, options, tally, progress)
         field = image_field(*options.target.shape)
         size = len(images) * row_bytes(field)
         purpose = f"a data set of {formats.quantity(len(images), 'image')}"
@@ -273,6 +280,25 @@ def _labeled_images(
                 tally.skip(Skip.of(image.name, "no label", "it is in no folder of a class"))
         images = [image for image in images if image.label]
     return in_order(images)
+
+
+def _sized(
+    files: ImageSource,
+    images: Sequence[LabeledImage],
+    options: ImageOptions,
+    tally: Tally,
+    progress: Progress,
+) -> ImageOptions:
+    """The options with the size of the rows. Raises DatasetError: all images are too small."""
+    if options.pixels != AUTO:
+        return options
+    names = [image.name for image in images]
+    cropped = options.frame == "crop"
+    size, warning = image_sizes.fitting(
+        files, names, USUAL_PIXELS, cropped=cropped, progress=progress
+    )
+    tally.warn(warning)
+    return options.model_copy(update={"pixels": str(size)})
 
 
 def _fields(tally: Tally, options: ImageOptions) -> Fields:

@@ -34,7 +34,7 @@ NO_IMAGE, OTHER_FORMAT, LINK, NO_PARTNER = "no image", "other format", "link", "
 SYSTEM_FOLDER, HIDDEN_FOLDER = "system folder", "hidden folder"
 FOLDER_KINDS = (SYSTEM_FOLDER, HIDDEN_FOLDER)
 ADVICE = {
-    "too small": "use fewer pixels",
+    "too small": "give larger images, or choose fewer pixels",
     NOT_SIDE_BY_SIDE: "use layout=folders for two folders of images, or layout=halves to cut them",
     ARCHIVE: "unpack it, and give the folder",
     PACKING: "pack it with Deflate, or unpack it and give the folder",

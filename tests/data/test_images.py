@@ -241,7 +241,7 @@ def test_a_source_without_usable_images_explains_why(spread: Pack) -> None:
     assert (
         sentence(preparations.survey, small, quiet)
         == "no image can be used (2 files skipped). a.png: it has 20 × 20 pixels, fewer than 32 ×"
-        " 32: use fewer pixels."
+        " 32: give larger images, or choose fewer pixels."
     )
     other = preparation(spread({"a.txt": b"x"}, "other"))
     assert sentence(preparations.survey, other, quiet).endswith(

@@ -107,7 +107,7 @@ def test_all_wrong_options_are_reported_together(pack: Pack) -> None:
     )
     said = sentence(wrong.check, kind=SpecError)
     assert "'size' is not an option of this preparation: use one of pixels, color" in said
-    assert "Side (pixels) is '65', but allowed is 28, 32, 64, 128" in said
+    assert "Image size (pixels) is '65', but allowed is auto, 28, 32, 64, 128" in said
     assert "but allowed is at least 0 and at most 50" in said
 
 
