@@ -90,16 +90,26 @@ def _image(home: Home, data_set: DataSetInfo) -> None:
 def _train(data_set: DataSetInfo) -> None:
     """Opens Launch with the data set selected, and options that read it."""
     if st.button("Train on it", key=f"data.train.{data_set.name}", icon=":material/rocket_launch:"):
-        preset, spec = starting_point(data_set.name, data_set.fields)
+        preset, spec = starting_point(data_set.name, data_set.fields, data_set.rows)
         launch_fields.fill_from_run(spec.flat(), preset)
         st.switch_page(places.LAUNCH)
 
 
-def starting_point(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
-    """A preset and options that read these fields.
+def starting_point(dataset: str, offered: Fields, rows: int) -> tuple[str, RunSpec]:
+    """A preset and options that read these fields, with as many epochs as show about as many rows
+    as the preset sees on its own data set.
+    """
+    preset, spec = _preset_for(dataset, offered)
+    values = spec.flat()
+    fitted = {"epochs": loading.fitted_epochs(preset, spec.epochs, rows)}
+    if values["restart_epochs"] == spec.epochs:  # the rates fall once, until the end
+        fitted["restart_epochs"] = fitted["epochs"]
+    return preset, RunSpec.parse({**values, **fitted})
 
-    The first preset that reads them unchanged; else the first workload that reads them, with its
-    defaults fitted to the data and one of its presets; else the first preset.
+
+def _preset_for(dataset: str, offered: Fields) -> tuple[str, RunSpec]:
+    """The first preset that reads the fields unchanged; else the first workload that reads them,
+    with its defaults fitted to the data and one of its presets; else the first preset.
     """
     for name in PRESETS:
         spec = RunSpec.parse(nesting.overlaid(machine.preset_values(name), {"dataset": dataset}))

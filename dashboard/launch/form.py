@@ -17,6 +17,7 @@ from dashboard.frame import places
 from dashboard.launch import fields
 from dashboard.option_words import has_effect, requirement
 from gan_runtime import catalog
+from gan_runtime.base import formats
 from gan_runtime.base.errors import DatasetError, SpecError
 from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.catalog import declarations
@@ -146,6 +147,7 @@ def _group(preset: str, options: list[Option], state: FormState) -> None:
                 _field(option, state.data_sets)
                 _summary(option, state.data_sets)
                 _suggestions(preset, option)
+                _rows_seen(preset, option, state)
                 _known_problem(preset, option, state.spec)
                 _precision_warning(option, state.spec)
                 if option.name in state.problems:
@@ -296,6 +298,19 @@ def _suggestions(preset: str, option: Option) -> None:
                     on_click=fields.put,
                     args=({option.name: value},),
                 )
+
+
+def _rows_seen(preset: str, option: Option, state: FormState) -> None:
+    """How many images the epochs show, next to those of the preset on its own data set."""
+    own = PRESETS[preset].values
+    if option.name != "epochs" or state.spec is None or state.spec.dataset == own["dataset"]:
+        return
+    data_set = state.data_sets[state.spec.dataset]
+    noun = data_summary.noun(data_set.fields)
+    seen = formats.quantity(state.spec.epochs * data_set.rows, noun)
+    usual = formats.count(loading.rows_of_preset(preset) * own["epochs"])
+    title = PRESETS[preset].title.partition(":")[0]
+    st.caption(f"Shows {seen}. On its own data set, the preset {title} shows {usual}.")
 
 
 def _known_problem(preset: str, option: Option, spec: RunSpec | None) -> None:

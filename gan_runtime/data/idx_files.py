@@ -52,8 +52,8 @@ TYPES = {
 GZIP = b"\x1f\x8b"
 DOWNLOAD_AGAIN = "download it again, or set GAN_DATA_DIR to another folder"
 FIRST_COLUMN = (
-    f"it has several numbers for each image, as in QMNIST, so write the first ones alone, as bytes"
-    f" (type {UNSIGNED_BYTE}) in one dimension"
+    "it has several numbers for each image, as in QMNIST: write the first ones alone, as bytes"
+    f" (type {UNSIGNED_BYTE})"
 )
 # MD5 of the published image files → the set. Source: torchvision/datasets/mnist.py
 PUBLISHED = {

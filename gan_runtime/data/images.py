@@ -44,7 +44,7 @@ GROUP = "Model and data"
 
 
 def as_gray(value: Any) -> Any:
-    """The value in today's spelling: earlier versions wrote grey."""
+    """The value in today's spelling: earlier versions wrote `grey`."""
     return "gray" if value == "grey" else value
 
 

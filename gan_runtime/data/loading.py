@@ -28,6 +28,7 @@ from gan_runtime.data.sharded import row_bytes
 from gan_runtime.data.summary import Summary
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.presets import PRESETS
 
 
 def check(spec: RunSpec, home: Home | None = None) -> Fields:
@@ -77,6 +78,22 @@ def rows(name: str, home: Home | None = None) -> int:
     return (
         catalog.DATASETS[name].rows if name in catalog.DATASETS else availability(name, home).images
     )
+
+
+FEWEST_EPOCHS, MOST_EPOCHS = 5, 1_000  # each epoch writes images, scores and a checkpoint
+
+
+def fitted_epochs(preset: str, epochs: int, rows: int) -> int:
+    """The epochs in which a run on `rows` rows sees about as many as the preset does in `epochs` on
+    its own data set.
+    """
+    fitted = round(epochs * rows_of_preset(preset) / max(rows, 1))
+    return min(max(fitted, min(FEWEST_EPOCHS, epochs)), max(MOST_EPOCHS, epochs))
+
+
+def rows_of_preset(preset: str) -> int:
+    """The rows to train on of the preset's own data set, as the program makes it."""
+    return rows(PRESETS[preset].values["dataset"])
 
 
 def held_out(name: str, home: Home | None = None) -> int:

@@ -17,7 +17,7 @@ from dashboard import data_summary
 from dashboard.data import sets_view
 from dashboard.frame import session
 from gan_runtime import catalog
-from gan_runtime.base.fields import Fields, labels, pair_fields
+from gan_runtime.base.fields import Fields, labels, pair_fields, pictures
 from gan_runtime.data import loading, prepared, uploads
 from gan_runtime.data.prepared import LiveImage
 from gan_runtime.domains.flows.fields import flow_fields
@@ -104,23 +104,35 @@ def test_train_on_it_selects_a_workload_that_reads_the_dataset(show: Show) -> No
 
 
 @pytest.mark.parametrize(
-    ("dataset", "offered", "preset", "options"),
+    ("dataset", "offered", "rows", "preset", "options"),
     [
-        ("karman_small", flow_fields(40, 96, 2), "karman", ("pix2pix", 32, 3, 90)),
-        ("karman", flow_fields(80, 192, 2), "karman", ("pix2pix", 32, 3, 90)),
-        ("facades", pair_fields(256, 256), "karman", ("pix2pix", 256, 1, 90)),
-        ("stamps", pair_fields(40, 50, 1, 3), "karman", ("pix2pix", 32, 1, 90)),
+        ("karman_small", flow_fields(40, 96, 2), 1_764, "karman", ("pix2pix", 32, 3, 90)),
+        ("karman", flow_fields(80, 192, 2), 1_764, "karman", ("pix2pix", 32, 3, 90)),
+        ("facades", pair_fields(256, 256), 400, "karman", ("pix2pix", 256, 1, 397)),
+        ("stamps", pair_fields(40, 50, 1, 3), 3_528, "karman", ("pix2pix", 32, 1, 45)),
     ],
 )
 def test_train_on_it_starts_with_options_that_fit_the_dataset(
-    dataset: str, offered: Fields, preset: str, options: tuple[object, ...]
+    dataset: str, offered: Fields, rows: int, preset: str, options: tuple[object, ...]
 ) -> None:
-    """Image pairs have no frames after their targets, which the flow preset requires."""
-    name, spec = sets_view.starting_point(dataset, offered)
+    """Image pairs have no frames after their targets, which the flow preset requires. As many rows
+    are seen as in 90 epochs of 1,764.
+    """
+    name, spec = sets_view.starting_point(dataset, offered, rows)
     values = spec.flat()
     assert (name, values["dataset"]) == (preset, dataset)
     assert (values["workload"], values["tile"], values["unrolled"], values["epochs"]) == options
+    assert values["restart_epochs"] == values["epochs"]
     assert loading.reads(spec.entry, spec.of_workload, offered)
+
+
+@pytest.mark.parametrize(
+    ("rows", "epochs"), [(300, 228), (1_797, 38), (20, 1_000), (6_828, 10), (200_000, 5)]
+)
+def test_train_on_it_shows_as_many_images_as_the_preset(rows: int, epochs: int) -> None:
+    """The quick preset shows 38 × 1,797 images, and at least 5 epochs."""
+    name, spec = sets_view.starting_point("own", {"images": pictures(28, 28, 1)}, rows)
+    assert (name, spec.dataset, spec.epochs) == ("quick", "own", epochs)
 
 
 def test_train_on_it_opens_launch_without_errors_for_image_pairs(show: Show, home: Home) -> None:
@@ -136,6 +148,8 @@ def test_train_on_it_opens_launch_without_errors_for_image_pairs(show: Show, hom
         "pix2pix",
         "16",
     ]
+    assert filled_in(app, "epochs") == "1000"
+    assert "Shows 98,000 pairs. The preset" in said(app)
 
 
 def test_images_are_previewed_prepared_and_removed(

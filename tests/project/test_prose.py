@@ -35,6 +35,7 @@ GROUP = "the name of a group of options"
 # Texts of libraries and the operating system without a code: file → start of the text → source.
 EXTERNAL = {
     "gan_runtime/base/disk.py": {"(os error ": "object stores written in Rust, on a full disk"},
+    "gan_runtime/data/image_files.py": {"system volume information": "a folder of Windows"},
     "gan_runtime/data/hdf5_files.py": {
         "unable to lock": "HDF5, of a file that another program has open",
         "already open for write": "HDF5, of a file that was not closed",
