@@ -149,7 +149,7 @@ def test_train_on_it_opens_launch_without_errors_for_image_pairs(show: Show, hom
         "16",
     ]
     assert filled_in(app, "epochs") == "1000"
-    assert "Shows 98,000 pairs. The preset" in said(app)
+    assert "Shows 98,000 pairs. On its own data set, the preset" in said(app)
 
 
 def test_images_are_previewed_prepared_and_removed(
