@@ -118,6 +118,11 @@ NO_UPGRADE = (
     "The page's WebSocket does not reach the dashboard. A proxy must pass on WebSockets: HTTP/1.1"
     " with the headers Upgrade and Connection (docs/sharing.md).\n"
 )
+# On this machine there is usually no proxy, and a page that waits for a busy dashboard asks too.
+BUSY = (
+    "This machine is busy: the page opens by itself when the dashboard has time for it. If it"
+    " does not open, the log of the dashboard names the cause.\n"
+)
 
 
 class WebGuard:
@@ -182,10 +187,13 @@ def _no_websocket(scope: Scope) -> ASGIApp:
     """The answer to a plain request for the WebSocket, from a page that asks why it cannot connect
     (refusal.js), or from a proxy that drops the upgrade.
     """
-    refusal = why_refused(Headers(scope=scope))
-    if not refusal and scope["method"] == "GET":
+    headers, is_dropped = Headers(scope=scope), scope["method"] == "GET"
+    if refusal := why_refused(headers):
+        return PlainTextResponse(refusal, status_code=403)
+    if is_dropped:
         log_once(f"WebSocket refused. {NO_UPGRADE.strip()}")
-    return PlainTextResponse(refusal or NO_UPGRADE, status_code=403 if refusal else 426)
+    is_local = not is_dropped and web_access.is_loopback(_hostname(headers.get("host", "")))
+    return PlainTextResponse(BUSY if is_local else NO_UPGRADE, status_code=426)
 
 
 @lru_cache(maxsize=100)
@@ -208,11 +216,9 @@ def is_own_host(host: str) -> bool:
     name = _hostname(host)
     bound = str(st.get_option("server.address") or "::").lower()
     allowed = {bound, *(str(name).lower() for name in st.get_option("server.allowedHosts") or ())}
-    if name == "localhost" or name in allowed:
+    if web_access.is_loopback(name) or name in allowed:
         return True
     address = web_access.ip_address(name)
-    if address is not None and address.is_loopback:
-        return True
     everywhere = (
         listening := web_access.ip_address(bound)
     ) is not None and listening.is_unspecified

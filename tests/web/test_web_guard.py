@@ -46,10 +46,17 @@ def ask(
     path: str = "/", kind: str = "http", method: str = "GET", app: ASGIApp = inside, **headers: str
 ) -> tuple[Any, dict[str, str]]:
     """The status of a response, or the first message to a WebSocket, and the headers."""
-    sent: list[Any] = []
+    first = sent(path, kind, method, app, **headers)[0]
+    got = {name.decode(): value.decode() for name, value in first.get("headers", [])}
+    return first.get("status", first["type"]), got
+
+
+def sent(path: str, kind: str, method: str, app: ASGIApp = inside, **headers: str) -> list[Any]:
+    """All messages of the answer."""
+    messages: list[Any] = []
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        messages.append(message)
 
     async def receive() -> Any:
         return {"type": "http.request"}
@@ -64,8 +71,7 @@ def ask(
     # the main thread.
     with ThreadPoolExecutor(1) as threads:
         threads.submit(asyncio.run, answer).result()
-    got = {name.decode(): value.decode() for name, value in sent[0].get("headers", [])}
-    return sent[0].get("status", sent[0]["type"]), got
+    return messages
 
 
 @pytest.mark.parametrize(
@@ -212,6 +218,23 @@ def test_proxy_that_does_not_forward_websockets_is_reported(
     assert not caplog.records
     assert ask("/_stcore/stream", **headers)[0] == 426
     assert "must pass on WebSockets" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("host", "cause"),
+    [
+        ("127.0.0.1:8501", "This machine is busy"),
+        ("localhost:8501", "This machine is busy"),
+        ("[::1]:8501", "This machine is busy"),
+        ("lab.example", "A proxy must pass on WebSockets"),
+    ],
+)
+def test_a_page_of_this_machine_that_waits_blames_no_proxy(
+    listens_on: Callable[..., None], host: str, cause: str
+) -> None:
+    listens_on("127.0.0.1", "lab.example")
+    start, body = sent("/_stcore/stream", "http", "POST", host=host, origin=f"http://{host}")
+    assert (start["status"], cause in body["body"].decode()) == (426, True)
 
 
 def test_websocket_with_a_foreign_host_name_is_refused() -> None:
