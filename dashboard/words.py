@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from gan_runtime.base import formats
 from gan_runtime.base.formats import FORMULA_BEGINNINGS
@@ -51,8 +52,25 @@ def capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def ended(then: datetime | None, zone: str = "UTC") -> str:
+    """When a run ended, in this time zone; empty if that is not known. An ended run is not drawn
+    again, so an age of its numbers would stand still.
+    """
+    return "" if then is None else f"ended on {local(then, zone):%Y-%m-%d at %H:%M}"
+
+
+def local(then: datetime, zone: str) -> datetime:
+    """The time in a zone that a browser names; UTC if this machine knows no such zone."""
+    try:
+        return then.astimezone(ZoneInfo(zone))
+    except (KeyError, ValueError, OSError):
+        return then.astimezone(UTC)
+
+
 def age(then: datetime | None, moment: datetime | None = None) -> str:
-    """How long ago the newest number was written; empty before the first."""
+    """How long ago the newest number was written, on a page that redraws; empty before the
+    first.
+    """
     if then is None:
         return ""
     seconds = round(max(0.0, ((moment or datetime.now(UTC)) - then).total_seconds()))

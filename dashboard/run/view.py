@@ -223,7 +223,9 @@ def _deleted(run_id: str) -> None:
 def _verdict(store: Store, row: RunRow, progress: RunProgress) -> None:
     verdicts = overview.shared(store, row, LATELY_SECONDS, queries.verdicts, (row.run_id,))
     note = "" if row.status == "running" else _note(row)
-    text = " · ".join(filter(None, (note, words.age(progress.written_at))))
+    zone = st.context.timezone or "UTC"
+    when = words.age(progress.written_at) if row.is_live else words.ended(row.finished_at, zone)
+    text = " · ".join(filter(None, (note, when)))
     widgets.state(row.status, text, verdicts.get(row.run_id, widgets.NO_VERDICT))
     if stall := overview.shared(store, row, LATELY_SECONDS, queries.stall_event, row.run_id):
         st.warning(words.plain(stall), icon=":material/hourglass_disabled:")

@@ -143,6 +143,21 @@ def test_the_page_of_a_run_that_just_ended_shows_its_last_verdict(
     assert "balanced" in drawn()
 
 
+@pytest.mark.parametrize("status", ["finished", "stopped", "failed", "lost"])
+def test_an_ended_run_shows_when_it_ended_and_no_age_that_would_stand_still(
+    show: Show, running: RunDir, status: str
+) -> None:
+    scalars = journal.Scalars(epoch=1, first_step=1, wall_s=[1.0], values={"d_real": [0.6]})
+    journal.append(running.trainer_journal(), 1, scalars)
+    assert "updated " in html(show("run", run=running.run_id))
+    end = journal.StatusChange(status=status, reason="an end")  # type: ignore[arg-type]
+    journal.append(running.trainer_journal(), 1, end)
+    session.shared_runtime().refresh()
+    head = html(show("run", run=running.run_id))
+    assert "An end · ended on 20" in head
+    assert "updated" not in head
+
+
 def test_the_verdict_has_its_own_container_with_a_minimum_height(show: Show, trained: Make) -> None:
     trained("quick-0001")
     app = show("run", run="quick-0001")

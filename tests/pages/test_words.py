@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from dashboard import words
@@ -47,3 +49,16 @@ J = words.JOINER
 )
 def test_user_text_is_escaped(text: str, expected: str) -> None:
     assert words.plain(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [
+        ("Asia/Tokyo", "ended on 2026-01-02 at 00:30"),
+        ("UTC", "ended on 2026-01-01 at 15:30"),
+        ("Nowhere/City", "ended on 2026-01-01 at 15:30"),
+        ("../zoneinfo", "ended on 2026-01-01 at 15:30"),
+    ],
+)
+def test_the_end_of_a_run_is_in_the_zone_of_the_viewer(zone: str, expected: str) -> None:
+    assert words.ended(datetime(2026, 1, 1, 15, 30, tzinfo=UTC), zone) == expected
