@@ -12,7 +12,7 @@ from typing import Any, cast
 import altair as alt
 import pandas as pd
 
-from dashboard.charts import Rows, fitted_legend, heading, layered
+from dashboard.charts import Rows, dash_of, heading, layered, scale_of
 
 Domain = tuple[float, float] | None  # the range of all possible values, if known
 OVERLAP = 2.5  # height of the highest ridge, in epochs
@@ -112,20 +112,21 @@ def run_overlay(
     height: int = 340,
     domain: Domain = None,
 ) -> alt.LayerChart:
-    """One distribution of several runs.
+    """One distribution of several runs; the page has their legend (`widgets.legend`).
 
-    `frame` has a column `run` with their names; `colors`: name → color, in legend order.
+    `frame` has a column `run` with their names; `colors`: name → color, in the legend's order.
     """
-    scale = alt.Scale(domain=list(colors), range=list(colors.values()))
     base = alt.Chart().encode(
         x=alt.X(
             "value:Q", title=axis, axis=alt.Axis(grid=False, format="~g"), scale=_values(domain)
         ),
         y=alt.Y("share:Q", title="Share", axis=alt.Axis(format="~%"), stack=None),
-        color=alt.Color("run:N", title=None, legend=fitted_legend(colors), scale=scale),
+        color=alt.Color("run:N", title=None, legend=None, scale=scale_of(colors)),
     )
     area = base.mark_area(interpolate="monotone", opacity=0.12)
-    line = base.mark_line(interpolate="monotone", strokeWidth=2)
+    line = base.mark_line(interpolate="monotone", strokeWidth=2).encode(
+        strokeDash=dash_of("run", colors)
+    )
     reader = base.mark_circle(size=70, opacity=0).encode(
         tooltip=[alt.Tooltip("run:N", title="Run"), *_tooltip(axis)]
     )

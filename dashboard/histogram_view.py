@@ -290,6 +290,7 @@ def _over_epochs(store: Store, row: RunRow, choice: Choice, view: str | None) ->
 def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> None:
     names = run_selection.unique_names(rows)
     colors = {names[run_id]: color for run_id, color in run_selection.colors(rows).items()}
+    widgets.legend(colors)
     columns = st.columns(len(choice.panels), gap="medium")
     frames = [_overlay(store, list(names), panel, epoch) for panel in choice.panels]
     for column, panel, frame in zip(columns, choice.panels, frames, strict=True):
@@ -297,14 +298,9 @@ def _over_runs(store: Store, rows: list[RunRow], choice: Choice, epoch: int) -> 
             if frame.empty:
                 st.caption(f"{panel.title}: not stored up to epoch {epoch}.")
                 continue
-            present = [name for run_id, name in names.items() if run_id in set(frame["run_id"])]
             rows_by_run = frame.assign(run=frame["run_id"].map(names))
             chart = histogram_charts.run_overlay(
-                rows_by_run,
-                {name: colors[name] for name in present},
-                panel.title,
-                panel.axis,
-                domain=panel.domain,
+                rows_by_run, colors, panel.title, panel.axis, domain=panel.domain
             )
             plots.chart(chart, key=f"overlay.{panel.series}")
     _earlier_epochs(pd.concat(frames), names, epoch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 GENERATOR = "#0072B2"
 DISCRIMINATOR = "#D55E00"
 REAL = "#6B7280"
@@ -70,3 +72,8 @@ def repeated(colors: dict[str, str]) -> set[str]:
     """
     first: dict[str, str] = {}
     return {name for name, color in colors.items() if first.setdefault(color, name) != name}
+
+
+def is_ambiguous(colors: dict[str, str]) -> bool:
+    """Whether even solid and dashed lines are not enough: three names share a color."""
+    return max(Counter(colors.values()).values(), default=0) > 2

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from dashboard import actions, run_selection, words
+from dashboard import actions, palette, run_selection, words
 from dashboard.kept_values import KeptValues
 from gan_runtime.base import formats
 from gan_runtime.base.errors import JobError
@@ -31,6 +31,9 @@ NO_VERDICT = Verdict()
 EPOCH = "epoch"  # the value of an epoch slider
 MOST_NAMED, MOST_LETTERS = 5, 80  # of unknown runs in an address
 FIGURE_WIDTH = 138  # two side by side on a phone, five in a card of Home
+LIKE_OTHERS = (
+    "So many lines share colors and dashes. Point at a line to see its name, or pick fewer runs."
+)
 ENDED_WELL = ("finished", "stopped")  # states whose dot turns red if the verdict is trouble
 MOST_IN_FIGURE = 2  # losses side by side
 LOCAL_SGD_HELP = (
@@ -52,6 +55,22 @@ def state(status: str, text: str = "", verdict: Verdict = NO_VERDICT) -> None:
     rest = f"<span style='font-weight:400'>{html.escape(text)}</span>" if text else ""
     dot = "dot-alarm" if verdict.is_trouble and status in ENDED_WELL else words.dot(status)
     st.html(f"<span class='run-state'><span class='dot {dot}'></span>{status} {rest}</span>{below}")
+
+
+def legend(colors: dict[str, str]) -> None:
+    """One legend for all charts of a page, which wraps for many lines; dashed where an earlier line
+    has the color. `colors`: name → color.
+    """
+    dashed = palette.repeated(colors)
+    entries = "".join(
+        "<span><span style='display:inline-block;width:1.3rem;margin-right:0.4rem;"
+        f"vertical-align:middle;border-top:3px {'dashed' if name in dashed else 'solid'} {color}'>"
+        f"</span>{html.escape(name)}</span>"
+        for name, color in colors.items()
+    )
+    st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
+    if palette.is_ambiguous(colors):
+        st.caption(LIKE_OTHERS)
 
 
 def local_sgd(sync_every_steps: int) -> None:

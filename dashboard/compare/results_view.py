@@ -52,7 +52,7 @@ def best_and_last(
     also the interval.
     """
     st.header("Best epoch and last epoch" if declaration.rated else "After the last epoch")
-    table = pd.DataFrame({"Run": list(run_selection.unique_names(rows).values())})
+    table: dict[str, Any] = {"Run": list(run_selection.unique_names(rows).values())}
     config: dict[str, Any] = {"Run": st.column_config.TextColumn("Run", pinned=True)}
     for metric in declaration.rated:
         title, text = (
@@ -71,7 +71,13 @@ def best_and_last(
         if compare_results.has(declaration, name):
             table[title] = results[f"{name}_last"].to_numpy() * (100.0 if form == PERCENT else 1.0)
             config[title] = st.column_config.NumberColumn(help=text, format=form)
-    tables.show(table, column_config=config, hide_index=True, key="compare.best", placeholder="–")
+    tables.show(
+        pd.DataFrame(table),
+        column_config=config,
+        hide_index=True,
+        key="compare.best",
+        placeholder="–",
+    )
     st.caption(compare_results.best_caption(declaration))
 
 
@@ -124,9 +130,11 @@ def against_time(
     """A result of each run against its training seconds."""
     st.header("Numbers against time")
     results_by_name = compare_results.results(declaration)
+    numbers = [name for name in results_by_name if name not in compare_results.TIMES]
     name = st.selectbox(
         "Number",
-        [name for name in results_by_name if name not in compare_results.TIMES],
+        numbers,
+        index=numbers.index(_most_recorded_first(numbers, results)[0]),
         format_func=lambda name: results_by_name[name].title,
         key="compare.result",
         width=300,
@@ -159,7 +167,7 @@ def options_and_results(
     """Parallel coordinates over the options that differ and the results."""
     options = {option.name: option for option in grouping.differing(rows)}
     results_by_name = compare_results.results(declaration)
-    defaults = [*list(options)[:DEFAULT_OPTIONS], *_default_results(results_by_name)]
+    defaults = [*list(options)[:DEFAULT_OPTIONS], *_default_results(results_by_name, results)]
     axis_names = st.multiselect(
         "Axes",
         [*options, *results_by_name],
@@ -190,11 +198,20 @@ def options_and_results(
     )
 
 
-def _default_results(results_by_name: dict[str, Result]) -> list[str]:
-    """The rated results, else the spread of images; then the time."""
-    rated = [name for name, result in results_by_name.items() if result.best != "none"][
-        :DEFAULT_RESULTS
-    ]
+def _most_recorded_first(names: list[str], results: pd.DataFrame) -> list[str]:
+    """The names of results, those that most runs have first; otherwise in their order."""
+    return sorted(names, key=lambda name: -int(results[name].notna().sum()))
+
+
+def _default_results(results_by_name: dict[str, Result], results: pd.DataFrame) -> list[str]:
+    """The rated results that at least half of the runs have, else the spread of images; then the
+    time.
+    """
+    rated = [
+        name
+        for name, result in results_by_name.items()
+        if result.best != "none" and 2 * results[name].notna().sum() >= len(results)
+    ][:DEFAULT_RESULTS]
     return [*(rated or ["spread_ratio_last"] * ("spread_ratio_last" in results_by_name)), "seconds"]
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import TypeVar
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import palette, plots, run_selection, words
+from dashboard import plots, run_selection, widgets, words
 from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import CurveStyle, Smoothing, YScale
@@ -152,21 +151,9 @@ def series(rows: list[RunRow], by: str) -> list[Series]:
 
 def legend(lines: list[Series], by: str) -> None:
     """One legend for all charts of the page."""
-    dashed = palette.repeated({line.name: line.color for line in lines})
-    entries = "".join(
-        f"<span>{_line(line, line.name in dashed)}{html.escape(line.name)}</span>" for line in lines
-    )
-    st.html(f"<div style='display:flex;flex-wrap:wrap;gap:0.2rem 1.2rem'>{entries}</div>")
+    widgets.legend({line.name: line.color for line in lines})
     if by != grouping.EACH_RUN:
         st.caption("Line: mean of the runs of a group. Band: lowest to highest run.")
-
-
-def _line(line: Series, dashed: bool) -> str:
-    form = f"border-top:3px {'dashed' if dashed else 'solid'} {line.color}"
-    return (
-        "<span style='display:inline-block;width:1.3rem;margin-right:0.4rem;"
-        f"vertical-align:middle;{form}'></span>"
-    )
 
 
 def numbers(store: Store, rows: list[RunRow]) -> dict[str, Metric]:

@@ -14,8 +14,10 @@ from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping
 from dashboard.compare.charts import CurveStyle
 from dashboard.evaluation import charts as evaluation_charts
+from dashboard.run import health_view
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
+from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries import RunRow
 
@@ -133,6 +135,32 @@ def test_a_log_axis_has_labels_however_close_the_values_are() -> None:
         assert all(third <= 5.001 * first for first, third in zip(values, values[2:], strict=False))
 
 
+@pytest.mark.parametrize("value", [0.0378490073, -1.97, 858.0])
+def test_a_single_measurement_has_an_axis_from_zero(value: float) -> None:
+    """Alone it has no range: its label would have every digit."""
+    assert not health_view.is_log(pd.DataFrame({"value": [value]}))
+    rows = pd.DataFrame({"epoch": [90], "value": value, "low": value, "high": value})
+    chart = health_charts.quality_curve(rows, METRICS["quality_kcd"], log=False).to_dict()
+    assert all(layer["encoding"]["y"]["scale"]["zero"] for layer in chart["layer"])
+
+
+def test_the_name_of_a_measured_score_fits_a_narrow_column() -> None:
+    """A longer title of the axis would push the title of the chart out of sight."""
+    qualities = [
+        metric
+        for evaluation in evaluations().values()
+        for metric in evaluation.scores
+        if metric.role == "measured_quality"
+    ]
+    assert len(qualities) > 20
+    for metric in qualities:
+        chart = health_charts.quality_curve(pd.DataFrame(), metric, log=True).to_dict()
+        lines = chart["title"]["subtitle"]
+        assert lines[0].startswith(metric.title)
+        assert max(map(len, lines)) <= 52
+        assert {layer["encoding"]["y"]["title"] for layer in chart["layer"]} == {None}
+
+
 def test_a_click_selects_the_run() -> None:
     params = compare_charts.run_curves(curve(0.5), COLORS, "step", LOSS, CurveStyle()).to_dict()[
         "params"
@@ -143,6 +171,8 @@ def test_a_click_selects_the_run() -> None:
 def test_lines_are_dashed_when_colors_run_out() -> None:
     colors = {"first": "#009E73", "second": "#E69F00", "third": "#009E73", "fourth": "#009E73"}
     assert palette.repeated(colors) == {"third", "fourth"}
+    assert palette.is_ambiguous(colors), "the third and the fourth look the same"
+    assert not palette.is_ambiguous({**colors, "fourth": "#56B4E9"})
     bold = compare_charts.run_curves(curve(0.5), colors, "step", LOSS, CurveStyle()).to_dict()[
         "layer"
     ][3]

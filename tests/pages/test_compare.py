@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import io
 import json
+import warnings
 from collections.abc import Callable
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from dashboard import run_selection
+from dashboard.compare import results_view
 from dashboard.frame import session
 from dashboard.samples import players
+from gan_runtime.catalog import declarations
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from tests.pages.reading import texts, titles
+from tests.support.measured_showers import measured
 from tests.support.small_pictures import write_grid
 
 Show = Callable[..., AppTest]
@@ -227,6 +232,39 @@ def test_compare_reports_that_no_run_has_results_yet(show: Show, new_run: Make) 
     curves = show("compare", tab="curves", runs="quick-0001,quick-0002")
     assert not curves.exception
     assert "No run has finished a step yet." in texts(curves)
+
+
+def test_numbers_against_time_begin_with_one_that_most_runs_have(show: Show, trained: Make) -> None:
+    trained("quick-0001")
+    trained("quick-0002", seconds=10)
+    trained("quick-0003", seconds=20)
+    measured(trained("showers-0004", seconds=30, workload="shower_3dgan", dataset="showers"), 2)
+    runs = "quick-0001,quick-0002,quick-0003,showers-0004"
+    app = show("compare", runs=runs)
+    assert not app.exception
+    first, *_ = app.selectbox(key="compare.result").options
+    assert first == "Error of the sampling fraction, measured, best epoch"
+    result = app.selectbox(key="compare.result").value
+    assert result in ("score_gap_last", "images_per_s")
+    axes = next(widget for widget in app.multiselect if widget.label == "Axes")
+    assert [name for name in axes.value if name.startswith("physics")] == []
+
+
+def test_a_table_of_many_numbers_is_made_at_once() -> None:
+    """Columns inserted one after another fill the log with warnings of pandas."""
+    declared = declarations.together(["dcgan_mnist", "shower_3dgan", "pix2pix"])
+    columns = [
+        f"{metric.name}_{end}"
+        for metric in declared.rated
+        for end in ("best", "best_epoch", "last")
+    ]
+    assert len(columns) > 100
+    results = pd.DataFrame({name: [] for name in ("run_id", *columns)})
+    scores = ("score_gap_last", "accuracy_last", "spread_ratio_last")
+    results = results.assign(**dict.fromkeys(scores, 0.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.PerformanceWarning)
+        results_view.best_and_last(results, pd.DataFrame({"metric": []}), [], declared)
 
 
 def test_compare_draws_options_alongside_results(show: Show, trained: Make) -> None:

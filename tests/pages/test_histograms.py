@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
+from dashboard import widgets
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
 from tests.pages.reading import charts, texts, titles
@@ -98,6 +99,26 @@ def test_histograms_of_several_runs_overlap_at_one_epoch(show: Show, trained: Ma
     assert "not stored up to epoch 1" in texts(app)
 
 
+def test_many_runs_leave_the_plot_its_height_and_differ_in_color_or_dash(
+    show: Show, trained: Make
+) -> None:
+    """Twelve names above each plot would take nearly all of its height."""
+    names = [f"quick-{number:04d}" for number in range(1, 13)]
+    for seconds, name in enumerate(names):
+        trained(name, seconds=float(seconds))
+    app = show("compare", tab="histograms", runs=",".join(names))
+    for chart in charts(app):
+        _, line, _ = chart["layer"]  # type: ignore[misc]
+        color, dash = line["encoding"]["color"], line["encoding"]["strokeDash"]
+        assert (color["legend"], dash["legend"]) == (None, None)
+        styles = zip(color["scale"]["range"], map(str, dash["scale"]["range"]), strict=True)
+        assert len(set(styles)) == 12
+    bodies = [part.proto.body for part in app.get("html")]
+    [legend] = [body for body in bodies if body.startswith("<div style='display:flex")]
+    assert (legend.count("quick-"), legend.count("dashed")) == (12, 4)
+    assert widgets.LIKE_OTHERS not in texts(app)
+
+
 def test_shorter_runs_are_shown_at_their_last_epoch(
     show: Show, trained: Make, new_run: Make
 ) -> None:
@@ -153,5 +174,5 @@ def test_histograms_after_the_last_epoch_of_a_stopped_run_are_the_newest(
     assert "shown at an earlier epoch: quick-0001 at epoch 3." in texts(app)
     app = show("run", run="quick-0001")
     app.slider[0].set_value(7).run()
-    assert "Where do the scores lie?" in titles(app)
+    assert "Distribution of the scores" in titles(app)
     assert "Not stored at epoch 7, shown at epoch 3." in texts(app)
