@@ -55,27 +55,24 @@ def losses_in_words(row: Mapping[Hashable, Any]) -> str:
     )
 
 
-def quality_columns(table: pd.DataFrame) -> dict[str, Any]:
-    """The quality columns by name: the best value and its interval, or one column in words if runs
-    have different scores.
-
-    `table`: as `with_quality`.
+def quality_column(table: pd.DataFrame) -> dict[str, Any]:
+    """The column of the best values, which sort as numbers, by its name. `table`: as
+    `with_quality`.
     """
     titles = _quality_titles(table)
-    width = WARNED_WIDTH if table["quality_warning"].any() else None
-    if len(titles) > 1:
-        return {
-            RANGE: st.column_config.TextColumn(
-                "Quality", width=width or "medium", help=QUALITY_HELP
-            )
-        }
+    title = f"Quality ({titles[0]})" if len(titles) == 1 else "Quality"
+    return {QUALITY: st.column_config.NumberColumn(title, help=QUALITY_HELP)}
+
+
+def range_column(table: pd.DataFrame) -> dict[str, Any]:
+    """The column with what belongs to the value of `quality_column`, in words, by its name."""
+    is_mixed, is_warned = len(_quality_titles(table)) > 1, table["quality_warning"].any()
     return {
-        QUALITY: st.column_config.NumberColumn(
-            f"Quality ({titles[0]})" if titles else "Quality", help=QUALITY_HELP
-        ),
         RANGE: st.column_config.TextColumn(
-            "Quality, 95%", width=width, help="95% interval, and the epoch."
-        ),
+            "Quality: score, 95%" if is_mixed else "Quality, 95%",
+            width=WARNED_WIDTH if is_warned else None,
+            help=f"{'The score, its' if is_mixed else 'Its'} 95% interval, and the epoch.",
+        )
     }
 
 
@@ -109,17 +106,16 @@ def _quality_titles(table: pd.DataFrame) -> list[str]:
 
 
 def _range(metric: Metric, row: Mapping[Hashable, Any], is_mixed: bool) -> str:
-    """0.012 to 0.016, epoch 9; with the score: KCD 0.014 (0.012 to 0.016), epoch 9. A score with
-    a warning begins with its cause.
+    """0.012 to 0.016, epoch 9; with the score: KCD, 0.012 to 0.016, epoch 9. A score with a warning
+    begins with its cause.
     """
     has_interval = not (pd.isna(row["low"]) or pd.isna(row["high"]))
     between = (
         " to ".join(metric.in_words(row[end]) for end in ("low", "high")) if has_interval else ""
     )
-    value = f"{metric.title} {metric.in_words(row['value'])}"
-    first = f"{value} ({between})" if is_mixed and between else value if is_mixed else between
     cause = INACCURATE if row["warning"] else ""
-    return ", ".join(filter(None, [cause, first, f"epoch {row['epoch']:.0f}"]))
+    score = metric.title if is_mixed else ""
+    return ", ".join(filter(None, [cause, score, between, f"epoch {row['epoch']:.0f}"]))
 
 
 def with_space(table: pd.DataFrame, space: Space | None) -> pd.DataFrame:

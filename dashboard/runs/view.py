@@ -27,6 +27,7 @@ from gan_runtime.training.verdict import Verdict
 
 TICKED = "runs.ticked"  # ids, not row numbers: a search, a new run or a deletion moves rows
 NAME_IN_LINK = r"#(.*)"
+PROGRESS_PIXELS = 108
 ROW_PIXELS, FRAME_PIXELS = 35, 6  # of Streamlit's table: a row or the head, and the outer lines
 
 
@@ -34,6 +35,13 @@ def _space(number_format: str | None = None) -> Any:
     """The column of a run's bytes; `number_format`: Streamlit's, not needed for words."""
     text = "All files of the run: checkpoints, images, journals, films."
     return st.column_config.NumberColumn("Space", format=number_format, help=text)
+
+
+def _submitted(zone: str | None = None) -> Any:
+    """The column of the submission times in this time zone. Not ages: the table is not redrawn."""
+    return st.column_config.DatetimeColumn(
+        "Submitted", format="YYYY-MM-DD HH:mm", timezone=zone, help="In your time zone."
+    )
 
 
 COLUMNS = {
@@ -46,19 +54,18 @@ COLUMNS = {
     "status": st.column_config.TextColumn("State"),
     "verdict": st.column_config.TextColumn(
         "Verdict",
-        width="medium",
         help="What the last epochs and measured quality show. The run's page has the evidence.",
     ),
     "tags": st.column_config.ListColumn("Tags", width="medium"),
     "remark": st.column_config.TextColumn("Note", width="medium"),
     "done": st.column_config.ProgressColumn(
-        "Epochs done", format="%.0f%%", min_value=0, max_value=100
+        "Epochs done", format="%.0f%%", min_value=0, max_value=100, width=PROGRESS_PIXELS
     ),
     "algorithm": st.column_config.TextColumn(
         "Algorithm",
         help="Local SGD: replicas train alone and average their weights from time to time.",
     ),
-    "created_at": st.column_config.DatetimeColumn("Submitted", format="distance"),
+    "created_at": _submitted(),
     "time": st.column_config.TextColumn(
         "Training", help="Training time over all attempts, without start-up."
     ),
@@ -110,8 +117,9 @@ def columns(declaration: Declarations, workloads: int, rows: pd.DataFrame) -> di
     items = list(COLUMNS.items())
     return {
         **dict(items[:place]),
-        **runs_columns.quality_columns(rows),
+        **runs_columns.quality_column(rows),
         **runs_columns.loss_columns(declaration, workloads),
+        **runs_columns.range_column(rows),
         **dict(items[place:]),
     }
 
@@ -218,6 +226,7 @@ def table(rows: pd.DataFrame, stored: Collection[str]) -> pd.DataFrame:
     losses = (str(json.loads(spec).get("loss", "")) for spec in rows["spec"])
     declaration = declarations.together_with_losses(zip(rows["workload"], losses, strict=True))
     configuration = columns(declaration, rows["workload"].nunique(), rows)
+    configuration["created_at"] = _submitted(st.context.timezone)
     if tables.is_long(rows):
         configuration["space"] = _space("bytes")
     numbers = {

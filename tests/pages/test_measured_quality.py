@@ -8,8 +8,10 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from pandas.api.types import is_numeric_dtype
 from streamlit.testing.v1 import AppTest
 
+from dashboard import rendering
 from dashboard.frame import session
 from dashboard.run import overview
 from dashboard.run.overview import BEING_MEASURED
@@ -26,7 +28,7 @@ from tests.support.measured_showers import measured
 Show = Callable[..., AppTest]
 Make = Callable[..., RunDir]
 AWAITED = "The measured quality appears here after its first measurement."
-TITLE = "How good is what it generates? KCD"
+TITLE = "How good is what it generates?"
 
 
 @pytest.fixture
@@ -65,9 +67,18 @@ def test_a_run_that_is_being_measured_reserves_space_for_its_quality_curve(
     saved = {"weight": np.zeros(1, np.float32)}
     checkpoints.save(running.checkpoints, saved, 10, wall_s=1.0, retained=1)
     monkeypatch.setattr(job_queue, "start", lambda _: None)
-    jobs.request(home, running.run_id, "quality", {"while_training": 5}, "a test")
+    job = jobs.request(home, running.run_id, "quality", {"while_training": 5}, "a test")
     session.runtime().refresh()
     assert AWAITED in texts(show("run", run="quick-0001"))
+    job.add_progress(3, 10, "epoch 2 waits for the processor")
+    measuring = "Measuring the quality, 30% done: epoch 2 waits for the processor."
+    assert f"{measuring} {AWAITED}" in texts(show("run", run="quick-0001"))
+    journal.append(running.evaluations_journal, 1, answer(1))
+    session.runtime().refresh()
+    monkeypatch.setattr(rendering, "OLD", 0.0)  # viewers share no answer of before
+    app = show("run", run="quick-0001")
+    assert TITLE in titles(app)
+    assert measuring in texts(app), "below the curve of what is measured"
 
 
 def test_run_that_just_ended_reserves_space_until_its_job_is_stored(
@@ -126,8 +137,10 @@ def test_runs_table_names_the_scores_of_different_workloads(show: Show, new_run:
     showers = new_run("showers-0001", seconds=20, workload="shower_3dgan", dataset="showers")
     measured(showers, 1, fault=0.4)
     table = show("runs").dataframe[0].value.set_index("run_id")
-    assert "quality" not in table
-    assert table["quality_range"]["quick-0002"] == "KCD 0.5 (0.3 to 0.7), epoch 1"
+    assert table["quality"]["quick-0002"] == 0.5
+    assert 0 < table["quality"]["showers-0001"] < 10
+    assert is_numeric_dtype(table["quality"]), "the browser sorts numbers"
+    assert table["quality_range"]["quick-0002"] == "KCD, 0.3 to 0.7, epoch 1"
     assert "KCD" not in table["quality_range"]["showers-0001"]
     assert table["quality_range"]["showers-0001"].endswith("epoch 1")
 

@@ -50,7 +50,7 @@ def test_losses_of_different_workloads_share_one_column(
     table = show("runs").dataframe[0].value
     assert list(table["losses"]) == ["–", "G 0.900 · D 1.100"]
     assert not [name for name in table if name.startswith("loss_")]
-    assert list(table).index("options") == list(table).index("losses") + 1
+    assert list(table).index("losses") == list(table).index("quality") + 1
 
 
 def test_the_table_is_tall_enough_for_all_runs(show: Show, trained: Make) -> None:
