@@ -177,7 +177,9 @@ def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
                 "share:Q", title=_share(group.panel.series), stack=None, axis=alt.Axis(format="%")
             ),
             y2=alt.Y2Datum(0),
-            color=alt.Color("series:N", title=None, legend=legend(), scale=_scale(group)),
+            color=alt.Color(
+                "series:N", title=None, legend=fitted_legend(group.colors), scale=_scale(group)
+            ),
             tooltip=[
                 alt.Tooltip("series:N", title=group.panel.series),
                 alt.Tooltip("left:Q", title="Score from", format=group.format),
@@ -185,7 +187,7 @@ def score_histogram(rows: Rows, group: Group, height: int = 260) -> alt.Chart:
             ],
         )
         .properties(
-            title="Where do the scores lie?",
+            title="Distribution of the scores",
             description=(
                 "Shares of the rows measured after one epoch, by their value. Where the histograms"
                 " overlap, generated rows look like real ones."

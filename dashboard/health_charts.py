@@ -225,12 +225,13 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
 
     `rows`: epoch, value, low, high, floor; all above 0 with `log`.
     """
-    scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=8)
+    name = f"{metric.title} ({metric.unit})" if metric.unit else metric.title
+    # A linear axis begins at 0: a single value alone has no range, and its label every digit.
+    scale = alt.Scale(type="log" if log else "linear", zero=not log, nice=False, padding=8)
 
     def of(field: str) -> alt.Y:
-        axis = log_axis() if log else alt.Axis(format="~g", tickCount=5)
-        title = f"{metric.axis} (log)" if log else metric.axis
-        return alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
+        axis = log_axis(".3~g") if log else alt.Axis(format="~g", tickCount=5)
+        return alt.Y(f"{field}:Q", title=None, scale=scale, axis=axis)
 
     base = alt.Chart().encode(
         x=alt.X(
@@ -263,9 +264,14 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
     return layered(
         rows,
         *(band, bars, floor, line, points),
+        # Names are long: in a line each, none is cut in a narrow column.
         title=heading(
-            f"How good is what it generates? {metric.title}",
-            "Lower is better. Band: 95% interval. Dashed: the floor, real data.",
+            "How good is what it generates?",
+            [
+                f"{name} (log)" if log else name,
+                "Lower is better. Band: 95% interval.",
+                "Dashed: the floor, real data.",
+            ],
         ),
         description=(
             "Measured quality of what the network generates, with its 95% interval. The dashed"

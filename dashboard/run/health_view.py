@@ -108,8 +108,10 @@ def expects_quality(_: Store, home: Home, run: RunDir) -> bool:
 
 
 def is_log(rows: pd.DataFrame) -> bool:
-    """Whether a score has a logarithmic axis: unbiased distances can be negative."""
-    return bool((rows["value"] > 0).all())
+    """Whether a score has a logarithmic axis: unbiased distances can be negative, and one value has
+    no range.
+    """
+    return bool((rows["value"] > 0).all()) and rows["value"].nunique() > 1
 
 
 def epoch_times(store: Store, run_id: str) -> Table:

@@ -32,8 +32,9 @@ from dashboard.tables import Table
 from gan_runtime.base import formats
 from gan_runtime.base.metrics import LOSSES, SCORES
 from gan_runtime.catalog import declarations
-from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.evaluation import jobs
+from gan_runtime.evaluation.catalog import evaluations
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
@@ -203,7 +204,7 @@ def _small_charts(runtime: Runtime, row: RunRow, epoch: int) -> None:
     )
     parts: list[Callable[[], None]] = []
     if not quality.empty or awaits_quality(runtime, row):
-        parts.append(partial(_quality, store, row, quality))
+        parts.append(partial(_quality, runtime, row, quality))
     parts += [
         partial(_scores, store, row, group, place)
         for place, group in enumerate(chart_panels.panel_groups(declaration, SCORES))
@@ -224,7 +225,7 @@ def _small_charts(runtime: Runtime, row: RunRow, epoch: int) -> None:
 def awaits_quality(runtime: Runtime, row: RunRow) -> bool:
     """Whether a job measures the quality of a run, or will do so while it trains or at its end."""
     store, ended_at = runtime.store, row.finished_at
-    if queries.is_being_evaluated(store, row.run_id, QUALITY):
+    if _measuring(store, row):
         return True
     has_just_ended = ended_at is not None and datetime.now(UTC) - ended_at < SOON
     run = RunDir(runtime.home.runs / row.run_id)
@@ -234,15 +235,40 @@ def awaits_quality(runtime: Runtime, row: RunRow) -> bool:
     return shared(store, row, age_s, health_view.expects_quality, runtime.home, run)
 
 
-def _quality(store: Store, row: RunRow, quality: Table) -> None:
+def _measuring(store: Store, row: RunRow) -> str:
+    """The evaluation that measures the quality of a run now; "" if none does."""
+    names = (
+        name
+        for name, declared in evaluations().items()
+        if any(metric.role == "measured_quality" for metric in declared.scores)
+        and queries.is_being_evaluated(store, row.run_id, name)
+    )
+    return next(names, "")
+
+
+def _measurement(runtime: Runtime, row: RunRow) -> str:
+    """What the job that measures the quality does now, in a sentence; "" without a job."""
+    name = _measuring(runtime.store, row)
+    snapshot = jobs.newest_request(runtime.home, row.run_id, name) if name else None
+    if snapshot is None or not snapshot.is_live:
+        return ""
+    done = formats.percent(snapshot.progress.share)
+    return f"Measuring the quality, {done} done: {widgets.job_sentence(snapshot)}"
+
+
+def _quality(runtime: Runtime, row: RunRow, quality: Table) -> None:
+    store, measurement = runtime.store, _measurement(runtime, row)
     if quality.empty:
-        _reserved(QUALITY_AWAITED if row.is_live else BEING_MEASURED, SMALL_HEIGHT)
+        awaited = QUALITY_AWAITED if row.is_live else BEING_MEASURED
+        _reserved(f"{measurement}. {awaited}" if measurement else awaited, SMALL_HEIGHT)
         return
     name = str(quality.frame["metric"].iloc[0])
     metric = declarations.of(row.workload).table([name])[name]
     log = health_view.is_log(quality.frame)
     key = f"quality.{row.run_id}.{log}"
     plots.cached_chart(health_charts.quality_curve, quality.arrow, key, metric, log)
+    if measurement:
+        st.caption(f"{measurement}.")
     age_s = rendering.rest_age_s(row.accelerator)
     if caution := shared(store, row, age_s, health_view.cautions, row.run_id):
         st.caption(words.plain(caution))
