@@ -45,6 +45,9 @@ def measure(
     """
     reasons = {row.run_id: reason(runtime, row, evaluation) for row in rows}
     names = {row.run_id: widgets.title(row) for row in rows if not reasons[row.run_id]}
+    if not names and _lacks_weights(runtime, rows[0], evaluation):
+        st.info(words.no_checkpoint(rows[0].is_live))
+        return
     if not names:
         st.button(
             evaluation.verb, disabled=True, help=reasons[rows[0].run_id], icon=":material/labs:"
@@ -82,6 +85,18 @@ def measure(
         and actions.attempt(partial(_request, runtime, run_id, evaluation, values)) is not None
     ):
         st.rerun()
+
+
+def _lacks_weights(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> bool:
+    """Whether only a checkpoint, or the weights of an epoch, are missing here."""
+    run = RunDir(runtime.home.runs / row.run_id)
+    has_weights = run.has_checkpoint or bool(inference.stored_epochs(run))
+    return (
+        evaluation.needs_checkpoint
+        and not has_weights
+        and run.path.is_dir()
+        and not jobs.why_never(runtime.home, run, evaluation)
+    )
 
 
 def reason(runtime: Runtime, row: RunRow, evaluation: Evaluation) -> str:

@@ -143,6 +143,7 @@ def redirect_to_run(runtime: Runtime, name: str) -> None:
         selection = {WITH: ",".join(run_ids[1:])} if run_ids[1:] else {}
         query = {places.RUN_KEY: run_ids[0], places.TAB_KEY: TAB, **selection}
         st.switch_page(places.RUN, query_params=query)
+    st.title("Evaluation")
     st.info("No run is evaluated yet. Open a run and use its tab Evaluation.")
     st.page_link(places.RUNS, label="Go to Runs", icon=":material/table_rows:")
 

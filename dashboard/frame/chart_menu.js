@@ -1,5 +1,6 @@
 // Two more buttons in the toolbar of every chart, after Streamlit's "Download as PNG": the chart as SVG, its rows as CSV.
-// Nothing runs before the pointer or the focus is on a chart. front_page.py loads this on every page.
+// They appear when the pointer or the focus is on a chart. Also hides the marks of a drag from screen readers: Vega gives them a role
+// and no name. front_page.py loads this on every page.
 (formulaBeginnings) => {
   const ROWS = "rows" // the table of a chart, as plots.py names it; others hold marks such as the ends of an axis
   const PNG = 'button[aria-label^="Download as PNG"]'
@@ -55,6 +56,12 @@
     if (!chart || !png || frame.querySelector('button[aria-label="Download as SVG"]') || !viewOf(chart)) return
     png.closest("[data-testid=stElementToolbarButton]").after(...Object.keys(KINDS).map((kind) => button(kind, png, chart)))
   }
+
+  new MutationObserver((records) => {
+    for (const { addedNodes } of records)
+      for (const node of addedNodes)
+        for (const brush of node.querySelectorAll?.(".zoom_brush, .zoom_brush_bg") ?? []) brush.ariaHidden = "true"
+  }).observe(document, { childList: true, subtree: true })
 
   for (const kind of ["pointerover", "focusin"]) document.addEventListener(kind, complete, { capture: true, passive: true })
 }

@@ -33,10 +33,6 @@ from gan_runtime.store.queries import RunRow
 
 WAITED_S = 3.0  # for a job, before the page shows its progress
 MOST_NAMED = 8  # seeds in a sentence
-NO_CHECKPOINT = (
-    "This run has no checkpoint here. A run saves one after each epoch; bundles contain none."
-    " Train the run to generate images with it."
-)
 ARRAYS_HELP = (
     "A NumPy .npz file: each image as the network made it, and its conditions. Values of images are"
     " from -1 to 1."
@@ -50,9 +46,9 @@ EXPORT_HELP = (
 
 def show(runtime: Runtime, row: RunRow) -> None:
     """More images of a run, below its samples."""
-    st.subheader("Generate images", anchor=False)
+    st.header("Generate images", anchor=False)
     if not image_job.checkpoints_of(runtime.home, row.run_id):
-        st.caption(NO_CHECKPOINT)
+        st.info(words.no_checkpoint(row.is_live))
         return
     snapshot = image_job.newest_images(runtime.home, row.run_id)
     request = generate_form.form(runtime, row.run_id, snapshot is not None and snapshot.is_live)
@@ -73,7 +69,7 @@ def show_export(runtime: Runtime, row: RunRow) -> None:
     """The trained model as files for other programs."""
     if not image_job.checkpoints_of(runtime.home, row.run_id):
         return
-    st.subheader("Export the model", anchor=False)
+    st.header("Export the model", anchor=False)
     st.caption(EXPORT_HELP)
     snapshot = generator_export.newest_export(runtime.home, row.run_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):

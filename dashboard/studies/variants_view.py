@@ -1,4 +1,4 @@
-"""The tabs XLA pay-back and Same losses? of Studies: runs that differ in one option only, and the
+"""The tabs When XLA pays off and Same losses? of Studies: runs that differ in one option only, and the
 costs of its values.
 """
 
@@ -44,7 +44,7 @@ TABLE_HELP = (
 
 def show(runtime: Runtime, option: str) -> None:
     """The tab: the selection of runs, when compiling is paid back, what each variant costs and is
-    made of, and whether losses agree.
+    made of, and whether losses agree, which the tab of the precision asks first.
     """
     store = runtime.store
     comparable = pick_set(store, option)
@@ -52,11 +52,14 @@ def show(runtime: Runtime, option: str) -> None:
         how_to_start(runtime, option)
         return
     medians = queries.variant_medians(store, comparable.variants)
+    if option == "precision":
+        losses(store, comparable)
     pay_back(store, comparable, medians)
     table(comparable, medians)
     kernels(store, comparable)
     work(store, comparable)
-    losses(store, comparable)
+    if option != "precision":
+        losses(store, comparable)
 
 
 def pick_set(store: Store, option: str) -> ComparableSet | None:

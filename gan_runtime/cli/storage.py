@@ -34,6 +34,7 @@ from gan_runtime.supervision.trash import DeletedRun
 from gan_runtime.training import inference
 
 Format = Literal["csv", "parquet", "tensorboard"]
+MOST_NAMED = 8  # new runs of an import
 
 
 def sql(
@@ -167,8 +168,11 @@ def import_(
     run_ids = [run_id for of_file in imported for run_id in of_file]
     if as_json:
         return output.print_json({"runs": run_ids})
+    others = len(run_ids) - MOST_NAMED
+    more = f" and {others} more; `{command_line()} runs` lists them" if others > 0 else ""
     return output.say(
-        f"imported {formats.quantity(len(run_ids), 'run')}: {', '.join(run_ids)}."
+        f"imported {formats.quantity(len(run_ids), 'run')}:"
+        f" {', '.join(run_ids[:MOST_NAMED])}{more}."
         if run_ids
         else "all of these runs are imported already."
     )

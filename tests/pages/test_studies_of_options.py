@@ -123,6 +123,14 @@ def test_slower_precision_never_pays_off(show: Show, measured: Make) -> None:
     assert "No two of these runs have the same seed" in texts(app)
 
 
+def test_a_tab_begins_with_the_answer_to_its_question(show: Show, measured: Make) -> None:
+    measured("quick-0001", compile=1.0, steady=0.1, precision="float32")
+    measured("quick-0002", compile=1.5, steady=0.2, precision="mixed_bfloat16")
+    app = show("studies/precision")
+    assert not app.exception
+    assert titles(app) == ["Generator loss", "Discriminator loss", "When is compiling paid back?"]
+
+
 def test_the_address_selects_the_set_of_runs(show: Show, measured: Make) -> None:
     for number, (replicas, xla) in enumerate(
         [(2, "off"), (2, "jit"), (1, "off"), (1, "jit")], start=1

@@ -40,7 +40,7 @@ def draw(runtime: Runtime, selection: Selection) -> None:
         if evaluation.measurable(runtime.home, row.run_id)
     }
     if not names:
-        st.info(shower_words.NO_CHECKPOINT)
+        st.info(words.no_checkpoint(any(row.is_live for row in selection.runs.values())))
         return
     st.caption(shower_words.ANY_ENERGY)
     request, pressed = _form(runtime, selection, names)

@@ -18,10 +18,6 @@ NOT_EVALUATED = (
     "This run is not evaluated yet. Press Measure showers. After about a minute, profiles, spectra,"
     " scores and showers side by side appear here."
 )
-NO_CHECKPOINT = (
-    "These runs have no checkpoint here to measure. A run saves one after each epoch; bundles"
-    " contain none."
-)
 NO_PAIR = "This evaluation has no stored showers. Measure again to store some."
 OTHER_DATA = (
     f"Measured by others on other data, with far more showers: {CHALLENGE}. Their FPD and KPD use"
