@@ -28,8 +28,8 @@ def welcome() -> None:
         (
             "1 · Launch",
             (
-                "Pick a preset, data, accelerator and precision. Simulated cores replace missing"
-                " hardware."
+                "Pick a preset, data, accelerator and precision. Without an accelerator, runs train"
+                " on simulated cores."
             ),
             places.LAUNCH,
             "Go to Launch",

@@ -130,7 +130,7 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
     columns = st.columns(2)
     columns[0].metric("Steps per epoch", formats.count(spec.steps_per_epoch(data.images)))
     columns[1].metric(
-        "Per replica",
+        "Images per replica",
         formats.count(spec.batch_size_per_replica),
         help="Images that one replica sees in each step.",
     )

@@ -90,7 +90,7 @@ LABELS = {
     "parameters": "Weights",
     "settings": "Settings of frameworks",
     "data_origin": "Data read from",
-    "data_content": "Content of the data",
+    "data_content": "Fingerprint of the data",
 }
 
 

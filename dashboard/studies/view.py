@@ -25,7 +25,7 @@ from gan_runtime.studies.design import QUESTIONS
 PAGE, PICKED = "studies", "studies.picked"
 TITLES = {
     "reports": "Reports",
-    "xla": "XLA pay-back",
+    "xla": "When XLA pays off",
     "precision": "Same losses?",
     "paper": "The paper",
 }

@@ -307,7 +307,7 @@ def _data(name: str, rows: int, home: Home) -> str:
         manifest = prepared.manifest(home, name)
         preparation = PREPARATIONS.get(manifest.preparation)
         title = preparation.title if preparation else name
-        source = f"{manifest.source}, content {manifest.content[:16]}"
+        source = f"{manifest.source}, fingerprint {manifest.content[:16]}"
         if preparation and not preparation.source:
             license_text = "none needed: simulated by gan-dashboard"
     columns = ("Data set", "Source", "Training rows", "License")

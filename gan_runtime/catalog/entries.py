@@ -66,7 +66,7 @@ class Judgement:
         """The chart of the means by class."""
         return Panel(
             f"{self.title}, by class",
-            subtitle="Mean over the measured rows of each class.",
+            subtitle="Mean over the measured images or rows of each class.",
             series="Class",
             domain=self.bounds,
         )

@@ -269,8 +269,8 @@ METRICS = (
         network=G,
         label=_GENERATED,
     ),
-    Metric("r1_penalty", "R1 penalty, before its weight", _SLOPE, "Penalty", network=D),
-    Metric("r2_penalty", "R2 penalty, before its weight", _SLOPE, "Penalty", network=D),
+    Metric("r1_penalty", "R1 penalty, unweighted", _SLOPE, "Penalty", network=D),
+    Metric("r2_penalty", "R2 penalty, unweighted", _SLOPE, "Penalty", network=D),
     Metric("penalty_factor", "Factor on the penalty weights", "Factor", NOT_DRAWN, network=D),
 )
 
@@ -280,12 +280,12 @@ PANELS = (
         LOSSES,
         "Generator and discriminator loss",
         series="Network",
-        help="Losses of the newest step: generator, discriminator. Cross-entropies are in nats.",
+        help="Losses of the newest step: generator, discriminator. Cross-entropies are in nats: a guess between real and generated costs 0.693.",
         meaning="No level is good: watch for a network that runs away from the other.",
     ),
     Panel(
         SCORES,
-        "Can the discriminator tell?",
+        "Scores of the discriminator",
         awaits="D's mean scores of real and generated images",
         series="Images",
         domain=(0.0, 1.0),

@@ -115,7 +115,7 @@ class Manifest(Summary):
     @property
     def origin(self) -> str:
         """The source of the rows, for the record of a run."""
-        return f"{self.source}, content {self.content[:16]}"
+        return f"{self.source}, fingerprint {self.content[:16]}"
 
     @property
     def offered(self) -> Fields:

@@ -42,8 +42,8 @@ PRESETS: dict[str, Preset] = {
     "quick": Preset(
         title="Quick: digits in about a minute",
         summary=(
-            "A small conditional DCGAN on the embedded digits, with relativistic pairs and the R1"
-            " penalty. A classifier is sure of 9 in 10 of its digits."
+            "A small network draws the digits 0 to 9, from 1,797 images that come with the program."
+            " A classifier is sure of 9 in 10 of its digits."
         ),
         values={
             **MODERN,

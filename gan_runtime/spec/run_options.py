@@ -192,14 +192,14 @@ class RunOptions(BaseModel):
     )
     steps_per_loop: int = option(
         10,
-        label="Steps per host call",
+        label="Steps per call",
         group="Schedule",
         unit="steps",
         ge=1,
         le=10_000,
         help=(
-            "Steps on the device between two reports. More: less overhead. Fewer: the curves update"
-            " more often."
+            "Steps that the device makes before the host gets their numbers. More: less overhead."
+            " Fewer: the curves update more often."
         ),
         source="tf.distribute guide: steps inside one tf.function",
         error="use a whole number of steps.",

@@ -65,7 +65,7 @@ def test_images_are_prepared_shown_listed_and_removed(run: Run, prepare: Run, ho
     text = run("show", "photos").stdout
     for part in (
         "32 × 32 × 3 images, labels",
-        "photos.zip, content ",
+        "photos.zip, fingerprint ",
         "cats   3",
         "dogs/torn.png  it is damaged",
     ):

@@ -185,7 +185,7 @@ def test_small_data_sets_stay_in_memory_and_large_ones_are_streamed(home: Home) 
 
 def test_a_loaded_data_set_reports_its_content_hash(home: Home) -> None:
     stored(home)
-    assert loading.load("showers", home).origin == "showers.h5, content 0123456789abcdef"
+    assert loading.load("showers", home).origin == "showers.h5, fingerprint 0123456789abcdef"
     assert loading.availability("showers", home).images == 8
 
 

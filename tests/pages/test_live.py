@@ -37,7 +37,7 @@ def test_zoom_draws_only_its_range_and_a_button_resets_it(show: Show, trained: M
     app.session_state["run.quick-0001.window"] = (4.6, 9.3)
     app.run()
     assert sorted(set(rows_of(app, title)["step"])) == [5, 6, 7, 8, 9]
-    assert sorted(set(rows_of(app, "Can the discriminator tell?")["step"])) == [5, 6, 7, 8, 9]
+    assert sorted(set(rows_of(app, "Scores of the discriminator")["step"])) == [5, 6, 7, 8, 9]
     assert "Steps 5 to 9" in texts(app)
     next(button for button in app.button if button.label == "Show everything").click().run()
     assert sorted(set(rows_of(app, title)["step"])) == list(range(1, 21))

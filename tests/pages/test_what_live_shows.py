@@ -23,8 +23,8 @@ def test_live_shows_every_stored_series_of_a_run(show: Show, trained: Make) -> N
     assert {metric.label: metric.value for metric in app.metric}["Loss G / D"] == "0.875 / 1.125"
     assert titles(app) == [
         "Generator and discriminator loss",
-        "Can the discriminator tell?",
-        "Where do the scores lie?",
+        "Scores of the discriminator",
+        "Distribution of the scores",
         "How long does an epoch take?",
         "How often is the discriminator right?",
         "Do the generated images vary?",

@@ -71,7 +71,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         "steps_per_loop",
         0,
         (
-            "Steps per host call (steps_per_loop) is 0, but allowed is a whole number from 1 to"
+            "Steps per call (steps_per_loop) is 0, but allowed is a whole number from 1 to"
             " 10000: use a whole number of steps."
         ),
     ),

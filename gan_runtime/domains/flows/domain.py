@@ -70,7 +70,7 @@ PREPARATIONS = {
 }
 PRESETS = {
     "karman": Preset(
-        title="Kármán street: KIT's Pix2Pix, cut down for two cores",
+        title="Kármán street: KIT's Pix2Pix, small enough for two cores",
         summary=(
             "In minutes a small U-Net learns to predict the next frame of a simulated flow, 40 × 96"
             " pixels. A rollout makes a film (docs/pix2pix.md)."

@@ -246,7 +246,7 @@ PANELS = (
     ),
     Panel(
         SCORES_PANEL,
-        "Can the discriminator distinguish them?",
+        "Scores of the discriminator",
         awaits="D's mean scores of target and generated images",
         series="Images",
         domain=(0.0, 1.0),

@@ -143,7 +143,7 @@ PREPARATIONS = {
 }
 PRESETS = {
     "showers": Preset(
-        title="Showers: CERN's 3DGAN, cut down for two cores",
+        title="Showers: CERN's 3DGAN, small enough for two cores",
         summary=(
             "Networks with 4 channels on simulated showers of 17 × 17 × 25 cells. Small batches and"
             " falling rates give showers within minutes (docs/3dgan.md)."

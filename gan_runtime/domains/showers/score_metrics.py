@@ -305,7 +305,7 @@ PANELS = (
     ),
     Panel(
         SCORES_PANEL,
-        "Can the discriminator distinguish them?",
+        "Scores of the discriminator",
         awaits="D's mean scores of simulated and generated showers",
         series="Showers",
         domain=(0.0, 1.0),

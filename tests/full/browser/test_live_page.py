@@ -40,7 +40,7 @@ def launched(page: Page) -> str:
     """Starts a run that trains until stopped, an epoch every few seconds; returns its id."""
     fill(page, "textbox", "Global batch (images per step)", str(BATCH))
     fill(page, "textbox", "Epochs (passes over the data)", ENDLESS)
-    fill(page, "textbox", "Steps per host call", "1")
+    fill(page, "textbox", "Steps per call", "1")
     return start(page)
 
 
