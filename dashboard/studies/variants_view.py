@@ -1,5 +1,5 @@
-"""The tabs When XLA pays off and Same losses? of Studies: runs that differ in one option only, and the
-costs of its values.
+"""The tabs When XLA pays off and Same losses? of Studies: runs that differ in one option only, and
+the costs of its values.
 """
 
 from __future__ import annotations

@@ -280,7 +280,10 @@ PANELS = (
         LOSSES,
         "Generator and discriminator loss",
         series="Network",
-        help="Losses of the newest step: generator, discriminator. Cross-entropies are in nats: a guess between real and generated costs 0.693.",
+        help=(
+            "Losses of the newest step: generator, discriminator. Cross-entropies are in nats: a"
+            " guess between real and generated costs 0.693."
+        ),
         meaning="No level is good: watch for a network that runs away from the other.",
     ),
     Panel(

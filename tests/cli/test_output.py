@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from typer.testing import Result
@@ -133,3 +134,12 @@ def test_run_tables_are_limited_for_huge_journals() -> None:
     *_, (_, newest) = enumerate(events.columns[1].cells)
     assert newest == "99999"
     assert max(map(len, events.columns[4].cells)) == output.MOST_LETTERS
+
+
+def test_an_import_of_many_runs_names_a_few(command: Callable[..., Result], tmp_path: Path) -> None:
+    bundle = REPOSITORY / "examples" / "paper.zip"
+    result = command("import", str(bundle), home=tmp_path / "other")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("36 new runs: example-batch-size-0002, ")
+    assert result.stdout.count("example-") == 8
+    assert "and 28 more" in " ".join(result.stdout.split())

@@ -305,6 +305,26 @@ def test_addresses_of_version_0_2_0_open_the_evaluation_tab(show: Show, trained:
     assert "No run is evaluated yet" in texts(show("flow"))
 
 
+@pytest.mark.parametrize("page", ["flow", "physics"])
+def test_an_address_of_version_0_2_0_has_a_heading_in_an_empty_home(show: Show, page: str) -> None:
+    app = show(page)
+    assert [title.value for title in app.title] == ["Evaluation"]
+    assert "No run is evaluated yet" in texts(app)
+
+
+@pytest.mark.parametrize("tab", ["evaluation", "samples"])
+def test_a_run_without_checkpoints_says_why_and_what_to_do(
+    show: Show, trained: Make, tab: str
+) -> None:
+    trained("quick-0001")
+    app = show(f"run/{tab}", run="quick-0001")
+    assert not app.exception
+    assert "bundles, such as the example runs, contain none. Press Run again" in texts(app)
+    labels = {button.label: button.disabled for button in app.button}
+    assert labels["Run again with changes"] is False
+    assert not any(labels.values()), "no button is a dead end"
+
+
 def test_a_run_without_applicable_evaluations_explains_why(
     show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,6 +250,7 @@ def test_showers_of_a_selected_energy_and_angle_come_from_a_job(
     assert not [
         element for element in app.number_input if element.key.startswith("showers.chosen")
     ], "there is no checkpoint"
+    assert "Press Run again with changes" in texts(app)
     checkpoints.save(
         run.checkpoints, {"weights": np.zeros(3, np.float32)}, 20, wall_s=1.0, retained=3
     )

@@ -65,6 +65,17 @@ def size(chart: Locator) -> tuple[int, int]:
     return round(box["width"]), round(box["height"])
 
 
+def test_no_mark_of_a_chart_has_a_role_without_a_name(
+    browser: Browser, with_a_formula: Dashboard
+) -> None:
+    page = open_page(browser, f"{with_a_formula.address}/run?run=quick-0001")
+    charts = page.get_by_test_id("stVegaLiteChart")
+    expect(charts.locator("svg .zoom_brush").first).to_be_attached()
+    nameless = "[role=graphics-symbol]:not([aria-label]):not([aria-hidden=true])"
+    expect(charts.locator(nameless)).to_have_count(0)
+    page.close()
+
+
 def test_chart_downloads_as_png_svg_and_csv(browser: Browser, with_a_formula: Dashboard) -> None:
     page = open_page(
         browser, f"{with_a_formula.address}/compare?runs=quick-0001,quick-0002&tab=curves"
