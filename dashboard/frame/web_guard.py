@@ -120,8 +120,8 @@ NO_UPGRADE = (
 )
 # On this machine there is usually no proxy, and a page that waits for a busy dashboard asks too.
 BUSY = (
-    "This machine is busy: the page opens by itself when the dashboard has time for it. If it"
-    " does not open, the log of the dashboard names the cause.\n"
+    "This machine is busy: the page opens by itself as soon as the dashboard answers. If it stays"
+    " closed, the log of the dashboard names the cause.\n"
 )
 
 
