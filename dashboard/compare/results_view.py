@@ -200,7 +200,8 @@ def options_and_results(
 
 def _most_recorded_first(names: list[str], results: pd.DataFrame) -> list[str]:
     """The names of results, those that most runs have first; otherwise in their order."""
-    return sorted(names, key=lambda name: -int(results[name].notna().sum()))
+    recorded = results.count()
+    return sorted(names, key=lambda name: -int(recorded[name]))
 
 
 def _default_results(results_by_name: dict[str, Result], results: pd.DataFrame) -> list[str]:
@@ -210,7 +211,7 @@ def _default_results(results_by_name: dict[str, Result], results: pd.DataFrame) 
     rated = [
         name
         for name, result in results_by_name.items()
-        if result.best != "none" and 2 * results[name].notna().sum() >= len(results)
+        if result.best != "none" and 2 * results[name].count() >= len(results)
     ][:DEFAULT_RESULTS]
     return [*(rated or ["spread_ratio_last"] * ("spread_ratio_last" in results_by_name)), "seconds"]
 
