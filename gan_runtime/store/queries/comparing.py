@@ -133,8 +133,10 @@ def results(store: Store, run_ids: list[str]) -> pd.DataFrame:
 
 
 def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """All columns but the run's id as float64: NULL becomes NaN."""
-    return frame.astype(dict.fromkeys(frame.columns.drop("run_id"), "float64"))
+    """All columns but the run's id as float64: NULL becomes NaN. Copied, since pandas warns of a
+    column added to a frame whose columns are stored one by one.
+    """
+    return frame.astype(dict.fromkeys(frame.columns.drop("run_id"), "float64")).copy()
 
 
 def _judged() -> str:
