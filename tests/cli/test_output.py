@@ -140,6 +140,6 @@ def test_an_import_of_many_runs_names_a_few(command: Callable[..., Result], tmp_
     bundle = REPOSITORY / "examples" / "paper.zip"
     result = command("import", str(bundle), home=tmp_path / "other")
     assert result.exit_code == 0
-    assert result.stdout.startswith("36 new runs: example-batch-size-0002, ")
+    assert result.stdout.startswith("imported 36 runs: example-batch-size-0002, ")
     assert result.stdout.count("example-") == 8
     assert "and 28 more" in " ".join(result.stdout.split())

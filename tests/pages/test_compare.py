@@ -234,6 +234,7 @@ def test_compare_reports_that_no_run_has_results_yet(show: Show, new_run: Make) 
     assert "No run has finished a step yet." in texts(curves)
 
 
+@pytest.mark.filterwarnings("error::pandas.errors.PerformanceWarning")
 def test_numbers_against_time_begin_with_one_that_most_runs_have(show: Show, trained: Make) -> None:
     trained("quick-0001")
     trained("quick-0002", seconds=10)
