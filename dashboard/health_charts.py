@@ -245,7 +245,7 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
         alt.Tooltip("value:Q", title=metric.axis, format=metric.format),
         alt.Tooltip("low:Q", title="95% from", format=metric.format),
         alt.Tooltip("high:Q", title="95% to", format=metric.format),
-        alt.Tooltip("floor:Q", title="Floor", format=metric.format),
+        alt.Tooltip("floor:Q", title="Real against real", format=metric.format),
     ]
     color = palette.SIDES["generated"]
     band = base.mark_area(opacity=0.2, line=False, color=color).encode(
@@ -265,7 +265,7 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
         *(band, bars, floor, line, points),
         title=heading(
             f"How good is what it generates? {metric.title}",
-            "Lower is better. Band: 95% interval. Dashed: the floor, real data.",
+            "Lower is better. Band: 95% interval. Dashed: real against real.",
         ),
         description=(
             "Measured quality of what the network generates, with its 95% interval. The dashed"

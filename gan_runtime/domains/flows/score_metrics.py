@@ -202,7 +202,9 @@ _EPOCH = (
             NOT_DRAWN,
             format=".3f",
         ),
-        ("judged_real", "judged_generated"),
+        # No roles: after an epoch D scores one frame of a clean source, but in training the last
+        # frame of a rollout from a noisy one, so these scores do not show which network wins.
+        ("", ""),
     ),
     *_both(
         Metric("spread_{}", "Spread of {} images", "Variance of a value", "Spread"),
