@@ -342,10 +342,15 @@ TEXTS |= {
 }
 
 
+NOTHING_HELD_OUT = "Too few are held out, so copies of them score as perfect, except in Copies"
+
+
 def _subject(row: EvaluationRow) -> str:
     facts, count = row.facts, formats.count(row.facts["samples"])
     real = formats.count(facts.get("references", facts["samples"]))
     warning = f". {facts['warning'].rstrip('.')}" if facts["warning"] else ""
+    if facts.get("held_out") is False and facts["features"] == "classifier":
+        warning += f". {NOTHING_HELD_OUT}"
     return (
         f"epoch {row.epoch} ({row.checkpoint} checkpoint): {count} generated images against {real}"
         f" {facts['reference']}. {definition(facts)}{warning}"
@@ -401,7 +406,7 @@ IMAGES = DomainPage(
         replace(metric, name=metric.name.removeprefix(f"{QUALITY}_"), title=metric.axis)
         for metric in QUALITY_METRICS
     ),
-    headline=("coverage", "precision", "kcd", "rarest_class", "copies"),
+    headline=("coverage", "precision", "kcd", "fid", "rarest_class", "copies"),
     over_epochs=("kcd", "fcd_infinite", "coverage"),
     substitutes={
         "kcd": ("imagenet_kcd", "kid"),

@@ -234,9 +234,9 @@ def classifier_of(
     model.set_weights(weights)
     if accuracy < LEAST_ACCURACY:
         raise DatasetError(
-            f"The classifier of data set {data.name} is right on {accuracy:.1%} of held-out images,"
-            f" with {data.rows:,} images of {math.prod(parts):,} classes to learn from, so its"
-            " scores would mean nothing: use features=imagenet, or prepare more images per class."
+            f"The classifier of data set {data.name} is right on {accuracy:.1%} of held-out images."
+            f" It has {data.rows:,} images of {math.prod(parts):,} classes to learn from, so scores"
+            " would mean nothing: use features=imagenet, or prepare more images per class."
         )
     return ImageClassifier(
         model,

@@ -263,6 +263,7 @@ def _answer(
             "samples": len(generated),
             "references": len(reference),
             "reference": shared.real.noun,
+            "held_out": shared.real.are_held_out,
             "seed": options.seed,
             "protocol": PROTOCOL,
             "features": features,

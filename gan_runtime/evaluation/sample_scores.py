@@ -355,7 +355,7 @@ def squared_discrepancy(x: Array, y: Array) -> float:
 # ---- neighbors -----------------------------------------------------------------------------------
 
 
-def squared_distances(first: Array, second: Array) -> Array:
+def squared_distances(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     """Squared Euclidean distances between two samples, (N, M)."""
     squares = first @ second.T
     squares *= -2.0
@@ -420,9 +420,11 @@ def nearest_distances(
         others = _flat(block)
         for begin in range(0, len(flat), ROWS_AT_A_TIME):
             part = slice(begin, begin + ROWS_AT_A_TIME)
-            squares = np.hstack([nearest[part], squared_distances(flat[part], others)])
+            squares: NDArray[np.float32] = np.hstack(
+                [nearest[part], squared_distances(flat[part], others)]
+            )
             nearest[part] = np.partition(squares, rank, axis=1)[:, : rank + 1]
-    return np.sqrt(nearest[:, rank].astype(np.float64) / flat.shape[1])
+    return np.asarray(np.sqrt(nearest[:, rank].astype(np.float64) / flat.shape[1]))
 
 
 def _flat(images: NDArray[Any]) -> NDArray[np.float32]:

@@ -351,7 +351,7 @@ def of_images(answer: MeasuredQuality) -> ImageVerdict | None:
     """
     classes, sure = (answer.scores.get(name) for name in ("class_distance", "sure"))
     if classes and _low(classes) >= FEW_CLASSES and (sure is None or sure.value >= CLEAR_CLASS):
-        evidence = f"few classes (class distance {classes.value:.0%}{_real(classes, '.0%')})"
+        evidence = f"few classes, class distance {classes.value:.0%}{_real(classes, '.0%')}"
         return ImageVerdict(Finding.COLLAPSED, evidence, answer.epoch)
     coverage, precision, distance = (
         next((score for name in names if (score := _finite(answer, name))), None)

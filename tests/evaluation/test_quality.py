@@ -364,7 +364,7 @@ def test_classifier_that_learned_nothing_is_refused(
     data = picture_set("many", drawn, "test", labels=labels.astype(np.int32), classes=classes)
     with pytest.raises(
         DatasetError,
-        match=r"of data set many is right on .*%.* 300 images of 100 classes .* features=imagenet",
+        match=r"of data set many is right on .*%.* 300 images of 100 classes .*features=imagenet",
     ):
         image_classifier.classifier_of(data, (100,), home, lambda *_: None)
 

@@ -201,13 +201,13 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         epochs(FINE, FINE, FINE),
         [answer(0.6, classes=0.7)],
         LIVE,
-        "Collapsed after epoch 4: few classes (class distance 70% (real ones 3%)).",
+        "Collapsed after epoch 4: few classes, class distance 70% (real ones 3%).",
     ),
     "images of a few classes, and one collapse among three epochs": (
         epochs(FINE, COLLAPSED, FINE),
         [answer(0.6, classes=0.7)],
         LIVE,
-        "Collapsed after epoch 4: few classes (class distance 70% (real ones 3%)).",
+        "Collapsed after epoch 4: few classes, class distance 70% (real ones 3%).",
     ),
     "one collapse among three epochs": (
         epochs(FINE, COLLAPSED, FINE),

@@ -202,8 +202,10 @@ _EPOCH = (
             NOT_DRAWN,
             format=".3f",
         ),
-        # No roles: after an epoch D scores one frame of a clean source, but in training the last
-        # frame of a rollout from a noisy one, so these scores do not show which network wins.
+        # No roles: in training, batch norm in D reads targets and outputs by the statistics of
+        # their own batches, and outputs can be of a rollout; after an epoch it uses stored
+        # statistics and one frame. The same D then separates them far less, so these scores do not
+        # show which network wins.
         ("", ""),
     ),
     *_both(
