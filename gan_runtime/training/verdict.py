@@ -46,7 +46,6 @@ PRECISIONS = ("precision", "imagenet_precision", "inception_precision")
 # The most of each distance, as a share of the way from real images to noise. By its value: the
 # interval of FCD∞ is up to 3.5 times too wide. FCD∞ needs 512 images of a classifier.
 LIKE_DISTANCES = {"fcd_infinite": 0.015, "kcd": 0.05, "imagenet_kcd": 0.05, "kid": 0.05}
-DISTANCES = {"fcd_infinite": 0.02, "kcd": 0.05, "imagenet_kcd": 0.05, "kid": 0.05}
 DISTANCES = {"fcd_infinite": "FCD∞", "kcd": "KCD", "imagenet_kcd": "KCD", "kid": "KID"}
 # read by a verdict
 QUALITY_SCORES = (
