@@ -246,7 +246,7 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
         alt.Tooltip("value:Q", title=metric.axis, format=metric.format),
         alt.Tooltip("low:Q", title="95% from", format=metric.format),
         alt.Tooltip("high:Q", title="95% to", format=metric.format),
-        alt.Tooltip("floor:Q", title="Floor", format=metric.format),
+        alt.Tooltip("floor:Q", title="Real against real", format=metric.format),
     ]
     color = palette.SIDES["generated"]
     band = base.mark_area(opacity=0.2, line=False, color=color).encode(
@@ -270,7 +270,7 @@ def quality_curve(rows: Rows, metric: Metric, log: bool, height: int = 260) -> a
             [
                 f"{name} (log)" if log else name,
                 "Lower is better. Band: 95% interval.",
-                "Dashed: the floor, real data.",
+                "Dashed: real against real.",
             ],
         ),
         description=(

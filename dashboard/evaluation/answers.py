@@ -14,13 +14,21 @@ from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog.domain import DEFINING_FACTS, QUALITY, QUALITY_METRICS, Evaluation
 from gan_runtime.commands.runtime import Runtime
-from gan_runtime.evaluation.sample_scores import NEIGHBORS_OF_DENSITY, NEIGHBORS_OF_PRECISION, SURE
+from gan_runtime.evaluation.sample_scores import (
+    FEWEST_OF_CLASS,
+    NEAREST,
+    NEIGHBORS_OF_DENSITY,
+    NEIGHBORS_OF_PRECISION,
+    SURE,
+)
 from gan_runtime.records.answer import Score
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
 from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
+from gan_runtime.training import verdict
+from gan_runtime.training.verdict import MeasuredQuality
 
 Scores = dict[str, Score]
 Identity = tuple[str, str]  # run and key of an answer
@@ -111,6 +119,7 @@ class DomainPage:
     distinguishes it from others of its run except the epoch. `usual`: the answers shown first,
     from a run's answers, newest first. `unbiased`: scores with a floor near 0, whose ratios to it
     mean nothing.
+    `verdict`: a sentence on an answer, "" for one by its floors or baselines.
     `baselines`: simpler predictions in words, by name, the most important first. `read`: converts a
     stored score. `value_words`: a value in words, if it is more than a number; `below`: the text
     below a figure, "" for its floor or baselines. `choices(home, run)`: the form's choices by
@@ -129,14 +138,16 @@ class DomainPage:
     )
     about: Callable[[EvaluationRow], dict[str, str]] = lambda _: {}
     usual: Callable[[list[EvaluationRow]], list[EvaluationRow]] = lambda rows: rows[:1]
+    verdict: Callable[[EvaluationRow, Scores], str] = lambda *_: ""
     texts: Mapping[str, str] = field(default_factory=dict)
     baselines: Mapping[str, str] = field(default_factory=dict)
     substitutes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unbiased: frozenset[str] = frozenset()
-    floor_title: str = "Floor"
-    ceiling_title: str = "Ceiling"
+    floor_title: str = "Real against real"
+    ceiling_title: str = "Noise"
     floor_help: str = (
-        "Floor: the score of held-out rows against other held-out rows. A lower score is chance."
+        "Real against real: the score of held-out rows against other held-out rows. A lower score"
+        " is chance."
     )
     read: Callable[[Score], Score] = lambda score: score
     value_words: Callable[[Metric, Score, EvaluationRow], str] | None = None
@@ -292,7 +303,7 @@ TEXTS = {
     ),
     "precision": (
         "Share of generated images near a real one, within the distance to its"
-        f" {NEIGHBORS_OF_PRECISION} nearest neighbors."
+        f" {NEIGHBORS_OF_PRECISION} nearest neighbors. Blurred images can exceed real ones."
     ),
     "recall": "Share of real images near a generated one. Low: the network lacks variety.",
     "density": (
@@ -305,10 +316,18 @@ TEXTS = {
     ),
     "sure": f"Share of images with a class probability of {SURE:.0%} or more.",
     "class_distance": "Total variation between the class shares of generated and real images.",
+    "rarest_class": (
+        "Share of generated images of a class over that of real ones, of the class where it is"
+        f" lowest. 0: a class is missing. Needs {FEWEST_OF_CLASS} real images of a class."
+    ),
     "modes": "Number of different classes among the generated images.",
+    "copies": (
+        "Share of images that are as near to a training image as the nearest"
+        f" {NEAREST:.0%} of real images. All training images are searched."
+    ),
     "nearest_training": (
-        "Median distance to the nearest training image, over that of real images. Far below 1, the"
-        " network copies training images."
+        "Of protocols 1 to 3: median distance to the nearest of 10,000 training images, over that"
+        " of real images. It does not show few copies."
     ),
     "imagenet_kcd": (
         "Kernel distance of MobileNetV2's features. 0 on average for equal distributions."
@@ -323,10 +342,15 @@ TEXTS |= {
 }
 
 
+NOTHING_HELD_OUT = "Too few are held out, so copies of them score as perfect, except in Copies"
+
+
 def _subject(row: EvaluationRow) -> str:
     facts, count = row.facts, formats.count(row.facts["samples"])
     real = formats.count(facts.get("references", facts["samples"]))
     warning = f". {facts['warning'].rstrip('.')}" if facts["warning"] else ""
+    if facts.get("held_out") is False and facts["features"] == "classifier":
+        warning += f". {NOTHING_HELD_OUT}"
     return (
         f"epoch {row.epoch} ({row.checkpoint} checkpoint): {count} generated images against {real}"
         f" {facts['reference']}. {definition(facts)}{warning}"
@@ -356,25 +380,35 @@ def _with_interval(metric: Metric, score: Score, _: EvaluationRow) -> str:
     return f"{value} ({low} to {high})"
 
 
-def _interval(metric: Metric, scores: Scores) -> str:
-    """The 95% interval, then the floor."""
+def _below(metric: Metric, scores: Scores) -> str:
+    """The floor in words; for a distance, whether it is that of real images from each other."""
     score = scores[metric.name]
-    if math.isnan(score.low) or math.isnan(score.high):
-        return f"real {number(metric, score.floor)}"
-    ends = (number(metric, end) for end in (score.low, score.high))
-    return f"{' to '.join(ends)} · real {number(metric, score.floor)}"
+    if metric.name in UNBIASED and score.low <= max(score.floor, 0.0):
+        return "as close as real images are to each other"
+    if metric.name.endswith("coverage"):
+        return f"of the real images; other real ones cover {number(metric, score.floor)}"
+    return f"real against real {number(metric, score.floor)}"
 
 
+def _verdict(row: EvaluationRow, scores: Scores) -> str:
+    """The sentence of the run's verdict, for one answer."""
+    judged = verdict.of_images(MeasuredQuality(row.epoch, scores))
+    if judged is None:
+        return ""
+    title, _, evidence = judged.sentence().partition(":")
+    return f"**{title}**:{evidence}"
+
+
+UNBIASED = frozenset({"fcd_infinite", "kcd", "imagenet_kcd", "kid"})
 IMAGES = DomainPage(
     tabs=(),
     scores=tuple(
         replace(metric, name=metric.name.removeprefix(f"{QUALITY}_"), title=metric.axis)
         for metric in QUALITY_METRICS
     ),
-    headline=("fcd_infinite", "kcd", "precision", "coverage", "sure"),
+    headline=("coverage", "precision", "kcd", "fid", "rarest_class", "copies"),
     over_epochs=("kcd", "fcd_infinite", "coverage"),
     substitutes={
-        "fcd_infinite": ("fcd", "fid"),
         "kcd": ("imagenet_kcd", "kid"),
         **{
             name: tuple(f"{features}_{name}" for features in OTHER_FEATURES)
@@ -384,14 +418,10 @@ IMAGES = DomainPage(
     about=lambda row: {"features": row.facts["features"]},
     real="real images",
     subject=_subject,
-    below=_interval,
+    below=_below,
+    verdict=_verdict,
     value_words=_with_interval,
-    unbiased=frozenset({"fcd_infinite", "kcd", "imagenet_kcd", "kid"}),
-    floor_title="Real",
-    ceiling_title="Noise",
-    floor_help=(
-        "Real: the score of other real images, the best that a network can reach. The range is the"
-        " 95% interval."
-    ),
+    unbiased=UNBIASED,
+    floor_help="Real against real: the score of other real images.",
     texts=TEXTS,
 )

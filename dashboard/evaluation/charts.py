@@ -155,7 +155,7 @@ def over_epochs(
         alt.Tooltip("value:Q", title=metric.axis, format=".3~g"),
         alt.Tooltip("low:Q", title="Lower end of the bar", format=".3~g"),
         alt.Tooltip("high:Q", title="Upper end of the bar", format=".3~g"),
-        alt.Tooltip("floor:Q", title="Floor", format=".3~g"),
+        alt.Tooltip("floor:Q", title="Real against real", format=".3~g"),
     ]
     rows = frame.assign(drawn_low=drawn_on_log(frame["low"], values) if is_log else frame["low"])
     base = alt.Chart().encode(x=x)
@@ -170,8 +170,7 @@ def over_epochs(
     )
     layers = (bars, line, floor) if frame["floor"].notna().any() else (bars, line)
     description = (
-        f"{metric.title} over the measured epochs, with error bars. The dashed floor is the score"
-        " of real data."
+        f"{metric.title} over the measured epochs, with error bars. Dashed: the score of real data."
     )
     return layered(
         rows, *layers, title=heading(metric.title), description=description, height=height

@@ -7,7 +7,6 @@ Also published scores, from the declaration and from the domain.
 from __future__ import annotations
 
 import math
-import statistics
 from functools import partial
 
 import pandas as pd
@@ -21,12 +20,9 @@ from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.answer import Score
 from gan_runtime.store.queries import EvaluationRow
+from gan_runtime.training import likeness
+from gan_runtime.training.likeness import Comparison
 
-FAR = 10.0  # times the floor; from there without a decimal
-# Limits of the grades, in times worse than the floor at the median score. Scores that are better
-# when higher, such as shares, end at the floor: half of it is already far.
-LIMITS = {"lower": (2.0, FAR), "higher": (1.25, 2.5)}
-GRADES_TO_REAL = ("Close to", "Off", "Far from")
 MOST = 2 / 3  # of the scores with a baseline
 GRADES = ("better than", "level with", "worse than")
 
@@ -71,10 +67,12 @@ def draw(_: Runtime, selection: Selection) -> None:
 
 
 def verdict(selection: Selection, name: str) -> str:
-    """The verdict on an answer, in a sentence or two: against its baselines if it has some, else
-    against the floors.
+    """The verdict on an answer, in a sentence or two: that of its page; else against its baselines
+    if it has some, else against the floors.
     """
     scores = selection.scores_of(name)
+    if own := selection.page.verdict(selection.answers[name], scores):
+        return own
     main = next(
         (score for score in _headline(selection, scores) if math.isfinite(scores[score].value)), ""
     )
@@ -135,80 +133,37 @@ def _wins(selection: Selection, scores: Scores) -> dict[str, list[bool]]:
 
 def _against_floors(selection: Selection, scores: Scores) -> str:
     """How many scores reach their floor, and the distance of the others."""
-    rated = {
-        metric: scores[metric.name]
-        for metric in selection.page.scores
-        if metric.better and metric.name in scores and _is_rated(selection, scores[metric.name])
-    }
+    page = selection.page
+    comparison = Comparison.of(
+        {metric: scores.get(metric.name) for metric in page.scores}, page.unbiased
+    )
+    rated, missed, middles = comparison.rated, comparison.missed, comparison.middles
+    floor = page.floor_title.lower()
     if not rated:
-        return "No score has a floor or a baseline to compare it with."
-    missed = {metric: score for metric, score in rated.items() if not _reaches(metric, score)}
+        return f"No score has a baseline or one of {floor} to compare it with."
     is_one = len(rated) == 1
+    start = f"**{words.capitalized(comparison.grade)} {page.real}**"
     if not missed:
-        reached = "the only score reaches" if is_one else f"all {len(rated)} scores reach"
-        return f"**As good as {selection.page.real}**: {reached} the floor."
+        reached = (
+            "the only score reaches that" if is_one else f"all {len(rated)} scores reach those"
+        )
+        return f"{start}: {reached} of {floor}."
     count = len(rated) - len(missed)
     verb = "reaches" if count == 1 else "reach"
     reached = "the only score misses" if is_one else f"{count} of {len(rated)} scores {verb}"
-    distances = {
-        metric: ratio(metric, score.value, score.floor)
-        for metric, score in rated.items()
-        if metric.name not in selection.page.unbiased
-    }
-    middles = {
-        better: statistics.median(of_kind)
-        for better in LIMITS
-        if (of_kind := [times for metric, times in distances.items() if metric.better == better])
-    }
-    grade = max((_grade(better, middle) for better, middle in middles.items()), default=1)
-    start = f"**{GRADES_TO_REAL[grade]} {selection.page.real}**"
     if len(middles) == 1:
         [(better, middle)] = middles.items()
-        text = _times(middle) if better == "lower" else f"{formats.percent(1.0 / middle)} of"
+        text = likeness.middle_in_words(better, middle)
         if is_one:
-            return f"{start}: the only score is {text} its floor."
-        return f"{start}: the median score is {text} its floor; {reached} it."
+            return f"{start}: the only score is {text} that of {floor}."
+        return f"{start}: the median score is {text} that of {floor}; {reached} it."
+    distances = comparison.distances
     farthest = max(missed, key=lambda metric: distances.get(metric, 0.0))
     score = rated[farthest]
     return (
-        f"{start}: {reached} the floor. Farthest from it: {farthest.title} with"
-        f" {number(farthest, score.value)},"
-        f" {selection.page.floor_title.lower()} {number(farthest, score.floor)}."
+        f"{start}: {reached} those of {floor}. Farthest from it: {farthest.title} with"
+        f" {number(farthest, score.value)}, {floor} {number(farthest, score.floor)}."
     )
-
-
-def ratio(metric: Metric, value: float, reference: float) -> float:
-    """How many times worse than the reference a value is; below 1 it is better."""
-    if metric.better == "lower":
-        return value / reference
-    return reference / value if value > 0.0 else math.inf
-
-
-def _is_rated(selection: Selection, score: Score) -> bool:
-    """Whether a floor is known, and for a score around 0 also the errors of both."""
-    if score.name in selection.page.unbiased:
-        return all(map(math.isfinite, (score.value, score.floor, score.error, score.floor_error)))
-    return score.floor > 0.0 and not math.isnan(score.value)
-
-
-def _grade(better: str, middle: float) -> int:
-    """Index in GRADES_TO_REAL of scores that are `middle` times worse than their floor."""
-    return sum(middle > limit for limit in LIMITS[better])
-
-
-def _times(ratio: float) -> str:
-    return f"{formats.count(ratio)} times" if ratio >= FAR else f"{ratio:.1f} times"
-
-
-def _reaches(metric: Metric, score: Score) -> bool:
-    """Whether a score is within two standard deviations of its floor, or a quarter of the floor if
-    no error is known.
-    """
-    deviation = math.hypot(
-        *(error for error in (score.error, score.floor_error) if not math.isnan(error))
-    )
-    excess = score.value - score.floor if metric.better == "lower" else score.floor - score.value
-    return excess <= (2.0 * deviation if deviation else 0.25 * score.floor)
 
 
 def _baselines(selection: Selection, score: Score) -> dict[str, float]:
@@ -280,7 +235,7 @@ def against(selection: Selection) -> None:
             if score is None or not base > 0 or not score.value > 0:
                 continue
             values = dict(zip(("ratio", "low", "high"), (score.value, *bar(score)), strict=True))
-            ends = {end: ratio(metric, value, base) for end, value in values.items()}
+            ends = {end: likeness.ratio(metric, value, base) for end, value in values.items()}
             value_text = number(metric, score.value, score.error)
             rows.append(
                 {
@@ -296,7 +251,7 @@ def against(selection: Selection) -> None:
                     {
                         "name": title,
                         "score": metric.title,
-                        "ratio": ratio(metric, value, base),
+                        "ratio": likeness.ratio(metric, value, base),
                         "value": number(metric, value),
                     }
                     for title, value in _baselines(selection, score).items()
@@ -304,7 +259,8 @@ def against(selection: Selection) -> None:
                 ]
     if not rows:
         return
-    title = f"the {selection.page.baselines[reference]}" if reference else "the floor"
+    floor = selection.page.floor_title.lower()
+    title = f"the {selection.page.baselines[reference]}" if reference else floor
     draw = partial(
         evaluation_charts.against,
         marks=pd.DataFrame(marks),

@@ -14,7 +14,7 @@ from gan_runtime import catalog
 from gan_runtime.base import metrics
 from gan_runtime.base.metrics import Metric, Network, Panel, Role
 from gan_runtime.catalog.entries import Judgement
-from gan_runtime.catalog.pairs import UNITLESS_LOSSES
+from gan_runtime.catalog.pairs import LOSSES_IN_NATS
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,14 @@ class Declarations:
 
 def of(workload: str, loss: str = "") -> Declarations:
     """The declarations of a workload; empty for an unknown workload. `loss`: the option `loss` of a
-    run. A hinge loss has no unit.
+    run, "" for the usual one. Only cross-entropies are in nats.
     """
     entry = catalog.WORKLOADS.get(workload)
     if entry is None:
         return Declarations()
     networks = sorted(entry.networks, key=lambda network: network.name != entry.averages[0])
     numbers = entry.metrics
-    if loss in UNITLESS_LOSSES:
+    if loss and loss not in LOSSES_IN_NATS:
         numbers = tuple(
             replace(metric, axis=metric.axis.removesuffix(" (nats)"))
             if metric.role == "loss"

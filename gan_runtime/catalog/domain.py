@@ -85,7 +85,9 @@ class Evaluation:
 
 
 def _quality(score: str, title: str, better: Better, form: str, *, log: bool = False) -> Metric:
-    """The best epoch can be chosen by scores with a better direction."""
+    """The best epoch can be chosen by scores with a better direction. Precision and density have
+    none: noise, blur and equal images can score above real images (docs/metrics.md).
+    """
     role: Role = "measured_quality" if better else ""
     return Metric(f"{QUALITY}_{score}", title, title, NOT_DRAWN, role, True, log, better, form)
 
@@ -93,9 +95,9 @@ def _quality(score: str, title: str, better: Better, form: str, *, log: bool = F
 def _of_features(name: str, network: str) -> tuple[Metric, ...]:
     """Scores of the features of another network than the classifier of the data set."""
     return (
-        _quality(f"{name}_precision", f"Precision ({network})", "higher", ".1%"),
+        _quality(f"{name}_precision", f"Precision ({network})", "", ".1%"),
         _quality(f"{name}_recall", f"Recall ({network})", "higher", ".1%"),
-        _quality(f"{name}_density", f"Density ({network})", "higher", ".2f"),
+        _quality(f"{name}_density", f"Density ({network})", "", ".2f"),
         _quality(f"{name}_coverage", f"Coverage ({network})", "higher", ".1%"),
     )
 
@@ -119,14 +121,16 @@ QUALITY_METRICS = (
     _quality("fcd_infinite", "FCD∞", "lower", ".3~g", log=True),
     _quality("fcd", "FCD", "lower", ".3~g", log=True),
     _quality("classifier_score", "Classifier score", "higher", ".2f"),
-    _quality("precision", "Precision", "higher", ".1%"),
+    _quality("precision", "Precision", "", ".1%"),
     _quality("recall", "Recall", "higher", ".1%"),
-    _quality("density", "Density", "higher", ".2f"),
+    _quality("density", "Density", "", ".2f"),
     _quality("coverage", "Coverage", "higher", ".1%"),
-    _quality("sure", "Sure of a class", "higher", ".1%"),
+    _quality("sure", "Classifier confidence", "higher", ".1%"),
     _quality("class_distance", "Class distance", "lower", ".1%"),
+    _quality("rarest_class", "Rarest class", "", ".0%"),
     _quality("modes", "Modes", "higher", ",.0f"),
-    _quality("nearest_training", "Distance to training images", "", ".2f"),
+    _quality("copies", "Copies", "", ".1%"),
+    _quality("nearest_training", "Distance to training images", "", ".2f"),  # protocols 1 to 3
     *PRETRAINED_METRICS,
 )
 

@@ -16,7 +16,7 @@ from gan_runtime.catalog.entries import Judgement, Options, Picture, Size, Workl
 
 GeneratorLoss = Literal["non_saturating", "minimax"]
 Loss = Literal["cross_entropy", "hinge", "relativistic"]
-UNITLESS_LOSSES = frozenset({"hinge"})  # other losses are in nats
+LOSSES_IN_NATS = frozenset({"cross_entropy", "relativistic"})  # others have no unit
 Updates = Literal["together", "in_turn"]
 Augmentation = Literal[
     "none",

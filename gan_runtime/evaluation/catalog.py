@@ -151,7 +151,10 @@ def report_of_scores(
         "scores": [score.model_dump() for score in newest.scores],
     }
     sentence = f"{declared.title} of {run.run_id} after epoch {newest.epoch} ({newest.checkpoint}):"
-    table = TextTable(("Score", *map(str.capitalize, columns)), rows)
+    titles = {"floor": "Real", "ceiling": "Noise"}
+    table = TextTable(
+        ("Score", *(titles.get(column, column.capitalize()) for column in columns)), rows
+    )
     facts = ", ".join(
         f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in newest.facts.items()

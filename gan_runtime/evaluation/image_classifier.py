@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.base.fields import IMAGES, LABELS, Field, Fields
 from gan_runtime.data.contract import Array, Arrays, DataSet, Progress
 from gan_runtime.engines.inputs import host_value
-from gan_runtime.evaluation.sample_scores import IMAGES_OF_FID, joint
+from gan_runtime.evaluation.sample_scores import IMAGES_OF_FID, joint, nearest_distances
 from gan_runtime.records.home import Home
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ RATE, DROPOUT, SEED = 2e-3, 0.4, 0
 EXPECTED_ACCURACY = {"digits": 0.97, "stacked_digits": 0.9, "mnist": 0.993}
 EXPECTED_OF_FEW, FEW, EXPECTED_OF_OTHERS = 0.985, 30_000, 0.9
 FEWEST_IMAGES = 100  # on each side
-MOST_TRAINING = 10_000  # images that are searched for the nearest one
+MOST_SEARCHED = 2**22  # numbers of training images that are read at a time
+MOST_SIDE = 32  # pixels per side that are compared with training images
+LEAST_ACCURACY = 0.25  # of held-out images: below, features mean nothing
 MOST_NUMBERS = 2**26  # pixels × channels of one set of images: half a gigabyte
 MOST_NUMBERS_OF_FID = 2**30  # 4 GB of single precision; 50,000 images of 84 × 84 × 3 pixels
 IMAGES_OF_MODES = 25_600  # Metz et al. 2017, section 3.3.1
@@ -48,16 +51,17 @@ IMAGES_OF_MODES = 25_600  # Metz et al. 2017, section 3.3.1
 
 @dataclass(frozen=True)
 class RealImages:
-    """Two halves of the real images, values (N, height, width, channels), and training images (M,
-    …). The second half is empty if FID has too few held-out images.
+    """Two halves of the real images, values (N, height, width, channels). The second half is empty
+    if FID has too few held-out images.
 
+    `searched`: the data set whose training images are searched for copies; None for no search.
     `are_held_out`: whether the reference is held out; otherwise it is training images. `is_whole`:
     whether it has all of them, or as many as an FID needs.
     """
 
     reference: NDArray[np.float32]
     others: NDArray[np.float32]
-    training: NDArray[np.float32]
+    searched: DataSet | None
     are_held_out: bool
     is_whole: bool = False
 
@@ -88,37 +92,28 @@ def real_images(data: DataSet, count: int, seed: int) -> RealImages:
         images = data.read_held_out(available)[IMAGES][rows]
     else:
         images = data.read(rows)[IMAGES]
-    training = np.sort(random.permutation(data.rows)[: min(MOST_TRAINING, most)])
-    if not are_held_out:  # so that the search can skip each image itself
-        training = np.union1d(training, rows)
     value = partial(host_value, field=data.fields[IMAGES])
-    return RealImages(
-        value(images[:half]),
-        value(images[half:]),
-        value(data.read(training)[IMAGES]),
-        are_held_out,
-    )
+    return RealImages(value(images[:half]), value(images[half:]), data, are_held_out)
 
 
 def images_of_fid(data: DataSet, count: int, seed: int) -> RealImages:
     """The real images for FID, as published FIDs use them: the reference is training images, and
-    the other half is held out; it is empty if too few are. `training` is empty, so no copies are
-    searched for.
+    the other half is held out; it is empty if too few are. No copies are searched for.
     """
     if data.rows < 2 * FEWEST_IMAGES:
-        return replace(real_images(data, count, seed), training=_nothing(data))
+        return replace(real_images(data, count, seed), searched=None)
     random = np.random.RandomState(seed)
     most = min(count, MOST_NUMBERS_OF_FID // math.prod(data.fields[IMAGES].shape))
     rows = np.sort(random.permutation(data.rows)[:most])
     value = partial(host_value, field=data.fields[IMAGES])
-    others = _nothing(data)
+    others = np.empty((0, *data.fields[IMAGES].shape), np.float32)
     if data.held_out >= FEWEST_IMAGES:
         other_rows = np.sort(random.permutation(data.held_out)[:most])
         others = value(data.read_held_out(data.held_out)[IMAGES][other_rows])
     return RealImages(
         value(data.read(rows)[IMAGES]),
         others,
-        _nothing(data),
+        searched=None,
         are_held_out=False,
         is_whole=len(rows) >= min(data.rows, IMAGES_OF_FID),
     )
@@ -131,8 +126,28 @@ def images_to_generate(real: RealImages, count: int, is_fid: bool) -> int:
     return count if is_fid and real.is_whole else min(count, len(real.reference))
 
 
-def _nothing(data: DataSet) -> NDArray[np.float32]:
-    return np.empty((0, *data.fields[IMAGES].shape), np.float32)
+def nearest_training(
+    images: Array, real: RealImages, progress: Progress, *, are_real: bool = False
+) -> NDArray[np.float64]:
+    """The distance of each image to the nearest of all training images, without itself: (N,); ones
+    where no copies are searched for. Of large images, every second, third, … pixel is compared.
+    """
+    data = real.searched
+    if data is None:
+        return np.ones(len(images))
+    step = -(-max(images.shape[1:3]) // MOST_SIDE)
+    at_a_time = max(1, MOST_SEARCHED // math.prod(images.shape[1:]))
+
+    def blocks() -> Iterator[Array]:
+        for begin in range(0, data.rows, at_a_time):
+            progress(begin, data.rows, "searching for copies")
+            rows = np.arange(begin, min(begin + at_a_time, data.rows))
+            block = host_value(data.read(rows)[IMAGES], data.fields[IMAGES])
+            yield block[:, ::step, ::step]
+
+    return nearest_distances(
+        images[:, ::step, ::step], blocks(), are_among=are_real and not real.are_held_out
+    )
 
 
 def label_parts(name: str, fields: Fields) -> tuple[int, ...]:
@@ -202,6 +217,9 @@ def classifier_of(
     """Loads the classifier of a labeled data set, or trains and stores it.
 
     `parts`: sizes of the independent parts of a label, such as (10, 10, 10); (K,) for K classes.
+
+    Raises:
+        DatasetError: it is right on less than a quarter of the held-out images.
     """
     field = data.fields[IMAGES]
     training, test = _split(data)
@@ -214,6 +232,12 @@ def classifier_of(
         weights = [stored[f"weight_{place}"] for place in range(len(stored.files) - 1)]
         accuracy = float(stored["accuracy"])
     model.set_weights(weights)
+    if accuracy < LEAST_ACCURACY:
+        raise DatasetError(
+            f"The classifier of data set {data.name} is right on {accuracy:.1%} of held-out images."
+            f" It has {data.rows:,} images of {math.prod(parts):,} classes to learn from, so scores"
+            " would mean nothing: use features=imagenet, or prepare more images per class."
+        )
     return ImageClassifier(
         model,
         parts,

@@ -28,7 +28,7 @@ def samples(
     networks: TrainedNetworks, count: int, seed: int
 ) -> tuple[RealImages, dict[str, NDArray[Any]]]:
     """Targets as real images, and the inputs of the network for the held-out pairs; at most `count`
-    of each. `training` is empty, so no copies are searched for.
+    of each. No copies are searched for.
     """
     data, random = networks.data, np.random.RandomState(seed)
     count = min(count, _most(networks))
@@ -46,7 +46,7 @@ def samples(
     real = RealImages(
         reference,
         inputs[TARGET],
-        np.empty((0, *reference.shape[1:]), np.float32),
+        searched=None,
         are_held_out=False,
         is_whole=len(rows) == data.rows,
     )

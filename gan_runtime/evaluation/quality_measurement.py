@@ -1,8 +1,8 @@
 """The work of the evaluation of generated images (quality.py): measures checkpoints of a run.
 
 Real images are split in halves: one is the reference of all scores, and scores of the other half
-are the floor. The ceiling is uniform noise. FID (`images_of_fid`) and pairs of images
-(image_pairs.py) split them otherwise.
+are the floor. The ceiling is uniform noise; images of one class can be farther. FID
+(`images_of_fid`) and pairs of images (image_pairs.py) split them otherwise.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from gan_runtime.base.errors import JobError
 from gan_runtime.base.fields import CLASS_IMAGES, GENERATED, IMAGES, SOURCE
 from gan_runtime.catalog.domain import QUALITY
 from gan_runtime.data import loading
-from gan_runtime.data.contract import DataSet
+from gan_runtime.data.contract import DataSet, Progress
 from gan_runtime.evaluation import (
     image_classifier,
     image_features,
@@ -40,7 +41,7 @@ from gan_runtime.training.inference import EpochWeights, TrainedNetworks
 MOST_EPOCHS = 20  # that one job measures, evenly spread
 MOST_NOISE = 2_000  # noise images that a large network reads
 MOST_CLASSES = 40  # in the chart of classes
-PROTOCOL = 3  # changes with the definition of any score
+PROTOCOL = 4  # changes with the definition of any score
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def measure(subject: Subject) -> EvaluationResult:
             skipped.append(f"epoch {state.epoch} was not measured: {broken} is not finite.")
             continue
         networks.engine.load(state.arrays)
-        generated = _generated(shared, networks, count, options.seed)
+        generated = _generated(shared, networks, count, options.seed, subject.progress)
         modes = _modes(shared, networks, options.seed)
         answer = _answer(state, generated, shared, options, modes)
         subject.publish(answer)
@@ -105,14 +106,14 @@ def measure(subject: Subject) -> EvaluationResult:
 
 
 def _generated(
-    shared: Measurement, networks: TrainedNetworks, count: int, seed: int
+    shared: Measurement, networks: TrainedNetworks, count: int, seed: int, progress: Progress
 ) -> ImageSample:
     if shared.inputs:
         chunks = image_pairs.generated(networks, shared.inputs, seed)
     else:
         chunks = networks.representative(count, seed)
     return ImageSample.joined(
-        [_sample(shared.reader, shared.real, _images(chunk)) for chunk in chunks]
+        [_sample(shared.reader, shared.real, _images(chunk), progress) for chunk in chunks]
     )
 
 
@@ -181,26 +182,26 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
         real = image_classifier.images_of_fid(data, options.samples, options.seed)
     else:
         real = real_images(data, options.samples, options.seed)
-    reference = _sample(reader, real, real.reference, is_real=True)
+    sample = partial(_sample, reader, real, progress=subject.progress)
+    reference = sample(real.reference, are_real=True)
     if len(real.others):
-        halves = reference, _sample(reader, real, real.others, is_real=True)
+        halves = reference, sample(real.others, are_real=True)
     else:
         halves = reference.halves(options.seed)
     low, high = real.reference.min(), real.reference.max()
     most = len(real.reference) if options.features == "classifier" else MOST_NOISE
     shape = (min(len(real.reference), most), *real.reference.shape[1:])
-    noise = np.random.RandomState(options.seed).uniform(low, high, shape)
+    noise = sample(np.random.RandomState(options.seed).uniform(low, high, shape))
     floor = sample_scores.measured(*halves, options.seed, options.features)
-    worst = _sample(reader, real, noise)
-    ceiling = sample_scores.numbers_of(options.features)(reference, worst, options.seed)
+    ceiling = sample_scores.numbers_of(options.features)(reference, noise, options.seed)
     if options.features == "inception":
         floor["fid"] = sample_scores.fid_of_few(*halves)
-        ceiling["fid"] = sample_scores.fid_of_few(reference, worst).value
+        ceiling["fid"] = sample_scores.fid_of_few(reference, noise).value
     images_of_modes = 0
     if len(reader.parts) > 1:
         images = image_classifier.images_of_modes(data)
         floor["modes"] = sample_scores.modes(reader.read(images)[1], options.seed)
-        ceiling["modes"] = sample_scores.classes_present(worst.probabilities)
+        ceiling["modes"] = sample_scores.classes_present(noise.probabilities)
         images_of_modes = len(images)
     return Measurement(real, reader, reference, floor, ceiling, images_of_modes, inputs)
 
@@ -219,16 +220,15 @@ def _reader(subject: Subject, data: DataSet) -> ImageReader:
 
 
 def _sample(
-    reader: ImageReader, real: RealImages, images: NDArray[np.floating], is_real: bool = False
+    reader: ImageReader,
+    real: RealImages,
+    images: NDArray[np.floating],
+    progress: Progress,
+    *,
+    are_real: bool = False,
 ) -> ImageSample:
     """The features of images, and the distances to their nearest training images."""
-    nearest = np.ones(len(images))
-    if len(real.training):
-        nearest = sample_scores.nearest_distances(
-            images.astype(np.float64),
-            real.training.astype(np.float64),
-            are_among=is_real and not real.are_held_out,
-        )
+    nearest = image_classifier.nearest_training(images, real, progress, are_real=are_real)
     return ImageSample(*reader.read(images), nearest)
 
 
@@ -246,7 +246,7 @@ def _answer(
         for name, estimate in sample_scores.measured(
             reference, generated, options.seed, features
         ).items()
-        if name != "nearest_training" or len(shared.real.training)
+        if name != "copies" or shared.real.searched
     ]
     if features == "inception":
         fid = sample_scores.fid(reference, generated, shared.real.is_whole, options.seed)
@@ -263,6 +263,7 @@ def _answer(
             "samples": len(generated),
             "references": len(reference),
             "reference": shared.real.noun,
+            "held_out": shared.real.are_held_out,
             "seed": options.seed,
             "protocol": PROTOCOL,
             "features": features,

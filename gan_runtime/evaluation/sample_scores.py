@@ -7,7 +7,7 @@ features of an image, K the classes of a classifier. Features come from image_cl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -30,18 +30,22 @@ MOST_NEIGHBORS = 5_000  # most rows of a sample
 SURE = 0.9  # class probability from which the classifier counts as sure
 REPEATS = 25  # number of half samples for an interval
 ROWS_AT_A_TIME = 500  # to limit memory
+NEAREST = 0.01  # share of real images that are so near to a training image; copies are as near
+FEWEST_OF_CLASS = 50  # real images of a class whose share is compared
 TWO_SIDED = 1.96  # standard deviations of a 95% interval of a normal distribution
 _NEIGHBORS = ("precision", "recall", "density", "coverage")
 NAMES: dict[str, dict[str, str]] = {  # features → number in this module → name of the score
     "imagenet": {
         **{name: f"imagenet_{name}" for name in ("kcd", *_NEIGHBORS)},
-        "nearest_training": "nearest_training",
+        "copies": "copies",
     },
     "inception": {"kcd": "kid", **{name: f"inception_{name}" for name in _NEIGHBORS}},
 }
 _LIMITED = {
-    **dict.fromkeys(("precision", "recall", "coverage", "sure", "class_distance"), (0.0, 1.0)),
-    **dict.fromkeys(("fcd", "fid", "density", "nearest_training"), (0.0, math.inf)),
+    **dict.fromkeys(
+        ("precision", "recall", "coverage", "sure", "class_distance", "copies"), (0.0, 1.0)
+    ),
+    **dict.fromkeys(("fcd", "fid", "density", "rarest_class"), (0.0, math.inf)),
     **dict.fromkeys(("classifier_score", "modes"), (1.0, math.inf)),
 }
 RANGES: dict[str, tuple[float, float]] = {  # of the scores that cannot take every value
@@ -152,7 +156,7 @@ def compared(
         **neighbor_scores(*features),
         "sure": share_of_sure(sample.probabilities),
         "class_distance": class_distance(reference.probabilities, sample.probabilities),
-        "nearest_training": float(np.median(sample.nearest) / np.median(reference.nearest)),
+        "copies": share_of_copies(reference.nearest, sample.nearest),
     }
 
 
@@ -162,7 +166,7 @@ def compared_features(reference: ImageSample, sample: ImageSample, seed: int) ->
     return {
         "kcd": kernel_distance(*features, np.random.RandomState(seed)),
         **neighbor_scores(*features),
-        "nearest_training": float(np.median(sample.nearest) / np.median(reference.nearest)),
+        "copies": share_of_copies(reference.nearest, sample.nearest),
     }
 
 
@@ -225,6 +229,9 @@ def measured(
     )
     if "fcd_infinite" in scores and len(sample) < FEWEST_A_FEATURE * sample.features.shape[1]:
         scores["fcd_infinite"] = ScoreEstimate(math.nan, math.nan)
+    if features == "classifier":
+        probabilities = reference.probabilities, sample.probabilities
+        scores["rarest_class"] = rarest_class(*probabilities, seed)
     return scores
 
 
@@ -348,7 +355,7 @@ def squared_discrepancy(x: Array, y: Array) -> float:
 # ---- neighbors -----------------------------------------------------------------------------------
 
 
-def squared_distances(first: Array, second: Array) -> Array:
+def squared_distances(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     """Squared Euclidean distances between two samples, (N, M)."""
     squares = first @ second.T
     squares *= -2.0
@@ -400,17 +407,35 @@ def _some_rows(sample: Array) -> Array:
     return sample[np.random.RandomState(0).permutation(len(sample))[:MOST_NEIGHBORS]]
 
 
-def nearest_distances(images: Array, others: Array, *, are_among: bool = False) -> Array:
-    """Root-mean-square difference between each image (N, …) and the nearest of the others (M, …),
-    in pixel units: (N,). `are_among`: image i is row i of the others, which it skips.
+def nearest_distances(
+    images: Array, blocks: Iterable[NDArray[Any]], *, are_among: bool = False
+) -> Array:
+    """Root-mean-square difference between each image (N, …) and the nearest image of all blocks (M,
+    …), in pixel units, in float32: (N,). `are_among`: each image is once in the blocks, which its
+    search skips.
     """
-    flat, flat_others = images.reshape(len(images), -1), others.reshape(len(others), -1)
-    rank = int(are_among)
-    parts = np.array_split(flat, max(1, len(flat) // ROWS_AT_A_TIME))
-    squares = [
-        np.partition(squared_distances(part, flat_others), rank, axis=1)[:, rank] for part in parts
-    ]
-    return np.asarray(np.sqrt(np.concatenate(squares) / flat.shape[1]))
+    flat, rank = _flat(images), int(are_among)
+    nearest = np.full((len(flat), rank + 1), np.inf, np.float32)
+    for block in blocks:
+        others = _flat(block)
+        for begin in range(0, len(flat), ROWS_AT_A_TIME):
+            part = slice(begin, begin + ROWS_AT_A_TIME)
+            squares: NDArray[np.float32] = np.hstack(
+                [nearest[part], squared_distances(flat[part], others)]
+            )
+            nearest[part] = np.partition(squares, rank, axis=1)[:, : rank + 1]
+    return np.asarray(np.sqrt(nearest[:, rank].astype(np.float64) / flat.shape[1]))
+
+
+def _flat(images: NDArray[Any]) -> NDArray[np.float32]:
+    return images.reshape(len(images), -1).astype(np.float32)
+
+
+def share_of_copies(reference: Array, sample: Array) -> float:
+    """The share of distances to the nearest training image (M,) up to the 1% quantile of those of
+    real images (N,), 0 to 1; about 0.01 for other real images.
+    """
+    return float((sample <= np.quantile(reference, NEAREST)).mean())
 
 
 # ---- classes -------------------------------------------------------------------------------------
@@ -452,6 +477,22 @@ def class_shares(probabilities: Array) -> Array:
 def class_distance(first: Array, second: Array) -> float:
     """½ Σ_c |h₁(c) - h₂(c)| of the shares of the most probable classes: total variation, 0 to 1."""
     return float(np.abs(class_shares(first) - class_shares(second)).sum() / 2.0)
+
+
+def rarest_class(first: Array, second: Array, seed: int) -> ScoreEstimate:
+    """min_c h₂(c) / h₁(c) of the shares of the most probable classes, over the classes of at least
+    FEWEST_OF_CLASS real images; NaN without one. 0: a class is missing.
+    """
+    is_common = class_shares(first) * len(first) >= FEWEST_OF_CLASS
+    if not is_common.any():
+        return ScoreEstimate(math.nan, math.nan)
+
+    def least(rows: Rows, sample_rows: Rows) -> Numbers:
+        real, generated = class_shares(first[rows]), class_shares(second[sample_rows])
+        return {"rarest_class": float((generated[is_common] / real[is_common]).min())}
+
+    sizes = len(first), len(second)
+    return estimates(least, least(*map(np.arange, sizes)), sizes, seed)["rarest_class"]
 
 
 def classes_present(probabilities: Array) -> int:

@@ -135,13 +135,14 @@ class PairLoss:
     `real`, `fake`: D's logits (B, 1).
 
     `reads_real`: whether G's loss also reads D's logits of training images, which costs another
-    pass if the networks are updated in turn. `scores`: D's scores of real and generated images.
+    pass if the networks are updated in turn. `scores`: D's probabilities that real and generated
+    images are real; None for a loss whose outputs are none, such as least squares.
     """
 
     discriminator: Loss
     generator: Loss
     reads_real: bool = False
-    scores: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] = independent_scores
+    scores: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
     one_pass: OnePass | None = None
 
 
@@ -195,12 +196,14 @@ LOSSES: Mapping[str, PairLoss] = {
     "cross_entropy": PairLoss(
         _cross_entropy_of_d,
         _cross_entropy_of_g,
+        scores=independent_scores,
         one_pass=OnePass(
             _cross_entropy_for_both,
             lambda fake, options: generator_over_discriminator(fake, options.generator_loss),
         ),
     ),
-    "hinge": PairLoss(_hinge_of_d, _hinge_of_g),
+    # D decides by the sign of a logit, as with cross-entropy.
+    "hinge": PairLoss(_hinge_of_d, _hinge_of_g, scores=independent_scores),
     "relativistic": PairLoss(
         _relativistic_of_d, _relativistic_of_g, reads_real=True, scores=_relative_scores
     ),

@@ -125,18 +125,22 @@ class Pair:
         )
 
     def judge(self, options: PairOptions, networks: Networks, rows: Batch, inputs: Batch) -> Judged:
-        """Measures D's scores and accuracy, and the spread of training and generated images.
+        """Measures D's scores and accuracy, where the loss makes its outputs probabilities, and the
+        spread of training and generated images.
 
         The spread of generated images is measured in training mode, since stored batch-norm
         statistics lag at first and flatten every image.
         """
         fake, varied = _images(networks, inputs), _images(networks, inputs, training=True)
-        discriminator = networks[DISCRIMINATOR]
+        spreads = {"spread_real": spread(rows[IMAGES]), "spread_fake": spread(varied)}
+        discriminator, scores_of = networks[DISCRIMINATOR], self.loss_of(options).scores
+        if scores_of is None:
+            return Judged({}, spreads)
         logits = [
             discriminator(_with_labels(images, rows), training=False)
             for images in (rows[IMAGES], fake)
         ]
-        scores = dict(zip(("real", "fake"), self.loss_of(options).scores(*logits), strict=True))
+        scores = dict(zip(("real", "fake"), scores_of(*logits), strict=True))
         correct = {"real": scores["real"] > UNDECIDED, "fake": scores["fake"] < UNDECIDED}
         return Judged(
             scores,
@@ -145,7 +149,7 @@ class Pair:
                 for kind, hits in correct.items()
             }
             | {f"probe_score_{kind}": ops.mean(score) for kind, score in scores.items()}
-            | {"spread_real": spread(rows[IMAGES]), "spread_fake": spread(varied)},
+            | spreads,
         )
 
     # ---- the phases ------------------------------------------------------------------------------
@@ -283,6 +287,8 @@ def spread(images: Tensor) -> Tensor:
 
 
 def _mean_scores(loss: PairLoss, real: Tensor, fake: Tensor) -> dict[str, Tensor]:
+    if loss.scores is None:
+        return {}
     of_real, of_fake = loss.scores(real, fake)
     return {"d_real": ops.mean(of_real), "d_fake": ops.mean(of_fake)}
 

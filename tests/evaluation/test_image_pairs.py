@@ -138,7 +138,7 @@ def test_too_few_held_out_pairs_are_refused(
 def test_reference_is_of_training_pairs_and_inputs_are_of_held_out_ones() -> None:
     real, inputs = image_pairs.samples(networks(Negatives()), 200, seed=0)
     assert (real.reference.shape, real.is_whole) == ((200, TILE, TILE, 3), False)
-    assert (real.others.shape, len(real.training)) == ((HELD_OUT, TILE, TILE, 3), 0)
+    assert (real.others.shape, real.searched) == ((HELD_OUT, TILE, TILE, 3), None)
     np.testing.assert_allclose(inputs[TARGET], -inputs[SOURCE], atol=1e-6)
     # The level rises along a column from the number of the pair.
     tops = np.rint((inputs[SOURCE][:, 0, 0, 0] + 1.0) * 127.5).astype(int)

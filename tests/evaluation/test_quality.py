@@ -96,25 +96,52 @@ def test_fid_is_refused_without_its_weights(
 
 def test_held_out_images_are_split_into_two_equal_halves() -> None:
     real = image_classifier.real_images(images(500, held_out=300), 1_000, seed=0)
-    assert (len(real.reference), len(real.others), len(real.training)) == (150, 150, 500)
+    assert (len(real.reference), len(real.others)) == (150, 150)
     halves = numbers(real.reference), numbers(real.others)
     assert not halves[0] & halves[1]
-    assert not (halves[0] | halves[1]) & numbers(real.training)
+    assert min(halves[0] | halves[1])[0] > 1.5 / 127.5 - 1.0, "500 or more: no training image"
     assert real.noun == "held-out images"
+
+
+def test_copies_are_searched_in_all_training_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of the last rows, which a search of a part would miss; blocks of 100 images."""
+    monkeypatch.setattr(image_classifier, "MOST_SEARCHED", 100 * 64)
+    data = noise_images(1_050, held_out=300)
+    real = image_classifier.real_images(data, 150, seed=0)
+    copied = data.read(np.arange(1_000, 1_050))[IMAGES] / 127.5 - 1.0
+    done: list[int] = []
+    nearest = functools.partial(
+        image_classifier.nearest_training, real=real, progress=lambda *at: done.append(at[0])
+    )
+    assert nearest(copied).max() < 1e-3 < 0.1 < nearest(real.others).min()
+    assert done[:11] == [100 * block for block in range(11)]
+    without = image_classifier.real_images(noise_images(500), 150, seed=0)
+    own = image_classifier.nearest_training(
+        without.reference, without, lambda *_: None, are_real=True
+    )
+    assert own.min() > 0.1, "a training image skips itself"
+    large = image_classifier.real_images(noise_images(500, side=80), 150, seed=0)
+    copied = np.asarray(large.reference[:3])
+    assert image_classifier.nearest_training(copied, large, lambda *_: None).max() < 1e-3
+
+
+def noise_images(rows: int, held_out: int = 0, side: int = 8) -> ArraySet:
+    drawn = np.random.RandomState(0).randint(0, 256, (rows + held_out, side, side, 1), np.uint8)
+    kept_back = {IMAGES: drawn[rows:]} if held_out else None
+    return picture_set("noise", drawn[:rows], "test", kept_back=kept_back)
 
 
 def test_training_images_are_split_without_held_out_ones() -> None:
     real = image_classifier.real_images(images(500), 120, seed=0)
     assert (len(real.reference), len(real.others), real.noun) == (120, 120, "training images")
     assert not numbers(real.reference) & numbers(real.others)
-    assert numbers(real.reference) | numbers(real.others) <= numbers(real.training)
     other_seed = image_classifier.real_images(images(500), 120, seed=1)
     assert numbers(real.reference) != numbers(other_seed.reference)
 
 
 def test_fid_compares_generated_with_training_images() -> None:
     real = image_classifier.images_of_fid(images(500, held_out=300), 400, seed=0)
-    assert (len(real.reference), len(real.others), len(real.training)) == (400, 300, 0)
+    assert (len(real.reference), len(real.others), real.searched) == (400, 300, None)
     assert not numbers(real.reference) & numbers(real.others)
     assert (real.is_whole, real.noun) == (False, "training images")
     assert image_classifier.images_of_fid(images(500, held_out=300), 900, seed=0).is_whole
@@ -198,7 +225,7 @@ def test_score_names_differ_by_feature_network() -> None:
         sample_scores.measured(first, second, 0, features) for features in ("imagenet", "inception")
     )
     assert imagenet["imagenet_kcd"].value == inception["kid"].value == classifier["kcd"]
-    assert set(classifier) & set(imagenet) == {"nearest_training"}
+    assert set(classifier) & set(imagenet) == {"copies"}
     assert not set(inception) & {*classifier, *imagenet}
 
 
@@ -231,7 +258,8 @@ def test_every_score_is_declared_and_directed_ones_pick_best_epochs() -> None:
     scores = sample_scores.compared(_sample(random, 40), _sample(random, 40), seed=0, draws=1)
     declared = {metric.name.removeprefix("quality_"): metric for metric in QUALITY_METRICS}
     others = {name for names in sample_scores.NAMES.values() for name in names.values()}
-    assert set(declared) == {*scores, *others, "modes", "fid"}
+    earlier = {"nearest_training"}  # of stored answers
+    assert set(declared) == {*scores, *others, *earlier, "modes", "fid", "rarest_class"}
     for metric in QUALITY_METRICS:
         assert (metric.role == "measured_quality") == bool(metric.better), metric.name
 
@@ -326,12 +354,27 @@ def test_inaccurate_classifier_gives_a_warning(name: str, rows: int, least: floa
     assert f"{least:.1%}" in classifiers[1].warning
 
 
+def test_classifier_that_learned_nothing_is_refused(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """100 classes of 3 images of noise, so most held-out images are classified wrongly."""
+    monkeypatch.setattr(image_classifier, "FEWEST_SEEN", 300)
+    drawn = np.random.RandomState(0).randint(0, 256, (300, 8, 8, 1), np.uint8)
+    labels, classes = np.arange(300) % 100, tuple(map(str, range(100)))
+    data = picture_set("many", drawn, "test", labels=labels.astype(np.int32), classes=classes)
+    with pytest.raises(
+        DatasetError,
+        match=r"of data set many is right on .*%.* 300 images of 100 classes .*features=imagenet",
+    ):
+        image_classifier.classifier_of(data, (100,), home, lambda *_: None)
+
+
 def test_terminal_shows_interval_floor_and_ceiling(new_run: NewRun) -> None:
     run = new_run("quick-0001")
     journal.append(run.evaluations_journal, 1, answer(2, fcd=4.0, warning="Compare with care."))
     report = report_of_scores(DECLARED, run, {})
     _, table, facts = report.parts
-    assert table.columns == ("Score", "Value", "Low", "High", "Floor", "Ceiling")
+    assert table.columns == ("Score", "Value", "Low", "High", "Real", "Noise")
     assert table.rows[0] == ("FCD", "4", "3", "5", "1", "90")
     assert facts == (
         "samples 898, reference training images, seed 0, protocol 1, features classifier,"

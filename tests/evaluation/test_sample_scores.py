@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+from gan_runtime.catalog.domain import QUALITY_METRICS
 from gan_runtime.evaluation import sample_scores
 from gan_runtime.evaluation.sample_scores import ImageSample
 from tests.evaluation.torch_fidelity_reference import FIGURES, features, logits
@@ -152,17 +153,45 @@ def test_joint_class_probability_is_the_product_of_its_parts() -> None:
 
 
 def test_copies_are_nearest_and_training_images_skip_themselves() -> None:
-    training = np.array([0.0, 1.0, 4.0]).reshape(3, 1, 1, 1) * np.ones((3, 2, 2, 1))
-    copies = sample_scores.nearest_distances(training[:1], training)
-    assert copies.tolist() == [0.0]
-    among = sample_scores.nearest_distances(training, training, are_among=True)
-    assert among.tolist() == pytest.approx([1.0, 1.0, 3.0])
-    numbers = sample_scores.compared(
-        *(
-            ImageSample(*features()[:1], np.full((500, 2), 0.5), np.full(500, far))
-            for far in (2.0, 0.5)
-        ),
-        seed=0,
-        draws=1,
-    )
-    assert numbers["nearest_training"] == 0.25
+    training = np.array([0.0, 1.0, 4.0, 9.0]).reshape(4, 1, 1, 1) * np.ones((4, 2, 2, 1))
+    for blocks in ([training], [training[:1], training[1:]], list(training[:, np.newaxis])):
+        copies = sample_scores.nearest_distances(training[1:2] + 0.5, blocks)
+        assert copies.tolist() == pytest.approx([0.5])
+        among = sample_scores.nearest_distances(training, blocks, are_among=True)
+        assert among.tolist() == pytest.approx([1.0, 1.0, 3.0, 5.0])
+
+
+def test_share_of_copies_shows_few_copies_which_a_median_hides() -> None:
+    real = np.random.RandomState(0).uniform(1.0, 2.0, 1_000)
+    half_copied = np.where(np.arange(500) < 150, 0.0, 1.5)
+    assert sample_scores.share_of_copies(real, half_copied) == 0.3
+    assert sample_scores.share_of_copies(real, real) == 0.01
+    repeated = np.where(np.arange(1_000) < 50, 0.0, real)  # the data set has equal images
+    assert sample_scores.share_of_copies(repeated, repeated) == 0.05
+
+
+def test_rarest_class_is_that_of_the_lowest_share_among_common_ones() -> None:
+    def classes(*counts: int) -> np.ndarray:
+        return np.eye(3)[np.repeat(np.arange(3), counts)]
+
+    real = classes(500, 480, 20)  # the third is too rare for a share
+    rare = sample_scores.rarest_class(real, classes(880, 120, 0), seed=0)
+    assert rare.value == pytest.approx(0.12 / 0.48)
+    assert 0.01 < rare.error < 0.05
+    missing = sample_scores.rarest_class(real, classes(1_000, 0, 0), seed=0)
+    assert (missing.value, missing.error) == (0.0, 0.0)
+    assert math.isnan(sample_scores.rarest_class(classes(40, 40, 20), real, seed=0).value)
+
+
+@pytest.mark.parametrize("images", ["near their mean", "equal"])
+def test_scores_that_put_bad_images_above_real_ones_rank_no_epoch(images: str) -> None:
+    """Gray, blurred or black images lie within the balls around real ones."""
+    random = np.random.RandomState(0)
+    reference, real = random.standard_normal((2, 800, 32))
+    bad = (0.05 if images == "near their mean" else 0.0) * random.standard_normal((800, 32))
+    of_real, of_bad = (sample_scores.neighbor_scores(reference, sample) for sample in (real, bad))
+    misleading = {name for name, value in of_bad.items() if value > of_real[name]}
+    assert misleading == {"precision", "density"}
+    for metric in QUALITY_METRICS:
+        if metric.name.rpartition("_")[2] in misleading:
+            assert (metric.better, metric.role) == ("", ""), metric.name

@@ -50,25 +50,31 @@ def selection_of(*scores: Score, **words: str) -> Selection:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ((1.0, 1.0), "**As good as held-out rows**: all 2 scores reach the floor."),
+        (
+            (1.0, 1.0),
+            "**As good as held-out rows**: all 2 scores reach those of real against real.",
+        ),
         (
             (1.5, 2.0),
             (
-                "**Close to held-out rows**: the median score is 1.8 times its floor; 0 of 2 scores"
+                "**Close to held-out rows**: the median score is 1.8 times that of real"
+                " against real; 0 of 2 scores"
                 " reach it."
             ),
         ),
         (
             (1.0, 9.0),
             (
-                "**Off held-out rows**: the median score is 5.0 times its floor; 1 of 2 scores"
+                "**Partly like held-out rows**: the median score is 5.0 times that of"
+                " real against real; 1 of 2 scores"
                 " reaches it."
             ),
         ),
         (
             (50.0, 90.0),
             (
-                "**Far from held-out rows**: the median score is 70 times its floor; 0 of 2 scores"
+                "**Unlike held-out rows**: the median score is 70 times that of real"
+                " against real; 0 of 2 scores"
                 " reach it."
             ),
         ),
@@ -86,13 +92,17 @@ def test_verdict_compares_scores_with_their_floors(
 @pytest.mark.parametrize(
     ("values", "start", "rest"),
     [
-        ((0.9, 0.95), "As good as", "all 2 scores reach the floor."),
+        ((0.9, 0.95), "As good as", "all 2 scores reach those of real against real."),
         (
             (0.61, 0.7),
-            "Off",
-            "the median score is 69% of its floor; 1 of 2 scores reaches it.",
+            "Partly like",
+            "the median score is 69% of that of real against real; 1 of 2 scores reaches it.",
         ),
-        ((0.0, 0.0), "Far from", "the median score is 0% of its floor; 0 of 2 scores reach it."),
+        (
+            (0.0, 0.0),
+            "Unlike",
+            "the median score is 0% of that of real against real; 0 of 2 scores reach it.",
+        ),
     ],
 )
 def test_verdict_compares_shares_with_their_floors(
@@ -101,35 +111,45 @@ def test_verdict_compares_shares_with_their_floors(
     floors = (0.8, 1.1)
     scores = [
         Score(name=f"imagenet_{name}", value=value, floor=floor, error=0.1)
-        for name, value, floor in zip(("precision", "coverage"), values, floors, strict=True)
+        for name, value, floor in zip(("recall", "coverage"), values, floors, strict=True)
     ]
-    sentence = summary.verdict(replace(selection_of(*scores), page=IMAGES), "r")
+    page = replace(IMAGES, verdict=lambda *_: "")
+    sentence = summary.verdict(replace(selection_of(*scores), page=page), "r")
     assert sentence.startswith(f"**{start} real images**: {rest}"), sentence
 
 
 @pytest.mark.parametrize(
     ("coverage", "fcd", "kcd", "sentence"),
     [
-        (0.96, 7.0, 0.8, "**As good as real images**: all 3 scores reach the floor."),
+        (
+            0.96,
+            7.0,
+            0.8,
+            "**As good as real images**: all 3 scores reach those of real against real.",
+        ),
         (
             *(0.84, 7.0, 0.8),
-            "**Close to real images**: 2 of 3 scores reach the floor. Farthest from it: Coverage"
-            " with 84.0%, real 97.0%.",
+            "**Close to real images**: 2 of 3 scores reach those of real against real."
+            " Farthest from it: Coverage"
+            " with 84.0%, real against real 97.0%.",
         ),
         (
             *(0.42, 7.0, 0.8),
-            "**Off real images**: 2 of 3 scores reach the floor. Farthest from it: Coverage with"
-            " 42.0%, real 97.0%.",
+            "**Partly like real images**: 2 of 3 scores reach those of real against"
+            " real. Farthest from it: Coverage with"
+            " 42.0%, real against real 97.0%.",
         ),
         (
             *(0.84, 140.0, 50.0),
-            "**Far from real images**: 0 of 3 scores reach the floor. Farthest from it: FCD with"
-            " 140, real 7.",
+            "**Unlike real images**: 0 of 3 scores reach those of real against real."
+            " Farthest from it: FCD with"
+            " 140, real against real 7.",
         ),
         (
             *(0.96, 7.0, 50.0),  # its ratio to a floor near 0 is meaningless
-            "**Close to real images**: 2 of 3 scores reach the floor. Farthest from it: KCD with"
-            " 50, real 0.8.",
+            "**Close to real images**: 2 of 3 scores reach those of real against real."
+            " Farthest from it: KCD with"
+            " 50, real against real 0.8.",
         ),
     ],
 )
@@ -150,22 +170,40 @@ def test_headline_uses_the_scores_of_the_feature_network() -> None:
         scores = {kernel, "fid", *(f"{prefix}_{name}" for name in ("precision", "coverage"))}
         fid = ["fid"] if prefix == "inception" else []
         assert IMAGES.among(IMAGES.headline, scores - ({"fid"} - set(fid))) == [
-            *fid,
-            kernel,
-            f"{prefix}_precision",
             f"{prefix}_coverage",
+            f"{prefix}_precision",
+            kernel,
+            *fid,
         ]
-    assert IMAGES.among(IMAGES.headline, {"fcd_infinite", "fcd", "sure"}) == [
-        "fcd_infinite",
-        "sure",
-    ]
+
+
+def test_quality_page_says_what_the_verdict_of_the_run_says() -> None:
+    """A negative distance has words, and coverage is in words."""
+    ends = {"error": 0.4, "low": -1.2, "high": 0.5}
+    scores = {
+        "coverage": Score(name="coverage", value=0.87, floor=0.97),
+        "precision": Score(name="precision", value=0.6, floor=0.9),
+        "kcd": Score(name="kcd", value=-0.355, floor=0.1, ceiling=140.0, **ends),
+    }
+    selection = replace(selection_of(*scores.values()), page=IMAGES)
+    assert summary.verdict(selection, "r").startswith(
+        "**Partly like the data after epoch 1**: 60% are near a real image (of real ones 90%);"
+        " generated images cover 87% of the real ones (other real ones 97%)"
+    )
+    kcd, coverage = selection.metric("kcd"), selection.metric("coverage")
+    assert IMAGES.below(kcd, scores) == "as close as real images are to each other"
+    assert IMAGES.below(coverage, scores) == "of the real images; other real ones cover 97.0%"
 
 
 def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
     near = Score(name="a", value=3.0, error=0.6, floor=1.0, floor_error=0.8)
-    assert ": the only score reaches the floor." in summary.verdict(selection_of(near), "r")
+    assert ": the only score reaches that of real against real." in summary.verdict(
+        selection_of(near), "r"
+    )
     sharp = near.model_copy(update={"floor_error": 0.75})
-    assert ": the only score is 3.0 times its floor." in summary.verdict(selection_of(sharp), "r")
+    assert ": the only score is 3.0 times that of real against real." in summary.verdict(
+        selection_of(sharp), "r"
+    )
 
 
 def test_verdict_compares_scores_with_baselines_first() -> None:
@@ -181,7 +219,7 @@ def test_verdict_compares_scores_with_baselines_first() -> None:
 def test_verdict_reports_scores_without_floor_or_baseline() -> None:
     assert (
         summary.verdict(selection_of(Score(name="a", value=1.0)), "r")
-        == "No score has a floor or a baseline to compare it with."
+        == "No score has a baseline or one of real against real to compare it with."
     )
     assert summary.table(selection_of(Score(name="a", value=math.nan)))["r"].tolist() == ["–"]
 
@@ -189,9 +227,9 @@ def test_verdict_reports_scores_without_floor_or_baseline() -> None:
 def test_runs_named_like_columns_keep_their_own_columns() -> None:
     selection = selection_of(Score(name="a", value=1.0, floor=0.5))
     [row] = selection.answers.values()
-    for name in ("Score", "Floor"):
+    for name in ("Score", "Real against real"):
         table = summary.table(replace(selection, answers={name: row}))
-        assert list(table.columns) == ["Score", f"{name} (run)", "Floor"]
+        assert list(table.columns) == ["Score", f"{name} (run)", "Real against real"]
         assert table.iloc[0].tolist() == ["a", "1.00", "0.50"]
 
 
@@ -277,7 +315,7 @@ def test_a_run_can_be_compared_with_runs_of_the_same_evaluation(show: Show, trai
     assert app.multiselect(key="evaluation.with.quick-0002").value == ["quick-0001"]
     assert list(app.dataframe[0].value.columns)[1:3] == ["quick-0002", "quick-0001"]
     app = app.multiselect(key="evaluation.with.quick-0002").set_value([]).run()
-    assert list(app.dataframe[0].value.columns)[1:3] == ["quick-0002", "Floor"]
+    assert list(app.dataframe[0].value.columns)[1:3] == ["quick-0002", "Real against real"]
     assert app.query_params["with"] in ("", [""])
 
 
@@ -344,17 +382,19 @@ def test_an_evaluation_without_a_domain_leads_with_its_own_scores() -> None:
 def test_image_quality_shows_its_interval_and_classifier_warning(show: Show, trained: Make) -> None:
     run = trained("quick-0001")
     warning = "The classifier is right on 90.0% of held-out images."
-    journal.append(run.trainer_journal(), 1, answer(1, 9.0), answer(2, 4.0, warning))
+    newest = answer(2, 4.0, warning)
+    newest = newest.model_copy(update={"facts": {**newest.facts, "held_out": False}})
+    journal.append(run.trainer_journal(), 1, answer(1, 9.0), newest)
     show("runs")
     app = AppTest.from_function(tab_of_a_run, default_timeout=30)
     app.run()
     assert not app.exception
     assert [(metric.label, metric.value, metric.delta) for metric in app.metric] == [
-        ("FCD", "4", "3 to 5 · real 1"),
-        ("KCD", "0.5", "0.3 to 0.7 · real 0.001"),
-        ("Coverage", "50.0%", "46.0% to 54.0% · real 97.0%"),
+        ("Coverage", "50.0%", "of the real images; other real ones cover 97.0%"),
+        ("KCD", "0.5", "real against real 0.001"),
     ]
     assert "898 generated images against 898 training images" in texts(app)
+    assert "Too few are held out, so copies of them score as perfect" in texts(app)
     assert warning.rstrip(".") in texts(app)
     assert "Seed 0, protocol 1." in texts(app)
     [scores] = [table.value for table in app.dataframe if "Score" in table.value]

@@ -117,7 +117,7 @@ def test_the_verdict_does_not_change_within_an_epoch(show: Show, running: RunDir
     session.shared_runtime().refresh()
     after = html(show("run", run=running.run_id))
     for head in (before, after):
-        assert "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4;" in head
+        assert "No alarm: D scores real 0.60, generated 0.40 in epochs 2 to 4;" in head
 
 
 @pytest.mark.parametrize("page", ["run", "runs"])
@@ -136,11 +136,11 @@ def test_the_page_of_a_run_that_just_ended_shows_its_last_verdict(
         measured = journal.EpochScores(epoch=epoch, step=10 * epoch, wall_s=1.0, values=scores)
         journal.append(running.trainer_journal(), 1, measured)
         if epoch == 1:
-            assert "balanced" not in drawn()
+            assert "no alarm" not in drawn()
     finished = journal.StatusChange(status="finished", reason="all 4 epochs done")
     journal.append(running.trainer_journal(), 1, finished)
     session.shared_runtime().refresh()
-    assert "balanced" in drawn()
+    assert "no alarm" in drawn()
 
 
 @pytest.mark.parametrize("status", ["finished", "stopped", "failed", "lost"])
@@ -180,9 +180,9 @@ def test_a_collapsed_run_is_reported_on_every_page(show: Show, trained: Make) ->
     home = html(show("home"))
     assert home.count("Collapsed:") == home.count("dot-alarm") == 1
     [runs] = [element.value for element in show("runs").dataframe]
-    assert sorted(runs["verdict"]) == ["balanced", "generator collapsed"]
+    assert sorted(runs["verdict"]) == ["generator collapsed", "no alarm"]
     table = show("compare", runs="quick-0001,quick-0002").dataframe[0].value
-    assert list(table["Verdict"]) == ["generator collapsed", "balanced"]
+    assert list(table["Verdict"]) == ["generator collapsed", "no alarm"]
 
 
 @pytest.mark.parametrize("tab", ["overview", "histograms"])

@@ -110,13 +110,13 @@ def test_each_event_is_sent_once_even_by_later_owners(
     document = hook.documents[0]
     assert document["text"] == document["content"]
     assert document["text"] == (
-        "quick-0002 finished. All 3 epochs done. Balanced: D scores real 0.60, generated 0.40 in"
+        "quick-0002 finished. All 3 epochs done. No alarm: D scores real 0.60, generated 0.40 in"
         " epoch 2; quality is not measured yet."
     )
     assert (document["status"], document["reason"], document["finding"]) == (
         "finished",
         "epochs_done",
-        "balanced",
+        "no_alarm",
     )
     assert hook.headers[0]["Authorization"] == "Bearer t0ken"
     assert hook.headers[0]["Idempotency-Key"] == "quick-0002/1/ended"
@@ -174,7 +174,7 @@ def test_collapse_that_is_measured_after_the_end_is_reported_once(
         owner.after(5.0)
     Owner(home).after(0.0)
     assert hook.ids == ["quick-0001/1/ended", "quick-0001/1/collapsed"]
-    assert "images are of few classes after epoch 3 (class distance 85%)" in str(
+    assert "Collapsed after epoch 3: few classes, class distance 85%" in str(
         hook.documents[1]["text"]
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 import pytest
 
+from gan_runtime.base.metrics import Metric
 from gan_runtime.records.answer import Score
 from gan_runtime.spec import RunSpec
 from gan_runtime.training import verdict
@@ -18,8 +20,10 @@ from gan_runtime.training.verdict import (
     EpochNumbers,
     Finding,
     MeasuredQuality,
+    OtherAnswer,
     Verdict,
 )
+from tests.support.verdict_table import rows_of_document
 
 SPEC = RunSpec()
 Scores = Mapping[str, float]
@@ -41,19 +45,40 @@ def epochs(*scores: Scores, first: int = 2) -> list[EpochNumbers]:
     return [EpochNumbers(first + place, numbers) for place, numbers in enumerate(scores)]
 
 
-def score(name: str, value: float, floor: float, width: float = 0.02) -> Score:
-    return Score(name=name, value=value, low=value - width, high=value + width, floor=floor)
+def score(
+    name: str, value: float, floor: float, width: float = 0.02, ceiling: float = math.nan
+) -> Score:
+    ends = {"low": value - width, "high": value + width}
+    return Score(name=name, value=value, floor=floor, ceiling=ceiling, **ends)
 
 
 def answer(
-    coverage: float, classes: float = 0.05, sure: float = 0.95, epoch: int = 4, width: float = 0.02
+    coverage: float,
+    classes: float = 0.05,
+    sure: float = 0.95,
+    epoch: int = 4,
+    width: float = 0.02,
+    precision: float = 0.85,
+    distance: float = 4.0,
+    **more: Score,
 ) -> MeasuredQuality:
+    """Scores of images, whose precision, distance and classes are those of real ones by default."""
     scores = (
         score("coverage", coverage, 0.97, width),
+        score("precision", precision, 0.9),
+        score("fcd_infinite", distance, 1.6, 1.0, ceiling=850.0),
         score("class_distance", classes, 0.03, width),
         score("sure", sure, 0.99, width),
     )
-    return MeasuredQuality(epoch, {one.name: one for one in scores})
+    return MeasuredQuality(epoch, {one.name: one for one in scores} | more)
+
+
+def rarest(share: float) -> dict[str, Score]:
+    return {"rarest_class": score("rarest_class", share, 0.8, 0.05)}
+
+
+def copies(share: float, floor: float = 0.01) -> dict[str, Score]:
+    return {"copies": score("copies", share, floor)}
 
 
 LIVE, OVER = False, True
@@ -77,50 +102,94 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         epochs(FINE, FINE),
         [],
         OVER,
-        "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 3;"
+        "No alarm: D scores real 0.60, generated 0.40 in epochs 2 to 3;"
         " quality is not measured yet.",
     ),
     "no quality": (
         epochs(FINE, FINE, FINE),
         [],
         LIVE,
-        "Balanced: D scores real 0.60, generated 0.40 in epochs 2 to 4;"
+        "No alarm: D scores real 0.60, generated 0.40 in epochs 2 to 4;"
         " quality is not measured yet.",
     ),
     "good images": (
         epochs(FINE, FINE, FINE),
-        [answer(0.8)],
+        [answer(0.8, **rarest(0.9), **copies(0.02))],
         LIVE,
-        "Healthy: generated images cover 80% of real ones after epoch 4, other real images 97%; D"
-        " scores real 0.60, generated 0.40 in epochs 2 to 4.",
+        "Healthy after epoch 4: generated images cover 80% of the real ones (other real ones 97%);"
+        " precision 85% (real ones 90%), FCD∞ 4 (real ones 1.6), no class is rare, copies 2%.",
     ),
     "some of the images": (
         epochs(FINE, FINE, FINE),
         [answer(0.33)],
         LIVE,
-        "Partly like the data: generated images cover 33% of real ones after epoch 4, other real"
-        " images 97%.",
+        "Partly like the data after epoch 4: generated images cover 33% of the real ones (other"
+        " real ones 97%).",
     ),
     "good images without labels": (
         epochs(FINE, FINE, FINE),
-        [MeasuredQuality(4, {"imagenet_coverage": score("imagenet_coverage", 0.8, 0.97)})],
+        [
+            MeasuredQuality(
+                4,
+                {
+                    "imagenet_coverage": score("imagenet_coverage", 0.8, 0.97),
+                    "imagenet_precision": score("imagenet_precision", 0.8, 0.8),
+                    "imagenet_kcd": score("imagenet_kcd", 0.01, 0.0, 0.005, ceiling=3.0),
+                },
+            )
+        ],
         LIVE,
-        "Healthy: generated images cover 80% of real ones after epoch 4, other real images 97%; D"
-        " scores real 0.60, generated 0.40 in epochs 2 to 4.",
+        "Healthy after epoch 4: generated images cover 80% of the real ones (other real ones 97%);"
+        " precision 80% (real ones 80%), KCD 0.01 (real ones 0).",
+    ),
+    "coverage alone": (
+        epochs(FINE, FINE, FINE),
+        [MeasuredQuality(4, {"coverage": score("coverage", 0.95, 0.97)})],
+        LIVE,
+        "No alarm: D scores real 0.60, generated 0.40 in epochs 2 to 4; quality was last measured"
+        " after epoch 4.",
     ),
     "an interval that reaches below the limit": (
         epochs(FINE, FINE, FINE),
         [answer(0.75, width=0.1)],
         LIVE,
-        "Partly like the data: generated images cover 75% of real ones after epoch 4, other real"
-        " images 97%.",
+        "Partly like the data after epoch 4: generated images cover 75% of the real ones (other"
+        " real ones 97%).",
+    ),
+    "a class that is nearly missing": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.87, **rarest(0.02))],
+        LIVE,
+        "Partly like the data after epoch 4: a class has 2% of its share of real images; generated"
+        " images cover 87% of the real ones (other real ones 97%).",
+    ),
+    "half of the images near no real one, and far by the distance": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.83, precision=0.6, distance=77.0)],
+        LIVE,
+        "Partly like the data after epoch 4: 60% are near a real image (of real ones 90%); FCD∞ 77"
+        " (real ones 1.6, noise 850).",
+    ),
+    "copies of training images": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.98, **copies(0.3))],
+        LIVE,
+        "Copying training images after epoch 4: 30% are as near to one as the nearest 1% of real"
+        " images.",
+    ),
+    "as many near training images as among real images, which repeat": (
+        epochs(FINE, FINE, FINE),
+        [answer(0.8, **copies(0.3, floor=0.28))],
+        LIVE,
+        "Healthy after epoch 4: generated images cover 80% of the real ones (other real ones 97%);"
+        " precision 85% (real ones 90%), FCD∞ 4 (real ones 1.6), copies 30%.",
     ),
     "images that are nothing": (
         epochs(FINE, FINE, FINE),
         [answer(0.01, classes=0.8, sure=0.1)],
         LIVE,
-        "Unlike the data: generated images cover 1% of real ones after epoch 4, other real images"
-        " 97%.",
+        "Unlike the data after epoch 4: generated images cover 1% of the real ones (other real ones"
+        " 97%).",
     ),
     "images that are alike by their spread": (
         epochs(COLLAPSED, COLLAPSED, COLLAPSED),
@@ -132,15 +201,13 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         epochs(FINE, FINE, FINE),
         [answer(0.6, classes=0.7)],
         LIVE,
-        "Collapsed: generated images are of few classes after epoch 4 (class distance 70%, other"
-        " real images 3%).",
+        "Collapsed after epoch 4: few classes, class distance 70% (real ones 3%).",
     ),
     "images of a few classes, and one collapse among three epochs": (
         epochs(FINE, COLLAPSED, FINE),
         [answer(0.6, classes=0.7)],
         LIVE,
-        "Collapsed: generated images are of few classes after epoch 4 (class distance 70%, other"
-        " real images 3%).",
+        "Collapsed after epoch 4: few classes, class distance 70% (real ones 3%).",
     ),
     "one collapse among three epochs": (
         epochs(FINE, COLLAPSED, FINE),
@@ -184,43 +251,44 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
         epochs(FINE, NEARLY_WINS, FINE),
         [],
         LIVE,
-        "Balanced: D scores real 0.72, generated 0.28 in epochs 2 to 4;"
+        "No alarm: D scores real 0.72, generated 0.28 in epochs 2 to 4;"
         " quality is not measured yet.",
     ),
-    "a judge that is fooled": (
+    "a judge that takes generated images for real": (
         epochs(FOOLED, FOOLED, FOOLED),
         [],
         LIVE,
-        "The discriminator is fooled: D scores real 0.98, generated 0.93 in epochs 2 to 4; quality"
-        " is not measured yet.",
+        "No alarm: D scores real 0.98, generated 0.93 in epochs 2 to 4; quality is not measured"
+        " yet.",
     ),
     "good images long ago": (
         epochs(FINE, FINE, FINE, first=38),
         [answer(0.8, epoch=10)],
         LIVE,
-        "Balanced: D scores real 0.60, generated 0.40 in epochs 38 to 40; quality was last measured"
-        " after epoch 10.",
-    ),
-    "good images long before the end of a run": (
-        epochs(FINE, FINE, FINE, first=38),
-        [answer(0.8, epoch=10)],
-        OVER,
-        "Balanced: D scores real 0.60, generated 0.40 in epochs 38 to 40; quality was last measured"
+        "No alarm: D scores real 0.60, generated 0.40 in epochs 38 to 40; quality was last measured"
         " after epoch 10.",
     ),
     "good images shortly before the end of a run": (
         epochs(FINE, FINE, FINE, first=38),
         [answer(0.8, epoch=30)],
         OVER,
-        "Healthy: generated images cover 80% of real ones after epoch 30, other real images 97%; D"
-        " scores real 0.60, generated 0.40 in epochs 38 to 40.",
+        "The checkpoint of epoch 30 is healthy: generated images cover 80% of the real ones (other"
+        " real ones 97%); precision 85% (real ones 90%), FCD∞ 4 (real ones 1.6); the end was not"
+        " measured.",
+    ),
+    "copies some epochs ago, in training": (
+        epochs(FINE, FINE, FINE, first=38),
+        [answer(0.9, epoch=35, **copies(0.9))],
+        LIVE,
+        "The checkpoint of epoch 35 is copying training images: 90% are as near to one as the"
+        " nearest 1% of real images; later epochs are not measured yet.",
     ),
     "quality of a run without scores": (
         [],
         [answer(0.33, epoch=1)],
         OVER,
-        "Partly like the data: generated images cover 33% of real ones after epoch 1, other real"
-        " images 97%.",
+        "Partly like the data after epoch 1: generated images cover 33% of the real ones (other"
+        " real ones 97%).",
     ),
     "numbers without a role": (epochs(NOTHING, NOTHING, NOTHING), [], LIVE, ""),
 }
@@ -230,13 +298,13 @@ CASES: dict[str, tuple[list[EpochNumbers], list[MeasuredQuality], bool, str]] = 
 def test_each_case_has_the_expected_sentence(case: str) -> None:
     numbers, quality, is_over, sentence = CASES[case]
     assert verdict.verdict(SPEC, numbers, quality, is_over).sentence == sentence
-    assert len(sentence.split()) <= 30
+    assert len(sentence.split()) <= 34
 
 
 def test_every_finding_has_a_case() -> None:
     found = {verdict.verdict(SPEC, *arguments[:3]).finding for arguments in CASES.values()}
-    showers = {Finding.EMPTY, Finding.WRONG_RESPONSE}  # findings of another workload, below
-    assert found | showers == set(Finding)
+    others = {Finding.EMPTY, Finding.WRONG_RESPONSE, Finding.MEASURED}  # other workloads, below
+    assert found | others == set(Finding)
     assert set(TITLES) == set(Finding)
 
 
@@ -258,12 +326,45 @@ def test_other_workloads_have_their_own_findings(numbers: Scores, sentence: str)
     assert verdict.verdict(spec, epochs(numbers, numbers, numbers)).sentence == sentence
 
 
-def test_quality_metric_of_a_workload_appears_as_evidence() -> None:
+def test_a_conditional_pair_shows_its_metric_of_quality_and_no_scores_of_its_judge() -> None:
+    """Pix2Pix: after an epoch D scores other frames than in training, where it wins."""
     spec = RunSpec(workload="pix2pix", dataset="karman_small")
-    scores = {"probe_score_real": 0.6, "probe_score_fake": 0.5, "tile_error": 0.00512}
-    assert verdict.verdict(spec, epochs(scores, scores, scores)).sentence == (
-        "Balanced: D scores real 0.60, generated 0.50 in epochs 2 to 4; difference to the target"
-        " 0.00512."
+    for generated in (0.001, 0.5, 0.93):
+        scores = {"probe_score_real": 0.999, "probe_score_fake": generated, "tile_error": 0.00512}
+        scores |= {"spread_real": 0.2, "spread_fake": 0.2}
+        assert verdict.verdict(spec, epochs(scores, scores, scores)).sentence == (
+            "No alarm: difference to the target 0.00512."
+        )
+
+
+def test_another_evaluation_says_how_far_its_median_score_is() -> None:
+    spec = RunSpec(workload="shower_3dgan", dataset="showers_tiny")
+    numbers = epochs({"probe_score_real": 0.5, "probe_score_fake": 0.5, "energy_response": 1.0})
+    lower, shares = (
+        Metric(name, name, name, better=better, format=".2f")
+        for name, better in (("error", "lower"), ("share", "higher"))
+    )
+    scores = {lower: score("error", 4.2, 0.1), shares: score("share", 0.9, 0.9)}
+    other = OtherAnswer(2, scores)
+    judged = verdict.verdict(spec, numbers, is_over=True, other=other)
+    assert (judged.finding, judged.is_trouble) == (Finding.MEASURED, False)
+    assert judged.sentence == (
+        "Unlike the ground truth after epoch 2: the median score is 42 times that of ground truth"
+        " against itself."
+    )
+    late = verdict.verdict(spec, epochs(*[{"energy_response": 1.0}] * 9), (), OVER, other)
+    assert late.sentence.endswith("; the end was not measured.")
+    without_floor = OtherAnswer(2, {lower: Score(name="error", value=0.07)})
+    assert verdict.verdict(spec, numbers, is_over=True, other=without_floor).sentence == (
+        "Measured after epoch 2: error 0.07."
+    )
+
+
+def test_scores_that_are_no_probabilities_are_not_judged() -> None:
+    """A loss without `scores`, such as least squares, records the spread alone."""
+    spread = {"spread_real": 0.2, "spread_fake": 0.15}
+    assert verdict.verdict(SPEC, epochs(spread, spread, spread)).sentence == (
+        "No alarm: quality is not measured yet."
     )
 
 
@@ -329,4 +430,18 @@ def test_the_worst_of_the_newest_answers_counts() -> None:
 
 def test_troubles_are_the_findings_that_need_attention() -> None:
     assert Finding.HEALTHY not in TROUBLES
-    assert {Finding.COLLAPSED, Finding.UNLIKE, Finding.UNSTEADY} < TROUBLES
+    assert {Finding.COLLAPSED, Finding.UNLIKE, Finding.COPIES, Finding.UNSTEADY} < TROUBLES
+
+
+@pytest.mark.parametrize("generator", rows_of_document())
+def test_the_document_shows_the_verdict_that_its_numbers_give(generator: str) -> None:
+    """The numbers are measured in tests/full/evaluation/test_verdicts.py."""
+    rows = rows_of_document()
+    real, noise = rows["other real images"].scores, rows["uniform noise"].scores
+    scores = {
+        name: score(name, value, real[name], 0.0, noise[name])
+        for name, value in rows[generator].scores.items()
+    }
+    judged = verdict.of_images(MeasuredQuality(1, scores))
+    assert judged is not None
+    assert judged.finding.value == rows[generator].finding

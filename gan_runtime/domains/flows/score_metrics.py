@@ -202,7 +202,11 @@ _EPOCH = (
             NOT_DRAWN,
             format=".3f",
         ),
-        ("judged_real", "judged_generated"),
+        # No roles: in training, batch norm in D reads targets and outputs by the statistics of
+        # their own batches, and outputs can be of a rollout; after an epoch it uses stored
+        # statistics and one frame. The same D then separates them far less, so these scores do not
+        # show which network wins.
+        ("", ""),
     ),
     *_both(
         Metric("spread_{}", "Spread of {} images", "Variance of a value", "Spread"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,7 +18,13 @@ from gan_runtime.spec import RunSpec
 from gan_runtime.store.queries.metrics import among, columns_of, declared_of, names_of
 from gan_runtime.store.store import Store
 from gan_runtime.training import verdict
-from gan_runtime.training.verdict import AGREEING, EpochNumbers, MeasuredQuality, Verdict
+from gan_runtime.training.verdict import (
+    AGREEING,
+    EpochNumbers,
+    MeasuredQuality,
+    OtherAnswer,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,13 +243,14 @@ def verdicts(store: Store, run_ids: tuple[str, ...]) -> dict[str, Verdict]:
     specs = {run_id: json.loads(spec) for run_id, _, spec in rows}
     workloads = {str(spec.get("workload", "")) for spec in specs.values()}
     epochs = _last_epochs(store, condition, workloads)
-    quality = _last_quality(store, condition)
+    quality, others = _last_quality(store, condition), _last_others(store, condition, specs)
     return {
         run_id: verdict.verdict(
             _limits(specs[run_id]),
             epochs.get(run_id, []),
             quality.get(run_id, []),
             is_over=status in ENDED,
+            other=others.get(run_id),
         )
         for run_id, status, _ in rows
     }
@@ -283,7 +291,7 @@ def _last_quality(store: Store, condition: str) -> dict[str, list[MeasuredQualit
     """run_id → the quality answers of its last measured epochs, earliest first."""
     rows = store.rows(
         f"""
-        SELECT run_id, epoch, score, value, low, high, floor
+        SELECT run_id, epoch, score, value, low, high, floor, ceiling
         FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
         WHERE {condition} AND evaluation = $quality AND list_contains($scores, score)
         QUALIFY row_number() OVER (PARTITION BY run_id, epoch, score ORDER BY e.precedence DESC,
@@ -294,10 +302,42 @@ def _last_quality(store: Store, condition: str) -> dict[str, list[MeasuredQualit
         {"quality": QUALITY, "scores": list(verdict.QUALITY_SCORES), "epochs": AGREEING},
     )
     answers: dict[str, dict[int, dict[str, Score]]] = {}
-    for run_id, epoch, name, value, low, high, floor in rows:
-        score = Score(name=name, value=value, low=low, high=high, floor=floor)
+    for run_id, epoch, name, value, low, high, floor, ceiling in rows:
+        score = Score(name=name, value=value, low=low, high=high, floor=floor, ceiling=ceiling)
         answers.setdefault(run_id, {}).setdefault(epoch, {})[name] = score
     return {
         run_id: [MeasuredQuality(epoch, scores) for epoch, scores in of_run.items()]
         for run_id, of_run in answers.items()
     }
+
+
+def _last_others(
+    store: Store, condition: str, specs: Mapping[str, Mapping[str, object]]
+) -> dict[str, OtherAnswer]:
+    """run_id → the newest answer, of the last epoch, of an evaluation whose scores are numbers of
+    the run, except that of images.
+    """
+    rows = store.rows(
+        f"""
+        SELECT run_id, epoch, metric_prefix || score, score, value, error, floor, floor_error
+        FROM evaluation_scores JOIN evaluations e USING (run_id, evaluation, key, epoch, step)
+        WHERE {condition} AND evaluation <> $quality AND metric_prefix <> '' AND isfinite(value)
+        QUALIFY rank() OVER (PARTITION BY run_id ORDER BY epoch DESC, e.precedence DESC,
+            e.measured_at DESC) = 1
+        """,
+        {"quality": QUALITY},
+    )
+    numbers = ("value", "error", "floor", "floor_error")
+    epochs: dict[str, int] = {}
+    scores: dict[str, dict[str, Score]] = {}
+    for run_id, epoch, metric, name, *values in rows:
+        epochs[run_id] = epoch
+        score = Score(name=name, **dict(zip(numbers, values, strict=True)))
+        scores.setdefault(run_id, {})[metric] = score
+    answers = {}
+    for run_id, of_run in scores.items():
+        declared = declarations.of(str(specs[run_id].get("workload", ""))).metrics
+        known = {metric: of_run[metric.name] for metric in declared if metric.name in of_run}
+        if known:
+            answers[run_id] = OtherAnswer(epochs[run_id], known)
+    return answers
