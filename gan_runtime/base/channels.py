@@ -163,7 +163,7 @@ class Webhook(Channel):
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token.get_secret_value()}"
         url, body = self.url.get_secret_value(), json.dumps(notice.document).encode()
-        # httpx's own limits count anew from each byte. The certificates are the system's.
+        # httpx's own limits count again from each byte. The certificates are the system's.
         async with (
             asyncio.timeout(timeout_s),
             httpx.AsyncClient(timeout=None, verify=ssl.create_default_context()) as client,
@@ -236,8 +236,8 @@ class Email(Channel):
 
 
 class _LimitedServer(smtplib.SMTP):
-    """An SMTP server whose replies together end within `timeout`, which smtplib counts anew from
-    each byte.
+    """An SMTP server whose replies together end within `timeout`, which smtplib counts again
+    from each byte.
     """
 
     _ends_s, _is_over = 0.0, False

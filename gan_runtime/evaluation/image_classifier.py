@@ -48,7 +48,7 @@ FEWEST_IMAGES = 100  # on each side
 MOST_TRAINING = 10_000  # images that are searched for the nearest one
 MOST_NUMBERS = 2**26  # pixels × channels of one set of images: half a gigabyte
 MOST_NUMBERS_OF_FID = 2**30  # 4 GB of single precision; 50,000 images of 84 × 84 × 3 pixels
-DAMAGED = ".damaged"  # the ending of a file that was set aside
+DAMAGED = ".damaged"  # the new ending of a damaged file
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, KeyError),
     *(OverflowError, MemoryError, NotImplementedError),
@@ -347,7 +347,7 @@ def _digest(weights: list[NDArray[Any]]) -> str:
 
 
 def _stored(path: Path, model: keras.Model) -> float | None:
-    """Loads stored weights and returns their accuracy; None without. A damaged file is set aside,
+    """Loads stored weights and returns their accuracy; None without. A damaged file is renamed,
     so that the classifier is trained again.
     """
     if not path.is_file():

@@ -21,7 +21,7 @@ class Showers(Facts):
 
 
 class Bin(Facts):
-    """The limits of the bin that a curve describes."""
+    """The limits of energy and angle for a curve."""
 
     energy: _Limits | None = None
     angle: _Limits | None = None
