@@ -19,6 +19,7 @@ from gan_runtime.base import disk
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Event, StatusChange
+from gan_runtime.records.states import Reason
 from tests.support.toy_engine import PACE_VARIABLE
 
 MAX_SECONDS = 5.0  # a disk is full or a folder read-only, unless the trainer exits earlier
@@ -114,9 +115,7 @@ def damage_checkpoint(stage: Stage) -> Expectation:
             for record in journal.read_all(run.trainer_journal())
             if isinstance(record, Event)
         ]
-        is_reported = any(
-            newest.name in event.message for event in events if event.topic == "checkpoint"
-        )
+        is_reported = ("checkpoint", "warning") in [(event.topic, event.level) for event in events]
         return (
             []
             if is_reported or stage.finished_before_fault
@@ -162,18 +161,18 @@ def nearly_fill_disk(stage: Stage) -> Expectation:
     end = stage.wait_for_end(run)
     filler.unlink()
     stage.actions.append(f"a disk of {stage.disk_mb} MB, {bytes_left // 1_000_000} MB left")
-    reasons = [
-        record.reason
+    codes = [
+        record.code
         for record in journal.read_all(run.trainer_journal())
         if isinstance(record, StatusChange)
     ]
 
     def check_reason(_: Home) -> list[str]:
-        is_reported = end == FINISHED or any(" MB left, less than " in reason for reason in reasons)
+        is_reported = end == FINISHED or Reason.LOW_DISK in codes
         return (
             []
             if is_reported
-            else [f"it ended as {end}, and not for lack of disk space: {reasons[-1:]}"]
+            else [f"it ended as {end}, and not for lack of disk space: {codes[-1:]}"]
         )
 
     return Expectation(run, (STOPPED, FINISHED), [check_reason])

@@ -369,7 +369,7 @@ def _network(facts: Mapping[str, Any]) -> str:
     if facts["features"] == "classifier":
         return f"Classifier {facts['classifier']}: {facts['accuracy']:.1%} accurate"
     weights = f" (weights {facts['weights']})" if facts.get("weights") else ""
-    return f"Features of {NETWORKS[facts['features']]}{weights}"
+    return f"Features of {NETWORKS.get(facts['features'], facts['features'])}{weights}"
 
 
 def _with_interval(metric: Metric, score: Score, _: EvaluationRow) -> str:

@@ -245,16 +245,20 @@ def check_at_start() -> None:
 def settings() -> SignInSettings:
     """The ways to sign in, from the secrets files that Streamlit reads.
 
-    A file named in the settings must exist.
+    A file named in the settings must exist, and set up sign-in.
     """
     are_named = bool(config.is_manually_set("secrets.files"))
     files = [Path(file) for file in st.get_option("secrets.files")]
     try:
-        return _read(tuple((file, _changed(file)) for file in files if are_named or file.exists()))
+        read = _read(tuple((file, _changed(file)) for file in files if are_named or file.exists()))
     except OSError as error:
         return SignInSettings(
             problem=f"{INVALID} {Path(error.filename).name} cannot be read ({error.strerror})."
         )
+    if are_named and not read.are_set_up:
+        names = _joined(tuple(file.name for file in files)) or "an empty list of files"
+        return SignInSettings(problem=f"{INVALID} {names} must have a table [operators] or [auth].")
+    return read
 
 
 def _changed(file: Path) -> tuple[int, int]:
@@ -267,10 +271,10 @@ def _read(files: tuple[tuple[Path, tuple[int, int]], ...]) -> SignInSettings:
     tables: dict[str, Any] = {}
     for file, (_, size) in files:
         try:
-            if size > MOST_BYTES:
-                raise ValueError("too large")
+            if size > MOST_BYTES or not file.is_file():  # opening a pipe would block
+                raise ValueError("too large, or no file")
             added = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # no message may contain the content
+        except (OSError, ValueError, RecursionError):  # no message may contain the content
             return SignInSettings(problem=f"{INVALID} {file.name} cannot be read as TOML.")
         if unknown := unknown_tables(added, is_shared=file == SHARED_FILE):
             return SignInSettings(

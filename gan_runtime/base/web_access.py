@@ -8,6 +8,7 @@ parameters of RFC 9106 for little memory (64 MiB, 3 passes); argon2 compares in 
 from __future__ import annotations
 
 import ipaddress
+import re
 import threading
 import time
 from collections import Counter
@@ -24,6 +25,11 @@ FREE_TRIES = 5  # wrong tries in a row without a pause
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 15.0  # before each further try; doubled by a wrong one
 MOST_WAITING, MOST_WAITING_PER_ADDRESS = 20, 3  # tries at a time, in all and of one address
 HASHER = PasswordHasher()
+LEAST_MEMORY_KIB, MOST_MEMORY_KIB, MOST_PASSES, MOST_LANES = 8_192, 1_048_576, 10, 16
+# 16 bytes of salt and 32 of the hash, in base64.
+_HASH = re.compile(
+    r"\$argon2id\$v=19\$m=[0-9]{1,9},t=[0-9]{1,9},p=[0-9]{1,9}\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}"
+)
 
 
 def hash_of(password: str) -> str:
@@ -39,15 +45,17 @@ def hash_of(password: str) -> str:
 
 
 def is_hash(text: object) -> bool:
-    """Whether the text is a hash of `hash_of`, not the password itself."""
-    try:
-        return (
-            isinstance(text, str)
-            and text.startswith("$argon2id$")
-            and bool(extract_parameters(text))
-        )
-    except InvalidHashError:
+    """Whether the text is a whole hash as of `hash_of`, not the password itself. Other parameters
+    are valid if a comparison takes seconds at most.
+    """
+    if not isinstance(text, str) or not _HASH.fullmatch(text):
         return False
+    parameters = extract_parameters(text)
+    return (
+        LEAST_MEMORY_KIB <= parameters.memory_cost <= MOST_MEMORY_KIB
+        and 1 <= parameters.time_cost <= MOST_PASSES
+        and 1 <= parameters.parallelism <= MOST_LANES
+    )
 
 
 def is_right(stored_hash: str, password: str) -> bool:

@@ -25,6 +25,7 @@ from gan_runtime.catalog.entries import (
     Renderer,
     WorkloadEntry,
 )
+from gan_runtime.catalog.facts import FactTypes, MapFacts, QualityFacts, SurfaceFacts
 
 
 @dataclass(frozen=True)
@@ -196,10 +197,11 @@ class Domain:
     """A scientific domain: its data sets, workloads and evaluations, by their stored names.
 
     `evaluations`: "module:NAME" of each `Evaluation`; `jobs`: modules with JOBS, its other
-    background jobs. `first_rows`: "module:function" that draws the first rows of its data sets; it
-    gets stored arrays by field and returns a Pillow image, or None for other rows. `nouns`: what a
-    row with a field is called, by field. `describe(fields)`: one line on a row of its data sets; ""
-    for other rows. `examples`: names of example bundles in examples/.
+    background jobs; `facts`: types of the facts of answers, by evaluation. `first_rows`:
+    "module:function" that draws the first rows of its data sets; it gets stored arrays by field and
+    returns a Pillow image, or None for other rows. `nouns`: what a row with a field is called, by
+    field. `describe(fields)`: one line on a row of its data sets; "" for other rows. `examples`:
+    names of example bundles in examples/.
     `compiled_epoch`, `scaling`, `times`: published speeds, for comparison.
     """
 
@@ -211,6 +213,7 @@ class Domain:
     presets: Mapping[str, Preset] = field(default_factory=dict)
     evaluations: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
+    facts: Mapping[str, FactTypes] = field(default_factory=dict)
     first_rows: str = ""
     nouns: Mapping[str, str] = field(default_factory=dict)
     describe: Callable[[Fields], str] = lambda _fields: ""
@@ -224,3 +227,8 @@ class Domain:
 # above from this file, so the table is last.
 MODULES = ("gan_runtime.domains.showers.domain", "gan_runtime.domains.flows.domain")
 DOMAINS: tuple[Domain, ...] = tuple(importlib.import_module(name).DOMAIN for name in MODULES)
+FACTS: Mapping[str, FactTypes] = {
+    QUALITY: FactTypes(answer=QualityFacts),
+    "loss_surface": FactTypes(answer=SurfaceFacts, curve=MapFacts),
+    **{name: types for domain in DOMAINS for name, types in domain.facts.items()},
+}

@@ -109,7 +109,7 @@ def prepare(
     request = PreparationRequest(
         preparation, name, source, presets.parse_assignments(assignments or [])
     )
-    request.check()
+    request.check(needs_name=not preview)
     if preview:
         with following.one_line() as progress:
             return _say_survey(preparations.survey(request, progress), as_json)

@@ -101,8 +101,9 @@ class PreparationRequest:
     source: Path | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def check(self) -> OptionRecord:
-        """The parsed options. Checks everything that does not need the source.
+    def check(self, *, needs_name: bool = True) -> OptionRecord:
+        """The parsed options. Checks everything that does not need the source; a preview needs no
+        name.
 
         Raises:
             DatasetError: no such preparation, a missing or needless source, or a wrong name.
@@ -126,7 +127,12 @@ class PreparationRequest:
             )
         if not preparation.needs_source and self.source is not None:
             raise DatasetError(f"{self.preparation} has no source, only options: leave out --from.")
-        if preparation.makes_files:
+        if preparation.makes_files and (self.name or needs_name):
+            if not self.set_name:
+                raise DatasetError(
+                    f"{self.preparation} needs a name for the new set (--as): use"
+                    f" {prepared.NAME_RULE}."
+                )
             prepared.check_name(self.set_name)
         return parse_options(preparation, self.options)
 
@@ -162,7 +168,7 @@ def options_of(record: type[OptionRecord]) -> Mapping[str, Option]:
 
 def survey(request: PreparationRequest, progress: Progress) -> Survey:
     """The result of `prepare`, with a preview; stores nothing. Raises as `prepare`."""
-    values = request.check()
+    values = request.check(needs_name=False)
     preparation = PREPARATIONS[request.preparation]
     if not preparation.has_preview or request.source is None:
         raise DatasetError(f"{request.preparation} has no preview: prepare it.")

@@ -8,8 +8,12 @@ fixed seeds, and stored in `classifiers/`. Building it loads Keras on the engine
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 import secrets
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +34,7 @@ from gan_runtime.records.home import Home
 if TYPE_CHECKING:
     import keras
 
+log = logging.getLogger("gan_runtime")
 VERSION = 1  # of networks and training; scores of different versions are not comparable
 FEATURES, WIDTHS, KERNEL = 128, (32, 64), 5  # LeCun et al. 1998, wider
 SMALLEST_SIDE = 8  # most pixels per side of the last feature map
@@ -46,6 +51,11 @@ MOST_SIDE = 32  # pixels per side that are compared with training images
 LEAST_ACCURACY = 0.25  # of held-out images: below, features mean nothing
 MOST_NUMBERS = 2**26  # pixels × channels of one set of images: half a gigabyte
 MOST_NUMBERS_OF_FID = 2**30  # 4 GB of single precision; 50,000 images of 84 × 84 × 3 pixels
+DAMAGED = ".damaged"  # the new ending of a damaged file
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, KeyError),
+    *(OverflowError, MemoryError, NotImplementedError),
+)
 IMAGES_OF_MODES = 25_600  # Metz et al. 2017, section 3.3.1
 
 
@@ -225,13 +235,11 @@ def classifier_of(
     training, test = _split(data)
     path = home.path / "classifiers" / f"{_content(training, test, parts)}.npz"
     model = network(field.shape, parts)
-    if not path.is_file():
-        _train(model, training, parts, field, progress)
-        _store(path, model.get_weights(), _accuracy(model, test, parts, field))
-    with np.load(path) as stored:
-        weights = [stored[f"weight_{place}"] for place in range(len(stored.files) - 1)]
-        accuracy = float(stored["accuracy"])
-    model.set_weights(weights)
+    accuracy = _stored(path, model)
+    if accuracy is None:
+        again = ", whose file was damaged" if path.with_suffix(DAMAGED).is_file() else ""
+        _train(model, training, parts, field, progress, f"training the classifier{again}")
+        accuracy = _store(path, model, _accuracy(model, test, parts, field))
     if accuracy < LEAST_ACCURACY:
         raise DatasetError(
             f"The classifier of data set {data.name} is right on {accuracy:.1%} of held-out images."
@@ -301,7 +309,12 @@ def _split(data: DataSet) -> tuple[Arrays, Arrays]:
 
 
 def _train(
-    model: keras.Model, rows: Arrays, parts: tuple[int, ...], field: Field, progress: Progress
+    model: keras.Model,
+    rows: Arrays,
+    parts: tuple[int, ...],
+    field: Field,
+    progress: Progress,
+    sentence: str,
 ) -> None:
     import keras
 
@@ -321,7 +334,7 @@ def _train(
     for epoch in range(epochs):
         order = random.permutation(count)
         for step in range(steps):
-            progress(epoch * steps + step, epochs * steps, "training the classifier")
+            progress(epoch * steps + step, epochs * steps, sentence)
             batch = order[step * BATCH : (step + 1) * BATCH]
             model.train_on_batch(
                 host_value(rows[IMAGES][batch], field),
@@ -357,18 +370,42 @@ def _digest(weights: list[NDArray[Any]]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _store(path: Path, weights: list[NDArray[Any]], accuracy: float) -> None:
-    """Writes the file whole or not at all. If another job has stored a classifier of this data set
-    meanwhile, that one stays, so that both jobs use it.
+def _stored(path: Path, model: keras.Model) -> float | None:
+    """Loads stored weights and returns their accuracy; None without. A damaged file is renamed,
+    so that the classifier is trained again.
+    """
+    if not path.is_file():
+        return None
+    try:
+        with np.load(path) as stored:
+            weights = [stored[f"weight_{place}"] for place in range(len(stored.files) - 1)]
+            accuracy = float(stored["accuracy"])
+        model.set_weights(weights)
+    except _DAMAGED as error:
+        aside = path.replace(path.with_suffix(DAMAGED))
+        log.warning(
+            "The stored classifier is damaged (%s), so it is now %s, and is trained again.",
+            type(error).__name__,
+            aside,
+        )
+        return None
+    return accuracy
+
+
+def _store(path: Path, model: keras.Model, accuracy: float) -> float:
+    """Writes the file whole or not at all, and returns the accuracy. If another job has stored a
+    classifier of this data set meanwhile, that one stays, so that both jobs use it.
     """
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(f".{secrets.token_hex(4)}.part.npz")
-    arrays = {f"weight_{place}": array for place, array in enumerate(weights)}
+    arrays = {f"weight_{place}": array for place, array in enumerate(model.get_weights())}
     np.savez(part, allow_pickle=False, accuracy=np.float64(accuracy), **arrays)
-    if path.is_file():
+    other = _stored(path, model)
+    if other is not None:
         part.unlink()
-    else:
-        part.replace(path)
+        return other
+    part.replace(path)
+    return accuracy
 
 
 def expected_accuracy(name: str, rows: int) -> float:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from gan_runtime.catalog.domain import FACTS
+from gan_runtime.catalog.facts import FactTypes
 from gan_runtime.records.record import (
     MAX_METRICS,
     Column,
@@ -166,3 +168,13 @@ class Answer(Record):
     scores: list[Score] = Field(max_length=MAX_METRICS)
     curves: list[Curve] = Field(default_factory=list)
     arrays: list[ArrayFile] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _typed_facts(self) -> Self:
+        types = FACTS.get(self.evaluation, FactTypes())
+        types.answer.check(self.facts)
+        for curve in self.curves:
+            types.curve.check(curve.facts)
+        for array in self.arrays:
+            types.array.check(array.facts)
+        return self

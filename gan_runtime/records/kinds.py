@@ -6,10 +6,12 @@ A record validates itself when it is created or read. Times are UTC.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from gan_runtime.catalog.facts import Facts
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.earlier_records import EARLIER
 from gan_runtime.records.measured import MEASURED
@@ -211,7 +213,9 @@ class HostFacts(Record):
 
     tables = (RowTable("hosts"),)
     kind: Literal["host"] = "host"
-    facts: Annotated[Document, Sharing.PROSE, Private("hostname")]
+    facts: Annotated[
+        Document, AfterValidator(lambda facts: _typed(facts)), Sharing.PROSE, Private("hostname")
+    ]
 
 
 class AttemptStart(Record):
@@ -254,6 +258,26 @@ class Event(Record):
     level: Level
     topic: Name
     message: Text
+
+
+class _HostTypes(Facts):
+    """Types of the facts that pages, reports and SQL read."""
+
+    cpu_model: str | None = None
+    cores: Rank | None = None
+    memory_bytes: float | None = None
+    devices: list[str] = Field(default_factory=list)
+    data_content: str = ""
+
+
+def _typed(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts without those of another type."""
+    kept = {}
+    for name, fact in facts.items():
+        with contextlib.suppress(ValueError):
+            _HostTypes.check({name: fact})
+            kept[name] = fact
+    return kept
 
 
 def _flat(spec: dict[str, Any]) -> dict[str, Any]:

@@ -100,6 +100,15 @@ def test_a_preview_describes_the_data_set_and_stores_nothing(prepare: Run, home:
     assert not home.data.exists()
 
 
+def test_a_preview_needs_no_name_but_a_preparation_does(run: Run, pack: Pack) -> None:
+    source = str(pack(TWO_CLASSES))
+    request = ("prepare", "pictures", "--from", source, "--set", "pixels=32")
+    assert "training rows  5" in run(*request, "--preview").stdout
+    refused = run(*request)
+    assert refused.exit_code == 2
+    assert "pictures needs a name for the new set (--as): use 1 to 60 of" in refused.stderr
+
+
 def test_ctrl_c_cancels_a_preview(prepare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

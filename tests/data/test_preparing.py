@@ -111,7 +111,7 @@ def test_all_wrong_options_are_reported_together(pack: Pack) -> None:
     assert "but allowed is at least 0 and at most 50" in said
 
 
-@pytest.mark.parametrize("name", ["", "Photos", "../x", "a b", ".new-x", "-x", "x" * 61])
+@pytest.mark.parametrize("name", ["Photos", "../x", "a b", ".new-x", "-x", "x" * 61])
 def test_an_invalid_data_set_name_is_refused(pack: Pack, name: str) -> None:
     assert "cannot name a data set: use 1 to 60 of a–z" in sentence(
         PreparationRequest("pictures", name, pack({})).check

@@ -52,6 +52,23 @@ def test_only_the_store_package_imports_duckdb() -> None:
     assert outsiders == set()
 
 
+CAST = re.compile(r"(?<!TRY_)CAST\((?P<what>(?:[^()]|\([^()]*\))*)\)", re.IGNORECASE)
+
+
+def casts_of_json(sql: str) -> list[str]:
+    """The casts of a part of a JSON document that end a query if another program wrote it."""
+    casts = [match["what"] for match in CAST.finditer(sql)]
+    return [what for what in casts if "->" in what and not what.upper().endswith(" AS VARCHAR")]
+
+
+def test_no_query_fails_by_the_types_in_a_document_of_others() -> None:
+    assert casts_of_json("CAST(coalesce(facts->>'a', '1') AS INTEGER)")
+    assert not casts_of_json("TRY_CAST(a->>'b' AS INTEGER), CAST(a->'b' AS VARCHAR)")
+    files = [*python_files("gan_runtime", "dashboard"), *Path("gan_runtime").rglob("*.sql")]
+    assert len(files) > 300, "this rule looks in the wrong place"
+    assert {str(path): casts for path in files if (casts := casts_of_json(text(path)))} == {}
+
+
 def test_the_runtime_does_not_import_the_dashboard() -> None:
     of_the_dashboard = {"streamlit", "altair", "dashboard", "pages", "app"}
     imports = {

@@ -369,6 +369,11 @@ SURFACE = {
     },
     **{"path_y": [0.0], "path_loss": [1.0], "share_x": 1.0, "share_y": 0.0, "images": 1},
 }
+ANSWER = {
+    **{"kind": "answer", "evaluation": "quality", "key": "epoch 1", "epoch": 1, "step": 1},
+    **{"checkpoint": "best", "scores": []},
+}
+CURVE: dict[str, Any] = {"name": "stages", "x": [], "series": []}
 IDLE = {"network": "", "category": "idle", "seconds": 1, "share": 1}
 TIMES = {
     **{"kind": "worker_times", "rank": 0, "epoch": 1, "first_step": 1, "steps": 1},
@@ -452,6 +457,12 @@ TIMES = {
         {"kind": "status", "status": "asleep", "reason": ""},
         {"kind": "status", "status": "finished", "reason": "", "attempt": HUGE},
         {"kind": "host", "facts": []},
+        *({**ANSWER, "facts": {name: []}} for name in ("protocol", "features", "accuracy")),
+        {**ANSWER, "evaluation": "rollout", "facts": {"cores": "two"}},
+        {**ANSWER, "evaluation": "rollout", "curves": [{**CURVE, "facts": {"names": [7]}}]},
+        {**ANSWER, "evaluation": "physics", "facts": {"grid": [3, 3]}},
+        {**ANSWER, "evaluation": "physics", "curves": [{**CURVE, "facts": {"energy": 1.0}}]},
+        {**ANSWER, "evaluation": "physics", "arrays": [{"name": "real", "facts": {"pair": {}}}]},
         {"kind": "hologram"},
         '{"kind": "host", "facts": ' + '{"a": ' * 300 + "1" + "}" * 301,
         '{"kind": "event", "level": "info", "topic": "\\ud800", "message": ""}',
@@ -469,6 +480,15 @@ def test_invalid_line_is_skipped_with_an_event(
     [(level, message)] = store.rows("SELECT level, message FROM events WHERE kind = 'journal'")
     assert (level, message[:26]) == ("warning", "A line of journal-0.jsonl ")
     assert not queries.run_table(store).empty
+
+
+def test_facts_of_a_host_with_another_type_are_dropped(home: Home, good: RunDir) -> None:
+    facts = {"cores": "٣", "cpu_model": ["x"], "devices": 3, "memory_bytes": {}, "python": "3.11"}
+    write(good.trainer_journal(), {"kind": "host", "facts": facts})
+    store = ingest.store_of(home)
+    assert store.rows("SELECT facts FROM ingest.hosts") == [('{"python": "3.11"}',)]
+    [measured] = queries.conditions(store, [good.run_id])
+    assert (measured.cpu_model, measured.cores) == ("", None)
 
 
 @pytest.mark.parametrize("line", [CALL, BINS, EPOCH, MEMORY, {"kind": "attempt", "resume_step": 0}])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import logging
+import os
 import time
 from collections.abc import Callable, Iterator
 from email.header import decode_header, make_header
@@ -55,13 +58,28 @@ class Owner:
     def after(self, seconds: float) -> None:
         self.now_s += seconds
         self._ingestor.catch_up()
-        self.notifier.run_round(timeout_s=1.0)
+        self.notifier.run_round(timeout_s=5.0)
 
 
 def write(home: Home, received: Received, rest: str = "") -> None:
     """Writes settings with a webhook."""
     hook = f'[webhook]\nurl = "http://127.0.0.1:{received.port}/T1"\ntoken = "t0ken"\n'
     (home.path / channels.FILE).write_text(f"{rest}\n{hook}", encoding="utf-8")
+
+
+def webhook(port: int) -> channels.Webhook:
+    return channels.Webhook.model_validate({"url": f"http://127.0.0.1:{port}/T1", "token": "t0ken"})
+
+
+def by_email(post: Received) -> dict[str, str]:
+    """The variables that set up e-mail to this server."""
+    return {
+        "GAN_RUNTIME_NOTIFY_EMAIL_TO": "anna@lab.example",
+        "GAN_RUNTIME_NOTIFY_EMAIL_SENDER": "gan@lab.example",
+        "GAN_RUNTIME_NOTIFY_EMAIL_HOST": "127.0.0.1",
+        "GAN_RUNTIME_NOTIFY_EMAIL_PORT": str(post.port),
+        "GAN_RUNTIME_NOTIFY_EMAIL_SECURITY": "none",
+    }
 
 
 def trains(run: RunDir, *scores: dict[str, float], first: int = 1) -> None:
@@ -281,14 +299,7 @@ def test_failing_channel_does_not_block_the_other(
 ) -> None:
     write(home, hook)
     with receivers.mail_server() as post:
-        owner = Owner(
-            home,
-            GAN_RUNTIME_NOTIFY_EMAIL_TO="anna@lab.example",
-            GAN_RUNTIME_NOTIFY_EMAIL_SENDER="gan@lab.example",
-            GAN_RUNTIME_NOTIFY_EMAIL_HOST="127.0.0.1",
-            GAN_RUNTIME_NOTIFY_EMAIL_PORT=str(post.port),
-            GAN_RUNTIME_NOTIFY_EMAIL_SECURITY="none",
-        )
+        owner = Owner(home, **by_email(post))
         owner.after(0.0)
         ends(new_run("quick-0001"))
         hook.answers = [500]
@@ -296,6 +307,99 @@ def test_failing_channel_does_not_block_the_other(
         assert (len(post.mails), hook.ids) == (1, [])
         owner.after(5.0)
         assert (len(post.mails), hook.ids) == (1, ["quick-0001/1/ended"])
+
+
+NOT_HTTP = {
+    "another protocol": b"SSH-2.0-OpenSSH_9.6\r\n",
+    "status that is no number": b"HTTP/1.1 fine s3cret\r\n\r\n",
+    "header without an end": b"HTTP/1.1 204 No Content\r\nX: " + b"s3cret" * 50_000,
+    "line break in a header": b"HTTP/1.1 204 No Content\r\n s3cret\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("answer", NOT_HTTP.values(), ids=NOT_HTTP)
+def test_webhook_that_does_not_answer_in_http_delays_itself_but_no_email(
+    home: Home, new_run: NewRun, answer: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with (
+        receivers.other_server(lambda: iter([answer])) as port,
+        receivers.mail_server() as post,
+    ):
+        write(home, Received(port=port))
+        owner = Owner(home, **by_email(post))
+        owner.after(0.0)
+        ends(new_run("quick-0001"))
+        owner.after(5.0)
+        owner.after(1.0)
+    assert len(post.mails) == 1
+    assert [line for line in caplog.messages if "not sent" in line] == [
+        "quick-0001/1/ended by webhook was not sent (try 1): 127.0.0.1 cannot be reached (it does"
+        " not answer in HTTP)."
+    ]
+    assert not any(secret in caplog.text for secret in ("/T1", "t0ken", "s3cret"))
+
+
+def test_answer_to_a_webhook_logs_no_address(
+    hook: Received, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    webhook(hook.port).send(notifications.trial_notice())
+    assert len(hook.documents) == 1
+    assert "T1" not in caplog.text
+
+
+def slow(start: bytes, end: bytes) -> Callable[[], Iterator[bytes]]:
+    """A valid answer, with a start that arrives byte by byte during six seconds."""
+    return lambda: iter([*(start[place : place + 1] for place in range(60)), start[60:] + end])
+
+
+ENDLESS = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "pause_s"),
+    [
+        (slow(b"HTTP/1.1 204 No Content\r\nX: " + b"x" * 40, b"\r\n\r\n"), 0.1),
+        (lambda: itertools.repeat(ENDLESS * 100), 0.0),
+        (lambda: itertools.repeat(b""), 0.1),
+    ],
+    ids=["byte by byte", "to be continued", "nothing"],
+)
+def test_try_of_a_webhook_ends_in_time(
+    pieces: Callable[[], Iterator[bytes]], pause_s: float
+) -> None:
+    with (
+        receivers.other_server(pieces, pause_s) as port,
+        pytest.raises(
+            NotifyError, match=r"127.0.0.1 cannot be reached \(no complete answer in time"
+        ),
+    ):
+        webhook(port).send(notifications.trial_notice(), timeout_s=0.3)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "pause_s"),
+    [
+        (slow(b"220 " + b"x" * 60, b"\r\n"), 0.1),
+        (lambda: itertools.repeat(b"220-wait\r\n" * 100), 0.0),
+        (lambda: itertools.repeat(b""), 0.1),
+    ],
+    ids=["byte by byte", "to be continued", "nothing"],
+)
+def test_try_of_an_email_ends_in_time(
+    pieces: Callable[[], Iterator[bytes]], pause_s: float
+) -> None:
+    with receivers.other_server(pieces, pause_s) as port:
+        email = channels.Email(
+            to=["anna@lab.example"],
+            sender="gan@lab.example",
+            host="127.0.0.1",
+            port=port,
+            security="none",
+        )
+        with pytest.raises(NotifyError, match=r"127.0.0.1 sends no e-mail \(no complete answer"):
+            email.send(notifications.trial_notice(), timeout_s=0.3)
 
 
 def test_torn_ledger_line_does_not_repeat_a_notice(
@@ -388,6 +492,9 @@ def test_documented_example_is_valid(home: Home) -> None:
     assert settings.events == channels.EVENTS
 
 
+MAIL = '[email]\nto = ["a@b.example"]\nsender = "a@b.example"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -396,6 +503,14 @@ def test_documented_example_is_valid(home: Home) -> None:
         ('[webhook]\nurl = "https://h/s3cret', "is not TOML"),
         ('[email]\nto = ["a b"]\nsender = "a@b"\nhost = "h"\npassword = "s3cret"', "email.to.0"),
         ('events = ["s3cret"]', "events.0"),
+        ('[webhook]\nurl = "https://h:s3cret/T1"', "webhook.url: use an address"),
+        ('[webhook]\nurl = "https://[s3cret/T1"', "webhook.url: use an address"),
+        ('[webhook]\nurl = "https://h/"\ntoken = "s3cret\\nX: 1"', "webhook.token: the token must"),
+        ('[webhook]\nurl = "https://h/"\ntoken = "s3crët"', "webhook.token: the token must"),
+        (f'{MAIL}host = "h..x"\npassword = "s3cret"', "email.host: it is not the name"),
+        (f'{MAIL}host = "h"\npassword = "s3cret\\u0000"', "email.password: the password must"),
+        (f"s3cret = {'[' * 20_000}", "is not TOML"),
+        (f"s3cret = '{'x' * 100_000}'", "more than 100,000 bytes"),
     ],
 )
 def test_invalid_settings_are_named_without_their_values(
@@ -410,6 +525,22 @@ def test_invalid_settings_are_named_without_their_values(
         webhook=channels.Webhook(url="https://h/s3cret", token="s3cret")  # type: ignore[arg-type]
     )
     assert "s3cret" not in repr(settings)
+
+
+def test_space_around_an_address_or_a_token_does_not_count(home: Home, hook: Received) -> None:
+    (home.path / channels.FILE).write_text(
+        f'[webhook]\nurl = " http://127.0.0.1:{hook.port}/T 1\\n"\ntoken = "t0ken\\n"',
+        encoding="utf-8",
+    )
+    [channel] = channels.settings(home.path, {}).channels
+    channel.send(notifications.trial_notice())
+    assert hook.headers[0]["Authorization"] == "Bearer t0ken"
+
+
+def test_pipe_in_place_of_the_settings_is_refused(home: Home) -> None:
+    os.mkfifo(home.path / channels.FILE)
+    with pytest.raises(NotifyError, match="is not a file"):
+        channels.settings(home.path, {})
 
 
 def test_environment_variable_overrides_the_file(home: Home, hook: Received) -> None:

@@ -1,11 +1,14 @@
-"""Local receivers of notices: a web server and an SMTP server that record what they get."""
+"""Local receivers of notices: a web server and an SMTP server that record what they get, and a
+server of anything else.
+"""
 
 from __future__ import annotations
 
 import json
+import socket
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email import message_from_string
@@ -107,3 +110,28 @@ def mail_server() -> Iterator[Received]:
     received.port = server.server_address[1]
     with _serving(server):
         yield received
+
+
+@contextmanager
+def other_server(pieces: Callable[[], Iterator[bytes]], pause_s: float = 0.0) -> Iterator[int]:
+    """Sends these bytes to whoever connects, a piece at a time; gives its port."""
+    is_over = threading.Event()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            for piece in pieces():
+                try:
+                    self.request.sendall(piece)
+                except OSError:  # the other side has left
+                    return
+                if is_over.wait(pause_s):
+                    return
+            self.request.shutdown(socket.SHUT_WR)
+            while self.request.recv(1_000_000):
+                pass
+
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    with _serving(server):
+        yield server.server_address[1]
+        is_over.set()

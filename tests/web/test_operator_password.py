@@ -4,6 +4,7 @@ secrets file.
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -148,6 +149,31 @@ AUTH = {
 }
 ONE_PROVIDER = AUTH | PROVIDER
 TWO = AUTH | {"google": PROVIDER, "lab": PROVIDER}
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ("m=65536", "m=4000000000"),
+        ("m=65536", "m=64"),
+        ("t=3", "t=99999999"),
+        ("t=3", "t=0"),
+        ("p=4", "p=1000"),
+        ("argon2id", "argon2i"),
+        ("v=19", "v=16"),
+    ],
+)
+def test_hash_whose_comparison_is_weak_or_takes_too_long_is_refused(
+    password_hash: str, part: str, other: str
+) -> None:
+    assert is_hash(password_hash)
+    assert not is_hash(password_hash.replace(part, other))
+
+
+def test_hash_cut_anywhere_is_refused(password_hash: str) -> None:
+    assert not any(is_hash(password_hash[:end]) for end in range(len(password_hash)))
+    assert not is_hash(f"{password_hash}=")
+    assert not is_hash(f"{password_hash}\n")
 
 
 def test_missing_file_sets_up_nothing() -> None:
@@ -320,6 +346,7 @@ def secrets_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "[operatos]\npassword = 1",
             "[operatos] in secrets.toml is unknown. Allowed: [operators] and [auth].",
         ),
+        ("a = " + "[" * 20_000, "secrets.toml cannot be read as TOML."),
         ('password = "x"', "[password] in secrets.toml is unknown"),
         ('[operators]\npassword = "half a li', "secrets.toml cannot be read as TOML."),
         (None, "secrets.toml cannot be read as TOML."),
@@ -348,6 +375,30 @@ def test_explicitly_configured_file_must_exist(monkeypatch: pytest.MonkeyPatch) 
         sign_in.settings().problem
         == f"{INVALID} secrets.toml cannot be read (No such file or directory)."
     )
+
+
+@pytest.mark.parametrize("text", ["", "# [operators]\n# password = 1\n"])
+def test_explicitly_configured_file_without_settings_stops_the_start(
+    secrets_file: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(config, "is_manually_set", lambda name: name == "secrets.files")
+    secrets_file.write_text(text, encoding="utf-8")
+    assert sign_in.settings().are_set_up
+    with pytest.raises(SystemExit):
+        sign_in.check_at_start()
+
+
+def test_configuration_that_names_no_file_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "is_manually_set", lambda name: name == "secrets.files")
+    monkeypatch.setattr(st, "get_option", lambda _: [])
+    with pytest.raises(SystemExit):
+        sign_in.check_at_start()
+
+
+def test_pipe_as_secrets_file_stops_the_start(secrets_file: Path) -> None:
+    os.mkfifo(secrets_file)
+    with pytest.raises(SystemExit):
+        sign_in.check_at_start()
 
 
 def test_other_apps_tables_in_a_shared_file_are_ignored_but_typos_are_not(

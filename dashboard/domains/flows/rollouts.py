@@ -4,8 +4,6 @@ it. No Streamlit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
 import numpy as np
 import pandas as pd
 
@@ -13,6 +11,7 @@ from dashboard import words
 from dashboard.domains.flows.charts import COPIED, FLOW, REPLAYED
 from gan_runtime.base import formats
 from gan_runtime.domains.flows import scores
+from gan_runtime.domains.flows.facts import Rollout
 from gan_runtime.engines.tiles import ONCE, STAGES
 from gan_runtime.records.answer import EPOCH_PREFIX
 from gan_runtime.store import queries
@@ -24,30 +23,9 @@ REFERENCES = {"persistence": COPIED, "replay": REPLAYED, "truth": FLOW}
 STAGES_CURVE = "stages"  # the curve with time by stage instead of numbers by step
 
 
-@dataclass(frozen=True)
-class Rollout:
-    """The facts of an answer, as recorded."""
-
-    iteration: str
-    way: str
-    cores: int
-    tile: list[int]
-    overlap: int
-    blend: str
-    grid: list[int]
-    reynolds: float | None
-    trajectory: int
-    start: int
-    steps: int
-    solver_steps: int | None
-    film: str
-    obstacle_width: float | None
-    replay: str
-
-
 def rollout(row: EvaluationRow) -> Rollout:
     """The facts of an answer."""
-    return Rollout(**{field.name: row.facts.get(field.name) for field in fields(Rollout)})  # type: ignore[arg-type]
+    return Rollout.model_validate(row.facts)
 
 
 def is_stored_epoch(row: EvaluationRow) -> bool:

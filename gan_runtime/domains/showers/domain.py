@@ -14,7 +14,7 @@ from gan_runtime.catalog.entries import (
     PublishedScaling,
     Renderer,
 )
-from gan_runtime.domains.showers import entry
+from gan_runtime.domains.showers import entry, facts
 from gan_runtime.domains.showers.preparation_options import (
     AuthorsOptions,
     CaloChallengeOptions,
@@ -211,6 +211,7 @@ DOMAIN = Domain(
     presets=PRESETS,
     evaluations=("gan_runtime.domains.showers.evaluation:PHYSICS",),
     jobs=("gan_runtime.domains.showers.evaluation",),
+    facts={"physics": facts.FACTS},
     first_rows="gan_runtime.domains.showers.pictures:first_rows",
     examples=("showers",),
     compiled_epoch=COMPILED_EPOCH,

@@ -214,7 +214,7 @@ def conditions(store: Store, run_ids: list[str]) -> list[Conditions]:
         f"""
         SELECT DISTINCT dataset, images, accelerator, engine, replicas * workers AS devices,
             r.epochs,
-               coalesce(host->>'cpu_model', ''), CAST(host->>'cores' AS INTEGER),
+               coalesce(host->>'cpu_model', ''), TRY_CAST(host->>'cores' AS INTEGER),
                {IMPORTED}
         FROM runs r LEFT JOIN (SELECT run_id, max(images) AS images FROM ingest.plans GROUP BY
             run_id) USING (run_id)

@@ -176,7 +176,9 @@ def points_each(curves_in_chart: int, most: int = MOST_EACH) -> int:
 
 
 # As RunSpec.replicas_in_all. Runs older than an option have its default.
-DEVICES = "CAST(spec->>'replicas' AS BIGINT) * coalesce(CAST(spec->>'workers' AS BIGINT), 1)"
+DEVICES = (
+    "TRY_CAST(spec->>'replicas' AS BIGINT) * coalesce(TRY_CAST(spec->>'workers' AS BIGINT), 1)"
+)
 _X_EXPRESSIONS: dict[XAxis, str] = {
     "step": "step",
     "epoch": "step / steps_per_epoch",

@@ -188,7 +188,7 @@ def run_table(store: Store) -> pd.DataFrame:
                    rates.images_per_s{names_of(numbers.losses, "ends")},
                ends.seconds, r.created_at, r.note, r.color, r.preset, r.spec, r.tags, r.remark,
                    r.pinned, r.hidden,
-               CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps
+               TRY_CAST(coalesce(r.spec->>'sync_every_steps', '1') AS INTEGER) AS sync_every_steps
         FROM runs r LEFT JOIN ends USING (run_id) LEFT JOIN rates USING (run_id)
         ORDER BY r.pinned DESC, r.created_at DESC
         """)

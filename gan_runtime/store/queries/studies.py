@@ -141,9 +141,9 @@ def study_results(store: Store, study_id: str) -> pd.DataFrame:
     results = store.frame(
         f"""
         WITH chosen AS (
-            SELECT run_id, study->>'variant' AS variant, CAST(study->>'variant_index' AS INTEGER)
-                AS variant_index,
-                   CAST(study->>'repeat' AS INTEGER) AS repeat
+            SELECT run_id, study->>'variant' AS variant,
+                   TRY_CAST(study->>'variant_index' AS INTEGER) AS variant_index,
+                   TRY_CAST(study->>'repeat' AS INTEGER) AS repeat
             FROM ingest.created WHERE study->>'study_id' = $study
         ), later AS (
             SELECT * FROM epochs WHERE {of_study}

@@ -4,6 +4,7 @@ short run in real processes.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import shutil
@@ -58,6 +59,35 @@ def test_classifier_is_accurate_and_stored(home: Home, classifier: ImageClassifi
     again = image_classifier.classifier_of(loading.load("digits"), (10,), home, refuse)
     assert (again.digest, again.accuracy) == (classifier.digest, classifier.accuracy)
     assert [path.suffix for path in (home.path / "classifiers").iterdir()] == [".npz"]
+
+
+def test_damaged_classifier_is_set_aside_and_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(image_classifier, "FEWEST_SEEN", 64)
+    monkeypatch.setattr(image_classifier, "EPOCHS", 1)
+    home, digits, sentences = Home(tmp_path).prepare(), loading.load("digits"), set[str]()
+
+    def stored_now() -> ImageClassifier:
+        sentences.clear()
+        return image_classifier.classifier_of(
+            digits, (10,), home, lambda _, __, sentence: sentences.add(sentence)
+        )
+
+    first = stored_now()
+    [path] = (home.path / "classifiers").glob("*.npz")
+    whole = path.read_bytes()
+    other = io.BytesIO()
+    np.savez(other, accuracy=np.float64(0.9), weight_0=np.zeros(3))
+    for damaged in (whole[:-1], other.getvalue()):
+        path.write_bytes(damaged)
+        again = stored_now()
+        assert sentences == {"training the classifier, whose file was damaged"}
+        assert path.with_suffix(image_classifier.DAMAGED).read_bytes() == damaged
+        assert (again.digest, again.accuracy) == (first.digest, first.accuracy)
+        assert stored_now().digest == first.digest
+        assert not sentences, "it is trained a third time"
+    assert caplog.text.count("The stored classifier is damaged") == 2
 
 
 def noise(images: Images, strength: float) -> Images:
