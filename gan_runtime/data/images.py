@@ -153,7 +153,7 @@ class ImageOptions(OptionRecord):
         help=("'folders': each sub-folder is a class, in alphabetical order. 'none': no classes."),
         error="use folders or none.",
     )
-    held_out_percent: float = held_out_percent(0.0)
+    held_out_percent: float = held_out_percent(10.0)
     held_out_folders: str = held_out_folders()
     zip_names: CodePage = zip_names()
     _spelling = field_validator("color", "ground", mode="before")(as_gray)

@@ -15,7 +15,7 @@ TWO_CLASSES = {
     **{f"top/cats/{number}.png": encoded(RED) for number in range(6)},
     **{f"top/dogs/{number}.jpg": encoded(BLUE, form="JPEG") for number in range(4)},
 }
-SMALL = {"pixels": "32"}
+SMALL = {"pixels": "32", "held_out_percent": "0"}
 
 
 def quiet(*_: object) -> None:

@@ -49,8 +49,8 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 FLOW = {"reynolds": "80,100", "held_out_reynolds": "60", "frames": 23, "discarded": 100}
 # data set → its preparation and options; each has 80 images, or 40 rows, to train on
 DATA: dict[str, tuple[str, dict[str, Any]]] = {
-    "grey": ("pictures", {"pixels": 28, "color": "gray"}),
-    "rgb": ("pictures", {"pixels": 28, "color": "rgb"}),
+    "grey": ("pictures", {"pixels": 28, "color": "gray", "held_out_percent": 0}),
+    "rgb": ("pictures", {"pixels": 28, "color": "rgb", "held_out_percent": 0}),
     "flow": ("karman_small", FLOW),
     "electrons": ("showers_tiny", {"events": 50, "held_out_percent": 20}),
 }

@@ -25,7 +25,8 @@ from tests.support.asking import ask
 from tests.support.own_pictures import zipped
 
 EACH, BATCH, EPOCHS = 40, 8, 6  # EACH: images per class, of two classes
-STEPS = 2 * EACH // BATCH  # per epoch
+TRAINED = 2 * EACH - 8  # a tenth is held out
+STEPS = TRAINED // BATCH  # per epoch
 WATCHED = 2  # epochs before the trainer is killed
 SLOW_MS = 240_000  # a trainer start alongside other processes
 BY_CLASS = "Scores of {} images, by class"
@@ -69,12 +70,12 @@ def refused(page: Page, home: Home) -> None:
 def prepared(page: Page, home: Home) -> None:
     drop(page, "shapes.zip", zipped(EACH))
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_test_id("stMetric").filter(has_text="Images")).to_contain_text(str(2 * EACH))
+    expect(page.get_by_test_id("stMetric").filter(has_text="Images")).to_contain_text(str(TRAINED))
     assert not home.data.exists()
     page.get_by_role("button", name="Prepare shapes").click()
-    expect(page.get_by_text(f"Data set shapes is ready: {2 * EACH} images.")).to_be_visible()
+    expect(page.get_by_text(f"Data set shapes is ready: {TRAINED} images.")).to_be_visible()
     expect(page.get_by_text(CARD)).to_be_visible()
-    assert loading.load("shapes", home).rows == 2 * EACH
+    assert loading.load("shapes", home).rows == TRAINED
 
 
 def launched(page: Page) -> str:

@@ -78,7 +78,7 @@ def prepare(home: Home, name: str, rows: int) -> str:
     """Prepares a data set of gray images of 28 pixels; returns its digest."""
     source = home.path / f"{name}.zip"
     source.write_bytes(own_pictures.noise(rows))
-    options = {"pixels": "28", "color": "gray"}
+    options = {"pixels": "28", "color": "gray", "held_out_percent": "0"}
     manifest = preparations.prepare(
         home, PreparationRequest("pictures", name, source, options), lambda *_: None
     )

@@ -116,7 +116,16 @@ def turned_digits(home: Home, folder: Path) -> None:
         "--from",
         str(folder),
     ]
-    command += ["--set", "pixels=28", "--set", "color=gray", "--home", str(home.path)]
+    command += [
+        "--set",
+        "pixels=28",
+        "--set",
+        "color=gray",
+        "--set",
+        "held_out_percent=0",
+        "--home",
+        str(home.path),
+    ]
     subprocess.run(
         command, env=environment(os.environ), capture_output=True, check=True, timeout=300
     )
