@@ -206,13 +206,18 @@ def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
     )
 
 
-def test_verdict_compares_scores_with_baselines_first() -> None:
-    beaten = {"copy": 2.0, "replay": 0.5}
-    scores = [Score(name=name, value=1.0, floor=1.0, baselines=beaten) for name in "abc"]
+def test_verdict_names_the_main_scores_that_beat_a_baseline_and_those_that_do_not() -> None:
+    """Scores beyond the main ones do not count, however many of them win."""
+    copied, replay = {"copy": 2.0}, {"replay": 0.5}
+    scores = [
+        Score(name="a", value=1.0, baselines=copied | replay),
+        Score(name="b", value=3.0, floor=1.0, baselines=copied | replay),
+        Score(name="c", value=0.1, baselines=copied | replay),
+    ]
     assert (
         summary.verdict(selection_of(*scores, replay="replay", copy="copied row"), "r")
-        == "**Better than the copied row (better in 3 of 3 scores), worse than the replay (better"
-        " in 0 of 3 scores).** a: 1.00, replay 0.50, copied row 2.00."
+        == "**Against the replay: worse in a, b. Against the copied row: better in a; worse in b.**"
+        " a: 1.00, replay 0.50, copied row 2.00. b: 3.00, replay 0.50, copied row 2.00."
     )
 
 
