@@ -10,6 +10,7 @@ from datetime import datetime
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.domain_pages import PAGES
 from dashboard.evaluation import summary
 from dashboard.evaluation.answers import (
     IMAGES,
@@ -382,6 +383,21 @@ def test_an_evaluation_without_a_domain_leads_with_its_own_scores() -> None:
     page = plain(evaluations()["physics"], ())
     assert page.headline[0] == evaluations()["physics"].scores[0].name
     assert page.literature is None
+
+
+def test_an_evaluation_without_a_domain_shows_all_its_stored_scores(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers store names without the prefix with which the evaluation declares them."""
+    monkeypatch.delitem(PAGES, "physics")
+    measured(trained("quick-0001"), 2)
+    show("runs")
+    app = AppTest.from_function(tab_of_a_run, default_timeout=30).run()
+    assert not app.exception
+    table = app.dataframe[0].value
+    assert list(table["Score"]) == [metric.axis for metric in evaluations()["physics"].scores]
+    assert table["quick-0001"][0] == "150.00% ± 15.00%"
+    assert len(app.metric) == 5
 
 
 def test_image_quality_shows_its_interval_and_classifier_warning(show: Show, trained: Make) -> None:
