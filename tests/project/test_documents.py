@@ -157,6 +157,20 @@ def test_every_file_named_in_a_document_exists() -> None:
     assert missing == []
 
 
+def test_every_page_named_in_a_comment_exists() -> None:
+    """In code, requirements and scripts."""
+    files = [Path("Makefile"), *(path.relative_to(ROOT) for path in ROOT.glob("requirements*.txt"))]
+    files += [path.relative_to(ROOT) for path in ROOT.glob("*/*.sh")] + python_files()
+    missing = [
+        f"{path}: {name}"
+        for path in files
+        if path.parts[0] != "tests"
+        for name in re.findall(r"\bdocs/[\w/-]+\.md\b", text(path))
+        if not (ROOT / name).exists()
+    ]
+    assert missing == []
+
+
 def test_the_four_walks_list_existing_files_and_count_them_correctly() -> None:
     walks = text(Path("docs/architecture.md")).partition("## Four walks")[2].partition("```\n")[2]
     parts = re.split(r"\n (?=\S)", "\n" + walks.partition("```")[0])[1:]
