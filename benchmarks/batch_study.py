@@ -108,6 +108,10 @@ class Part:
         if self.budget == batch_tables.LONGER:
             base |= {"batch_size_global": size.batches[-1], **REPAIR}
             return StudyDesign.parse("seed", base, list(seeds), title=self.title)
+        if len(batches) == 1:
+            times = 1 if self.budget == batch_tables.IMAGES else batches[0] // size.batches[0]
+            base |= {"batch_size_global": batches[0], "epochs": base_epochs * times}
+            return StudyDesign.parse("seed", base, list(seeds), title=self.title)
         if self.budget == batch_tables.IMAGES:
             return StudyDesign.parse("batch_size", base, list(batches), len(seeds), self.title)
         epochs = [f"{batch}:{base_epochs * batch // size.batches[0]}" for batch in batches]

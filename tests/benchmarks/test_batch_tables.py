@@ -192,6 +192,7 @@ def test_flags_choose_runs_of_a_part() -> None:
         ]
 
     assert runs("--seeds=6-7") == [run for run in runs() if run[0] in (6, 7)]
+    assert runs("--batches=256", "--seeds=9-10") == [(9, 256, 120, "cpu"), (10, 256, 120, "cpu")]
     assert sorted(runs("--batches=256,512", "--seeds=6", "--gpu")) == [
         (6, 256, 120, "gpu"),
         (6, 512, 240, "gpu"),
