@@ -15,7 +15,6 @@ import streamlit as st
 from dashboard import plots, tables, words
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation.answers import Scores, Selection, bar, number
-from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.answer import Score
