@@ -5,9 +5,9 @@ python -m benchmarks.batch_study run PART HOME     trains a part and evaluates i
 python -m benchmarks.batch_study tables HOME       prints the tables
 
 --gpu trains on a GPU, with JAX. --batches=64,512 and --seeds=4-6 train only these runs of a part,
-in a separate HOME. Ctrl-C saves and stops; the same command resumes. A part is a study in the
-home folder HOME, with the 10,000 test images of MNIST: GAN_DATA_DIR names a folder that holds only
-these.
+in a separate HOME; `tables HOME --seeds=4-8` reads only these seeds. Ctrl-C saves and stops; the
+same command resumes. A part is a study in the home folder HOME, with the 10,000 test images of
+MNIST: GAN_DATA_DIR names a folder that holds only these.
 """
 
 from __future__ import annotations
@@ -108,6 +108,10 @@ class Part:
         if self.budget == batch_tables.LONGER:
             base |= {"batch_size_global": size.batches[-1], **REPAIR}
             return StudyDesign.parse("seed", base, list(seeds), title=self.title)
+        if len(batches) == 1:
+            times = 1 if self.budget == batch_tables.IMAGES else batches[0] // size.batches[0]
+            base |= {"batch_size_global": batches[0], "epochs": base_epochs * times}
+            return StudyDesign.parse("seed", base, list(seeds), title=self.title)
         if self.budget == batch_tables.IMAGES:
             return StudyDesign.parse("batch_size", base, list(batches), len(seeds), self.title)
         epochs = [f"{batch}:{base_epochs * batch // size.batches[0]}" for batch in batches]
@@ -199,11 +203,10 @@ def main(arguments: list[str]) -> int:
             for name, part in parts_by_name.items():
                 print(f"{name}: {len(part.design(size).runs)} runs")
         case ["tables", folder]:
-            print(
-                batch_tables.text(
-                    batch_tables.evaluated_epochs(api.open_home(folder)), size.batches
-                )
-            )
+            measured = batch_tables.evaluated_epochs(api.open_home(folder))
+            if size.only_seeds:
+                measured = measured[measured.seed.isin(size.only_seeds)]
+            print(batch_tables.text(measured, size.batches))
         case ["run", name, folder] if name in parts_by_name:
             home = api.open_home(folder)
             try:

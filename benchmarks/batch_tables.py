@@ -20,6 +20,8 @@ from gan_runtime.studies.statistics import Equivalence
 TITLE = "Equivalence "  # prefix of the studies' titles
 IMAGES, UPDATES, LONGER = "images", "updates", "longer"  # the budgets
 MARGIN_STDS = 1.96  # the margin, in standard deviations between seeds
+LEAST_PAIRS = 5  # with three, equal recipes are almost never found equivalent
+TOO_FEW = "too few pairs"
 SCORES = ("fcd_infinite", "kcd", "coverage")
 METRICS = {metric.name.removeprefix(f"{QUALITY}_"): metric for metric in QUALITY_METRICS}
 QUERY = f"""
@@ -67,10 +69,12 @@ def text(frame: pd.DataFrame, batches: Sequence[int]) -> str:
     return "\n".join(
         [
             "### After the last epoch\n",
-            "Means over the seeds of FCD∞, KCD, coverage and device seconds, by batch.\n",
+            "Means over the seeds (medians) of FCD∞, KCD and coverage, and mean device seconds, by"
+            " batch.\n",
             markdown.table(("Recipe, budget", *of_batches), _end_lines(frame, batches)),
             f"### Batch {batches[-1]} against {batches[0]}\n",
-            "Mean difference over the pairs (margin).\n",
+            "Mean difference over the pairs (margin). p: of the test that it is within the margin,"
+            " for coverage that no more is lost.\n",
             markdown.table(decisions, _decision_lines(frame, batches)),
             f"### To the quality of batch {batches[0]}\n",
             _targets(frame, batches),
@@ -105,12 +109,17 @@ def _end_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[str]]:
 
 
 def _end_cell(runs: pd.DataFrame) -> str:
-    """A table cell such as "5.39; 0.606; 89%; 45 s"; a dash without runs."""
+    """A table cell such as "5.39 (5.14); 0.606 (0.57); 89% (88%); 45 s"; a dash without runs."""
     if runs.empty:
         return "–"
-    fcd = METRICS["fcd_infinite"].in_words(np.exp(runs.log_fcd).mean())
-    kcd = METRICS["kcd"].in_words(runs.kcd.mean())
-    return f"{fcd}; {kcd}; {runs.coverage.mean():.0%}; {runs.device_s.mean():.0f} s"
+    fcd = METRICS["fcd_infinite"].in_words
+    kcd = METRICS["kcd"].in_words
+    values = np.exp(runs.log_fcd)
+    return (
+        f"{fcd(values.mean())} ({fcd(values.median())});"
+        f" {kcd(runs.kcd.mean())} ({kcd(runs.kcd.median())});"
+        f" {runs.coverage.mean():.0%} ({runs.coverage.median():.0%}); {runs.device_s.mean():.0f} s"
+    )
 
 
 @dataclass(frozen=True)
@@ -152,22 +161,21 @@ def _decision_lines(frame: pd.DataFrame, batches: Sequence[int]) -> list[list[st
     lines = []
     for name, runs in _parts(ends(frame), batches):
         if (result := decision(runs, batches)) is None:
-            lines.append([name, *["too few seeds"] * 4, markdown.NOT_MEASURED])
+            lines.append([name, *["–"] * 4, TOO_FEW])
             continue
-        coverage = result.coverage
         tests = [
-            _test(result.log_fcd),
-            _test(result.kcd),
-            f"{coverage.mean.mean:+.1%}, at least {coverage.mean.low:+.1%} ({coverage.margin:.1%})",
+            _test(result.log_fcd, result.log_fcd.p_value),
+            _test(result.kcd, result.kcd.p_value),
+            _test(result.coverage, result.coverage.p_lower),
         ]
+        pairs = len(result.kcd.differences)
         answer = "yes" if result.is_equivalent else "not shown"
-        pairs = str(len(result.kcd.differences))
-        lines.append([name, pairs, *tests, answer])
+        lines.append([name, str(pairs), *tests, answer if pairs >= LEAST_PAIRS else TOO_FEW])
     return lines
 
 
-def _test(test: Equivalence) -> str:
-    return f"{test.mean.mean:+.2g} ({test.margin:.2g}), p = {test.p_value:.2g}"
+def _test(test: Equivalence, p: float) -> str:
+    return f"{test.mean.mean:+.2g} ({test.margin:.2g}), p = {p:.2g}"
 
 
 def cost_to_target(frame: pd.DataFrame, target: float) -> dict[str, ValueBySeed]:

@@ -15,23 +15,22 @@ from PIL import Image
 from benchmarks import bundle_command, markdown
 from gan_runtime.bundles.packing import example
 from gan_runtime.domains.flows import pictures as flow_pictures
-from gan_runtime.records import image_files, journal
+from gan_runtime.records import image_files
 from gan_runtime.records.answer import Answer, Score
-from gan_runtime.records.journal import EpochDone
 from gan_runtime.records.run_folder import RunDir, answers_of
 
 WAY = "map_reduce"
 HEADS = (
-    "",
-    "Minutes",
+    "Flow (seeds {seeds})",
     "RMSE, first period",
     "Replay",
     "Copy",
-    "Replay ÷ model",
-    "SSIM (replay)",
-    "RMSE, all frames (replay)",
-    "Error of the Strouhal number (replay)",
-    "Frame (ms), solver's",
+    "Spectrum, all frames",
+    "Replay",
+    "Copy",
+    "Divergence, times the solver's",
+    "Strouhal error",
+    "Replay",
 )
 STEPS = (0, 12, 24, 50, 100)  # of the image: the start, then half a period, one, two and four
 PIXELS, MARGIN = 3, 4  # image pixels per cell of a frame; margin around each frame
@@ -52,8 +51,14 @@ def rollouts(run: RunDir) -> list[Answer]:
 
 
 def table(runs: list[RunDir]) -> str:
-    """A line for each run and flow."""
-    return markdown.table(HEADS, [_line(run, flow) for run in runs for flow in rollouts(run)])
+    """A line for each flow; the cells of the model have a number for each run."""
+    by_film: dict[str, list[Answer]] = {}
+    for run in runs:
+        for flow in rollouts(run):
+            by_film.setdefault(flow.facts["film"], []).append(flow)
+    seeds = ", ".join(str(run.spec().seed) for run in runs)
+    heads = [head.format(seeds=seeds) for head in HEADS]
+    return markdown.table(heads, [_line(film, flows) for film, flows in by_film.items()])
 
 
 def image_of(run: RunDir, flow: Answer) -> Image.Image:
@@ -78,31 +83,29 @@ def _picture(run: RunDir) -> Image.Image:
     return image_of(run, next(flow for flow in rollouts(run) if flow.arrays))
 
 
-def _line(run: RunDir, flow: Answer) -> list[str]:
-    epochs = [
-        record
-        for record in journal.read_all(run.trainer_journal())
-        if isinstance(record, EpochDone)
+def _line(film: str, flows: list[Answer]) -> list[str]:
+    scores = [{score.name: score for score in flow.scores} for flow in flows]
+    first = scores[0]
+    # Replay, copied frame and solver do not depend on the model.
+    divergences = [
+        each["divergence"].value / each["divergence"].baselines["reference"] for each in scores
     ]
-    minutes = sum(record.seconds for record in epochs) / 60.0
-    scores = {score.name: score for score in flow.scores}
-    period = scores["rmse_period"]
     return [
-        f"seed {run.spec().seed}, {flow.facts['film']}",
-        f"{minutes:.1f}",
-        f"{period.value:.3f}",
-        f"{period.baselines['replay']:.3f}",
-        f"{period.baselines['reference']:.3f}",
-        f"{period.baselines['replay'] / period.value:.1f}",
-        _with_replay(scores["ssim_period"], ".2f"),
-        _with_replay(scores["rmse"], ".3f"),
-        _with_replay(scores["strouhal_error"], ".1%"),
-        f"{scores['ms_frame'].value:.1f} ({scores['ms_frame'].baselines['reference']:.1f})",
+        film,
+        _numbers(scores, "rmse_period", ".3f"),
+        f"{first['rmse_period'].baselines['replay']:.3f}",
+        f"{first['rmse_period'].baselines['reference']:.3f}",
+        _numbers(scores, "spectrum", ".2f"),
+        f"{first['spectrum'].baselines['replay']:.2f}",
+        f"{first['spectrum'].baselines['reference']:.2f}",
+        ", ".join(f"{times:.1f}" for times in divergences),
+        _numbers(scores, "strouhal_error", ".1%"),
+        f"{first['strouhal_error'].baselines.get('replay', math.nan):.1%}",
     ]
 
 
-def _with_replay(score: Score, style: str) -> str:
-    return f"{score.value:{style}} ({score.baselines.get('replay', math.nan):{style}})"
+def _numbers(scores: list[dict[str, Score]], name: str, style: str) -> str:
+    return ", ".join(f"{each[name].value:{style}}" for each in scores)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from dashboard.compare import charts as compare_charts
 from dashboard.compare import grouping, tabs
 from dashboard.compare import view as compare_view
 from dashboard.compare.charts import CurveStyle
-from dashboard.evaluation.answers import cautions, definition, number
+from dashboard.evaluation.answers import cautions, declared, definition, number
 from dashboard.frame import front_page
 from dashboard.samples import sample_images
 from dashboard.studies import figures, measures
@@ -161,7 +161,7 @@ def _score_table(declaration: Evaluation, scores: Mapping[str, pd.DataFrame]) ->
         run: {
             metric.name: _score(metric, row)
             for row in frame.to_dict("records")
-            if (metric := _declared(declaration, str(row["score"])))
+            if (metric := declared(declaration.scores, str(row["score"])))
         }
         for run, frame in scores.items()
     }
@@ -175,13 +175,6 @@ def _score_table(declaration: Evaluation, scores: Mapping[str, pd.DataFrame]) ->
         run: [of_run.get(metric.name, "–") for metric in present] for run, of_run in columns.items()
     }
     return tables.of_runs({"Score": titles}, cells)
-
-
-def _declared(evaluation: Evaluation, score: str) -> Metric | None:
-    """The declaration of a score, by its name or without the prefix, as in quality_kcd."""
-    by_name = {metric.name.partition("_")[2]: metric for metric in evaluation.scores}
-    by_name |= {metric.name: metric for metric in evaluation.scores}
-    return by_name.get(score)
 
 
 def _score(metric: Metric, row: Mapping[Hashable, Any]) -> str:

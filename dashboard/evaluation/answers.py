@@ -175,6 +175,13 @@ def plain(evaluation: Evaluation, tabs: tuple[DomainTab, ...]) -> DomainPage:
     )
 
 
+def declared(metrics: Collection[Metric], score: str) -> Metric | None:
+    """The declaration of a stored score, by its name or without the prefix, as in quality_kcd."""
+    by_name = {metric.name.partition("_")[2]: metric for metric in metrics}
+    by_name |= {metric.name: metric for metric in metrics}
+    return by_name.get(score)
+
+
 def number(metric: Metric, value: float | None, error: float = math.nan) -> str:
     """A value in words, with its error if known: "2.1% ± 0.3%"; a dash for none."""
     if value is None or math.isnan(value):
@@ -227,12 +234,13 @@ def stored_answers(store: Store, evaluation: str, run_ids: list[str]) -> list[Ev
 def stored_scores(
     store: Store, page: DomainPage, evaluation: str, rows: list[EvaluationRow]
 ) -> dict[Identity, Scores]:
-    """The scores by answer and name."""
+    """The scores by answer and declared name."""
     frame = queries.evaluation_scores(store, list({row.run_id for row in rows}), evaluation)
     scores: dict[Identity, Scores] = {identity(row): {} for row in rows}
     for row in frame.to_dict("records"):
+        metric = declared(page.scores, row["score"])
         score = Score(
-            name=row["score"],
+            name=row["score"] if metric is None else metric.name,
             baselines={
                 name: value for name, value in (row["baselines"] or {}).items() if value is not None
             },

@@ -15,7 +15,6 @@ import streamlit as st
 from dashboard import plots, tables, words
 from dashboard.evaluation import charts as evaluation_charts
 from dashboard.evaluation.answers import Scores, Selection, bar, number
-from gan_runtime.base import formats
 from gan_runtime.base.metrics import Metric
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.answer import Score
@@ -23,8 +22,7 @@ from gan_runtime.store.queries import EvaluationRow
 from gan_runtime.training import likeness
 from gan_runtime.training.likeness import Comparison
 
-MOST = 2 / 3  # of the scores with a baseline
-GRADES = ("better than", "level with", "worse than")
+Outcomes = dict[str, dict[str, list[str]]]  # baseline → "better", "worse" → titles of scores
 
 
 def draw(_: Runtime, selection: Selection) -> None:
@@ -73,62 +71,47 @@ def verdict(selection: Selection, name: str) -> str:
     scores = selection.scores_of(name)
     if own := selection.page.verdict(selection.answers[name], scores):
         return own
-    main = next(
-        (score for score in _headline(selection, scores) if math.isfinite(scores[score].value)), ""
-    )
-    baselines = _baselines(selection, scores[main]) if main else {}
-    if baselines:
-        return _against_baselines(selection, main, scores)
+    outcomes = _outcomes(selection, scores)
+    if outcomes:
+        return _against_baselines(selection, scores, outcomes)
     return _against_floors(selection, scores)
 
 
-def _against_baselines(selection: Selection, main: str, scores: Scores) -> str:
-    """Each baseline by the share of scores that beat it, then the values of the first score."""
-    graded: dict[str, list[str]] = {}
-    for name, wins in _wins(selection, scores).items():
-        share = sum(wins) / len(wins)
-        grade = (
-            "better than"
-            if share >= MOST
-            else "worse than"
-            if share <= 1.0 - MOST
-            else "level with"
-        )
-        graded.setdefault(grade, []).append(
-            f"the {name} (better in {sum(wins)} of {formats.quantity(len(wins), 'score')})"
-        )
-    parts = [f"{grade} {' and '.join(graded[grade])}" for grade in GRADES if graded.get(grade)]
-    metric, score = selection.metric(main), scores[main]
-    comparisons = [
-        f"{name} {number(metric, value)}" for name, value in _baselines(selection, score).items()
-    ]
-    values = (
-        f"{metric.title}: {', '.join([number(metric, score.value, score.error), *comparisons])}."
-    )
-    return f"**{words.capitalized(', '.join(parts))}.** {values}"
+def _against_baselines(selection: Selection, scores: Scores, outcomes: Outcomes) -> str:
+    """The main scores in which an answer is better or worse than each baseline, then their values.
 
-
-def _wins(selection: Selection, scores: Scores) -> dict[str, list[bool]]:
-    """By baseline: whether each of its scores is beaten; baselines of a single score only if no
-    other has more.
+    Only main scores: the others are often the same error, measured again.
     """
-    wins: dict[str, list[bool]] = {}
-    for name in selection.page.baselines.values():
-        for metric in selection.page.scores:
-            score = scores.get(metric.name)
-            value = math.nan if score is None else _baselines(selection, score).get(name, math.nan)
-            if (
-                score is not None
-                and metric.better
-                and math.isfinite(value)
-                and math.isfinite(score.value)
-            ):
+    sentences, values = [], []
+    for baseline, ways in outcomes.items():
+        parts = [f"{way} in {', '.join(titles)}" for way, titles in ways.items()]
+        sentences.append(f"Against the {baseline}: {'; '.join(parts)}.")
+    for name in _headline(selection, scores):
+        metric, baselines = selection.metric(name), _baselines(selection, scores[name])
+        if baselines.keys() & outcomes.keys():
+            own = number(metric, scores[name].value, scores[name].error)
+            others = [f"{title} {number(metric, value)}" for title, value in baselines.items()]
+            values.append(f"{metric.title}: {', '.join([own, *others])}.")
+    return f"**{' '.join(sentences)}** {' '.join(values)}"
+
+
+def _outcomes(selection: Selection, scores: Scores) -> Outcomes:
+    """By baseline: "better" and "worse" → titles of the main scores; baselines of a single score
+    only if no other has more.
+    """
+    outcomes: Outcomes = {}
+    for baseline in selection.page.baselines.values():
+        for name in _headline(selection, scores):
+            metric, score = selection.metric(name), scores[name]
+            value = _baselines(selection, score).get(baseline, math.nan)
+            if metric.better and math.isfinite(value) and math.isfinite(score.value):
                 is_better = (
                     score.value > value if metric.better == "higher" else score.value < value
                 )
-                wins.setdefault(name, []).append(is_better)
-    several = {name: outcomes for name, outcomes in wins.items() if len(outcomes) > 1}
-    return several or wins
+                way = "better" if is_better else "worse"
+                outcomes.setdefault(baseline, {}).setdefault(way, []).append(metric.title)
+    several = {name: ways for name, ways in outcomes.items() if sum(map(len, ways.values())) > 1}
+    return several or outcomes
 
 
 def _against_floors(selection: Selection, scores: Scores) -> str:

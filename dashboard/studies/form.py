@@ -201,8 +201,8 @@ def _show_requirements(runtime: Runtime, design: StudyDesign) -> None:
     )
     order = " → ".join(words.plain(planned.variant) for planned in design.runs[:6])
     st.caption(
-        f"One after another, interleaved: {order}{' → …' if count > 6 else ''}. If the machine"
-        " slows down meanwhile, it affects all values alike."
+        f"One after another: {order}{' → …' if count > 6 else ''}. With two repeats or more, a"
+        " machine that slows down steadily favors no value."
     )
 
 

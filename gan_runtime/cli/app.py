@@ -55,6 +55,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # `report` and `generate` of earlier versions had --out.
+    context_settings={"token_normalize_func": lambda name: "to" if name == "out" else name},
 )
 
 
@@ -214,7 +216,7 @@ def become_dashboard(home: Home, server: ServerAddress, stdout_to_stderr: bool) 
 
 def report(
     run: RunsArgument,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")],
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to write.")],
     overwrite: OverwriteOption = False,
     home: HomeOption = None,
     as_json: JsonOption = False,
@@ -225,18 +227,18 @@ def report(
     """
     folder = Home.choose(home)
     run_ids = [folder.run_dir(run_id).run_id for run_id in dict.fromkeys(run)]
-    disk.check_targets([out], overwrite)
+    disk.check_targets([to], overwrite)
     content = _page_about(folder, run_ids)
     try:
-        disk.write_target(out, content, overwrite)
+        disk.write_target(to, content, overwrite)
     except OSError as error:
         raise ExportError(
-            f"{out} cannot be written ({error.strerror}): choose another file with --out."
+            f"{to} cannot be written ({error.strerror}): choose another file with --to."
         ) from None
     if as_json:
-        return output.print_json({"file": out, "bytes": len(content)})
+        return output.print_json({"file": to, "bytes": len(content)})
     return output.say(
-        f"{out} holds {formats.quantity(len(run_ids), 'run')}, {formats.size(len(content))}."
+        f"{to} holds {formats.quantity(len(run_ids), 'run')}, {formats.size(len(content))}."
     )
 
 

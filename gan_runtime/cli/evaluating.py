@@ -238,7 +238,7 @@ def _annotation(option: Option, declared: Evaluation) -> Any:
 
 def generate(
     run: RunArgument,
-    out: Annotated[
+    to: Annotated[
         Path,
         typer.Option(
             metavar="FILE",
@@ -306,15 +306,15 @@ def generate(
         USUAL_FRAMES[layout] if frames is None else frames,
         truncation=truncation,
     )
-    result = generate_images(Home.choose(home), request, out, overwrite)
+    result = generate_images(Home.choose(home), request, to, overwrite)
     if as_json:
-        return output.print_json({**vars(request), **result, "file": out})
+        return output.print_json({**vars(request), **result, "file": to})
     for warning in result["warnings"]:
         output.note(warning)
     images = formats.quantity(result["count"], "image")
     weights = f"its {checkpoint} checkpoint" if epoch is None else f"the weights of epoch {epoch}"
     return output.say(
-        f"{out} holds {images} of {run}, from {weights} (after step {result['step']:,})."
+        f"{to} holds {images} of {run}, from {weights} (after step {result['step']:,})."
     )
 
 

@@ -172,7 +172,8 @@ def survey(request: PreparationRequest, progress: Progress) -> Survey:
     preparation = PREPARATIONS[request.preparation]
     if not preparation.has_preview or request.source is None:
         raise DatasetError(f"{request.preparation} has no preview: prepare it.")
-    return maker_of(preparation).survey(request.source, values, progress)
+    with _unreadable_source(request):
+        return maker_of(preparation).survey(request.source, values, progress)
 
 
 def prepare(
@@ -200,18 +201,36 @@ def prepare(
         builtin_sets.prepare_in_keras_cache(request.preparation, progress)
         return None
     maker = maker_of(preparation)
-    source = maker.content(request.source, progress) if request.source is not None else ""
+    with _unreadable_source(request):
+        source = maker.content(request.source, progress) if request.source is not None else ""
     content = _content(request, values, source)
     if prepared.exists(home, request.set_name):
         return _existing(home, request.set_name, content)
     with disk.full_disk_as_home_error(home.data), _new_folder(home, work) as folder:
-        stored = maker.prepare(request.source, values, folder, progress)
+        with _unreadable_source(request):
+            stored = maker.prepare(request.source, values, folder, progress)
         prepared.remove_live_image(folder)
         manifest = _manifest(request, values, content, stored)
         prepared.draw_first_rows(folder, manifest)
         prepared.write_manifest(folder, manifest)
         placing()
         return _move_to_home(home, folder, manifest)
+
+
+@contextlib.contextmanager
+def _unreadable_source(request: PreparationRequest) -> Iterator[None]:
+    """Explains a source of the wrong kind, such as a folder for a file, that a maker has not
+    checked.
+    """
+    try:
+        yield
+    except OSError as error:
+        if request.source is None or str(error.filename) != str(request.source):
+            raise
+        raise DatasetError(
+            f"{quoted(str(request.source))} cannot be read ({error.strerror}):"
+            f" {request.preparation} needs {PREPARATIONS[request.preparation].source}."
+        ) from None
 
 
 def _manifest(

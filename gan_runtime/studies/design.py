@@ -1,7 +1,8 @@
 """A study before it runs: its question, its values, and the runs that answer it.
 
-The runs of a study are ordinary runs. Their order is interleaved, A B A B, so that a machine that
-slows down slows all variants alike; each repeat has its own seed, the same for all variants.
+The runs of a study are ordinary runs. Every other repeat has the reverse order, A B B A, so that a
+steady slowdown of the machine cancels in two repeats; each repeat has its own seed, the same for
+all variants.
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ class StudyDesign:
         planned = [
             PlannedRun(spec, labels[index], index, repeat)
             for repeat, row in enumerate(zip(*specs, strict=True), 1)
-            for index, spec in enumerate(row)
+            for index, spec in list(enumerate(row))[:: 1 if repeat % 2 else -1]
         ]
         RunSpec.parse({"name": title})
         return cls(question, title or entry.title, tuple(planned))

@@ -152,11 +152,19 @@ class Equivalence:
     @property
     def p_value(self) -> float:
         """The p-value of TOST: the larger of both tests; NaN for fewer than two differences."""
+        return self._p(self.margin - abs(self.mean.mean))
+
+    @property
+    def p_lower(self) -> float:
+        """The p-value of `is_not_lower`; NaN for fewer than two differences."""
+        return self._p(self.margin + self.mean.mean)
+
+    def _p(self, distance: float) -> float:
+        """Of a mean that is `distance` inside the margin."""
         numbers = np.asarray(self.differences)
         if len(numbers) < 2:
             return math.nan
         error = float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
-        distance = self.margin - abs(float(numbers.mean()))
         if error == 0.0:
             return 0.0 if distance > 0.0 else 1.0
         return _share_above(distance / error, len(numbers) - 1)

@@ -203,7 +203,9 @@ def test_the_home_defaults_to_the_environment_variable(
         ["stop"],
         ["resume"],
         ["export", "--to", "/tmp/never-made"],
-        ["generate", "--out", "/tmp/never-made.png"],
+        ["generate", "--to", "/tmp/never-made.png"],
+        ["generate", "--out", "/tmp/never-made.png"],  # as earlier versions called it
+        ["report", "--out", "/tmp/never-made.html"],
     ],
     ids=lambda words: words[0],
 )
@@ -251,6 +253,6 @@ def test_generate_refuses_an_invalid_output_path(
         ),
     }.items():
         words = ("generate", "run-0001", "--count", "20", "--seed", "5", "--checkpoint", "newest")
-        assert refused(command(*words, "--out", str(out), home=trained)) == sentence
+        assert refused(command(*words, "--to", str(out), home=trained)) == sentence
     assert not list((trained / "jobs").glob("generate-*")), "what is refused is not asked for"
     assert picture.read_bytes() == b"mine"

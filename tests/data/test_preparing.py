@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import HomeError, SpecError
+from gan_runtime.catalog.domain import Preparation
 from gan_runtime.data import loading, preparations, prepared
 from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.records.home import Home
@@ -138,3 +139,29 @@ def test_missing_or_superfluous_arguments_are_reported(tmp_path: Path) -> None:
         sentence(preparations.survey, PreparationRequest("mnist"), quiet)
         == "mnist has no preview: prepare it."
     )
+
+
+class LinesOfAFile:
+    """A preparation's maker that opens its source without a check, as a first version may."""
+
+    def content(self, source: Path, _progress: Any) -> str:
+        return source.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("a-folder", "Is a directory"), ("missing.csv", "No such file or directory")],
+)
+def test_a_source_that_a_maker_cannot_open_is_explained(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
+) -> None:
+    csv = Preparation("Lines", "Lines of a file.", maker="lines", source="a .csv file", name="csv")
+    monkeypatch.setitem(preparations.PREPARATIONS, "csv", csv)
+    monkeypatch.setattr(preparations, "maker_of", lambda _: LinesOfAFile())
+    (tmp_path / "a-folder").mkdir()
+    request = PreparationRequest("csv", source=tmp_path / name)
+    assert (
+        sentence(preparations.prepare, home, request, quiet)
+        == f"'{tmp_path / name}' cannot be read ({reason}): csv needs a .csv file."
+    )
+    assert not home.data.exists()

@@ -10,6 +10,7 @@ from datetime import datetime
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.domain_pages import PAGES
 from dashboard.evaluation import summary
 from dashboard.evaluation.answers import (
     IMAGES,
@@ -206,13 +207,18 @@ def test_a_score_within_two_standard_deviations_reaches_its_floor() -> None:
     )
 
 
-def test_verdict_compares_scores_with_baselines_first() -> None:
-    beaten = {"copy": 2.0, "replay": 0.5}
-    scores = [Score(name=name, value=1.0, floor=1.0, baselines=beaten) for name in "abc"]
+def test_verdict_names_the_main_scores_that_beat_a_baseline_and_those_that_do_not() -> None:
+    """Scores beyond the main ones do not count, however many of them win."""
+    copied, replay = {"copy": 2.0}, {"replay": 0.5}
+    scores = [
+        Score(name="a", value=1.0, baselines=copied | replay),
+        Score(name="b", value=3.0, floor=1.0, baselines=copied | replay),
+        Score(name="c", value=0.1, baselines=copied | replay),
+    ]
     assert (
         summary.verdict(selection_of(*scores, replay="replay", copy="copied row"), "r")
-        == "**Better than the copied row (better in 3 of 3 scores), worse than the replay (better"
-        " in 0 of 3 scores).** a: 1.00, replay 0.50, copied row 2.00."
+        == "**Against the replay: worse in a, b. Against the copied row: better in a; worse in b.**"
+        " a: 1.00, replay 0.50, copied row 2.00. b: 3.00, replay 0.50, copied row 2.00."
     )
 
 
@@ -377,6 +383,21 @@ def test_an_evaluation_without_a_domain_leads_with_its_own_scores() -> None:
     page = plain(evaluations()["physics"], ())
     assert page.headline[0] == evaluations()["physics"].scores[0].name
     assert page.literature is None
+
+
+def test_an_evaluation_without_a_domain_shows_all_its_stored_scores(
+    show: Show, trained: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers store names without the prefix with which the evaluation declares them."""
+    monkeypatch.delitem(PAGES, "physics")
+    measured(trained("quick-0001"), 2)
+    show("runs")
+    app = AppTest.from_function(tab_of_a_run, default_timeout=30).run()
+    assert not app.exception
+    table = app.dataframe[0].value
+    assert list(table["Score"]) == [metric.axis for metric in evaluations()["physics"].scores]
+    assert table["quick-0001"][0] == "150.00% ± 15.00%"
+    assert len(app.metric) == 5
 
 
 def test_image_quality_shows_its_interval_and_classifier_warning(show: Show, trained: Make) -> None:

@@ -59,18 +59,18 @@ def test_the_summary_compares_with_replay_copied_frame_and_solver(
     assert not app.exception
     assert {metric.label: (metric.value, metric.delta) for metric in app.metric} == {
         "RMSE over a period": ("0.0500", "replay 0.1500"),
-        "Replay horizon (steps)": ("7", ""),
-        "SSIM over a period": ("0.9500", "copied frame 0.7000"),
+        "Error of the spectrum": ("0.500", "replay 0.150"),
+        "Divergence (U/D)": ("0.0800", "true flow 0.0100"),
         "Error of the Strouhal number": ("5.9%", ""),
         "Time of a frame (ms)": ("5.00", "solver 18.00"),
     }
     assert app.metric[0].label == "RMSE over a period", "what is read first"
-    assert rollouts.HORIZON_HELP in app.metric[1].help
-    better = (
-        "**Better than the copied frame (better in 5 of 5 scores), level with the replay (better in"
-        " 1 of 2 scores).**"
-    )
-    assert f"{better} RMSE over a period: 0.0500, replay 0.1500, copied frame 0.2500." in texts(app)
+    assert (
+        "**Against the replay: better in RMSE over a period; worse in Error of the spectrum."
+        " Against the copied frame: better in RMSE over a period; worse in Error of the spectrum.**"
+        " RMSE over a period: 0.0500, replay 0.1500, copied frame 0.2500. Error of the spectrum:"
+        " 0.500, replay 0.150, copied frame 0.100."
+    ) in texts(app)
     assert charts(app) == ["How far is each score from the replay?"], "only the open tab draws"
     assert not app.get("bidi_component")
 
@@ -82,7 +82,13 @@ def test_each_tab_draws_only_its_own_charts(show: Show, home: Home, trained: Mak
     plan = planning.make({"batch_size_global": 32, "epochs": 2}, "v3:2x2", sweep=False, home=home)
     keep_all(home, plan)
     app = evaluation(show, view="Errors")
-    expected = ["Root mean square error", "SSIM", "Enstrophy", "Divergence", "Seams"]
+    expected = [
+        "Root mean square error",
+        "Error of the spectrum",
+        "Enstrophy",
+        "Divergence",
+        "Seams",
+    ]
     assert charts(app) == expected
     assert "Replay: Re 100 from frame 7 of the training films" in texts(app)
     assert charts(open_tab(app, "Wake")) == [
@@ -128,7 +134,7 @@ def test_a_rollout_of_version_0_2_0_is_compared_with_the_copied_frame(
     assert not app.exception
     measures = {metric.label: (metric.value, metric.delta) for metric in app.metric}
     assert measures["RMSE over a period"] == ("0.0500", "copied frame 0.2500")
-    assert measures["Horizon (steps)"][0] == "15"
+    assert measures["Error of the spectrum"] == ("0.500", "copied frame 0.100")
     assert "Re 110 from frame 4" in texts(app)
     assert charts(app) == ["How far is each score from the copied frame?"]
     assert flow_charts.REPLAYED not in legend(open_tab(app, "Errors"), 0)

@@ -6,6 +6,7 @@ test_document_commands.py runs the commands.
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from gan_runtime.cli.app import app
 from gan_runtime.spec import RunSpec, presets
 from gan_runtime.store.store import Store
 from tests.support import documents, evaluation_page, guide, python_page
-from tests.support.sources import ROOT, python_files, text
+from tests.support.sources import ROOT, file_of, imported, python_files, text
 
 TREES = {  # blocks without a language that are not commands: page → how they start
     "docs/architecture.md": (" browser", " Field", " a loss", "            submit"),
@@ -157,16 +158,67 @@ def test_every_file_named_in_a_document_exists() -> None:
     assert missing == []
 
 
+def test_every_page_named_in_a_comment_exists() -> None:
+    """In code, requirements and scripts."""
+    files = [Path("Makefile"), *(path.relative_to(ROOT) for path in ROOT.glob("requirements*.txt"))]
+    files += [path.relative_to(ROOT) for path in ROOT.glob("*/*.sh")] + python_files()
+    missing = [
+        f"{path}: {name}"
+        for path in files
+        if path.parts[0] != "tests"
+        for name in re.findall(r"\bdocs/[\w/-]+\.md\b", text(path))
+        if not (ROOT / name).exists()
+    ]
+    assert missing == []
+
+
+WALKED = re.compile(r"║|[a-z_]+(?:/[a-z_0-9]*)+|\bworker\b")
+
+
+def walks() -> list[str]:
+    page = text(Path("docs/architecture.md")).partition("## Four walks")[2].partition("```\n")[2]
+    return re.split(r"\n (?=\S)", "\n" + page.partition("```")[0])[1:]
+
+
+def module_of(name: str) -> str:
+    """`store/ingest` → gan_runtime.store.ingest; `catalog/` → gan_runtime.catalog."""
+    module = name.rstrip("/").replace("/", ".")
+    return module if file_of(module) else f"gan_runtime.{module}"
+
+
+def leads_to(module: str, other: str) -> bool:
+    """Whether a module imports another, also through a package, or names it as a text."""
+    path = file_of(module)
+    assert path is not None
+    direct = imported(path)
+    packages = {name.rpartition(".")[0] for name in direct} | direct
+    through = {
+        name
+        for package in packages
+        if package.count(".") and (init := file_of(package)) and init.name == "__init__.py"
+        for name in imported(init)
+    }
+    return other in direct | through or f'"{other}"' in text(path)
+
+
 def test_the_four_walks_list_existing_files_and_count_them_correctly() -> None:
-    walks = text(Path("docs/architecture.md")).partition("## Four walks")[2].partition("```\n")[2]
-    parts = re.split(r"\n (?=\S)", "\n" + walks.partition("```")[0])[1:]
+    parts = walks()
     assert len(parts) == 4
     for walk in parts:
-        files = re.findall(r"[a-z_]+(?:/[a-z_0-9]*)+|\bworker\b", walk)
-        places = [ROOT / name for name in files], [ROOT / "gan_runtime" / name for name in files]
-        counts = [
-            any(path.with_suffix(".py").exists() or path.is_dir() for path in both)
-            for both in zip(*places, strict=True)
-        ]
-        assert dict(zip(files, counts, strict=True)) == dict.fromkeys(files, True)
+        files = [name for name in WALKED.findall(walk) if name != "║"]
+        assert [name for name in files if file_of(module_of(name)) is None] == []
         assert len(files) == int(walk.split()[-1]), walk
+
+
+def test_each_file_of_a_walk_leads_to_the_next_one() -> None:
+    """One imports the other, in either direction; only files cross a process boundary."""
+    broken = []
+    for walk in walks():
+        for part in " ".join(WALKED.findall(walk)).split("║"):
+            modules = [module_of(name) for name in part.split()]
+            broken += [
+                f"{first} → {second}"
+                for first, second in itertools.pairwise(modules)
+                if not leads_to(first, second) and not leads_to(second, first)
+            ]
+    assert broken == []

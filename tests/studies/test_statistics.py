@@ -235,6 +235,7 @@ def test_p_value_matches_scipy_t_tests() -> None:
     assert Equivalence((0.9, 0.7, 0.8), 0.5).p_value == pytest.approx(0.9824506, abs=1e-6)
     assert Equivalence((0.2, 0.2, 0.2), 0.5).p_value == 0.0
     assert math.isnan(Equivalence((0.2,), 0.5).p_value)
+    assert Equivalence((0.9, 0.7, -0.3), 0.5).p_lower == pytest.approx(0.0641990, abs=1e-6)
 
 
 def test_non_inferiority_allows_any_gain() -> None:

@@ -69,8 +69,8 @@ def test_study_runs_know_their_place_and_are_queued_in_order(
     assert [(row.study_id, row.variant, row.repeat, row.name) for row in waiting] == [
         ("study-0001", "batch 64", 1, "batch 64 seed 1"),
         ("study-0001", "batch 128", 1, "batch 128 seed 1"),
-        ("study-0001", "batch 64", 2, "batch 64 seed 2"),
         ("study-0001", "batch 128", 2, "batch 128 seed 2"),
+        ("study-0001", "batch 64", 2, "batch 64 seed 2"),
     ]
     [row] = queries.studies(store)
     assert (row.title, row.question, row.runs, row.waiting, row.training, row.finished) == (

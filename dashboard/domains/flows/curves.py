@@ -29,7 +29,7 @@ from gan_runtime.domains.flows.score_metrics import BY_NAME
 from gan_runtime.store.queries import EvaluationRow, RunRow
 from gan_runtime.store.store import Store
 
-ERRORS = ("rmse", "ssim")
+ERRORS = ("rmse", "spectrum")
 PHYSICS = ("enstrophy_ratio", "divergence", "seam_ratio")
 # Rollouts of version 0.2.0 have no replay, only the second one.
 HORIZONS = ("horizon_replay", "horizon")

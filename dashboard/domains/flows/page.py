@@ -21,7 +21,6 @@ from dashboard.evaluation.answers import (
     DomainPage,
     DomainTab,
     OptionChoices,
-    Scores,
     Selection,
     number,
 )
@@ -184,18 +183,6 @@ def _value(metric: Metric, score: Score, row: EvaluationRow) -> str:
     return f"{'≥ ' if beyond else ''}{number(metric, score.value, score.error)}"
 
 
-def _below(metric: Metric, scores: Scores) -> str:
-    """A horizon in shedding periods."""
-    period = scores.get("period")
-    if metric.name not in _HORIZONS or period is None:
-        return ""
-    frames = next(
-        (value for value in (period.floor, period.value) if value == value and value), None
-    )
-    steps = scores[metric.name].value
-    return "" if frames is None or steps != steps else f"{steps / frames:.1f} shedding periods"
-
-
 METRICS = tuple(
     Metric(score.name, score.title, score.axis, NOT_DRAWN, format=score.format, better=score.better)
     for score in SCORES
@@ -212,10 +199,8 @@ PAGE = DomainPage(
         DomainTab("Time", curves.draw_times),
     ),
     scores=METRICS,
-    headline=("rmse_period", "horizon_replay", "ssim_period", "strouhal_error", "ms_frame"),
-    over_epochs=("rmse_period", "ssim_period", "strouhal_error"),
-    # Rollouts of version 0.2.0 have no replay.
-    substitutes={"horizon_replay": ("horizon",)},
+    headline=("rmse_period", "spectrum", "divergence", "strouhal_error", "ms_frame"),
+    over_epochs=("rmse_period", "spectrum", "strouhal_error"),
     real="the true flow",
     floor_title="True flow",
     floor_help="The same number for the true flow.",
@@ -228,7 +213,6 @@ PAGE = DomainPage(
     },
     baselines={"replay": "replay", "persistence": "copied frame", "solver": "solver"},
     value_words=_value,
-    below=_below,
     literature=draw,
     choices=_choices,
     no_answer=rollouts.NO_ROLLOUT,

@@ -158,7 +158,8 @@ PROBE = (
 HORIZON = (
     "Dashed: the first frame, copied; it is nearly right again after each shedding period. Dotted:"
     " the film that follows the nearest training frame (replay). Horizon: the prediction beats the"
-    " replay at every step before it, or the copy if there is no replay."
+    " replay at every step before it, or the copy if there is no replay. The RMSE hardly sees"
+    " short waves; the spectrum does. Copy and replay are frames of the solver."
 )
 HORIZON_HELP = (
     "A replay starts with the distance between both flows; a prediction starts without an error,"

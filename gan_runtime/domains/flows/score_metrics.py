@@ -80,7 +80,7 @@ SCORES = (*OF_STEPS, *(replace(score, by_step=False) for score in OF_ROLLOUTS))
 BY_NAME = {score.name: score for score in SCORES}
 TEXTS = {
     "mae": "Mean of |prediction − truth| over pixels and channels; values are from −1 to 1.",
-    "rmse": "√ of the mean of (prediction − truth)².",
+    "rmse": "√ of the mean of (prediction − truth)². It hardly sees short waves.",
     "psnr": "10 log₁₀(2² / mean square error): 2 is the range of the values.",
     "ssim": "Structural similarity of prediction and truth, 1 for equal images (Wang et al. 2004).",
     "seam_ratio": "Mean difference of neighboring pixels across the borders of tiles, over that of"

@@ -112,8 +112,12 @@ def mmd(x: Array, y: Array, of_x: Counts | None = None, of_y: Counts | None = No
     """
 
     def kernel(left: Array, right: Array) -> Array:
-        products = left @ right.T / left.shape[1] + 1.0
-        return np.asarray(np.square(np.square(products)))  # faster than ** 4
+        products = left @ right.T  # 0.3 GB for 6,300 rows: changed in place
+        products /= left.shape[1]
+        products += 1.0
+        for _ in range(2):  # faster than ** 4
+            np.square(products, out=products)
+        return np.asarray(products)
 
     def without_itself(sample: Array, counts: Array) -> float:
         among, count = kernel(sample, sample), counts.sum()
@@ -166,14 +170,15 @@ def _of_draw(first: Array, second: Array, size: int, random: np.random.RandomSta
 
 
 # ---- CaloChallenge -------------------------------------------------------------------------------
-# FPD and KPD with the draws of jetnet 0.2.5 (Kansal et al. 2022, arXiv:2211.10295), to its last
-# digits. jetnet draws 20,000 to 50,000 rows with repetition from any sample, so the distance is
-# that of the two samples: for N showers it is too large by about c / N, where c grows with the
-# number of features. Compare it with its floor. Repeated rows are counted, not copied.
+# FPD and KPD of jetnet 0.2.5 (Kansal et al. 2022, arXiv:2211.10295), to its last digits, with the
+# arguments of the CaloChallenge since May 2024: fpd(min_samples=10000), kpd(batch_size=10000). Rows
+# are drawn with repetition from any sample, so the distance is that of the two samples: for N
+# showers it is too large by about c / N, where c grows with the number of features. Compare it with
+# its floor. Repeated rows are counted, not copied.
 
 SEED = 42
-FEWEST_DRAWN, MOST_DRAWN, CHALLENGE_POINTS, CHALLENGE_BATCHES = 20_000, 50_000, 10, 20  # of FPD
-KERNEL_DRAWN, CHALLENGE_KERNEL_BATCHES = 5_000, 10  # of KPD
+FEWEST_DRAWN, MOST_DRAWN, CHALLENGE_POINTS, CHALLENGE_BATCHES = 10_000, 50_000, 10, 20  # of FPD
+KERNEL_DRAWN, CHALLENGE_KERNEL_BATCHES = 10_000, 10  # of KPD
 KERNEL_STRIDE = 1_000  # between seeds
 
 
@@ -199,10 +204,10 @@ def challenge_fpd(reference: Array, other: Array) -> Estimate:
 
 
 def challenge_kpd(reference: Array, other: Array) -> Estimate:
-    """MMD² of 5,000 rows of each set, median of ten draws.
+    """MMD² of 10,000 rows of each set, median of ten draws.
 
     Error: half of the range that holds 68% of ten draws of no more rows than there are (jetnet: of
-    5,000).
+    10,000).
     """
     first, second = scaled(reference, other)
     count = min(len(first), len(second))

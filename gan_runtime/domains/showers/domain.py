@@ -182,8 +182,9 @@ SCALING = PublishedScaling(
 )
 COMPILED_EPOCH = CompiledEpoch(
     what=(
-        "CERN's 3DGAN at full size: 51 × 51 × 25 cells, four updates a step with RMSprop, mixed"
-        " bfloat16. Batch 128 a core on 8 cores, 122 steps an epoch of 124,987 showers."
+        "CERN's 3DGAN at full size: 51 × 51 × 25 cells, four updates a step with RMSprop. Batch 128"
+        " a core on 8 cores, 122 steps an epoch of 124,987 showers. Estimated in mixed bfloat16;"
+        " the authors' code sets no precision, so it trained in float32."
     ),
     published=entry.PUBLISHED,
     batch_per_core=128,

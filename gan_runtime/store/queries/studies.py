@@ -71,8 +71,8 @@ def studies(store: Store) -> list[StudyRow]:
 
 
 def study_runs(store: Store, study_id: str) -> list[RunRow]:
-    """The runs of a study in their planned order: all variants of the first repeat, then of the
-    second.
+    """The runs of a study in their planned order: all variants of the first repeat, then those of
+    the second in reverse.
     """
     return sorted(
         (row for row in runs(store) if row.study_id == study_id), key=lambda row: row.created_at

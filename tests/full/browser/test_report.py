@@ -111,7 +111,7 @@ def test_command_line_writes_the_report_without_a_dashboard(
     browser: Browser, home: Home, tmp_path: Path
 ) -> None:
     file = tmp_path / "runs.html"
-    words = ["report", "quick-0001", "quick-0002", "--out", str(file), "--home", str(home.path)]
+    words = ["report", "quick-0001", "quick-0002", "--to", str(file), "--home", str(home.path)]
     result = command(*words)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith(f"{file} holds 2 runs, ")

@@ -127,7 +127,7 @@ def test_generate_writes_an_image_and_rebuild_restores_its_job(
 ) -> None:
     picture = tmp_path / "grid.png"
     words = ["generate", "run-0001", "--count", "20", "--seed", "5", "--checkpoint", "newest"]
-    document = answer(command(*words, "--out", str(picture), "--json", home=trained_copy))
+    document = answer(command(*words, "--to", str(picture), "--json", home=trained_copy))
     expected = {
         "run_id": "run-0001",
         "count": 20,
@@ -158,7 +158,7 @@ def test_generate_writes_a_strip_between_seeds_as_a_gif(
     strip = ["generate", "run-0001", "--layout", "strip", "--frames", "4"]
     seeds = ["--seeds", "3,17,5", "--truncation", "1.5"]
     film = tmp_path / "strip.gif"
-    said = command(*strip, *seeds, "--out", str(film), home=trained_copy)
+    said = command(*strip, *seeds, "--to", str(film), home=trained_copy)
     assert said.exit_code == 0, said.output
     assert said.stdout == (
         f"{film} holds 8 images of run-0001, from its newest checkpoint (after step 14).\n"
@@ -167,10 +167,10 @@ def test_generate_writes_a_strip_between_seeds_as_a_gif(
         assert (opened.format, opened.n_frames) == ("GIF", 12), "there and back; 17 twice in one"
 
     ends = tmp_path / "ends.npz"
-    grid = ["generate", "run-0001", "--out", str(ends), "--json"]
+    grid = ["generate", "run-0001", "--to", str(ends), "--json"]
     assert answer(command(*grid, *seeds, home=trained_copy))["count"] == 3
     whole = tmp_path / "strip.npz"
-    assert command(*strip, *seeds, "--out", str(whole), home=trained_copy).exit_code == 0
+    assert command(*strip, *seeds, "--to", str(whole), home=trained_copy).exit_code == 0
     with np.load(ends) as alone, np.load(whole) as between:
         np.testing.assert_allclose(between["images"][[0, 3, 7]], alone["images"], atol=1e-5)
 
@@ -189,7 +189,7 @@ def test_ctrl_c_cancels_the_generate_job(
     words = [
         "generate",
         "run-0001",
-        "--out",
+        "--to",
         str(tmp_path / "grid.png"),
         "--home",
         str(trained_copy),
