@@ -17,6 +17,7 @@ from gan_runtime.records.earlier_records import EARLIER
 from gan_runtime.records.measured import MEASURED
 from gan_runtime.records.record import (
     MAX_METRICS,
+    MAX_TEXT,
     Author,
     Column,
     Count,
@@ -148,7 +149,7 @@ class StatusChange(Record):
         code, details = values.get("code"), values.get("details") or {}
         if isinstance(code, str) and code in _CODES:
             return values if words else {**values, "reason": Cause(Reason(code), details).sentence}
-        reason = cause_of(words)
+        reason = cause_of(words[:MAX_TEXT])
         if reason is None:
             return {**values, "code": None}
         return {**values, "code": reason.code, "details": dict(reason.details)}

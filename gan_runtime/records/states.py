@@ -287,6 +287,10 @@ def cause_of(sentence: str) -> Cause | None:
 
 _OPTIONAL = re.compile(r"\[([^{\]]*\{(\w+)\}[^\]]*)\]")
 _DETAIL = re.compile(r"\{(\w+)[^}]*\}")
+MOST_DIGITS = 20  # of a number; Python refuses to read thousands
+_NUMBERS = frozenset(
+    ("epochs", "free_mb", "least_mb", "percent", "seconds", "step", "steps", "workers")
+)
 
 
 def _template(of: Cause) -> str:
@@ -298,6 +302,8 @@ def _template(of: Cause) -> str:
 def _detail(text: str) -> Detail:
     """The number in a text, with or without commas; other texts unchanged."""
     digits = text.replace(",", "")
+    if len(digits) > MOST_DIGITS:
+        return text
     is_number = digits.isdecimal() and text in (f"{int(digits)}", f"{int(digits):,}")
     return int(digits) if is_number else text
 
@@ -317,13 +323,18 @@ def _patterns() -> list[tuple[str, Reason, re.Pattern[str]]]:
     ]
 
 
+def _detail_pattern(of: re.Match[str]) -> str:
+    """Several details of any text would take a power of the length of a forged sentence."""
+    return rf"(?P<{of[1]}>[\d,]+)" if of[1] in _NUMBERS else rf"(?P<{of[1]}>.+)"
+
+
 def _pattern(template: str) -> str:
     parts = re.split(r"(\[[^\]]*\]|\{[^}]*\})", template)
     return "".join(
         (
             f"(?:{_pattern(part[1:-1])})?"
             if part.startswith("[")
-            else _DETAIL.sub(r"(?P<\1>.+)", part)
+            else _DETAIL.sub(_detail_pattern, part)
             if part.startswith("{")
             else re.escape(part)
         )

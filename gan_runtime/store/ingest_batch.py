@@ -131,6 +131,9 @@ class IngestBatch:
         self.stamps: dict[str, Stamp] | None = None  # set once all journals are read to the end
         self.newest: tuple[journal.Standing, journal.Status] | None = None
         self._void_after: dict[int, int] = {}  # rank → step beyond which stored rows are void
+        # table → (number of rows before a new attempt, rank) → step beyond which they are void
+        self._voids: dict[str, dict[tuple[int, int], int]] = {}
+        self._images: dict[str, int] = {}  # file → step of the first record that names it
         self._events = 0
 
     @property
@@ -157,6 +160,7 @@ class IngestBatch:
 
     def write(self, writer: Writer) -> None:
         """Removes void rows and old offsets; `write_rows` adds the new ones."""
+        self._drop_void_rows()
         run_id = self.run.run_id
         for rank, step in self._void_after.items():
             for table in self._void_by(rank):
@@ -232,7 +236,13 @@ class IngestBatch:
         return tuple(author for author, is_allowed in authors.items() if is_allowed)
 
     def _png(self, grid: journal.Sample) -> bytes | None:
+        """The image of a record. Each is stored once: a small file with many records that name a
+        large one would fill the disk.
+        """
         try:
+            if grid.file in self._images:
+                raise PictureError("an earlier record names the same file")
+            self._images[grid.file] = grid.step
             return image_files.read_grid(self.run, grid.file)
         except PictureError as error:
             self._warn(grid.at, f"The image of epoch {grid.epoch} was skipped: {error}.")
@@ -246,13 +256,31 @@ class IngestBatch:
             self._void_after[rank] = min(resume_step, self._void_after.get(rank, resume_step))
         if rank == 0:
             self.newest_steps.go_back(resume_step)
+            while self._images and next(reversed(self._images.values())) > resume_step:
+                self._images.popitem()
         for table in self._void_by(rank):
+            voids = self._voids.setdefault(table.name, {})
+            place = (len(self.rows.get(table.name, ())), rank)
+            voids[place] = min(resume_step, voids.get(place, resume_step))
+
+    def _drop_void_rows(self) -> None:
+        """Drops the rows that a later attempt made void, in one pass from the newest, as a journal
+        can have many attempts.
+        """
+        for name, voids in self._voids.items():
+            table = self._tables.by_name[name]
             of_worker, step = table.rank_place, table.step_place or 0
-            self.rows[table.name] = [
-                row
-                for row in self.rows.get(table.name, ())
-                if row[step] <= resume_step or (of_worker and row[of_worker] != rank)
-            ]
+            rows, least, kept = self.rows.get(name, []), dict[int, int](), list[Row]()
+            while rows:
+                while voids and next(reversed(voids))[0] >= len(rows):
+                    (_, rank), void_after = voids.popitem()
+                    least[rank] = min(void_after, least.get(rank, void_after))
+                row = rows.pop()
+                last = least.get(row[of_worker] if of_worker else 0)
+                if last is None or row[step] <= last:
+                    kept.append(row)
+            self.rows[name] = kept[::-1]
+        self._voids.clear()
 
     def _void_by(self, rank: int) -> list[RecordTable]:
         """The tables of rows that a new attempt of a worker makes void."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import string
+import time
 from pathlib import Path
 
 import pytest
 
 from gan_runtime.records import journal
 from gan_runtime.records.journal import SkippedLine, StatusChange
+from gan_runtime.records.record import MAX_TEXT
 from gan_runtime.records.states import SENTENCES, Cause, Reason, cause, cause_of
 
 # Messages of errors, and of workers about each other: they begin with a detail, and no decision
@@ -150,3 +152,25 @@ def test_a_non_text_code_is_ignored(tmp_path: Path) -> None:
     (record,) = read(tmp_path / "a", line(code=["stalled"], reason="x"))
     assert isinstance(record, StatusChange)
     assert record.code is None
+
+
+@pytest.mark.parametrize(
+    "reason", sorted(reason for reason in Reason if SENTENCES[reason].count("{") > 1)
+)
+def test_a_forged_sentence_takes_no_power_of_its_length(reason: Reason) -> None:
+    """The words between two details, again and again, as if each could end the first."""
+    parts = re.split(r"\{[^}]*\}", re.sub(r"[\[\]]", "", SENTENCES[reason]))
+    begun = time.process_time()
+    for first in range(1, len(parts)):
+        for last in range(first + 1, len(parts) + 1):
+            again = "1".join((*parts[first:last], ""))
+            sentence = "1".join((*parts[:first], "")) + again * (MAX_TEXT // len(again))
+            StatusChange(status="lost", reason=f"{sentence} and more" * 10)
+    assert time.process_time() - begun < 4.0
+
+
+def test_a_forged_number_of_thousands_of_digits_stays_text(tmp_path: Path) -> None:
+    digits = "1" * 9_000
+    (record,) = read(tmp_path / "a", line(reason=f"all {digits} epochs done"))
+    assert isinstance(record, StatusChange)
+    assert (record.code, record.details) == (Reason.EPOCHS_DONE, {"epochs": digits})

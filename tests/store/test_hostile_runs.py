@@ -20,7 +20,7 @@ from gan_runtime.records.journal import Sample, StatusChange
 from gan_runtime.records.record import Origin
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import ingest, queries
+from gan_runtime.store import ingest, ingest_batch, queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.store_recovery import rebuild
@@ -695,3 +695,69 @@ def test_only_intact_images_from_the_run_folder_are_stored(
     assert queries.sample_epochs(store, [good.run_id]) == [1]
     messages = store.rows("SELECT message FROM events WHERE kind = 'journal'")
     assert messages == [(f"The image of epoch 2 was skipped: {reason}.",)]
+
+
+def test_an_image_named_by_many_records_is_read_and_stored_once(home: Home, good: RunDir) -> None:
+    good.samples.mkdir()
+    (good.samples / "whole.png").write_bytes(png())
+    records = [
+        Sample(epoch=epoch, step=epoch, sample_kind=kind, file="samples/whole.png", meta={})
+        for epoch in range(1, 301)
+        for kind in ("samples", "by_class")
+    ]
+    journal.append(good.trainer_journal(), 1, *records)
+    store = ingest.store_of(home)
+    assert store.rows("SELECT count(*), count(png), min(png) FROM samples") == [(600, 1, png())]
+    messages = store.rows("SELECT message FROM events WHERE kind = 'journal' ORDER BY message")
+    assert messages[0] == (
+        "The image of epoch 1 was skipped: an earlier record names the same file.",
+    )
+    assert len(messages) == ingest_batch.MAX_EVENTS
+
+
+def test_a_new_attempt_reads_its_images_again(home: Home, good: RunDir) -> None:
+    good.samples.mkdir()
+    names = [f"samples/samples-{epoch:05d}.png" for epoch in (1, 2, 3)]
+    grids = [
+        Sample(epoch=epoch, step=10 * epoch, sample_kind="samples", file=name, meta={})
+        for epoch, name in enumerate(names, 1)
+    ]
+    for name in names:
+        (good.path / name).write_bytes(png())
+    journal.append(good.trainer_journal(), 1, *grids)
+    journal.append(good.trainer_journal(), 2, journal.AttemptStart(resume_step=10), *grids[1:])
+    store = ingest.store_of(home)
+    assert store.rows("SELECT attempt, epoch, png FROM samples ORDER BY epoch") == [
+        (1, 1, png()),
+        (2, 2, png()),
+        (2, 3, png()),
+    ]
+
+
+# ---- attempts ------------------------------------------------------------------------------------
+
+
+def test_thousands_of_attempts_void_each_workers_rows_in_one_pass(
+    home: Home, good: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt goes back one step from the last row, and writes it again."""
+    passes = []
+    once = ingest_batch.IngestBatch._drop_void_rows
+    monkeypatch.setattr(
+        ingest_batch.IngestBatch,
+        "_drop_void_rows",
+        lambda batch: passes.append(batch.size) or once(batch),
+    )
+    rows = [journal.MemoryUse.model_validate({**MEMORY, "step": step}) for step in range(1, 101)]
+    journal.append(good.trainer_journal(), 1, *rows)
+    journal.append(good.trainer_journal(1), 1, journal.WorkerTimes.model_validate(TIMES))
+    journal.append(
+        good.trainer_journal(),
+        2,
+        *(part for _ in range(3_000) for part in (journal.AttemptStart(resume_step=99), rows[-1])),
+    )
+    store = ingest.store_of(home)
+    assert store.rows("SELECT count(*), max(step), max(attempt) FROM memory") == [(100, 100, 2)]
+    assert store.rows("SELECT count(*) FROM worker_times") == [(1,)]
+    assert len(passes) == 1
+    assert passes[0] > 3_000
