@@ -51,6 +51,7 @@ def open_dashboard() -> None:
 
 
 sign_in.check_at_start()
+page_errors.log_tracebacks_once()
 app = st.App(
     Path(__file__).parent / "dashboard" / "navigation.py",
     lifespan=lifespan,

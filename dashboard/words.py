@@ -61,10 +61,15 @@ def ended(then: datetime | None, zone: str = "UTC") -> str:
 
 def local(then: datetime, zone: str) -> datetime:
     """The time in a zone that a browser names; UTC if this machine knows no such zone."""
+    return then.astimezone(known_zone(zone))
+
+
+def known_zone(name: str | None) -> ZoneInfo:
+    """The zone that a browser names; UTC if this machine knows no such zone."""
     try:
-        return then.astimezone(ZoneInfo(zone))
+        return ZoneInfo(name or "UTC")
     except (KeyError, ValueError, OSError):
-        return then.astimezone(UTC)
+        return ZoneInfo("UTC")
 
 
 def age(then: datetime | None, moment: datetime | None = None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import option_words, tables
+from dashboard import option_words, tables, words
 from gan_runtime.base import formats
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.spec import RunSpec
@@ -61,7 +61,7 @@ def without_noise(lines: list[str]) -> list[str]:
 
 def local_events(store: Store, row: RunRow) -> pd.DataFrame:
     """The events of a run in the viewer's time zone, oldest first."""
-    zone = st.context.timezone or "UTC"
+    zone = words.known_zone(st.context.timezone)
     events = queries.events(store, row.run_id)
     at = (
         pd.to_datetime(events["logged_at"], utc=True)
@@ -69,7 +69,7 @@ def local_events(store: Store, row: RunRow) -> pd.DataFrame:
         .dt.strftime("%Y-%m-%d %H:%M:%S")
     )
     table = events.assign(logged_at=at)[["logged_at", "level", "kind", "message", "attempt"]]
-    return table.set_axis([f"Time ({zone})", "Level", "Kind", "Message", "Attempt"], axis=1)
+    return table.set_axis([f"Time ({zone.key})", "Level", "Kind", "Message", "Attempt"], axis=1)
 
 
 LABELS = {

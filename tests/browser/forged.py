@@ -37,7 +37,9 @@ def open_session(address: str, session_id: str = "") -> ClientConnection:
     )
 
 
-def rerun(session: ClientConnection, page: str = "", pressed: str = "", **typed: str) -> Rerun:
+def rerun(
+    session: ClientConnection, page: str = "", pressed: str = "", **typed: str | float
+) -> Rerun:
     """Requests a page (by default Home), with a button pressed and fields filled by their ids, and
     reads it to the end.
 
@@ -47,8 +49,9 @@ def rerun(session: ClientConnection, page: str = "", pressed: str = "", **typed:
     message_to_server.rerun_script.page_script_hash = page
     if pressed:
         message_to_server.rerun_script.widget_states.widgets.add(id=pressed, trigger_value=True)
-    for field, text in typed.items():
-        message_to_server.rerun_script.widget_states.widgets.add(id=field, string_value=text)
+    for field, value in typed.items():
+        widget = message_to_server.rerun_script.widget_states.widgets.add(id=field)
+        setattr(widget, "string_value" if isinstance(value, str) else "double_value", value)
     session.send(message_to_server.SerializeToString())
     session_id, ids, boxes, texts = "", {}, [], []
     while True:

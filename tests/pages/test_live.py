@@ -259,6 +259,18 @@ def test_event_times_use_the_time_zone_of_the_browser(show: Show, trained: Make)
     assert "2026-07-01 14:00:00" in set(events["Time (Europe/Berlin)"])
 
 
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "a\0b"])
+def test_event_times_are_in_utc_for_a_zone_that_no_browser_names(
+    show: Show, trained: Make, zone: str
+) -> None:
+    trained("quick-0001")
+    app = show("run", run="quick-0001", tab="log")
+    app.context["timezone"] = zone
+    app.run()
+    assert not app.exception
+    assert app.dataframe[0].value.columns[0] == "Time (UTC)"
+
+
 def test_scores_of_each_class_are_drawn_on_live_and_offered_on_compare(
     show: Show, trained: Make
 ) -> None:
