@@ -160,7 +160,7 @@ class IngestBatch:
 
     def write(self, writer: Writer) -> None:
         """Removes void rows and old offsets; `write_rows` adds the new ones."""
-        self._drop_void_rows()
+        self.drop_void_rows()
         run_id = self.run.run_id
         for rank, step in self._void_after.items():
             for table in self._void_by(rank):
@@ -263,7 +263,7 @@ class IngestBatch:
             place = (len(self.rows.get(table.name, ())), rank)
             voids[place] = min(resume_step, voids.get(place, resume_step))
 
-    def _drop_void_rows(self) -> None:
+    def drop_void_rows(self) -> None:
         """Drops the rows that a later attempt made void, in one pass from the newest, as a journal
         can have many attempts.
         """

@@ -742,10 +742,10 @@ def test_thousands_of_attempts_void_each_workers_rows_in_one_pass(
 ) -> None:
     """Each attempt goes back one step from the last row, and writes it again."""
     passes = []
-    once = ingest_batch.IngestBatch._drop_void_rows
+    once = ingest_batch.IngestBatch.drop_void_rows
     monkeypatch.setattr(
         ingest_batch.IngestBatch,
-        "_drop_void_rows",
+        "drop_void_rows",
         lambda batch: passes.append(batch.size) or once(batch),
     )
     rows = [journal.MemoryUse.model_validate({**MEMORY, "step": step}) for step in range(1, 101)]
