@@ -158,10 +158,11 @@ def test_a_source_that_a_maker_cannot_open_is_explained(
     csv = Preparation("Lines", "Lines of a file.", maker="lines", source="a .csv file", name="csv")
     monkeypatch.setitem(preparations.PREPARATIONS, "csv", csv)
     monkeypatch.setattr(preparations, "maker_of", lambda _: LinesOfAFile())
+    monkeypatch.chdir(tmp_path)  # long paths are cut
     (tmp_path / "a-folder").mkdir()
-    request = PreparationRequest("csv", source=tmp_path / name)
+    request = PreparationRequest("csv", source=Path(name))
     assert (
         sentence(preparations.prepare, home, request, quiet)
-        == f"'{tmp_path / name}' cannot be read ({reason}): csv needs a .csv file."
+        == f"'{name}' cannot be read ({reason}): csv needs a .csv file."
     )
     assert not home.data.exists()
