@@ -72,7 +72,7 @@ def generators(real: Images, classes: NDArray[np.int64], training: Images) -> di
         "means of two digits": (real + others) / 2.0,
         "copies of training images": copied,
         "30% copies of training images": np.where(places < 0.3 * count, copied, real),
-        "noise of σ 0.2 of the range": np.clip(real + 0.4 * draws, -1.0, 1.0),
+        "noise of σ 0.25 of the range": np.clip(real + 0.5 * draws, -1.0, 1.0),
         "noise of σ 0.1 of the range": np.clip(real + 0.2 * draws, -1.0, 1.0),
         "black images": np.full_like(real, -1.0),
         "uniform noise": random.uniform(-1.0, 1.0, real.shape),
