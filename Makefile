@@ -1,6 +1,6 @@
 # make run      set up if needed, then open the dashboard on http://127.0.0.1:8501
 # make test     set up if needed, then check and test, with one end-to-end test in a real browser; ONLY=store: a part
-# make test-all all tests, with coverage, as continuous integration runs them
+# make test-all all tests, as continuous integration runs them; COVERAGE=1: with coverage
 # make bench    measure everything, each row once the machine is idle; ONLY=training: a part (benchmarks/bench.py)
 # make faults   inject faults into short runs and check that nothing is lost; SEED=1 SCENARIOS=200
 # make load     the speed of pages, ingest and training with 30 windows, 1,000 stored runs and 10 million numbers
@@ -61,7 +61,7 @@ test: $(PREPARED)
 
 test-all: $(PREPARED)
 	@scripts/browser.sh $(PYTHON)
-	@$(PYTEST) $(if $(ONLY),,--cov) $(or $(PARTS),$(error there is no tests/$(ONLY)))
+	@$(PYTEST) $(if $(COVERAGE),--cov) $(or $(PARTS),$(error there is no tests/$(ONLY)))
 
 audit: setup-dev
 	@scripts/audit.sh $(PYTHON)

@@ -159,6 +159,6 @@ def opened(page: Page, label: str) -> Locator:
 def settled(page: Page) -> None:
     """Waits until Streamlit has connected and drawn the page."""
     page.wait_for_selector(
-        "[data-testid=stApp][data-test-connection-state=CONNECTED]", timeout=30_000
+        "[data-testid=stApp][data-test-connection-state=CONNECTED]", timeout=120_000
     )
-    page.wait_for_selector("[data-test-script-state=notRunning]", timeout=60_000)
+    page.wait_for_selector("[data-test-script-state=notRunning]", timeout=120_000)

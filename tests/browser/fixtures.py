@@ -16,7 +16,7 @@ from tests.browser.dashboard_process import Dashboard, chromium
 from tests.support.trainers import end_trainers
 
 OPENED = pytest.StashKey[Browser]()
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=120_000)
 
 
 @pytest.fixture(scope="session")

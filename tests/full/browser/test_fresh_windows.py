@@ -28,7 +28,7 @@ THROTTLING = 1 if ASKED_FOR else 4  # times slower
 BUSY_PROCESSES = 6 if ASKED_FOR else 0
 RUNS = 5
 FIRST, OTHER = "quick-0001", "quick-0003"  # neither is the newest, which a page shows by itself
-pytestmark = pytest.mark.timeout(300 + 60 * ASKED_FOR)
+pytestmark = pytest.mark.timeout(900 + 60 * ASKED_FOR)
 PRESET = next(iter(PRESETS.values()))
 WORKLOAD = option_words.choice(PRESET.values["workload"])
 
