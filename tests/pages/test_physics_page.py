@@ -63,7 +63,7 @@ def test_summary_shows_a_verdict_and_all_scores_with_their_floors(
         score.title for score in SCORES if score.name in first
     ]
     assert app.metric[0].value == "150.00%"
-    assert app.metric[0].delta == "floor 15.00%"
+    assert app.metric[0].delta == "real against real 15.00%"
     sentence = (
         "**Off simulated showers (held out)**: the median score is 10 times its floor; 0 of 17"
         " scores reach it."
