@@ -65,18 +65,20 @@ def test_summary_shows_a_verdict_and_all_scores_with_their_floors(
     assert app.metric[0].value == "150.00%"
     assert app.metric[0].delta == "real against real 15.00%"
     sentence = (
-        "**Off simulated showers (held out)**: the median score is 10 times its floor; 0 of 17"
-        " scores reach it."
+        "**Partly like simulated showers (held out)**: the median score is 10 times that of real"
+        " against real; 0 of 17 scores reach it."
     )
     assert sentence in texts(app)
     assert (
         "epoch 2: 150 generated showers, compared with 150 simulated showers (held out)"
         in texts(app)
     )
-    assert charts(app) == ["How far is each score from the floor?"], "only the open tab draws"
+    assert charts(app) == ["How far is each score from real against real?"], (
+        "only the open tab draws"
+    )
     (table,) = [frame.value for frame in app.dataframe]
     assert table["Score"].tolist() == [score.title for score in SCORES]
-    assert table["Floor"].tolist()[-1] == "–", "time has no floor"
+    assert table["Real"].tolist()[-1] == "–", "time has none"
 
 
 def test_each_tab_draws_only_its_own_charts(show: Show, trained: Make) -> None:

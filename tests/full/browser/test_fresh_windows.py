@@ -1,7 +1,7 @@
 """Fresh windows of a slow browser: each shows what its address says, and a click acts on that.
 
 Busy processes would slow all other tests down, so the browser's processor is throttled instead. On
-an idle machine `FRESH_WINDOWS=40 pytest …` opens 40 windows of each page next to six busy processes,
+an idle machine `FRESH_WINDOWS=40 pytest …` opens 40 windows of each page next to busy processes,
 each in a session of its own: Linux shares the processor by session.
 """
 
