@@ -78,7 +78,7 @@ def test_summary_shows_a_verdict_and_all_scores_with_their_floors(
     )
     (table,) = [frame.value for frame in app.dataframe]
     assert table["Score"].tolist() == [score.title for score in SCORES]
-    assert table["Real"].tolist()[-1] == "–", "time has none"
+    assert table["Real against real"].tolist()[-1] == "–", "time has none"
 
 
 def test_each_tab_draws_only_its_own_charts(show: Show, trained: Make) -> None:
