@@ -59,6 +59,7 @@ def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -
     if start_button("Add to the queue" if waits or after else "Start run"):
         queue_view.fill_after(queue_view.AFTER_AT_LAUNCH, None)
         actions.start(runtime, spec, preset, after)
+        queue_view.fill_after(queue_view.AFTER_AT_LAUNCH, after)  # the run was refused
     widgets.command_line(fields.command(preset, spec))
 
 

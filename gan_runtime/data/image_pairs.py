@@ -128,7 +128,7 @@ class ImagePairOptions(OptionRecord):
 
     def targets(self, white: int = WHITE) -> tuple[Target, Target]:
         """The shapes of source and target. `white`: the value of white in 16-bit files. Raises
-        ValueError before `_sized` has set the size.
+        ValueError before `image_sizes.sized` has set the size.
         """
         ground, cropped = GROUNDS[self.ground], self.frame == "crop"
         source, target = (
@@ -312,19 +312,8 @@ def _sized(
     tally: Tally,
     progress: Progress,
 ) -> ImagePairOptions:
-    """The options with the size of the rows. Raises DatasetError: all images are too small."""
-    if options.pixels != AUTO:
-        return options
-    size, warning = image_sizes.fitting(
-        files,
-        [pair.a for pair in pairs],
-        USUAL_PIXELS,
-        cropped=options.frame == "crop",
-        halved=options.layout != "folders",
-        progress=progress,
-    )
-    tally.warn(warning)
-    return options.model_copy(update={"pixels": str(size)})
+    names, halved = [pair.a for pair in pairs], options.layout != "folders"
+    return image_sizes.sized(options, files, names, USUAL_PIXELS, tally, progress, halved=halved)
 
 
 def _rows(

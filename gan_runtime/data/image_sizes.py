@@ -4,7 +4,8 @@ images have, since images are never enlarged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Self, TypeVar
 
 from PIL import Image
 
@@ -13,10 +14,46 @@ from gan_runtime.base.errors import DatasetError
 from gan_runtime.data.contract import Progress
 from gan_runtime.data.decoding import FORMATS, NotUsableError, as_not_usable
 from gan_runtime.data.image_files import UNREADABLE, ImageSource
+from gan_runtime.data.summary import Tally
 
 AUTO = "auto"  # the value of an option
 MOST_READ = 500  # images whose size is read
 SHARE = 0.9  # of the images that have at least the chosen size
+
+
+class Options(Protocol):
+    """The options of a preparation that decide the size of its rows."""
+
+    @property
+    def pixels(self) -> str: ...
+
+    @property
+    def frame(self) -> str: ...
+
+    def model_copy(self, *, update: Mapping[str, Any]) -> Self: ...
+
+
+Sized = TypeVar("Sized", bound=Options)
+
+
+def sized(
+    options: Sized,
+    files: ImageSource,
+    names: Sequence[str],
+    sizes: Sequence[int],
+    tally: Tally,
+    progress: Progress,
+    *,
+    halved: bool = False,
+) -> Sized:
+    """The options with the size of the rows; the rest as `fitting`, whose sentence `tally` gets."""
+    if options.pixels != AUTO:
+        return options
+    size, warning = fitting(
+        files, names, sizes, cropped=options.frame == "crop", halved=halved, progress=progress
+    )
+    tally.warn(warning)
+    return options.model_copy(update={"pixels": str(size)})
 
 
 def fitting(

@@ -160,7 +160,7 @@ class ImageOptions(OptionRecord):
 
     @property
     def target(self) -> Target:
-        """The shape of a row. Raises ValueError before `_sized` has set the size."""
+        """The shape of a row. Raises ValueError before `image_sizes.sized` has set the size."""
         channels = 1 if self.color == "gray" else 3
         return Target(int(self.pixels), channels, GROUNDS[self.ground], self.frame == "crop")
 
@@ -176,7 +176,8 @@ def survey(source: Path, options: ImageOptions, progress: Progress) -> Survey:
     with image_sources.open_source(source, options.zip_names) as files:
         tally = Tally(files.hidden)
         images = _labeled_images(files, options, tally, progress)
-        options = _sized(files, images, options, tally, progress)
+        names = [image.name for image in images]
+        options = image_sizes.sized(options, files, names, USUAL_PIXELS, tally, progress)
         grid: list[NDArray[np.uint8]] = []
         for rows in _rows(files, images, options, tally, progress):
             grid += rows[: GRID_IMAGES - len(grid)]
@@ -208,7 +209,8 @@ def prepare(source: Path, options: ImageOptions, folder: Path, progress: Progres
     with image_sources.open_source(source, options.zip_names) as files:
         tally = Tally(files.hidden)
         images = _labeled_images(files, options, tally, progress)
-        options = _sized(files, images, options, tally, progress)
+        names = [image.name for image in images]
+        options = image_sizes.sized(options, files, names, USUAL_PIXELS, tally, progress)
         field = image_field(*options.target.shape)
         size = len(images) * row_bytes(field)
         purpose = f"a data set of {formats.quantity(len(images), 'image')}"
@@ -280,25 +282,6 @@ def _labeled_images(
                 tally.skip(Skip.of(image.name, "no label", "it is in no folder of a class"))
         images = [image for image in images if image.label]
     return in_order(images)
-
-
-def _sized(
-    files: ImageSource,
-    images: Sequence[LabeledImage],
-    options: ImageOptions,
-    tally: Tally,
-    progress: Progress,
-) -> ImageOptions:
-    """The options with the size of the rows. Raises DatasetError: all images are too small."""
-    if options.pixels != AUTO:
-        return options
-    names = [image.name for image in images]
-    cropped = options.frame == "crop"
-    size, warning = image_sizes.fitting(
-        files, names, USUAL_PIXELS, cropped=cropped, progress=progress
-    )
-    tally.warn(warning)
-    return options.model_copy(update={"pixels": str(size)})
 
 
 def _fields(tally: Tally, options: ImageOptions) -> Fields:

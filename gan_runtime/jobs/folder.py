@@ -29,7 +29,7 @@ from gan_runtime.jobs import job
 from gan_runtime.jobs.job import End
 from gan_runtime.records import run_files
 from gan_runtime.records.home import is_run_name
-from gan_runtime.records.identity import ProcessIdentity
+from gan_runtime.records.identity import SILENCE_SECONDS, ProcessIdentity
 from gan_runtime.records.record import Count, Document, Label, Name, Text, UtcTime, now
 from gan_runtime.records.run_folder import TaskFolder, write_whole
 
@@ -37,7 +37,6 @@ State = Literal["waiting", "running", "finished", "failed", "cancelled", "lost"]
 LIVE: tuple[State, ...] = ("waiting", "running")
 _TAIL_BYTES = 4_096
 START_SECONDS = 60.0  # for a process of another container to lock its folder
-SILENCE_SECONDS = 600.0  # until a job of another host whose lock is invisible counts as lost
 _Record = TypeVar("_Record", bound=BaseModel)
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self
 import psutil
 from pydantic import BaseModel, ConfigDict, Field
 
+SILENCE_SECONDS = 600.0  # until a process of another host, invisible here, counts as lost
 CLOCK_TOLERANCE_S = 2.0  # start times of one process, read twice, differ by rounding
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 Pid = Annotated[int, Field(ge=1, le=2**31 - 1)]  # 0 and negative numbers mean process groups
@@ -59,7 +60,7 @@ class ProcessIdentity(BaseModel):
     @property
     def is_of_this_boot(self) -> bool:
         """Whether this kernel runs it, here or in another container."""
-        return self.is_here or self.namespace.partition(":")[0] == boot()
+        return self.is_here or is_of_this_boot(self.namespace)
 
     def process(self) -> psutil.Process | None:
         """The running process; None if it has exited, is a zombie, its pid was reused, or the pid
@@ -93,6 +94,12 @@ def boot() -> str:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
         return ""
+
+
+def is_of_this_boot(namespace: str) -> bool:
+    """Whether a namespace is of this kernel; False if it is unknown."""
+    boot_id = namespace.partition(":")[0]
+    return bool(boot_id) and boot_id == boot()
 
 
 def own_namespace() -> str:

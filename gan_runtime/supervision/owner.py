@@ -25,7 +25,7 @@ from pydantic import BaseModel, Field, ValidationError
 from gan_runtime.base.errors import HomeError, HomeInUseError
 from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
-from gan_runtime.records.identity import Pid, Word, boot, own_namespace
+from gan_runtime.records.identity import Pid, Word, is_of_this_boot, own_namespace
 
 PATIENCE_SECONDS = 0.5  # `is_owned` in another process briefly takes a free lock
 BEAT_SECONDS = 5.0
@@ -61,8 +61,7 @@ class HomeOwner(BaseModel):
         """Whether the owner is on this host or in a container of it, where the lock alone
         decides.
         """
-        boot_id = self.namespace.partition(":")[0]
-        return self.host == platform.node() or bool(boot_id and boot_id == boot())
+        return self.host == platform.node() or is_of_this_boot(self.namespace)
 
     def is_same(self, other: HomeOwner | None) -> bool:
         """Whether both are the same process."""

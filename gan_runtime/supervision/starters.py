@@ -19,7 +19,7 @@ from gan_runtime.base.errors import DeviceLockError, JournalError, SpecError
 from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal, processes, run_files
-from gan_runtime.records.identity import boot, is_locked
+from gan_runtime.records.identity import SILENCE_SECONDS, boot, is_locked
 from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.records.states import StateTimer
 
@@ -83,7 +83,6 @@ class Starter(Protocol):
 
 # Limit for a new trainer to write process.json. Docs guarantee that its state shows within 15 s.
 HANDSHAKE_SECONDS = 10.0
-SILENCE_SECONDS = 600.0  # of a run on a cluster, whose processes are invisible here
 
 
 @dataclass(frozen=True)

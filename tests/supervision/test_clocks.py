@@ -12,10 +12,10 @@ import pytest
 
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.identity import ProcessIdentity
+from gan_runtime.records.identity import SILENCE_SECONDS, ProcessIdentity
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir, latest_status, write_json
-from gan_runtime.supervision.starters import HANDSHAKE_SECONDS, SILENCE_SECONDS
+from gan_runtime.supervision.starters import HANDSHAKE_SECONDS
 from tests.support.toy_owner import Owner
 
 NewRun = Callable[..., RunDir]

@@ -19,11 +19,10 @@ from gan_runtime.jobs.folder import JobDir, JobRequest
 from gan_runtime.jobs.job_queue import JobSupervisor
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
-from gan_runtime.records.identity import ProcessIdentity, boot
+from gan_runtime.records.identity import SILENCE_SECONDS, ProcessIdentity, boot
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.supervision import owner
-from gan_runtime.supervision.starters import SILENCE_SECONDS
 from tests.support.toy_owner import Owner
 
 NewRun = Callable[..., RunDir]
