@@ -193,17 +193,29 @@ def _measure_real(subject: Subject, networks: TrainedNetworks) -> Measurement:
     shape = (min(len(real.reference), most), *real.reference.shape[1:])
     noise = sample(np.random.RandomState(options.seed).uniform(low, high, shape))
     floor = sample_scores.measured(*halves, options.seed, options.features)
-    ceiling = sample_scores.numbers_of(options.features)(reference, noise, options.seed)
     if options.features == "inception":
         floor["fid"] = sample_scores.fid_of_few(*halves)
-        ceiling["fid"] = sample_scores.fid_of_few(reference, noise).value
     images_of_modes = 0
     if len(reader.parts) > 1:
         images = image_classifier.images_of_modes(data)
         floor["modes"] = sample_scores.modes(reader.read(images)[1], options.seed)
-        ceiling["modes"] = sample_scores.classes_present(noise.probabilities)
         images_of_modes = len(images)
+    ceiling = _ceiling(reference, noise, options)
     return Measurement(real, reader, reference, floor, ceiling, images_of_modes, inputs)
+
+
+def _ceiling(
+    reference: ImageSample, noise: ImageSample, options: QualityOptions
+) -> dict[str, float]:
+    """Each score of noise."""
+    scores = sample_scores.numbers_of(options.features)(reference, noise, options.seed)
+    if options.features == "inception":
+        scores["fid"] = sample_scores.fid_of_few(reference, noise).value
+    if options.features == "classifier":
+        probabilities = reference.probabilities, noise.probabilities
+        scores["rarest_class"] = sample_scores.rarest_class(*probabilities, options.seed).value
+        scores["modes"] = sample_scores.classes_present(noise.probabilities)
+    return scores
 
 
 def _reader(subject: Subject, data: DataSet) -> ImageReader:

@@ -204,6 +204,7 @@ def test_quality_of_a_short_run_is_measured(start: Start, tmp_path: Path) -> Non
 
 def test_quality_of_a_conditional_run_is_measured(start: Start) -> None:
     options = ("workload=dcgan", "dataset=digits", "base_channels=4", "epochs=1")
+    options += ("precision=float32",)
     output_of(start, "train", *(part for option in options for part in ("--set", option)))
     words = ("evaluate", "run-0001", "quality", "--json", "--set", "samples=200")
     scores = {score["name"]: score for score in json.loads(output_of(start, *words))["scores"]}
@@ -264,8 +265,8 @@ def test_modes_of_stacked_digits_are_counted(
     digits = loading.load("stacked_digits")
     home = Home(tmp_path).prepare()
     short = image_classifier.classifier_of(digits, (10, 10, 10), home, lambda *_: None)
-    options = ("workload=dcgan", "dataset=stacked_digits", "epochs=1")
-    options += ("batch_size_global=64", "replicas=1", "quality_every=0")
+    options = ("workload=mlp_gan", "dataset=stacked_digits", "epochs=1")
+    options += ("batch_size_global=256", "replicas=1", "quality_every=0")
     output_of(start, "train", *(part for option in options for part in ("--set", option)))
     words = ("evaluate", "run-0001", "quality", "--json", "--set", "samples=200")
     document = json.loads(output_of(start, *words))
@@ -303,7 +304,7 @@ def test_imagenet_network_in_the_keras_cache_scores_images(
     assert printed.stdout.split() == [b"{'float32'}", b"mixed_bfloat16"]
     store = ingest.store_of(Home(tmp_path))
     assert store.rows(
-        "SELECT DISTINCT metric FROM numbers WHERE metric LIKE 'quality_imagenet_%' ORDER BY 1"
+        "SELECT DISTINCT metric FROM numbers WHERE metric LIKE 'quality_%' ORDER BY 1"
     ) == [(f"quality_{name}",) for name in sorted(scores)]
 
 
