@@ -21,6 +21,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from filelock import FileLock, Timeout
@@ -29,6 +30,7 @@ from gan_runtime import catalog, device_locks
 from gan_runtime.base import cluster, disk, fields, formats, framework_settings
 from gan_runtime.base.cluster import WorkerRank
 from gan_runtime.base.errors import (
+    AcceleratorError,
     AlarmError,
     DatasetError,
     GanRuntimeError,
@@ -36,12 +38,13 @@ from gan_runtime.base.errors import (
     SpecError,
 )
 from gan_runtime.base.framework_settings import block_scikit_learn
+from gan_runtime.catalog.entries import EngineEntry
 from gan_runtime.data import loading
 from gan_runtime.data.contract import DataSet
 from gan_runtime.device_locks import inherited_locks
 from gan_runtime.engines.inputs import digest, fixed_inputs
 from gan_runtime.engines.task import check_batches, data_for_workload, workload_of
-from gan_runtime.hardware import machine
+from gan_runtime.hardware import hosts, machine
 from gan_runtime.records import journal, processes, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import Created, JournalWriter, SideJournalWriter, StatusChange
@@ -224,7 +227,7 @@ def _outcome(
     flags.set_flags(spec, accelerator)  # before the data set: reading MNIST imports Keras
     rows, content = _data(run, spec, writer)
     writer.write(StatusChange.of("compiling", cause(Reason.BUILDING)))
-    engine_module = importlib.import_module(engine_entry.module)
+    engine_module = _loaded(engine_entry)
     workload, data = workload_of(spec), data_for_workload(spec, rows)
     check_batches(spec, workload.program(spec.of_workload, data.fields))
     if not run.has_checkpoint:
@@ -266,6 +269,18 @@ def _outcome(
         ),
         first_step,
     )
+
+
+def _loaded(engine: EngineEntry) -> ModuleType:
+    """The module of the engine.
+
+    Raises AcceleratorError: the framework of the engine cannot be imported."""
+    try:
+        return importlib.import_module(engine.module)
+    except ImportError:
+        trace = traceback.format_exc()
+        print(trace)
+        raise AcceleratorError(hosts.not_loaded(engine.title, trace)) from None
 
 
 def _data(run: RunDir, spec: RunSpec, writer: JournalWriter) -> tuple[DataSet, dict[str, str]]:

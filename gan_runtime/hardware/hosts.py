@@ -1,7 +1,7 @@
-"""What this host offers to train on. A child process loads TensorFlow and asks it, so that the
-dashboard never loads a framework.
+"""What this host offers to train on. Files tell whether there is a GPU or TPU; if so, a child process
+loads TensorFlow and asks it, so that the dashboard never loads a framework.
 
-python -m gan_runtime.hardware.hosts        prints the answer as JSON
+python -m gan_runtime.hardware.hosts        prints TensorFlow's answer as JSON
 """
 
 from __future__ import annotations
@@ -149,11 +149,20 @@ class Host(BaseModel):
 
 
 def probe() -> Host:
-    """The host, from a child process; takes some seconds. If TensorFlow does not start in time,
-    only what needs no framework is known.
+    """The host; takes some seconds if it has a GPU or TPU, otherwise milliseconds.
 
     Raises:
-        AcceleratorError: TensorFlow cannot be loaded; the message ends with its last line.
+        AcceleratorError: TensorFlow cannot be loaded; the message ends with its last line. On a
+            host with a CPU only, the trainer reports that.
+    """
+    return asked_host() if machine.has_gpu() or machine.has_tpu() else unasked_host()
+
+
+def asked_host() -> Host:
+    """The host, from a child process that loads TensorFlow; takes some seconds. If it does not
+    start in time, only what needs no framework is known.
+
+    Raises as `probe`.
     """
     clean = framework_settings.clean_environment(os.environ)
     environment = processes.environment({**clean, "TF_CPP_MIN_LOG_LEVEL": "3"})
@@ -170,22 +179,28 @@ def probe() -> Host:
             Host.model_validate_json(child.stdout.strip().splitlines()[-1]), child.stderr
         )
     except subprocess.TimeoutExpired:
-        return host_without_answer()
+        return unasked_host()
     except (IndexError, ValidationError):
-        last = (child.stderr.strip().splitlines() or ["no message"])[-1]
-        shadow = shadowing_file(child.stderr)
-        repair = (
-            f"{shadow} replaces the module of Python with that name: rename it"
-            if shadow
-            else "run `make setup` again"
-        )
-        raise AcceleratorError(f"TensorFlow cannot be loaded ({last[:200]}): {repair}.") from None
+        raise AcceleratorError(not_loaded("TensorFlow", child.stderr)) from None
+
+
+def not_loaded(framework: str, trace: str) -> str:
+    """Why a process with this traceback has not loaded the framework, and what to do."""
+    last = (trace.strip().splitlines() or ["no message"])[-1]
+    repair = rename_advice(trace) or "run `make setup` again"
+    return f"{framework} cannot be loaded ({last[:200]}): {repair}."
+
+
+def rename_advice(trace: str) -> str:
+    """What to do about the first file of a traceback with the name of a module of Python, which is
+    imported instead of it; "" without one.
+    """
+    shadow = shadowing_file(trace)
+    return f"{shadow} replaces the module of Python with that name: rename it" if shadow else ""
 
 
 def shadowing_file(trace: str) -> str:
-    """The first file of a traceback with the name of a module of Python, which is imported instead
-    of it; "" without one.
-    """
+    """The first file of a traceback with the name of a module of Python; "" without one."""
     standard = Path(sysconfig.get_path("stdlib"))
     for path in map(Path, re.findall(r'File "([^"]+\.py)", line', trace)):
         module = path.parent if path.name == "__init__.py" else path
@@ -217,9 +232,9 @@ def detect() -> Host:
     return _host(tf.__version__ if tf else "", accelerators)
 
 
-def host_without_answer() -> Host:
-    """The host while TensorFlow does not start: its CPU can train. A GPU or TPU can be held by
-    another process.
+def unasked_host() -> Host:
+    """The host as its files tell it, without a framework: its CPU can train. A GPU or TPU can be
+    held by another process.
     """
     try:
         version = importlib.metadata.version("tensorflow")

@@ -18,6 +18,7 @@ from gan_runtime.base import cluster
 from gan_runtime.base.errors import DeviceLockError, JournalError, SpecError
 from gan_runtime.device_locks import Claim, host_devices
 from gan_runtime.device_locks.locks import Holder
+from gan_runtime.hardware import hosts
 from gan_runtime.records import journal, processes, run_files
 from gan_runtime.records.identity import SILENCE_SECONDS, boot, is_locked
 from gan_runtime.records.run_folder import RunDir, TrainerProcess
@@ -287,6 +288,8 @@ def _in_process_table(attempt: Attempt) -> list[psutil.Process]:
 def _log_end(code: int, run: RunDir) -> str:
     """Logs and returns how a trainer exited without a final event, such as on a full disk."""
     line = "".join(filter(str.isprintable, run.log_tail(1)))[:300].rstrip(". ")
+    if advice := hosts.rename_advice(run.log_tail()):
+        line = f"{line}; {advice}"
     return f"exit code {code}; its log ends: {line}" if line else f"exit code {code}"
 
 

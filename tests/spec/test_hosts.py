@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,14 @@ def test_a_host_without_a_tpu_ignores_the_libtpu_output(host: Host) -> None:
     assert hosts.explained(there, "libtpu said something") == there
 
 
-def test_slow_tensorflow_does_not_refuse_a_cpu_run(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ask", [hosts.probe, hosts.asked_host])
+def test_a_cpu_run_does_not_wait_for_tensorflow(
+    ask: Callable[[], Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(hosts, "PROBE_SECONDS", 0.01)
     monkeypatch.setattr(machine, "has_gpu", lambda: False)
     monkeypatch.setattr(machine, "has_tpu", lambda: False)
-    host = hosts.probe()
+    host = ask()
     assert host.resolve(RunSpec()) == "cpu"
     assert host.engine(RunSpec()) == "tensorflow"
     assert host.tensorflow == importlib.metadata.version("tensorflow")
@@ -68,7 +72,7 @@ def test_auto_does_not_skip_an_accelerator_that_has_not_answered(
 ) -> None:
     monkeypatch.setattr(machine, "has_gpu", lambda: False)
     monkeypatch.setattr(machine, "has_tpu", lambda: True)
-    host = hosts.host_without_answer()
+    host = hosts.unasked_host()
     assert host.resolve(RunSpec.parse({"accelerator": "cpu"})) == "cpu"
     for accelerator in ("auto", "tpu"):
         with pytest.raises(
@@ -83,7 +87,7 @@ def test_advice_names_the_file_that_replaces_a_module_of_python(
     (tmp_path / "platform.py").write_text("import turtle_game\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(AcceleratorError, match="turtle_game") as refused:
-        hosts.probe()
+        hosts.asked_host()
     assert str(refused.value).endswith(
         f"{tmp_path / 'platform.py'} replaces the module of Python with that name: rename it."
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -278,3 +279,18 @@ def test_trainer_that_exits_without_a_record_is_lost_with_its_log_end(
     wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed")
     assert "exit code 1; its log ends: " in owner.note(run)
     assert ".worker.lock" in owner.note(run)
+
+
+def test_trainer_that_finds_a_file_in_place_of_a_python_module_names_the_file(
+    home: Home, new_run: NewRun, wait_until: Wait, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shadow = tmp_path / "modules" / "platform.py"
+    shadow.parent.mkdir()
+    shadow.write_text("import turtle_game\n", encoding="utf-8")
+    run = new_run("quick-0001", **TOY)
+    monkeypatch.setenv("PYTHONPATH", str(shadow.parent))
+    owner = Owner(home)
+    owner.at(0.0)
+    wait_until(lambda: owner.after(0.0) or owner.status(run) == "lost", "the loss is noticed")
+    assert "No module named 'turtle_game'" in owner.note(run)
+    assert f"{shadow} replaces the module of Python with that name: rename it" in owner.note(run)
