@@ -1,5 +1,5 @@
-"""What this host offers to train on. Files tell whether there is a GPU or TPU; if so, a child process
-loads TensorFlow and asks it, so that the dashboard never loads a framework.
+"""What this host offers to train on. Files tell whether there is a GPU or TPU; if so, a child
+process loads TensorFlow and asks it, so that the dashboard never loads a framework.
 
 python -m gan_runtime.hardware.hosts        prints TensorFlow's answer as JSON
 """
