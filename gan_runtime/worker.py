@@ -68,24 +68,40 @@ def enter(
     `words`: the command line after the module's name. `module`: the module that a launcher starts
     as workers. `train`: what a worker runs once it has its rank, by default `_train`.
     """
+    with processes.scratch_folder() as scratch:
+        settle(scratch)
+        code = attempt(words, module, train)
+    leave(code)
+
+
+def settle(scratch: Path) -> None:
+    """Cleans the environment of this process, and moves its temporary files into `scratch`."""
+    # TensorFlow leaves a file for each function that it rewrites.
+    tempfile.tempdir = str(scratch)
+    framework_settings.clean_this_process()
+    framework_settings.use_private_keras_home(scratch)
+
+
+def attempt(words: list[str], module: str = processes.TRAINER, train: Trains | None = None) -> int:
+    """Trains with the locks that this process has; returns the exit code."""
     device_locks.start_refreshing(inherited_locks(os.environ))
     processes.handed_start_locks(os.environ)
-    with processes.scratch_folder() as scratch:
-        # TensorFlow leaves a file for each function that it rewrites.
-        tempfile.tempdir = str(scratch)
-        framework_settings.clean_this_process(scratch)
-        try:
-            code = main(
-                RunDir(Path(words[0])),
-                int(words[1]),
-                words[2],
-                *map(int, words[3:4]),
-                module=module,
-                train=train,
-            )
-        except GanRuntimeError as error:  # without a rank there is no journal to write to
-            code = workers.FAILED
-            print(error)
+    try:
+        return main(
+            RunDir(Path(words[0])),
+            int(words[1]),
+            words[2],
+            *map(int, words[3:4]),
+            module=module,
+            train=train,
+        )
+    except GanRuntimeError as error:  # without a rank there is no journal to write to
+        print(error)
+        return workers.FAILED
+
+
+def leave(code: int) -> NoReturn:
+    """Exits at once."""
     sys.stdout.flush()
     sys.stderr.flush()
     # Everything is on disk. An orderly exit of TensorFlow holds the accelerator for seconds more.

@@ -27,6 +27,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.record import DASHBOARD, Actor, Role, operator
 from gan_runtime.supervision import owner
 from gan_runtime.supervision.owner import HomeOwner
+from gan_runtime.supervision.standby import Standby
 
 log = logging.getLogger("gan_runtime")
 
@@ -37,8 +38,10 @@ class HomeAccess:
     `url`: of its pages; `look`: the hardware check of this host, started by the first request.
     """
 
-    def __init__(self, url: Callable[[], str], look: Callable[[], HostProbe]) -> None:
-        self._url, self._host_probe = url, look
+    def __init__(
+        self, url: Callable[[], str], look: Callable[[], HostProbe], standby: Standby | None = None
+    ) -> None:
+        self._url, self._host_probe, self._standby = url, look, standby
         self._turn = threading.Lock()
         self._runtime: Runtime | None = None
         self._last_holder: HomeOwner | None = None
@@ -101,7 +104,9 @@ class HomeAccess:
                 self._runtime = None
 
     def _open_as_owner(self) -> Runtime:
-        return Runtime.open(Home.choose(), host_probe=self._host_probe(), url=self._url())
+        return Runtime.open(
+            Home.choose(), host_probe=self._host_probe(), standby=self._standby, url=self._url()
+        )
 
     def _open(self) -> Runtime:
         try:
@@ -150,7 +155,8 @@ class Guards:
         self.users = SignedInUsers()
         self.password_check = PasswordCheck()
         self.host_probe = HostProbe()
-        self.home_access = HomeAccess(url, lambda: self.host_probe)
+        self.standby = Standby()
+        self.home_access = HomeAccess(url, lambda: self.host_probe, self.standby)
         self._is_set_up = sign_in.settings().are_set_up
 
     def sign_in_settings(self) -> SignInSettings:

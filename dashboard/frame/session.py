@@ -40,8 +40,9 @@ def open_early() -> None:
 
 
 def prepare_other_pages() -> None:
-    """Imports the libraries of all pages and checks the host, in a thread, once the first page is
-    drawn; earlier, both would slow it down. Later calls do nothing.
+    """Imports the libraries of all pages, checks the host and loads TensorFlow for the first run,
+    in a thread, once the first page is drawn; earlier, all would slow it down. Later calls do
+    nothing.
     """
     if _first_page.acquire(blocking=False):
         threading.Thread(target=_prepare, name="prepare-pages", daemon=True).start()
@@ -58,6 +59,8 @@ def _prepare() -> None:
     gc.freeze()
     atexit.register(gc.unfreeze)  # otherwise DuckDB's module reports leaks at exit
     access.host_probe().begin()
+    with contextlib.suppress(GanRuntimeError):  # the pages report it
+        shared_runtime().expect_a_run()
 
 
 def close() -> None:

@@ -43,6 +43,7 @@ def show(runtime: Runtime) -> None:
         launch_form.show(preset, host, runtime.host_probe.again, state)
     with summary:
         _start(runtime, preset, state, host)
+    runtime.expect_a_run()
 
 
 def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -> None:

@@ -84,9 +84,9 @@ def _belongs_to_a_framework(name: str) -> bool:
     return name.startswith(FRAMEWORKS) and not name.startswith(TERRAFORM)
 
 
-def clean_this_process(scratch: Path) -> None:
+def clean_this_process() -> None:
     """Applies `clean_environment` to this process before it loads frameworks, for trainers that a
-    cluster has started. `scratch`: see `use_private_keras_home`.
+    cluster has started.
     """
     blocked = ignored(os.environ)
     if blocked:
@@ -98,7 +98,6 @@ def clean_this_process(scratch: Path) -> None:
     environment = clean_environment(os.environ)
     os.environ.clear()
     os.environ.update(environment)
-    use_private_keras_home(scratch)
 
 
 def use_private_keras_home(scratch: Path) -> None:

@@ -7,15 +7,19 @@ process owns the home.
 from __future__ import annotations
 
 import copy
+import time
 
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.commands import Commands
 from gan_runtime.hardware.hosts import Host, HostProbe
 from gan_runtime.records.home import Home
 from gan_runtime.records.record import DASHBOARD, Actor, operator
+from gan_runtime.records.states import StateTimer
+from gan_runtime.store import queries
 from gan_runtime.supervision.maintenance import Maintenance
 from gan_runtime.supervision.owner_thread import OpenHome, OwnedHome, ViewedHome
-from gan_runtime.supervision.starters import Starter
+from gan_runtime.supervision.standby import Standby
+from gan_runtime.supervision.starters import LocalStarter, Starter
 from gan_runtime.supervision.store_recovery import RecoveredStore
 from gan_runtime.supervision.supervisor import GRACE_SECONDS
 
@@ -25,9 +29,11 @@ class Runtime:
 
     ownership_error: GanRuntimeError | None = None  # None for an owner
 
-    def __init__(self, open_home: OpenHome, host_probe: HostProbe) -> None:
+    def __init__(
+        self, open_home: OpenHome, host_probe: HostProbe, standby: Standby | None = None
+    ) -> None:
         self.home, self.store, self.host_probe = open_home.home, open_home.store, host_probe
-        self._open_home = open_home
+        self._open_home, self._standby = open_home, standby
         self.commands = self._commands(operator(DASHBOARD))
 
     @classmethod
@@ -37,19 +43,22 @@ class Runtime:
         grace_seconds: float = GRACE_SECONDS,
         host_probe: HostProbe | None = None,
         starter: Starter | None = None,
+        standby: Standby | None = None,
         url: str = "",
     ) -> Runtime:
         """Becomes the owner of the home and continues with its runs.
 
         `host_probe`: a host probe that has already started; `starter`: starts the trainers, by
-        default as processes on this host; `url`: URL of the pages, for the message to other
-        processes.
+        default as processes on this host; `standby`: a trainer that waits for the next run; `url`:
+        URL of the pages, for the message to other processes.
 
         Raises:
             HomeInUseError: another process is the owner; the message names it.
             StoreError, HomeError: the database or the folder cannot be used.
         """
-        return cls(OwnedHome.begin(home, grace_seconds, starter, url), host_probe or HostProbe())
+        starter = starter or LocalStarter(StateTimer(time.monotonic), standby=standby)
+        owned = OwnedHome.begin(home, grace_seconds, starter, url)
+        return cls(owned, host_probe or HostProbe(), standby)
 
     @classmethod
     def view(
@@ -95,6 +104,15 @@ class Runtime:
     def close(self) -> None:
         """Releases the home. Trainers continue; the next owner finds them."""
         self._open_home.end()
+        if self._standby:
+            self._standby.end()
+
+    def expect_a_run(self) -> None:
+        """Loads TensorFlow in a process that can take the next run. Does nothing for a viewer, or
+        while a run waits or trains.
+        """
+        if self._standby and not self.commands.actor.refusal and not queries.queue(self.store):
+            self._standby.begin()
 
     def host(self) -> Host:
         """The devices of this host; the first call takes some seconds.

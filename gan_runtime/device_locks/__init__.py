@@ -16,7 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -94,13 +94,24 @@ class Claim:
         """Whether the claim has its devices."""
         return bool(self.devices)
 
-    def hand_over(self, environment: MutableMapping[str, str]) -> list[int]:
+    def hand_over(
+        self, environment: MutableMapping[str, str], first_number: int | None = None
+    ) -> list[int]:
         """Adds the locks to the environment of a child; returns the files that it must inherit
-        (`pass_fds`).
+        (`pass_fds`). `first_number`: the child has them under descriptors from this one on, instead
+        of those of this process.
         """
-        environment[LOCKS_VARIABLE] = as_variable(self.open_locks)
-        environment.update({variable: str(number) for variable, number in self.extra_files.items()})
-        return self._open_files()
+        files = self._open_files()
+        if first_number is None:
+            in_child = dict(zip(files, files, strict=True))
+        else:
+            in_child = {file: number for number, file in enumerate(files, first_number)}
+        environment[LOCKS_VARIABLE] = as_variable(
+            [replace(lock, number=in_child[lock.number]) for lock in self.open_locks]
+        )
+        for variable, file in self.extra_files.items():
+            environment[variable] = str(in_child[file])
+        return files
 
     def started(self, pid: int) -> None:
         """Adds the trainer to the holder files."""

@@ -23,6 +23,7 @@ from gan_runtime.records import journal, processes, run_files
 from gan_runtime.records.identity import SILENCE_SECONDS, boot, is_locked
 from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.records.states import StateTimer
+from gan_runtime.supervision.standby import FIRST_NUMBER, Standby, is_for
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,14 @@ class LocalStarter:
     Runs on a cluster are supervised through their journals.
     """
 
-    def __init__(self, timer: StateTimer, module: str = processes.TRAINER) -> None:
-        """`module`: the module that a trainer runs."""
-        self._timer, self._module = timer, module
+    def __init__(
+        self,
+        timer: StateTimer,
+        module: str = processes.TRAINER,
+        standby: Standby | None = None,
+    ) -> None:
+        """`module`: the module that a trainer runs. `standby`: a trainer that can take a run."""
+        self._timer, self._module, self._standby = timer, module, standby
         self._children: dict[str, _Child] = {}
         self._with_own_gpus: set[tuple[str, int]] = set()
 
@@ -152,21 +158,39 @@ class LocalStarter:
         elif gpus := [device.visible for device in claim.devices if device.visible]:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
             self._with_own_gpus.add((run.run_id, attempt.number))
-        inherited = claim.hand_over(environment)
-        words = str(run.path), str(attempt.number), attempt.accelerator
+        line = processes.command(
+            self._module, str(run.path), str(attempt.number), attempt.accelerator
+        )
         with os.fdopen(run_files.appending(run.log), "ab") as log:
-            # In a new session, closing the terminal or the dashboard does not signal the trainer.
-            process = subprocess.Popen(
-                processes.command(self._module, *words),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                start_new_session=True,
-                pass_fds=inherited,
-            )
+            process = self._from_standby(attempt, claim, line, environment, log.fileno())
+            if process is None:
+                inherited = claim.hand_over(environment)
+                # In a new session, closing the terminal or the dashboard does not signal the
+                # trainer.
+                process = subprocess.Popen(
+                    line,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    start_new_session=True,
+                    pass_fds=inherited,
+                )
         claim.started(process.pid)
         self._children[run.run_id] = _Child(process, attempt.accelerator)
+
+    def _from_standby(
+        self, attempt: Attempt, claim: Claim, line: list[str], base: dict[str, str], log: int
+    ) -> subprocess.Popen[bytes] | None:
+        """The waiting trainer, which now trains this attempt; None if there is no fitting one."""
+        if self._standby is None or attempt.accelerator != "cpu":
+            return None
+        with contextlib.suppress(SpecError):  # the trainer reports it
+            if is_for(attempt.run.spec()):
+                environment = dict(base)
+                files = claim.hand_over(environment, FIRST_NUMBER)
+                return self._standby.hand_over(line, environment, files, log)
+        return None
 
     def alive(self, attempt: Attempt) -> bool:
         """Whether the trainer runs or can still start."""

@@ -15,7 +15,8 @@ PIN = """
 import os, sys
 from pathlib import Path
 from gan_runtime.base import framework_settings
-framework_settings.clean_this_process(Path(sys.argv[1]))
+framework_settings.clean_this_process()
+framework_settings.use_private_keras_home(Path(sys.argv[1]))
 import keras
 print(keras.config.backend(), keras.config.floatx(), keras.config.epsilon(), keras.config.image_data_format())
 print((Path(os.environ["KERAS_HOME"]) / "datasets").resolve())
