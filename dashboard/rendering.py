@@ -16,6 +16,7 @@ from collections.abc import Callable
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 USUAL_SECONDS = 1.0
+FIRST_SECONDS = 0.5  # until a run has made its first steps
 # If a CPU trains on at most FEW_CORES cores.
 SHARED_CPU_SECONDS, FEW_CORES = 1.5, 4
 PER_CORE_S, MOST_PER_S = 12.0, 24.0  # refreshes of all viewers, the most that a process draws

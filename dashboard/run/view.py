@@ -144,15 +144,18 @@ def _draw_live(runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts 
     """Two fragments: what changes with each step, and the rest less often.
 
     They redraw the whole page when the run begins or ends, and when its quality is measured.
-    Widgets keep their state between refreshes, and the first results show at once.
+    Widgets keep their state between refreshes, and the first steps and results show at once.
     """
     store, run_id = runtime.store, row.run_id
     is_changing = _is_changing(runtime, row)
-    every = rendering.interval(row.accelerator)
     had_results = _has_results(store, run_id)
+    had_begun = row.status == "queued" or queries.progress(store, run_id).step > 0
+    every = rendering.interval(row.accelerator) if had_begun else rendering.FIRST_SECONDS
+    drawn_step = 0
 
     @st.fragment(run_every=every if row.is_live else None)
     def newest() -> None:
+        nonlocal drawn_step
         now = current(store, run_id)
         if now is None:
             _deleted(run_id)
@@ -162,9 +165,9 @@ def _draw_live(runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts 
             and (now.status == "queued") == (row.status == "queued")
             and had_results == _has_results(store, run_id)
         )
-        if row.is_live and not (
-            is_as_drawn and rendering.is_close(every, rendering.interval(now.accelerator))
-        ):
+        right = rendering.interval(now.accelerator)
+        keeps_interval = rendering.is_close(every, right) if had_begun else drawn_step == 0
+        if row.is_live and not (is_as_drawn and keeps_interval):
             st.rerun()
         progress = overview.shared(
             store, now, rendering.age_s(now.accelerator), queries.progress, run_id
@@ -172,6 +175,7 @@ def _draw_live(runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts 
         _verdict(store, now, progress)
         if parts is not None:
             overview.show_newest(store, now, progress, parts)
+        drawn_step = progress.step
 
     @st.fragment(run_every=rendering.rest_interval(row.accelerator) if is_changing else None)
     def rest() -> None:
