@@ -49,6 +49,8 @@ def prepare_other_pages() -> None:
 
 
 def _prepare() -> None:
+    with contextlib.suppress(GanRuntimeError):  # the pages report it
+        shared_runtime().expect_a_run()
     importlib.import_module("streamlit.emojis")  # otherwise imported by the first button
     dashboard = Path(__file__).resolve().parent.parent
     for path in sorted((*dashboard.glob("*view.py"), *dashboard.glob("*/*view.py"))):
@@ -59,8 +61,6 @@ def _prepare() -> None:
     gc.freeze()
     atexit.register(gc.unfreeze)  # otherwise DuckDB's module reports leaks at exit
     access.host_probe().begin()
-    with contextlib.suppress(GanRuntimeError):  # the pages report it
-        shared_runtime().expect_a_run()
 
 
 def close() -> None:

@@ -34,6 +34,7 @@ import time
 import tomllib
 from abc import abstractmethod
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.utils import formatdate
@@ -145,7 +146,9 @@ class Webhook(Channel):
         return f"{self.target} cannot be reached"
 
     def _deliver(self, notice: Notice, timeout_s: float) -> None:
-        asyncio.run(self._post(notice, timeout_s))
+        # In a notebook, this thread already runs an event loop.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, self._post(notice, timeout_s)).result()
 
     async def _post(self, notice: Notice, timeout_s: float) -> None:
         """Sends one POST. Redirects are refused, since they would send the token to

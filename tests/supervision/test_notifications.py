@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import logging
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from email.header import decode_header, make_header
 from itertools import pairwise
 from pathlib import Path
@@ -525,6 +527,22 @@ def test_invalid_settings_are_named_without_their_values(
         webhook=channels.Webhook(url="https://h/s3cret", token="s3cret")  # type: ignore[arg-type]
     )
     assert "s3cret" not in repr(settings)
+
+
+def test_a_webhook_is_sent_from_a_notebook_with_its_running_event_loop(
+    home: Home, hook: Received
+) -> None:
+    (home.path / channels.FILE).write_text(
+        f'[webhook]\nurl = "http://127.0.0.1:{hook.port}/"', encoding="utf-8"
+    )
+    [channel] = channels.settings(home.path, {}).channels
+
+    async def cell() -> None:
+        channel.send(notifications.trial_notice())
+
+    with ThreadPoolExecutor(1) as thread:  # a browser test leaves a loop in this one
+        thread.submit(asyncio.run, cell()).result()
+    assert len(hook.documents) == 1
 
 
 def test_space_around_an_address_or_a_token_does_not_count(home: Home, hook: Received) -> None:
