@@ -44,26 +44,39 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @pytest.fixture(scope="module")
 def classifier(home: Home) -> ImageClassifier:
-    """Trained once for all tests of this file."""
-
+    """The one that comes with the program."""
     return image_classifier.classifier_of(loading.load("digits"), (10,), home, lambda *_: None)
 
 
-def test_classifier_is_accurate_and_stored(home: Home, classifier: ImageClassifier) -> None:
+def refuse(*_: object) -> None:
+    raise AssertionError("it is trained again")
 
-    def refuse(*_: object) -> None:
-        raise AssertionError("it is trained again")
 
+def test_a_classifier_trained_here_is_accurate_and_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image_classifier, "SHIPPED", tmp_path)
+    home, digits = Home(tmp_path / "home").prepare(), loading.load("digits")
+    classifier = image_classifier.classifier_of(digits, (10,), home, lambda *_: None)
     assert classifier.accuracy >= 0.97
     assert classifier.warning == ""
-    again = image_classifier.classifier_of(loading.load("digits"), (10,), home, refuse)
+    again = image_classifier.classifier_of(digits, (10,), home, refuse)
     assert (again.digest, again.accuracy) == (classifier.digest, classifier.accuracy)
     assert [path.suffix for path in (home.path / "classifiers").iterdir()] == [".npz"]
+
+
+def test_the_classifier_of_the_digits_comes_with_the_program(home: Home) -> None:
+    shipped = image_classifier.classifier_of(loading.load("digits"), (10,), home, refuse)
+    assert shipped.accuracy >= 0.97
+    assert [path.name for path in (home.path / "classifiers").iterdir()] == [
+        path.name for path in image_classifier.SHIPPED.iterdir()
+    ]
 
 
 def test_damaged_classifier_is_set_aside_and_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(image_classifier, "SHIPPED", tmp_path)
     monkeypatch.setattr(image_classifier, "FEWEST_SEEN", 64)
     monkeypatch.setattr(image_classifier, "EPOCHS", 1)
     home, digits, sentences = Home(tmp_path).prepare(), loading.load("digits"), set[str]()
@@ -265,8 +278,8 @@ def test_modes_of_stacked_digits_are_counted(
     digits = loading.load("stacked_digits")
     home = Home(tmp_path).prepare()
     short = image_classifier.classifier_of(digits, (10, 10, 10), home, lambda *_: None)
-    options = ("workload=mlp_gan", "dataset=stacked_digits", "epochs=1")
-    options += ("batch_size_global=256", "replicas=1", "quality_every=0")
+    options = ("workload=dcgan", "dataset=stacked_digits", "epochs=1", "base_channels=4")
+    options += ("precision=float32", "batch_size_global=256", "replicas=1", "quality_every=0")
     output_of(start, "train", *(part for option in options for part in ("--set", option)))
     words = ("evaluate", "run-0001", "quality", "--json", "--set", "samples=200")
     document = json.loads(output_of(start, *words))
