@@ -20,6 +20,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -181,10 +182,11 @@ def _write_process(run: RunDir, attempt: int, accelerator: str, place: WorkerRan
     """Writes process.json. On a cluster also journals the start, and the submission if there is
     none.
     """
+    trainer = partial(TrainerProcess.of, os.getpid(), attempt=attempt, attempt_began=time.time())
     if not place.on_cluster:
-        run.write_process(TrainerProcess.of(os.getpid(), attempt=attempt))
+        run.write_process(trainer())
         return
-    run.write_process(TrainerProcess.of(os.getpid(), attempt=attempt, cluster_host=platform.node()))
+    run.write_process(trainer(cluster_host=platform.node()))
     starting = StatusChange.of("starting", cause(Reason.STARTED_ON_CLUSTER, workers=place.workers))
     if run.supervisor_journal.exists():
         journal.append(run.supervisor_journal, attempt, starting)

@@ -311,7 +311,7 @@ def _job_of_attempt(home: Home, run: RunDir, every: int) -> JobSnapshot | None:
     process = run.process()
     if newest is None or process is None:
         return None
-    return newest if newest.request.at.timestamp() >= process.started else None
+    return newest if newest.request.at.timestamp() >= process.began else None
 
 
 def _options(home: Home, run: RunDir, every: int) -> dict[str, Any]:

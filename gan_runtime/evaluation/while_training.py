@@ -78,7 +78,7 @@ def may_start(run: RunDir) -> bool:
 def age_s(run: RunDir) -> float:
     """Seconds since the newest trainer of a run started; 0 before the first."""
     process = run.process()
-    return max(0.0, time.time() - process.started) if process is not None else 0.0
+    return max(0.0, time.time() - process.began) if process is not None else 0.0
 
 
 def paced(

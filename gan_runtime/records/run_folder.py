@@ -27,7 +27,7 @@ from gan_runtime.base.errors import HomeError, JournalError, RunStateError
 from gan_runtime.records import journal, run_files
 from gan_runtime.records.answer import Answer
 from gan_runtime.records.earlier_records import Earlier, answer_of
-from gan_runtime.records.identity import ProcessIdentity
+from gan_runtime.records.identity import ProcessIdentity, Started
 from gan_runtime.records.journal import Marked, Standing, StatusChange
 from gan_runtime.records.kinds import HostFacts
 from gan_runtime.records.record import Attempt, Rank
@@ -46,12 +46,19 @@ class WorkerProcess(ProcessIdentity):
 
 class TrainerProcess(ProcessIdentity):
     """The trainer of an attempt, or the launcher of its `workers`. On a cluster: the first worker,
-    and the name of its machine.
+    and the name of its machine. `attempt_began`: when it began this attempt, by the clock; a
+    process that waited for a run has `started` before.
     """
 
     attempt: Attempt
     workers: tuple[WorkerProcess, ...] = ()
     cluster_host: str | None = None
+    attempt_began: Started = 0.0
+
+    @property
+    def began(self) -> float:
+        """`attempt_began`, or `started` in a record of an earlier version."""
+        return self.attempt_began or self.started
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ def test_a_waiting_trainer_trains_the_same_numbers_and_looks_like_any_other(
     assert processes.started_for(str(run.path), "1", "cpu") == [process]
     wait_until(lambda: queries.run(runtime.store, run_id).status == "finished", "the end", 300.0)
     assert "digits: 1,797 rows" in run.log_tail()
+    assert run.process().began > run.process().started + 1.0, "its attempt began later than it"
 
     cold = trained(runtime, wait_until)
     np.testing.assert_array_equal(losses(runtime, cold), losses(runtime, run))
