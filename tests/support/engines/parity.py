@@ -124,12 +124,6 @@ SMALL: dict[str, Case] = {
 # Workloads of the catalog and of the guide.
 LARGE: dict[str, Case] = {
     "the networks of the paper": Case("dcgan_mnist", GRADIENTS, 1),
-    "the networks of the paper with the modern objective": Case(
-        "dcgan_mnist",
-        {**SLOWLY, **MODERN},
-        1,
-        BIAS,
-    ),
     "pictures of three classes with the modern objective": Case(
         "dcgan",
         {**SLOWLY, **MODERN, "base_channels": 4, "latent_size": 8, "replicas": 2},
