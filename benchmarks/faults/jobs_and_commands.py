@@ -64,7 +64,7 @@ def kill_preparation(stage: Stage) -> Expectation:
 
 
 def _requested_job(stage: Stage, source: Path) -> JobDir:
-    options = {"pixels": "28", "color": "gray"}
+    options = {"pixels": "28", "color": "gray", "held_out_percent": "0"}
     return ask(stage.home, actor=ACTOR).prepare_data("pictures", "photos", source, options)
 
 
