@@ -102,10 +102,9 @@ class Standby:
             self._end()
 
     def _end(self) -> None:
+        """The process notices that the connection is closed, and removes its temporary files."""
         if self._waiting is not None:
             self._waiting.connection.close()
-            self._waiting.process.kill()
-            self._waiting.process.wait()
             self._waiting = None
 
 

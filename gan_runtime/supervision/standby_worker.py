@@ -48,20 +48,25 @@ class Order:
     environment: dict[str, str]
 
 
-def wait(connection: socket.socket, order: Future[Order]) -> None:
-    """Sets `order` when a run arrives. Ends this process after IDLE_SECONDS, if memory is short, or
-    when the owner ends.
+def wait(connection: socket.socket, order: Future[Order | None]) -> None:
+    """Sets `order` when a run arrives, and to None after IDLE_SECONDS, if memory is short, or when
+    the owner ends.
     """
+    with connection:
+        order.set_result(_received(connection))
+
+
+def _received(connection: socket.socket) -> Order | None:
     deadline = time.monotonic() + IDLE_SECONDS
     while not select.select([connection], [], [], CHECK_SECONDS)[0]:
         if time.monotonic() > deadline or is_memory_short():
-            os._exit(0)
+            return None
     message, files, *_ = socket.recv_fds(connection, MOST_BYTES, MOST_FILES)
     if not message:
-        os._exit(0)
+        return None
     received = Order(**json.loads(message))
     if not processes.rename(received.words):
-        os._exit(1)  # the owner starts another process
+        return None  # the owner starts another process
     log, *others = files
     for number in (1, 2):
         os.dup2(log, number)
@@ -70,8 +75,7 @@ def wait(connection: socket.socket, order: Future[Order]) -> None:
         os.close(file)
     os.close(log)
     connection.send(CONFIRMED)
-    connection.close()
-    order.set_result(received)
+    return received
 
 
 def load() -> None:
@@ -90,7 +94,7 @@ def load() -> None:
 
 def enter(number: int) -> NoReturn:
     """Waits for a run, trains it, and exits."""
-    order: Future[Order] = Future()
+    order: Future[Order | None] = Future()
     connection = socket.socket(fileno=number)
     fcntl.fcntl(connection, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     threading.Thread(target=wait, args=(connection, order), daemon=True).start()
@@ -100,12 +104,13 @@ def enter(number: int) -> NoReturn:
         with contextlib.suppress(ImportError):  # the run reports it
             load()
         loaded = {name: value for name, value in os.environ.items() if before.get(name) != value}
-        received = order.result()
-        os.environ.clear()
-        os.environ.update(received.environment)
-        framework_settings.clean_this_process()  # names in the log what it ignores
-        os.environ.update({**loaded, "KERAS_HOME": before["KERAS_HOME"]})
-        code = worker.attempt(received.words[-LAST_WORDS:])
+        received, code = order.result(), 0
+        if received is not None:
+            os.environ.clear()
+            os.environ.update(received.environment)
+            framework_settings.clean_this_process()  # names in the log what it ignores
+            os.environ.update({**loaded, "KERAS_HOME": before["KERAS_HOME"]})
+            code = worker.attempt(received.words[-LAST_WORDS:])
     worker.leave(code)
 
 

@@ -103,9 +103,9 @@ def test_launch_shows_its_preset_in_each_window(browser: Browser, of_five_runs: 
     def assert_form(page: Page) -> None:
         assert_no_error(page)
         chosen = page.get_by_role("radio", checked=True)
-        expect(chosen).to_have_text([PRESET.title], timeout=5_000)
+        expect(chosen).to_have_text([PRESET.title])
         workload = page.get_by_role("combobox", name="Workload")
-        expect(workload).to_have_value(WORKLOAD, timeout=5_000)
+        expect(workload).to_have_value(WORKLOAD)
 
     half = WINDOWS // 2
     opened(browser, of_five_runs, ["launch"] * half + [" > Launch"] * half, check)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,12 @@ OPTIONS = {
 
 
 @pytest.fixture
-def waiting() -> Iterator[Standby]:
+def waiting(wait_until: Wait) -> Iterator[Standby]:
+    """Its process has ended before the next test."""
     created = Standby()
     yield created
     created.end()
+    wait_until(lambda: not processes_that_wait(), "its end")
 
 
 @pytest.fixture
@@ -117,7 +120,10 @@ def test_a_run_starts_as_usual_if_the_waiting_trainer_hangs(
     assert run.process().pid != process.pid
 
 
-def test_a_waiting_trainer_ends_with_its_owner(wait_until: Wait) -> None:
+def test_a_waiting_trainer_ends_with_its_owner_and_leaves_no_files(
+    wait_until: Wait, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     owner = (
         "import os, psutil; from gan_runtime.supervision.standby import Standby;"
         " waiting = Standby(); waiting.begin(); print(psutil.Process().children()[0].pid,"
@@ -125,6 +131,7 @@ def test_a_waiting_trainer_ends_with_its_owner(wait_until: Wait) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", owner], check=True, capture_output=True)
     wait_until(lambda: not psutil.pid_exists(int(ended.stdout)), "its end")
+    assert list(tmp_path.glob(f"{processes.SCRATCH_PREFIX}*")) == []
 
 
 def test_it_can_be_switched_off(waiting: Standby, monkeypatch: pytest.MonkeyPatch) -> None:
