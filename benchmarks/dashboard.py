@@ -31,7 +31,7 @@ from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 START_SECONDS = 60.0
-# TensorFlow is loaded twice before the first step: to check the host, and to train.
+# TensorFlow is loaded before the first step; with a GPU or TPU twice, to check the host too.
 TRAIN_MS = 180_000.0
 IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 # Streamlit runs navigation.py and the pages as scripts; the other modules cover their imports.

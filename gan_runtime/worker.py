@@ -292,7 +292,8 @@ def _outcome(
 def _loaded(engine: EngineEntry) -> ModuleType:
     """The module of the engine.
 
-    Raises AcceleratorError: the framework of the engine cannot be imported."""
+    Raises AcceleratorError: the framework of the engine cannot be imported.
+    """
     try:
         return importlib.import_module(engine.module)
     except ImportError:

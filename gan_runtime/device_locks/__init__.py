@@ -102,10 +102,8 @@ class Claim:
         of those of this process.
         """
         files = self._open_files()
-        if first_number is None:
-            in_child = dict(zip(files, files, strict=True))
-        else:
-            in_child = {file: number for number, file in enumerate(files, first_number)}
+        numbers = files if first_number is None else range(first_number, first_number + len(files))
+        in_child = dict(zip(files, numbers, strict=True))
         environment[LOCKS_VARIABLE] = as_variable(
             [replace(lock, number=in_child[lock.number]) for lock in self.open_locks]
         )
