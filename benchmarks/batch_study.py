@@ -73,7 +73,9 @@ FULL = Size(
 )
 GPU = {"accelerator": "gpu", "engine": "jax"}
 # Tests the script from end to end in a minute; too small for conclusions.
-SMOKE = Size((64, 128), 1, 1, 2, 0, 600, {"dataset": "digits"})
+SMOKE = Size(
+    (64, 128), 1, 1, 2, 0, 600, {"dataset": "digits", "precision": "float32", "base_channels": 4}
+)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from gan_runtime.records.journal import Created, StatusChange, StudyPlace
 from gan_runtime.records.run_folder import RunDir, write_json
 from gan_runtime.spec import RunSpec
 from tests.support import own_time
+from tests.support.engines import program_cache
 from tests.support.engines.jax_process import JaxProcess
 from tests.support.hosts import CORES, stated_host
 
@@ -93,6 +94,14 @@ def unmeasured() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(MEASURE_VARIABLE, "off")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stored_programs() -> Iterator[None]:
+    """Keeps what trainers with JAX compile apart from the user's own programs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(program_cache.folder() / "of-trainers"))
         yield
 
 

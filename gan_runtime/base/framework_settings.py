@@ -34,9 +34,10 @@ TERRAFORM = ("TF_CLI_", "TF_VAR_", "TF_LOG")  # share TensorFlow's prefix
 NOTIFY_VARIABLE = "GAN_RUNTIME_NOTIFY_"  # begins the settings of notices (channels.py)
 PASS_VARIABLE = "GAN_RUNTIME_PASS"  # further names, such as XLA_FLAGS,LIBTPU_INIT_ARGS
 
-# Paths and log levels change no number, and can contain names of hosts and folders.
+# Paths, caches and log levels change no number, and can contain names of hosts and folders.
 NOT_RECORDED = (
     *("KERAS_HOME", "TF_CONFIG", "JAX_COORDINATOR_ADDRESS", "JAX_COMPILATION_CACHE_DIR"),
+    *("JAX_COMPILATION_CACHE_MAX_SIZE", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"),
     *("TF_CPP_MIN_LOG_LEVEL", "TF_CPP_MAX_VLOG_LEVEL"),
 )
 # Threads and memory of this host.

@@ -1,6 +1,6 @@
 """The JAX engine compared with the TensorFlow engine: stored TensorFlow steps, and one live case.
 
-tests/full/engines/test_jax_parity.py runs all cases live.
+tests/full/engines/test_jax_parity.py runs more of them live.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 from gan_runtime.workloads import dcgan_mnist
 from tests.support.engines import golden
 from tests.support.engines.jax_process import JaxProcess
-from tests.support.engines.parity import SMALL
+from tests.support.engines.parity import PROBED, SMALL
 from tests.support.engines.side_by_side import assert_engines_agree
 from tests.support.engines.small_engines import (
     MakeEngine,
@@ -20,11 +20,6 @@ from tests.support.engines.small_engines import (
 )
 
 pytestmark = pytest.mark.usefixtures("cores")  # before TensorFlow starts its devices
-# The probe of a case takes as long as all its steps, and few probes differ.
-PROBED = (
-    "two replicas, each with its own batch norm and its share in two parts",
-    "labels and energies, a gradient within a gradient, four phases",
-)
 
 
 @pytest.mark.parametrize("case", list(SMALL))

@@ -1,15 +1,13 @@
 """Runs the commands of README.md and docs/ one after another in one home, as a reader would; large
 imports come last.
 
-Training runs are cut to one epoch. NOT_RUN lists the commands that are not run, with reasons.
+Two runs are trained, for one epoch; others are admitted to the queue of a second home, which no
+process trains. NOT_RUN lists the commands that are not run, with reasons.
 """
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -19,7 +17,10 @@ from PIL import Image
 
 from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY
 from tests.project.test_documents import COMMANDS
-from tests.support import documents
+from tests.support import command_line, documents
+from tests.support.command_line import built_once
+
+__all__ = ["built_once"]
 
 NOT_RUN = {  # start of a command, after the program's name → why it is not run
     "make ": "installs, serves, or is this suite",
@@ -49,7 +50,13 @@ NOT_RUN = {  # start of a command, after the program's name → why it is not ru
     "data prepare showers_hdf5": "files of other authors: tests/data",
     "data prepare calochallenge": "files of other authors: tests/data",
 }
-SHORTER = {"train": ["--set", "epochs=1"], "study": ["--set", "epochs=1", "--repeats", "1"]}
+TRAINED = (
+    "train --preset quick",
+    "train --set workload=pix2pix --set dataset=facades --set tile=64 --set batch_size_global=16",
+)
+ONE_EPOCH = ["--set", "epochs=1", "--set", "precision=float32"]
+QUEUED = ["--detach"]
+SHORTER = {"evaluate": ["--set", "samples=200"]}
 
 
 def words_of(line: str) -> str:
@@ -61,7 +68,7 @@ def words_of(line: str) -> str:
 LINES = list(dict.fromkeys(words_of(line) for _, line in COMMANDS))
 RUN = [line for line in LINES if not line.startswith(tuple(NOT_RUN))]
 # Every later command would read the journals of all imported runs.
-RUN.sort(key=lambda line: line.startswith("import examples/"))
+RUN.sort(key=lambda line: line.startswith("import"))
 
 
 @pytest.fixture(scope="module")
@@ -92,29 +99,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("line", RUN)
-def test_a_documented_command_runs(folder: Path, line: str) -> None:
-    words = shlex.split(line)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(REPOSITORY),
-        HOME_VARIABLE: str(folder / "home"),
-        "HOME": str(folder),
-        "GAN_RUNTIME_LOCKS": str(folder / "locks"),
-    }
-    environment.pop("GAN_DATA_DIR", None)
-    words = [word.replace("~/", f"{folder}/") for word in words] + SHORTER.get(words[0], [])
-    child = subprocess.run(
-        [sys.executable, "-m", "gan_runtime", *words],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert child.returncode == 0, child.stdout + child.stderr
+def test_a_documented_command_runs(
+    folder: Path, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("GAN_DATA_DIR", raising=False)
+    words = [word.replace("~/", f"{folder}/") for word in shlex.split(line)]
+    is_queued = words[0] in {"train", "study"} and line not in TRAINED
+    monkeypatch.setenv(HOME_VARIABLE, str(folder / ("queue" if is_queued else "home")))
+    if line in TRAINED:
+        words += ONE_EPOCH
+    elif is_queued:
+        words += QUEUED
+    result = command_line.run(*words, *SHORTER.get(words[0], []))
+    assert result.exit_code == 0, result.output
 
 
 def test_every_exception_matches_a_documented_command() -> None:
     assert [start for start in NOT_RUN if not any(line.startswith(start) for line in LINES)] == []
+    assert set(TRAINED) <= set(RUN)
     assert len(RUN) > 20

@@ -7,9 +7,11 @@ JAX. Functions import JAX themselves, because it reads the flags when it is impo
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from gan_runtime.base import cluster
 from gan_runtime.base.cluster import Members, WorkerRank
 from gan_runtime.base.errors import AcceleratorError, cause
 from gan_runtime.engines.contract import DeviceMemory
+from gan_runtime.hardware import machine
 from gan_runtime.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 # Weights are initialized on the CPU.
 PLATFORMS = {"cpu": "cpu", "gpu": "cuda,cpu", "tpu": "tpu,cpu"}
+# Faster compilations are not stored: reading them would take as long.
+LEAST_COMPILE_SECONDS = "0.2"
+MOST_CACHE_BYTES = "2000000000"  # JAX removes the programs that were unused the longest
 
 
 def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:  # noqa: ARG001 (same for all engines)
@@ -34,11 +40,30 @@ def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None: 
     """
     os.environ["KERAS_BACKEND"] = "jax"
     os.environ["JAX_PLATFORMS"] = PLATFORMS[accelerator]
+    keep_programs()
     if accelerator == "cpu":
         flags = os.environ.get("XLA_FLAGS", "")
         os.environ["XLA_FLAGS"] = (
             f"{flags} --xla_force_host_platform_device_count={spec.replicas}".strip()
         )
+
+
+def keep_programs() -> None:
+    """Stores what JAX compiles, so that a later process does not compile the same program again. A
+    folder named by JAX_COMPILATION_CACHE_DIR takes precedence.
+
+    JAX finds a program by its text, its compiler options and its own version, but not by the
+    instructions of the CPU, so each kind of processor has a folder.
+    """
+    with suppress(RuntimeError):  # a user without a home folder stores nothing
+        every = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        processor = "\n".join((machine.cpu_model(), *machine.cpu_flags()))
+        kind = hashlib.sha256(processor.encode()).hexdigest()[:16]
+        os.environ.setdefault(
+            "JAX_COMPILATION_CACHE_DIR", str(every / "gan-runtime" / f"jax-{kind}")
+        )
+    os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", MOST_CACHE_BYTES)
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", LEAST_COMPILE_SECONDS)
 
 
 # ---- workers -------------------------------------------------------------------------------------

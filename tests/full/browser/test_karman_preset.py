@@ -1,5 +1,8 @@
-"""KIT's Pix2Pix in a real browser, cut to one epoch: pick the preset, simulate its flow, watch it
+"""KIT's Pix2Pix in a real browser, cut to one epoch of a short flow: pick the preset, watch it
 train, and roll it out.
+
+The flow is simulated before: two minutes by default. tests/jobs/test_runs_that_wait_for_data.py
+tests runs that wait for a simulation.
 """
 
 from __future__ import annotations
@@ -9,17 +12,24 @@ import re
 import pytest
 from playwright.sync_api import Browser, expect
 
+from gan_runtime.data import preparations
+from gan_runtime.data.preparations import PreparationRequest
+from gan_runtime.records.home import Home
 from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.launch_page import fill
 from tests.browser.live_page import chart
 
-SLOW_MS = 240_000  # a simulation, a trainer start and a compiling job, alongside other tests
+SLOW_MS = 240_000  # a trainer start and a compiling job, alongside other tests
+FLOWS = {"reynolds": "100, 140", "held_out_reynolds": "120", "frames": 112, "discarded": 2_000}
 
 
 @pytest.mark.timeout(600)
 def test_karman_preset_trains_and_rolls_out_with_clicks_alone(
     browser: Browser, dashboard: Dashboard
 ) -> None:
+    preparations.prepare(
+        Home(dashboard.home), PreparationRequest("karman_small", "", None, FLOWS), lambda *_: None
+    )
     page = open_page(browser, f"{dashboard.address}/launch")
     page.get_by_role("radio", name=re.compile("^Kármán street")).click()
     # Wait until the form is filled: a field that the preset changes is redrawn and loses typed

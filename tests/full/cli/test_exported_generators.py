@@ -59,8 +59,8 @@ def some_frames(command: Command, folder: Path) -> None:  # noqa: ARG001
 SYSTEMS = {
     "dcgan_mnist": System(
         (
-            *("dataset=digits", "batch_size_global=599", "precision=mixed_bfloat16"),
-            *("epochs=3", "weight_snapshots=yes"),
+            *("dataset=digits", "batch_size_global=599"),
+            *("epochs=2", "weight_snapshots=yes"),
         ),
         ("latents",),
         ("images",),
@@ -79,7 +79,7 @@ SYSTEMS = {
     "shower_3dgan": System(
         (
             *("dataset=some_showers", "batch_size_global=3", "size=tiny", "latent_size=16"),
-            *("engine=jax", "angle_gain=6"),
+            "angle_gain=6",
         ),
         ("latents", "energy", "angle"),
         ("showers",),
@@ -89,7 +89,7 @@ SYSTEMS = {
     "pix2pix": System(
         (
             *("dataset=some_frames", "batch_size_global=3", "size=small", "tile=32"),
-            "output=change",
+            *("output=change", "precision=mixed_bfloat16"),
         ),
         ("source",),
         ("generated",),

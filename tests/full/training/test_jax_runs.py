@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,23 @@ def generated(runtime: Runtime, request: ImageRequest, wait_until: Wait) -> dict
         assert picture.height == rows * 30 - 2
     with np.load(job.results / ARRAYS_FILE, allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+def test_second_run_reads_the_compiled_programs_of_the_first(
+    runtime: Runtime, wait_until: Wait, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")  # tests/conftest.py sets it
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    compiled, numbers = [], []
+    for _ in range(2):
+        run = runtime.commands.submit(RunSpec.parse({**TINY, "epochs": 1}))
+        ended(runtime, run, "finished", wait_until)
+        compiled.append({path.name for path in tmp_path.glob("gan-runtime/*/*-cache")})
+        numbers.append(losses(runtime, run))
+    assert any(name.startswith("jit_") for name in compiled[0])
+    assert compiled[1] == compiled[0]
+    np.testing.assert_array_equal(numbers[1], numbers[0])
 
 
 def test_jax_run_on_two_cores_trains_without_tensorflow_and_generates(
