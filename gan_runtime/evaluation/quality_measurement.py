@@ -7,6 +7,7 @@ are the floor. The ceiling is uniform noise; images of one class can be farther.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -68,9 +69,17 @@ def measure(subject: Subject) -> EvaluationResult:
         CheckpointError, DatasetError, SpecError: as for `inference.of_run`.
     """
     options, run, pace = subject.options, subject.run, Pace(while_training.age_s(subject.run))
-    if options.while_training:
-        processes.lower_priority()
-        subject = replace(subject, progress=while_training.paced(subject.progress, run, pace))
+    with contextlib.ExitStack() as until_measured:
+        if options.while_training:
+            processes.lower_priority()
+            subject = replace(subject, progress=while_training.paced(subject.progress, run, pace))
+            if not while_training.is_training(run):
+                until_measured.enter_context(while_training.alone(subject.home, subject.progress))
+        return _measured(subject, pace)
+
+
+def _measured(subject: Subject, pace: Pace) -> EvaluationResult:
+    options, run = subject.options, subject.run
     subject.progress(0, 1, "building the networks")
     pace.begin()
     networks = inference.of_run(

@@ -3,8 +3,8 @@
 The owner of the home requests the job once for each attempt (evaluation/jobs.py). The job scores
 the newest checkpoint whenever it is `quality_every` epochs further, and the last one. Training
 never waits: while the run trains, the job uses at most MOST_SHARE of the host's processor time,
-the loading of its framework included. So it is requested late, and skips epochs. The job retains
-the best checkpoint.
+the loading of its framework included. So it is requested late, and skips epochs. Ended runs are
+measured one at a time. The job retains the best checkpoint.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from gan_runtime.base.errors import CheckpointError, RunStateError
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
@@ -23,6 +25,7 @@ from gan_runtime.data.contract import Progress
 from gan_runtime.engines.contract import Arrays
 from gan_runtime.records import journal, processes, run_folder
 from gan_runtime.records.answer import Answer, Score
+from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.training import checkpoints
 from gan_runtime.training.checkpoints import Checkpoint
@@ -148,6 +151,27 @@ def is_training(run: RunDir) -> bool:
         with contextlib.suppress(RunStateError):
             return run_folder.latest_status(run).status in journal.ACTIVE
     return bool(is_alive)
+
+
+@contextlib.contextmanager
+def alone(
+    home: Home, progress: Progress, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[None]:
+    """Lets one process of a home at a time measure an ended run, as each needs 0.7 GB of memory.
+    The others wait until it ends, however it ends.
+    """
+    lock = FileLock(home.jobs / ".quality.lock")
+    while True:
+        try:
+            lock.acquire(blocking=False)
+            break
+        except Timeout:
+            progress(0, 1, "waiting until the quality of another run is measured")
+            sleep(POLL_SECONDS)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 # ---- the best checkpoint -------------------------------------------------------------------------

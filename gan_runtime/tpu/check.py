@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+from gan_runtime.base import formats
 from gan_runtime.base.errors import AcceleratorError, advice
 from gan_runtime.jobs import job_queue
 from gan_runtime.jobs.folder import JobDir, JobSnapshot
@@ -99,10 +102,18 @@ def _trouble(job: JobSnapshot | None) -> str:
 
 
 def _last_message(job: JobDir) -> str:
-    """The last line of a compiler that crashed, or advice about it."""
+    """The last line of a compiler that crashed, or advice about it. One that a signal killed left
+    no line.
+    """
     lines = [line for line in job.log_tail().splitlines() if line.strip()]
-    last = lines[-1] if lines else "no message"
-    return f"the compiler exited unexpectedly: {advice(last) or last[:300]}"
+    if not lines:
+        memory = formats.size(psutil.virtual_memory().total)
+        return (
+            "the compiler was killed without a message, most likely by the system because its"
+            f" memory ({memory}) ran out: check a smaller size or batch, or use a machine with more"
+            " memory."
+        )
+    return f"the compiler exited unexpectedly: {advice(lines[-1]) or lines[-1][:300]}"
 
 
 def load(answers: Path, name: str) -> StepEstimate | None:

@@ -575,6 +575,27 @@ def test_nonfinite_weights_are_never_the_best(new_run: NewRun) -> None:
     assert checkpoints.steps(run.checkpoints) == {}
 
 
+def test_ended_runs_are_measured_one_at_a_time(home: Home) -> None:
+    home.jobs.mkdir()
+    sentences, measured = list[str](), threading.Event()
+
+    def second() -> None:
+        with while_training.alone(
+            home, lambda _, __, sentence: sentences.append(sentence), lambda _: time.sleep(0.01)
+        ):
+            measured.set()
+
+    thread = threading.Thread(target=second)
+    with while_training.alone(home, lambda *_: None):
+        thread.start()
+        while not sentences:
+            time.sleep(0.01)
+        assert not measured.is_set()
+    thread.join(10.0)
+    assert measured.is_set()
+    assert set(sentences) == {"waiting until the quality of another run is measured"}
+
+
 def test_usable_cores_are_those_of_the_affinity() -> None:
     script = (
         "import os; os.sched_setaffinity(0, {max(os.sched_getaffinity(0))});"

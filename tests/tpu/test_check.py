@@ -5,6 +5,8 @@ tests/full/tpu/test_check.py compiles.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -89,3 +91,20 @@ def test_a_crashed_compiler_is_reported_with_its_last_line(
     trouble = checks.newest_progress(home, plan).trouble
     assert trouble.startswith("the compiler exited unexpectedly: ")
     assert "nonsense" in trouble
+
+
+def test_a_killed_compiler_names_the_memory(
+    home: Home, monkeypatch: pytest.MonkeyPatch, wait_until: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(planning, "missing_library", lambda: "")
+    plan = planning.make(SMALL, "v3:2x2", sweep=False)
+    ask(home).check_on_tpu(plan)
+    job = checks.newest(home, plan)
+    assert job is not None
+    process = wait_until(job.job.process, "the process of the job")
+    os.killpg(process.pid, signal.SIGKILL)
+    wait_until(lambda: not checks.newest_progress(home, plan).running, "the end of the job")
+    trouble = checks.newest_progress(home, plan).trouble
+    assert trouble.startswith(
+        "the compiler was killed without a message, most likely by the system"
+    )

@@ -5,7 +5,6 @@ repeated by one of two loops.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -54,6 +53,7 @@ class TfEngine:
         self._workers = Workers(spec, self.strategy)
         self._clock = WaitClock(is_on=not self._workers.is_one)
         self._steps_done = 0
+        self._is_traced = self._warms_up = False  # until the first and the second call
         # Completed steps when the replicas were last made equal.
         self._settled_at: int | None = None
         self._iterator: Any = None
@@ -98,15 +98,8 @@ class TfEngine:
         return self._workers.extremes(number)
 
     def trace(self) -> None:
-        """Builds the graphs of the training call, of the probe and of the samples. The last two run
-        once meanwhile, so that the first epoch ends as quickly as any other.
-        """
-        self._probes.trace()
-        self._sampler.trace()
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm-up") as other:
-            warm = other.submit(self._warm_up)  # TensorFlow works while Python traces
-            self.traced_call()
-        warm.result()
+        self.traced_call()
+        self._is_traced = True
 
     def updates(self) -> dict[str, int]:
         return dict(self.task.plan.updates)
@@ -116,11 +109,14 @@ class TfEngine:
         return step_kernels(self.traced_call(), self.step.compiled_texts() if is_counted else ())
 
     def run(self, steps: int, stop_requested: bool = False) -> StepNumbers:
+        self._warm_up()
         numbers = self.loop.run(self._batches(), self._steps_done, steps, stop_requested)
         self._steps_done += steps
+        self._warms_up, self._is_traced = self._is_traced, False
         return numbers
 
     def profile(self, steps: int, stop_requested: bool = False) -> ProfiledSteps:
+        self._warm_up()  # outside the profile
         phases = tuple(phase.name for phase in self.task.program.phases)
         return run_profiled(lambda: self.run(steps, stop_requested), tuple(self.networks), phases)
 
@@ -178,6 +174,12 @@ class TfEngine:
     # ---- parts -----------------------------------------------------------------------------------
 
     def _warm_up(self) -> None:
+        """Builds the graphs of the probe and of the samples and runs them once, so that the first
+        epoch ends as quickly as any other. After the first call, whose numbers are shown meanwhile.
+        """
+        if not self._warms_up:
+            return
+        self._warms_up = False
         self._probes.warm_up()
         self._sampler.sample(0)
 

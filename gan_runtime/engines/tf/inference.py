@@ -64,13 +64,9 @@ class TfProbes:
         # Without AutoGraph, which would rewrite the code to no effect for a second.
         self._probe_call = tf.function(self._probe_everywhere, autograph=False)
 
-    def trace(self) -> None:
-        """Builds the graph, so that the end of the first epoch does not have to."""
-        self._probe_call.get_concrete_function(self._batch, tf.constant(0, tf.int32))
-
     def warm_up(self) -> None:
-        """Runs the graph once, since the first run takes three to four times as long as
-        later ones.
+        """Builds the graph and runs it once, since the first run takes three to four times as long
+        as later ones.
         """
         self._probe_call(self._batch, tf.constant(0, tf.int32))
 
@@ -286,11 +282,6 @@ class TfSampler:
         self._fixed = fixed_inputs(task.workload, task.options, data)
         # Without AutoGraph, which would rewrite the code to no effect.
         self._call = tf.function(self._everywhere, autograph=False)
-
-    def trace(self) -> None:
-        """Builds the graph, so that the end of the first epoch does not have to."""
-        chunk, _ = next(chunks(self._fixed, self._rows))
-        self._call.get_concrete_function(_tensors(chunk), *_scalars(0, 0, 0))
 
     def sample(self, step: int) -> dict[str, NDArray[Any]]:
         """The outputs for the fixed inputs, after `step` steps: named arrays (64, …)."""

@@ -116,7 +116,7 @@ def keep_alive(thing: Any) -> Any:
 def trained(engine: TfEngine, *calls: int) -> Numbers:
     """Runs calls of these numbers of steps; metric → float32 (steps,).
 
-    The first call traces only the step: `engine.trace()` would also build probe and sampler.
+    The first call traces the step; after `engine.trace()` the second would build the probe, too.
     """
     numbers = [engine.run(steps).values for steps in calls]
     return {metric: np.concatenate([call[metric] for call in numbers]) for metric in numbers[0]}
