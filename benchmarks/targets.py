@@ -233,6 +233,22 @@ TARGETS = (
     ),
     Target(
         "dashboard",
+        "first_point_s",
+        "from the click on Home, once it is drawn, to the first loss on the page",
+        "at_most",
+        5.0,
+        "s",
+    ),
+    Target(
+        "dashboard",
+        "next_point_s",
+        "the same for a later run, 10 s after Launch is drawn",
+        "at_most",
+        4.0,
+        "s",
+    ),
+    Target(
+        "dashboard",
         "memory_mb",
         "resident memory of the dashboard, after visiting every page",
         "at_most",

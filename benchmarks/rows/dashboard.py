@@ -6,7 +6,7 @@ from benchmarks.effort import Effort, answer_of
 from benchmarks.ratios import spread
 from benchmarks.results import Report
 
-FIGURES = ("first_page_s", "memory_mb")
+FIGURES = ("first_page_s", "first_point_s", "next_point_s", "memory_mb")
 
 
 def measure(report: Report, effort: Effort) -> None:
