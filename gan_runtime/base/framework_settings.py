@@ -37,7 +37,7 @@ PASS_VARIABLE = "GAN_RUNTIME_PASS"  # further names, such as XLA_FLAGS,LIBTPU_IN
 # Paths, caches and log levels change no number, and can contain names of hosts and folders.
 NOT_RECORDED = (
     *("KERAS_HOME", "TF_CONFIG", "JAX_COORDINATOR_ADDRESS", "JAX_COMPILATION_CACHE_DIR"),
-    *("JAX_COMPILATION_CACHE_MAX_SIZE", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS",
     *("TF_CPP_MIN_LOG_LEVEL", "TF_CPP_MAX_VLOG_LEVEL"),
 )
 # Threads and memory of this host.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PLATFORMS = {"cpu": "cpu", "gpu": "cuda,cpu", "tpu": "tpu,cpu"}
 # Faster compilations are not stored: reading them would take as long.
 LEAST_COMPILE_SECONDS = "0.2"
-MOST_CACHE_BYTES = "2000000000"  # JAX removes the programs that were unused the longest
+MOST_CACHE_BYTES = 2_000_000_000
 
 
 def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None:  # noqa: ARG001 (same for all engines)
@@ -49,21 +49,36 @@ def set_flags(spec: RunSpec, accelerator: str, *, trains: bool = True) -> None: 
 
 
 def keep_programs() -> None:
-    """Stores what JAX compiles, so that a later process does not compile the same program again. A
-    folder named by JAX_COMPILATION_CACHE_DIR takes precedence.
+    """Stores what JAX compiles, so that a later process does not compile the same program again, in
+    a folder of at most MOST_CACHE_BYTES now. A folder named by JAX_COMPILATION_CACHE_DIR takes
+    precedence and has no limit.
 
     JAX finds a program by its text, its compiler options and its own version, but not by the
     instructions of the CPU, so each kind of processor has a folder.
     """
-    with suppress(RuntimeError):  # a user without a home folder stores nothing
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", LEAST_COMPILE_SECONDS)
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    with suppress(OSError, RuntimeError):  # without a home folder nothing is stored
         every = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         processor = "\n".join((machine.cpu_model(), *machine.cpu_flags()))
         kind = hashlib.sha256(processor.encode()).hexdigest()[:16]
-        os.environ.setdefault(
-            "JAX_COMPILATION_CACHE_DIR", str(every / "gan-runtime" / f"jax-{kind}")
-        )
-    os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", MOST_CACHE_BYTES)
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", LEAST_COMPILE_SECONDS)
+        folder = every / "gan-runtime" / f"jax-{kind}"
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+        remove_oldest(folder, MOST_CACHE_BYTES)
+
+
+def remove_oldest(folder: Path, most_bytes: int) -> None:
+    """Removes the oldest programs until `most_bytes` are left. JAX's own limit is not used: a
+    process that is killed while it stores a program ends all later storing.
+    """
+    programs = [(path.stat(), path) for path in folder.glob("*-cache")]
+    size = sum(status.st_size for status, _ in programs)
+    for status, path in sorted(programs, key=lambda program: program[0].st_mtime_ns):
+        if size <= most_bytes:
+            return
+        path.unlink(missing_ok=True)
+        size -= status.st_size
 
 
 # ---- workers -------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def test_two_workers_of_two_replicas_match_one_process_and_resume(
     )
     wait_until(
         lambda: (
-            queries.progress(runtime.store, pair.run_id).step > 3 or pair.log_tail().count("Error")
+            queries.progress(runtime.store, pair.run_id).step > 3 or "Traceback" in pair.log_tail()
         ),
         "the pair trains",
     )
