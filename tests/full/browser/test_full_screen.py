@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from gan_runtime.records import journal
 from gan_runtime.records.run_folder import RunDir
-from tests.browser.dashboard_process import Dashboard, open_page
+from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.stored_runs import stored
 from tests.support.small_pictures import write_grid
 
@@ -35,6 +35,7 @@ def test_a_small_grid_fills_the_full_screen(
     page = open_page(browser, f"{dashboard.address}/{place}&tab=samples", **WIDE)
     image = page.get_by_test_id("stImage").locator("img").first
     expect(image).to_be_visible()
+    settled(page)  # a later part of the page can move the image, which closes the full screen
     image.hover()
     page.get_by_role("button", name="Fullscreen: ").first.click()
     expect(page.get_by_role("button", name="Close fullscreen")).to_be_visible()
