@@ -61,12 +61,6 @@ def test_pages_are_loaded_in_a_browser_with_times_and_payloads(home: Home) -> No
     )
 
 
-def test_memory_is_measured_while_windows_refresh(home: Home) -> None:
-    figures = printed("memory", home)
-    assert set(figures) == {"memory_visited_mb", "memory_mb", "memory_growth_mb"}
-    assert 50 < figures["memory_mb"]["value"] < 2_000
-
-
 def test_steps_reach_the_screen_in_a_measured_time(home: Home) -> None:
     figures = printed("pixels", home)
     assert set(figures) == {"pixel_p95_s", "pixel_p95_s_thirty"}

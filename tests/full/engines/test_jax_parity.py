@@ -25,7 +25,7 @@ def test_engines_train_alike_and_load_each_others_checkpoints(
     assert_engines_agree(LIVE[case], jax, monkeypatch)
 
 
-@pytest.mark.parametrize("case", list(SMALL))
+@pytest.mark.parametrize("case", [case for case in SMALL if case not in LIVE])
 def test_stored_steps_match_tensorflow(case: str) -> None:
     stored, result = golden.read()[case], trained(SMALL[case])
     assert_close(result.begin, stored.begin, 0.0)

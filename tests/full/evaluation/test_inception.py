@@ -128,7 +128,7 @@ def test_run_is_scored_with_inception_features(tmp_path: Path) -> None:
     answer = Answer.model_validate_json(child.stdout.splitlines()[-1])
     scores = {score.name: score for score in answer.scores}
     assert set(scores) == {*sample_scores.NAMES["inception"].values(), "fid"}
-    assert math.isnan(scores["fid"].value), "40 images are too few"
+    assert math.isnan(scores["fid"].value), "24 images are too few"
     assert 0.0 < scores["fid"].floor < scores["fid"].ceiling
     assert scores["kid"].floor < scores["kid"].value
     assert scores["inception_coverage"].value < scores["inception_coverage"].floor
@@ -153,7 +153,7 @@ def measure_with_random_weights(home_path: str) -> None:
 
     image_features.inception_network = network
     # Fewer than a user may choose: 400 images take minutes on a core.
-    options = quality.QualityOptions(features="inception").model_copy(update={"samples": 40})
+    options = quality.QualityOptions(features="inception").model_copy(update={"samples": 24})
     run, answers = home.run_dir("run-0001"), []
     quality_measurement.measure(
         Subject(home, run, options, "key", home.path, lambda *_: None, answers.append)
