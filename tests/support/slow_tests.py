@@ -14,7 +14,7 @@ REASONS: dict[str, str] = {
         "a browser, a dashboard and two trainers, 25 s"
     ),
     "tests/project/test_document_commands.py::test_a_documented_command_runs": (
-        "programs as a reader starts them, up to 25 s each"
+        "two of them train, up to 25 s each"
     ),
     "tests/project/test_loaded_modules.py::test_importing_all_dashboard_modules_loads_no_framework": (  # noqa: E501
         "in a new clone it compiles every module to bytecode, 5 s"
