@@ -22,7 +22,7 @@ from typing import Any
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gan_runtime.base import framework_settings
+from gan_runtime.base import framework_settings, processor
 from gan_runtime.base.errors import AcceleratorError, advice
 from gan_runtime.base.framework_settings import block_scikit_learn
 from gan_runtime.engines.tf import process as tf_process
@@ -258,7 +258,7 @@ def _not_answering(name: str) -> Device:
 def _host(tensorflow: str, accelerators: dict[str, Device]) -> Host:
     """`tensorflow`: its version; "" if only JAX is installed."""
     engines = (*(("tensorflow",) if tensorflow else ()), *(("jax",) if machine.has_jax() else ()))
-    model = machine.cpu_model()
+    model = processor.model()
     return Host(
         cpu_model=model,
         cores=psutil.cpu_count(logical=False) or os.cpu_count() or 1,

@@ -7,7 +7,6 @@ where JAX has no such device
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import platform
@@ -15,20 +14,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gan_runtime.base import framework_settings
+from gan_runtime.base import framework_settings, processor
 from gan_runtime.catalog.entries import Caution
 from gan_runtime.records import processes
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import preset
 
-CPU_INFO = Path("/proc/cpuinfo")
 TPU_DEVICES = (Path("/dev/accel0"), Path("/dev/vfio/0"))
 LIBRARIES = (
     "tensorflow",
@@ -41,7 +38,6 @@ LIBRARIES = (
     "psutil",
     "pydantic",
 )
-FLAG_PREFIXES = ("sse4", "avx", "amx", "fma", "f16c", "asimd", "sve", "bf16")
 # With one of these flags, oneDNN computes bfloat16 in vectors.
 BFLOAT16_FLAGS = ("avx512f", "avx_ne_convert", "bf16")
 FLOAT32 = {"precision": "float32"}
@@ -59,33 +55,9 @@ JAX_PLATFORMS = {"gpu": "cuda", "tpu": "tpu"}
 JAX_PLUGINS = {"gpu": ("jax_cuda12_plugin", "jax_cuda13_plugin"), "tpu": ("libtpu",)}
 
 
-def cpu_model() -> str:
-    """The name of the first processor."""
-    return _cpu_info().get("model name") or platform.processor() or platform.machine()
-
-
-def cpu_flags() -> list[str]:
-    """The vector instructions of the first processor: avx2, avx512_bf16, …; empty where the
-    system does not list them.
-    """
-    info = _cpu_info()
-    flags = info.get("flags") or info.get("Features") or ""
-    return sorted(flag for flag in flags.split() if flag.startswith(FLAG_PREFIXES))
-
-
 def has_bfloat16() -> bool:
     """Whether TensorFlow multiplies bfloat16 in vector instructions; without them it emulates."""
-    return not set(BFLOAT16_FLAGS).isdisjoint(cpu_flags())
-
-
-def _cpu_info() -> dict[str, str]:
-    """Name → value for the first processor of /proc/cpuinfo; the system generates each further one
-    on demand, which takes time.
-    """
-    with contextlib.suppress(OSError), CPU_INFO.open(encoding="utf-8") as file:
-        lines = (line.partition(":") for line in takewhile(str.strip, file))
-        return {name.strip(): value.strip() for name, _, value in lines}
-    return {}
+    return not set(BFLOAT16_FLAGS).isdisjoint(processor.flags())
 
 
 def has_gpu() -> bool:
@@ -190,8 +162,8 @@ def facts() -> dict[str, object]:
     """
     changes = _git("status", "--porcelain", "--untracked-files=no")
     return {
-        "cpu_model": cpu_model(),
-        "cpu_flags": cpu_flags(),
+        "cpu_model": processor.model(),
+        "cpu_flags": processor.flags(),
         "cores": os.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
         "platform": platform.platform(),

@@ -24,7 +24,7 @@ def test_each_kind_of_processor_has_a_folder(
     folders = []
     for flags in (["avx2"], ["avx2", "avx512f"]):
         monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-        monkeypatch.setattr(devices.machine, "cpu_flags", lambda flags=flags: flags)
+        monkeypatch.setattr(devices.processor, "flags", lambda flags=flags: flags)
         devices.keep_programs()
         folders.append(Path(os.environ["JAX_COMPILATION_CACHE_DIR"]))
     assert folders[0] != folders[1]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gan_runtime.base import processor
 from gan_runtime.base.errors import SpecError
 from gan_runtime.catalog.entries import Caution
 from gan_runtime.hardware import machine
@@ -35,7 +36,7 @@ HAS_BFLOAT16 = machine.has_bfloat16  # the original; conftest.py replaces it
 def cpu_info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Says:
     """Writes /proc/cpuinfo of a host without GPU and TPU."""
     monkeypatch.setattr(machine, "has_bfloat16", HAS_BFLOAT16)
-    monkeypatch.setattr(machine, "CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(processor, "INFO", tmp_path / "cpuinfo")
     monkeypatch.setattr(machine, "TPU_DEVICES", (tmp_path / "accel0",))
     monkeypatch.setenv("PATH", str(tmp_path))
     return (tmp_path / "cpuinfo").write_text
@@ -45,19 +46,19 @@ def test_cpu_flags_lists_arithmetic_flags_of_the_first_processor(
     cpu_info: Says,
 ) -> None:
     cpu_info(TWO_CORES)
-    assert machine.cpu_flags() == ["amx_bf16", "avx2", "avx512_bf16", "avx512f", "sse4_2"]
-    assert machine.cpu_model() == "Some CPU"
+    assert processor.flags() == ["amx_bf16", "avx2", "avx512_bf16", "avx512f", "sse4_2"]
+    assert processor.model() == "Some CPU"
     cpu_info(ARM.format("bf16 "))
-    assert machine.cpu_flags() == ["asimd", "bf16"]
-    assert machine.cpu_model()
+    assert processor.flags() == ["asimd", "bf16"]
+    assert processor.model()
     cpu_info("")
-    assert machine.cpu_flags() == []
+    assert processor.flags() == []
 
 
 @pytest.mark.usefixtures("cpu_info")
 def test_an_unknown_processor_counts_as_lacking_bfloat16() -> None:
-    assert machine.cpu_flags() == []
-    assert machine.cpu_model()
+    assert processor.flags() == []
+    assert processor.model()
     assert machine.is_slow_in_bfloat16()
 
 

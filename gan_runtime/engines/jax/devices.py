@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gan_runtime.base import cluster
+from gan_runtime.base import cluster, processor
 from gan_runtime.base.cluster import Members, WorkerRank
 from gan_runtime.base.errors import AcceleratorError, cause
 from gan_runtime.engines.contract import DeviceMemory
-from gan_runtime.hardware import machine
 from gan_runtime.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -61,8 +60,8 @@ def keep_programs() -> None:
         return
     with suppress(OSError, RuntimeError):  # without a home folder nothing is stored
         every = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        processor = "\n".join((machine.cpu_model(), *machine.cpu_flags()))
-        kind = hashlib.sha256(processor.encode()).hexdigest()[:16]
+        facts = "\n".join((processor.model(), *processor.flags()))
+        kind = hashlib.sha256(facts.encode()).hexdigest()[:16]
         folder = every / "gan-runtime" / f"jax-{kind}"
         os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
         remove_oldest(folder, MOST_CACHE_BYTES)

@@ -15,7 +15,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from gan_runtime.hardware import machine
+from gan_runtime.base import processor
 
 LEAST_SECONDS = "0.05"  # faster compilations are not cached: reading would take as long
 MOST_BYTES = 500_000_000  # about ten times what all tests compile
@@ -38,5 +38,5 @@ def folder() -> Path:
 
 
 def _digest() -> str:
-    facts = (machine.cpu_model(), *machine.cpu_flags(), *(version(package) for package in PACKAGES))
+    facts = (processor.model(), *processor.flags(), *(version(package) for package in PACKAGES))
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
