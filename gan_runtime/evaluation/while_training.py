@@ -157,8 +157,8 @@ def is_training(run: RunDir) -> bool:
 def alone(
     home: Home, progress: Progress, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[None]:
-    """Lets one process of a home at a time measure an ended run, as each needs 0.7 GB of memory.
-    The others wait until it ends, however it ends.
+    """Lets one process of a home at a time measure an ended run, as each needs 0.9 GB of memory
+    (docs/metrics.md). The others wait until it ends, however it ends.
     """
     lock = FileLock(home.jobs / ".quality.lock")
     while True:
