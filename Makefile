@@ -8,6 +8,8 @@
 # make audit    list known vulnerabilities of the pinned packages (pip-audit; needs a network)
 # make check    format, lint, types and import rules (under 30 s)
 SHELL := /bin/bash
+# Compiled modules are stored, whatever the environment says: without them each process starts a second later.
+export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PORT ?= 8501
