@@ -8,7 +8,7 @@
 # make audit    list known vulnerabilities of the pinned packages (pip-audit; needs a network)
 # make check    format, lint, types and import rules (under 30 s)
 SHELL := /bin/bash
-# Compiled modules are stored, whatever the environment says: without them each process starts a second later.
+# Compiled modules are stored, whatever the environment says: without them a short training takes a tenth longer.
 export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 PYTHON := $(VENV)/bin/python
