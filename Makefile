@@ -5,6 +5,7 @@
 # make faults   inject faults into short runs and check that nothing is lost; SEED=1 SCENARIOS=200
 # make load     the speed of pages, ingest and training with 30 windows, 1,000 stored runs and 10 million numbers
 # make mutants  mutation tests of the training core; SEED=1 MUTANTS=60
+# make gpu-compiler  install XLA's compiler for GPUs, for gpu-check on a host without a GPU
 # make audit    list known vulnerabilities of the pinned packages (pip-audit; needs a network)
 # make check    format, lint, types and import rules (under 30 s)
 SHELL := /bin/bash
@@ -27,7 +28,7 @@ else
 REQUIREMENTS := requirements.txt
 endif
 
-.PHONY: run setup setup-dev test test-all check format bench docs faults load mutants screenshots audit clean
+.PHONY: run setup setup-dev test test-all check format bench docs faults load mutants gpu-compiler screenshots audit clean
 
 run: setup
 	@$(PYTHON) -m gan_runtime serve --port $(PORT)
@@ -61,7 +62,7 @@ test: $(PREPARED)
 	@scripts/browser.sh $(PYTHON)
 	@$(PYTEST) -m "not full" $(or $(PARTS),$(error there is no tests/$(ONLY)))
 
-test-all: $(PREPARED)
+test-all: $(PREPARED) gpu-compiler
 	@scripts/browser.sh $(PYTHON)
 	@$(PYTEST) $(if $(COVERAGE),--cov) $(or $(PARTS),$(error there is no tests/$(ONLY)))
 
@@ -86,6 +87,9 @@ load: setup-dev
 mutants: setup-dev
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/requirements-mutants.txt
 	@$(PYTHON) -m benchmarks.mutants $(or $(SEED),1) $(or $(MUTANTS),60)
+
+gpu-compiler: setup
+	@scripts/gpu_compiler.sh $(VENV)
 
 docs: setup-dev
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/requirements-docs.txt

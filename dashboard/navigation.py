@@ -49,6 +49,13 @@ page = st.navigation(
             url_path="tpu",
             visibility="hidden",
         ),
+        st.Page(
+            places.GPU,
+            title="GPU check",
+            icon=":material/memory:",
+            url_path="gpu",
+            visibility="hidden",
+        ),
         st.Page(places.PHYSICS, title="Physics", url_path="physics", visibility="hidden"),
         st.Page(places.FLOW, title="Flow", url_path="flow", visibility="hidden"),
     ]

@@ -2,17 +2,21 @@
 
 import streamlit as st
 
-from dashboard import widgets
+from dashboard import check_form, widgets
 from dashboard.frame import session
-from dashboard.tpu import form as tpu_form
 from dashboard.tpu import view as tpu_view
 from dashboard.tpu import words as tpu_words
 from gan_runtime.tpu import check
+from gan_runtime.tpu import plan as planning
 
 st.title("TPU check")
 st.caption(tpu_words.WHAT_IS_COMPILED)
 runtime = session.runtime()
-form, plan = tpu_form.show(runtime)
+form, plan = check_form.show(
+    runtime,
+    tpu_view.TPUS,
+    lambda values, topology: planning.make(values, topology, home=runtime.home),
+)
 was_running = check.newest_progress(runtime.home, plan).running
 
 

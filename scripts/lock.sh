@@ -20,3 +20,4 @@ for list in requirements-dev.txt requirements-gpu.txt requirements-tpu.txt requi
     lock "$list" --constraints "$tools/shared.txt"
 done
 lock requirements-tpu-tensorflow.txt
+lock requirements-gpu-compiler.txt --no-deps

@@ -22,6 +22,7 @@ RUNS = _PAGES / "runs.py"
 COMPARE = _PAGES / "compare.py"
 STUDIES = _PAGES / "studies.py"
 TPU = _PAGES / "tpu.py"
+GPU = _PAGES / "gpu.py"
 PHYSICS = _PAGES / "physics.py"
 FLOW = _PAGES / "flow.py"
 PAGES = (
@@ -33,6 +34,7 @@ PAGES = (
     COMPARE,
     STUDIES,
     TPU,
+    GPU,
     PHYSICS,
     FLOW,
 )

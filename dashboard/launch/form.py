@@ -32,6 +32,7 @@ from gan_runtime.spec.presets import PRESETS
 from gan_runtime.supervision.queue import changeable
 
 OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # outside of expanders
+CHECKS = {"gpu": places.GPU, "tpu": places.TPU}  # pages of compile checks
 COLUMNS = 3
 
 
@@ -190,8 +191,8 @@ def _accelerator_cards(host: Host | None, detect_again: Callable[[], None]) -> N
                 width="stretch",
             )
             st.caption(_card_text(name, host))
-            if name == "tpu":
-                st.page_link(places.TPU, label="TPU check", icon=":material/memory:")
+            if name in CHECKS:
+                st.page_link(CHECKS[name], label=f"{name.upper()} check", icon=":material/memory:")
     actions.button(
         "Detect hardware again",
         on_click=detect_again,

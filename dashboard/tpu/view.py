@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import actions, plots, tables, words
+from dashboard.check_form import Devices
 from dashboard.tpu import charts as tpu_charts
 from dashboard.tpu import words as tpu_words
 from gan_runtime.base import formats
@@ -23,6 +24,19 @@ from gan_runtime.tpu.estimates import StepEstimate
 from gan_runtime.tpu.plan import CheckPlan
 
 MILLISECONDS = 1e3
+TPUS = Devices(
+    command="tpu-check",
+    option="topology",
+    label="TPU",
+    help="All its cores share the batch. The name in brackets is the compiler's.",
+    titles={
+        name: f"{topology.chip.title}, {topology.devices} cores"
+        for name, topology in estimates.TOPOLOGIES.items()
+    },
+    first="v3:2x2",  # the paper's
+    key="tpu.",
+    precisions=planning.PRECISIONS,
+)
 OVERHEAD_HELP = (
     "Time of a host call in addition to its steps. This is assumed: the compiler does not know it."
     " A call runs `steps_per_loop` steps."

@@ -7,6 +7,7 @@ storage     `sql`, `export`, `bundle`, `import`, `mark`, `best`, `delete`, `bin`
 evaluating  `evaluate`, `generate`
 data_sets   `data`
 tpu_checks  `tpu-check`
+gpu_checks  `gpu-check`
 following   progress of runs and jobs, and Ctrl-C
 output      stdout, stderr, tables, errors
 

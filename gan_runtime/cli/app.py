@@ -36,6 +36,7 @@ from gan_runtime.cli import (
     VersionOption,
     data_sets,
     evaluating,
+    gpu_checks,
     output,
     runs,
     storage,
@@ -340,13 +341,14 @@ COMMANDS: dict[str, dict[str, Callable[..., None]]] = {
     "Devices and dashboard": {
         "devices": devices,
         "tpu-check": tpu_checks.tpu_check,
+        "gpu-check": gpu_checks.gpu_check,
         "serve": serve,
         "operator-password": operator_password,
         "notify": notify,
     },
 }
 EPILOGS = {
-    **dict.fromkeys(("train", "study", "tpu-check"), SETTABLE),
+    **dict.fromkeys(("train", "study", "tpu-check", "gpu-check"), SETTABLE),
     "resume": CHANGEABLE,
     "evaluate": evaluating.SETTABLE,
 }

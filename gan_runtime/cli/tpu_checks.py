@@ -8,7 +8,6 @@ import typer
 from rich.table import Table
 
 from gan_runtime.cli import AssignmentsOption, HomeOption, JsonOption, commands, following, output
-from gan_runtime.hardware import machine
 from gan_runtime.records.home import Home
 from gan_runtime.spec import nesting, presets
 from gan_runtime.tpu import check as checking
@@ -49,7 +48,7 @@ def tpu_check(
     """
     folder = Home.choose(home)
     values = nesting.overlaid(
-        machine.preset_values(preset), presets.parse_assignments(assignments or [])
+        presets.preset(preset).values, presets.parse_assignments(assignments or [])
     )
     plan = planning.make(values, topology, sweep, folder, "frame" if frame else "step")
     progress = follow(folder, plan)

@@ -15,6 +15,8 @@ from gan_runtime.data import prepared, uploads
 from gan_runtime.data.preparations import PreparationRequest
 from gan_runtime.data.uploads import Upload
 from gan_runtime.evaluation import jobs
+from gan_runtime.gpu import check as gpu_check
+from gan_runtime.gpu.check import GpuPlan
 from gan_runtime.jobs import core_jobs, job_queue
 from gan_runtime.jobs.folder import JobDir
 from gan_runtime.records.journal import ENDED
@@ -59,6 +61,18 @@ class JobCommands(CommandGroup):
             return None
         return job_queue.request(
             self.home, check.CHECK, check.as_options(self.home, plan), self.actor.name
+        )
+
+    @change
+    def check_on_gpu(self, plan: GpuPlan) -> JobDir:
+        """Requests a job that compiles a plan; its result is the answer.
+
+        Raises:
+            AcceleratorError: the compiler is not installed here.
+            JobError: the same check runs already.
+        """
+        return job_queue.request(
+            self.home, gpu_check.CHECK, gpu_check.as_options(plan), self.actor.name
         )
 
     @change

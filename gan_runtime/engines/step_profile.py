@@ -24,7 +24,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gan_runtime.engines import hlo_text
 from gan_runtime.engines.contract import Category, ProfileShare
+from gan_runtime.engines.hlo_text import FREE, Module
 
 
 @dataclass(frozen=True)
@@ -239,30 +241,16 @@ def _innermost(ops: list[Op]) -> Iterable[tuple[Op, float, float]]:
 # ----------------------------------------------------------------------
 # How many kernels and fusions a module of XLA has, counted in its text.
 #
-# HLO is XLA's language: a module is a list of computations, each of them a list of lines "name =
-# shape opcode(operands), …". An instruction of the entry computation does work, and so do those of
-# what it calls; instructions inside a fusion are one kernel together. Before XLA has optimized it,
-# a module has no fusions: each instruction would be one kernel.
+# An instruction of the entry computation does work, and so do those of what it calls; instructions
+# inside a fusion are one kernel together. Before XLA has optimized it, a module has no fusions:
+# each instruction would be one kernel.
 
-_COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?[\w.\-]+ = .+? (?P<opcode>[a-z][a-z0-9\-]*)\(")
 # Computations that a call runs. What other instructions name (a reduction's sum) is part of these.
 _CALLED = re.compile(
     r"(?:to_apply|body|condition|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:,"
     r" %[^,}]+)*)"
 )
 _HLO_CALLS = {"call", "while", "conditional", "async-start"}
-# Instructions that compute nothing.
-_FREE = {
-    "parameter",
-    "constant",
-    "tuple",
-    "get-tuple-element",
-    "bitcast",
-    "after-all",
-    "partition-id",
-    "replica-id",
-}
 
 
 @dataclass(frozen=True)
@@ -275,31 +263,18 @@ class HloCounts:
 
 def hlo_counts(module: str) -> HloCounts:
     """The counts of one module from its text; a loop's body counts once."""
-    computations, entry = _computations(module.splitlines())
-    return sum_counts(_count(computations, entry)) if entry else HloCounts(0, 0)
+    program = hlo_text.parsed(module)
+    return sum_counts(_count(program, program.entry)) if program.entry else HloCounts(0, 0)
 
 
-def _computations(lines: Iterable[str]) -> tuple[dict[str, list[tuple[str, str]]], str]:
-    """Name → (opcode, line) of each instruction, and the name of the entry computation or ""."""
-    computations: dict[str, list[tuple[str, str]]] = {}
-    name, entry = "", ""
-    for line in lines:
-        if computation := _COMPUTATION.match(line):
-            name = computation["name"]
-            computations[name], entry = [], name if computation["entry"] else entry
-        elif name and (instruction := _INSTRUCTION.match(line)):
-            computations[name].append((instruction["opcode"], line))
-    return computations, entry
-
-
-def _count(computations: dict[str, list[tuple[str, str]]], name: str) -> Iterable[HloCounts]:
-    for opcode, line in computations.get(name, []):
-        if opcode in _HLO_CALLS:
-            for names in _CALLED.findall(line):
+def _count(program: Module, name: str) -> Iterable[HloCounts]:
+    for instruction in program.computations.get(name, []):
+        if instruction.opcode in _HLO_CALLS:
+            for names in _CALLED.findall(instruction.text):
                 for called in names.split(", "):
-                    yield from _count(computations, called.strip().removeprefix("%"))
-        elif opcode not in _FREE:
-            yield HloCounts(1, int(opcode == "fusion"))
+                    yield from _count(program, called.strip().removeprefix("%"))
+        elif instruction.opcode not in FREE:
+            yield HloCounts(1, int(instruction.opcode == "fusion"))
 
 
 def sum_counts(counts: Iterable[HloCounts]) -> HloCounts:

@@ -45,6 +45,7 @@ DECLARING = (
     "gan_runtime.jobs.image_job",
     "gan_runtime.bundles.generator_export",
     "gan_runtime.tpu.check",
+    "gan_runtime.gpu.check",
     "gan_runtime.evaluation.jobs",
 )
 

@@ -17,6 +17,7 @@ from jax.experimental import topologies
 from jax.sharding import Mesh
 
 from gan_runtime.base.fields import SOURCE
+from gan_runtime.engines.hlo_text import source_layer
 from gan_runtime.engines.jax.devices import AXIS
 from gan_runtime.engines.jax.engine import most_steps, training_call
 from gan_runtime.engines.jax.tiles import TileCall
@@ -146,7 +147,7 @@ def _sent_bytes(exchange: hlo_cost.Exchange) -> float:
 
 
 def _expensive(operation: hlo_cost.Operation, networks: list[str]) -> ExpensiveOperation:
-    layer = hlo_cost.source_layer(operation.source, networks)
+    layer = source_layer(operation.source, networks)
     return ExpensiveOperation(operation.name, operation.opcode, layer, operation.cycles or 0.0)
 
 

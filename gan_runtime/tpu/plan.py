@@ -30,11 +30,19 @@ ON_A_TPU = {
     "accelerator": "tpu",
     "tpu_address": "local",
     "xla": "off",
+    "profile_steps": 0,  # JAX has no step profile
 }
 # A training step, or the prediction of a frame in tiles over all cores.
 Program = Literal["step", "frame"]
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = ("catalog", "domains", "engines", "tpu", "workloads")  # packages that a program depends on
+CODE = (
+    "catalog",
+    "domains",
+    "engines",
+    "gpu",
+    "tpu",
+    "workloads",
+)  # packages that a program depends on
 # Options that do not change the program of a step.
 WITHOUT_EFFECT = frozenset(
     {

@@ -136,7 +136,7 @@ def test_averaged_generator_has_current_batch_norm_statistics(
         assert not np.array_equal(state[name], begin[name])
 
 
-@pytest.mark.parametrize("kind", ["plain", "cpu"])
+@pytest.mark.parametrize("kind", ["plain", "cpu", "gpu"])
 @pytest.mark.parametrize(("shape", "stride"), [((7, 6, 4), 1), ((14, 8, 3), 2), ((14, 1, 4), 2)])
 def test_kernels_match_the_keras_layers(
     kind: str, shape: tuple[int, int, int], stride: int, jax: JaxProcess

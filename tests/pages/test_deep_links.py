@@ -36,6 +36,7 @@ READ = [
     ("studies", "tab"),
     ("launch", "tab"),
     ("tpu", "run"),
+    ("gpu", "run"),
     ("studies", "study"),
     ("compare", "runs"),
     ("compare", "tab"),

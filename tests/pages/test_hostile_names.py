@@ -38,6 +38,7 @@ PAGES = {
     **{f"launch {tab}": {"tab": tab} for tab in ("study", "paper")},
     "data": {},
     "tpu": {},
+    "gpu": {},
     **{
         f"run evaluation {view}": EVALUATED | {"view": view}
         for view in ("Summary", "Film", "Errors", "Time")

@@ -23,7 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("workloads", "data", "pictures"),
     ("engines", "hardware"),
     ("training", "worker"),
-    ("supervision", "commands", "jobs", "store", "bundles", "studies", "evaluation", "tpu"),
+    ("supervision", "commands", "jobs", "store", "bundles", "studies", "evaluation", "tpu", "gpu"),
     ("domains",),
     ("cli", "__main__", "api"),
 )

@@ -13,6 +13,7 @@ from tests.support.sources import ROOT, nodes, pins, python_files, text, tree
 
 TEXT = text(Path("docs/threat-model.md"))
 LOCKED = sorted(path.name for path in (ROOT / "locks").iterdir())
+WITHOUT_DEPENDENCIES = {"requirements-gpu-compiler.txt"}  # installed next to those of the program
 WITHOUT_HASHES = {"requirements-bench.txt"}  # uses another package index
 
 
@@ -99,5 +100,5 @@ def test_every_package_is_pinned_with_hashes() -> None:
             assert pinned, entry[:80]
             assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), pinned[0]
             locked[pinned[1].lower()] = pinned[2]
-        assert len(locked) > 20, name
+        assert len(locked) > 20 or name in WITHOUT_DEPENDENCIES, name
         assert {package: locked.get(package) for package in pins(name)} == pins(name), name

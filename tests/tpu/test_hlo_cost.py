@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from gan_runtime.engines.hlo_text import source_layer
 from gan_runtime.tpu import hlo_cost
 
 PAIR = ("generator", "discriminator")
@@ -78,12 +79,12 @@ def test_inner_loop_is_counted_once_for_each_part_of_the_batch() -> None:
 
 def test_most_expensive_operation_comes_first_with_its_layer() -> None:
     first, second = hlo_cost.cost(PROGRAM, steps=4).most_expensive(2)
-    assert (first.name, first.cycles, hlo_cost.source_layer(first.source, PAIR)) == (
+    assert (first.name, first.cycles, source_layer(first.source, PAIR)) == (
         "divide_subtract_fusion.35",
         84_700,
         "optimizer, generator",
     )
-    assert (second.opcode, hlo_cost.source_layer(second.source, PAIR)) == (
+    assert (second.opcode, source_layer(second.source, PAIR)) == (
         "fusion",
         "discriminator conv_1, forward",
     )
@@ -182,18 +183,18 @@ def test_host_transfers_are_named(line: str) -> None:
     ],
 )
 def test_a_path_names_its_layer(path: str, layer: str) -> None:
-    assert hlo_cost.source_layer(path, PAIR) == layer
+    assert source_layer(path, PAIR) == layer
 
 
 def test_layers_come_from_the_workloads_own_networks() -> None:
     path = "jit(call)/while/body/phase_0/jvp(critic)/conv_1/conv_general_dilated"
-    assert hlo_cost.source_layer(path, ["critic"]) == "critic conv_1, forward"
-    assert hlo_cost.source_layer(path, PAIR) == ""
+    assert source_layer(path, ["critic"]) == "critic conv_1, forward"
+    assert source_layer(path, PAIR) == ""
 
 
 def test_networks_with_overlapping_names_are_distinguished() -> None:
     networks = ["critic", "critic_local", "local_critic"]
     assert [
-        hlo_cost.source_layer(f"jit(call)/while/body/{scope}/conv_1/mul", networks)
+        source_layer(f"jit(call)/while/body/{scope}/conv_1/mul", networks)
         for scope in ("transpose(jvp(local_critic))", "jvp(critic)", "optimizer_critic_local")
     ] == ["local_critic conv_1, backward", "critic conv_1, forward", "optimizer, critic_local"]

@@ -131,18 +131,7 @@ def filter_gradient(
     return gradient[:, *(slice(size) for size in taps)].transpose(*axes, 0, last)
 
 
-# A convolution y = v * k is linear in v and in k. With c for a gradient at y, its two gradients,
-# by_values(c, k) and by_kernel(v, c), are linear as well, and the gradients of all three are the
-# other two. So derivatives of any order, such as those of a gradient penalty, are written out.
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
-def _written_out(values: jax.Array, kernel: jax.Array, strides: Sizes, padding: str) -> jax.Array:
-    return convolution(values, kernel, strides, padding)
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
-def _by_values(
+def values_gradient(
     upstream: jax.Array, kernel: jax.Array, shape: Sizes, strides: Sizes, padding: str
 ) -> jax.Array:
     """Gradient of the values, of this shape."""
@@ -153,11 +142,67 @@ def _by_values(
     return gradient
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
-def _by_kernel(
-    values: jax.Array, upstream: jax.Array, taps: Sizes, strides: Sizes, padding: str
-) -> jax.Array:
-    return filter_gradient(values, upstream, taps, strides, padding)
+# A convolution y = v * k is linear in v and in k. With c for a gradient at y, its two gradients,
+# by_values(c, k) and by_kernel(v, c), are linear as well, and the gradients of all three are the
+# other two. So derivatives of any order, such as those of a gradient penalty, are written out.
+
+Both = tuple[jax.Array, jax.Array]
+Function = Callable[..., jax.Array]
+
+
+def linked(
+    convolution: Function, by_values: Function, by_kernel: Function
+) -> tuple[Function, Function, Function]:
+    """The same three functions, each with the other two as its gradients.
+
+    `convolution(values, kernel, strides, padding)`, `by_values(upstream, kernel, shape of the
+    values, strides, padding)`, `by_kernel(values, upstream, taps, strides, padding)`.
+    """
+    forward = jax.custom_vjp(convolution, nondiff_argnums=(2, 3))
+    to_values = jax.custom_vjp(by_values, nondiff_argnums=(2, 3, 4))
+    to_kernel = jax.custom_vjp(by_kernel, nondiff_argnums=(2, 3, 4))
+
+    def of_forward(strides: Sizes, padding: str, residuals: Both, upstream: jax.Array) -> Both:
+        values, kernel = residuals
+        return (
+            to_values(upstream, kernel, values.shape, strides, padding),
+            to_kernel(values, upstream, kernel.shape[:-2], strides, padding),
+        )
+
+    def of_values(
+        _shape: Sizes, strides: Sizes, padding: str, residuals: Both, direction: jax.Array
+    ) -> Both:
+        upstream, kernel = residuals
+        return (
+            forward(direction, kernel, strides, padding),
+            to_kernel(direction, upstream, kernel.shape[:-2], strides, padding),
+        )
+
+    def of_kernel(
+        _taps: Sizes, strides: Sizes, padding: str, residuals: Both, direction: jax.Array
+    ) -> Both:
+        values, upstream = residuals
+        return (
+            to_values(upstream, direction, values.shape, strides, padding),
+            forward(values, direction, strides, padding),
+        )
+
+    for function, backward in (
+        (forward, of_forward),
+        (to_values, of_values),
+        (to_kernel, of_kernel),
+    ):
+        function.defvjp(partial(_kept, function), backward)
+    return forward, to_values, to_kernel
+
+
+def _kept(
+    function: Function, first: jax.Array, second: jax.Array, *static: Any
+) -> tuple[jax.Array, Both]:
+    return function(first, second, *static), (first, second)
+
+
+_written_out, _by_values, _by_kernel = linked(convolution, values_gradient, filter_gradient)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
@@ -167,41 +212,10 @@ def _transposed_written_out(
     return _transposed(values, kernel, strides, padding)
 
 
-Both = tuple[jax.Array, jax.Array]
-
-
-def _backward(strides: Sizes, padding: str, residuals: Both, upstream: jax.Array) -> Both:
-    values, kernel = residuals
-    return (
-        _by_values(upstream, kernel, values.shape, strides, padding),
-        _by_kernel(values, upstream, kernel.shape[:-2], strides, padding),
-    )
-
-
-def _backward_by_values(
-    _shape: Sizes, strides: Sizes, padding: str, residuals: Both, direction: jax.Array
-) -> Both:
-    upstream, kernel = residuals
-    return (
-        _written_out(direction, kernel, strides, padding),
-        _by_kernel(direction, upstream, kernel.shape[:-2], strides, padding),
-    )
-
-
-def _backward_by_kernel(
-    _taps: Sizes, strides: Sizes, padding: str, residuals: Both, direction: jax.Array
-) -> Both:
-    values, upstream = residuals
-    return (
-        _by_values(upstream, direction, values.shape, strides, padding),
-        _written_out(values, direction, strides, padding),
-    )
-
-
 def _transposed_backward(
     strides: Sizes, padding: str, residuals: Both, upstream: jax.Array
 ) -> Both:
-    """As `_backward`, with values and outcome exchanged."""
+    """As of a convolution, with values and outcome exchanged."""
     values, kernel = residuals
     return (
         _written_out(upstream, kernel, strides, padding),
@@ -209,19 +223,7 @@ def _transposed_backward(
     )
 
 
-for _function, _way_back in (
-    (_written_out, _backward),
-    (_by_values, _backward_by_values),
-    (_by_kernel, _backward_by_kernel),
-    (_transposed_written_out, _transposed_backward),
-):
-    _function.defvjp(
-        lambda first, second, *static, function=_function: (
-            function(first, second, *static),
-            (first, second),
-        ),
-        _way_back,
-    )
+_transposed_written_out.defvjp(partial(_kept, _transposed_written_out), _transposed_backward)
 
 
 # ----------------------------------------------------------------------

@@ -18,8 +18,9 @@ from gan_runtime.base.metrics import LEARNING_RATE, LOSS_SCALE, of_network
 from gan_runtime.engines.contract import RATE_FACTOR
 from gan_runtime.engines.inputs import host_values
 from gan_runtime.engines.jax.devices import AXIS
+from gan_runtime.engines.jax.gpu_kernels import GpuKernels
 from gan_runtime.engines.jax.inputs import JaxStepNoise, Rows
-from gan_runtime.engines.jax.kernels import JaxCpuKernels, JaxKernels
+from gan_runtime.engines.jax.kernels import JaxCpuKernels
 from gan_runtime.engines.jax.model import JaxModel, State
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.step_profile import PHASE_SCOPE
@@ -45,7 +46,7 @@ class JaxReplicaStep:
     def __init__(self, task: EngineTask, model: JaxModel, replicas: int, platform: str) -> None:
         self._task, self._spec, self._model, self._replicas = task, task.spec, model, replicas
         self._parts = task.spec.accumulation_steps
-        kernels = {"cpu": JaxCpuKernels, "tpu": TpuKernels}.get(platform, JaxKernels)
+        kernels = {"cpu": JaxCpuKernels, "gpu": GpuKernels, "tpu": TpuKernels}[platform]
         self._kernels = kernels(
             AXIS if task.spec.batch_norm == "synchronised" and replicas > 1 else None
         )

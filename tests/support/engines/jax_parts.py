@@ -18,6 +18,7 @@ from gan_runtime.engines.jax import inference as jax_inference
 from gan_runtime.engines.jax import inputs, tpu_volumes
 from gan_runtime.engines.jax import kernels as jax_kernels
 from gan_runtime.engines.jax.devices import AXIS
+from gan_runtime.engines.jax.gpu_kernels import IMAGE_AXES, GpuKernels
 from gan_runtime.engines.jax.inputs import JaxStepNoise
 from gan_runtime.engines.jax.tpu_kernels import TpuKernels
 from gan_runtime.engines.task import StepPlan
@@ -137,8 +138,8 @@ def layer_differences(what: str, axes: int) -> keras_layers.Differences:
     if what == "other options":
         return keras_layers.other_options(KERNELS, _differentiated)
     # The TPU's kernels treat all axes alike, and each compilation takes time.
-    kernels = KERNELS | {"tpu": TpuKernels(None)} if axes == VOLUME_AXES else KERNELS
-    return keras_layers.convolutions(what, axes, kernels, _differentiated)
+    further = {IMAGE_AXES: {"gpu": GpuKernels(None)}, VOLUME_AXES: {"tpu": TpuKernels(None)}}
+    return keras_layers.convolutions(what, axes, KERNELS | further.get(axes, {}), _differentiated)
 
 
 def _differentiated(layer: Any, inputs: list[np.ndarray], upstream: np.ndarray) -> list[np.ndarray]:
@@ -209,7 +210,11 @@ def layers_and_kernels(
     """
     size, channels, filters = shape
     random = np.random.default_rng(0)
-    kernels = {"plain": jax_kernels.JaxKernels, "cpu": jax_kernels.JaxCpuKernels}[kind](None)
+    kernels = {
+        "plain": jax_kernels.JaxKernels,
+        "cpu": jax_kernels.JaxCpuKernels,
+        "gpu": GpuKernels,
+    }[kind](None)
     pairs = {}
     for name, layer, kernel_of in (
         ("convolution", keras.layers.Conv2D, kernels.convolution),

@@ -1,0 +1,241 @@
+"""The compile check of a run for a GPU: its plan, its background job, and its answer.
+
+The answer is the result of the newest finished job with the same key, a hash of everything that the
+program depends on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import sys
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gan_runtime.base.errors import AcceleratorError, quoted
+from gan_runtime.gpu.cards import CARDS, Card
+from gan_runtime.gpu.program import Kernel, Taps, WideConvolution
+from gan_runtime.jobs import job_queue
+from gan_runtime.jobs.folder import JobSnapshot
+from gan_runtime.jobs.job import Job, Task
+from gan_runtime.records.home import Home
+from gan_runtime.spec import RunSpec
+from gan_runtime.tpu import plan as tpu_plan
+from gan_runtime.tpu.estimates import ProgramMemory
+from gan_runtime.tpu.plan import Reading
+
+CHECK = "check_gpu"  # the job
+# The options of every run that is checked.
+ON_A_GPU = tpu_plan.ON_A_TPU | {"accelerator": "gpu", "replicas": 1}
+COMPILER = Path(sys.prefix) / "gpu-compiler"  # what `make gpu-compiler` installs
+NO_MEMORY = ProgramMemory(0, 0, 0, 0)
+PLUGINS = ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13")
+
+
+@dataclass(frozen=True)
+class GpuPlan:
+    """A check: the options of a run, what its steps read, and the name of a card in CARDS."""
+
+    spec: RunSpec
+    reading: Reading
+    card_name: str
+
+    @property
+    def card(self) -> Card:
+        """The GPU of the check."""
+        return CARDS[self.card_name]
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all that the program depends on: options, data, card, libraries and code."""
+        options = {
+            name: value
+            for name, value in self.spec.flat().items()
+            if name not in tpu_plan.WITHOUT_EFFECT
+        }
+        parts = (
+            options,
+            self.reading.to_json(),
+            asdict(self.card),
+            tpu_plan.versions(),
+            tpu_plan.code_version(),
+        )
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[
+            :24
+        ]
+
+
+@dataclass(frozen=True)
+class CompiledStep:
+    """One step on a card, as compiled.
+
+    `refused`: the compiler's reason, with all numbers zero; "" when it compiled. `kernels`: the
+    number that a step starts. `bytes`: what they read and write. `largest`: the MOST with the most
+    bytes. `widest`: the most taps of a forward convolution; () without one. `wide`: forward
+    convolutions that are wider than their layers' kernels.
+    """
+
+    MOST: ClassVar[int] = 10
+    refused: str
+    compile_seconds: float
+    kernels: int = 0
+    bytes: int = 0
+    memory: ProgramMemory = NO_MEMORY
+    largest: tuple[Kernel, ...] = ()
+    widest: Taps = ()
+    wide: tuple[WideConvolution, ...] = ()
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> CompiledStep:
+        """The inverse of `asdict`, whose tuples JSON stores as lists."""
+        return cls(
+            **{
+                **values,
+                "memory": ProgramMemory(**values["memory"]),
+                "largest": tuple(
+                    Kernel(**{**kernel, "window": tuple(kernel["window"])})
+                    for kernel in values["largest"]
+                ),
+                "widest": tuple(values["widest"]),
+                "wide": tuple(
+                    WideConvolution(wide["layer"], tuple(wide["taps"]), tuple(wide["window"]))
+                    for wide in values["wide"]
+                ),
+            }
+        )
+
+
+def make(values: dict[str, Any], card: str, home: Home | None = None) -> GpuPlan:
+    """The check of a run with these options on one card. `home`: of prepared data sets.
+
+    Raises:
+        AcceleratorError: there is no such card, or it does not compute in the run's precision.
+        SpecError: an option is wrong.
+        DatasetError: the data set does not fit the workload or fills no step.
+    """
+    if card not in CARDS:
+        raise AcceleratorError(
+            f"card is {quoted(card)}, but allowed is {', '.join(CARDS)}: pick one of them."
+        )
+    spec = RunSpec.parse({**values, **ON_A_GPU})
+    if spec.precision == "mixed_bfloat16" and not CARDS[card].has_bfloat16:
+        raise AcceleratorError(
+            f"{CARDS[card].title} does not compute in bfloat16: use precision=mixed_float16 or"
+            " float32."
+        )
+    read = tpu_plan.reading(spec, home)
+    spec.check_set(read.rows)
+    return GpuPlan(spec, read, card)
+
+
+def newest(home: Home, plan: GpuPlan) -> JobSnapshot | None:
+    """The newest job of this plan that was not cancelled; None before the first."""
+    return job_queue.newest(home, CHECK, also_cancelled=False, key=plan.key)
+
+
+def answer(job: JobSnapshot | None) -> CompiledStep | None:
+    """The answer of a job; None while it has none."""
+    if job is None or job.end is None or not job.end.result:
+        return None
+    return CompiledStep.from_json(job.end.result)
+
+
+def in_words(wide: WideConvolution) -> str:
+    """For example "generator up_3, backward: 28 × 28 taps, its kernel has 5 × 5"."""
+    return (
+        f"{wide.layer or 'a layer'}: {taps_in_words(wide.window)} taps, its kernel has"
+        f" {taps_in_words(wide.taps)}"
+    )
+
+
+def taps_in_words(taps: Taps) -> str:
+    """5 × 5; – where there are none."""
+    return " × ".join(map(str, taps)) or "–"
+
+
+def document(plan: GpuPlan, compiled: CompiledStep) -> dict[str, Any]:
+    """A check as one JSON document."""
+    return {
+        "card": plan.card_name,
+        "title": plan.card.title,
+        "spec": plan.spec.changed_from_default(),
+        "versions": tpu_plan.versions(),
+        "memory_bytes_of_card": plan.card.memory_bytes,
+        **asdict(compiled),
+        "memory_total": compiled.memory.total,
+    }
+
+
+# ---- the job -------------------------------------------------------------------------------------
+
+
+def missing_compiler() -> str:
+    """The reason why this host cannot compile for a GPU, as a sentence; "" if it can."""
+    if COMPILER.is_dir() or any(map(_is_installed, PLUGINS)):
+        return ""
+    return "XLA's compiler for GPUs is not installed here: run `make gpu-compiler` (0.6 GB)."
+
+
+def _is_installed(plugin: str) -> bool:
+    try:
+        return importlib.util.find_spec(plugin) is not None
+    except ImportError:
+        return False
+
+
+def needs_compiler(_home: Home, _options: object) -> None:
+    """Raises AcceleratorError when the compiler is not installed here."""
+    lacking = missing_compiler()
+    if lacking:
+        raise AcceleratorError(lacking)
+
+
+JOBS = (
+    Job(
+        CHECK,
+        "Compile for a GPU",
+        "gan_runtime.gpu.check:compile_step",
+        check=needs_compiler,
+        same=("key",),
+        busy="this step is being compiled",
+        result="answers",
+        # Only the compiler is used: JAX stays on the CPU, also where this host has a GPU.
+        environment={
+            "JAX_PLATFORMS": "cpu",
+            "KERAS_BACKEND": "jax",
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            # Without a card the compiler cannot choose block sizes for products of matrices,
+            # and fails at some; cuBLAS computes them instead.
+            "XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false",
+        },
+        killed_at_once=True,
+    ),
+)
+
+
+def as_options(plan: GpuPlan) -> dict[str, Any]:
+    """The options of the job of a plan."""
+    return {
+        "key": plan.key,
+        "card": plan.card_name,
+        "spec": plan.spec.model_dump(),
+        "reading": plan.reading.to_json(),
+    }
+
+
+def compile_step(task: Task) -> dict[str, Any]:
+    """The work: options as in `as_options`; returns a `CompiledStep` as a document."""
+    if COMPILER.is_dir():
+        sys.path.insert(0, str(COMPILER))
+    from gan_runtime.gpu import compiling  # loads JAX
+
+    options = task.options
+    card = CARDS[options["card"]]
+    task.progress(0, 1, f"one step for {card.title}")
+    compiled = compiling.step(
+        RunSpec.parse(options["spec"]), Reading.from_json(options["reading"]), card
+    )
+    return asdict(compiled)
