@@ -32,7 +32,7 @@ from benchmarks.results import FOLDER
 from gan_runtime.records.home import REPOSITORY
 
 RESULTS = FOLDER / "gpu.jsonl"
-SIDES = {"jax": "benchmarks.gpu.jax_side", "torch": "benchmarks.gpu.torch_side"}
+SIDES = {"jax": ("benchmarks.gpu.jax_side",), "torch": ("benchmarks.gpu.torch_side",)}
 ROUNDS, TURN_SECONDS = 3, 0.5
 EPOCH_SECONDS = 90.0
 EXIT_SECONDS = 20.0
@@ -64,10 +64,13 @@ class Side:
     facts: Answer = field(default_factory=dict)
 
     @classmethod
-    def start(cls, name: str, case: Case) -> Side:
-        """Starts a side without preparing it."""
+    def start(cls, name: str, case: Case, command: Sequence[str] = ()) -> Side:
+        """Starts a side without preparing it. `command`: its module and first arguments, by default
+        those of SIDES.
+        """
         arguments = [case.workload, str(case.batch), case.precision]
-        return cls(name, case, _child([SIDES[name], *arguments], stdin=subprocess.PIPE))
+        command = [*(command or SIDES[name]), *arguments]
+        return cls(name, case, _child(command, stdin=subprocess.PIPE))
 
     def prepare(self) -> None:
         """Compiles and runs the first call."""
@@ -118,7 +121,7 @@ def _child(arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
     )
 
 
-def _child_answer(arguments: Sequence[str]) -> Answer:
+def child_answer(arguments: Sequence[str]) -> Answer:
     """The JSON object on the last line that a child prints."""
     child = _child(arguments)
     lines = child.communicate()[0].splitlines()
@@ -172,7 +175,7 @@ def record(side: Side) -> Answer:
 def records(options: argparse.Namespace) -> Iterator[Answer]:
     """All records; after the deadline no further wave starts."""
     deadline = time.monotonic() + options.seconds
-    yield {"kind": "card", **_child_answer([SIDES["jax"], "rate"]), **_host()}
+    yield {"kind": "card", **child_answer([*SIDES["jax"], "rate"]), **_host()}
     for workload, wave in waves(options.only, options.batches):
         batches = [batch for batch in wave if batch in options.batches]
         if time.monotonic() > deadline:
@@ -186,7 +189,7 @@ def records(options: argparse.Namespace) -> Iterator[Answer]:
         yield from measure_cases(cases) if cases else ()
         if (workload, wave) == EPOCH_AFTER:
             max_seconds = str(min(EPOCH_SECONDS, max(1.0, deadline - time.monotonic())))
-            yield {"kind": "epoch", **_child_answer([SIDES["jax"], "epoch", max_seconds])}
+            yield {"kind": "epoch", **child_answer([*SIDES["jax"], "epoch", max_seconds])}
 
 
 def waves(workloads: Sequence[str], batches: Iterable[int]) -> Iterator[tuple[str, Sequence[int]]]:
@@ -203,7 +206,7 @@ def operations(workloads: Sequence[str]) -> Iterator[Answer]:
     """The operations of each workload, counted without a GPU."""
     os.environ["GPU_BENCH_ACCELERATOR"] = "cpu"
     for workload in workloads:
-        yield {"kind": "operations", **_child_answer([SIDES["jax"], "operations", workload])}
+        yield {"kind": "operations", **child_answer([*SIDES["jax"], "operations", workload])}
 
 
 def _host() -> Answer:

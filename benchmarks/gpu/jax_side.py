@@ -49,6 +49,11 @@ class EngineStep:
         return {"peak_bytes": memory and memory.peak_bytes}
 
 
+def build(case: Case) -> EngineStep:
+    """The engine with random rows."""
+    return EngineStep(case, random_rows(case.workload, case.batch))
+
+
 def engine(case: Case, data: DataSet) -> Any:
     """The engine, built and traced as in a trainer."""
     from gan_runtime.engines.jax.engine import JaxEngine
@@ -128,7 +133,7 @@ def main() -> None:
     elif sys.argv[1] == "rate":
         print(json.dumps(rate()))
     else:
-        serve(lambda case: EngineStep(case, random_rows(case.workload, case.batch)))
+        serve(build)
 
 
 if __name__ == "__main__":

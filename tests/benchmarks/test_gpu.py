@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 from benchmarks.gpu.__main__ import RESULTS, waves
+from benchmarks.gpu.cases import Case
 from benchmarks.gpu.side import time_steps
 from benchmarks.gpu.table import epoch, markdown
+from benchmarks.gpu.variants import best, lines_of
 from gan_runtime.records.home import REPOSITORY
 
 CASE = {"kind": "case", "workload": "pix2pix", "batch": 1_024, "precision": "mixed_bfloat16"}
@@ -54,6 +56,30 @@ def test_the_page_shows_the_stored_results() -> None:
     stored = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
 
     assert markdown(stored) in Path(REPOSITORY / "docs" / "gpu.md").read_text(encoding="utf-8")
+
+
+def test_a_bolder_variant_is_kept_only_if_it_gains_in_the_same_turns() -> None:
+    base = [100.0, 50.0, 100.0]  # the card was slow in the second turn
+    rates = {"base": base, "written_out": [120.0, 60.0, 120.0], "even": [120.5, 60.2, 120.5]}
+    assert best(rates) == "written_out"
+    assert best(rates | {"even": [125.0, 62.0, 126.0]}) == "even"
+    assert best({"base": [], "even": [10.0]}) == "even", "the plainest one failed"
+    assert best({}) == ""
+
+
+def test_variants_are_printed_next_to_compiled_pytorch() -> None:
+    answers = [
+        {"side": "base", "images_per_s": [90.0, 80.0], "failure": ""},
+        {"side": "graphs", "images_per_s": [], "failure": "no such flag"},
+        {"side": "torch", "images_per_s": [100.0, 100.0], "failure": ""},
+    ]
+    assert lines_of(Case("pix2pix", 64, "float32"), answers) == [
+        "pix2pix, batch 64, float32",
+        "  base: 85 images/s, 0.85 of PyTorch",
+        "  graphs: no such flag",
+        "  torch: 100 images/s",
+        "  keep: base",
+    ]
 
 
 class _Step:
