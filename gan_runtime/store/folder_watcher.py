@@ -1,6 +1,7 @@
 """Which folders of runs and jobs to read now, and the rows of jobs.
 
-Waiting and training runs are read at each tick. An ended run changes by a command (resume, rename,
+Waiting runs are read at each tick, and a training one at most each TRAINING_SECONDS, since each
+commit costs as much as many rows. An ended run changes by a command (resume, rename,
 delete), which updates the times of two folders (RunDir.announce), or by hand, for which each ended
 run is checked once a minute. A job is read at each tick until its end is written.
 """
@@ -23,6 +24,7 @@ from gan_runtime.store import ingest_batch
 from gan_runtime.store.store import Store, is_store_error
 
 ROUND_SECONDS = 60.0  # interval in which every ended run is checked once
+TRAINING_SECONDS = 0.5
 RECENT_SECONDS = 60.0  # during which an ended run is read at each tick after its last change
 # Modification times have steps of up to 2 s, so two changes can have the same time.
 SETTLING_SECONDS = 2.5
@@ -41,17 +43,25 @@ class FolderWatcher:
         self.listings = 0  # number of times all folders were listed
         self._folders: dict[str, int] = {}  # name → modification time
         self._active_until: dict[str, float] = {}  # run id → until when it is read at each tick
+        self._rests_until: dict[str, float] = {}  # run id → until when it is not read
         self._round: list[str] = []  # folders of this round
         # Start of the round, and number of folders done.
         self._round_begin, self._round_done = -ALWAYS, 0
 
-    def note(self, run_id: str, is_live: bool) -> None:
-        """Notes the state of a run that was just read."""
-        self._active_until[run_id] = ALWAYS if is_live else self._clock() + RECENT_SECONDS
+    def note(self, run_id: str, is_live: bool, is_training: bool = False) -> None:
+        """Notes the state of a run whose news were just stored."""
+        now = self._clock()
+        self._active_until[run_id] = ALWAYS if is_live else now + RECENT_SECONDS
+        self._rests_until[run_id] = now + TRAINING_SECONDS if is_training else now
 
     def forget(self, run_id: str) -> None:
         """Notes that the run is deleted, or cannot be read until it changes."""
         self._active_until.pop(run_id, None)
+        self._rests_until.pop(run_id, None)
+
+    def hurry(self) -> None:
+        """The next call of `to_read` gives every live run."""
+        self._rests_until = {}
 
     def reset(self) -> None:
         """The next call of `to_read` gives everything, as the last result was not processed."""
@@ -77,7 +87,9 @@ class FolderWatcher:
         self._active_until = {
             name: until for name, until in self._active_until.items() if until > now
         }
-        return touched | (self._active_until.keys() & self._folders.keys()) | self._turn(now)
+        self._rests_until = {name: end for name, end in self._rests_until.items() if end > now}
+        active = self._active_until.keys() & self._folders.keys()
+        return touched | (active - self._rests_until.keys()) | self._turn(now)
 
     @property
     def present(self) -> set[str]:

@@ -77,10 +77,13 @@ class Ingestor:
         """
         return self._read_all(self._watcher.everything()) + self.catch_up_jobs()
 
-    def catch_up_news(self) -> int:
+    def catch_up_news(self, at_once: bool = False) -> int:
         """As `catch_up`, for several calls per second: reads an ended run when it announces a
-        change, else once a minute.
+        change, else once a minute, and a training one twice a second. `at_once`: reads all live
+        ones now.
         """
+        if at_once:
+            self._watcher.hurry()
         return self._read_all(self._watcher.to_read()) + self.catch_up_jobs()
 
     def catch_up_jobs(self) -> int:
@@ -268,9 +271,10 @@ class Ingestor:
                 run_id, "its journals contain no state", batch.stamps
             )
         self._stamps[run_id] = batch.stamps
-        is_live = self._newest[run_id][1] not in ENDED
+        state = self._newest[run_id][1]
+        is_live = state not in ENDED
         if batch.count:
-            self._watcher.note(run_id, is_live)
+            self._watcher.note(run_id, is_live, is_training=state == "running")
         if not is_live:
             self._newest_steps.pop(run_id, None)
         return batch.count + self._end_quarantine(run_id)

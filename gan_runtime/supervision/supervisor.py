@@ -120,7 +120,7 @@ class Supervisor:
         """Ingests the journals; returns the error if the database does not answer."""
         if trouble is None:
             try:
-                if self._ingestor.catch_up_news() or must_read:
+                if self._ingestor.catch_up_news(at_once=must_read) or must_read:
                     self._set_runs(queue.of_store(self._home, self._store))
                     self._auto_resume.refresh()
                     self._before.refresh(self._waiting())

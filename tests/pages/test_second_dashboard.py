@@ -206,7 +206,9 @@ def test_pages_report_missing_runs_while_journals_are_read(
 ) -> None:
     home.database.write_text("no database")
     may_read, read = threading.Event(), Ingestor.catch_up_news
-    monkeypatch.setattr(Ingestor, "catch_up_news", lambda self: may_read.wait(60) and read(self))
+    monkeypatch.setattr(
+        Ingestor, "catch_up_news", lambda self, **of: may_read.wait(60) and read(self, **of)
+    )
     monkeypatch.setattr("gan_runtime.supervision.owner_thread.WITHIN_SECONDS", 0.1)
     app = show("runs")
     assert "some runs are not listed yet" in page_text(app)

@@ -15,7 +15,12 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import PhaseSeconds, StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.store import queries
-from gan_runtime.store.folder_watcher import RECENT_SECONDS, ROUND_SECONDS, SETTLING_SECONDS
+from gan_runtime.store.folder_watcher import (
+    RECENT_SECONDS,
+    ROUND_SECONDS,
+    SETTLING_SECONDS,
+    TRAINING_SECONDS,
+)
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from tests.support.asking import ask_of
@@ -109,6 +114,22 @@ def test_live_run_is_read_at_each_scan_and_for_a_while_after_it_ends(
     looks.clear()
     ingestor.catch_up_news()
     assert looks == []
+
+
+def test_training_run_is_committed_at_most_twice_a_second_but_a_request_at_once(
+    ingestor: Ingestor, store: Store, clock: Clock, new_run: NewRun
+) -> None:
+    run = new_run("quick-0099")
+    journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
+    assert ingestor.catch_up_news() == 3
+    journal.append(run.trainer_journal(), 1, PhaseSeconds(phase="build", seconds=1.0))
+    clock.now += TRAINING_SECONDS / 2
+    assert ingestor.catch_up_news() == 0
+    clock.now += TRAINING_SECONDS / 2
+    assert ingestor.catch_up_news() == 1
+    ask_of(run).rename(run.run_id, "mine")
+    assert ingestor.catch_up_news() == 1
+    assert queries.run(store, run.run_id).name == "mine"
 
 
 def test_requests_for_an_ended_run_are_seen_immediately(

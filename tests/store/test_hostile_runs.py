@@ -307,7 +307,7 @@ def test_owner_that_cannot_store_reports_it_and_logs_it_once(
 ) -> None:
     """A disk stays full for hours; four tracebacks a second would fill it further."""
 
-    def refuse(_: Ingestor) -> int:
+    def refuse(_: Ingestor, **_of: bool) -> int:
         raise OSError("No space left on device")
 
     runtime = Runtime.open(home)

@@ -253,9 +253,9 @@ def test_rebuild_is_shown_until_complete_even_without_a_rename(
     states: list[bool] = []
     catch_up = Ingestor.catch_up_news
 
-    def slowly(self: Ingestor) -> int:
+    def slowly(self: Ingestor, at_once: bool = False) -> int:
         states.append(runtime.is_reading)
-        return catch_up(self)
+        return catch_up(self, at_once)
 
     assert not runtime.is_reading
     with monkeypatch.context() as patch:

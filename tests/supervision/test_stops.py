@@ -25,6 +25,7 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, TrainerProcess, latest_status, write_json
 from gan_runtime.spec import RunSpec
+from gan_runtime.store.folder_watcher import TRAINING_SECONDS
 from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from tests.support import idle_trainer
 from tests.support.asking import ask_of
@@ -144,7 +145,7 @@ def test_run_quarantined_while_training_is_still_supervised_and_stoppable(
     owner.after(0.0)
     text = run.supervisor_journal.read_text(encoding="utf-8")
     run.supervisor_journal.write_text(text.replace('"created"', '"greeted"', 1), encoding="utf-8")
-    owner.after(0.0)
+    owner.after(TRAINING_SECONDS)
     assert set_aside(owner) == [run.run_id]
     owner.after(LEAVING_SECONDS + 1.0)
     owner.after(LEAVING_SECONDS + 1.0)

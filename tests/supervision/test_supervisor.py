@@ -225,8 +225,8 @@ class FailsOnce(Ingestor):
 
     has_failed = False
 
-    def catch_up_news(self) -> int:
-        news = super().catch_up_news()
+    def catch_up_news(self, at_once: bool = False) -> int:
+        news = super().catch_up_news(at_once)
         if not self.has_failed:
             self.has_failed = True
             raise OSError("No space left on device")

@@ -34,7 +34,7 @@ class Owner:
     def __init__(self, home: Home, starter: Callable[[StateTimer], Starter] = toys) -> None:
         """`starter`: `toys` or `idle` of trainers.py, or the starter of FakeTrainers."""
         self.clock, self.store = Clock(), Store()
-        ingestor = Ingestor(home, self.store)
+        ingestor = Ingestor(home, self.store, self.clock)
         ingestor.catch_up()
         begun = starter(StateTimer(self.clock))
         self._supervisor = Supervisor(home, self.store, ingestor, GRACE_SECONDS, self.clock, begun)
