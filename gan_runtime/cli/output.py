@@ -30,7 +30,7 @@ from typer.exceptions import TyperException
 from gan_runtime.base.errors import GanRuntimeError, OutputError, quoted
 from gan_runtime.records.home import command_line, is_text
 
-PIPE_WIDTH = 200  # columns of a table that goes into a file or another program
+PIPE_WIDTH = 10_000  # in a file or another program each row of a table is one line
 # Control characters but tab and line end, marks that turn the direction of text, and halves of
 # characters.
 _INVISIBLE = re.compile(

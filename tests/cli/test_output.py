@@ -143,3 +143,13 @@ def test_an_import_of_many_runs_names_a_few(command: Callable[..., Result], tmp_
     assert result.stdout.startswith("imported 36 runs: example-batch-size-0002, ")
     assert result.stdout.count("example-") == 8
     assert "and 28 more" in " ".join(result.stdout.split())
+
+
+def test_a_row_of_a_table_is_one_line_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script reads it with grep and cut."""
+    columns = [f"a column with a long title, number {number}" for number in range(20)]
+    wide = output.table(*columns)
+    wide.add_row(*(f"value {number} of a run with a long name" for number in range(20)))
+    output.answers().print(wide)
+    header, row = capsys.readouterr().out.splitlines()
+    assert (header.count("a column"), row.count("value")) == (20, 20)
