@@ -52,6 +52,13 @@ def ratio(rates: Sequence[float], of: Sequence[float]) -> float:
     return statistics.median(mine / other for mine, other in zip(rates, of, strict=True))
 
 
+def rates_of(records: Sequence[Answer]) -> dict[str, Sequence[float]]:
+    """Images per second of each turn by side; empty for one that failed, even in a later turn."""
+    return {
+        answer["side"]: () if answer["failure"] else answer["images_per_s"] for answer in records
+    }
+
+
 def measured(case: Case) -> Iterator[Answer]:
     """A record for each variant of a case, and for PyTorch."""
     sides = [Side.start(name, case, (MODULE, name)) for name in VARIANTS]
@@ -71,11 +78,11 @@ def measured(case: Case) -> Iterator[Answer]:
 
 def lines_of(case: Case, records: Sequence[Answer]) -> list[str]:
     """The printed result of a case."""
-    rates = {answer["side"]: answer["images_per_s"] for answer in records}
+    rates = rates_of(records)
     peer = rates.get(PEER)
     lines = [f"{case.workload}, batch {case.batch}, {case.precision}"]
     for answer in records:
-        name, own = answer["side"], answer["images_per_s"]
+        name, own = answer["side"], rates[answer["side"]]
         if not own:
             lines.append(f"  {name}: {answer['failure']}")
             continue
@@ -116,7 +123,7 @@ def main() -> None:
         for answer in records:
             print(json.dumps(answer), flush=True)
         print(*lines_of(case, records), sep="\n", flush=True)
-        rates = {answer["side"]: answer["images_per_s"] for answer in records}
+        rates = rates_of(records)
         if case == cases[0] and best(rates):
             print(*profiles(case, list(dict.fromkeys(("base", best(rates))))), sep="\n", flush=True)
 

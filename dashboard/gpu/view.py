@@ -19,7 +19,10 @@ GPUS = Devices(
     command="gpu-check",
     option="card",
     label="GPU",
-    help="One card. The name in brackets is that of the command line.",
+    help=(
+        "One card, which computes the whole batch. The name in brackets is that of the command"
+        " line."
+    ),
     titles={name: card.title for name, card in CARDS.items()},
     first="h100",
     key="gpu.",
@@ -39,21 +42,25 @@ def start(runtime: Runtime, plan: GpuPlan, job: JobSnapshot | None) -> None:
     """The button, the progress of its job, or why it ended."""
     if job is not None and job.is_live:
         button = EndButton(key="gpu.cancel", label="Cancel")
-        widgets.job_bar(runtime, job, lambda live: f"Compiling {live.progress.sentence}", button)
+        widgets.job_bar(
+            runtime, job, lambda live: f"Compiling: {widgets.job_sentence(live)}", button
+        )
         return
     compiled = check.answer(job)
-    if compiled is not None:
+    if compiled is not None and not compiled.refused:
         return
     if lacking := check.missing_compiler():
         st.warning(lacking, icon=":material/info:")
         return
-    if job is not None and job.end is not None:
+    if job is not None and job.end is not None and compiled is None:
         st.warning(f"The check ended early: {words.plain(job.end.reason)}", icon=":material/error:")
-    if actions.button("Check", type="primary", icon=":material/memory:") and actions.succeeded(
+    label = "Check again" if compiled else "Check"
+    if actions.button(label, type="primary", icon=":material/memory:") and actions.succeeded(
         lambda: runtime.commands.check_on_gpu(plan)
     ):
         st.rerun()
-    st.info(EMPTY)
+    if compiled is None:
+        st.info(EMPTY)
 
 
 def show(plan: GpuPlan, compiled: CompiledStep) -> None:
@@ -77,14 +84,9 @@ def _figures(plan: GpuPlan, compiled: CompiledStep) -> None:
         (
             "Read and written",
             formats.size(compiled.bytes),
-            "Bytes of main memory that the kernels of a step read and write.",
-        ),
-        (
-            "At least",
-            formats.timing(compiled.bytes / plan.card.memory_bytes_per_s),
             (
-                "What reading and writing these bytes takes at the rate of the card's memory. A"
-                " limit, not an estimate of a step: computing takes longer."
+                "Operands and outcomes of the kernels of a step: also what stays in the card's"
+                " cache, and whole arrays of which a kernel reads some rows."
             ),
         ),
         (
@@ -111,8 +113,8 @@ def _wide(compiled: CompiledStep) -> None:
     st.header("Convolutions")
     if not compiled.wide:
         st.markdown(
-            f"The widest forward convolution has {check.taps_in_words(compiled.widest)} taps; none"
-            " is wider than the kernel of its layer."
+            f"The widest forward convolution has {check.taps_in_words(compiled.widest)} taps. None"
+            " is wider than the kernel of its layer and the row of zeros that makes padding even."
         )
         return
     st.markdown(

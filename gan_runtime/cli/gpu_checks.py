@@ -29,7 +29,7 @@ def gpu_check(
 ) -> None:
     """Compile a run's training step for a GPU, without one: its kernels, bytes and memory.
 
-    It estimates no time. Exit code 1 if the compiler refuses it.
+    One card computes the whole batch. It estimates no time. Exit code 1 if the compiler refuses it.
     """
     folder = Home.choose(home)
     values = nesting.overlaid(
@@ -37,7 +37,7 @@ def gpu_check(
     )
     plan = checking.make(values, card, folder)
     compiled = checking.answer(checking.newest(folder, plan))
-    if compiled is None:
+    if compiled is None or compiled.refused:
         job = commands(folder).check_on_gpu(plan)
         compiled = CompiledStep.from_json(following.to_its_end(folder, job))
     if as_json:

@@ -7,11 +7,11 @@ program depends on.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import sys
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,7 +32,9 @@ CHECK = "check_gpu"  # the job
 ON_A_GPU = tpu_plan.ON_A_TPU | {"accelerator": "gpu", "replicas": 1}
 COMPILER = Path(sys.prefix) / "gpu-compiler"  # what `make gpu-compiler` installs
 NO_MEMORY = ProgramMemory(0, 0, 0, 0)
-PLUGINS = ("jax_plugins.xla_cuda12", "jax_plugins.xla_cuda13")
+LIBRARIES = ("jax", "jaxlib", "keras")
+CODE = ("catalog", "domains", "engines", "gpu", "workloads")  # packages that a program depends on
+PLUGINS = ("jax-cuda12-pjrt", "jax-cuda13-pjrt")
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,8 @@ class GpuPlan:
             options,
             self.reading.to_json(),
             asdict(self.card),
-            tpu_plan.versions(),
-            tpu_plan.code_version(),
+            versions(),
+            tpu_plan.code_version(CODE),
         )
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[
             :24
@@ -146,7 +148,10 @@ def answer(job: JobSnapshot | None) -> CompiledStep | None:
 def in_words(wide: WideConvolution) -> str:
     """For example "generator up_3, backward: 28 × 28 taps, its kernel has 5 × 5"."""
     return (
-        f"{wide.layer or 'a layer'}: {taps_in_words(wide.window)} taps, its kernel has"
+        f"{wide.layer}: {taps_in_words(wide.window)} taps, its kernel has"
+        f" {taps_in_words(wide.taps)}"
+        if wide.layer
+        else f"a layer: {taps_in_words(wide.window)} taps, the widest kernel has"
         f" {taps_in_words(wide.taps)}"
     )
 
@@ -162,7 +167,7 @@ def document(plan: GpuPlan, compiled: CompiledStep) -> dict[str, Any]:
         "card": plan.card_name,
         "title": plan.card.title,
         "spec": plan.spec.changed_from_default(),
-        "versions": tpu_plan.versions(),
+        "versions": versions(),
         "memory_bytes_of_card": plan.card.memory_bytes,
         **asdict(compiled),
         "memory_total": compiled.memory.total,
@@ -172,18 +177,46 @@ def document(plan: GpuPlan, compiled: CompiledStep) -> dict[str, Any]:
 # ---- the job -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Compiler:
+    """XLA's compiler for GPUs. `folder`: where its packages are; None among the installed ones."""
+
+    name: str
+    version: str
+    folder: Path | None = None
+
+
+def compiler() -> Compiler | None:
+    """The compiler of this host: that of the installed packages, else the one in COMPILER."""
+    for folder in (None, COMPILER):
+        places = sys.path if folder is None else [str(folder)]
+        for name in PLUGINS:
+            for package in metadata.distributions(name=name, path=places):
+                return Compiler(name, package.version, folder)
+    return None
+
+
+def versions() -> dict[str, str]:
+    """The versions of the compiler and its libraries, without loading them."""
+    used = compiler()
+    named = {used.name: used.version} if used else {}
+    return {name: metadata.version(name) for name in LIBRARIES} | named
+
+
 def missing_compiler() -> str:
     """The reason why this host cannot compile for a GPU, as a sentence; "" if it can."""
-    if COMPILER.is_dir() or any(map(_is_installed, PLUGINS)):
-        return ""
-    return "XLA's compiler for GPUs is not installed here: run `make gpu-compiler` (0.6 GB)."
-
-
-def _is_installed(plugin: str) -> bool:
-    try:
-        return importlib.util.find_spec(plugin) is not None
-    except ImportError:
-        return False
+    used, jax = compiler(), metadata.version("jax")
+    if used is None:
+        return (
+            "XLA's compiler for GPUs is not installed here: run `make gpu-compiler` (0.6 GB), or"
+            " install the packages of requirements-gpu-compiler.txt with pip."
+        )
+    if used.version.split(".")[:2] != jax.split(".")[:2]:
+        return (
+            f"XLA's compiler for GPUs has version {used.version}, and JAX {jax}: install both in"
+            " the same version."
+        )
+    return ""
 
 
 def needs_compiler(_home: Home, _options: object) -> None:
@@ -228,8 +261,9 @@ def as_options(plan: GpuPlan) -> dict[str, Any]:
 
 def compile_step(task: Task) -> dict[str, Any]:
     """The work: options as in `as_options`; returns a `CompiledStep` as a document."""
-    if COMPILER.is_dir():
-        sys.path.insert(0, str(COMPILER))
+    used = compiler()
+    if used is not None and used.folder is not None:
+        sys.path.insert(0, str(used.folder))
     from gan_runtime.gpu import compiling  # loads JAX
 
     options = task.options

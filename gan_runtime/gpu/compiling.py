@@ -17,6 +17,7 @@ import numpy as np
 from jax.experimental import topologies
 from jax.sharding import Mesh
 
+from gan_runtime.base.errors import AcceleratorError
 from gan_runtime.engines.jax.devices import AXIS
 from gan_runtime.engines.jax.engine import TrainingCall, training_call
 from gan_runtime.engines.task import task_of, workload_of
@@ -32,10 +33,14 @@ LONGEST_REASON = 600
 
 
 def step(spec: RunSpec, reading: Reading, card: Card) -> CompiledStep:
-    """What the compiler makes of a step of `spec` on this card. A refusal is an answer too."""
-    begin = time.monotonic()
+    """What the compiler makes of a step of `spec` on this card. A refusal is an answer too.
+
+    Raises AcceleratorError when the compiler does not start.
+    """
+    begin, mesh = time.monotonic(), _described(card)
     try:
-        call = _call(spec, reading, card)
+        task = task_of(spec, workload_of(spec), reading.fields, reading.rows)
+        call = training_call(task, mesh, reading.streamed)
         compiled = (
             jax.jit(call.function, donate_argnums=call.donated).lower(*call.arguments).compile()
         )
@@ -57,13 +62,17 @@ def step(spec: RunSpec, reading: Reading, card: Card) -> CompiledStep:
     )
 
 
-def _call(spec: RunSpec, reading: Reading, card: Card) -> TrainingCall:
-    described = topologies.get_topology_desc(
-        "", platform="cuda", target_config=description(card), topology="1x1x1"
-    )
-    mesh = Mesh(np.array(described.devices[:1]), (AXIS,))
-    task = task_of(spec, workload_of(spec), reading.fields, reading.rows)
-    return training_call(task, mesh, reading.streamed)
+def _described(card: Card) -> Mesh:
+    try:
+        topology = topologies.get_topology_desc(
+            "", platform="cuda", target_config=description(card), topology="1x1x1"
+        )
+    except (NotImplementedError, RuntimeError) as error:
+        raise AcceleratorError(
+            f"XLA's compiler for GPUs does not start ({' '.join(str(error).split())[:300]}):"
+            " install it again with `make gpu-compiler`."
+        ) from error
+    return Mesh(np.array(topology.devices[:1]), (AXIS,))
 
 
 def _taps(call: TrainingCall, networks: list[str]) -> dict[str, Taps]:

@@ -2,8 +2,9 @@
 framework.
 
 A program of many steps is one loop; one round of it is one step. Each instruction of its body that
-computes something is one kernel, and reads and writes main memory once: the bytes of its operands
-and of its outcome. The body of a loop inside a step counts once for each of its rounds.
+computes something is one kernel. Its bytes are those of its operands and of its outcome: also of
+what stays in the card's cache, and of a whole array of which it reads some rows. The body of a loop
+inside a step counts once for each of its rounds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ FORWARD = ("__cudnn$convForward", "__cudnn$convBiasActivationForward")
 EVEN = (
     1  # a row of zeros in front of a kernel makes it this much wider (engines/jax/gpu_kernels.py)
 )
+CALLS = ("call", "async-start")
+_CALLED = re.compile(r"(?:to_apply|calls)=%?([\w.\-]+)")
 _BODY = re.compile(r"body=%?([\w.\-]+)")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"?(\d+)')
 _WINDOW = re.compile(r"window=\{size=([0-9x]+)")
@@ -56,9 +59,13 @@ def kernels(module: str, networks: Sequence[str], parts: int = 1) -> tuple[Kerne
     """The kernels of a step, each as often as it runs, from the text of a program of many steps.
 
     `parts`: rounds of an inner loop whose number is not in the text.
+
+    Raises ValueError for a program without a loop.
     """
     program = hlo_text.parsed(module)
-    loops = (line for line in program.computations.get(program.entry, []) if _is_loop(line))
+    loops = [line for line in program.computations.get(program.entry, []) if _is_loop(line)]
+    if not loops:
+        raise ValueError("the compiled program has no loop of steps: its kernels cannot be counted")
     return tuple(
         kernel for loop in loops for kernel in _of_body(program, _body(loop), networks, parts)
     )
@@ -73,6 +80,8 @@ def _of_body(program: Module, body: str, networks: Sequence[str], parts: int) ->
             inner = tuple(_of_body(program, _body(line), networks, parts))
             for _ in range(int(trips[1]) if trips else parts):
                 yield from inner
+        elif line.opcode in CALLS and (called := _CALLED.search(line.text)):
+            yield from _of_body(program, called[1], networks, parts)
         elif line.opcode not in FREE:
             read = sum(written.get(name, 0) for name in _OPERAND.findall(line.operands))
             yield Kernel(
@@ -112,7 +121,7 @@ def _body(loop: Instruction) -> str:
 
 
 def _written(line: Instruction) -> int:
-    """The bytes that an instruction writes, without a library function's workspace."""
+    """The bytes of its outcome, without a library function's workspace."""
     return sum(array_bytes(_WORKSPACE.sub("", line.shape) if line.target else line.shape))
 
 

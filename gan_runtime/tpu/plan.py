@@ -35,14 +35,7 @@ ON_A_TPU = {
 # A training step, or the prediction of a frame in tiles over all cores.
 Program = Literal["step", "frame"]
 PACKAGE = Path(__file__).resolve().parent.parent
-CODE = (
-    "catalog",
-    "domains",
-    "engines",
-    "gpu",
-    "tpu",
-    "workloads",
-)  # packages that a program depends on
+CODE = ("catalog", "domains", "engines", "tpu", "workloads")  # packages that a program depends on
 # Options that do not change the program of a step.
 WITHOUT_EFFECT = frozenset(
     {
@@ -262,10 +255,10 @@ def key(plan: CheckPlan, point: Point) -> str:
 
 
 @cache
-def code_version() -> str:
-    """A hash of the files that a program depends on, as they were at the first call."""
+def code_version(folders: tuple[str, ...] = CODE) -> str:
+    """A hash of the files of these packages, as they were at the first call."""
     digest = hashlib.sha256()
-    for folder in CODE:
+    for folder in folders:
         for file in sorted((PACKAGE / folder).rglob("*.py")):
             if file.parent.name != "tf":
                 digest.update(file.read_bytes())

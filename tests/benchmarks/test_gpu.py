@@ -70,12 +70,14 @@ def test_a_bolder_variant_is_kept_only_if_it_gains_in_the_same_turns() -> None:
 def test_variants_are_printed_next_to_compiled_pytorch() -> None:
     answers = [
         {"side": "base", "images_per_s": [90.0, 80.0], "failure": ""},
+        {"side": "even", "images_per_s": [99.0], "failure": "does not fit into memory"},
         {"side": "graphs", "images_per_s": [], "failure": "no such flag"},
         {"side": "torch", "images_per_s": [100.0, 100.0], "failure": ""},
     ]
     assert lines_of(Case("pix2pix", 64, "float32"), answers) == [
         "pix2pix, batch 64, float32",
         "  base: 85 images/s, 0.85 of PyTorch",
+        "  even: does not fit into memory",
         "  graphs: no such flag",
         "  torch: 100 images/s",
         "  keep: base",

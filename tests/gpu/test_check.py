@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from typer.testing import CliRunner, Result
 
 from gan_runtime.base.errors import AcceleratorError, JobError
 from gan_runtime.cli.app import app
+from gan_runtime.cli.gpu_checks import report
 from gan_runtime.gpu import cards
 from gan_runtime.gpu import check as checks
-from gan_runtime.gpu.check import GpuPlan
+from gan_runtime.gpu.check import Compiler, GpuPlan
 from gan_runtime.hardware import machine
 from gan_runtime.records.home import Home
 from gan_runtime.spec.presets import PRESETS, preset
@@ -36,8 +38,7 @@ def stored_plan() -> GpuPlan:
 
 @pytest.fixture
 def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "COMPILER", Path("/nonexistent"))
-    monkeypatch.setattr(checks, "PLUGINS", ())
+    monkeypatch.setattr(checks, "compiler", lambda: None)
 
 
 def test_an_unknown_card_is_refused_with_the_known_ones() -> None:
@@ -90,6 +91,27 @@ def test_a_check_without_the_compiler_says_how_to_install_it(home: Home) -> None
     assert (result.exit_code, "make gpu-compiler" in result.output) == (2, True)
 
 
+def test_a_compiler_of_another_version_than_jax_is_refused(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "compiler", lambda: Compiler("jax-cuda13-pjrt", "0.0.1"))
+    with pytest.raises(AcceleratorError, match=r"has version 0\.0\.1, and JAX .*: install both"):
+        ask(home).check_on_gpu(checks.make(SMALL, "h100"))
+
+
+def test_an_installed_compiler_comes_before_the_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gpu-compiler"
+    info = folder / "jax_cuda12_pjrt-1.2.3.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: jax-cuda12-pjrt\nVersion: 1.2.3\n")
+    monkeypatch.setattr(checks, "COMPILER", folder)
+    assert checks.compiler() == Compiler("jax-cuda12-pjrt", "1.2.3", folder)
+    monkeypatch.syspath_prepend(str(folder))
+    assert checks.compiler() == Compiler("jax-cuda12-pjrt", "1.2.3", None)
+
+
 def test_a_second_check_of_the_same_step_is_refused_while_the_first_lives(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,10 +145,6 @@ def test_the_answer_is_printed_with_its_wide_convolutions(home: Home) -> None:
     assert "800 MB" in output
 
 
-def test_a_refused_step_is_printed_with_the_reason_and_fails(home: Home) -> None:
-    keep(home, stored_plan(), refused="it is too large")
-    result = call(home)
-    assert (result.exit_code, "the compiler refuses it: it is too large" in result.output) == (
-        1,
-        True,
-    )
+def test_a_refusal_is_reported_with_its_reason() -> None:
+    (_, reason) = report(stored_plan(), replace(STEP, refused="it is too large"))
+    assert reason == "the compiler refuses it: it is too large"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gan_runtime.gpu import program
 from gan_runtime.gpu.program import WideConvolution
 
@@ -67,6 +69,19 @@ def test_a_convolution_of_an_unknown_layer_is_compared_with_the_widest_kernel() 
     assert [wide.window for wide in program.wide_convolutions(of_step, TAPS)] == [(14, 14)]
     larger = TAPS | {"critic conv_2": (13, 13)}
     assert program.wide_convolutions(of_step, larger) == ()
+
+
+def test_a_call_counts_the_kernels_of_its_computation() -> None:
+    text = STEP.replace(
+        "while(%state), condition=%enough, body=%part", "call(%state), to_apply=%part"
+    )
+    assert [kernel.name for kernel in program.kernels(text, NETWORKS)][4:] == ["sum.1"]
+
+
+def test_a_program_without_a_loop_of_steps_is_an_error() -> None:
+    text = STEP.replace(" while(%first)", " fusion(%first)")
+    with pytest.raises(ValueError, match="has no loop of steps"):
+        program.kernels(text, NETWORKS)
 
 
 def test_rounds_that_the_text_does_not_name_are_the_given_parts() -> None:

@@ -125,7 +125,10 @@ def test_training_run_is_committed_at_most_twice_a_second_but_a_request_at_once(
     journal.append(run.trainer_journal(), 1, PhaseSeconds(phase="build", seconds=1.0))
     clock.now += TRAINING_SECONDS / 2
     assert ingestor.catch_up_news() == 0
-    clock.now += TRAINING_SECONDS / 2
+    assert ingestor.catch_up_news(at_once=True) == 1
+    journal.append(run.trainer_journal(), 1, PhaseSeconds(phase="trace", seconds=1.0))
+    assert ingestor.catch_up_news() == 0
+    clock.now += TRAINING_SECONDS
     assert ingestor.catch_up_news() == 1
     ask_of(run).rename(run.run_id, "mine")
     assert ingestor.catch_up_news() == 1

@@ -14,7 +14,10 @@ from gan_runtime.records.home import Home
 from tests.support.asking import ask
 
 COMPILE_SECONDS = 400.0
-pytestmark = pytest.mark.timeout(500)
+pytestmark = [
+    pytest.mark.timeout(500),
+    pytest.mark.skipif(bool(checks.missing_compiler()), reason=checks.missing_compiler()),
+]
 STEPS = {
     "five taps, one of them uneven": (
         {
@@ -49,6 +52,16 @@ def test_no_forward_convolution_is_wider_than_its_layers_kernel(
     assert compiled.widest == widest
     assert compiled.kernels > 50
     assert 0 < compiled.memory.total < 10e9
+
+
+@pytest.mark.parametrize("card", ["v100", "a6000", "b200"])
+def test_a_step_compiles_for_older_smaller_and_newer_cards(
+    home: Home, card: str, wait_until: Callable[..., Any]
+) -> None:
+    options = {"workload": "mlp_gan", "dataset": "digits", "precision": "float32"}
+    compiled = _compiled(home, options, card, wait_until)
+    assert (compiled.refused, compiled.widest) == ("", ())
+    assert compiled.kernels > 10
 
 
 def _compiled(
