@@ -87,6 +87,7 @@ def visits(runs: int) -> dict[str, dict[str, str]]:
             "with": ",".join(newest_runs(runs)[1:4]),
         },
         "tpu": {},
+        "gpu": {},
     }
 
 

@@ -77,7 +77,7 @@ def _live(home: Home, seconds: float) -> Figure:
                 )
             step += per_tick
             begin = time.perf_counter()
-            ingestor.catch_up_news()
+            ingestor.catch_up_news(at_once=True)
             tick_seconds.append(time.perf_counter() - begin)
     stored = int(store.rows("SELECT max(step) FROM scalars")[0][0])
     assert stored == step, f"{stored} of {step} steps were ingested"

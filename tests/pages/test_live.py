@@ -19,6 +19,7 @@ from dashboard.samples import sample_images
 from gan_runtime.records import journal
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store import folder_watcher
 from gan_runtime.supervision import recovery
 from tests.pages.launch_fields import filled_in
 from tests.pages.reading import charts, rows_of, shown_commands, texts, titles
@@ -86,6 +87,7 @@ def test_viewers_share_cached_charts_until_a_run_ends(
     show: Show, running: RunDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering, "OLD", 1e6)  # age alone rebuilds nothing
+    monkeypatch.setattr(folder_watcher, "TRAINING_SECONDS", 0.0)
 
     def trained(first_step: int, *records: StatusChange) -> None:
         values = {name: [1.0, 2.0] for name in ("loss_generator", "loss_discriminator")}
