@@ -68,8 +68,7 @@ class Side:
         """Starts a side without preparing it. `command`: its module and first arguments, by default
         those of SIDES.
         """
-        arguments = [case.workload, str(case.batch), case.precision]
-        command = [*(command or SIDES[name]), *arguments]
+        command = [*(command or SIDES[name]), *case.words]
         return cls(name, case, _child(command, stdin=subprocess.PIPE))
 
     def prepare(self) -> None:
@@ -129,27 +128,32 @@ def child_answer(arguments: Sequence[str]) -> Answer:
 
 
 @contextmanager
-def sides_of(cases: Sequence[Case]) -> Iterator[list[Side]]:
-    """Starts and prepares all sides of the cases at the same time; closes them at the end."""
-    sides = [Side.start(name, case) for case in cases for name in SIDES]
+def prepared(sides: Sequence[Side], at_a_time: int) -> Iterator[None]:
+    """Prepares the sides, so many at a time; closes them at the end."""
     try:
-        with ThreadPoolExecutor(len(sides)) as pool:
+        with ThreadPoolExecutor(at_a_time) as pool:
             list(pool.map(Side.prepare, sides))
-        yield sides
+        yield
     finally:
         for side in sides:
             side.close()
 
 
+def take_turns(sides: Sequence[Side]) -> None:
+    """Measures ROUNDS turns of each side that has not failed."""
+    for _ in range(ROUNDS):
+        for side in sides:
+            if not side.failure:
+                side.measure()
+
+
 def measure_cases(cases: Sequence[Case]) -> Iterator[Answer]:
     """A record for each side of each case."""
-    with sides_of(cases) as sides:
+    sides = [Side.start(name, case) for case in cases for name in SIDES]
+    with prepared(sides, len(sides)):
         for case in cases:
             pair = [side for side in sides if side.case == case]
-            for _ in range(ROUNDS):
-                for side in pair:
-                    if not side.failure:
-                        side.measure()
+            take_turns(pair)
             for side in pair:
                 side.close()
                 yield record(side)

@@ -27,6 +27,16 @@ class Case:
     precision: str
 
     @property
+    def words(self) -> tuple[str, str, str]:
+        """The case on a command line."""
+        return self.workload, str(self.batch), self.precision
+
+    @property
+    def title(self) -> str:
+        """The case in a printed result."""
+        return f"{self.workload}, batch {self.batch}, {self.precision}"
+
+    @property
     def steps_per_call(self) -> int:
         """Training steps per host call."""
         return STEPS_PER_CALL[self.workload]

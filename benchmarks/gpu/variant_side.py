@@ -6,6 +6,7 @@ python -m benchmarks.gpu.variant_side profile even dcgan_mnist 256 mixed_bfloat1
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -25,28 +26,28 @@ GRAPHS = "--xla_gpu_enable_command_buffer=+WHILE,+CONVOLUTION"
 
 @dataclass(frozen=True)
 class Variant:
-    """`kernels`: the name of the class in gan_runtime/engines/jax. `flags`: of XLA."""
+    """`kernels`: module and class in gan_runtime/engines/jax. `flags`: of XLA."""
 
-    title: str
     kernels: tuple[str, str]
     flags: str = ""
 
 
-# From the plainest to the boldest; the program has `even`.
+# From the plainest to the boldest: JAX's own derivatives; gradients by kernel written out; also
+# even padding, as in the program; also one CUDA graph a call.
 VARIANTS = {
-    "base": Variant("JAX's own derivatives", ("kernels", "JaxKernels")),
-    "written_out": Variant("gradients by kernel written out", ("kernels", "JaxCpuKernels")),
-    "even": Variant("also even padding", ("gpu_kernels", "GpuKernels")),
-    "graphs": Variant("also one CUDA graph a call", ("gpu_kernels", "GpuKernels"), GRAPHS),
+    "base": Variant(("kernels", "JaxKernels")),
+    "written_out": Variant(("kernels", "JaxCpuKernels")),
+    "even": Variant(("gpu_kernels", "GpuKernels")),
+    "graphs": Variant(("gpu_kernels", "GpuKernels"), GRAPHS),
 }
 
 
 def choose(variant: Variant) -> None:
     """Lets the engine use this variant's kernels, also on a CPU. XLA's flags are set before."""
-    from gan_runtime.engines.jax import gpu_kernels, kernels, step
+    from gan_runtime.engines.jax import step
 
     module, name = variant.kernels
-    chosen = getattr({"kernels": kernels, "gpu_kernels": gpu_kernels}[module], name)
+    chosen = getattr(importlib.import_module(f"gan_runtime.engines.jax.{module}"), name)
     vars(step).update(GpuKernels=chosen, JaxCpuKernels=chosen)
 
 
@@ -76,17 +77,18 @@ def profile(case: Case) -> list[tuple[str, float]]:
 def main() -> None:
     """Serves the case, or profiles it."""
     is_profile = sys.argv[1] == "profile"
-    name, *case = sys.argv[1 + is_profile :]
+    name, *words = sys.argv[1 + is_profile :]
     variant = VARIANTS[name]
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {variant.flags}".strip()
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-    workload, batch, precision = case
-    jax_devices.set_flags(Case(workload, int(batch), precision).spec, ACCELERATOR)
+    workload, batch, precision = words
+    case = Case(workload, int(batch), precision)
+    jax_devices.set_flags(case.spec, ACCELERATOR)
     choose(variant)
     if is_profile:
-        print(json.dumps({"kernels": profile(Case(workload, int(batch), precision))}))
+        print(json.dumps({"kernels": profile(case)}))
         return
-    sys.argv[1:] = case
+    sys.argv[1:] = words
     serve(build)
 
 

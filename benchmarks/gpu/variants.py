@@ -15,9 +15,8 @@ import os
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-from benchmarks.gpu.__main__ import ROUNDS, Answer, Side, child_answer, record
+from benchmarks.gpu.__main__ import Answer, Side, child_answer, prepared, record, take_turns
 from benchmarks.gpu.cases import Case
 from benchmarks.gpu.variant_side import VARIANTS
 
@@ -63,16 +62,8 @@ def measured(case: Case) -> Iterator[Answer]:
     """A record for each variant of a case, and for PyTorch."""
     sides = [Side.start(name, case, (MODULE, name)) for name in VARIANTS]
     sides.append(Side.start(PEER, case))
-    try:
-        with ThreadPoolExecutor(AT_A_TIME) as pool:
-            list(pool.map(Side.prepare, sides))
-        for _ in range(ROUNDS):
-            for side in sides:
-                if not side.failure:
-                    side.measure()
-    finally:
-        for side in sides:
-            side.close()
+    with prepared(sides, AT_A_TIME):
+        take_turns(sides)
     yield from map(record, sides)
 
 
@@ -80,7 +71,7 @@ def lines_of(case: Case, records: Sequence[Answer]) -> list[str]:
     """The printed result of a case."""
     rates = rates_of(records)
     peer = rates.get(PEER)
-    lines = [f"{case.workload}, batch {case.batch}, {case.precision}"]
+    lines = [case.title]
     for answer in records:
         name, own = answer["side"], rates[answer["side"]]
         if not own:
@@ -94,10 +85,8 @@ def lines_of(case: Case, records: Sequence[Answer]) -> list[str]:
 def profiles(case: Case, names: Sequence[str]) -> Iterator[str]:
     """The kernels of these variants with the most time, as printed."""
     for name in names:
-        answer = child_answer(
-            [MODULE, "profile", name, case.workload, str(case.batch), case.precision]
-        )
-        yield f"profile of {name}, {case.workload}, batch {case.batch}, {case.precision}"
+        answer = child_answer([MODULE, "profile", name, *case.words])
+        yield f"profile of {name}, {case.title}"
         kernels = answer.get("kernels", [])
         yield from (f"  {share:.1%} {kernel}" for kernel, share in kernels)
         if not kernels:
@@ -117,7 +106,7 @@ def main() -> None:
     cases = [Case(name, int(batch), precision) for name, batch, precision in named] or CASES
     for case in cases:
         if time.monotonic() - begin > options.seconds:
-            print(f"{case.workload}, batch {case.batch}, {case.precision}: no time was left")
+            print(f"{case.title}: no time was left")
             continue
         records = list(measured(case))
         for answer in records:

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 _COMPUTATION = re.compile(r"^(?P<entry>ENTRY )?%?(?P<name>[\w.\-]+) .*\{$")
 _INSTRUCTION = re.compile(
@@ -20,6 +19,7 @@ _INSTRUCTION = re.compile(
 )
 _SOURCE = re.compile(r'op_name="([^"]*)"')
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"?(\d+)')
 _ARRAY = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\]")
 _BITS = {"pred": 8, "bf16": 16}  # the names of other types end in their number of bits
 # Instructions that compute nothing.
@@ -58,7 +58,13 @@ class Instruction:
         target = _TARGET.search(self.text)
         return target[1] if target else ""
 
-    @cached_property
+    @property
+    def trips(self) -> int | None:
+        """The rounds of a loop; None where the text does not say."""
+        trips = _TRIPS.search(self.text)
+        return int(trips[1]) if trips else None
+
+    @property
     def operands(self) -> str:
         """The text of its operands, without its attributes."""
         return self.text.partition(f" {self.opcode}(")[2].partition("), ")[0].removesuffix(")")

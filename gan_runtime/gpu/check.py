@@ -6,8 +6,6 @@ program depends on.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -53,21 +51,14 @@ class GpuPlan:
     @cached_property
     def key(self) -> str:
         """A hash of all that the program depends on: options, data, card, libraries and code."""
-        options = {
-            name: value
-            for name, value in self.spec.flat().items()
-            if name not in tpu_plan.WITHOUT_EFFECT
-        }
-        parts = (
-            options,
+        parts = [
+            tpu_plan.effective_options(self.spec),
             self.reading.to_json(),
             asdict(self.card),
             versions(),
             tpu_plan.code_version(CODE),
-        )
-        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[
-            :24
         ]
+        return tpu_plan.digest(parts)
 
 
 @dataclass(frozen=True)
@@ -75,8 +66,8 @@ class CompiledStep:
     """One step on a card, as compiled.
 
     `refused`: the compiler's reason, with all numbers zero; "" when it compiled. `kernels`: the
-    number that a step starts. `bytes`: what they read and write. `largest`: the MOST with the most
-    bytes. `widest`: the most taps of a forward convolution; () without one. `wide`: forward
+    number that a step starts. `bytes`: of their operands and outcomes. `largest`: the MOST with the
+    most bytes. `widest`: the most taps of a forward convolution; () without one. `wide`: forward
     convolutions that are wider than their layers' kernels.
     """
 
@@ -200,12 +191,12 @@ def versions() -> dict[str, str]:
     """The versions of the compiler and its libraries, without loading them."""
     used = compiler()
     named = {used.name: used.version} if used else {}
-    return {name: metadata.version(name) for name in LIBRARIES} | named
+    return {name: tpu_plan.installed_version(name) for name in LIBRARIES} | named
 
 
 def missing_compiler() -> str:
     """The reason why this host cannot compile for a GPU, as a sentence; "" if it can."""
-    used, jax = compiler(), metadata.version("jax")
+    used, jax = compiler(), tpu_plan.installed_version("jax")
     if used is None:
         return (
             "XLA's compiler for GPUs is not installed here: run `make gpu-compiler` (0.6 GB), or"

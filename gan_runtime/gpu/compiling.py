@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import jax
 import numpy as np
@@ -55,7 +54,7 @@ def step(spec: RunSpec, reading: Reading, card: Card) -> CompiledStep:
         compile_seconds=time.monotonic() - begin,
         kernels=len(of_step),
         bytes=sum(kernel.bytes for kernel in of_step),
-        memory=_memory(compiled.memory_analysis()),
+        memory=ProgramMemory.of(compiled.memory_analysis()),
         largest=tuple(sorted(of_step, key=lambda kernel: -kernel.bytes)[: CompiledStep.MOST]),
         widest=max((kernel.window for kernel in of_step), key=math.prod, default=()),
         wide=program.wide_convolutions(of_step, _taps(call, networks)),
@@ -85,12 +84,3 @@ def _taps(call: TrainingCall, networks: list[str]) -> dict[str, Taps]:
             if len(variable.shape) > 3:  # taps of two or three axes, channels in, channels out
                 taps[f"{network} {layer}"] = tuple(variable.shape[:-2])
     return taps
-
-
-def _memory(analysis: Any) -> ProgramMemory:
-    return ProgramMemory(
-        arguments=analysis.argument_size_in_bytes,
-        temporary=analysis.temp_size_in_bytes,
-        program=analysis.generated_code_size_in_bytes,
-        outputs=analysis.output_size_in_bytes - analysis.alias_size_in_bytes,
-    )

@@ -23,7 +23,6 @@ EVEN = (
 CALLS = ("call", "async-start")
 _CALLED = re.compile(r"(?:to_apply|calls)=%?([\w.\-]+)")
 _BODY = re.compile(r"body=%?([\w.\-]+)")
-_TRIPS = re.compile(r'"known_trip_count":\{"n":"?(\d+)')
 _WINDOW = re.compile(r"window=\{size=([0-9x]+)")
 _WORKSPACE = re.compile(r"u8\[[0-9,]*\]")  # of a library function, in addition to its outcome
 _OPERAND = re.compile(r"%([\w.\-]+)")
@@ -76,9 +75,8 @@ def _of_body(program: Module, body: str, networks: Sequence[str], parts: int) ->
     written = {line.name: _written(line) for line in lines}
     for line in lines:
         if _is_loop(line):
-            trips = _TRIPS.search(line.text)
             inner = tuple(_of_body(program, _body(line), networks, parts))
-            for _ in range(int(trips[1]) if trips else parts):
+            for _ in range(parts if line.trips is None else line.trips):
                 yield from inner
         elif line.opcode in CALLS and (called := _CALLED.search(line.text)):
             yield from _of_body(program, called[1], networks, parts)

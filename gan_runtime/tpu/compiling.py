@@ -120,7 +120,7 @@ def read(
         cycles=cost.cycles,
         flops=float(counted["flops"]) if parts == 1 else None,
         bytes_accessed=float(counted.get("bytes accessed", 0.0)),
-        memory=_memory(compiled.memory_analysis()),
+        memory=ProgramMemory.of(compiled.memory_analysis()),
         operations=len(cost.operations),
         host_transfers=cost.host_transfers,
         exchanges=sum(exchange.times for exchange in exchanges),
@@ -129,15 +129,6 @@ def read(
         most_expensive=tuple(
             _expensive(operation, networks) for operation in cost.most_expensive()
         ),
-    )
-
-
-def _memory(analysis: Any) -> ProgramMemory:
-    return ProgramMemory(
-        arguments=analysis.argument_size_in_bytes,
-        temporary=analysis.temp_size_in_bytes,
-        program=analysis.generated_code_size_in_bytes,
-        outputs=analysis.output_size_in_bytes - analysis.alias_size_in_bytes,
     )
 
 

@@ -181,6 +181,16 @@ class ProgramMemory:
     program: int
     outputs: int  # beyond the arguments that they overwrite
 
+    @classmethod
+    def of(cls, analysis: Any) -> ProgramMemory:
+        """From XLA's memory analysis of a compiled program."""
+        return cls(
+            arguments=analysis.argument_size_in_bytes,
+            temporary=analysis.temp_size_in_bytes,
+            program=analysis.generated_code_size_in_bytes,
+            outputs=analysis.output_size_in_bytes - analysis.alias_size_in_bytes,
+        )
+
     @property
     def total(self) -> int:
         """The sum of all parts."""

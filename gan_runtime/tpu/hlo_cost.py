@@ -17,7 +17,6 @@ from gan_runtime.engines import hlo_text
 from gan_runtime.engines.hlo_text import Instruction, array_bytes
 
 _CYCLES = re.compile(r'"estimated_cycles":"?(\d+)')
-_TRIPS = re.compile(r'"known_trip_count":\{"n":"?(\d+)')
 _CALLED = re.compile(
     r"(?:to_apply|calls|body|true_computation|false_computation|branch_computations)=\{?([^,}]+(?:,"
     r" ?%[^,}]+)*)"
@@ -116,8 +115,8 @@ def _walk(
         yield line, times
         often, inner = 1, rounds
         if line.opcode == "while":
-            trips = _TRIPS.search(line.text)
-            often, inner = (int(trips[1]), rounds) if trips else (rounds[0], rounds[1:] or (1,))
+            known, counted = line.trips, (rounds[0], rounds[1:] or (1,))
+            often, inner = counted if known is None else (known, rounds)
         if line.opcode in _CALLS:
             for called in _names(line.text):
                 yield from _walk(computations, called, times * often, inner)

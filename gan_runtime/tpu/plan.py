@@ -213,7 +213,7 @@ def with_precision(point: Point, precision: str) -> Point:
 
 def missing_library() -> str:
     """The reason why this host cannot compile for a TPU, as a sentence; "" if it can."""
-    lacking = [name for name in LIBRARIES if not _version(name)]
+    lacking = [name for name in LIBRARIES if not installed_version(name)]
     if not lacking:
         return ""
     return (
@@ -226,10 +226,11 @@ def missing_library() -> str:
 @cache
 def versions() -> dict[str, str]:
     """The versions of the compiler and its libraries, without loading them."""
-    return {name: _version(name) for name in LIBRARIES}
+    return {name: installed_version(name) for name in LIBRARIES}
 
 
-def _version(name: str) -> str:
+def installed_version(name: str) -> str:
+    """The version of a package, "" if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -238,19 +239,24 @@ def _version(name: str) -> str:
 
 def key(plan: CheckPlan, point: Point) -> str:
     """A hash of all that the program depends on: options, data, point, libraries and code."""
-    options = {
-        name: value
-        for name, value in at(plan.spec, point).flat().items()
-        if name not in WITHOUT_EFFECT
-    }
     parts = [
-        options,
+        effective_options(at(plan.spec, point)),
         plan.reading.to_json(),
         asdict(point),
         plan.program,
         versions(),
         code_version(),
     ]
+    return digest(parts)
+
+
+def effective_options(spec: RunSpec) -> dict[str, Any]:
+    """The options that change the program of a step."""
+    return {name: value for name, value in spec.flat().items() if name not in WITHOUT_EFFECT}
+
+
+def digest(parts: list[Any]) -> str:
+    """The name of an answer, from all that its program depends on."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 

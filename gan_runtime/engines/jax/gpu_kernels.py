@@ -67,16 +67,6 @@ def even_convolution(
     )
 
 
-def _values_gradient(
-    upstream: jax.Array, kernel: jax.Array, shape: Sizes, strides: Sizes, padding: str
-) -> jax.Array:
-    values = jax.ShapeDtypeStruct(shape, upstream.dtype)
-    (gradient,) = jax.linear_transpose(
-        lambda values: even_convolution(values, kernel, strides, padding), values
-    )(upstream)
-    return gradient
-
-
 def _kernel_gradient(
     values: jax.Array, upstream: jax.Array, taps: Sizes, strides: Sizes, padding: str
 ) -> jax.Array:
@@ -88,4 +78,4 @@ def _kernel_gradient(
     return gradient
 
 
-_convolution, _by_values, _ = linked(even_convolution, _values_gradient, _kernel_gradient)
+_convolution, _by_values, _ = linked(even_convolution, _kernel_gradient)

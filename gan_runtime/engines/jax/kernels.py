@@ -131,17 +131,6 @@ def filter_gradient(
     return gradient[:, *(slice(size) for size in taps)].transpose(*axes, 0, last)
 
 
-def values_gradient(
-    upstream: jax.Array, kernel: jax.Array, shape: Sizes, strides: Sizes, padding: str
-) -> jax.Array:
-    """Gradient of the values, of this shape."""
-    values = jax.ShapeDtypeStruct(shape, upstream.dtype)
-    (gradient,) = jax.linear_transpose(
-        lambda values: convolution(values, kernel, strides, padding), values
-    )(upstream)
-    return gradient
-
-
 # A convolution y = v * k is linear in v and in k. With c for a gradient at y, its two gradients,
 # by_values(c, k) and by_kernel(v, c), are linear as well, and the gradients of all three are the
 # other two. So derivatives of any order, such as those of a gradient penalty, are written out.
@@ -150,14 +139,24 @@ Both = tuple[jax.Array, jax.Array]
 Function = Callable[..., jax.Array]
 
 
-def linked(
-    convolution: Function, by_values: Function, by_kernel: Function
-) -> tuple[Function, Function, Function]:
-    """The same three functions, each with the other two as its gradients.
+def linked(convolution: Function, by_kernel: Function) -> tuple[Function, Function, Function]:
+    """The convolution, its gradient by values and its gradient by kernel, each with the other two
+    as its gradients.
 
-    `convolution(values, kernel, strides, padding)`, `by_values(upstream, kernel, shape of the
-    values, strides, padding)`, `by_kernel(values, upstream, taps, strides, padding)`.
+    `convolution(values, kernel, strides, padding)`, `by_kernel(values, upstream, taps, strides,
+    padding)`; the gradient by values takes (upstream, kernel, shape of the values, strides,
+    padding).
     """
+
+    def by_values(
+        upstream: jax.Array, kernel: jax.Array, shape: Sizes, strides: Sizes, padding: str
+    ) -> jax.Array:
+        values = jax.ShapeDtypeStruct(shape, upstream.dtype)
+        (gradient,) = jax.linear_transpose(
+            lambda values: convolution(values, kernel, strides, padding), values
+        )(upstream)
+        return gradient
+
     forward = jax.custom_vjp(convolution, nondiff_argnums=(2, 3))
     to_values = jax.custom_vjp(by_values, nondiff_argnums=(2, 3, 4))
     to_kernel = jax.custom_vjp(by_kernel, nondiff_argnums=(2, 3, 4))
@@ -202,7 +201,7 @@ def _kept(
     return function(first, second, *static), (first, second)
 
 
-_written_out, _by_values, _by_kernel = linked(convolution, values_gradient, filter_gradient)
+_written_out, _, _by_kernel = linked(convolution, filter_gradient)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))
