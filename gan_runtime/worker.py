@@ -6,6 +6,7 @@ Its output goes to the run's log.txt. SIGTERM or the file STOP end it at a step 
 
 If the run has several workers and RANK is missing, a process on a cluster (TF_CONFIG or Slurm's
 variables are set) derives its rank; otherwise it becomes the launcher of all workers on this host.
+A job that Slurm has requeued N times trains attempt ATTEMPT + N.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from filelock import FileLock, Timeout
 
 from gan_runtime import catalog, device_locks
-from gan_runtime.base import cluster, disk, fields, formats, framework_settings
+from gan_runtime.base import cluster, disk, fields, formats, framework_settings, slurm
 from gan_runtime.base.cluster import WorkerRank
 from gan_runtime.base.errors import (
     AcceleratorError,
@@ -52,6 +53,7 @@ from gan_runtime.records.journal import Created, JournalWriter, SideJournalWrite
 from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.records.states import Cause, Reason, cause
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.training import starting_point, watch, workers
 from gan_runtime.training.watch import StartupWatch
 
@@ -90,7 +92,7 @@ def attempt(words: list[str], module: str = processes.TRAINER, train: Trains | N
     try:
         return main(
             RunDir(Path(words[0])),
-            int(words[1]),
+            int(words[1]) + slurm.restarts(),
             words[2],
             *map(int, words[3:4]),
             module=module,
@@ -132,6 +134,9 @@ def main(
         return workers.FAILED
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    os.environ[cluster.MEETING_VARIABLE] = f"{run.run_id}/{attempt}"
+    if place.on_cluster:
+        _write_output_to(run.worker_log(place.rank), place)
     if rank is None and place.rank == 0:
         _write_process(run, attempt, accelerator, place)
     writer_kind = JournalWriter if place.rank == 0 else SideJournalWriter
@@ -167,7 +172,7 @@ def _place(run: RunDir, rank: int | None) -> WorkerRank | None:
     except SpecError:
         return WorkerRank()  # an unknown cluster is reported once there is a journal
     if spec.workers == 1:
-        return WorkerRank()
+        return WorkerRank(on_cluster=cluster.is_cluster())
     if rank is not None:
         return WorkerRank(rank, spec.workers)
     return _cluster_of(spec).place(spec.workers) if cluster.is_cluster() else None
@@ -178,17 +183,35 @@ def _cluster_of(spec: RunSpec) -> Any:
     return importlib.import_module(catalog.engine(spec.engine).cluster)
 
 
+def _write_output_to(log: Path, place: WorkerRank) -> None:
+    """Continues the output of this process in a log of the run, where the dashboard shows it."""
+    with log.open("ab") as file:
+        if not os.path.sameopenfile(file.fileno(), sys.stdout.fileno()):
+            print(place.says(f"the output continues in {log}"), flush=True)
+            os.dup2(file.fileno(), sys.stdout.fileno())
+        os.dup2(file.fileno(), sys.stderr.fileno())
+
+
 def _write_process(run: RunDir, attempt: int, accelerator: str, place: WorkerRank) -> None:
-    """Writes process.json. On a cluster also journals the start, and the submission if there is
-    none.
+    """Writes process.json. Of a run that no owner has started also journals the start, and the
+    submission if there is none.
     """
     trainer = partial(TrainerProcess.of, os.getpid(), attempt=attempt, attempt_began=time.time())
-    if not place.on_cluster:
+    is_submitted = run.supervisor_journal.exists()
+    if not place.on_cluster and is_submitted:
         run.write_process(trainer())
         return
-    run.write_process(trainer(cluster_host=platform.node()))
-    starting = StatusChange.of("starting", cause(Reason.STARTED_ON_CLUSTER, workers=place.workers))
-    if run.supervisor_journal.exists():
+    run.write_process(trainer(cluster_host=platform.node() if place.on_cluster else None))
+    if run.spec().target != HERE:  # its owner has submitted the job, and journals the start
+        return
+    why = cause(Reason.STARTING, devices=accelerator)
+    if place.on_cluster:
+        several = place.workers if place.workers > 1 else 0
+        why = cause(Reason.STARTED_ON_CLUSTER, workers=several)
+    starting = StatusChange.of("starting", why)
+    if is_submitted:
+        if not slurm.restarts():  # the user has started this attempt after the stop of another
+            run.stop_file.unlink(missing_ok=True)
         journal.append(run.supervisor_journal, attempt, starting)
     else:
         spec = run.spec()
@@ -258,6 +281,8 @@ def _outcome(
     from gan_runtime.training.recorder import SampleWriter
 
     engine = engine_module.ENGINE(spec, workload, data, accelerator)
+    # The framework has put its own handler in place of ours when it connected the workers.
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
     begun, events = starting_point.begin(engine, spec, run)
     writer.write(
         journal.HostFacts(

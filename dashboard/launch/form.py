@@ -18,7 +18,7 @@ from dashboard.launch import fields
 from dashboard.option_words import has_effect, requirement
 from gan_runtime import catalog
 from gan_runtime.base import formats
-from gan_runtime.base.errors import DatasetError, SpecError
+from gan_runtime.base.errors import DatasetError, SpecError, TargetSettingError
 from gan_runtime.base.options import GROUPS, Option
 from gan_runtime.catalog import declarations
 from gan_runtime.data import loading
@@ -29,7 +29,9 @@ from gan_runtime.hardware.hosts import ACCELERATORS, Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 from gan_runtime.spec.presets import PRESETS
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.supervision.queue import changeable
+from gan_runtime.targets import configuration
 
 OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # outside of expanders
 CHECKS = {"gpu": places.GPU, "tpu": places.TPU}  # pages of compile checks
@@ -40,12 +42,13 @@ COLUMNS = 3
 class FormState:
     """The form as filled in: a spec, or field → message for each problem.
 
-    `data_sets`: by name.
+    `data_sets`: by name. `targets`: names of other places where runs train.
     """
 
     data_sets: dict[str, DataSetInfo]
     spec: RunSpec | None
     problems: dict[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
 
 
 def pick_preset() -> str:
@@ -89,11 +92,12 @@ def show(
             option
             for option in options
             if has_effect(option, form) or option.name in state.problems
+            if option.name != "target" or state.targets or form["target"] != HERE
         ]
         if group in OPEN_GROUPS:
             st.header(group)
             if group == "Accelerator":
-                _accelerator_cards(host, detect_again)
+                _accelerator_cards(host, detect_again, form["target"])
             _group(preset, in_use, state)
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
@@ -145,7 +149,7 @@ def _group(preset: str, options: list[Option], state: FormState) -> None:
             st.columns(COLUMNS), options[begin : begin + COLUMNS], strict=False
         ):
             with column:
-                _field(option, state.data_sets)
+                _field(option, state)
                 _summary(option, state.data_sets)
                 _suggestions(preset, option)
                 _rows_seen(preset, option, state)
@@ -169,14 +173,16 @@ def _not_in_use(options: list[Option]) -> None:
         )
 
 
-def _accelerator_cards(host: Host | None, detect_again: Callable[[], None]) -> None:
-    """A card for each accelerator; a missing one is disabled, with the reason and what to do."""
+def _accelerator_cards(host: Host | None, detect_again: Callable[[], None], target: str) -> None:
+    """A card for each accelerator; one that this host lacks is disabled, with the reason and what
+    to do. On a target its scheduler decides.
+    """
     selected = fields.kept()["accelerator"]
     columns = st.columns(4)
     for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
         device = host.devices.get(name) if host else None
         with column.container(border=True, height="stretch"):
-            available = device is None or device.available
+            available = device is None or device.available or target != HERE
             st.button(
                 option_words.choice(name),
                 key=f"accelerator.{name}",
@@ -190,7 +196,7 @@ def _accelerator_cards(host: Host | None, detect_again: Callable[[], None]) -> N
                 args=({"accelerator": name},),
                 width="stretch",
             )
-            st.caption(_card_text(name, host))
+            st.caption(_card_text(name, host) if target == HERE else _on_target(name, target))
             if name in CHECKS:
                 st.page_link(CHECKS[name], label=f"{name.upper()} check", icon=":material/memory:")
     actions.button(
@@ -200,6 +206,12 @@ def _accelerator_cards(host: Host | None, detect_again: Callable[[], None]) -> N
         icon=":material/refresh:",
         help="Checks again which accelerators this host has.",
     )
+
+
+def _on_target(name: str, target: str) -> str:
+    if name == "auto":
+        return f"As the settings of {target} say."
+    return "Its scheduler says whether it has one." if name != "tpu" else "Not through Slurm."
 
 
 def _card_text(name: str, host: Host | None) -> str:
@@ -218,18 +230,26 @@ def _card_text(name: str, host: Host | None) -> str:
 
 def read(home: Home) -> FormState:
     """The current values of the form, checked against the data set."""
-    data_sets = loading.data_sets(home)
+    data_sets, targets = loading.data_sets(home), _targets(home)
     try:
         spec = RunSpec.parse(fields.values())
         loading.check(spec, home)
     except SpecError as error:
-        return FormState(data_sets, None, error.by_field())
+        return FormState(data_sets, None, error.by_field(), targets)
     except DatasetError as error:
-        return FormState(data_sets, None, {"dataset": str(error)})
-    return FormState(data_sets, spec)
+        return FormState(data_sets, None, {"dataset": str(error)}, targets)
+    return FormState(data_sets, spec, targets=targets)
 
 
-def _field(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
+def _targets(home: Home) -> tuple[str, ...]:
+    """The names of targets; none if their settings cannot be read; `targets list` says why."""
+    try:
+        return tuple(configuration.targets_of(home))
+    except TargetSettingError:
+        return ()
+
+
+def _field(option: Option, state: FormState) -> None:
     label = option_words.label(option)
     text = (
         f"{option.help} Allowed: {option.allowed}{f' ({option.unit})' if option.unit else ''}."
@@ -237,7 +257,7 @@ def _field(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
     )
     form = fields.kept()
     value, key = form[option.name], form.key(option.name)
-    choices = _choices(option, data_sets, value)
+    choices = _choices(option, state, value)
     if choices:
         st.selectbox(
             label,
@@ -256,12 +276,17 @@ def _field(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
         st.text_input(label, value, key=key, help=text)
 
 
-def _choices(option: Option, data_sets: Mapping[str, DataSetInfo], value: str) -> tuple[str, ...]:
+def _choices(option: Option, state: FormState, value: str) -> tuple[str, ...]:
     """The choices of a field; empty if it has none.
 
-    Data sets are those known here. The value of a run to be trained again can be none of them.
+    Data sets and targets are those known here. The value of a run to be trained again can be none
+    of them.
     """
-    known = data_sets if option.name == "dataset" else option.choices
+    known: Collection[str] = option.choices
+    if option.name == "dataset":
+        known = state.data_sets
+    elif option.name == "target":
+        known = (HERE, *state.targets)
     return tuple(dict.fromkeys([*known, value])) if known else ()
 
 
@@ -316,7 +341,9 @@ def _rows_seen(preset: str, option: Option, state: FormState) -> None:
 
 def _known_problem(preset: str, option: Option, spec: RunSpec | None) -> None:
     """A known problem of the preset with this value, and a button that repairs it."""
-    for caution in machine.preset_cautions(preset, [spec]) if spec else ():
+    if spec is None or all(option.name != each.option for each in PRESETS[preset].cautions):
+        return
+    for caution in machine.preset_cautions(preset, [spec]):
         if option.name != caution.option:
             continue
         st.warning(caution.text, icon=":material/warning:")

@@ -19,6 +19,7 @@ from gan_runtime.device_locks import host_devices
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.admission import TOO_LITTLE_MEMORY, Admission, admit
@@ -74,7 +75,7 @@ def show_requirements(runtime: Runtime, spec: RunSpec, host: Host) -> Admission 
     if admission is not None and admission.data is not None:
         _figures(runtime, admission, admission.data, host)
     is_on_cpu = admission is not None and admission.accelerator == "cpu"
-    if is_on_cpu and spec.replicas_in_all > host.cores:
+    if is_on_cpu and spec.target == HERE and spec.replicas_in_all > host.cores:
         st.caption(
             f"{spec.replicas_in_all} {'processes' if spec.workers > 1 else 'simulated cores'} share"
             f" this host's {host.cores} physical cores. This tests the distribution; it is not"
@@ -109,6 +110,8 @@ def start_button(label: str, refusal: str = "") -> bool:
 
 def accelerator_is_busy(store: Store, spec: RunSpec, admission: Admission | None) -> bool:
     """Whether a new run would have to wait for a run of this home or for training of another."""
+    if spec.target != HERE:
+        return False
     accelerator = spec.accelerator if admission is None else admission.accelerator
     live = [row for row in queries.runs(store) if row.is_live and row.accelerator == accelerator]
     devices, count = host_devices.of_run(accelerator, spec)
@@ -138,13 +141,17 @@ def _figures(runtime: Runtime, admission: Admission, data: Availability, host: H
     )
     columns[0].metric(
         "Memory, est.",
-        formats.size(memory_bytes),
+        formats.size(memory_bytes) if spec.target == HERE else "unknown",
         help=(
             "Framework, weights, gradients, optimizer and activations of all replicas, estimated"
             f" from measured CPU trainers. This host has {formats.size(host.memory_bytes)}."
         ),
     )
-    rate = queries.typical_images_per_s(runtime.store, spec, admission.accelerator, host.cpu_model)
+    rate = None
+    if spec.target == HERE:
+        rate = queries.typical_images_per_s(
+            runtime.store, spec, admission.accelerator, host.cpu_model
+        )
     columns[1].metric(
         "Time, est.",
         (

@@ -153,7 +153,8 @@ def without_cluster(environment: dict[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if name != "TF_CONFIG" and not name.startswith("SLURM_")
+        # SLURM_CONF is the user's: it names the cluster.
+        if name != "TF_CONFIG" and (name == "SLURM_CONF" or not name.startswith("SLURM_"))
     }
 
 
@@ -205,13 +206,16 @@ HOST_SECONDS = 60.0  # for all workers on one host to connect
 CLUSTER_SECONDS = 600.0  # on a cluster, whose machines and images start at different times
 RETRY_SECONDS = 0.2
 _ANSWER_SECONDS = 5.0  # for a connected worker to send its rank
-_GO = b"go\n"
+_MOST_BYTES = 400  # of a message
+_GO, _OTHER = b"go\n", b"other\n"
+MEETING_VARIABLE = "GAN_RUNTIME_MEETING"  # the run and attempt that a worker has come for
 
 
 def meet(
     members: Members, host_seconds: float = HOST_SECONDS, cluster_seconds: float = CLUSTER_SECONDS
 ) -> None:
-    """Waits until all workers have connected to the address of the first worker.
+    """Waits until all workers of this run and attempt (MEETING_VARIABLE) have connected to the
+    address of the first worker.
 
     Raises:
         AcceleratorError: a worker is missing at the deadline, or the first one cannot be reached;
@@ -256,7 +260,12 @@ def _gather(address: tuple[str, int], workers: int, deadline: float) -> list[int
             with contextlib.suppress(OSError, ValueError):  # a timeout, or a stranger
                 worker = open_sockets.enter_context(server.accept()[0])
                 worker.settimeout(_ANSWER_SECONDS)
-                present[int(worker.recv(16))] = worker
+                rank, _, meeting = worker.recv(_MOST_BYTES).decode().strip().partition(" ")
+                if meeting == os.environ.get(MEETING_VARIABLE, ""):
+                    present[int(rank)] = worker
+                else:
+                    worker.sendall(_OTHER)
+                    worker.close()
         for worker in present.values():
             with contextlib.suppress(OSError):  # the worker has exited, which the framework reports
                 worker.sendall(_GO)
@@ -267,20 +276,22 @@ def _join(address: tuple[str, int], rank: int, deadline: float) -> str:
     """Run by the other workers: connects to the first worker and waits for its permission. Returns
     the reason not to continue, or "".
     """
-    why = "it did not answer"
+    why, has_met_others = "it did not answer", False
     while (remaining := deadline - time.monotonic()) > 0:
         try:
             with socket.create_connection(
                 address, timeout=min(remaining, _ANSWER_SECONDS)
             ) as first:
-                first.sendall(b"%d\n" % rank)
+                first.sendall(f"{rank} {os.environ.get(MEETING_VARIABLE, '')}\n".encode())
                 first.settimeout(remaining)
-                if first.recv(16) == _GO:
+                answer = first.recv(_MOST_BYTES)
+                if answer == _GO:
                     return ""
+                has_met_others |= answer == _OTHER
         except OSError as error:
             why = error.strerror or str(error)
         time.sleep(RETRY_SECONDS)
-    return why
+    return "workers of another run meet there" if has_met_others else why
 
 
 def _likely_causes(is_local: bool) -> str:

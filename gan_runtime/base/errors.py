@@ -203,6 +203,10 @@ class TargetError(GanRuntimeError):
     """A file to be written would replace another file, a folder or a device."""
 
 
+class TargetSettingError(GanRuntimeError):
+    """A place where runs train is unknown, or one of its settings is wrong."""
+
+
 class OutputError(GanRuntimeError):
     """The output of a command cannot be written."""
 

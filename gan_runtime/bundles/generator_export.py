@@ -28,6 +28,7 @@ from gan_runtime.records.answer import Answer
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir, answers_of
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.run_options import PRIVATE
 from gan_runtime.store import ingest, queries
 from gan_runtime.training import inference
 from gan_runtime.training.checkpoints import Which
@@ -139,7 +140,7 @@ def write(folder: Path, generator: ExportedGenerator, run: RunDir, home: Home) -
     """Writes README, model card, the options of the run, and the names of many classes."""
     (folder / README).write_text(readme(generator, run.run_id), encoding="utf-8")
     (folder / CARD).write_text(card(generator, run, home), encoding="utf-8")
-    options = {**generator.spec.model_dump(), **_PRIVATE}
+    options = {**generator.spec.model_dump(), **PRIVATE}
     (folder / SPEC).write_text(json.dumps(options, indent=2) + "\n", encoding="utf-8")
     given = {array.name: generator.fields.get(array.name) for array in generator.inputs}
     if many := {name: field.classes for name, field in given.items() if field and _is_cut(field)}:
@@ -150,9 +151,6 @@ def write(folder: Path, generator: ExportedGenerator, run: RunDir, home: Home) -
 def _is_cut(field: Field) -> bool:
     """Whether the README has only the first of its classes."""
     return len(field.classes) > MOST_NAMED
-
-
-_PRIVATE = {"tpu_address": "local"}
 
 
 # ---- README --------------------------------------------------------------------------------------
@@ -393,7 +391,7 @@ def _options(spec: RunSpec) -> str:
     rows = [
         (option.label, f"{_text(value)}", f"`{name}`")
         for name, option in declared.items()
-        if (value := _value(values, name)) != option.default and name not in _PRIVATE
+        if (value := _value(values, name)) != option.default and name not in PRIVATE
     ]
     return _table(("Option", "Value", "Name"), rows)
 

@@ -42,6 +42,7 @@ from gan_runtime.records.kinds import RECORDS
 from gan_runtime.records.record import Private, Record, Sharing
 from gan_runtime.records.run_files import FILMS_FOLDER
 from gan_runtime.records.run_folder import RunDir, latest_status
+from gan_runtime.spec.run_options import PRIVATE
 
 MANIFEST = "bundle.json"
 FORMAT = 4  # raised when older programs cannot read new bundles
@@ -258,8 +259,8 @@ class Privacy:
         ]
 
     def spec(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Options without the address of a TPU."""
-        return {**options, "tpu_address": "local"} if "tpu_address" in options else options
+        """Options without the address of a TPU or the name of a cluster."""
+        return {**options, **{name: PRIVATE[name] for name in PRIVATE if name in options}}
 
     def record(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record without its private parts."""

@@ -40,6 +40,7 @@ from gan_runtime.cli import (
     output,
     runs,
     storage,
+    targets,
     tpu_checks,
     training,
 )
@@ -357,3 +358,4 @@ for panel, members in COMMANDS.items():
         app.command(name, epilog=EPILOGS.get(name), rich_help_panel=panel)(command)
 app.add_typer(runs.queue_app, name="queue", rich_help_panel="Watch")
 app.add_typer(data_sets.app, name="data", rich_help_panel="Train")
+app.add_typer(targets.app, name="targets", rich_help_panel="Train")

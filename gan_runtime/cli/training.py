@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gan_runtime.base import slurm
 from gan_runtime.base.errors import DeviceLockError, HomeError, HomeInUseError, RunStateError
 from gan_runtime.cli import (
     COMMAND_LINE,
@@ -57,6 +58,9 @@ def train(
             "--spec", metavar="FILE", help="A JSON file of options, such as a run's spec.json."
         ),
     ] = None,
+    target: Annotated[
+        str, typer.Option("--on", metavar="NAME", help="Train on this target (see `targets`).")
+    ] = "",
     start_from: StartFromOption = "",
     after: AfterOption = "",
     only_if_finished: OnlyIfFinishedOption = False,
@@ -70,6 +74,7 @@ def train(
     if spec_file:
         values = nesting.overlaid(values, read_values(spec_file))
     values = nesting.overlaid(values, presets.parse_assignments(assignments or []))
+    values = {**values, "target": target} if target else values
     spec = RunSpec.parse({**values, "start_from": start_from} if start_from else values)
     _warn(preset, spec)
     waits_for = dependency(after, only_if_finished)
@@ -163,7 +168,10 @@ class Supervision:
     def __init__(self, home: Home, clock: Callable[[], float] = time.monotonic) -> None:
         self._home, self._clock = home, clock
         self._owner_seen_s = clock()
+        _check_task()
         self.runtime = _open_if_free(home)
+        if self.runtime is None and slurm.is_task():
+            raise HomeInUseError(_of_another_host(home))
 
     def keep_up(self) -> None:
         """Takes over if the other owner has exited; otherwise a queued run would wait forever."""
@@ -200,6 +208,8 @@ def train_run(
     Raises:
         StoreError, HomeError, DeviceLockError: the home or the locks of devices cannot be used; no
             run is queued.
+        HomeInUseError, RunStateError: in a Slurm job, another process owns the home, or there are
+            several tasks; no run is queued.
         SpecError: this host cannot train that; no run is queued.
     """
     host = hosts.probe()
@@ -287,6 +297,26 @@ def _leave(runtime: Runtime) -> None:
             )
     finally:
         runtime.close()
+
+
+def _check_task() -> None:
+    """Raises RunStateError if Slurm has started this command several times."""
+    if slurm.tasks() > 1:
+        raise RunStateError(
+            f"srun starts this command {slurm.tasks()} times, and each would train a run: use"
+            f" --ntasks=1, or start the workers of one run as in docs/cluster.md."
+        )
+
+
+def _of_another_host(home: Home) -> str:
+    """Why a command in a Slurm job queues no run in a home that another process owns."""
+    other = owner.holder(home)
+    who = other.who if other is not None else "another process"
+    return (
+        f"{home.path} is in use by {who}, which would train the run there while this Slurm job"
+        " idles: start a trainer in the job as in docs/cluster.md, or choose another folder with"
+        " --home DIR."
+    )
 
 
 def _open_if_free(home: Home) -> Runtime | None:

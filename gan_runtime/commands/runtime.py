@@ -19,9 +19,11 @@ from gan_runtime.store import queries
 from gan_runtime.supervision.maintenance import Maintenance
 from gan_runtime.supervision.owner_thread import OpenHome, OwnedHome, ViewedHome
 from gan_runtime.supervision.standby import Standby
+from gan_runtime.supervision.starter_router import StarterRouter
 from gan_runtime.supervision.starters import LocalStarter, Starter
 from gan_runtime.supervision.store_recovery import RecoveredStore
 from gan_runtime.supervision.supervisor import GRACE_SECONDS
+from gan_runtime.supervision.target_starter import TargetStarter
 
 
 class Runtime:
@@ -30,10 +32,14 @@ class Runtime:
     ownership_error: GanRuntimeError | None = None  # None for an owner
 
     def __init__(
-        self, open_home: OpenHome, host_probe: HostProbe, standby: Standby | None = None
+        self,
+        open_home: OpenHome,
+        host_probe: HostProbe,
+        standby: Standby | None = None,
+        targets: TargetStarter | None = None,
     ) -> None:
         self.home, self.store, self.host_probe = open_home.home, open_home.store, host_probe
-        self._open_home, self._standby = open_home, standby
+        self._open_home, self._standby, self.targets = open_home, standby, targets
         self.commands = self._commands(operator(DASHBOARD))
 
     @classmethod
@@ -56,9 +62,10 @@ class Runtime:
             HomeInUseError: another process is the owner; the message names it.
             StoreError, HomeError: the database or the folder cannot be used.
         """
-        starter = starter or LocalStarter(StateTimer(time.monotonic), standby=standby)
-        owned = OwnedHome.begin(home, grace_seconds, starter, url)
-        return cls(owned, host_probe or HostProbe(), standby)
+        targets = TargetStarter(home, StateTimer(time.monotonic))
+        local = starter or LocalStarter(StateTimer(time.monotonic), standby=standby)
+        owned = OwnedHome.begin(home, grace_seconds, StarterRouter(local, targets), url)
+        return cls(owned, host_probe or HostProbe(), standby, targets)
 
     @classmethod
     def view(
@@ -106,6 +113,8 @@ class Runtime:
         self._open_home.end()
         if self._standby:
             self._standby.end()
+        if self.targets:
+            self.targets.close()
 
     def expect_a_run(self) -> None:
         """Loads TensorFlow in a process that can take the next run. Does nothing for a viewer, or

@@ -77,9 +77,9 @@ def inherited_locks(environment: Mapping[str, str]) -> list[DeviceLock]:
 @dataclass
 class Claim:
     """`devices`: the taken devices; empty if `blockers` have too many, or if none are listed yet,
-    for the reason `unknown`. `extra_files`: further open files for the child, by the environment
-    variable with the descriptor. At the end of its block, the claim closes its files in this
-    process.
+    for the reason `unknown`, or for the reason `why` of another place where the run trains.
+    `extra_files`: further open files for the child, by the environment variable with the
+    descriptor. At the end of its block, the claim closes its files in this process.
     """
 
     devices: list[HostDevice] = field(default_factory=list)
@@ -87,6 +87,7 @@ class Claim:
     blockers: list[tuple[HostDevice, Holder | None]] = field(default_factory=list)
     holder: Holder = field(default_factory=Holder)
     unknown: str = ""
+    why: Cause | None = None
     extra_files: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -288,6 +289,8 @@ def wait_cause(claim: Claim, home: Path) -> Cause | None:
 
     The cause is stored in the run's journal, which can be shared, so it names no folder or user.
     """
+    if claim.why is not None:
+        return claim.why
     if claim.unknown:
         return cause(Reason.DEVICES_UNKNOWN, message=claim.unknown)
     holders = [

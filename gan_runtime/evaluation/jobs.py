@@ -325,10 +325,10 @@ def _options(home: Home, run: RunDir, every: int) -> dict[str, Any]:
 
 
 def _every(run: RunDir) -> int:
-    """Epochs between two measurements; 0 without them: a shorter run, unreadable options, or
-    disabled in this process.
+    """Epochs between two measurements; 0 without them: a shorter run, unreadable options, a run
+    on a cluster, whose networks this host may be too small for, or disabled in this process.
     """
-    if os.environ.get(MEASURE_VARIABLE) == "off":
+    if os.environ.get(MEASURE_VARIABLE) == "off" or run.is_on_cluster:
         return 0
     try:
         spec = run.spec()

@@ -155,6 +155,11 @@ class Home:
         return self.path / "runs" / ".owner.lock"
 
     @property
+    def targets(self) -> Path:
+        """Settings of other places where runs train."""
+        return self.path / "targets.toml"
+
+    @property
     def last_number_file(self) -> Path:
         """The highest number of a run so far, so that no number is used twice."""
         return self.runs / LAST_NUMBER

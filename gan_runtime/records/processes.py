@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -78,6 +79,12 @@ def abandoned_scratch_folders() -> list[Path]:
     """The temporary folders of processes that were killed, on this host or in its containers."""
     folders = Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*")
     return [folder for folder in folders if _is_abandoned(folder / _SCRATCH_LOCK)]
+
+
+def remove_abandoned_scratch_folders() -> None:
+    """Removes the temporary folders of processes that were killed."""
+    for folder in abandoned_scratch_folders():
+        shutil.rmtree(folder, ignore_errors=True)  # of another user, or removed
 
 
 def _is_abandoned(lock: Path) -> bool:

@@ -13,12 +13,24 @@ import io
 import os
 import re
 import stat
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from gan_runtime.base.errors import JournalError, PictureError
+
+# ---- time ----------------------------------------------------------------------------------------
+
+
+def now_in(folder: Path) -> float:
+    """The current time by the clock of the folder's file system. Raises OSError."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b".")
+        file.flush()
+        return os.fstat(file.fileno()).st_mtime
+
 
 # ---- names of journals ---------------------------------------------------------------------------
 

@@ -171,6 +171,10 @@ class RunDir(TaskFolder):
         """The journal with the measurements of worker `rank`."""
         return self.path / f"journal-{rank}.jsonl"
 
+    def worker_log(self, rank: int = 0) -> Path:
+        """The output of worker `rank` of a cluster; workers of one host write to `log`."""
+        return self.path / f"log-{rank}.txt" if rank else self.log
+
     def journals(self) -> list[Path]:
         """Every journal, the supervisor's first."""
         return self.in_order(self.journal_stats())
@@ -215,6 +219,12 @@ class RunDir(TaskFolder):
             return TrainerProcess.model_validate_json(content, strict=True)
         except (OSError, ValidationError):
             return None
+
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether a cluster started the newest attempt, so that its process is not of this host."""
+        trainer = self.process()
+        return trainer is not None and trainer.cluster_host is not None
 
     def is_trainer_alive(self, trainer: TrainerProcess) -> bool | None:
         """Whether the processes of an entry run; None if unknown, as on a cluster."""

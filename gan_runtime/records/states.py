@@ -60,6 +60,11 @@ class Reason(StrEnum):
     RESUMED = "resumed"
     RESUMED_WAITS_FOR_DATA = "resumed_waits_for_data"
     REQUEUED = "requeued"
+    SUBMITTING = "submitting"
+    SUBMITTED = "submitted"
+    TARGET_FULL = "target_full"
+    WAITS_ON_TARGET = "waits_on_target"
+    STARTED_AGAIN = "started_again"
     # starting, compiling, running
     STARTING = "starting"
     STARTED_ON_CLUSTER = "started_on_cluster"
@@ -79,6 +84,7 @@ class Reason(StrEnum):
     LOW_DISK = "low_disk"
     ALARM = "alarm"
     ENDED_UNSAVED = "ended_unsaved"
+    JOB_CANCELLED = "job_cancelled"
     STOP_TOOK_TOO_LONG = "stop_took_too_long"
     # failed
     DATA_NOT_PREPARED = "data_not_prepared"
@@ -88,11 +94,16 @@ class Reason(StrEnum):
     CRASHED = "crashed"
     WORKERS_DISCONNECTED = "workers_disconnected"
     WORKER_EXITED = "worker_exited"
+    TARGET_REFUSED = "target_refused"
+    JOB_OUT_OF_MEMORY = "job_out_of_memory"
+    JOB_FAILED = "job_failed"
     # lost
     NOT_STARTED = "not_started"
     STALLED = "stalled"
     TRAINER_EXITED = "trainer_exited"
     WORKER_KILLED = "worker_killed"
+    TIME_LIMIT = "time_limit"
+    JOB_ENDED = "job_ended"
 
 
 WAITS_FOR_A_RUN = frozenset(
@@ -111,6 +122,7 @@ WAITS_IN_TURN = frozenset({Reason.WAITS_FOR_DEVICE, Reason.MOVED, Reason.RESUMED
 Detail = str | int | float
 
 _RESUME = "resume continues from the last checkpoint"
+_CONTINUES = "it continues from the last checkpoint"
 _ALONE = "or start this run without waiting"
 _DATA = "waiting for data set {data_set} ({percent}%)"
 # TensorFlow drops a silent worker after 7 to 9 s (measured); JAX is set to 10 s.
@@ -143,8 +155,13 @@ SENTENCES: dict[Reason, str] = {
     Reason.REQUEUED: (
         "queued again: the owner exited before it started the trainer, so nothing has run"
     ),
+    Reason.SUBMITTING: "submitting a job to {target}",
+    Reason.SUBMITTED: "submitted to {target}[ as job {job}]",
+    Reason.TARGET_FULL: "waiting: {jobs} jobs of this home are on {target}, the most allowed",
+    Reason.WAITS_ON_TARGET: "job {job} on {target} {why}[; expected start {starts}]",
+    Reason.STARTED_AGAIN: f"{{target}} starts its job again; {_CONTINUES}",
     Reason.STARTING: "starting a trainer on {devices}",
-    Reason.STARTED_ON_CLUSTER: "started on a cluster of {workers} workers",
+    Reason.STARTED_ON_CLUSTER: "started on a cluster[ of {workers} workers]",
     Reason.BUILDING: "building the networks and tracing the training step",
     Reason.TRAINING: "training up to step {steps:,}",
     Reason.EPOCH_DONE: "the only epoch is done",
@@ -166,6 +183,16 @@ SENTENCES: dict[Reason, str] = {
         "the trainer did not stop within {seconds} s and was killed without saving[ ({how})];"
         f" {_RESUME}"
     ),
+    Reason.JOB_CANCELLED: f"job {{job}} was cancelled on {{target}} without saving; {_RESUME}",
+    Reason.TARGET_REFUSED: "{target} refused the job: {message}",
+    Reason.JOB_OUT_OF_MEMORY: (
+        "job {job} on {target} ran out of memory: ask for more, or use a smaller batch"
+    ),
+    Reason.JOB_FAILED: "job {job} on {target} ended as {state}; check the log",
+    Reason.TIME_LIMIT: (
+        f"job {{job}} on {{target}} reached its time limit before it saved; {_RESUME}"
+    ),
+    Reason.JOB_ENDED: f"job {{job}} on {{target}} ended as {{state}}; {_RESUME}",
     Reason.DATA_NOT_PREPARED: "data set {data_set} was not prepared ({state}): {message}",
     Reason.NOT_FINITE: "{message}",
     Reason.ALARM_AFTER_ROLL_BACKS: "{message}",

@@ -18,6 +18,9 @@ AlarmAction = Literal["note", "stop", "roll_back"]
 StallAction = Literal["note", "stop", "restart"]
 
 TABLE_1 = "paper, Table 1"
+HERE = "here"
+# Options that name machines, and what they are in files for other people.
+PRIVATE = {"tpu_address": "local", "target": HERE}
 
 
 class RunOptions(BaseModel):
@@ -72,6 +75,16 @@ class RunOptions(BaseModel):
         ),
         source="transfer learning for GANs: Wang et al. 2018",
         error="use a run's id, optionally with a colon and an epoch, or leave it empty.",
+    )
+    target: str = option(
+        HERE,
+        label="Where",
+        group="Accelerator",
+        pattern=r"^[a-z0-9][a-z0-9-]{0,39}$",
+        text="a name of up to 40 small letters, digits and '-'",
+        help="Where to train: here, or the name of a target such as a Slurm cluster.",
+        source="docs/cluster.md",
+        error="use 'here' or the name of a target.",
     )
     engine: str = option(
         "auto",

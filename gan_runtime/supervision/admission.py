@@ -19,6 +19,7 @@ from gan_runtime.base.errors import (
     JobError,
     RunStateError,
     SpecError,
+    TargetSettingError,
     UnknownRunError,
 )
 from gan_runtime.data import loading
@@ -32,7 +33,9 @@ from gan_runtime.records.journal import Condition, StatusChange
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import CUT_SHORT, ENDED, WAITS_FOR_A_RUN, Cause, Reason, cause
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store.store import Store
+from gan_runtime.targets import configuration
 from gan_runtime.training import starting_point, watch
 
 Result = TypeVar("Result")
@@ -73,8 +76,12 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
     Raises SpecError with a sentence for each option that prevents it.
     """
     wrong: list[FieldError] = []
-    accelerator = _tried(lambda: host.resolve(spec), "accelerator", wrong)
-    resolved = _resolved(spec, host, accelerator, wrong) if accelerator else None
+    if spec.target == HERE:
+        accelerator = _tried(lambda: host.resolve(spec), "accelerator", wrong)
+        resolved = _resolved(spec, host, accelerator, wrong) if accelerator else None
+    else:
+        resolved = _tried(lambda: _on_target(spec, home), "target", wrong)
+        accelerator = resolved.accelerator if resolved else None
     is_being_prepared = home is not None and core_jobs.preparing_job(home, spec.dataset) is not None
     data = fields = None
     if not is_being_prepared and (
@@ -87,8 +94,10 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
         raise SpecError(wrong)
     if fields is None:
         return Admission(resolved, accelerator, None, None, 0, _warnings(resolved, host, None))
-    memory = watch.estimated_memory_bytes(spec, home)
     checkpoints = watch.checkpoints_bytes(spec, fields)
+    if spec.target != HERE:
+        return Admission(resolved, accelerator, data, None, checkpoints, ())
+    memory = watch.estimated_memory_bytes(spec, home)
     return Admission(
         resolved, accelerator, data, memory, checkpoints, _warnings(resolved, host, memory)
     )
@@ -128,12 +137,32 @@ def _resolved(
     return None
 
 
+def _on_target(spec: RunSpec, home: Home | None) -> RunSpec:
+    """The spec with accelerator and engine resolved for its target. Whether it has the devices, its
+    scheduler says.
+
+    Raises SpecError, TargetSettingError.
+    """
+    options = configuration.target(home, spec.target)
+    values = spec.model_dump()
+    if spec.accelerator == "auto":
+        values["accelerator"] = options.accelerator
+    if spec.engine == "auto":
+        values["engine"] = "tensorflow"
+    return RunSpec.parse(values)
+
+
 def _tried(ask: Callable[[], Result], field: str, wrong: list[FieldError]) -> Result | None:
     try:
         return ask()
-    except (AcceleratorError, DatasetError, CheckpointError, UnknownRunError) as error:
+    except SpecError as error:
+        wrong.extend(error.errors)
+    except (
+        *(AcceleratorError, DatasetError, CheckpointError),
+        *(TargetSettingError, UnknownRunError),
+    ) as error:
         wrong.append(FieldError(field, str(error)))
-        return None
+    return None
 
 
 def _warnings(spec: RunSpec, host: Host, memory_bytes: float | None) -> tuple[str, ...]:

@@ -24,8 +24,9 @@ from gan_runtime.records.home import Home, command_line, is_run_name, next_rank
 from gan_runtime.records.journal import ENDED, Changed, Created, StatusChange, StudyPlace
 from gan_runtime.records.record import operator
 from gan_runtime.records.run_folder import RunDir, Stamp, latest_status, write_json
-from gan_runtime.records.states import CUT_SHORT, Reason, cause
+from gan_runtime.records.states import CUT_SHORT, Cause, Reason, cause
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store.folder_watcher import folders_changed_ns
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.starters import Attempt
@@ -36,12 +37,13 @@ from gan_runtime.training import starting_point
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A waiting or training run."""
+    """A waiting or training run. `target`: where it trains; "here" is this host."""
 
     run: RunDir
     status: str
     attempt: int
     accelerator: str
+    target: str = HERE
 
     @property
     def key(self) -> tuple[str, int]:
@@ -51,18 +53,25 @@ class LiveRun:
     @property
     def as_attempt(self) -> Attempt:
         """The attempt, for a starter."""
-        return Attempt(self.run, self.attempt, self.accelerator)
+        return Attempt(self.run, self.attempt, self.accelerator, self.target)
+
+    @property
+    def device(self) -> str:
+        """What the run occupies while it trains alone. Runs of a target occupy nothing here."""
+        return self.accelerator if self.target == HERE else f"{self.target}/{self.run.run_id}"
 
 
 def of_store(home: Home, store: Store) -> list[LiveRun]:
     """Training runs first, then the queue in its order."""
     rows = store.rows(
-        "SELECT run_id, status, attempt, accelerator FROM runs_live ORDER BY status = 'queued',"
-        " queue_rank, run_id"
+        "SELECT run_id, status, attempt, runs_live.accelerator, coalesce(created.spec->>'target',"
+        " ?) FROM runs_live JOIN ingest.created USING (run_id) ORDER BY status = 'queued',"
+        " queue_rank, run_id",
+        [HERE],
     )
     return [
-        LiveRun(RunDir(home.runs / run_id), status, attempt, accelerator)
-        for run_id, status, attempt, accelerator in rows
+        LiveRun(RunDir(home.runs / run_id), status, attempt, accelerator, target)
+        for run_id, status, attempt, accelerator, target in rows
     ]
 
 
@@ -111,11 +120,11 @@ class LiveInJournals:
         stamps, state = run.journal_stats(), self._read_states.get(run.run_id)
         if state is not None and state.stamps == stamps:
             return
-        accelerator = last.accelerator if last is not None else _accelerator(run)
+        accelerator, target = (last.accelerator, last.target) if last is not None else _place(run)
         newest = latest_status(run)
         live = None
         if newest.status not in ENDED and accelerator:
-            live = LiveRun(run, newest.status, newest.attempt, accelerator)
+            live = LiveRun(run, newest.status, newest.attempt, accelerator, target)
         self._read_states[run.run_id] = _JournalState(stamps, live, newest.queue_rank or 0.0)
 
     def _place(self, live: LiveRun) -> tuple[bool, float, str]:
@@ -123,10 +132,12 @@ class LiveInJournals:
         return (live.status == "queued", state.queue_rank if state else 0.0, live.run.run_id)
 
 
-def _accelerator(run: RunDir) -> str:
-    """The accelerator in the submission; "" if the first line is no submission."""
+def _place(run: RunDir) -> tuple[str, str]:
+    """Accelerator and target in the submission; "" and "here" if the first line is none."""
     first = journal.first(run.supervisor_journal)
-    return first.accelerator if isinstance(first, Created) else ""
+    if not isinstance(first, Created):
+        return "", HERE
+    return first.accelerator, str(first.spec.get("target", HERE))
 
 
 # ---- runs whose trainer was never spawned --------------------------------------------------------
@@ -151,6 +162,12 @@ def requeue(run: RunDir, attempt: int) -> bool:
     requeued = waits[-1].because(cause(Reason.REQUEUED), asker=NEXT_OWNER.name)
     journal.append(run.supervisor_journal, attempt + 1, requeued)
     return True
+
+
+def renew(home: Home, run: RunDir, attempt: int, why: Cause) -> None:
+    """Queues the next attempt of a run that its target starts again by itself."""
+    queued = StatusChange.of("queued", why, queue_rank=next_rank(home), asker=NEXT_OWNER.name)
+    journal.append(run.supervisor_journal, attempt + 1, queued)
 
 
 @dataclass(frozen=True)
@@ -204,8 +221,8 @@ def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> N
     name.
 
     Raises:
-        RunStateError: the run has not ended, is finished, cannot continue, or belongs to a study,
-            whose options cannot change.
+        RunStateError: the run has not ended, is finished, cannot continue, was started on a
+            cluster, or belongs to a study, whose options cannot change.
         SpecError: a value is invalid, or a resume cannot change that option.
         HomeError: the disk has too little space.
     """
@@ -214,7 +231,7 @@ def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> N
         raise RunStateError(
             f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed."
         )
-    if refusal := resume_refusal(run):
+    if refusal := _of_cluster(run, last.attempt) or resume_refusal(run):
         raise RunStateError(refusal)
     rates = changed_rates(run, changes)
     disk.require(home.path, disk.LEAST_BYTES + _newest_bytes(run), "resuming the run")
@@ -269,6 +286,18 @@ def resume_refusal(run: RunDir) -> str:
     return (
         f"run {run.run_id} has no checkpoint to resume from: train its options again with"
         f" `{command}`."
+    )
+
+
+def _of_cluster(run: RunDir, attempt: int) -> str:
+    """Why this host does not continue a run that a cluster started; "" for other runs."""
+    trainer = run.process()
+    if trainer is None or trainer.cluster_host is None or _place(run)[1] != HERE:
+        return ""
+    words = [str(run.path), str(attempt + 1), _place(run)[0]]
+    return (
+        f"run {run.run_id} trained on a cluster (host {trainer.cluster_host}): start its next"
+        f" attempt there, with `srun python -m gan_runtime.worker {shlex.join(words)}`."
     )
 
 

@@ -8,17 +8,15 @@ be unique, such as a reboot.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
-import tempfile
 import time
 from pathlib import Path
 
 from gan_runtime.base.errors import GanRuntimeError, JournalError
 from gan_runtime.data import uploads
 from gan_runtime.jobs import job_queue
-from gan_runtime.records import image_files, journal, processes
+from gan_runtime.records import image_files, journal, processes, run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED, Event, StatusChange
 from gan_runtime.records.record import operator
@@ -71,20 +69,14 @@ def clean_home(home: Home) -> None:
     for path in home.path.glob(f"{home.database.name}.new-*"):
         _remove(path)
     uploads.remove_old(home)
-    now = _now(home.runs)
+    now = run_files.now_in(home.runs)
     for path in [*home.runs.glob(".*-*"), *home.data.glob(".*-*"), *home.jobs.glob(".*-*")]:
         if path.name.startswith(".deleted-") or (
             path.name.startswith(_INCOMPLETE) and now - _changed(path) > IDLE_SECONDS
         ):
             _remove(path)
-    _clean_scratch()
+    processes.remove_abandoned_scratch_folders()
     _clean_films(home)
-
-
-def _clean_scratch() -> None:
-    """Removes temporary folders of processes that were killed."""
-    for path in processes.abandoned_scratch_folders():
-        _remove(path)
 
 
 def _clean_films(home: Home) -> None:
@@ -103,7 +95,7 @@ def _clean_films(home: Home) -> None:
 
 def _clean_films_of(run: RunDir) -> None:
     named = image_files.referenced_films(run)
-    now = _now(run.films)
+    now = run_files.now_in(run.films)
     for path in run.films.iterdir():
         is_unnamed = path.suffix == ".npz" and path not in named
         if (is_unnamed or path.suffix == ".part") and now - _changed(path) > IDLE_SECONDS:
@@ -111,22 +103,18 @@ def _clean_films_of(run: RunDir) -> None:
 
 
 def clean_run(run: RunDir) -> None:
-    """Removes leftover files of a run without a trainer."""
+    """Removes leftover files of a run without a trainer. A silent one on a cluster may still
+    write.
+    """
+    if run.is_on_cluster:
+        return
     for folder in (run.samples, run.checkpoints, run.snapshots):
         for path in folder.glob("*.part"):
             _remove(path)
     for path in run.path.glob(".*.json.*"):
         if _TEMPORARY.fullmatch(path.name):
             _remove(path)
-    _clean_scratch()
-
-
-def _now(folder: Path) -> float:
-    """The current time by the clock of the folder's file system."""
-    with tempfile.TemporaryFile(dir=folder) as file:
-        file.write(b".")
-        file.flush()
-        return os.fstat(file.fileno()).st_mtime
+    processes.remove_abandoned_scratch_folders()
 
 
 def _changed(folder: Path) -> float:
@@ -196,7 +184,11 @@ class StallDetection:
 
 
 def stall_action(run: RunDir) -> StallAction:
-    """The run's option `still_action`; "note" for old runs."""
+    """The run's option `still_action`; "note" for old runs, and on a cluster, where a requeued job
+    waits without being stalled.
+    """
+    if run.is_on_cluster:
+        return "note"
     with contextlib.suppress(Exception):  # the trainer reports unreadable options
         return run.spec().still_action
     return "note"

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -21,18 +21,23 @@ from gan_runtime.device_locks.locks import Holder
 from gan_runtime.hardware import hosts
 from gan_runtime.records import journal, processes, run_files
 from gan_runtime.records.identity import SILENCE_SECONDS, boot, is_locked
-from gan_runtime.records.run_folder import RunDir, TrainerProcess
-from gan_runtime.records.states import StateTimer
+from gan_runtime.records.journal import Status
+from gan_runtime.records.run_folder import RunDir, Stamp, TrainerProcess
+from gan_runtime.records.states import Cause, StateTimer
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.supervision.standby import FIRST_NUMBER, Standby, is_for
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt of a run on an accelerator: cpu, gpu or tpu."""
+    """One attempt of a run on an accelerator: cpu, gpu or tpu. `target`: where; "here" is this
+    host.
+    """
 
     run: RunDir
     number: int
     accelerator: str
+    target: str = HERE
 
 
 class Starter(Protocol):
@@ -60,6 +65,14 @@ class Starter(Protocol):
 
         False if uncertain.
         """
+
+    def ending(self, attempt: Attempt) -> tuple[Status, Cause] | None:
+        """How an attempt ended by another system's account: its state and why, or "queued" if that
+        system starts it again. None if there is no such account.
+        """
+
+    def renewed(self) -> list[Attempt]:
+        """Ended attempts that another system starts again by itself."""
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
         """Requests a stop, and kills the trainer after `grace_seconds`; returns whether it killed
@@ -95,6 +108,14 @@ class _Child:
     accelerator: str
 
 
+@dataclass(frozen=True)
+class _Silence:
+    """The journals of a run's trainers when this owner first saw them, and their age then."""
+
+    stats: Mapping[str, Stamp]
+    seconds: float
+
+
 class LocalStarter:
     """Trainers as processes of this host, each in a separate session.
 
@@ -111,6 +132,7 @@ class LocalStarter:
         self._timer, self._module, self._standby = timer, module, standby
         self._children: dict[str, _Child] = {}
         self._with_own_gpus: set[tuple[str, int]] = set()
+        self._seen_silent: dict[str, _Silence] = {}  # by run
 
     def claim(self, attempt: Attempt) -> Claim:
         """Takes the device locks and the start lock."""
@@ -138,7 +160,9 @@ class LocalStarter:
         return claim
 
     def is_alone(self, attempt: Attempt) -> bool:
-        """A run that has locked single GPUs leaves the others free."""
+        """A run that has locked single GPUs leaves the others free, and one on a cluster all."""
+        if attempt.run.run_id not in self._children and attempt.run.is_on_cluster:
+            return False
         key = (attempt.run.run_id, attempt.number)
         if (
             attempt.accelerator == "gpu"
@@ -209,11 +233,21 @@ class LocalStarter:
         is_alive = run.is_trainer_alive(identity)
         if is_alive is None:
             with contextlib.suppress(JournalError):  # the ingestor quarantines the run
-                # Without the lines that this owner writes, such as a stall.
-                stats = {**run.journal_stats(), run.supervisor_journal.name: None}
-                return self._timer.seconds("silence", run.run_id, stats) < SILENCE_SECONDS
+                return self._silent_seconds(run) < SILENCE_SECONDS
             return True
         return is_alive
+
+    def _silent_seconds(self, run: RunDir) -> float:
+        """How long the journals of a run's trainers have had no new line: since this owner first
+        saw their last one, and before that by the clock of the file system.
+        """
+        stats = run.journal_stats()
+        stats.pop(run.supervisor_journal.name, None)  # this owner writes lines, such as a stall
+        if run.run_id not in self._seen_silent:
+            self._seen_silent[run.run_id] = _Silence(stats, _age_seconds(run, stats))
+        seen = self._seen_silent[run.run_id]
+        before = seen.seconds if seen.stats == stats else 0.0
+        return before + self._timer.seconds("silence", run.run_id, stats)
 
     def never_began(self, attempt: Attempt) -> bool:
         """A start on a cluster has no lock, so the answer is uncertain."""
@@ -221,6 +255,14 @@ class LocalStarter:
             return False
         is_free = processes.is_start_without_trace(attempt.run, attempt.number, boot())
         return is_free and not _in_process_table(attempt)
+
+    def ending(self, attempt: Attempt) -> tuple[Status, Cause] | None:  # noqa: ARG002
+        """None: only processes and journals know."""
+        return None
+
+    def renewed(self) -> list[Attempt]:
+        """None: the supervisor starts all attempts."""
+        return []
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
         """Requests a stop, and kills after `grace_seconds`; returns whether it killed."""
@@ -262,15 +304,27 @@ class LocalStarter:
         ]
 
     def busy_accelerators(self, live: Iterable[str]) -> set[str]:
-        """Also forgets children that have ended."""
+        """Also forgets children that have ended, and cleans up after those that were killed when
+        they had written their final event.
+        """
         ids = set(live)
         for run_id, child in list(self._children.items()):
             if run_id not in ids and child.process.poll() is not None:
                 del self._children[run_id]
+                if child.process.returncode:
+                    processes.remove_abandoned_scratch_folders()
         # GPU locks show which GPUs are free.
         return {
             child.accelerator for child in self._children.values() if child.process.poll() is None
         } - {"gpu"}
+
+
+def _age_seconds(run: RunDir, stats: Mapping[str, Stamp]) -> float:
+    """Seconds since the newest of these files was written; 0 if unknown."""
+    with contextlib.suppress(OSError):
+        if newest_ns := max((changed_ns for _, _, changed_ns in stats.values()), default=0):
+            return max(0.0, run_files.now_in(run.path.parent) - newest_ns / 1e9)
+    return 0.0
 
 
 def _has_own_gpus(attempt: Attempt) -> bool:

@@ -19,6 +19,7 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ACTIVE, StatusChange
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import Cause, Reason, StateTimer, cause
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
@@ -100,6 +101,10 @@ class Supervisor:
                 acted |= self._act_on(live, busy, live.run.run_id in exited)
             except (GanRuntimeError, OSError) as error:  # such as a read-only folder of one run
                 failed = failed or error
+        for attempt in self._starter.renewed():
+            if ending := self._starter.ending(attempt):
+                queue.renew(self._home, attempt.run, attempt.number, ending[1])
+                acted = True
         try:
             self._turns_of_jobs = self._jobs.tick(busy)
             self._quality.tick(self._training())
@@ -157,12 +162,12 @@ class Supervisor:
             return self._act_on_waiting(live, busy)
         if has_exited:
             if self._starter.never_began(live.as_attempt) and queue.requeue(live.run, live.attempt):
-                busy.add(live.accelerator)  # for this run, now first in the queue
+                busy.add(live.device)  # for this run, now first in the queue
             else:
                 self._note_end(live)
             return True
         if self._starter.is_alone(live.as_attempt):
-            busy.add(live.accelerator)
+            busy.add(live.device)
         if live.run.stop_file.exists() and self._starter.stop(live.as_attempt, self._grace_seconds):
             self._forced[live.key] = Reason.STOP_TOOK_TOO_LONG
         return live.status == "running" and self._has_store and self._act_on_stall(live)
@@ -186,7 +191,11 @@ class Supervisor:
         the queue.
         """
         if live.run.stop_file.exists():
+            self._starter.end(live.as_attempt)  # a job that waits elsewhere
             self._note(live, "stopped", cause(Reason.TAKEN_FROM_QUEUE))
+            return True
+        if ending := self._starter.ending(live.as_attempt):
+            self._note_ending(live, *ending)
             return True
         readiness = self._data.of(live.run, live.attempt)
         if readiness == READY:
@@ -195,7 +204,7 @@ class Supervisor:
             self._note(live, "failed", readiness.failure)
         elif readiness.news is not None:
             journal.append(live.run.supervisor_journal, live.attempt, readiness.news)
-        elif not readiness.is_ready or live.accelerator in busy:
+        elif not readiness.is_ready or live.device in busy:
             return False
         else:
             return self._act_on_next(live, busy)
@@ -210,7 +219,7 @@ class Supervisor:
             if claim.is_taken:
                 self._start(live, claim)
         if not claim.is_taken or self._starter.is_alone(live.as_attempt):
-            busy.add(live.accelerator)
+            busy.add(live.device)
         if claim.is_taken:
             return True
         return self._note_wait(live, device_locks.wait_cause(claim, self._home.path.resolve()))
@@ -241,7 +250,10 @@ class Supervisor:
         return self._starter.busy_accelerators(live.run.run_id for live in self._runs)
 
     def _start(self, live: LiveRun, claim: Claim) -> None:
-        labels = ", ".join(device.label for device in claim.devices if device.visible)
+        is_here = live.target == HERE
+        labels = ", ".join(
+            device.label for device in claim.devices if device.visible or not is_here
+        )
         self._note(live, "starting", cause(Reason.STARTING, devices=labels or live.accelerator))
         try:
             self._starter.start(live.as_attempt, claim)
@@ -251,8 +263,12 @@ class Supervisor:
 
     def _note_end(self, live: LiveRun) -> None:
         """Records the end of a trainer that exited without a final event."""
+        ending = self._starter.ending(live.as_attempt)
         how = self._starter.clean_up(live.as_attempt)
         forced = self._forced.pop(live.key, None)
+        if ending and not forced:
+            self._note_ending(live, *ending)
+            return
         recovery.clean_run(live.run)
         is_stopped = live.run.stop_file.exists()
         if forced is Reason.STOP_TOOK_TOO_LONG:
@@ -262,6 +278,12 @@ class Supervisor:
         else:
             why = cause(forced or Reason.TRAINER_EXITED, how=how)
         self._note(live, "stopped" if is_stopped else "lost", why)
+
+    def _note_ending(self, live: LiveRun, status: journal.Status, why: Cause) -> None:
+        if status == "queued":
+            queue.renew(self._home, live.run, live.attempt, why)
+        else:
+            self._note(live, status, why)
 
     def _note(self, live: LiveRun, status: journal.Status, why: Cause) -> None:
         journal.append(live.run.supervisor_journal, live.attempt, StatusChange.of(status, why))

@@ -20,7 +20,7 @@ PACKAGE = Path("gan_runtime")
 # packages import each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("__init__", "base", "catalog", "spec", "records", "device_locks"),
-    ("workloads", "data", "pictures"),
+    ("workloads", "data", "pictures", "targets"),
     ("engines", "hardware"),
     ("training", "worker"),
     ("supervision", "commands", "jobs", "store", "bundles", "studies", "evaluation", "tpu", "gpu"),

@@ -78,6 +78,7 @@ def test_defaults_match_the_paper() -> None:
         "workload": "dcgan_mnist",
         "dataset": "digits",
         "start_from": "",
+        "target": "here",
         "engine": "auto",
         "loop": "custom",
         "accelerator": "auto",

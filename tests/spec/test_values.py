@@ -464,6 +464,14 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         ),
     ),
     (
+        "target",
+        "My Cluster",
+        (
+            "Where (target) is 'My Cluster', but allowed is a name of up to 40 small letters,"
+            " digits and '-': use 'here' or the name of a target."
+        ),
+    ),
+    (
         "tpu_address",
         "",
         (

@@ -62,12 +62,15 @@ def test_handshake_timeout_uses_the_owners_monotonic_clock(home: Home, new_run: 
     assert owner.status(run) == "lost"
 
 
-def test_cluster_run_is_lost_after_silence_on_the_owners_clock(home: Home, new_run: NewRun) -> None:
+def test_cluster_run_is_lost_after_silence_on_the_owners_clock(
+    home: Home, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = new_run("quick-0001")
     journal.append(run.trainer_journal(), 1, StatusChange(status="running", reason="training"))
     write_json(run.process_file, {"pid": 1, "started": 1.0, "attempt": 1, "cluster_host": "node-1"})
     os.utime(run.trainer_journal(), (1.0, 1.0))  # the file server's clock is at 1970
     os.utime(run.supervisor_journal, (1.0, 1.0))
+    monkeypatch.setattr("gan_runtime.records.run_files.now_in", lambda _: 1.0)
     owner = Owner(home)
     for owner.clock.now in (0.0, SILENCE_SECONDS - 1):
         owner.tick()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from gan_runtime import worker
+from gan_runtime.base import slurm as slurm_step
 from gan_runtime.base.cluster import Members, WorkerRank, tf_config, without_cluster
 from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.records import journal
@@ -133,11 +134,9 @@ def test_worker_gets_its_rank_from_tf_config_or_slurm(engine: str) -> None:
         "SLURM_STEP_NODELIST": "node[1-2]",
         "SLURM_STEP_TASKS_PER_NODE": "2(x2)",
     }
-    named = (
-        {"worker": ["node1:18900", "node1:18901", "node2:18900", "node2:18901"]}
-        if engine == "tf"
-        else None
-    )
+    first = slurm_step.first_port(0, 0, 2)
+    addresses = [f"node{node}:{first + place}" for node in (1, 2) for place in (0, 1)]
+    named = {"worker": addresses} if engine == "tf" else None
     worker = (of_tensorflow if engine == "tf" else of_jax)(
         [
             ({"TF_CONFIG": tf_config(["a:1", "b:2"], 1)}, 2),

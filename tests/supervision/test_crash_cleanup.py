@@ -18,7 +18,9 @@ from gan_runtime.records.home import Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.supervision import recovery
+from gan_runtime.supervision.starters import Attempt
 from tests.support import measured_flows
+from tests.support.trainers import idle
 
 
 def folder(path: Path, seconds_ago: float = 0.0) -> Path:
@@ -94,6 +96,36 @@ def test_temporary_folder_is_removed_once_its_process_is_killed(
     finally:
         trainer.kill()
         trainer.communicate()
+
+
+def test_a_trainer_killed_after_its_last_line_leaves_no_temporary_folder(
+    new_run: Callable[..., RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its run has ended, so no end of a trainer is noted."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    starter, attempt = idle(), Attempt(new_run("quick-0001"), 1, "cpu")
+    with starter.claim(attempt) as claim:
+        starter.start(attempt, claim)
+    killed = subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**processes.environment(os.environ), "TMPDIR": str(place)},
+    )
+    assert killed.stdout is not None
+    held = Path(killed.stdout.readline().strip())
+    killed.kill()
+    killed.communicate()
+    assert starter.busy_accelerators([]) == {"cpu"}
+    assert held.exists()
+    starter.end(attempt)
+    while starter.alive(attempt):
+        pass
+    assert starter.busy_accelerators([]) == set()
+    assert not held.exists()
 
 
 def test_partial_files_are_removed_while_a_run_has_no_trainer(

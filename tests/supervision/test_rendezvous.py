@@ -65,3 +65,35 @@ def test_other_process_that_connects_is_not_a_worker() -> None:
         assert outcome(second, 30.0) == "met"
         assert waiting.result() == "met"
         stranger.close()
+
+
+def test_workers_of_another_run_do_not_meet_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two jobs with one address: the second run's worker comes to the first run's rank 0."""
+    first, second = members(2)
+    host, _, port = first.addresses[0].rpartition(":")
+    monkeypatch.setenv(cluster.MEETING_VARIABLE, "a-0001/1")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(outcome, first, 30.0)
+        stranger = None
+        while stranger is None:
+            try:
+                stranger = socket.create_connection((host, int(port)))
+            except ConnectionRefusedError:
+                continue
+        stranger.sendall(b"1 b-0001/1\n")
+        assert stranger.recv(100) == b"other\n"
+        stranger.close()
+        assert outcome(second, 30.0) == "met"
+        assert waiting.result() == "met"
+
+
+def test_worker_of_another_run_says_whom_it_has_met() -> None:
+    worker = members(2)[1]
+    host, _, port = worker.addresses[0].rpartition(":")
+    with socket.create_server((host, int(port))) as server, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(outcome, worker, SOON)
+        asking = server.accept()[0]
+        assert asking.recv(100) == b"1 \n"
+        asking.sendall(b"other\n")
+        asking.close()
+        assert "(workers of another run meet there)" in waiting.result()

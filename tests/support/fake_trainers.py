@@ -21,7 +21,7 @@ from gan_runtime.device_locks.locks import Holder
 from gan_runtime.records import journal
 from gan_runtime.records.journal import Record, Scalars, Status, StatusChange
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.states import StateTimer
+from gan_runtime.records.states import Cause, StateTimer
 from gan_runtime.supervision.starters import Attempt
 from gan_runtime.training import checkpoints
 
@@ -169,6 +169,14 @@ class FakeStarter:
     def never_began(self, attempt: Attempt) -> bool:
         """See Starter."""
         return self._trainers.find(attempt) is None
+
+    def ending(self, _attempt: Attempt) -> tuple[Status, Cause] | None:
+        """See Starter."""
+        return None
+
+    def renewed(self) -> list[Attempt]:
+        """See Starter."""
+        return []
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
         """See Starter."""

@@ -1,8 +1,8 @@
 """The process of a JAX trainer: flags, workers, and the mesh of its devices.
 
-Under TF_CONFIG (the launcher sets it, and so does Kubernetes) workers meet at the first worker's
-address; under Slurm JAX finds the address itself. No TensorFlow: it never shares a process with
-JAX. Functions import JAX themselves, because it reads the flags when it is imported.
+Workers meet at the first worker's address: by TF_CONFIG, which the launcher sets, and so does
+Kubernetes, or by Slurm's variables. No TensorFlow: it never shares a process with JAX. Functions
+import JAX themselves, because it reads the flags when it is imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gan_runtime.base import cluster, processor
+from gan_runtime.base import cluster, processor, slurm
 from gan_runtime.base.cluster import Members, WorkerRank
 from gan_runtime.base.errors import AcceleratorError, cause
 from gan_runtime.engines.contract import DeviceMemory
@@ -83,14 +83,13 @@ def remove_oldest(folder: Path, most_bytes: int) -> None:
 # ---- workers -------------------------------------------------------------------------------------
 
 HEARTBEAT_SECONDS = 10  # JAX treats a worker that is silent for longer as lost, and ends the others
-ADDRESS_FROM_JAX = ""
 
 
 def place(workers: int) -> WorkerRank:
     """The rank of this process among `workers`. Raises AcceleratorError as
     `Members.from_environment`.
     """
-    return Members.from_environment(workers, _in_slurm).place
+    return Members.from_environment(workers, slurm.members).place
 
 
 def join(spec: RunSpec, accelerator: str) -> None:
@@ -103,13 +102,12 @@ def join(spec: RunSpec, accelerator: str) -> None:
         return
     import jax
 
-    members = Members.from_environment(spec.workers, _in_slurm)
+    members = Members.from_environment(spec.workers, slurm.members)
     if accelerator == "cpu":
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    if members.addresses[0]:
-        cluster.meet(members)
+    cluster.meet(members)
     jax.distributed.initialize(
-        coordinator_address=members.addresses[0] or None,
+        coordinator_address=members.addresses[0],
         num_processes=spec.workers,
         process_id=members.rank,
         local_device_ids=list(range(spec.replicas)),
@@ -126,11 +124,6 @@ def leave() -> None:
     if jax.distributed.is_initialized():
         with suppress(RuntimeError):
             jax.distributed.shutdown()
-
-
-def _in_slurm() -> Members:
-    tasks = int(os.environ["SLURM_STEP_NUM_TASKS"])
-    return Members(int(os.environ["SLURM_PROCID"]), (ADDRESS_FROM_JAX,) * tasks)
 
 
 # ---- devices -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The process of a TensorFlow trainer: flags, freed memory, and its rank in a cluster.
 
-The rank comes from TF_CONFIG, or from Slurm's variables through TensorFlow's resolver. Flags of the
-user stay in force. No TensorFlow here, because it reads the flags when it is imported.
+The rank comes from TF_CONFIG, or from Slurm's variables. Flags of the user stay in force. No
+TensorFlow here, because it reads the flags when it is imported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from gan_runtime.base import cluster
+from gan_runtime.base import cluster, slurm
 from gan_runtime.base.cluster import Members, WorkerRank
 from gan_runtime.base.framework_settings import block_imports
 from gan_runtime.spec import RunSpec
@@ -80,8 +80,6 @@ def keep_freed_memory() -> bool:
 
 # ---- place in a cluster --------------------------------------------------------------------------
 
-FIRST_PORT = 18_900  # of the workers on one Slurm node; worker n listens on FIRST_PORT + n
-
 
 def place(workers: int) -> WorkerRank:
     """The rank of this process among `workers`.
@@ -90,25 +88,10 @@ def place(workers: int) -> WorkerRank:
 
     Raises AcceleratorError as `Members.from_environment`.
     """
-    members = Members.from_environment(workers, _in_slurm)
+    members = Members.from_environment(workers, slurm.members)
     os.environ.setdefault("TF_CONFIG", cluster.tf_config(list(members.addresses), members.rank))
     return members.place
 
 
 def leave() -> None:
     """Does nothing, since TensorFlow's workers exit independently."""
-
-
-def _in_slurm() -> Members:
-    keep_jax_out()
-    import tensorflow as tf
-
-    # Slurm itself assigns GPUs to tasks (--gpus-per-task). The resolver would assign them too, and
-    # fails without any: with one per task and auto_set_gpu=False it leaves CUDA_VISIBLE_DEVICES.
-    tasks = int(os.environ["SLURM_STEP_NUM_TASKS"])
-    resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
-        port_base=FIRST_PORT, gpus_per_node=tasks, gpus_per_task=1, auto_set_gpu=False
-    )
-    # Read before `task_id`, which this call sets.
-    addresses = tuple(resolver.cluster_spec().as_dict()["worker"])
-    return Members(int(resolver.task_id), addresses)

@@ -40,7 +40,9 @@ RUNS: dict[str, ToyRun] = {
     "mlp_gan": ToyRun({}, PICTURES),
     "dcgan_mnist": ToyRun({}, PICTURES),
     "dcgan": ToyRun({"base_channels": 4, "latent_size": 8}, PICTURES),
-    "shower_3dgan": ToyRun({"latent_size": 8}, small_showers(ROWS, first_is_empty=False)),
+    "shower_3dgan": ToyRun(
+        {"latent_size": 8, "size": "tiny"}, small_showers(ROWS, first_is_empty=False)
+    ),
     "pix2pix": ToyRun({"tile": 16, "flip": "vertical"}, small_flows(ROWS)),
 }
 

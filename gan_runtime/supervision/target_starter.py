@@ -1,0 +1,333 @@
+"""The start and end of trainers as jobs of targets.
+
+A run of a target waits in its home's queue until its job runs: submitted, then for the reason that
+the target gives. The supervisor asks here at each tick and gets the newest known state. The file
+target.json of a run names its job. It is written before the submission, so a new owner looks for
+that job before it submits again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from gan_runtime.base.errors import GanRuntimeError, HomeError
+from gan_runtime.device_locks import Claim
+from gan_runtime.device_locks.host_devices import HostDevice
+from gan_runtime.records import run_files
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import Status
+from gan_runtime.records.record import Name
+from gan_runtime.records.run_folder import RunDir, latest_status, write_json, write_whole
+from gan_runtime.records.states import Cause, Reason, StateTimer, cause
+from gan_runtime.supervision.starters import Attempt
+from gan_runtime.supervision.target_watch import TargetWatch
+from gan_runtime.targets import configuration, slurm
+from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets.slurm import Slurm
+from gan_runtime.targets.target import RunTarget, Seen, Submitted, TargetJob
+from gan_runtime.targets.transport import Here, Ssh
+
+FINAL_LINE_SECONDS = 60.0  # for the last lines of an ended job to arrive through the file system
+FILE = "target.json"
+
+
+class SubmittedJob(BaseModel):
+    """The job of a run's newest attempts. `attempt`: the first that it trains; Slurm starts it
+    again for the next ones. `job`: its id, once known. `refusal`: why the target did not take it.
+    `is_over`: the job has ended.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    target: Name
+    token: str
+    attempt: int
+    job: str = ""
+    refusal: str = ""
+    is_over: bool = False
+
+
+def target_of(options: SlurmTarget) -> RunTarget:
+    """The target with these settings."""
+    return Slurm(options, Ssh(options.host) if options.host else Here())
+
+
+class TargetStarter:
+    """Trainers as jobs of the targets of a home."""
+
+    def __init__(
+        self,
+        home: Home,
+        timer: StateTimer,
+        make: Callable[[SlurmTarget], RunTarget] = target_of,
+        clock: Callable[[], float] = time.monotonic,
+        has_threads: bool = True,
+    ) -> None:
+        """`has_threads`: False where the caller uses `ask_all`."""
+        self._home, self._timer, self._make, self._clock = home, timer, make, clock
+        self._has_threads = has_threads
+        self._watches: dict[str, tuple[SlurmTarget, TargetWatch]] = {}
+        self._submissions: dict[str, SubmittedJob] = {}  # by run; not over
+        for path in home.runs.glob(f"*/{FILE}"):
+            run = RunDir(path.parent)
+            submission = _read(run)
+            if submission is not None and not submission.is_over:
+                self._submissions[run.run_id] = submission
+                with contextlib.suppress(GanRuntimeError):
+                    self._go_on(run, submission)
+
+    # ---- the protocol of starters ----------------------------------------------------------------
+
+    def claim(self, attempt: Attempt) -> Claim:
+        """Submits the attempt once; the claim is taken when its job runs. Raises
+        TargetSettingError.
+        """
+        submission = self._of(attempt)
+        if submission is None:
+            return Claim(why=self._submit(attempt))
+        seen = self._watch(submission.target)[1].seen(submission.token)
+        if seen is None or seen.stage == "ended":  # `ending` says how
+            return Claim(why=cause(Reason.SUBMITTED, target=submission.target, job=submission.job))
+        if seen.stage == "waiting":
+            return Claim(why=_wait(submission, seen))
+        return Claim(devices=[HostDevice("", "", seen.nodes or submission.target)])
+
+    def start(self, attempt: Attempt, claim: Claim) -> None:
+        """Does nothing: the job has started."""
+
+    def is_alone(self, attempt: Attempt) -> bool:  # noqa: ARG002
+        """False: a target has a queue."""
+        return False
+
+    def alive(self, attempt: Attempt) -> bool:
+        """Whether the job of the attempt waits, runs or is unknown; for FINAL_LINE_SECONDS also
+        after its end.
+        """
+        submission = self._of(attempt)
+        if submission is None:
+            return False
+        seen = self._seen(submission)
+        if seen is None:
+            return True
+        if submission.attempt + seen.restarts > attempt.number:
+            return False
+        waited = self._timer.seconds("job", attempt.run.run_id, (attempt.number, seen.stage))
+        return seen.stage != "ended" or waited < FINAL_LINE_SECONDS
+
+    def never_began(self, attempt: Attempt) -> bool:  # noqa: ARG002
+        """False: `ending` knows."""
+        return False
+
+    def ending(self, attempt: Attempt) -> tuple[Status, Cause] | None:
+        """How the job of an attempt ended; "queued" if the target starts it again."""
+        submission = self._of(attempt)
+        if submission is None:
+            return None
+        if submission.refusal:
+            self._forget(attempt.run, submission)
+            return "failed", cause(
+                Reason.TARGET_REFUSED, target=submission.target, message=submission.refusal
+            )
+        seen = self._seen(submission)
+        if seen is None:
+            return None
+        if submission.attempt + seen.restarts > attempt.number:
+            return "queued", cause(Reason.STARTED_AGAIN, target=submission.target)
+        if seen.stage != "ended":
+            return None
+        self._forget(attempt.run, submission)
+        return _ending(seen, submission, attempt.run.stop_file.exists())
+
+    def renewed(self) -> list[Attempt]:
+        """Ended attempts whose job the target starts again."""
+        attempts = []
+        for run_id, submission in list(self._submissions.items()):
+            seen, run = self._seen(submission), RunDir(self._home.runs / run_id)
+            if not run.path.exists():  # deleted while its job waited
+                del self._submissions[run_id]
+                self._cancel(submission)
+                continue
+            if seen is None or seen.stage == "running":
+                continue
+            with contextlib.suppress(GanRuntimeError, OSError):
+                newest = latest_status(run)
+                is_ended = newest.status in ("stopped", "failed", "lost", "finished")
+                if is_ended and seen.stage == "ended":
+                    self._forget(run, submission)
+                elif is_ended and submission.attempt + seen.restarts > newest.attempt:
+                    attempts.append(Attempt(run, newest.attempt, "", submission.target))
+        return attempts
+
+    def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
+        """The trainer reads STOP in its folder; after `grace_seconds` the job is cancelled."""
+        if self._timer.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
+            self.end(attempt)
+            return True
+        return False
+
+    def end(self, attempt: Attempt) -> None:
+        """Cancels the job."""
+        if submission := self._of(attempt):
+            self._cancel(submission)
+
+    def clean_up(self, attempt: Attempt) -> str:  # noqa: ARG002
+        """Nothing remains on this host."""
+        return ""
+
+    def present(self, runs: Path) -> list[Attempt]:  # noqa: ARG002
+        """None: jobs are not processes of this host."""
+        return []
+
+    def busy_accelerators(self, live: Iterable[str]) -> set[str]:  # noqa: ARG002
+        """None of this host."""
+        return set()
+
+    def ask_all(self) -> None:
+        """Makes all calls that are due, in this thread."""
+        for _, watch in self._watches.values():
+            watch.run_once()
+
+    def close(self) -> None:
+        """Ends the threads. Jobs run on."""
+        for _, watch in self._watches.values():
+            watch.end()
+
+    def job_of(self, run: RunDir) -> tuple[SubmittedJob, Seen | None] | None:
+        """The submission of a run, and the newest state of its job."""
+        submission = self._submissions.get(run.run_id)
+        return None if submission is None else (submission, self._seen(submission))
+
+    def silent_since(self, target: str) -> str:
+        """Since when a target does not answer, such as "12:03 UTC"; "" if it does."""
+        if target not in self._watches:
+            return ""
+        since = self._watches[target][1].silent_since
+        return f"{since:%H:%M} UTC" if since else ""
+
+    # ---- parts -----------------------------------------------------------------------------------
+
+    def _watch(self, name: str) -> tuple[SlurmTarget, TargetWatch]:
+        if name not in self._watches:
+            options = configuration.target(self._home, name)
+            watch = TargetWatch(
+                name, self._make(options), options.poll_seconds, self._clock, self._has_threads
+            )
+            self._watches[name] = options, watch
+        return self._watches[name]
+
+    def _of(self, attempt: Attempt) -> SubmittedJob | None:
+        """The submission that trains this attempt, as far as its target has answered."""
+        submission = self._submissions.get(attempt.run.run_id)
+        if submission is None or attempt.number < submission.attempt:
+            return None
+        seen = self._seen(submission)
+        is_later = seen is not None and attempt.number > submission.attempt + seen.restarts
+        return None if is_later else submission
+
+    def _seen(self, submission: SubmittedJob) -> Seen | None:
+        with contextlib.suppress(GanRuntimeError):
+            return self._watch(submission.target)[1].seen(submission.token)
+        return None
+
+    def _cancel(self, submission: SubmittedJob) -> None:
+        with contextlib.suppress(GanRuntimeError):  # the target is no longer in the settings
+            self._watch(submission.target)[1].cancel(submission.token)
+
+    def _submit(self, attempt: Attempt) -> Cause:
+        options, _ = self._watch(attempt.target)
+        run = attempt.run
+        if earlier := self._submissions.get(run.run_id):
+            seen = self._seen(earlier)
+            if seen is not None and seen.stage != "ended":  # its trainer has ended, the job not yet
+                return cause(Reason.SUBMITTING, target=attempt.target)
+            self._forget(run, earlier)
+        present = [each for each in self._submissions.values() if each.target == attempt.target]
+        if len(present) >= options.most_jobs:
+            return cause(Reason.TARGET_FULL, target=attempt.target, jobs=options.most_jobs)
+        token = f"gan-{run.run_id}-{attempt.number}-{secrets.token_hex(3)}"
+        submission = SubmittedJob(target=attempt.target, token=token, attempt=attempt.number)
+        _write(run, submission)
+        write_whole(
+            run.path / f"job-{attempt.number}.sh", slurm.script(job_of(run, submission), options)
+        )
+        self._submissions[run.run_id] = submission
+        self._go_on(run, submission)
+        return cause(Reason.SUBMITTING, target=attempt.target)
+
+    def _go_on(self, run: RunDir, submission: SubmittedJob) -> None:
+        """Submits a job without an id, which may be on the target all the same, or watches it."""
+        _, watch = self._watch(submission.target)
+        if submission.job:
+            watch.watch(submission.token)
+            return
+
+        def answered(answer: Submitted) -> None:
+            known = submission.model_copy(update={"job": answer.job, "refusal": answer.refusal})
+            if self._submissions.get(run.run_id) is submission:
+                self._submissions[run.run_id] = known
+                with contextlib.suppress(HomeError, OSError):  # the token finds it as well
+                    _write(run, known)
+
+        watch.submit(job_of(run, submission), answered)
+
+    def _forget(self, run: RunDir, submission: SubmittedJob) -> None:
+        self._submissions.pop(run.run_id, None)
+        with contextlib.suppress(GanRuntimeError, OSError):
+            _write(run, submission.model_copy(update={"is_over": True}))
+            self._watch(submission.target)[1].forget(submission.token)
+
+
+def job_of(run: RunDir, submission: SubmittedJob) -> TargetJob:
+    """The job of an attempt. Raises SpecError."""
+    spec = run.spec()
+    accelerator = spec.accelerator if spec.accelerator != "auto" else "cpu"
+    return TargetJob(
+        submission.token,
+        run.path.resolve(),
+        submission.attempt,
+        accelerator,
+        spec.workers,
+        spec.replicas if accelerator == "gpu" else 0,
+    )
+
+
+def _wait(submission: SubmittedJob, seen: Seen) -> Cause:
+    """Why a waiting job waits."""
+    return cause(
+        Reason.WAITS_ON_TARGET,
+        target=submission.target,
+        job=seen.job,
+        why=slurm.in_words(seen.reason),
+        starts=f"{seen.starts_at:%Y-%m-%d %H:%M}" if seen.starts_at else "",
+    )
+
+
+def _ending(seen: Seen, submission: SubmittedJob, is_stopped: bool) -> tuple[Status, Cause] | None:
+    """The state of a run whose trainer wrote none before its job ended; None: as on this host."""
+    details = {"target": submission.target, "job": seen.job}
+    if is_stopped:
+        return None
+    if seen.state == "CANCELLED":
+        return "stopped", cause(Reason.JOB_CANCELLED, **details)
+    if seen.state == "TIMEOUT":
+        return "lost", cause(Reason.TIME_LIMIT, **details)
+    if seen.state == "OUT_OF_MEMORY":
+        return "failed", cause(Reason.JOB_OUT_OF_MEMORY, **details)
+    if seen.state in ("FAILED", "DEADLINE"):
+        return "failed", cause(Reason.JOB_FAILED, **details, state=seen.state)
+    return "lost", cause(Reason.JOB_ENDED, **details, state=seen.state)
+
+
+def _read(run: RunDir) -> SubmittedJob | None:
+    with contextlib.suppress(OSError, ValidationError):
+        return SubmittedJob.model_validate_json(run_files.content(run.path / FILE))
+    return None
+
+
+def _write(run: RunDir, submission: SubmittedJob) -> None:
+    write_json(run.path / FILE, submission.model_dump())

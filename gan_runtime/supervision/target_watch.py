@@ -1,0 +1,151 @@
+"""The thread of a target, which makes all calls to it: submissions, cancellations, and one query
+for the states of all jobs.
+
+The supervisor reads the newest answer. A failed call changes nothing: no job has ended until good
+answers lack it for ABSENT_SECONDS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from datetime import datetime
+
+from gan_runtime.records import journal
+from gan_runtime.store.folder_watcher import Clock
+from gan_runtime.targets.target import NoAnswerError, RunTarget, Seen, Submitted, TargetJob
+
+ABSENT_SECONDS = 300.0  # without a job in good answers, before it counts as ended
+MOST_PAUSE_SECONDS = 600.0  # after repeated failures
+SLOWEST_SHARE = 5.0  # pause at least this many times as long as the last query
+ABSENT = Seen("ended", "ABSENT")
+log = logging.getLogger("gan_runtime")
+
+
+class TargetWatch:
+    """Jobs of one target. All methods but `run_once` are for the supervisor, and return at once."""
+
+    def __init__(
+        self,
+        name: str,
+        target: RunTarget,
+        poll_seconds: float,
+        clock: Clock,
+        has_thread: bool = True,
+    ) -> None:
+        """`has_thread`: False where the caller uses `run_once`."""
+        self._has_thread = has_thread
+        self._name, self._target, self._clock = name, target, clock
+        self._poll_seconds, self._pause_seconds = poll_seconds, poll_seconds
+        self._lock, self._wake = threading.Lock(), threading.Event()
+        self._submissions: list[tuple[TargetJob, Callable[[Submitted], None]]] = []
+        self._cancelled: set[str] = set()  # tokens
+        self._seen: dict[str, Seen | None] = {}  # by token; None before the first answer
+        self._absent_since: dict[str, float] = {}
+        self._is_ended = False
+        self._thread: threading.Thread | None = None
+        self.silent_since: datetime | None = None  # since when the target does not answer
+
+    def submit(self, job: TargetJob, answered: Callable[[Submitted], None]) -> None:
+        """Submits a job; `answered` gets the answer in the target's thread."""
+        with self._lock:
+            self._submissions.append((job, answered))
+            self._seen.setdefault(job.token, None)
+        self._begin()
+
+    def watch(self, token: str) -> None:
+        """Reads the states of a job from now on."""
+        with self._lock:
+            is_new = self._seen.setdefault(token, None) is None
+        if is_new:
+            self._begin()
+
+    def forget(self, token: str) -> None:
+        """Stops reading the states of a job."""
+        with self._lock:
+            self._seen.pop(token, None)
+            self._cancelled.discard(token)
+            self._absent_since.pop(token, None)
+
+    def cancel(self, token: str) -> None:
+        """Ends a job, and takes back a submission that the target has not got."""
+        with self._lock:
+            self._submissions = [each for each in self._submissions if each[0].token != token]
+            self._cancelled.add(token)
+        self._begin()
+
+    def seen(self, token: str) -> Seen | None:
+        """The newest state of a job; None before the first answer."""
+        return self._seen.get(token)
+
+    def end(self) -> None:
+        """Ends the thread. Jobs run on."""
+        self._is_ended = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    # ---- in the thread ---------------------------------------------------------------------------
+
+    def run_once(self) -> None:
+        """Makes all calls that are due."""
+        began = self._clock()
+        try:
+            self._submit_all()
+            self._read()
+            self._cancel_all()
+        except NoAnswerError as error:
+            if self.silent_since is None:
+                log.warning("target %s does not answer: %s", self._name, error)
+            self.silent_since = self.silent_since or journal.now()
+            self._pause_seconds = min(MOST_PAUSE_SECONDS, 2 * self._pause_seconds)
+            return
+        self.silent_since = None
+        took = self._clock() - began
+        self._pause_seconds = max(self._poll_seconds, SLOWEST_SHARE * took)
+
+    def _submit_all(self) -> None:
+        while self._submissions:
+            job, answered = self._submissions[0]
+            answer = self._target.submit(job)
+            with self._lock, contextlib.suppress(ValueError):  # it may be cancelled since
+                self._submissions.remove((job, answered))
+            answered(answer)
+
+    def _read(self) -> None:
+        with self._lock:
+            tokens = [token for token, seen in self._seen.items() if seen is not ABSENT]
+        answers = self._target.observe(tokens)
+        now = self._clock()
+        with self._lock:
+            for token in tokens:
+                if token in answers:
+                    self._absent_since.pop(token, None)
+                    self._seen[token] = answers[token]
+                elif now - self._absent_since.setdefault(token, now) > ABSENT_SECONDS:
+                    self._seen[token] = ABSENT
+
+    def _cancel_all(self) -> None:
+        for token in list(self._cancelled):
+            seen = self._seen.get(token)
+            if seen is not None and seen.stage != "ended" and seen.job:
+                self._target.cancel(seen.job)
+
+    def _begin(self) -> None:
+        self._wake.set()
+        if self._has_thread and self._thread is None and not self._is_ended:
+            self._thread = threading.Thread(
+                target=self._run, name=f"target-{self._name}", daemon=True
+            )
+            self._thread.start()
+
+    def _run(self) -> None:
+        while not self._is_ended:
+            self._wake.clear()
+            try:
+                self.run_once()
+            except Exception:  # the thread must live on
+                log.exception("target %s", self._name)
+            self._wake.wait(self._pause_seconds)

@@ -1,0 +1,5 @@
+"""Targets: other places where runs train, such as a Slurm cluster (docs/cluster.md).
+
+Only the thread of a target makes calls to it (supervision/target_starter.py); no page and no tick
+of the supervisor waits for one.
+"""

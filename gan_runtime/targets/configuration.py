@@ -1,0 +1,132 @@
+"""The targets of a home, in its file targets.toml: a table for each, without secrets.
+
+[atlas]
+kind = "slurm"
+partition = "gpu"
+accelerator = "gpu"
+prelude = ["module load cuda"]
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from gan_runtime.base.errors import HomeError, TargetSettingError
+from gan_runtime.records import run_files
+from gan_runtime.records.home import IS_INSTALLED, REPOSITORY, Home
+from gan_runtime.records.run_folder import write_whole
+
+NAME = r"[a-z0-9][a-z0-9-]{0,39}"
+# One line without control characters, so that a setting cannot add lines to a batch script.
+Line = Annotated[str, StringConstraints(max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
+# A value of an option of sbatch.
+Value = Annotated[str, StringConstraints(max_length=200, pattern=r"^[\w.,:@&|*/+=-]*$")]
+
+
+class SlurmTarget(BaseModel):
+    """A Slurm cluster whose nodes see the home under the same path.
+
+    `host`: as `ssh HOST` names the login node; empty if this host has Slurm's commands.
+    `python`: the interpreter of this project there, by default that of this process; `project`:
+    the folder of a clone of the project there, empty if it is installed in that Python.
+    `accelerator`: of runs with accelerator=auto. `partition` to `memory`: options of sbatch.
+    `prelude`: lines of the batch script before the trainer starts. `extra`: further options of
+    sbatch. `requeue`: whether Slurm may start a job again that a node failure or another job
+    has ended. `most_jobs`: of this home at the same time. `poll_seconds`: between two queries.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: Literal["slurm"] = "slurm"
+    host: Value = ""
+    python: Line = sys.executable
+    project: Line = "" if IS_INSTALLED else str(REPOSITORY)
+    accelerator: Literal["cpu", "gpu"] = "cpu"
+    partition: Value = ""
+    account: Value = ""
+    qos: Value = ""
+    constraint: Value = ""
+    time_limit: Value = ""
+    memory: Value = ""
+    cpus_per_task: int = Field(default=0, ge=0, le=1024)
+    prelude: tuple[Line, ...] = ()
+    extra: tuple[Line, ...] = ()
+    requeue: bool = True
+    most_jobs: int = Field(default=20, ge=1, le=1_000)
+    poll_seconds: float = Field(default=30.0, ge=1.0, le=600.0)
+
+
+def targets_of(home: Home) -> dict[str, SlurmTarget]:
+    """The targets by name; {} without the file.
+
+    Raises TargetSettingError: the file cannot be read, or a setting is wrong.
+    """
+    path = home.targets
+    try:
+        text = run_files.content(path).decode()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise TargetSettingError(f"{path} cannot be read: {error}.") from None
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TargetSettingError(f"{path} is not TOML: {error}.") from None
+    return {name: parsed(name, values) for name, values in tables.items()}
+
+
+def target(home: Home | None, name: str) -> SlurmTarget:
+    """The target of this name. Raises TargetSettingError."""
+    targets = targets_of(home) if home is not None else {}
+    if name not in targets:
+        raise TargetSettingError(unknown(name, targets))
+    return targets[name]
+
+
+def unknown(name: str, targets: Mapping[str, SlurmTarget]) -> str:
+    """The sentence about a target that this home does not have."""
+    known = f"use {', '.join(targets)}, or here" if targets else "use here"
+    return (
+        f"target is {name}, but this home has no such target: {known}, or add it (docs/cluster.md)."
+    )
+
+
+def parsed(name: str, values: object) -> SlurmTarget:
+    """The settings of one target. Raises TargetSettingError."""
+    if not re.fullmatch(NAME, name):
+        raise TargetSettingError(
+            f"the target's name is {name!r}, but allowed are 1 to 40 of a-z, 0-9 and '-'."
+        )
+    try:
+        return SlurmTarget.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise TargetSettingError(
+            f"target {name}: {place or 'its table'}: {first['msg'].lower()}."
+        ) from None
+
+
+def add(home: Home, name: str, target: SlurmTarget) -> None:
+    """Adds a target to the file, or replaces the one of this name; comments in the file are lost.
+
+    Raises TargetSettingError, HomeError.
+    """
+    targets = {**targets_of(home), name: parsed(name, target.model_dump())}
+    tables = []
+    for title, each in targets.items():
+        values = {"kind": each.kind, **each.model_dump(exclude_defaults=True)}
+        # Texts, numbers, booleans and lists of texts are written alike in JSON and TOML.
+        lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        tables.append("\n".join([f"[{title}]", *lines]) + "\n")
+    home.prepare()
+    try:
+        write_whole(home.targets, "\n".join(tables))
+    except OSError as error:
+        raise HomeError.not_written(home.targets, error) from None

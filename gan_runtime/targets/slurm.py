@@ -1,0 +1,188 @@
+"""Slurm as a target: the batch script of a run, and the states of its jobs.
+
+All jobs are read by one `squeue`. Its answers name jobs by the token of their submission, so a job
+is found even if the owner was killed before it read the id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gan_runtime.records import processes
+from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Stage, Submitted, TargetJob
+from gan_runtime.targets.transport import Transport
+
+WAITING = frozenset(
+    ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+)
+ENDED = frozenset(
+    (
+        *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL"),
+        *("OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
+    )
+)
+# With these reasons a job waits until a user changes it.
+_NEVER = ("Partition", "BadConstraints", "Invalid", "Assoc", "QOS", "DependencyNever", "JobHeld")
+_IN_WORDS = {
+    "Resources": "waits for free nodes",
+    "Priority": "other jobs are before it",
+    "BeginTime": "starts at the expected time or later",
+    "ReqNodeNotAvail": "a node that it needs is not available",
+    "Licenses": "waits for a license",
+    "Dependency": "waits for another job",
+}
+_FIELDS = (
+    *("JobID:40", "Name:200", "State:40", "Reason:120"),
+    *("StartTime:40", "EndTime:40", "NodeList:200", "RestartCnt:20"),
+)
+# A warning before the end of the time limit, early enough for a checkpoint: Slurm may send it up to
+# a minute earlier.
+WARNING_SECONDS = 120
+QUERY_SECONDS, SUBMIT_SECONDS = 60.0, 60.0
+
+
+def in_words(reason: str) -> str:
+    """Why a job waits, for people."""
+    if reason.startswith(_NEVER):
+        return f"cannot start unless it is changed ({reason})"
+    return _IN_WORDS.get(reason, reason or "just submitted")
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """A cluster whose commands `transport` reaches, and whose nodes see the home under its path."""
+
+    options: SlurmTarget
+    transport: Transport
+
+    def offer(self) -> Offer:
+        """The partitions with their limits, nodes and GPUs."""
+        try:
+            shown = self._run("sinfo", "-h", "-o", "%P|%a|%l|%D|%c|%G")
+        except NoAnswerError as error:
+            return Offer(refusal=f"{error}.")
+        lines = []
+        for line in shown.splitlines():
+            name, state, limit, nodes, cores, gpus = line.split("|")
+            parts = [f"partition {name.rstrip('*')}", f"{nodes} nodes of {cores} cores"]
+            parts += [gpus] if gpus not in ("", "(null)") else []
+            parts += [f"at most {limit}"] if limit != "infinite" else []
+            lines.append(", ".join([*parts, *([state] if state != "up" else [])]))
+        return Offer(tuple(lines))
+
+    def submit(self, job: TargetJob) -> Submitted:
+        """Submits the batch script, unless a job of this name waits or runs."""
+        present = self.observe([job.token]).get(job.token)
+        if present is not None and present.stage != "ended":
+            return Submitted(present.job)
+        done = self.transport.run(
+            ["sbatch", "--parsable"], script(job, self.options), SUBMIT_SECONDS
+        )
+        if done.code:
+            return Submitted(refusal=_message(done.errors))
+        return Submitted(done.output.strip().partition(";")[0])
+
+    def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
+        """The newest job of each name."""
+        if not tokens:
+            return {}
+        shown = self._run(
+            *("squeue", "-h", "--states=all", f"--name={','.join(tokens)}"),
+            *("--sort=i", "-O", ",".join(_FIELDS)),
+        )
+        widths = [int(field.partition(":")[2]) for field in _FIELDS]
+        found: dict[str, Seen] = {}
+        for line in shown.splitlines():
+            words, begin = [], 0
+            for width in widths:
+                words.append(line[begin : begin + width].strip())
+                begin += width
+            job, name, state, reason, starts, ends, nodes, restarts = words
+            found[name] = Seen(
+                stage=_stage(state),
+                state=state,
+                reason=reason if reason != "None" else "",
+                job=job,
+                starts_at=_time(starts),
+                ends_at=_time(ends),
+                nodes="" if nodes == "(null)" else nodes,
+                restarts=int(restarts) if restarts.isdecimal() else 0,
+            )
+        return found
+
+    def cancel(self, job: str) -> None:
+        """Cancels the job. Code 1 means that it has ended."""
+        self.transport.run(["scancel", job], seconds=QUERY_SECONDS)
+
+    def _run(self, *words: str) -> str:
+        done = self.transport.run(words, seconds=QUERY_SECONDS)
+        if done.code:
+            raise NoAnswerError(f"`{words[0]}` failed: {_message(done.errors)}")
+        return done.output
+
+
+def _stage(state: str) -> Stage:
+    if state in WAITING:
+        return "waiting"
+    return "ended" if state in ENDED else "running"
+
+
+def _time(text: str) -> datetime | None:
+    """A time of Slurm, in the local time zone of this host."""
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(text).astimezone()
+    return None
+
+
+def _message(errors: str) -> str:
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    return lines[-1] if lines else "no message"
+
+
+# ---- the batch script ----------------------------------------------------------------------------
+
+
+def script(job: TargetJob, options: SlurmTarget) -> str:
+    """The batch script of an attempt, which also works by hand with `sbatch`.
+
+    Before the time limit it asks the run to save and stop. The worker counts requeues itself.
+    """
+    settings = {
+        "job-name": job.token,
+        "output": str(job.folder / "log.txt"),
+        "open-mode": "append",
+        "signal": f"B:USR2@{WARNING_SECONDS}",
+        "ntasks": str(job.workers),
+        "partition": options.partition,
+        "account": options.account,
+        "qos": options.qos,
+        "constraint": options.constraint,
+        "time": options.time_limit,
+        "mem": options.memory,
+        "cpus-per-task": str(options.cpus_per_task or ""),
+        "gpus-per-task": str(job.gpus or "") if job.accelerator == "gpu" else "",
+    }
+    lines = [f"#SBATCH --{name}={value}" for name, value in settings.items() if value]
+    lines += ["#SBATCH --requeue" if options.requeue else "#SBATCH --no-requeue"]
+    lines += [f"#SBATCH {line}" for line in options.extra]
+    folder = shlex.quote(str(job.folder))
+    words = processes.command(processes.TRAINER, str(job.folder), str(job.attempt), job.accelerator)
+    worker = shlex.join([options.python, *words[1:]])
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            *lines,
+            *([f"export PYTHONPATH={shlex.quote(options.project)}"] if options.project else []),
+            *options.prelude,
+            f"trap 'echo time limit >{folder}/STOP' USR2",
+            f"srun --kill-on-bad-exit=1 {worker} &",
+            "while wait $!; kill -0 $! 2>/dev/null; do :; done  # a signal ends `wait` early",
+            "wait $!",
+            "",
+        ]
+    )

@@ -1,0 +1,83 @@
+"""A target: what it offers, the jobs that train runs there, and the states of these jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol
+
+Stage = Literal["waiting", "running", "ended"]
+
+
+@dataclass(frozen=True)
+class TargetJob:
+    """A job to submit: one attempt of a run. `token`: its name, which identifies it before the
+    target has given it an id. `folder`: of the run. `workers`: processes of the run. `gpus`: of
+    each worker.
+    """
+
+    token: str
+    folder: Path
+    attempt: int
+    accelerator: str
+    workers: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The state of a job in one answer of its target.
+
+    `state`, `reason`: the target's own words, such as PENDING and Resources. `starts_at`: the
+    target's estimate for a waiting job. `ends_at`: the limit of a running one. `restarts`: how
+    often the target has started the job again by itself.
+    """
+
+    stage: Stage
+    state: str
+    reason: str = ""
+    job: str = ""
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    nodes: str = ""
+    restarts: int = 0
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The answer to a submission: the job's id, or the target's refusal."""
+
+    job: str = ""
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a target has, as lines of text, or why it cannot be used."""
+
+    lines: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+class NoAnswerError(Exception):
+    """A target did not answer, or not as expected. It says nothing about the jobs."""
+
+
+class RunTarget(Protocol):
+    """Every method makes remote calls with time limits, and can be repeated."""
+
+    def offer(self) -> Offer:
+        """What the target has now, or why no run can train there."""
+
+    def submit(self, job: TargetJob) -> Submitted:
+        """Submits a job, unless one of its name is there already. Raises NoAnswerError."""
+
+    def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
+        """The states of all these jobs that the target knows, from one query. Raises NoAnswerError:
+        nothing is known then, not even that a job has ended.
+        """
+
+    def cancel(self, job: str) -> None:
+        """Ends a job at once. A later `observe` shows whether it did. Raises NoAnswerError."""

@@ -1,0 +1,158 @@
+"""Runs on a Slurm target: submitted from the home's queue, shown as the cluster says, and stopped,
+resumed and requeued like runs of this host.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import ENDED
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.targets import configuration
+from gan_runtime.targets.configuration import SlurmTarget
+from tests.support.cluster.rig import PYTHON, Rig
+
+Wait = Callable[..., Any]
+TOY = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "target": "rig"}
+LONG = {**TOY, "epochs": 4_000, "steps_per_loop": 7}
+
+
+@pytest.fixture
+def runtime(rig: Rig, home: Home, host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+    """The owner of a home with the target "rig"."""
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
+    monkeypatch.setenv("SLURM_CONF", str(rig.configuration))
+    configuration.add(
+        home, "rig", SlurmTarget(python=str(PYTHON), poll_seconds=1.0, time_limit="00:30:00")
+    )
+    opened = Runtime.open(home)
+    yield opened
+    opened.close()
+    subprocess.run(["scancel", "--user=root"], env=rig.environment, check=False)
+    rig.wait(lambda: not rig.run("squeue", "-h").strip(), "all jobs have ended")
+
+
+def row(runtime: Runtime, run: RunDir) -> queries.RunRow:
+    return queries.run(runtime.store, run.run_id)
+
+
+def reaches(runtime: Runtime, run: RunDir, status: str, wait_until: Wait, attempt: int = 1) -> None:
+    def is_reached() -> bool:
+        shown = row(runtime, run)
+        is_early = shown.status in ENDED and shown.attempt == attempt and status not in ENDED
+        assert not is_early, f"{shown.status}: {shown.note}\n{run.log_tail(20)}"
+        return (shown.status, shown.attempt) == (status, attempt)
+
+    wait_until(is_reached, f"{run.run_id} is {status}", 180.0)
+
+
+def test_a_run_trains_on_two_hosts_and_stops_and_resumes_there(
+    runtime: Runtime, wait_until: Wait
+) -> None:
+    run = runtime.commands.submit(RunSpec.parse({**LONG, "workers": 2}))
+    assert row(runtime, run).status == "queued"
+    reaches(runtime, run, "running", wait_until)
+    assert {run.worker_log(rank).exists() for rank in (0, 1)} == {True}
+    wait_until(lambda: run.has_checkpoint, "it saves")
+    runtime.commands.stop(run.run_id)
+    reaches(runtime, run, "stopped", wait_until)
+    assert "saved, can be resumed" in row(runtime, run).note
+    runtime.commands.resume(run.run_id)
+    reaches(runtime, run, "running", wait_until, attempt=2)
+    assert (run.path / "job-2.sh").exists()
+
+
+def test_a_waiting_job_says_why_and_leaves_the_queue_with_its_run(
+    rig: Rig, runtime: Runtime, wait_until: Wait
+) -> None:
+    rig.run("scontrol", "update", "NodeName=n1,n2", "State=DRAIN", "Reason=test")
+    try:
+        run = runtime.commands.submit(RunSpec.parse(LONG))
+        wait_until(lambda: "on rig " in row(runtime, run).note, "the cluster's reason is shown")
+        assert row(runtime, run).status == "queued"
+        assert rig.run("squeue", "-h", "-o", "%j").startswith(f"gan-{run.run_id}-1-")
+        runtime.commands.stop(run.run_id)
+        reaches(runtime, run, "stopped", wait_until)
+        rig.wait(lambda: not rig.run("squeue", "-h").strip(), "the job is cancelled")
+    finally:
+        rig.run("scontrol", "update", "NodeName=n1,n2", "State=RESUME")
+
+
+def test_a_requeued_job_continues_as_the_next_attempt(
+    rig: Rig, runtime: Runtime, wait_until: Wait
+) -> None:
+    run = runtime.commands.submit(RunSpec.parse(LONG))
+    reaches(runtime, run, "running", wait_until)
+    wait_until(lambda: run.has_checkpoint, "it saves")
+    job = rig.run("squeue", "-h", "-o", "%i").strip()
+    rig.run("scontrol", "requeue", job)
+    reaches(runtime, run, "queued", wait_until, attempt=2)
+    rig.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+    reaches(runtime, run, "running", wait_until, attempt=2)
+    epochs = runtime.store.rows("SELECT epoch FROM epochs WHERE run_id = ?", [run.run_id])
+    assert len(epochs) == len(set(epochs))
+
+
+def test_a_refused_submission_fails_with_slurms_sentence(
+    home: Home, runtime: Runtime, wait_until: Wait
+) -> None:
+    configuration.add(
+        home, "absent", SlurmTarget(python=str(PYTHON), partition="absent", poll_seconds=1.0)
+    )
+    run = runtime.commands.submit(RunSpec.parse({**TOY, "target": "absent"}))
+    reaches(runtime, run, "failed", wait_until)
+    assert "absent refused the job" in row(runtime, run).note
+    assert "invalid partition" in row(runtime, run).note.lower()
+
+
+def test_a_job_cancelled_outside_is_stopped_with_its_checkpoint(
+    rig: Rig, runtime: Runtime, wait_until: Wait
+) -> None:
+    run = runtime.commands.submit(RunSpec.parse(LONG))
+    reaches(runtime, run, "running", wait_until)
+    rig.run("scancel", "--user=root")
+    reaches(runtime, run, "stopped", wait_until)
+    assert "saved" in row(runtime, run).note
+    assert run.has_checkpoint
+
+
+def test_a_silent_controller_changes_no_state(rig: Rig, runtime: Runtime, wait_until: Wait) -> None:
+    run = runtime.commands.submit(RunSpec.parse(LONG))
+    reaches(runtime, run, "running", wait_until)
+    rig.stop_controller()
+    try:
+        targets = runtime.targets
+        assert targets is not None
+        wait_until(lambda: targets.silent_since("rig"), "the silence is noticed", 120.0)
+        assert row(runtime, run).status == "running"
+    finally:
+        rig.start_controller()
+    wait_until(lambda: not targets.silent_since("rig"), "it answers again", 120.0)
+    assert row(runtime, run).status == "running"
+
+
+def test_an_owner_killed_after_sbatch_finds_the_job_by_its_name(
+    rig: Rig, home: Home, runtime: Runtime, wait_until: Wait
+) -> None:
+    run = runtime.commands.submit(RunSpec.parse(LONG))
+    reaches(runtime, run, "running", wait_until)
+    runtime.close()
+    file = run.path / "target.json"
+    job = rig.run("squeue", "-h", "-o", "%i").strip()
+    file.write_text(file.read_text(encoding="utf-8").replace(f'"{job}"', '""'), encoding="utf-8")
+    second = Runtime.open(home)
+    try:
+        wait_until(lambda: f'"{job}"' in file.read_text(encoding="utf-8"), "the job is found")
+        assert rig.run("squeue", "-h", "-o", "%i").split() == [job]
+        assert row(second, run).status == "running"
+    finally:
+        second.close()

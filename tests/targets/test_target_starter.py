@@ -1,0 +1,314 @@
+"""Runs on a target, by each answer that a target can give. The target is a fake with the words of
+Slurm; tests/full/targets has a real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from gan_runtime.records import journal
+from gan_runtime.records.home import Home
+from gan_runtime.records.journal import StatusChange
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.records.states import StateTimer
+from gan_runtime.store import queries
+from gan_runtime.supervision import queue, trash
+from gan_runtime.supervision.starter_router import StarterRouter
+from gan_runtime.supervision.starters import Starter
+from gan_runtime.supervision.target_starter import FINAL_LINE_SECONDS, TargetStarter, job_of
+from gan_runtime.supervision.target_watch import ABSENT_SECONDS
+from gan_runtime.targets import configuration, slurm
+from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Submitted, TargetJob
+from tests.support.toy_owner import Owner
+from tests.support.trainers import toys
+
+NewRun = Callable[..., RunDir]
+PENDING = Seen("waiting", "PENDING", "Resources")
+RUNNING = Seen("running", "RUNNING", nodes="n1")
+
+
+@dataclass
+class FakeTarget:
+    """Answers as told. `jobs`: token → state; `is_silent`: no call is answered."""
+
+    jobs: dict[str, Seen] = field(default_factory=dict)
+    submitted: list[TargetJob] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    refusal: str = ""
+    is_silent: bool = False
+
+    def offer(self) -> Offer:
+        return Offer()
+
+    def submit(self, job: TargetJob) -> Submitted:
+        self._answer()
+        if self.refusal:
+            return Submitted(refusal=self.refusal)
+        if job.token not in self.jobs:
+            self.submitted.append(job)
+            self.jobs[job.token] = replace(PENDING, job=str(len(self.submitted)))
+        return Submitted(self.jobs[job.token].job)
+
+    def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
+        self._answer()
+        return {token: self.jobs[token] for token in tokens if token in self.jobs}
+
+    def cancel(self, job: str) -> None:
+        self._answer()
+        self.cancelled.append(job)
+
+    def _answer(self) -> None:
+        if self.is_silent:
+            raise NoAnswerError("`squeue` failed: Unable to contact slurm controller")
+
+
+class Cluster:
+    """An owner of a home with the fake target "atlas", whose thread the test runs."""
+
+    def __init__(self, home: Home) -> None:
+        self._home, self.target = home, FakeTarget()
+        self.begin_owner()
+
+    def begin_owner(self) -> None:
+        def make(timer: StateTimer) -> Starter:
+            self.starter = TargetStarter(
+                self._home,
+                timer,
+                lambda _: self.target,
+                lambda: self.owner.clock(),
+                has_threads=False,
+            )
+            return StarterRouter(toys(timer), self.starter)
+
+        self.owner: Owner = Owner(self._home, make)
+
+    def turn(self, seconds: float = 1.0) -> None:
+        """One query of the target, and what the owner makes of it."""
+        self.starter.ask_all()
+        self.owner.after(seconds)
+
+    def see(self, run: RunDir, seen: Seen) -> None:
+        """The run's job is in this state from now on."""
+        token = next(token for token in self.target.jobs if f"-{run.run_id}-" in token)
+        self.target.jobs[token] = replace(seen, job=self.target.jobs[token].job)
+        self.turn()
+        self.turn()
+
+    def shown(self, run: RunDir) -> tuple[str, int, str]:
+        row = queries.run(self.owner.store, run.run_id)
+        return row.status, row.attempt, row.note
+
+
+@pytest.fixture
+def cluster(home: Home) -> Cluster:
+    configuration.add(home, "atlas", SlurmTarget(most_jobs=2))
+    return Cluster(home)
+
+
+@pytest.fixture
+def training(cluster: Cluster, new_run: NewRun) -> RunDir:
+    """A run whose job runs and whose trainer has begun."""
+    run = new_run("far-0001", target="atlas")
+    cluster.turn()
+    cluster.turn()
+    cluster.see(run, RUNNING)
+    says(run, "running")
+    cluster.turn()
+    assert cluster.shown(run)[0] == "running"
+    return run
+
+
+def says(run: RunDir, status: journal.Status, attempt: int = 1) -> None:
+    """What the trainer writes."""
+    change = StatusChange(status=status, reason="as the trainer says")
+    journal.append(run.trainer_journal(), attempt, change)
+
+
+def test_a_run_waits_with_the_targets_reason_until_its_job_runs(
+    cluster: Cluster, new_run: NewRun
+) -> None:
+    run, local = new_run("far-0001", target="atlas"), new_run("near-0001")
+    cluster.turn()
+    assert cluster.shown(run)[::2] == ("queued", "submitted to atlas")
+    cluster.turn()
+    cluster.turn()
+    assert cluster.shown(run)[::2] == ("queued", "job 1 on atlas waits for free nodes")
+    assert cluster.shown(local)[0] != "queued", "this host is free"
+    cluster.see(run, replace(PENDING, reason="QOSMaxJobsPerUserLimit"))
+    assert "cannot start unless it is changed (QOSMaxJobs" in cluster.shown(run)[2]
+    cluster.see(run, RUNNING)
+    assert cluster.shown(run)[::2] == ("starting", "starting a trainer on n1")
+    script = (run.path / "job-1.sh").read_text(encoding="utf-8")
+    assert script == slurm.script(cluster.target.submitted[0], SlurmTarget(most_jobs=2))
+
+
+def test_no_more_jobs_than_allowed_are_submitted(cluster: Cluster, new_run: NewRun) -> None:
+    runs = [new_run(f"far-000{number}", number, target="atlas") for number in (1, 2, 3)]
+    for _ in range(3):
+        cluster.turn()
+    assert len(cluster.target.submitted) == 2
+    assert cluster.shown(runs[2])[2].startswith("waiting: 2 jobs of this home are on atlas")
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ("TIMEOUT", "lost"),
+        ("NODE_FAIL", "lost"),
+        ("PREEMPTED", "lost"),
+        ("BOOT_FAIL", "lost"),
+        ("COMPLETED", "lost"),
+        ("CANCELLED", "stopped"),
+        ("OUT_OF_MEMORY", "failed"),
+        ("FAILED", "failed"),
+        ("DEADLINE", "failed"),
+    ],
+)
+def test_a_job_that_ended_without_a_final_line_gives_the_run_its_state(
+    cluster: Cluster, training: RunDir, state: str, shown: str
+) -> None:
+    cluster.see(training, Seen("ended", state))
+    assert cluster.shown(training)[0] == "running", "the last lines may still arrive"
+    cluster.turn(FINAL_LINE_SECONDS + 1)
+    cluster.turn()
+    status, attempt, note = cluster.shown(training)
+    assert (status, attempt) == (shown, 1)
+    assert "job 1" in note
+    assert "atlas" in note
+
+
+def test_the_trainers_own_end_counts_before_the_jobs(cluster: Cluster, training: RunDir) -> None:
+    says(training, "finished")
+    cluster.see(training, Seen("ended", "FAILED"))
+    cluster.turn(FINAL_LINE_SECONDS + 1)
+    assert cluster.shown(training)[0] == "finished"
+
+
+@pytest.mark.parametrize("has_saved", [True, False])
+def test_a_requeued_job_is_the_next_attempt(
+    cluster: Cluster, training: RunDir, has_saved: bool
+) -> None:
+    if has_saved:
+        says(training, "stopped")
+    cluster.see(training, replace(PENDING, reason="BeginTime", restarts=1))
+    assert cluster.shown(training)[:2] == ("queued", 2)
+    cluster.see(training, replace(RUNNING, restarts=1))
+    assert cluster.shown(training)[:2] == ("starting", 2)
+    says(training, "running", 2)
+    cluster.turn()
+    assert cluster.shown(training)[:2] == ("running", 2)
+    assert len(cluster.target.submitted) == 1
+
+
+def test_a_resumed_run_is_submitted_again_once_its_last_job_has_ended(
+    cluster: Cluster, training: RunDir, home: Home
+) -> None:
+    says(training, "stopped")
+    cluster.turn()
+    queue.resume(home, training, {}, "test")
+    cluster.turn()
+    cluster.turn()
+    assert len(cluster.target.submitted) == 1
+    assert cluster.shown(training)[:2] == ("queued", 2)
+    cluster.see(training, Seen("ended", "COMPLETED"))
+    cluster.turn()
+    assert [job.attempt for job in cluster.target.submitted] == [1, 2]
+    assert cluster.shown(training)[:2] == ("queued", 2)
+
+
+def test_silence_changes_no_state(cluster: Cluster, training: RunDir) -> None:
+    cluster.target.is_silent = True
+    cluster.turn(3 * ABSENT_SECONDS)
+    cluster.turn(3 * ABSENT_SECONDS)
+    assert cluster.shown(training)[0] == "running"
+    assert cluster.starter.silent_since("atlas")
+    cluster.target.is_silent = False
+    cluster.turn()
+    assert cluster.shown(training)[0] == "running"
+    assert not cluster.starter.silent_since("atlas")
+
+
+def test_a_job_that_good_answers_lack_for_long_has_ended(
+    cluster: Cluster, training: RunDir
+) -> None:
+    cluster.target.jobs.clear()
+    cluster.turn(ABSENT_SECONDS - 1)
+    assert cluster.shown(training)[0] == "running"
+    cluster.turn(2)
+    cluster.turn()
+    cluster.turn(FINAL_LINE_SECONDS + 1)
+    assert cluster.shown(training)[0] == "lost"
+
+
+def test_a_refused_job_fails_its_run_with_the_targets_sentence(
+    cluster: Cluster, new_run: NewRun
+) -> None:
+    cluster.target.refusal = "sbatch: error: invalid partition specified: gpuu"
+    run = new_run("far-0001", target="atlas")
+    for _ in range(3):
+        cluster.turn()
+    assert cluster.shown(run)[::2] == (
+        "failed",
+        "atlas refused the job: sbatch: error: invalid partition specified: gpuu",
+    )
+
+
+@pytest.mark.parametrize("is_submitted", [True, False])
+def test_an_owner_killed_before_it_knew_the_id_submits_no_second_job(
+    cluster: Cluster, new_run: NewRun, is_submitted: bool
+) -> None:
+    run = new_run("far-0001", target="atlas")
+    cluster.owner.tick()  # writes target.json; the thread has not run
+    if is_submitted:
+        known = cluster.starter.job_of(run)
+        assert known is not None
+        cluster.target.submit(job_of(run, known[0]))
+    cluster.begin_owner()
+    cluster.turn()
+    cluster.turn()
+    assert len(cluster.target.submitted) == 1
+    cluster.see(run, RUNNING)
+    assert cluster.shown(run)[0] == "starting"
+
+
+def test_a_run_taken_from_the_queue_cancels_its_job(cluster: Cluster, new_run: NewRun) -> None:
+    run = new_run("far-0001", target="atlas")
+    cluster.turn()
+    cluster.turn()
+    run.request_stop("test")
+    cluster.turn()
+    cluster.turn()
+    assert cluster.shown(run)[0] == "stopped"
+    assert cluster.target.cancelled[:1] == ["1"]
+
+
+def test_deleting_a_waiting_run_cancels_its_job(
+    cluster: Cluster, new_run: NewRun, home: Home
+) -> None:
+    run = new_run("far-0001", target="atlas")
+    cluster.turn()
+    cluster.turn()
+    trash.put(run, "test")
+    cluster.turn()
+    cluster.turn()
+    assert cluster.target.cancelled[:1] == ["1"]
+    assert not home.run_dirs()
+
+
+def test_a_trainer_that_does_not_stop_has_its_job_cancelled(
+    cluster: Cluster, training: RunDir
+) -> None:
+    training.request_stop("test")
+    cluster.turn()
+    assert cluster.target.cancelled == []
+    cluster.turn(100.0)
+    cluster.turn()
+    assert cluster.target.cancelled[:1] == ["1"]
+    cluster.see(training, Seen("ended", "CANCELLED"))
+    cluster.turn(FINAL_LINE_SECONDS + 1)
+    cluster.turn()
+    assert cluster.shown(training)[0] == "stopped"
