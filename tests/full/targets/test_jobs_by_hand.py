@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from gan_runtime.base.framework_settings import PASS_VARIABLE
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records import journal
@@ -95,16 +94,8 @@ def test_job_with_one_worker_is_shown_with_its_log(
 
 @pytest.mark.parametrize("engine", ["tensorflow", "jax"])
 def test_two_jobs_share_two_hosts_and_each_is_saved_when_slurm_ends_it(
-    engine: str,
-    rig: Rig,
-    jobs: list[int],
-    runtime: Runtime,
-    home: Home,
-    wait_until: Wait,
-    monkeypatch: pytest.MonkeyPatch,
+    engine: str, rig: Rig, jobs: list[int], runtime: Runtime, home: Home, wait_until: Wait
 ) -> None:
-    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")  # four compile at once
-    monkeypatch.setenv(PASS_VARIABLE, "XLA_FLAGS")
     options = {**LONG, "engine": engine, "workers": 2}
     cancelled, requeued = (
         folder_of(home, f"{name}-0001", seed=seed, **options)
@@ -127,7 +118,7 @@ def test_two_jobs_share_two_hosts_and_each_is_saved_when_slurm_ends_it(
     rig.run("scontrol", "requeue", str(jobs[1]))
     reaches(runtime, requeued, "stopped", wait_until)
     before = len(epochs(runtime, requeued))
-    rig.run("scontrol", "update", f"JobId={jobs[1]}", "StartTime=now")  # Slurm waits two minutes
+    rig.start_now(jobs[1])
     reaches(runtime, requeued, "running", wait_until, attempt=2)
     wait_until(lambda: len(epochs(runtime, requeued)) > before, "the next attempt goes on")
     measured = epochs(runtime, requeued)

@@ -96,7 +96,7 @@ def test_a_requeued_job_continues_as_the_next_attempt(
     job = rig.run("squeue", "-h", "-o", "%i").strip()
     rig.run("scontrol", "requeue", job)
     reaches(runtime, run, "queued", wait_until, attempt=2)
-    rig.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+    rig.start_now(int(job))
     reaches(runtime, run, "running", wait_until, attempt=2)
     epochs = runtime.store.rows("SELECT epoch FROM epochs WHERE run_id = ?", [run.run_id])
     assert len(epochs) == len(set(epochs))
