@@ -23,6 +23,7 @@ from gan_runtime.commands.runtime import Runtime
 from gan_runtime.device_locks import Occupancy
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.states import WAITS_FOR_A_RUN
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.supervision.admission import Dependency
@@ -81,7 +82,7 @@ def _group(
             "Remove", key=f"remove.{first.run_id}", icon=":material/close:", type="tertiary"
         ):
             actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in group]))
-        if first.reason_code in WAITS_FOR_A_RUN:
+        if first.reason_code in WAITS_FOR_A_RUN or first.target != HERE:
             st.caption(words.plain(words.capitalized(first.note)))
         if study:
             st.page_link(places.STUDIES, label="Open study", query_params={"study": study.study_id})

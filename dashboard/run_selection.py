@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 import streamlit as st
 
 from dashboard import option_words, palette, words
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunRow, StudyRow
 from gan_runtime.store.store import Store
@@ -57,6 +58,7 @@ def settings(row: RunRow) -> str:
     kind = "simulated cores" if row.accelerator == "cpu" else row.accelerator.upper() + "s"
     where = f"{row.replicas} {kind}" if row.replicas > 1 else row.accelerator.upper()
     where = f"{row.workers} workers × {where}" if row.workers > 1 else where
+    where = where if row.target == HERE else f"{where} on {row.target}"
     algorithm = " · local SGD" if row.sync_every_steps > 1 else ""
     return (
         f"{row.dataset} · {where} · {option_words.choice(row.precision)} · batch"

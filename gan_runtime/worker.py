@@ -246,8 +246,11 @@ def _train(
         outcome = _outcome(
             spec, run, writer, accelerator, place, stop_requested, startup.first_step
         )
-    print(place.says(outcome.reason), flush=True)
-    writer.write(StatusChange.of(outcome.status, outcome.cause))
+    why = outcome.cause
+    if why.code is Reason.STOP_ON_REQUEST and run.stop_asker == slurm.TIME_LIMIT:
+        why = Cause(Reason.STOP_AT_TIME_LIMIT, why.details)
+    print(place.says(why.sentence), flush=True)
+    writer.write(StatusChange.of(outcome.status, why))
     _cluster_of(spec).leave()
 
 

@@ -4,7 +4,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,9 +32,11 @@ from gan_runtime.spec.presets import PRESETS
 from gan_runtime.spec.run_options import HERE
 from gan_runtime.supervision.queue import changeable
 from gan_runtime.targets import configuration
+from gan_runtime.targets.target import Offer
 
 OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # outside of expanders
 CHECKS = {"gpu": places.GPU, "tpu": places.TPU}  # pages of compile checks
+ASK_SECONDS = 1.0
 COLUMNS = 3
 
 
@@ -42,13 +44,15 @@ COLUMNS = 3
 class FormState:
     """The form as filled in: a spec, or field → message for each problem.
 
-    `data_sets`: by name. `targets`: names of other places where runs train.
+    `data_sets`: by name. `targets`: names of other places where runs train; `ask_offer`: what the
+    selected one has, None until it has answered.
     """
 
     data_sets: dict[str, DataSetInfo]
     spec: RunSpec | None
     problems: dict[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
+    ask_offer: Callable[[], Offer | None] = lambda: None
 
 
 def pick_preset() -> str:
@@ -97,6 +101,8 @@ def show(
         if group in OPEN_GROUPS:
             st.header(group)
             if group == "Accelerator":
+                _group(preset, [option for option in in_use if option.name == "target"], state)
+                in_use = [option for option in in_use if option.name != "target"]
                 _accelerator_cards(host, detect_again, form["target"])
             _group(preset, in_use, state)
             continue
@@ -150,7 +156,7 @@ def _group(preset: str, options: list[Option], state: FormState) -> None:
         ):
             with column:
                 _field(option, state)
-                _summary(option, state.data_sets)
+                _summary(option, state)
                 _suggestions(preset, option)
                 _rows_seen(preset, option, state)
                 _known_problem(preset, option, state.spec)
@@ -182,7 +188,9 @@ def _accelerator_cards(host: Host | None, detect_again: Callable[[], None], targ
     for column, name in zip(columns, ("auto", *reversed(ACCELERATORS)), strict=True):
         device = host.devices.get(name) if host else None
         with column.container(border=True, height="stretch"):
-            available = device is None or device.available or target != HERE
+            available = device is None or device.available
+            if target != HERE:
+                available = name != "tpu"
             st.button(
                 option_words.choice(name),
                 key=f"accelerator.{name}",
@@ -290,16 +298,38 @@ def _choices(option: Option, state: FormState, value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*known, value])) if known else ()
 
 
-def _summary(option: Option, data_sets: Mapping[str, DataSetInfo]) -> None:
-    """What the selected workload or data set is, in a sentence."""
-    selected = fields.kept()[option.name]
+def _summary(option: Option, state: FormState) -> None:
+    """What the selected workload, data set or target is, in a sentence."""
+    selected, data_sets = fields.kept()[option.name], state.data_sets
     if option.name == "workload":
         st.caption(catalog.WORKLOADS[selected].summary)
+    elif option.name == "target" and selected != HERE:
+        _show_offer(selected, state.ask_offer)
     elif option.name == "dataset" and selected in data_sets:
         data_set = data_sets[selected]
         st.caption(_data_set_text(data_set))
         if data_set.preparation is not None:
             data_summary.expander(data_set.rows, data_set.preparation, "launch.summary")
+
+
+def _show_offer(target: str, ask: Callable[[], Offer | None]) -> None:
+    """What a target has, or why it cannot be used; redrawn until it has answered."""
+    has_answered = ask() is not None
+
+    @st.fragment(run_every=None if has_answered else ASK_SECONDS)
+    def offered() -> None:
+        offer = ask()
+        if offer is None:
+            st.caption(f"Asking {target} what it has …")
+            return
+        if not has_answered:
+            st.rerun()
+        if offer.refusal:
+            st.caption(f":red[{words.plain(words.capitalized(offer.refusal))}]")
+        for line in offer.lines:
+            st.caption(words.plain(words.capitalized(line)))
+
+    offered()
 
 
 def _data_set_text(data_set: DataSetInfo) -> str:

@@ -4,6 +4,8 @@ button.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dashboard import actions, queue_view, widgets, words
@@ -12,7 +14,7 @@ from dashboard.launch import form as launch_form
 from dashboard.launch.form import FormState
 from gan_runtime import device_locks
 from gan_runtime.base import formats
-from gan_runtime.base.errors import SpecError
+from gan_runtime.base.errors import SpecError, TargetSettingError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.data.contract import Availability
 from gan_runtime.device_locks import host_devices
@@ -23,6 +25,7 @@ from gan_runtime.spec.run_options import HERE
 from gan_runtime.store import queries
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.admission import TOO_LITTLE_MEMORY, Admission, admit
+from gan_runtime.targets.target import Offer
 from gan_runtime.training import watch
 
 PAGE = "launch"
@@ -37,6 +40,8 @@ def show(runtime: Runtime) -> None:
     with form:
         preset = launch_form.pick_preset()
         state = launch_form.read(runtime.home)
+        target = fields.kept()["target"]
+        state = replace(state, ask_offer=lambda: _offer(runtime, target))
     summary = side.container(key="launch_summary")
     with summary:
         host = queue_view.known_host(runtime)
@@ -45,6 +50,16 @@ def show(runtime: Runtime) -> None:
     with summary:
         _start(runtime, preset, state, host)
     runtime.expect_a_run()
+
+
+def _offer(runtime: Runtime, target: str) -> Offer | None:
+    """What the selected target has, as far as it has answered. The page does not wait for it."""
+    if runtime.targets is None:
+        return Offer(refusal="another process owns this home: it asks its targets.")
+    try:
+        return runtime.targets.offer(target)
+    except TargetSettingError as error:
+        return Offer(refusal=str(error))
 
 
 def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -> None:
@@ -58,7 +73,8 @@ def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -
     waits = accelerator_is_busy(runtime.store, spec, admission)
     queue_view.show_occupied(runtime)
     after = queue_view.after_choice(runtime, queue_view.AFTER_AT_LAUNCH)
-    if start_button("Add to the queue" if waits or after else "Start run"):
+    label = "Add to the queue" if waits or after else "Start run"
+    if start_button(label if spec.target == HERE else f"Submit to {spec.target}"):
         queue_view.fill_after(queue_view.AFTER_AT_LAUNCH, None)
         actions.start(runtime, spec, preset, after)
         queue_view.fill_after(queue_view.AFTER_AT_LAUNCH, after)  # the run was refused

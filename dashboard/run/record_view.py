@@ -42,7 +42,12 @@ def show_log(runtime: Runtime, row: RunRow) -> None:
             key=f"all_lines.{row.run_id}",
             help="Includes what TensorFlow, XLA and CUDA print at each start.",
         )
-    lines = runtime.home.run_dir(row.run_id).log_tail(READ_LINES).splitlines()
+    run = runtime.home.run_dir(row.run_id)
+    rank = 0
+    if run.worker_log(1).exists():  # each worker of a cluster has its own
+        ranks = range(row.workers)
+        rank = st.selectbox("Worker", ranks, key=f"rank.{row.run_id}", width=120)
+    lines = run.log_tail(READ_LINES, rank).splitlines()
     printed = lines if everything else without_noise(lines)
     if printed:
         st.code("\n".join(printed[-LOG_LINES:]), language=None, height=360)

@@ -70,7 +70,7 @@ def add(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a Slurm cluster whose nodes see the home under the same path, or change it.
+    """Add a Slurm cluster whose nodes see the home under the same path, or replace it.
 
     Further settings are in targets.toml (docs/cluster.md).
     """

@@ -110,11 +110,11 @@ class Runtime:
 
     def close(self) -> None:
         """Releases the home. Trainers continue; the next owner finds them."""
+        if self.targets:
+            self.targets.close()
         self._open_home.end()
         if self._standby:
             self._standby.end()
-        if self.targets:
-            self.targets.close()
 
     def expect_a_run(self) -> None:
         """Loads TensorFlow in a process that can take the next run. Does nothing for a viewer, or

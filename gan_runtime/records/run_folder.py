@@ -89,11 +89,7 @@ class TaskFolder:
 
     def log_tail(self, lines: int = 200) -> str:
         """The last lines of the log; "" without a readable log."""
-        try:
-            text = run_files.tail(self.log, _TAIL_BYTES).decode("utf-8", errors="replace")
-        except OSError:
-            return ""
-        return "\n".join(text.splitlines()[-lines:])
+        return _tail(self.log, lines)
 
 
 @dataclass(frozen=True)
@@ -175,6 +171,17 @@ class RunDir(TaskFolder):
         """The output of worker `rank` of a cluster; workers of one host write to `log`."""
         return self.path / f"log-{rank}.txt" if rank else self.log
 
+    def log_tail(self, lines: int = 200, rank: int = 0) -> str:
+        """The last lines of the log of worker `rank`; "" without a readable log."""
+        return _tail(self.worker_log(rank), lines)
+
+    @property
+    def stop_asker(self) -> str:
+        """The actor of the stop request; "" without one."""
+        with contextlib.suppress(OSError):
+            return run_files.content(self.stop_file).decode(errors="replace").strip()
+        return ""
+
     def journals(self) -> list[Path]:
         """Every journal, the supervisor's first."""
         return self.in_order(self.journal_stats())
@@ -231,6 +238,14 @@ class RunDir(TaskFolder):
         if trainer.cluster_host is not None:
             return None
         return trainer.is_alive(self.start_lock, self.worker_lock())
+
+
+def _tail(log: Path, lines: int) -> str:
+    try:
+        text = run_files.tail(log, _TAIL_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

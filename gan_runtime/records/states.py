@@ -81,6 +81,7 @@ class Reason(StrEnum):
     STOP_BEFORE_FIRST_STEP = "stop_before_first_step"
     STOP_ON_REQUEST = "stop_on_request"
     STOP_WITH_OTHER_WORKER = "stop_with_other_worker"
+    STOP_AT_TIME_LIMIT = "stop_at_time_limit"
     LOW_DISK = "low_disk"
     ALARM = "alarm"
     ENDED_UNSAVED = "ended_unsaved"
@@ -104,6 +105,7 @@ class Reason(StrEnum):
     WORKER_KILLED = "worker_killed"
     TIME_LIMIT = "time_limit"
     JOB_ENDED = "job_ended"
+    JOB_ABSENT = "job_absent"
 
 
 WAITS_FOR_A_RUN = frozenset(
@@ -158,7 +160,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.SUBMITTING: "submitting a job to {target}",
     Reason.SUBMITTED: "submitted to {target}[ as job {job}]",
     Reason.TARGET_FULL: "waiting: {jobs} jobs of this home are on {target}, the most allowed",
-    Reason.WAITS_ON_TARGET: "job {job} on {target} {why}[; expected start {starts}]",
+    Reason.WAITS_ON_TARGET: "job {job} on {target} {why}",
     Reason.STARTED_AGAIN: f"{{target}} starts its job again; {_CONTINUES}",
     Reason.STARTING: "starting a trainer on {devices}",
     Reason.STARTED_ON_CLUSTER: "started on a cluster[ of {workers} workers]",
@@ -173,6 +175,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.STOP_BEFORE_FIRST_STEP: "stopped on request before the first step of this attempt",
     Reason.STOP_ON_REQUEST: f"stopped on request {_SAVED}",
     Reason.STOP_WITH_OTHER_WORKER: f"stopped because another worker ended {_SAVED}",
+    Reason.STOP_AT_TIME_LIMIT: f"stopped shortly before the time limit of its job {_SAVED}",
     Reason.LOW_DISK: (
         f"stopped because the disk is nearly full {_SAVED}. The disk of {{folder}} has"
         " {free_mb:,} MB left of the {least_mb:,} MB that it needs: free some space first"
@@ -192,6 +195,7 @@ SENTENCES: dict[Reason, str] = {
     Reason.TIME_LIMIT: (
         f"job {{job}} on {{target}} reached its time limit before it saved; {_RESUME}"
     ),
+    Reason.JOB_ABSENT: f"job {{job}} is no longer listed on {{target}}; {_RESUME}",
     Reason.JOB_ENDED: f"job {{job}} on {{target}} ended as {{state}}; {_RESUME}",
     Reason.DATA_NOT_PREPARED: "data set {data_set} was not prepared ({state}): {message}",
     Reason.NOT_FINITE: "{message}",

@@ -284,7 +284,7 @@ class MonitoringOptions(BaseModel):
         choices=("no", "yes"),
         help=(
             "Resumes by itself after a killed process or reboot: up to 3 times, after 10 s, 1 min,"
-            " 5 min."
+            " 5 min. Also after the time limit of a cluster, as often as needed."
         ),
         source="",
         error="use yes or no.",

@@ -344,7 +344,7 @@ class RunDependencies:
         if not newest.after:
             return READY
         status = self._states[newest.after]
-        if status == "lost" and self._will_resume(newest.after):
+        if status in ("lost", "stopped") and self._will_resume(newest.after):
             status = "queued"
         before = newest.cause
         waits = Dependency(newest.after, newest.after_if).cause(status)

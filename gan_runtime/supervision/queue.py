@@ -17,6 +17,7 @@ from gan_runtime.base.errors import (
     RunStateError,
     SpecError,
 )
+from gan_runtime.base.slurm import TIME_LIMIT
 from gan_runtime.data import loading
 from gan_runtime.jobs import core_jobs
 from gan_runtime.records import journal, run_files, run_folder
@@ -166,6 +167,8 @@ def requeue(run: RunDir, attempt: int) -> bool:
 
 def renew(home: Home, run: RunDir, attempt: int, why: Cause) -> None:
     """Queues the next attempt of a run that its target starts again by itself."""
+    if run.stop_asker == TIME_LIMIT:
+        run.stop_file.unlink(missing_ok=True)
     queued = StatusChange.of("queued", why, queue_rank=next_rank(home), asker=NEXT_OWNER.name)
     journal.append(run.supervisor_journal, attempt + 1, queued)
 
@@ -231,7 +234,7 @@ def resume(home: Home, run: RunDir, changes: Mapping[str, Any], actor: str) -> N
         raise RunStateError(
             f"run {run.run_id} is {last.status}: only a stopped, failed or lost run can be resumed."
         )
-    if refusal := _of_cluster(run, last.attempt) or resume_refusal(run):
+    if refusal := resume_refusal(run):
         raise RunStateError(refusal)
     rates = changed_rates(run, changes)
     disk.require(home.path, disk.LEAST_BYTES + _newest_bytes(run), "resuming the run")
@@ -275,6 +278,8 @@ def resume_refusal(run: RunDir) -> str:
     A run without numbers, or killed in this home before its first checkpoint, starts from step 1.
     An imported run has numbers and no checkpoints, so starting it again would void its numbers.
     """
+    if refusal := _of_cluster(run):
+        return refusal
     if run.has_checkpoint:
         return _of_other_data(run)
     if not _has_measured(run) or starting_point.is_cut_off_before_saving(run):
@@ -289,12 +294,12 @@ def resume_refusal(run: RunDir) -> str:
     )
 
 
-def _of_cluster(run: RunDir, attempt: int) -> str:
-    """Why this host does not continue a run that a cluster started; "" for other runs."""
+def _of_cluster(run: RunDir) -> str:
+    """Why this host continues no run that was started on a cluster by hand; "" for other runs."""
     trainer = run.process()
     if trainer is None or trainer.cluster_host is None or _place(run)[1] != HERE:
         return ""
-    words = [str(run.path), str(attempt + 1), _place(run)[0]]
+    words = [str(run.path), str(latest_status(run).attempt + 1), _place(run)[0]]
     return (
         f"run {run.run_id} trained on a cluster (host {trainer.cluster_host}): start its next"
         f" attempt there, with `srun python -m gan_runtime.worker {shlex.join(words)}`."

@@ -19,7 +19,7 @@ from gan_runtime.jobs import job_queue
 from gan_runtime.records import image_files, journal, processes, run_files
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import ENDED, Event, StatusChange
-from gan_runtime.records.record import operator
+from gan_runtime.records.record import Actor, operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import Reason, StateTimer
 from gan_runtime.spec.run_options import StallAction
@@ -206,6 +206,7 @@ def _written_bytes(run: RunDir) -> int:
 
 PAUSES_SECONDS = (10.0, 60.0, 300.0)  # before the first, second and third resume
 RESUMER = operator("automatic resume")
+CONTINUER = operator("time limit")  # of runs that saved before it, as often as needed
 NOT_RESUMED = "automatic_resume"
 
 
@@ -214,40 +215,43 @@ class AutoResume:
 
     def __init__(self, home: Home, store: Store, clock: Clock = time.monotonic) -> None:
         self._home, self._store, self._timer = home, store, StateTimer(clock)
-        self._lost: list[tuple[RunDir, int]] = []
+        self._lost: list[tuple[RunDir, int, str | None]] = []  # run, attempt, code
         self._given_up: set[tuple[str, int]] = set()  # run and attempt
 
     def refresh(self) -> None:
         """Reads which lost runs to resume; called after news."""
         rows = self._store.rows(
             """
-            SELECT run_id, attempt FROM ingest.newest JOIN ingest.created USING (run_id)
-            WHERE status = 'lost' AND (spec->>'resume_lost' = 'yes' OR (spec->>'still_action' =
-                'restart' AND code = ?))
+            SELECT run_id, attempt, code FROM ingest.newest JOIN ingest.created USING (run_id)
+            WHERE (status = 'lost' AND (spec->>'resume_lost' = 'yes' OR (spec->>'still_action' =
+                'restart' AND code = ?))) OR (code = ? AND spec->>'resume_lost' = 'yes')
             """,
-            [Reason.STALLED.value],
+            [Reason.STALLED.value, Reason.STOP_AT_TIME_LIMIT.value],
         )
-        self._lost = [(RunDir(self._home.runs / run_id), attempt) for run_id, attempt in rows]
+        self._lost = [
+            (RunDir(self._home.runs / run_id), attempt, code) for run_id, attempt, code in rows
+        ]
 
     def will_resume(self, run_id: str) -> bool:
         """Whether a lost run waits for its automatic resume."""
         return any(
             run.run_id == run_id and (run_id, attempt) not in self._given_up
-            for run, attempt in self._lost
+            for run, attempt, _ in self._lost
         )
 
     def tick(self) -> bool:
         """Resumes runs whose pause is over; returns whether a journal has news."""
         acted = False
-        for run, attempt in list(self._lost):
-            times = times_resumed(run)
+        for run, attempt, code in list(self._lost):
+            is_cut = code == Reason.STOP_AT_TIME_LIMIT
+            times = 0 if is_cut else times_resumed(run)
             waited = self._timer.seconds("lost", run.run_id, attempt)
-            if times == len(PAUSES_SECONDS) or waited >= PAUSES_SECONDS[times]:
-                self._lost.remove((run, attempt))
-                acted |= self._resume(run, attempt, times)
+            if is_cut or times == len(PAUSES_SECONDS) or waited >= PAUSES_SECONDS[times]:
+                self._lost.remove((run, attempt, code))
+                acted |= self._resume(run, attempt, times, CONTINUER if is_cut else RESUMER)
         return acted
 
-    def _resume(self, run: RunDir, attempt: int, times: int) -> bool:
+    def _resume(self, run: RunDir, attempt: int, times: int, actor: Actor) -> bool:
         """Resumes a run, or logs once why it cannot."""
         refusal = (
             f"The run was resumed automatically {times} times and is lost again: check its log"
@@ -255,7 +259,7 @@ class AutoResume:
         )
         if times < len(PAUSES_SECONDS):
             try:
-                queue.resume(self._home, run, {}, RESUMER.name)
+                queue.resume(self._home, run, {}, actor.name)
             except GanRuntimeError as error:
                 refusal = f"The run cannot resume automatically: {error}"
             else:

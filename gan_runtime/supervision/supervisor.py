@@ -101,11 +101,8 @@ class Supervisor:
                 acted |= self._act_on(live, busy, live.run.run_id in exited)
             except (GanRuntimeError, OSError) as error:  # such as a read-only folder of one run
                 failed = failed or error
-        for attempt in self._starter.renewed():
-            if ending := self._starter.ending(attempt):
-                queue.renew(self._home, attempt.run, attempt.number, ending[1])
-                acted = True
         try:
+            acted |= self._queue_renewed()
             self._turns_of_jobs = self._jobs.tick(busy)
             self._quality.tick(self._training())
             acted |= self._has_store and self._auto_resume.tick()
@@ -145,7 +142,10 @@ class Supervisor:
         absent = [live for live in self._runs if live.status in ACTIVE and live.key not in keys]
         quarantined = [live for live in absent if not recovery.is_over(live.as_attempt)]
         self._runs = [*quarantined, *runs]
-        self._leaving |= {live.key: live for live in absent if live not in quarantined}
+        # A target that starts a job again has the next attempt in it.
+        self._leaving |= {
+            live.key: live for live in absent if live not in quarantined and live.target == HERE
+        }
 
     def _training(self) -> list[tuple[RunDir, int]]:
         return [(live.run, live.attempt) for live in self._runs if live.status == "running"]
@@ -185,6 +185,14 @@ class Supervisor:
                 self._forced[live.key] = Reason.STALLED
                 self._starter.end(live.as_attempt)
         return True
+
+    def _queue_renewed(self) -> bool:
+        """Queues the next attempts that targets start by themselves; returns whether it did."""
+        renewed = [(each, self._starter.ending(each)) for each in self._starter.renewed()]
+        for attempt, ending in renewed:
+            if ending is not None:
+                queue.renew(self._home, attempt.run, attempt.number, ending[1])
+        return bool(renewed)
 
     def _act_on_waiting(self, live: LiveRun, busy: set[str]) -> bool:
         """Starts a waiting run if possible. A run that waits for data or another run does not block

@@ -10,27 +10,32 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from gan_runtime.base.errors import GanRuntimeError, HomeError
+from gan_runtime.base.errors import GanRuntimeError, HomeError, JournalError, TargetSettingError
+from gan_runtime.base.slurm import TIME_LIMIT
 from gan_runtime.device_locks import Claim
 from gan_runtime.device_locks.host_devices import HostDevice
 from gan_runtime.records import run_files
 from gan_runtime.records.home import Home
-from gan_runtime.records.journal import Status
+from gan_runtime.records.identity import SILENCE_SECONDS
+from gan_runtime.records.journal import ENDED, Status
 from gan_runtime.records.record import Name
 from gan_runtime.records.run_folder import RunDir, latest_status, write_json, write_whole
 from gan_runtime.records.states import Cause, Reason, StateTimer, cause
 from gan_runtime.supervision.starters import Attempt
-from gan_runtime.supervision.target_watch import TargetWatch
+from gan_runtime.supervision.target_watch import ABSENT, TargetWatch
 from gan_runtime.targets import configuration, slurm
 from gan_runtime.targets.configuration import SlurmTarget
 from gan_runtime.targets.slurm import Slurm
-from gan_runtime.targets.target import RunTarget, Seen, Submitted, TargetJob
+from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, TargetJob
 from gan_runtime.targets.transport import Here, Ssh
 
 FINAL_LINE_SECONDS = 60.0  # for the last lines of an ended job to arrive through the file system
@@ -40,16 +45,25 @@ FILE = "target.json"
 class SubmittedJob(BaseModel):
     """The job of a run's newest attempts. `attempt`: the first that it trains; Slurm starts it
     again for the next ones. `job`: its id, once known. `refusal`: why the target did not take it.
-    `is_over`: the job has ended.
+    `is_cancelled`: it has been or must be cancelled. `is_over`: the job has ended.
     """
 
     model_config = ConfigDict(frozen=True)
     target: Name
-    token: str
+    token: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
     attempt: int
-    job: str = ""
+    job: Annotated[str, StringConstraints(pattern=r"^[0-9]{0,20}$")] = ""
     refusal: str = ""
+    is_cancelled: bool = False
     is_over: bool = False
+
+
+@dataclass(frozen=True)
+class KnownJob:
+    """A submission, and the newest state of its job; None before the first answer."""
+
+    submission: SubmittedJob
+    seen: Seen | None
 
 
 def target_of(options: SlurmTarget) -> RunTarget:
@@ -72,21 +86,42 @@ class TargetStarter:
         self._home, self._timer, self._make, self._clock = home, timer, make, clock
         self._has_threads = has_threads
         self._watches: dict[str, tuple[SlurmTarget, TargetWatch]] = {}
+        self._targets: dict[str, SlurmTarget] = {}
+        self._stamp = -1  # of targets.toml
+        self._lock = threading.RLock()  # pages and threads of targets ask as well
         self._submissions: dict[str, SubmittedJob] = {}  # by run; not over
-        for path in home.runs.glob(f"*/{FILE}"):
+        self._is_loaded = False
+        self._considered: dict[str, Seen] = {}  # by run: the last answer that `renewed` acted on
+
+    def _load(self) -> None:
+        """Continues with the jobs of an earlier owner. Called in the first tick, so by no process
+        that does not own the home.
+        """
+        if self._is_loaded:
+            return
+        self._is_loaded = True
+        for path in self._home.runs.glob(f"*/{FILE}"):
             run = RunDir(path.parent)
             submission = _read(run)
-            if submission is not None and not submission.is_over:
-                self._submissions[run.run_id] = submission
-                with contextlib.suppress(GanRuntimeError):
+            if submission is None or submission.is_over:
+                continue
+            self._submissions[run.run_id] = submission
+            with contextlib.suppress(GanRuntimeError, OSError):
+                if not submission.job and latest_status(run).status in ENDED:
+                    self._cancel(run, submission)  # the earlier owner did not learn of the job
+                else:
                     self._go_on(run, submission)
 
     # ---- the protocol of starters ----------------------------------------------------------------
 
     def claim(self, attempt: Attempt) -> Claim:
-        """Submits the attempt once; the claim is taken when its job runs. Raises
-        TargetSettingError.
-        """
+        """Submits the attempt once; the claim is taken when its job runs."""
+        try:
+            return self._claim(attempt)
+        except TargetSettingError as error:
+            return Claim(why=cause(Reason.DEVICES_UNKNOWN, message=str(error).rstrip(".")))
+
+    def _claim(self, attempt: Attempt) -> Claim:
         submission = self._of(attempt)
         if submission is None:
             return Claim(why=self._submit(attempt))
@@ -108,16 +143,28 @@ class TargetStarter:
         """Whether the job of the attempt waits, runs or is unknown; for FINAL_LINE_SECONDS also
         after its end.
         """
-        submission = self._of(attempt)
-        if submission is None:
+        self._load()
+        run = attempt.run
+        submission = self._submissions.get(run.run_id)
+        if submission is None or attempt.number < submission.attempt:
             return False
         seen = self._seen(submission)
         if seen is None:
-            return True
+            is_known = self.trouble(submission.target) != self._unknown(submission.target)
+            return is_known or self._silent_seconds(attempt, seen) < SILENCE_SECONDS
+        # A later attempt runs in a job that the target has started again and not shown yet.
         if submission.attempt + seen.restarts > attempt.number:
             return False
-        waited = self._timer.seconds("job", attempt.run.run_id, (attempt.number, seen.stage))
-        return seen.stage != "ended" or waited < FINAL_LINE_SECONDS
+        return seen.stage != "ended" or self._silent_seconds(attempt, seen) < FINAL_LINE_SECONDS
+
+    def _silent_seconds(self, attempt: Attempt, seen: Seen | None) -> float:
+        """How long the job has had this state, and the run's journals no new line."""
+        with contextlib.suppress(JournalError):
+            stats = attempt.run.journal_stats()
+            stats.pop(attempt.run.supervisor_journal.name, None)
+            state = (attempt.number, seen and seen.stage, stats)
+            return self._timer.seconds("job", attempt.run.run_id, state)
+        return 0.0
 
     def never_began(self, attempt: Attempt) -> bool:  # noqa: ARG002
         """False: `ending` knows."""
@@ -138,25 +185,28 @@ class TargetStarter:
             return None
         if submission.attempt + seen.restarts > attempt.number:
             return "queued", cause(Reason.STARTED_AGAIN, target=submission.target)
-        if seen.stage != "ended":
+        if seen.stage != "ended" or self.alive(attempt):
             return None
         self._forget(attempt.run, submission)
-        return _ending(seen, submission, attempt.run.stop_file.exists())
+        return _ending(seen, submission, attempt.run.stop_asker)
 
     def renewed(self) -> list[Attempt]:
         """Ended attempts whose job the target starts again."""
+        self._load()
         attempts = []
         for run_id, submission in list(self._submissions.items()):
             seen, run = self._seen(submission), RunDir(self._home.runs / run_id)
             if not run.path.exists():  # deleted while its job waited
                 del self._submissions[run_id]
-                self._cancel(submission)
+                self._cancel(run, submission)
                 continue
-            if seen is None or seen.stage == "running":
+            is_known = seen is not None and self._considered.get(run_id) is seen
+            if seen is None or seen.stage == "running" or (seen.stage == "waiting" and is_known):
                 continue
+            self._considered[run_id] = seen  # once per answer, since journals are read
             with contextlib.suppress(GanRuntimeError, OSError):
                 newest = latest_status(run)
-                is_ended = newest.status in ("stopped", "failed", "lost", "finished")
+                is_ended = newest.status in ENDED
                 if is_ended and seen.stage == "ended":
                     self._forget(run, submission)
                 elif is_ended and submission.attempt + seen.restarts > newest.attempt:
@@ -165,6 +215,8 @@ class TargetStarter:
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
         """The trainer reads STOP in its folder; after `grace_seconds` the job is cancelled."""
+        if attempt.run.stop_asker == TIME_LIMIT:  # it has two minutes
+            return False
         if self._timer.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
             self.end(attempt)
             return True
@@ -173,7 +225,7 @@ class TargetStarter:
     def end(self, attempt: Attempt) -> None:
         """Cancels the job."""
         if submission := self._of(attempt):
-            self._cancel(submission)
+            self._cancel(attempt.run, submission)
 
     def clean_up(self, attempt: Attempt) -> str:  # noqa: ARG002
         """Nothing remains on this host."""
@@ -194,34 +246,66 @@ class TargetStarter:
 
     def close(self) -> None:
         """Ends the threads. Jobs run on."""
-        for _, watch in self._watches.values():
+        for _, watch in list(self._watches.values()):
             watch.end()
 
-    def job_of(self, run: RunDir) -> tuple[SubmittedJob, Seen | None] | None:
-        """The submission of a run, and the newest state of its job."""
+    def job_of(self, run: RunDir) -> KnownJob | None:
+        """The submission of a run, and the newest state of its job; None if it has none."""
         submission = self._submissions.get(run.run_id)
-        return None if submission is None else (submission, self._seen(submission))
+        return None if submission is None else KnownJob(submission, self._seen(submission))
 
-    def silent_since(self, target: str) -> str:
-        """Since when a target does not answer, such as "12:03 UTC"; "" if it does."""
-        if target not in self._watches:
-            return ""
-        since = self._watches[target][1].silent_since
-        return f"{since:%H:%M} UTC" if since else ""
+    def offer(self, target: str) -> Offer | None:
+        """What a target has; None before its first answer. Raises TargetSettingError."""
+        return self._watch(target)[1].offer()
+
+    def trouble(self, target: str) -> str:
+        """Why nothing new is known of the jobs of a target; "" while it answers."""
+        try:
+            since = self._watch(target)[1].silent_since
+        except GanRuntimeError:
+            return self._unknown(target)
+        return f"{target} has not answered since {since:%H:%M} UTC" if since else ""
+
+    @staticmethod
+    def _unknown(target: str) -> str:
+        return f"{target} is not in targets.toml"
 
     # ---- parts -----------------------------------------------------------------------------------
 
     def _watch(self, name: str) -> tuple[SlurmTarget, TargetWatch]:
-        if name not in self._watches:
-            options = configuration.target(self._home, name)
-            watch = TargetWatch(
-                name, self._make(options), options.poll_seconds, self._clock, self._has_threads
-            )
-            self._watches[name] = options, watch
-        return self._watches[name]
+        """The settings and the watch of a target, by the present settings. A target that is no
+        longer in them keeps its last ones.
+        """
+        with self._lock:
+            options, known = self._settings(), self._watches.get(name)
+            if known is None and name not in options:
+                raise TargetSettingError(configuration.unknown(name, options))
+            if known is None:
+                now = options[name]
+                watch = TargetWatch(
+                    name, self._make(now), now.poll_seconds, self._clock, self._has_threads
+                )
+                self._watches[name] = now, watch
+            elif name in options and options[name] != known[0]:
+                known[1].change(self._make(options[name]), options[name].poll_seconds)
+                self._watches[name] = options[name], known[1]
+            return self._watches[name]
+
+    def _settings(self) -> dict[str, SlurmTarget]:
+        """The targets by their file, read again when it changes; the last ones if it is wrong."""
+        try:
+            stamp = self._home.targets.stat().st_mtime_ns
+        except OSError:
+            stamp = 0
+        if stamp != self._stamp:
+            with contextlib.suppress(TargetSettingError):
+                self._targets = configuration.targets_of(self._home)
+            self._stamp = stamp
+        return self._targets
 
     def _of(self, attempt: Attempt) -> SubmittedJob | None:
         """The submission that trains this attempt, as far as its target has answered."""
+        self._load()
         submission = self._submissions.get(attempt.run.run_id)
         if submission is None or attempt.number < submission.attempt:
             return None
@@ -234,8 +318,15 @@ class TargetStarter:
             return self._watch(submission.target)[1].seen(submission.token)
         return None
 
-    def _cancel(self, submission: SubmittedJob) -> None:
-        with contextlib.suppress(GanRuntimeError):  # the target is no longer in the settings
+    def _cancel(self, run: RunDir, submission: SubmittedJob) -> None:
+        """Cancels a job, also after the end of this process."""
+        if not submission.is_cancelled:
+            cancelled = submission.model_copy(update={"is_cancelled": True})
+            with self._lock, contextlib.suppress(HomeError, OSError):  # its run is deleted
+                if run.run_id in self._submissions:
+                    self._submissions[run.run_id] = cancelled
+                    _write(run, cancelled)
+        with contextlib.suppress(GanRuntimeError):  # the target is not in the settings
             self._watch(submission.target)[1].cancel(submission.token)
 
     def _submit(self, attempt: Attempt) -> Cause:
@@ -243,7 +334,8 @@ class TargetStarter:
         run = attempt.run
         if earlier := self._submissions.get(run.run_id):
             seen = self._seen(earlier)
-            if seen is not None and seen.stage != "ended":  # its trainer has ended, the job not yet
+            if seen is None or seen.stage != "ended":  # its trainer has ended, the job not yet
+                self._cancel(run, earlier)
                 return cause(Reason.SUBMITTING, target=attempt.target)
             self._forget(run, earlier)
         present = [each for each in self._submissions.values() if each.target == attempt.target]
@@ -262,22 +354,33 @@ class TargetStarter:
     def _go_on(self, run: RunDir, submission: SubmittedJob) -> None:
         """Submits a job without an id, which may be on the target all the same, or watches it."""
         _, watch = self._watch(submission.target)
+        if submission.is_cancelled:
+            watch.cancel(submission.token)
+            return
         if submission.job:
             watch.watch(submission.token)
             return
 
         def answered(answer: Submitted) -> None:
             known = submission.model_copy(update={"job": answer.job, "refusal": answer.refusal})
-            if self._submissions.get(run.run_id) is submission:
-                self._submissions[run.run_id] = known
-                with contextlib.suppress(HomeError, OSError):  # the token finds it as well
-                    _write(run, known)
+            with self._lock:
+                known = known.model_copy(update={"is_cancelled": self._is_cancelled(run)})
+                present = self._submissions.get(run.run_id)
+                if present is not None and present.token == submission.token:
+                    self._submissions[run.run_id] = known
+                    with contextlib.suppress(HomeError, OSError):  # the token finds it as well
+                        _write(run, known)
 
         watch.submit(job_of(run, submission), answered)
 
+    def _is_cancelled(self, run: RunDir) -> bool:
+        submission = self._submissions.get(run.run_id)
+        return submission is not None and submission.is_cancelled
+
     def _forget(self, run: RunDir, submission: SubmittedJob) -> None:
-        self._submissions.pop(run.run_id, None)
-        with contextlib.suppress(GanRuntimeError, OSError):
+        with self._lock, contextlib.suppress(GanRuntimeError, OSError):
+            self._submissions.pop(run.run_id, None)
+            self._considered.pop(run.run_id, None)
             _write(run, submission.model_copy(update={"is_over": True}))
             self._watch(submission.target)[1].forget(submission.token)
 
@@ -303,15 +406,18 @@ def _wait(submission: SubmittedJob, seen: Seen) -> Cause:
         target=submission.target,
         job=seen.job,
         why=slurm.in_words(seen.reason),
-        starts=f"{seen.starts_at:%Y-%m-%d %H:%M}" if seen.starts_at else "",
     )
 
 
-def _ending(seen: Seen, submission: SubmittedJob, is_stopped: bool) -> tuple[Status, Cause] | None:
-    """The state of a run whose trainer wrote none before its job ended; None: as on this host."""
-    details = {"target": submission.target, "job": seen.job}
-    if is_stopped:
+def _ending(seen: Seen, submission: SubmittedJob, stop_asker: str) -> tuple[Status, Cause] | None:
+    """The state of a run whose trainer wrote none before its job ended; None: as on this host.
+    `stop_asker`: who asked the trainer to stop, or "".
+    """
+    details = {"target": submission.target, "job": seen.job or submission.job}
+    if stop_asker not in ("", TIME_LIMIT):
         return None
+    if seen is ABSENT:
+        return "lost", cause(Reason.JOB_ABSENT, **details)
     if seen.state == "CANCELLED":
         return "stopped", cause(Reason.JOB_CANCELLED, **details)
     if seen.state == "TIMEOUT":

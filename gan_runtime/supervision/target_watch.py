@@ -15,10 +15,12 @@ from datetime import datetime
 
 from gan_runtime.records import journal
 from gan_runtime.store.folder_watcher import Clock
-from gan_runtime.targets.target import NoAnswerError, RunTarget, Seen, Submitted, TargetJob
+from gan_runtime.targets.target import NoAnswerError, Offer, RunTarget, Seen, Submitted, TargetJob
 
 ABSENT_SECONDS = 300.0  # without a job in good answers, before it counts as ended
 MOST_PAUSE_SECONDS = 600.0  # after repeated failures
+OFFER_SECONDS = 600.0
+LEAVING_SECONDS = 2.0
 SLOWEST_SHARE = 5.0  # pause at least this many times as long as the last query
 ABSENT = Seen("ended", "ABSENT")
 log = logging.getLogger("gan_runtime")
@@ -44,6 +46,8 @@ class TargetWatch:
         self._cancelled: set[str] = set()  # tokens
         self._seen: dict[str, Seen | None] = {}  # by token; None before the first answer
         self._absent_since: dict[str, float] = {}
+        self._offer: Offer | None = None
+        self._offer_s, self._is_offer_due = 0.0, False
         self._is_ended = False
         self._thread: threading.Thread | None = None
         self.silent_since: datetime | None = None  # since when the target does not answer
@@ -73,25 +77,43 @@ class TargetWatch:
         """Ends a job, and takes back a submission that the target has not got."""
         with self._lock:
             self._submissions = [each for each in self._submissions if each[0].token != token]
+            self._seen.setdefault(token, None)
+            is_new = token not in self._cancelled
             self._cancelled.add(token)
-        self._begin()
+        if is_new:
+            self._begin()
+
+    def offer(self) -> Offer | None:
+        """What the target has, at most OFFER_SECONDS old once it has answered again."""
+        is_old = self._offer is None or self._clock() - self._offer_s > OFFER_SECONDS
+        if is_old and not self._is_offer_due:
+            self._is_offer_due = True
+            self._begin()
+        return self._offer
 
     def seen(self, token: str) -> Seen | None:
         """The newest state of a job; None before the first answer."""
         return self._seen.get(token)
 
     def end(self) -> None:
-        """Ends the thread. Jobs run on."""
+        """Ends the thread, which may be in a call for some seconds more. Jobs run on."""
         self._is_ended = True
         self._wake.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(LEAVING_SECONDS)
+
+    def change(self, target: RunTarget, poll_seconds: float) -> None:
+        """Uses other settings from the next call on."""
+        self._target, self._poll_seconds = target, poll_seconds
 
     # ---- in the thread ---------------------------------------------------------------------------
 
     def run_once(self) -> None:
         """Makes all calls that are due."""
         began = self._clock()
+        if self._is_offer_due:
+            self._is_offer_due = False
+            self._offer, self._offer_s = self._target.offer(), self._clock()
         try:
             self._submit_all()
             self._read()
@@ -107,7 +129,7 @@ class TargetWatch:
         self._pause_seconds = max(self._poll_seconds, SLOWEST_SHARE * took)
 
     def _submit_all(self) -> None:
-        while self._submissions:
+        while self._submissions and not self._is_ended:
             job, answered = self._submissions[0]
             answer = self._target.submit(job)
             with self._lock, contextlib.suppress(ValueError):  # it may be cancelled since
@@ -135,11 +157,12 @@ class TargetWatch:
 
     def _begin(self) -> None:
         self._wake.set()
-        if self._has_thread and self._thread is None and not self._is_ended:
-            self._thread = threading.Thread(
-                target=self._run, name=f"target-{self._name}", daemon=True
-            )
-            self._thread.start()
+        with self._lock:
+            if self._has_thread and self._thread is None and not self._is_ended:
+                self._thread = threading.Thread(
+                    target=self._run, name=f"target-{self._name}", daemon=True
+                )
+                self._thread.start()
 
     def _run(self) -> None:
         while not self._is_ended:

@@ -10,8 +10,9 @@ import contextlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
+from gan_runtime.base.slurm import TIME_LIMIT
 from gan_runtime.records import processes
 from gan_runtime.targets.configuration import SlurmTarget
 from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Stage, Submitted, TargetJob
@@ -27,12 +28,19 @@ ENDED = frozenset(
     )
 )
 # With these reasons a job waits until a user changes it.
-_NEVER = ("Partition", "BadConstraints", "Invalid", "Assoc", "QOS", "DependencyNever", "JobHeld")
+_NEVER = (
+    *("PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit", "BadConstraints", "Invalid"),
+    *("DependencyNever", "JobHeld", "AccountNotAllowed", "QOSNotAllowed", "QOSMinCpu"),
+)
+_OF_LIMITS = ("Assoc", "QOS")  # other reasons that begin so
+# `sbatch` exits with 1 also when it does not know whether the job was accepted, and for limits that
+# pass.
+_UNCERTAIN = ("timed out", "unable to contact", "temporarily", "zero bytes", "maxsubmit")
 _IN_WORDS = {
     "Resources": "waits for free nodes",
-    "Priority": "other jobs are before it",
+    "Priority": "waits behind other jobs",
     "BeginTime": "starts at the expected time or later",
-    "ReqNodeNotAvail": "a node that it needs is not available",
+    "ReqNodeNotAvail": "waits for a node that is not available",
     "Licenses": "waits for a license",
     "Dependency": "waits for another job",
 }
@@ -43,6 +51,7 @@ _FIELDS = (
 # A warning before the end of the time limit, early enough for a checkpoint: Slurm may send it up to
 # a minute earlier.
 WARNING_SECONDS = 120
+SINFO_WORDS = 6
 QUERY_SECONDS, SUBMIT_SECONDS = 60.0, 60.0
 
 
@@ -50,6 +59,8 @@ def in_words(reason: str) -> str:
     """Why a job waits, for people."""
     if reason.startswith(_NEVER):
         return f"cannot start unless it is changed ({reason})"
+    if reason.startswith(_OF_LIMITS):
+        return f"waits for a limit of your account ({reason})"
     return _IN_WORDS.get(reason, reason or "just submitted")
 
 
@@ -68,7 +79,10 @@ class Slurm:
             return Offer(refusal=f"{error}.")
         lines = []
         for line in shown.splitlines():
-            name, state, limit, nodes, cores, gpus = line.split("|")
+            words = line.split("|")
+            if len(words) != SINFO_WORDS:
+                continue
+            name, state, limit, nodes, cores, gpus = words
             parts = [f"partition {name.rstrip('*')}", f"{nodes} nodes of {cores} cores"]
             parts += [gpus] if gpus not in ("", "(null)") else []
             parts += [f"at most {limit}"] if limit != "infinite" else []
@@ -76,15 +90,18 @@ class Slurm:
         return Offer(tuple(lines))
 
     def submit(self, job: TargetJob) -> Submitted:
-        """Submits the batch script, unless a job of this name waits or runs."""
+        """Submits the batch script, unless there is a job of this name."""
         present = self.observe([job.token]).get(job.token)
-        if present is not None and present.stage != "ended":
+        if present is not None:
             return Submitted(present.job)
         done = self.transport.run(
             ["sbatch", "--parsable"], script(job, self.options), SUBMIT_SECONDS
         )
+        message = _message(done.errors)
+        if done.code and any(words in message.lower() for words in _UNCERTAIN):
+            raise NoAnswerError(message)
         if done.code:
-            return Submitted(refusal=_message(done.errors))
+            return Submitted(refusal=message)
         return Submitted(done.output.strip().partition(";")[0])
 
     def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
@@ -92,7 +109,8 @@ class Slurm:
         if not tokens:
             return {}
         shown = self._run(
-            *("squeue", "-h", "--states=all", f"--name={','.join(tokens)}"),
+            *("env", "TZ=UTC"),  # the login node can be in another time zone
+            *("squeue", "-h", "--all", "--states=all", f"--name={','.join(tokens)}"),
             *("--sort=i", "-O", ",".join(_FIELDS)),
         )
         widths = [int(field.partition(":")[2]) for field in _FIELDS]
@@ -122,7 +140,7 @@ class Slurm:
     def _run(self, *words: str) -> str:
         done = self.transport.run(words, seconds=QUERY_SECONDS)
         if done.code:
-            raise NoAnswerError(f"`{words[0]}` failed: {_message(done.errors)}")
+            raise NoAnswerError(f"Slurm did not answer: {_message(done.errors)}")
         return done.output
 
 
@@ -133,9 +151,9 @@ def _stage(state: str) -> Stage:
 
 
 def _time(text: str) -> datetime | None:
-    """A time of Slurm, in the local time zone of this host."""
+    """A time of an answer, in UTC."""
     with contextlib.suppress(ValueError):
-        return datetime.fromisoformat(text).astimezone()
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
     return None
 
 
@@ -144,17 +162,22 @@ def _message(errors: str) -> str:
     return lines[-1] if lines else "no message"
 
 
+def _quoted(path: str) -> str:
+    """A path in a line of #SBATCH, where % begins a pattern."""
+    return '"' + path.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 # ---- the batch script ----------------------------------------------------------------------------
 
 
 def script(job: TargetJob, options: SlurmTarget) -> str:
-    """The batch script of an attempt, which also works by hand with `sbatch`.
+    """The batch script of an attempt.
 
     Before the time limit it asks the run to save and stop. The worker counts requeues itself.
     """
     settings = {
         "job-name": job.token,
-        "output": str(job.folder / "log.txt"),
+        "output": _quoted(str(job.folder / "log.txt")),
         "open-mode": "append",
         "signal": f"B:USR2@{WARNING_SECONDS}",
         "ntasks": str(job.workers),
@@ -170,7 +193,6 @@ def script(job: TargetJob, options: SlurmTarget) -> str:
     lines = [f"#SBATCH --{name}={value}" for name, value in settings.items() if value]
     lines += ["#SBATCH --requeue" if options.requeue else "#SBATCH --no-requeue"]
     lines += [f"#SBATCH {line}" for line in options.extra]
-    folder = shlex.quote(str(job.folder))
     words = processes.command(processes.TRAINER, str(job.folder), str(job.attempt), job.accelerator)
     worker = shlex.join([options.python, *words[1:]])
     return "\n".join(
@@ -178,8 +200,11 @@ def script(job: TargetJob, options: SlurmTarget) -> str:
             "#!/bin/bash",
             *lines,
             *([f"export PYTHONPATH={shlex.quote(options.project)}"] if options.project else []),
+            # Slurm 22.05 and later do not hand it on to `srun`.
+            *(["export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK"] if options.cpus_per_task else []),
             *options.prelude,
-            f"trap 'echo time limit >{folder}/STOP' USR2",
+            f"run={shlex.quote(str(job.folder))}",
+            f"""trap '[ -e "$run/STOP" ] || echo {TIME_LIMIT} >"$run/STOP"' USR2""",
             f"srun --kill-on-bad-exit=1 {worker} &",
             "while wait $!; kill -0 $! 2>/dev/null; do :; done  # a signal ends `wait` early",
             "wait $!",

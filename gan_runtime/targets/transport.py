@@ -22,7 +22,8 @@ SSH = (
     *("-o", "ServerAliveInterval=15"),
 )
 SSH_FAILED = 255  # exit code of ssh itself
-_FOREIGN = ("SLURM_", "SBATCH_", "PMI")  # of a job in which the dashboard itself runs
+# Of a job in which the dashboard itself runs, and choices of the user that would hide jobs.
+_FOREIGN = ("SLURM_", "SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "PMI")
 _OWN = frozenset(["SLURM_CONF"])  # names the cluster
 
 

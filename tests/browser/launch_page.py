@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.dashboard_process import opened, settled
 
-START = re.compile("Start run|Add to the queue")
+START = re.compile("Start run|Add to the queue|Submit to")
 
 
 def fill(page: Page, role: Any, label: str, value: str) -> None:

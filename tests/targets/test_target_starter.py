@@ -9,15 +9,18 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from gan_runtime.base.slurm import TIME_LIMIT
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
+from gan_runtime.records.identity import SILENCE_SECONDS
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
-from gan_runtime.records.states import StateTimer
+from gan_runtime.records.states import Reason, StateTimer, cause
 from gan_runtime.store import queries
 from gan_runtime.supervision import queue, trash
 from gan_runtime.supervision.starter_router import StarterRouter
 from gan_runtime.supervision.starters import Starter
+from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from gan_runtime.supervision.target_starter import FINAL_LINE_SECONDS, TargetStarter, job_of
 from gan_runtime.supervision.target_watch import ABSENT_SECONDS
 from gan_runtime.targets import configuration, slurm
@@ -42,7 +45,7 @@ class FakeTarget:
     is_silent: bool = False
 
     def offer(self) -> Offer:
-        return Offer()
+        return Offer(("partition main",))
 
     def submit(self, job: TargetJob) -> Submitted:
         self._answer()
@@ -93,7 +96,7 @@ class Cluster:
 
     def see(self, run: RunDir, seen: Seen) -> None:
         """The run's job is in this state from now on."""
-        token = next(token for token in self.target.jobs if f"-{run.run_id}-" in token)
+        token = [token for token in self.target.jobs if f"-{run.run_id}-" in token][-1]
         self.target.jobs[token] = replace(seen, job=self.target.jobs[token].job)
         self.turn()
         self.turn()
@@ -138,8 +141,10 @@ def test_a_run_waits_with_the_targets_reason_until_its_job_runs(
     cluster.turn()
     assert cluster.shown(run)[::2] == ("queued", "job 1 on atlas waits for free nodes")
     assert cluster.shown(local)[0] != "queued", "this host is free"
+    cluster.see(run, replace(PENDING, reason="PartitionNodeLimit"))
+    assert "cannot start unless it is changed (PartitionNodeLimit)" in cluster.shown(run)[2]
     cluster.see(run, replace(PENDING, reason="QOSMaxJobsPerUserLimit"))
-    assert "cannot start unless it is changed (QOSMaxJobs" in cluster.shown(run)[2]
+    assert "waits for a limit of your account (QOSMaxJobs" in cluster.shown(run)[2]
     cluster.see(run, RUNNING)
     assert cluster.shown(run)[::2] == ("starting", "starting a trainer on n1")
     script = (run.path / "job-1.sh").read_text(encoding="utf-8")
@@ -201,7 +206,21 @@ def test_a_requeued_job_is_the_next_attempt(
     says(training, "running", 2)
     cluster.turn()
     assert cluster.shown(training)[:2] == ("running", 2)
+    cluster.turn(LEAVING_SECONDS + 1)
+    cluster.turn()
+    assert cluster.target.cancelled == []
     assert len(cluster.target.submitted) == 1
+
+
+def test_a_restart_that_the_target_has_not_shown_yet_is_no_loss(
+    cluster: Cluster, training: RunDir
+) -> None:
+    cluster.target.is_silent = True
+    says(training, "stopped")
+    says(training, "running", 2)
+    cluster.turn(SILENCE_SECONDS)
+    cluster.turn()
+    assert cluster.shown(training)[:2] == ("running", 2)
 
 
 def test_a_resumed_run_is_submitted_again_once_its_last_job_has_ended(
@@ -220,16 +239,37 @@ def test_a_resumed_run_is_submitted_again_once_its_last_job_has_ended(
     assert cluster.shown(training)[:2] == ("queued", 2)
 
 
+def test_a_run_stopped_by_its_time_limit_is_submitted_again_as_often_as_needed(
+    cluster: Cluster, new_run: NewRun
+) -> None:
+    run = new_run("far-0001", target="atlas", resume_lost="yes")
+    for attempt in range(1, 6):
+        cluster.turn()
+        cluster.turn()
+        cluster.see(run, RUNNING)
+        why = cause(Reason.STOP_AT_TIME_LIMIT, step=attempt, steps=1_000)
+        journal.append(run.trainer_journal(), attempt, StatusChange.of("stopped", why))
+        cluster.see(run, Seen("ended", "COMPLETED"))
+    cluster.turn()
+    assert [job.attempt for job in cluster.target.submitted] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_target_says_what_it_has_without_being_waited_for(cluster: Cluster) -> None:
+    assert cluster.starter.offer("atlas") is None
+    cluster.turn()
+    assert cluster.starter.offer("atlas") == Offer(("partition main",))
+
+
 def test_silence_changes_no_state(cluster: Cluster, training: RunDir) -> None:
     cluster.target.is_silent = True
     cluster.turn(3 * ABSENT_SECONDS)
     cluster.turn(3 * ABSENT_SECONDS)
     assert cluster.shown(training)[0] == "running"
-    assert cluster.starter.silent_since("atlas")
+    assert "atlas has not answered since" in cluster.starter.trouble("atlas")
     cluster.target.is_silent = False
     cluster.turn()
     assert cluster.shown(training)[0] == "running"
-    assert not cluster.starter.silent_since("atlas")
+    assert not cluster.starter.trouble("atlas")
 
 
 def test_a_job_that_good_answers_lack_for_long_has_ended(
@@ -266,7 +306,7 @@ def test_an_owner_killed_before_it_knew_the_id_submits_no_second_job(
     if is_submitted:
         known = cluster.starter.job_of(run)
         assert known is not None
-        cluster.target.submit(job_of(run, known[0]))
+        cluster.target.submit(job_of(run, known.submission))
     cluster.begin_owner()
     cluster.turn()
     cluster.turn()
@@ -284,6 +324,92 @@ def test_a_run_taken_from_the_queue_cancels_its_job(cluster: Cluster, new_run: N
     cluster.turn()
     assert cluster.shown(run)[0] == "stopped"
     assert cluster.target.cancelled[:1] == ["1"]
+
+
+def test_a_cancellation_outlives_the_owner(cluster: Cluster, new_run: NewRun) -> None:
+    run = new_run("far-0001", target="atlas")
+    cluster.turn()
+    cluster.turn()
+    cluster.target.is_silent = True
+    run.request_stop("test")
+    cluster.turn()
+    assert cluster.shown(run)[0] == "stopped"
+    assert cluster.target.cancelled == []
+    cluster.begin_owner()
+    cluster.target.is_silent = False
+    cluster.turn()
+    cluster.turn()
+    assert cluster.target.cancelled[:1] == ["1"]
+    assert len(cluster.target.submitted) == 1
+
+
+def test_a_submission_of_a_run_that_has_ended_meanwhile_is_not_repeated(
+    cluster: Cluster, new_run: NewRun
+) -> None:
+    run = new_run("far-0001", target="atlas")
+    cluster.owner.tick()
+    journal.append(run.supervisor_journal, 1, StatusChange(status="stopped", reason="by a user"))
+    cluster.begin_owner()
+    cluster.turn()
+    cluster.turn()
+    assert cluster.target.submitted == []
+
+
+def test_a_process_that_does_not_own_the_home_makes_no_calls(
+    cluster: Cluster, home: Home, new_run: NewRun
+) -> None:
+    new_run("far-0001", target="atlas")
+    cluster.owner.tick()
+    other = TargetStarter(home, StateTimer(), lambda _: cluster.target, has_threads=False)
+    other.ask_all()
+    assert cluster.target.submitted == []
+
+
+@pytest.mark.parametrize("asker", ["user", TIME_LIMIT])
+def test_only_a_users_stop_makes_a_timed_out_job_a_stopped_run(
+    cluster: Cluster, training: RunDir, asker: str
+) -> None:
+    training.request_stop(asker)
+    cluster.turn(30.0)
+    cluster.see(training, Seen("ended", "TIMEOUT"))
+    cluster.turn(FINAL_LINE_SECONDS + 1)
+    cluster.turn()
+    assert cluster.shown(training)[0] == ("lost" if asker == TIME_LIMIT else "stopped")
+
+
+def test_the_stop_of_a_time_limit_is_given_its_two_minutes(
+    cluster: Cluster, training: RunDir
+) -> None:
+    training.request_stop(TIME_LIMIT)
+    cluster.turn()
+    cluster.turn(119.0)
+    cluster.turn()
+    assert cluster.target.cancelled == []
+
+
+def test_changed_settings_count_for_the_next_job(
+    cluster: Cluster, home: Home, new_run: NewRun
+) -> None:
+    first = new_run("far-0001", target="atlas")
+    cluster.turn()
+    configuration.add(home, "atlas", SlurmTarget(partition="long"))
+    second = new_run("far-0002", 1.0, target="atlas")
+    cluster.turn()
+    scripts = [(run.path / "job-1.sh").read_text(encoding="utf-8") for run in (first, second)]
+    assert ["--partition=long" in script for script in scripts] == [False, True]
+
+
+def test_a_run_of_a_target_that_is_removed_is_lost_once_its_journal_is_silent(
+    cluster: Cluster, home: Home, training: RunDir
+) -> None:
+    home.targets.unlink()
+    cluster.begin_owner()
+    cluster.turn()
+    assert cluster.shown(training)[0] == "running"
+    assert cluster.starter.trouble("atlas") == "atlas is not in targets.toml"
+    cluster.turn(SILENCE_SECONDS + 1)
+    cluster.turn()
+    assert cluster.shown(training)[0] == "lost"
 
 
 def test_deleting_a_waiting_run_cancels_its_job(

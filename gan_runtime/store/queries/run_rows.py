@@ -15,6 +15,7 @@ from gan_runtime.records.answer import Score
 from gan_runtime.records.journal import ACTIVE, ENDED
 from gan_runtime.records.states import Reason, Status
 from gan_runtime.spec import RunSpec
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store.queries.metrics import among, columns_of, declared_of, names_of
 from gan_runtime.store.store import Store
 from gan_runtime.training import verdict
@@ -80,6 +81,11 @@ class RunRow:
         runs are synchronous.
         """
         return int(json.loads(self.spec).get("sync_every_steps", 1))
+
+    @property
+    def target(self) -> str:
+        """Where it trains: "here", or the name of a target."""
+        return str(json.loads(self.spec).get("target", HERE))
 
     @property
     def loss(self) -> str:

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.browser.fixtures import browser
 from tests.support.cluster import rig as rigs
 from tests.support.cluster.rig import Rig
+
+__all__ = ["browser", "rig"]
 
 REQUIRED_VARIABLE = "GAN_TESTS_NEED_SLURM"  # set by .ci/run, where a missing package is an error
 

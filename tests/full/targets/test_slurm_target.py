@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,12 @@ from tests.support.cluster.rig import PYTHON, Rig
 Wait = Callable[..., Any]
 TOY = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32", "target": "rig"}
 LONG = {**TOY, "epochs": 4_000, "steps_per_loop": 7}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home whose path needs quotes."""
+    return Home(tmp_path / "my home").prepare()
 
 
 @pytest.fixture
@@ -102,6 +109,16 @@ def test_a_requeued_job_continues_as_the_next_attempt(
     assert len(epochs) == len(set(epochs))
 
 
+def test_a_run_saves_before_its_time_limit(rig: Rig, runtime: Runtime, wait_until: Wait) -> None:
+    run = runtime.commands.submit(RunSpec.parse(LONG))
+    reaches(runtime, run, "running", wait_until)
+    job = rig.run("squeue", "-h", "-o", "%i").strip()
+    rig.run("scancel", "--batch", "--signal=USR2", job)  # as Slurm does two minutes before
+    reaches(runtime, run, "stopped", wait_until)
+    assert "shortly before the time limit of its job after step" in row(runtime, run).note
+    rig.wait(lambda: rig.state(int(job)) == "COMPLETED", "the script ends with its trainer")
+
+
 def test_a_refused_submission_fails_with_slurms_sentence(
     home: Home, runtime: Runtime, wait_until: Wait
 ) -> None:
@@ -132,11 +149,11 @@ def test_a_silent_controller_changes_no_state(rig: Rig, runtime: Runtime, wait_u
     try:
         targets = runtime.targets
         assert targets is not None
-        wait_until(lambda: targets.silent_since("rig"), "the silence is noticed", 120.0)
+        wait_until(lambda: targets.trouble("rig"), "the silence is noticed", 120.0)
         assert row(runtime, run).status == "running"
     finally:
         rig.start_controller()
-    wait_until(lambda: not targets.silent_since("rig"), "it answers again", 120.0)
+    wait_until(lambda: not targets.trouble("rig"), "it answers again", 120.0)
     assert row(runtime, run).status == "running"
 
 

@@ -1,0 +1,185 @@
+"""The settings of targets, and the batch script and query made from them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.base.errors import SpecError, TargetSettingError
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.home import Home
+from gan_runtime.spec import RunSpec
+from gan_runtime.supervision.admission import admit
+from gan_runtime.targets import configuration, slurm
+from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets.slurm import Slurm
+from gan_runtime.targets.target import NoAnswerError, TargetJob
+from gan_runtime.targets.transport import Done, Here, Ssh
+from tests.support import command_line
+
+JOB = TargetJob("gan-run-0001-1-abc", Path("/shared/a b/runs/run-0001"), 1, "gpu", 2, 4)
+
+
+class Answers:
+    """Answers every command alike, and remembers the last one."""
+
+    def __init__(self, code: int, output: str, errors: str = "") -> None:
+        self.done, self.words = Done(code, output, errors), [""]
+
+    def run(self, words: Any, stdin: str = "", seconds: float = 30.0) -> Done:  # noqa: ARG002
+        self.words = list(words)
+        return self.done
+
+
+def test_settings_survive_writing_and_reading(home: Home) -> None:
+    target = SlurmTarget(
+        host="login.example.org",
+        python="/opt/gan/bin/python",
+        accelerator="gpu",
+        prelude=("module load cuda", 'export A="b c"'),
+        extra=("--gres=gpu:a100:1",),
+        requeue=False,
+        poll_seconds=60.0,
+    )
+    configuration.add(home, "atlas", target)
+    configuration.add(home, "second", SlurmTarget())
+    assert configuration.targets_of(home) == {"atlas": target, "second": SlurmTarget()}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[atlas", "is not TOML"),
+        ("[Atlas]", "allowed are 1 to 40 of a-z, 0-9 and '-'"),
+        ('[atlas]\nkind = "pbs"', "target atlas: kind: input should be 'slurm'"),
+        ("[atlas]\npartitoin = 'gpu'", "target atlas: partitoin: extra inputs are not permitted"),
+        ('[atlas]\nprelude = ["a\\nb"]', "prelude.0"),
+        ("[atlas]\npartition = 'a b'", "partition"),
+        ("atlas = 3", "target atlas: its table"),
+    ],
+)
+def test_wrong_settings_are_refused_with_their_place(home: Home, text: str, message: str) -> None:
+    home.targets.write_text(text, encoding="utf-8")
+    with pytest.raises(TargetSettingError) as refusal:
+        configuration.targets_of(home)
+    assert message in str(refusal.value)
+
+
+def test_the_batch_script_is_valid_and_quotes_its_folder() -> None:
+    options = SlurmTarget(
+        python="/opt/python", project="/opt/gan", partition="gpu", time_limit="08:00:00"
+    )
+    script = slurm.script(JOB, options)
+    lines = script.splitlines()
+    for setting in ("ntasks=2", "gpus-per-task=4", "partition=gpu", "time=08:00:00"):
+        assert f"#SBATCH --{setting}" in lines
+    assert not any("--account" in line or "--mem" in line for line in lines)
+    assert "#SBATCH --requeue" in lines
+    assert "/opt/python -P -m gan_runtime.worker '/shared/a b/runs/run-0001' 1 gpu &" in script
+    bash = shutil.which("bash")
+    assert bash
+    subprocess.run([bash, "-n"], input=script, text=True, check=True)
+
+
+def test_a_cpu_job_asks_for_no_gpu() -> None:
+    job = TargetJob(JOB.token, JOB.folder, 1, "cpu", 1, 0)
+    assert "gpus" not in slurm.script(job, SlurmTarget())
+
+
+def test_answers_of_squeue_are_read_by_column_and_the_newest_job_of_a_name_counts() -> None:
+    rows = [
+        ("7", "gan-a", "FAILED", "NonZeroExitCode", "2026-11-29T10:00:00", "N/A", "n1", "0"),
+        (
+            "9",
+            "gan-a",
+            "RUNNING",
+            "None",
+            "2026-11-29T10:00:00",
+            "2026-11-29T18:00:00",
+            "n[1-2]",
+            "1",
+        ),
+        ("8", "gan-b", "PENDING", "Resources", "N/A", "N/A", "", "0"),
+    ]
+    columns = (40, 200, 40, 120, 40, 40, 200, 20)
+    output = "\n".join(
+        "".join(word.ljust(width) for word, width in zip(row, columns, strict=True)) for row in rows
+    )
+    seen = Slurm(SlurmTarget(), Answers(0, output)).observe(["gan-a", "gan-b"])
+    assert (seen["gan-a"].stage, seen["gan-a"].job, seen["gan-a"].restarts) == ("running", "9", 1)
+    assert seen["gan-a"].nodes == "n[1-2]"
+    assert seen["gan-a"].ends_at is not None
+    assert (seen["gan-b"].stage, seen["gan-b"].reason) == ("waiting", "Resources")
+    assert seen["gan-b"].starts_at is None
+
+
+@pytest.mark.parametrize(
+    ("message", "is_refused"),
+    [
+        ("sbatch: error: Batch job submission failed: Socket timed out on send/recv", False),
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit", False),
+        ("sbatch: error: invalid partition specified: gpuu", True),
+    ],
+)
+def test_only_a_clear_refusal_of_sbatch_is_one(message: str, is_refused: bool) -> None:
+    class Refuses(Answers):
+        def run(self, words: Any, stdin: str = "", seconds: float = 30.0) -> Done:
+            return Done(0, "", "") if "squeue" in words else super().run(words, stdin, seconds)
+
+    target = Slurm(SlurmTarget(), Refuses(1, "", message))
+    if is_refused:
+        assert target.submit(JOB).refusal == message
+    else:
+        with pytest.raises(NoAnswerError):
+            target.submit(JOB)
+
+
+def test_a_failed_query_is_no_answer() -> None:
+    silent = Slurm(SlurmTarget(), Answers(1, "", "slurm_load_jobs error: Unable to contact\n"))
+    with pytest.raises(NoAnswerError, match="Unable to contact"):
+        silent.observe(["gan-a"])
+    assert "Unable to contact" in silent.offer().refusal
+
+
+def test_a_missing_command_and_an_unknown_host_are_no_answers() -> None:
+    with pytest.raises(NoAnswerError, match="cannot be run"):
+        Here().run(["no-such-command-of-slurm"])
+    with pytest.raises(NoAnswerError, match=r"nowhere\.invalid cannot be reached with ssh"):
+        Ssh("nowhere.invalid").run(["true"])
+
+
+def test_commands_run_without_the_job_of_their_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    monkeypatch.setenv("SLURM_CONF", "/etc/slurm.conf")
+    shown = Here().run(["env"]).output
+    assert "SLURM_JOB_ID" not in shown
+    assert "SLURM_CONF=/etc/slurm.conf" in shown
+
+
+def test_a_run_is_admitted_for_its_target_and_not_for_this_host(home: Home, host: Host) -> None:
+    configuration.add(home, "atlas", SlurmTarget(accelerator="gpu"))
+    admission = admit(RunSpec.parse({"target": "atlas", "replicas": 4}), host, home)
+    assert (admission.accelerator, admission.spec.accelerator) == ("gpu", "gpu")
+    assert admission.spec.engine == "tensorflow"
+    with pytest.raises(SpecError, match="this home has no such target: use atlas, or here"):
+        admit(RunSpec.parse({"target": "cms"}), host, home)
+
+
+def test_targets_are_added_listed_and_checked_on_the_command_line(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # without Slurm
+    place = ["--home", str(home.path)]
+    assert "No targets" in command_line.run("targets", "list", *place).output
+    added = command_line.run("targets", "add", "atlas", "--partition", "gpu", *place)
+    assert "targets check atlas" in added.output
+    assert "atlas" in command_line.run("targets", "list", *place).output
+    checked = command_line.run("targets", "check", "atlas", *place)
+    assert checked.exit_code == 2
+    assert "atlas cannot be used: `sinfo` cannot be run" in checked.output
+    wrong = command_line.run("targets", "add", "atlas", "--accelerator", "tpu", *place)
+    assert wrong.exit_code == 2
