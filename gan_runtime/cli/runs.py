@@ -29,6 +29,7 @@ from gan_runtime.commands.queue import Direction
 from gan_runtime.device_locks import Occupancy
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.records.run_folder import latest_status
+from gan_runtime.spec.run_options import HERE
 from gan_runtime.store import ingest, queries
 from gan_runtime.store.queries import RunRow
 from gan_runtime.store.store import Store
@@ -89,7 +90,7 @@ def _run_table(frame: pd.DataFrame) -> Table:
             row["status"],
             row["workload"],
             row["dataset"],
-            f"{row['replicas'] * row['workers']} × {row['accelerator']}",
+            _devices(row),
             str(row["batch_size_global"]),
             f"{row['epochs_done']}/{row['epochs']}",
             *("" if pd.isna(value) else output.number(value) for value in rates),
@@ -99,6 +100,13 @@ def _run_table(frame: pd.DataFrame) -> Table:
             ", ".join([*marks, *(f"#{tag}" for tag in row["tags"])]),
         )
     return table
+
+
+def _devices(row: Mapping[Any, Any]) -> str:
+    """How many devices a run has, and where: "4 × gpu on atlas"."""
+    target = json.loads(row["spec"]).get("target", HERE)
+    devices = f"{row['replicas'] * row['workers']} × {row['accelerator']}"
+    return devices if target == HERE else f"{devices} on {target}"
 
 
 def _quality(row: Mapping[Any, Any]) -> str:

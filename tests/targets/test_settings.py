@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from gan_runtime.base.errors import SpecError, TargetSettingError
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import Home
+from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.admission import admit
 from gan_runtime.targets import configuration, slurm
@@ -167,6 +169,16 @@ def test_a_run_is_admitted_for_its_target_and_not_for_this_host(home: Home, host
     assert admission.spec.engine == "tensorflow"
     with pytest.raises(SpecError, match="this home has no such target: use atlas, or here"):
         admit(RunSpec.parse({"target": "cms"}), host, home)
+
+
+def test_the_list_of_runs_says_where_each_trains(
+    home: Home, new_run: Callable[..., RunDir]
+) -> None:
+    new_run("far-0001", target="atlas", workers=2)
+    new_run("near-0001")
+    shown = command_line.run("runs", "--home", str(home.path)).output
+    assert "2 × cpu on atlas" in shown
+    assert shown.count("on atlas") == 1
 
 
 def test_targets_are_added_listed_and_checked_on_the_command_line(
