@@ -26,6 +26,7 @@ WRONG = {
     "accelerator": "cuda",
     "replicas": "0",
     "tpu_address": "a b",
+    "target": "My Cluster",
     "precision": "float16",
     "xla": "on",
     "loop": "estimator",
