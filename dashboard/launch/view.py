@@ -53,7 +53,7 @@ def show(runtime: Runtime) -> None:
 
 
 def _offer(runtime: Runtime, target: str) -> Offer | None:
-    """What the selected target has, as far as it has answered. The page does not wait for it."""
+    """What the selected target has, as far as it has answered. The page does not wait."""
     if runtime.targets is None:
         return Offer(refusal="another process owns this home: it asks its targets.")
     try:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from gan_runtime.base.cluster import PORTS, Members
 
-TIME_LIMIT = "time limit"  # asks for a stop in the place of a user
+TIME_LIMIT = "time-limit"  # asks for a stop in the place of a user
 RESTARTS_VARIABLE = "SLURM_RESTART_COUNT"  # unset in the first life of a job
 PORTS_OF_A_STEP = 16  # at least; jobs on one node get other ports, since their ids differ
 _STEPS_APART = 97  # blocks of ports between two steps of one job

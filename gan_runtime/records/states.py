@@ -316,6 +316,15 @@ def cause_of(sentence: str) -> Cause | None:
     return None
 
 
+# Later than version 0.2.0, so journals have these sentences with their codes.
+WITH_CODE = frozenset(
+    {
+        *(Reason.SUBMITTING, Reason.SUBMITTED, Reason.TARGET_FULL, Reason.WAITS_ON_TARGET),
+        *(Reason.STARTED_AGAIN, Reason.STOP_AT_TIME_LIMIT, Reason.JOB_CANCELLED, Reason.TIME_LIMIT),
+        *(Reason.TARGET_REFUSED, Reason.JOB_OUT_OF_MEMORY, Reason.JOB_FAILED, Reason.JOB_ENDED),
+        Reason.JOB_ABSENT,
+    }
+)
 _OPTIONAL = re.compile(r"\[([^{\]]*\{(\w+)\}[^\]]*)\]")
 _DETAIL = re.compile(r"\{(\w+)[^}]*\}")
 MOST_DIGITS = 20  # of a number; Python refuses to read thousands
@@ -345,7 +354,7 @@ def _patterns() -> list[tuple[str, Reason, re.Pattern[str]]]:
     templates = [
         (code, text)
         for code, text in (*SENTENCES.items(), *_EARLIER)
-        if not text.startswith(("{", "["))
+        if not text.startswith(("{", "[")) and code not in WITH_CODE
     ]
     templates.sort(key=lambda entry: -len(_DETAIL.sub("", entry[1])))
     return [

@@ -16,7 +16,7 @@ from gan_runtime.base.errors import StoreError
 MAX_ANSWERS = 128
 # An answer that may be old is computed again after so many times its own duration: each then takes
 # at most 3% of the time, also of a run with ten million numbers.
-PAUSE = 33.0
+PAUSE, SLOW_SECONDS = 33.0, 0.1  # quicker ones are as new as is asked
 _NAME = re.compile(r"\w+")
 Result = TypeVar("Result")
 
@@ -74,12 +74,13 @@ class QueryCache:
 
         It depends on the tables that `sql` names, and on those of nested answers. `is_small`: False
         for an answer that is too large to retain. `age_s`: allowed age after a change; if positive,
-        a slow answer can be PAUSE times as old as it took.
+        an answer that took SLOW_SECONDS or more can be PAUSE times as old as it took.
         """
         slot = self._slot(key)
         with slot.lock:
             is_of_now = slot.version == self._version(slot.tables)
-            oldest_s = max(age_s, PAUSE * slot.took_s) if age_s else 0.0
+            is_slow = age_s > 0.0 and slot.took_s >= SLOW_SECONDS
+            oldest_s = max(age_s, PAUSE * slot.took_s) if is_slow else age_s
             if slot.version < 0 or not (is_of_now or self._clock() - slot.made_s < oldest_s):
                 slot.version = -1
                 return self._answer(slot, make, sql, is_small)

@@ -150,7 +150,7 @@ class TargetStarter:
             return False
         seen = self._seen(submission)
         if seen is None:
-            is_known = self.trouble(submission.target) != self._unknown(submission.target)
+            is_known = self._is_known(submission.target)
             return is_known or self._silent_seconds(attempt, seen) < SILENCE_SECONDS
         # A later attempt runs in a job that the target has started again and not shown yet.
         if submission.attempt + seen.restarts > attempt.number:
@@ -263,12 +263,15 @@ class TargetStarter:
         try:
             since = self._watch(target)[1].silent_since
         except GanRuntimeError:
-            return self._unknown(target)
+            return f"{target} is not in targets.toml"
         return f"{target} has not answered since {since:%H:%M} UTC" if since else ""
 
-    @staticmethod
-    def _unknown(target: str) -> str:
-        return f"{target} is not in targets.toml"
+    def _is_known(self, target: str) -> bool:
+        try:
+            self._watch(target)
+        except GanRuntimeError:
+            return False
+        return True
 
     # ---- parts -----------------------------------------------------------------------------------
 

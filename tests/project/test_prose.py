@@ -49,6 +49,11 @@ EXTERNAL = {
         "Input/output error": "the same",
         "database has been invalidated": "DuckDB, after a fatal error",
     },
+    "gan_runtime/targets/slurm.py": {
+        "timed out": "sbatch, which exits with 1 for every failure",
+        "unable to contact": "the same",
+        "zero bytes": "the same",
+    },
     "gan_runtime/engines/tf/profile.py": {"XLA Ops": "a line of a device in TensorFlow's profile"},
     "dashboard/tpu/words.py": {"out of memory": "the compiler of the TPU"},
     "dashboard/run/record_view.py": {
