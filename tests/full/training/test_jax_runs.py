@@ -198,6 +198,7 @@ def test_slurm_workers_match_one_process(
     job = {
         "SLURM_JOB_ID": str(random.randrange(10**6)),
         "SLURM_STEP_NODELIST": "localhost",
+        "SLURM_STEP_TASKS_PER_NODE": "2",
         "SLURM_NTASKS": "2",
         "SLURM_LOCALID": "0",
         "SLURM_STEP_NUM_TASKS": "2",
