@@ -42,6 +42,7 @@ WITHOUT_EFFECT = frozenset(
         "name",
         "engine",
         "accelerator",
+        "target",
         "tpu_address",
         "xla",
         "seed",
