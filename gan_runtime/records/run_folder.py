@@ -205,6 +205,12 @@ class RunDir(TaskFolder):
                     stamps[entry.name] = _stamp(entry)
         return stamps
 
+    def trainer_stats(self) -> dict[str, Stamp]:
+        """As `journal_stats`, without the owner's journal, which gets lines such as a stall."""
+        stamps = self.journal_stats()
+        stamps.pop(self.supervisor_journal.name, None)
+        return stamps
+
     def announce(self) -> None:
         """Makes the owner of the home read this run at once instead of within a minute."""
         for folder in (self.path, self.path.parent):

@@ -241,8 +241,7 @@ class LocalStarter:
         """How long the journals of a run's trainers have had no new line: since this owner first
         saw their last one, and before that by the clock of the file system.
         """
-        stats = run.journal_stats()
-        stats.pop(run.supervisor_journal.name, None)  # this owner writes lines, such as a stall
+        stats = run.trainer_stats()
         if run.run_id not in self._seen_silent:
             self._seen_silent[run.run_id] = _Silence(stats, _age_seconds(run, stats))
         seen = self._seen_silent[run.run_id]

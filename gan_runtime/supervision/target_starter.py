@@ -160,9 +160,7 @@ class TargetStarter:
     def _silent_seconds(self, attempt: Attempt, seen: Seen | None) -> float:
         """How long the job has had this state, and the run's journals no new line."""
         with contextlib.suppress(JournalError):
-            stats = attempt.run.journal_stats()
-            stats.pop(attempt.run.supervisor_journal.name, None)
-            state = (attempt.number, seen and seen.stage, stats)
+            state = (attempt.number, seen and seen.stage, attempt.run.trainer_stats())
             return self._timer.seconds("job", attempt.run.run_id, state)
         return 0.0
 
@@ -260,10 +258,9 @@ class TargetStarter:
 
     def trouble(self, target: str) -> str:
         """Why nothing new is known of the jobs of a target; "" while it answers."""
-        try:
-            since = self._watch(target)[1].silent_since
-        except GanRuntimeError:
+        if not self._is_known(target):
             return f"{target} is not in targets.toml"
+        since = self._watch(target)[1].silent_since
         return f"{target} has not answered since {since:%H:%M} UTC" if since else ""
 
     def _is_known(self, target: str) -> bool:
@@ -365,20 +362,17 @@ class TargetStarter:
             return
 
         def answered(answer: Submitted) -> None:
-            known = submission.model_copy(update={"job": answer.job, "refusal": answer.refusal})
             with self._lock:
-                known = known.model_copy(update={"is_cancelled": self._is_cancelled(run)})
                 present = self._submissions.get(run.run_id)
                 if present is not None and present.token == submission.token:
+                    known = present.model_copy(
+                        update={"job": answer.job, "refusal": answer.refusal}
+                    )
                     self._submissions[run.run_id] = known
                     with contextlib.suppress(HomeError, OSError):  # the token finds it as well
                         _write(run, known)
 
         watch.submit(job_of(run, submission), answered)
-
-    def _is_cancelled(self, run: RunDir) -> bool:
-        submission = self._submissions.get(run.run_id)
-        return submission is not None and submission.is_cancelled
 
     def _forget(self, run: RunDir, submission: SubmittedJob) -> None:
         with self._lock, contextlib.suppress(GanRuntimeError, OSError):

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from gan_runtime.base.errors import HomeError, TargetSettingError
+from gan_runtime.base.errors import TargetSettingError
 from gan_runtime.records import run_files
 from gan_runtime.records.home import IS_INSTALLED, REPOSITORY, Home
 from gan_runtime.records.run_folder import write_whole
@@ -125,8 +125,4 @@ def add(home: Home, name: str, target: SlurmTarget) -> None:
         # Texts, numbers, booleans and lists of texts are written alike in JSON and TOML.
         lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
         tables.append("\n".join([f"[{title}]", *lines]) + "\n")
-    home.prepare()
-    try:
-        write_whole(home.targets, "\n".join(tables))
-    except OSError as error:
-        raise HomeError.not_written(home.targets, error) from None
+    write_whole(home.prepare().targets, "\n".join(tables))

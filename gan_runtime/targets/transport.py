@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from gan_runtime.base import cluster
 from gan_runtime.targets.target import NoAnswerError
 
 SSH = (
@@ -22,9 +23,8 @@ SSH = (
     *("-o", "ServerAliveInterval=15"),
 )
 SSH_FAILED = 255  # exit code of ssh itself
-# Of a job in which the dashboard itself runs, and choices of the user that would hide jobs.
-_FOREIGN = ("SLURM_", "SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "PMI")
-_OWN = frozenset(["SLURM_CONF"])  # names the cluster
+# More of a job in which the dashboard itself runs, and choices of the user that would hide jobs.
+_FOREIGN = ("SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "PMI")
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Here:
         """Runs the command without variables of a job that this process may be part of."""
         environment = {
             name: value
-            for name, value in os.environ.items()
-            if name in _OWN or not name.startswith(_FOREIGN)
+            for name, value in cluster.without_cluster(dict(os.environ)).items()
+            if not name.startswith(_FOREIGN)
         }
         try:
             done = subprocess.run(
