@@ -152,16 +152,22 @@ def _job(runtime: Runtime, row: RunRow) -> None:
     def at(time: datetime) -> str:
         return f"{time.astimezone(zone):%Y-%m-%d %H:%M} ({zone.key})"
 
-    if known is not None and (seen := known.seen) is not None:
+    if known is not None and known.submission.is_over:
+        parts += [_job_words(known.submission.job, known.submission.nodes)]
+    elif known is not None and (seen := known.seen) is not None:
         if seen.stage == "waiting":
             parts += [f"expected start {at(seen.starts_at)}" if seen.starts_at else ""]
         else:
-            parts += [f"job {seen.job}", f"nodes {seen.nodes}" if seen.nodes else ""]
+            parts += [_job_words(seen.job, seen.nodes)]
         if seen.stage == "running" and seen.ends_at:
             parts += [f"time limit at {at(seen.ends_at)}"]
     parts += [runtime.targets.trouble(row.target)]
     if any(parts):
         st.caption(words.plain(words.capitalized(" · ".join(filter(None, parts)))))
+
+
+def _job_words(job: str, nodes: str) -> str:
+    return f"job {job} · nodes {nodes}" if nodes else f"job {job}"
 
 
 def _draw_live(runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts | None) -> None:

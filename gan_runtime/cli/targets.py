@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -12,11 +13,12 @@ from gan_runtime.cli.output import OneSentence
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.supervision.target_starter import target_of
 from gan_runtime.targets import configuration
+from gan_runtime.targets.target import Offer
 
 app = typer.Typer(
     cls=OneSentence,
     no_args_is_help=True,
-    help="Other places where runs train, such as a Slurm cluster.",
+    help="Other places where runs train: Slurm clusters, and hosts that ssh reaches.",
 )
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A name, such as atlas.")]
 
@@ -31,17 +33,22 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
         return output.say(f"No targets: add one with `{command_line()} targets add`.")
     table = output.table("target", "kind", "host", "partition", "accelerator", "time limit")
     for name, each in targets.items():
-        words = (each.host or "this one", each.partition, each.accelerator, each.time_limit)
-        table.add_row(name, each.kind, *words)
+        words = (
+            (each.partition, each.accelerator, each.time_limit)
+            if each.kind == "slurm"
+            else ("", each.accelerator, "")
+        )
+        table.add_row(name, each.kind, each.host or "this one", *words)
     return output.answers().print(table)
 
 
 @app.command()
 def add(
     name: NameArgument,
+    kind: Annotated[str, typer.Option(help="slurm or ssh.")] = "slurm",
     host: Annotated[
         str,
-        typer.Option(metavar="HOST", help="The login node, as `ssh HOST` names it; here without."),
+        typer.Option(metavar="HOST", help="The host or login node, as `ssh HOST` names it."),
     ] = "",
     python: Annotated[
         str, typer.Option(metavar="PATH", help="The Python of this project there.")
@@ -50,7 +57,7 @@ def add(
         str | None,
         typer.Option(metavar="DIR", help="A clone of this project there; '' if it is installed."),
     ] = None,
-    accelerator: Annotated[str, typer.Option(help="cpu or gpu.")] = "cpu",
+    accelerator: Annotated[str, typer.Option(help="cpu, gpu, or tpu with ssh.")] = "",
     partition: Annotated[str, typer.Option(help="As sbatch --partition.")] = "",
     account: Annotated[str, typer.Option(help="As sbatch --account.")] = "",
     qos: Annotated[str, typer.Option(help="As sbatch --qos.")] = "",
@@ -66,22 +73,30 @@ def add(
         list[str] | None,
         typer.Option(metavar="OPTION", help="Another option of sbatch; repeat for more."),
     ] = None,
+    command: Annotated[
+        str, typer.Option(metavar="WORDS", help="What takes the place of `ssh HOST`.")
+    ] = "",
     requeue: Annotated[bool, typer.Option(help="Let Slurm start an ended job again.")] = True,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a Slurm cluster whose nodes see the home under the same path, or replace it.
+    """Add a Slurm cluster whose nodes see the home under the same path, or a host that ssh reaches;
+    a target of the same name is replaced.
 
     Further settings are in targets.toml (docs/cluster.md).
     """
-    values = {
-        **{"host": host, "accelerator": accelerator, "partition": partition, "account": account},
-        **{"qos": qos, "constraint": constraint, "time_limit": time_limit, "memory": memory},
-        **{"cpus_per_task": cpus_per_task, "prelude": prelude or (), "extra": extra or ()},
-        **{"requeue": requeue, **({"python": python} if python else {})},
-        **({} if project is None else {"project": project}),
+    texts = {
+        **{"host": host, "python": python, "accelerator": accelerator, "partition": partition},
+        **{"account": account, "qos": qos, "constraint": constraint, "time_limit": time_limit},
+        **{"memory": memory, "cpus_per_task": cpus_per_task, "prelude": prelude, "extra": extra},
+        **{"command": tuple(shlex.split(command))},
     }
-    target = configuration.parsed(name, values)
+    values = {key: value for key, value in texts.items() if value}
+    values |= {} if project is None else {"project": project}
+    values |= {} if requeue else {"requeue": False}
+    if kind == "ssh":
+        values["home"] = configuration.home_there(Home.choose(home), name)
+    target = configuration.parsed(name, {"kind": kind, **values})
     configuration.add(Home.choose(home), name, target)
     if as_json:
         return output.print_json(target.model_dump())
@@ -89,9 +104,20 @@ def add(
 
 
 @app.command()
-def check(name: NameArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+def check(
+    name: NameArgument,
+    set_up: Annotated[
+        bool, typer.Option("--set-up", help="First run `make setup` in the project there.")
+    ] = False,
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Ask a target what it has, and whether runs can train there."""
-    offer = target_of(configuration.target(Home.choose(home), name)).offer()
+    place = Home.choose(home)
+    target = target_of(configuration.target(place, name), place)
+    offer = target.set_up() if set_up else Offer()
+    if not offer.refusal:
+        offer = target.offer()
     if as_json:
         output.print_json({"lines": offer.lines, "refusal": offer.refusal})
     elif not offer.refusal:

@@ -35,7 +35,7 @@ def now_in(folder: Path) -> float:
 # ---- names of journals ---------------------------------------------------------------------------
 
 
-_LAUNCHER, _SUPERVISOR = "journal-launcher.jsonl", "journal-supervisor.jsonl"
+LAUNCHER, _SUPERVISOR = "journal-launcher.jsonl", "journal-supervisor.jsonl"
 EVALUATIONS = "journal-evaluations.jsonl"
 EARLIER_JOURNALS = ("surface", "physics", "flow")  # of version 0.2.0, one per evaluation
 FILMS_FOLDER = "flow"
@@ -54,7 +54,7 @@ def is_journal(name: str) -> bool:
 
 def is_of_evaluations(name: str) -> bool:
     """Whether a journal contains answers of evaluations, of this version or version 0.2.0."""
-    return is_journal(name) and rank(name) is None and name not in (_LAUNCHER, _SUPERVISOR)
+    return is_journal(name) and rank(name) is None and name not in (LAUNCHER, _SUPERVISOR)
 
 
 def rank(name: str) -> int | None:
@@ -65,7 +65,7 @@ def rank(name: str) -> int | None:
 
 def source(name: str) -> int:
     """The precedence of a journal for the state of the run; the highest wins."""
-    if name == _LAUNCHER:
+    if name == LAUNCHER:
         return _FIRST_WORKER + 1
     worker = rank(name)
     return 0 if worker is None else _FIRST_WORKER - worker

@@ -90,6 +90,8 @@ def admit(spec: RunSpec, host: Host, home: Home | None = None, after: str = "") 
         data = _tried(lambda: _enough(spec, home), "dataset", wrong)
     if home is not None:
         _tried(lambda: starting_point.check(home, spec, after), "start_from", wrong)
+        if spec.target != HERE and resolved is not None:
+            _tried(lambda: _has_weights(spec, home), "start_from", wrong)
     if wrong or accelerator is None or resolved is None:
         raise SpecError(wrong)
     if fields is None:
@@ -148,8 +150,18 @@ def _on_target(spec: RunSpec, home: Home | None) -> RunSpec:
     if spec.accelerator == "auto":
         values["accelerator"] = options.accelerator
     if spec.engine == "auto":
-        values["engine"] = "tensorflow"
+        values["engine"] = "jax" if values["accelerator"] == "tpu" else "tensorflow"
     return RunSpec.parse(values)
+
+
+def _has_weights(spec: RunSpec, home: Home) -> None:
+    """Raises CheckpointError: the target does not see the weights to start from."""
+    source = spec.start_from.partition(":")[0]
+    is_shared = configuration.target(home, spec.target).kind == "slurm"
+    if source and not is_shared and home.run_dir(source).spec().target != spec.target:
+        raise CheckpointError(
+            f"{spec.target} does not have the weights of {source}: name a run that trained there."
+        )
 
 
 def _tried(ask: Callable[[], Result], field: str, wrong: list[FieldError]) -> Result | None:

@@ -9,7 +9,6 @@ that job before it submits again.
 from __future__ import annotations
 
 import contextlib
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -19,8 +18,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from gan_runtime.base.errors import GanRuntimeError, HomeError, JournalError, TargetSettingError
+from gan_runtime.base.errors import (
+    DatasetError,
+    GanRuntimeError,
+    HomeError,
+    JournalError,
+    TargetSettingError,
+)
 from gan_runtime.base.slurm import TIME_LIMIT
+from gan_runtime.data import loading
 from gan_runtime.device_locks import Claim
 from gan_runtime.device_locks.host_devices import HostDevice
 from gan_runtime.records import run_files
@@ -32,10 +38,11 @@ from gan_runtime.records.run_folder import RunDir, latest_status, write_json, wr
 from gan_runtime.records.states import Cause, Reason, StateTimer, cause
 from gan_runtime.supervision.starters import Attempt
 from gan_runtime.supervision.target_watch import ABSENT, TargetWatch
-from gan_runtime.targets import configuration, slurm
-from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets import configuration
+from gan_runtime.targets.configuration import AnyTarget, SshTarget
 from gan_runtime.targets.slurm import Slurm
-from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, TargetJob
+from gan_runtime.targets.ssh_host import SshHost
+from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, TargetJob, token_of
 from gan_runtime.targets.transport import Here, Ssh
 
 FINAL_LINE_SECONDS = 60.0  # for the last lines of an ended job to arrive through the file system
@@ -45,7 +52,7 @@ FILE = "target.json"
 class SubmittedJob(BaseModel):
     """The job of a run's newest attempts. `attempt`: the first that it trains; Slurm starts it
     again for the next ones. `job`: its id, once known. `refusal`: why the target did not take it.
-    `is_cancelled`: it has been or must be cancelled. `is_over`: the job has ended.
+    `is_cancelled`: it has been or must be cancelled. `is_over`: the job has ended, on `nodes`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -56,18 +63,23 @@ class SubmittedJob(BaseModel):
     refusal: str = ""
     is_cancelled: bool = False
     is_over: bool = False
+    nodes: str = ""
 
 
 @dataclass(frozen=True)
 class KnownJob:
-    """A submission, and the newest state of its job; None before the first answer."""
+    """A submission, and the newest state of its job; None before the first answer and once it is
+    over.
+    """
 
     submission: SubmittedJob
     seen: Seen | None
 
 
-def target_of(options: SlurmTarget) -> RunTarget:
-    """The target with these settings."""
+def target_of(options: AnyTarget, home: Home) -> RunTarget:
+    """The target with these settings, for runs of this home."""
+    if isinstance(options, SshTarget):
+        return SshHost(options, Ssh(options.host, options.command), home)
     return Slurm(options, Ssh(options.host) if options.host else Here())
 
 
@@ -78,15 +90,15 @@ class TargetStarter:
         self,
         home: Home,
         timer: StateTimer,
-        make: Callable[[SlurmTarget], RunTarget] = target_of,
+        make: Callable[[AnyTarget, Home], RunTarget] = target_of,
         clock: Callable[[], float] = time.monotonic,
         has_threads: bool = True,
     ) -> None:
         """`has_threads`: False where the caller uses `ask_all`."""
         self._home, self._timer, self._make, self._clock = home, timer, make, clock
         self._has_threads = has_threads
-        self._watches: dict[str, tuple[SlurmTarget, TargetWatch]] = {}
-        self._targets: dict[str, SlurmTarget] = {}
+        self._watches: dict[str, tuple[AnyTarget, TargetWatch]] = {}
+        self._targets: dict[str, AnyTarget] = {}
         self._stamp = -1  # of targets.toml
         self._lock = threading.RLock()  # pages and threads of targets ask as well
         self._submissions: dict[str, SubmittedJob] = {}  # by run; not over
@@ -248,9 +260,13 @@ class TargetStarter:
             watch.end()
 
     def job_of(self, run: RunDir) -> KnownJob | None:
-        """The submission of a run, and the newest state of its job; None if it has none."""
-        submission = self._submissions.get(run.run_id)
-        return None if submission is None else KnownJob(submission, self._seen(submission))
+        """The newest submission of a run, and the newest state of its job until it is over; None
+        without a submission.
+        """
+        if submission := self._submissions.get(run.run_id):
+            return KnownJob(submission, self._seen(submission))
+        submission = _read(run)
+        return KnownJob(submission, None) if submission else None
 
     def offer(self, target: str) -> Offer | None:
         """What a target has; None before its first answer. Raises TargetSettingError."""
@@ -272,7 +288,7 @@ class TargetStarter:
 
     # ---- parts -----------------------------------------------------------------------------------
 
-    def _watch(self, name: str) -> tuple[SlurmTarget, TargetWatch]:
+    def _watch(self, name: str) -> tuple[AnyTarget, TargetWatch]:
         """The settings and the watch of a target, by the present settings. A target that is no
         longer in them keeps its last ones.
         """
@@ -283,15 +299,19 @@ class TargetStarter:
             if known is None:
                 now = options[name]
                 watch = TargetWatch(
-                    name, self._make(now), now.poll_seconds, self._clock, self._has_threads
+                    name,
+                    self._make(now, self._home),
+                    now.pace,
+                    self._clock,
+                    self._has_threads,
                 )
                 self._watches[name] = now, watch
             elif name in options and options[name] != known[0]:
-                known[1].change(self._make(options[name]), options[name].poll_seconds)
+                known[1].change(self._make(options[name], self._home), options[name].pace)
                 self._watches[name] = options[name], known[1]
             return self._watches[name]
 
-    def _settings(self) -> dict[str, SlurmTarget]:
+    def _settings(self) -> dict[str, AnyTarget]:
         """The targets by their file, read again when it changes; the last ones if it is wrong."""
         try:
             stamp = self._home.targets.stat().st_mtime_ns
@@ -330,7 +350,7 @@ class TargetStarter:
             self._watch(submission.target)[1].cancel(submission.token)
 
     def _submit(self, attempt: Attempt) -> Cause:
-        options, _ = self._watch(attempt.target)
+        options, watch = self._watch(attempt.target)
         run = attempt.run
         if earlier := self._submissions.get(run.run_id):
             seen = self._seen(earlier)
@@ -341,12 +361,10 @@ class TargetStarter:
         present = [each for each in self._submissions.values() if each.target == attempt.target]
         if len(present) >= options.most_jobs:
             return cause(Reason.TARGET_FULL, target=attempt.target, jobs=options.most_jobs)
-        token = f"gan-{run.run_id}-{attempt.number}-{secrets.token_hex(3)}"
+        token = token_of(run.run_id, attempt.number)
         submission = SubmittedJob(target=attempt.target, token=token, attempt=attempt.number)
         _write(run, submission)
-        write_whole(
-            run.path / f"job-{attempt.number}.sh", slurm.script(job_of(run, submission), options)
-        )
+        write_whole(run.path / f"job-{attempt.number}.sh", watch.script(job_of(run, submission)))
         self._submissions[run.run_id] = submission
         self._go_on(run, submission)
         return cause(Reason.SUBMITTING, target=attempt.target)
@@ -375,24 +393,36 @@ class TargetStarter:
         watch.submit(job_of(run, submission), answered)
 
     def _forget(self, run: RunDir, submission: SubmittedJob) -> None:
+        seen = self._seen(submission)
+        ended = submission.model_copy(
+            update={
+                "is_over": True,
+                "job": seen.job if seen is not None and seen.job else submission.job,
+                "nodes": seen.nodes if seen is not None else "",
+            }
+        )
         with self._lock, contextlib.suppress(GanRuntimeError, OSError):
             self._submissions.pop(run.run_id, None)
             self._considered.pop(run.run_id, None)
-            _write(run, submission.model_copy(update={"is_over": True}))
+            _write(run, ended)
             self._watch(submission.target)[1].forget(submission.token)
 
 
 def job_of(run: RunDir, submission: SubmittedJob) -> TargetJob:
     """The job of an attempt. Raises SpecError."""
     spec = run.spec()
-    accelerator = spec.accelerator if spec.accelerator != "auto" else "cpu"
+    content = ""
+    with contextlib.suppress(DatasetError):  # the trainer reports it
+        content = loading.content_of(spec.dataset, Home(run.path.parent.parent))
     return TargetJob(
         submission.token,
         run.path.resolve(),
         submission.attempt,
-        accelerator,
+        spec.accelerator,
         spec.workers,
-        spec.replicas if accelerator == "gpu" else 0,
+        spec.replicas if spec.accelerator == "gpu" else 0,
+        spec.dataset,
+        content,
     )
 
 
@@ -402,7 +432,7 @@ def _wait(submission: SubmittedJob, seen: Seen) -> Cause:
         Reason.WAITS_ON_TARGET,
         target=submission.target,
         job=seen.job,
-        why=slurm.in_words(seen.reason),
+        why=seen.reason,
     )
 
 

@@ -15,13 +15,12 @@ from datetime import datetime
 
 from gan_runtime.records import journal
 from gan_runtime.store.folder_watcher import Clock
+from gan_runtime.targets.configuration import QueryPace
 from gan_runtime.targets.target import NoAnswerError, Offer, RunTarget, Seen, Submitted, TargetJob
 
 ABSENT_SECONDS = 300.0  # without a job in good answers, before it counts as ended
-MOST_PAUSE_SECONDS = 600.0  # after repeated failures
 OFFER_SECONDS = 600.0
 LEAVING_SECONDS = 2.0
-SLOWEST_SHARE = 5.0  # pause at least this many times as long as the last query
 ABSENT = Seen("ended", "ABSENT")
 log = logging.getLogger("gan_runtime")
 
@@ -33,14 +32,14 @@ class TargetWatch:
         self,
         name: str,
         target: RunTarget,
-        poll_seconds: float,
+        pace: QueryPace,
         clock: Clock,
         has_thread: bool = True,
     ) -> None:
         """`has_thread`: False where the caller uses `run_once`."""
         self._has_thread = has_thread
         self._name, self._target, self._clock = name, target, clock
-        self._poll_seconds, self._pause_seconds = poll_seconds, poll_seconds
+        self._pace, self._pause_seconds = pace, pace.poll_seconds
         self._lock, self._wake = threading.Lock(), threading.Event()
         self._submissions: list[tuple[TargetJob, Callable[[Submitted], None]]] = []
         self._cancelled: set[str] = set()  # tokens
@@ -51,6 +50,10 @@ class TargetWatch:
         self._is_ended = False
         self._thread: threading.Thread | None = None
         self.silent_since: datetime | None = None  # since when the target does not answer
+
+    def script(self, job: TargetJob) -> str:
+        """What `submit` starts."""
+        return self._target.script(job)
 
     def submit(self, job: TargetJob, answered: Callable[[Submitted], None]) -> None:
         """Submits a job; `answered` gets the answer in the target's thread."""
@@ -102,9 +105,9 @@ class TargetWatch:
         if self._thread is not None:
             self._thread.join(LEAVING_SECONDS)
 
-    def change(self, target: RunTarget, poll_seconds: float) -> None:
+    def change(self, target: RunTarget, pace: QueryPace) -> None:
         """Uses other settings from the next call on."""
-        self._target, self._poll_seconds = target, poll_seconds
+        self._target, self._pace = target, pace
 
     # ---- in the thread ---------------------------------------------------------------------------
 
@@ -122,11 +125,11 @@ class TargetWatch:
             if self.silent_since is None:
                 log.warning("target %s does not answer: %s", self._name, error)
             self.silent_since = self.silent_since or journal.now()
-            self._pause_seconds = min(MOST_PAUSE_SECONDS, 2 * self._pause_seconds)
+            self._pause_seconds = min(self._pace.most_seconds, 2 * self._pause_seconds)
             return
         self.silent_since = None
         took = self._clock() - began
-        self._pause_seconds = max(self._poll_seconds, SLOWEST_SHARE * took)
+        self._pause_seconds = max(self._pace.poll_seconds, self._pace.rest * took)
 
     def _submit_all(self) -> None:
         while self._submissions and not self._is_ended:

@@ -5,15 +5,22 @@ kind = "slurm"
 partition = "gpu"
 accelerator = "gpu"
 prelude = ["module load cuda"]
+
+[box]
+kind = "ssh"
+host = "box.example.org"
+home = "gan-dashboard-runs/3f2a91"
 """
 
 from __future__ import annotations
 
 import json
 import re
+import secrets
 import sys
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
@@ -30,19 +37,39 @@ Line = Annotated[str, StringConstraints(max_length=1_000, pattern=r"^[^\x00-\x1f
 Value = Annotated[str, StringConstraints(max_length=200, pattern=r"^[\w.,:@&|*/+=-]*$")]
 
 
-class SlurmTarget(BaseModel):
+@dataclass(frozen=True)
+class QueryPace:
+    """How often a target is asked. `most_seconds`: the longest pause after failures. `rest`: the
+    shortest pause, in durations of the last query.
+    """
+
+    poll_seconds: float
+    most_seconds: float
+    rest: float
+
+
+class _Target(BaseModel):
+    """What all targets have. `prelude`: lines of the script before the trainer starts. `most_jobs`:
+    of this home at the same time. `poll_seconds`: between two queries.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    prelude: tuple[Line, ...] = ()
+    most_jobs: int = Field(default=20, ge=1, le=1_000)
+    poll_seconds: float = Field(default=30.0, ge=1.0, le=600.0)
+
+
+class SlurmTarget(_Target):
     """A Slurm cluster whose nodes see the home under the same path.
 
     `host`: as `ssh HOST` names the login node; empty if this host has Slurm's commands.
     `python`: the interpreter of this project there, by default that of this process; `project`:
     the folder of a clone of the project there, empty if it is installed in that Python.
     `accelerator`: of runs with accelerator=auto. `partition` to `memory`: options of sbatch.
-    `prelude`: lines of the batch script before the trainer starts. `extra`: further options of
-    sbatch. `requeue`: whether Slurm may start a job again that a node failure or another job
-    has ended. `most_jobs`: of this home at the same time. `poll_seconds`: between two queries.
+    `extra`: further options of sbatch. `requeue`: whether Slurm may start a job again that a node
+    failure or another job has ended.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     kind: Literal["slurm"] = "slurm"
     host: Value = ""
     python: Line = sys.executable
@@ -55,14 +82,50 @@ class SlurmTarget(BaseModel):
     time_limit: Value = ""
     memory: Value = ""
     cpus_per_task: int = Field(default=0, ge=0, le=1024)
-    prelude: tuple[Line, ...] = ()
     extra: tuple[Line, ...] = ()
     requeue: bool = True
-    most_jobs: int = Field(default=20, ge=1, le=1_000)
-    poll_seconds: float = Field(default=30.0, ge=1.0, le=600.0)
+
+    @property
+    def pace(self) -> QueryPace:
+        """A scheduler serves many users."""
+        return QueryPace(self.poll_seconds, most_seconds=600.0, rest=5.0)
 
 
-def targets_of(home: Home) -> dict[str, SlurmTarget]:
+class SshTarget(_Target):
+    """A host that ssh reaches, with a home for the runs of this one. Paths without a slash first
+    are of the user's folder there.
+
+    `host`: as `ssh HOST` names it. `command`: the words that take the place of `ssh HOST`.
+    `project`: a clone of the project there. `python`: by default that of the clone. `home`: a
+    folder there that no other dashboard uses. `accelerator`: of runs with accelerator=auto.
+    """
+
+    kind: Literal["ssh"]
+    host: Value = Field(min_length=1)
+    command: tuple[Line, ...] = ()
+    project: Line = "gan-dashboard"
+    python: Line = ""
+    home: Line = Field(min_length=1)
+    accelerator: Literal["cpu", "gpu", "tpu"] = "cpu"
+    most_jobs: int = Field(default=1, ge=1, le=1_000)
+    poll_seconds: float = Field(default=2.0, ge=1.0, le=600.0)
+
+    @property
+    def pace(self) -> QueryPace:
+        """A laptop is often offline for a while."""
+        return QueryPace(self.poll_seconds, most_seconds=30.0, rest=0.0)
+
+    @property
+    def interpreter(self) -> str:
+        """The Python of the project there."""
+        return self.python or f"{self.project}/.venv/bin/python"
+
+
+AnyTarget = SlurmTarget | SshTarget
+KINDS: dict[str, type[AnyTarget]] = {"slurm": SlurmTarget, "ssh": SshTarget}
+
+
+def targets_of(home: Home) -> dict[str, AnyTarget]:
     """The targets by name; {} without the file.
 
     Raises TargetSettingError: the file cannot be read, or a setting is wrong.
@@ -81,7 +144,7 @@ def targets_of(home: Home) -> dict[str, SlurmTarget]:
     return {name: parsed(name, values) for name, values in tables.items()}
 
 
-def target(home: Home | None, name: str) -> SlurmTarget:
+def target(home: Home | None, name: str) -> AnyTarget:
     """The target of this name. Raises TargetSettingError."""
     targets = targets_of(home) if home is not None else {}
     if name not in targets:
@@ -89,7 +152,7 @@ def target(home: Home | None, name: str) -> SlurmTarget:
     return targets[name]
 
 
-def unknown(name: str, targets: Mapping[str, SlurmTarget]) -> str:
+def unknown(name: str, targets: Mapping[str, AnyTarget]) -> str:
     """The sentence about a target that this home does not have."""
     known = f"use {', '.join(targets)}, or here" if targets else "use here"
     return (
@@ -97,14 +160,17 @@ def unknown(name: str, targets: Mapping[str, SlurmTarget]) -> str:
     )
 
 
-def parsed(name: str, values: object) -> SlurmTarget:
+def parsed(name: str, values: object) -> AnyTarget:
     """The settings of one target. Raises TargetSettingError."""
     if not re.fullmatch(NAME, name):
         raise TargetSettingError(
             f"the target's name is {name!r}, but allowed are 1 to 40 of a-z, 0-9 and '-'."
         )
+    kind = values.get("kind", "slurm") if isinstance(values, dict) else "slurm"
+    if kind not in KINDS:
+        raise TargetSettingError(f"target {name}: kind is {kind!r}, but allowed are slurm and ssh.")
     try:
-        return SlurmTarget.model_validate(values)
+        return KINDS[kind].model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -113,7 +179,15 @@ def parsed(name: str, values: object) -> SlurmTarget:
         ) from None
 
 
-def add(home: Home, name: str, target: SlurmTarget) -> None:
+def home_there(home: Home, name: str) -> str:
+    """The folder for the runs of this home on an ssh target: the present one of a known target."""
+    present = targets_of(home).get(name)
+    if isinstance(present, SshTarget):
+        return present.home
+    return f"gan-dashboard-runs/{secrets.token_hex(3)}"
+
+
+def add(home: Home, name: str, target: AnyTarget) -> None:
     """Adds a target to the file, or replaces the one of this name; comments in the file are lost.
 
     Raises TargetSettingError, HomeError.

@@ -89,14 +89,20 @@ class Slurm:
             lines.append(", ".join([*parts, *([state] if state != "up" else [])]))
         return Offer(tuple(lines))
 
+    def set_up(self) -> Offer:
+        """Nothing: the nodes use this project or the one in the settings."""
+        return Offer(refusal="a cluster is set up by hand: run `make setup` in the project there.")
+
+    def script(self, job: TargetJob) -> str:
+        """The batch script of an attempt."""
+        return script(job, self.options)
+
     def submit(self, job: TargetJob) -> Submitted:
         """Submits the batch script, unless there is a job of this name."""
         present = self.observe([job.token]).get(job.token)
         if present is not None:
             return Submitted(present.job)
-        done = self.transport.run(
-            ["sbatch", "--parsable"], script(job, self.options), SUBMIT_SECONDS
-        )
+        done = self.transport.run(["sbatch", "--parsable"], self.script(job), SUBMIT_SECONDS)
         message = _message(done.errors)
         if done.code and any(words in message.lower() for words in _UNCERTAIN):
             raise NoAnswerError(message)
@@ -124,7 +130,7 @@ class Slurm:
             found[name] = Seen(
                 stage=_stage(state),
                 state=state,
-                reason=reason if reason != "None" else "",
+                reason=in_words(reason if reason != "None" else ""),
                 job=job,
                 starts_at=_time(starts),
                 ends_at=_time(ends),

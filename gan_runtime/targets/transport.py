@@ -11,17 +11,17 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import IO, Any, Protocol
 
 from gan_runtime.base import cluster
 from gan_runtime.targets.target import NoAnswerError
 
-SSH = (
-    "ssh",
+OPTIONS = (
     *("-o", "BatchMode=yes"),  # never asks for a password
     *("-o", "ConnectTimeout=10"),
     *("-o", "ServerAliveInterval=15"),
 )
+STREAM_SECONDS = 3_600.0
 SSH_FAILED = 255  # exit code of ssh itself
 # More of a job in which the dashboard itself runs, and choices of the user that would hide jobs.
 _FOREIGN = ("SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "PMI")
@@ -42,44 +42,69 @@ class Transport(Protocol):
     def run(self, words: Sequence[str], stdin: str = "", seconds: float = 30.0) -> Done:
         """Runs a command. Raises NoAnswerError if it cannot be started or takes longer."""
 
+    def stream(self, words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
+        """Runs a command from one file to another, for at most STREAM_SECONDS. Raises as `run`."""
+
 
 class Here:
     """This host."""
 
     def run(self, words: Sequence[str], stdin: str = "", seconds: float = 30.0) -> Done:
         """Runs the command without variables of a job that this process may be part of."""
-        environment = {
-            name: value
-            for name, value in cluster.without_cluster(dict(os.environ)).items()
-            if not name.startswith(_FOREIGN)
-        }
-        try:
-            done = subprocess.run(
-                list(words),
-                input=stdin,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=seconds,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise NoAnswerError(f"`{words[0]}` did not answer within {seconds:.0f} s") from None
-        except OSError as error:
-            raise NoAnswerError(f"`{words[0]}` cannot be run: {error.strerror or error}") from None
-        return Done(done.returncode, done.stdout, done.stderr)
+        return _run(words, seconds, input=stdin.encode(), stdout=subprocess.PIPE)
+
+    def stream(self, words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
+        """Runs the command likewise."""
+        return _run(words, STREAM_SECONDS, stdin=source, stdout=sink)
 
 
 @dataclass(frozen=True)
 class Ssh:
-    """The host that `ssh HOST` reaches."""
+    """The host that `ssh HOST` reaches. `command`: the words that take the place of `ssh HOST`."""
 
     host: str
+    command: tuple[str, ...] = ()
 
     def run(self, words: Sequence[str], stdin: str = "", seconds: float = 30.0) -> Done:
         """Runs the command there."""
-        done = Here().run([*SSH, self.host, shlex.join(words)], stdin, seconds)
+        return self._answered(Here().run(self._words(words), stdin, seconds))
+
+    def stream(self, words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
+        """Runs the command there."""
+        return self._answered(Here().stream(self._words(words), source, sink))
+
+    def _words(self, words: Sequence[str]) -> list[str]:
+        begin = self.command or ("ssh", self.host)
+        return [begin[0], *OPTIONS, *begin[1:], shlex.join(words)]
+
+    def _answered(self, done: Done) -> Done:
         if done.code == SSH_FAILED:
             why = (done.errors.strip().splitlines() or ["no message"])[-1]
             raise NoAnswerError(f"{self.host} cannot be reached with ssh: {why}")
         return done
+
+
+def _run(words: Sequence[str], seconds: float, **streams: Any) -> Done:
+    environment = {
+        name: value
+        for name, value in cluster.without_cluster(dict(os.environ)).items()
+        if not name.startswith(_FOREIGN)
+    }
+    try:
+        done = subprocess.run(
+            list(words),
+            env=environment,
+            stderr=subprocess.PIPE,
+            timeout=seconds,
+            check=False,
+            **streams,
+        )
+    except subprocess.TimeoutExpired:
+        raise NoAnswerError(f"`{words[0]}` did not answer within {seconds:.0f} s") from None
+    except OSError as error:
+        raise NoAnswerError(f"`{words[0]}` cannot be run: {error.strerror or error}") from None
+    return Done(done.returncode, _text(done.stdout), _text(done.stderr))
+
+
+def _text(output: bytes | None) -> str:
+    return (output or b"").decode(errors="replace")

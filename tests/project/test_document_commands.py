@@ -42,7 +42,7 @@ NOT_RUN = {  # start of a command, after the program's name → why it is not ru
     "tpu-check": "minutes: tests/full/tpu",
     "gpu-check": "needs the compiler of `make gpu-compiler`: tests/full/gpu",
     "targets check": "a cluster: tests/full/targets",
-    "train --preset modern --on atlas": "a cluster: tests/full/targets",
+    "train --preset modern --on": "a cluster: tests/full/targets",
     "train --preset paper --set accelerator=tpu": "needs a TPU",
     "train --preset quick --set accelerator=gpu": "needs a GPU",
     "train --set workload=wgan_gp": "tests/full/project/test_adding_a_workload.py",

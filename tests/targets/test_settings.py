@@ -57,7 +57,7 @@ def test_settings_survive_writing_and_reading(home: Home) -> None:
     [
         ("[atlas", "is not TOML"),
         ("[Atlas]", "allowed are 1 to 40 of a-z, 0-9 and '-'"),
-        ('[atlas]\nkind = "pbs"', "target atlas: kind: input should be 'slurm'"),
+        ('[atlas]\nkind = "pbs"', "target atlas: kind is 'pbs', but allowed are slurm and ssh"),
         ("[atlas]\npartitoin = 'gpu'", "target atlas: partitoin: extra inputs are not permitted"),
         ('[atlas]\nprelude = ["a\\nb"]', "prelude.0"),
         ("[atlas]\npartition = 'a b'", "partition"),
@@ -115,7 +115,7 @@ def test_answers_of_squeue_are_read_by_column_and_the_newest_job_of_a_name_count
     assert (seen["gan-a"].stage, seen["gan-a"].job, seen["gan-a"].restarts) == ("running", "9", 1)
     assert seen["gan-a"].nodes == "n[1-2]"
     assert seen["gan-a"].ends_at is not None
-    assert (seen["gan-b"].stage, seen["gan-b"].reason) == ("waiting", "Resources")
+    assert (seen["gan-b"].stage, seen["gan-b"].reason) == ("waiting", "waits for free nodes")
     assert seen["gan-b"].starts_at is None
 
 

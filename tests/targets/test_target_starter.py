@@ -24,13 +24,13 @@ from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from gan_runtime.supervision.target_starter import FINAL_LINE_SECONDS, TargetStarter, job_of
 from gan_runtime.supervision.target_watch import ABSENT_SECONDS
 from gan_runtime.targets import configuration, slurm
-from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets.configuration import AnyTarget, SlurmTarget
 from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Submitted, TargetJob
 from tests.support.toy_owner import Owner
 from tests.support.trainers import toys
 
 NewRun = Callable[..., RunDir]
-PENDING = Seen("waiting", "PENDING", "Resources")
+PENDING = Seen("waiting", "PENDING", slurm.in_words("Resources"))
 RUNNING = Seen("running", "RUNNING", nodes="n1")
 
 
@@ -38,6 +38,7 @@ RUNNING = Seen("running", "RUNNING", nodes="n1")
 class FakeTarget:
     """Answers as told. `jobs`: token → state; `is_silent`: no call is answered."""
 
+    options: SlurmTarget = field(default_factory=SlurmTarget)
     jobs: dict[str, Seen] = field(default_factory=dict)
     submitted: list[TargetJob] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
@@ -46,6 +47,12 @@ class FakeTarget:
 
     def offer(self) -> Offer:
         return Offer(("partition main",))
+
+    def set_up(self) -> Offer:
+        return Offer()
+
+    def script(self, job: TargetJob) -> str:
+        return slurm.script(job, self.options)
 
     def submit(self, job: TargetJob) -> Submitted:
         self._answer()
@@ -81,13 +88,18 @@ class Cluster:
             self.starter = TargetStarter(
                 self._home,
                 timer,
-                lambda _: self.target,
+                self._made,
                 lambda: self.owner.clock(),
                 has_threads=False,
             )
             return StarterRouter(toys(timer), self.starter)
 
         self.owner: Owner = Owner(self._home, make)
+
+    def _made(self, options: AnyTarget, _: Home) -> FakeTarget:
+        assert isinstance(options, SlurmTarget)
+        self.target.options = options
+        return self.target
 
     def turn(self, seconds: float = 1.0) -> None:
         """One query of the target, and what the owner makes of it."""
@@ -141,9 +153,9 @@ def test_a_run_waits_with_the_targets_reason_until_its_job_runs(
     cluster.turn()
     assert cluster.shown(run)[::2] == ("queued", "job 1 on atlas waits for free nodes")
     assert cluster.shown(local)[0] != "queued", "this host is free"
-    cluster.see(run, replace(PENDING, reason="PartitionNodeLimit"))
+    cluster.see(run, replace(PENDING, reason=slurm.in_words("PartitionNodeLimit")))
     assert "cannot start unless it is changed (PartitionNodeLimit)" in cluster.shown(run)[2]
-    cluster.see(run, replace(PENDING, reason="QOSMaxJobsPerUserLimit"))
+    cluster.see(run, replace(PENDING, reason=slurm.in_words("QOSMaxJobsPerUserLimit")))
     assert "waits for a limit of your account (QOSMaxJobs" in cluster.shown(run)[2]
     cluster.see(run, RUNNING)
     assert cluster.shown(run)[::2] == ("starting", "starting a trainer on n1")
@@ -199,7 +211,7 @@ def test_a_requeued_job_is_the_next_attempt(
 ) -> None:
     if has_saved:
         says(training, "stopped")
-    cluster.see(training, replace(PENDING, reason="BeginTime", restarts=1))
+    cluster.see(training, replace(PENDING, reason=slurm.in_words("BeginTime"), restarts=1))
     assert cluster.shown(training)[:2] == ("queued", 2)
     cluster.see(training, replace(RUNNING, restarts=1))
     assert cluster.shown(training)[:2] == ("starting", 2)
@@ -360,7 +372,7 @@ def test_a_process_that_does_not_own_the_home_makes_no_calls(
 ) -> None:
     new_run("far-0001", target="atlas")
     cluster.owner.tick()
-    other = TargetStarter(home, StateTimer(), lambda _: cluster.target, has_threads=False)
+    other = TargetStarter(home, StateTimer(), lambda *_: cluster.target, has_threads=False)
     other.ask_all()
     assert cluster.target.submitted == []
 

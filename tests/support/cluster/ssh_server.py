@@ -60,11 +60,11 @@ class SshServer:
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self._folder / key)],
                 check=True,
             )
-        settings = " ".join(f"{name}={value}" for name, value in environment.items())
+        settings = [f"SetEnv {name}={value}\n" for name, value in environment.items()]
         (self._folder / "sshd_config").write_text(
             f"Port {self._port}\nListenAddress 127.0.0.1\nHostKey {self._folder}/host\n"
             f"AuthorizedKeysFile {self._folder}/user.pub\nPidFile none\nPermitRootLogin yes\n"
-            f"UsePAM no\nPasswordAuthentication no\nSetEnv {settings}\n",
+            f"UsePAM no\nPasswordAuthentication no\n{''.join(settings)}",
             encoding="utf-8",
         )
         (self._folder / "config").write_text(

@@ -1,0 +1,126 @@
+"""A run on a host that only ssh reaches, with a home there and a copy here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gan_runtime.commands.runtime import Runtime
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.store import queries
+from gan_runtime.supervision.target_starter import TargetStarter
+from gan_runtime.targets import configuration
+from gan_runtime.targets.configuration import SshTarget
+from gan_runtime.training import inference
+from tests.full.targets.conftest import REQUIRED_VARIABLE
+from tests.support import command_line
+from tests.support.cluster import ssh_server
+from tests.support.cluster.ssh_server import HOST, SshServer
+
+OPTIONS = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32"}
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    """The home on the other host."""
+    return tmp_path / "there"
+
+
+@pytest.fixture
+def server(home: Home, there: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServer]:
+    """The host of the target "box"."""
+    if why := ssh_server.missing():
+        if os.environ.get(REQUIRED_VARIABLE):
+            pytest.fail(f"no ssh server can be started: {why}")
+        pytest.skip(reason=f"no ssh server can be started: {why}")
+    started = SshServer({})
+    monkeypatch.setenv("PATH", f"{started.commands}:{os.environ['PATH']}")
+    settings = SshTarget(
+        kind="ssh",
+        host=HOST,
+        project=str(REPOSITORY),
+        python=sys.executable,
+        home=str(there),
+        poll_seconds=1.0,
+    )
+    configuration.add(home, "box", settings)
+    started.start()
+    yield started
+    started.remove()
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def is_over(targets: TargetStarter, run: RunDir) -> bool:
+    job = targets.job_of(run)
+    assert job is not None
+    return job.submission.is_over
+
+
+def test_a_run_is_watched_through_a_cut_stopped_resumed_and_evaluated_here(
+    server: SshServer,
+    home: Home,
+    there: Path,
+    host: Host,
+    wait_until: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gan_runtime.hardware.hosts.probe", lambda: host)
+    place = ["--home", str(home.path)]
+    wait_until(
+        lambda: "cores" in command_line.run("targets", "check", "box", *place).output,
+        "the target answers",
+        30.0,
+    )
+    runtime = Runtime.open(home)
+    try:
+        run = runtime.commands.submit(RunSpec.parse({**OPTIONS, "epochs": 4_000, "target": "box"}))
+        far = there / "runs" / run.run_id
+
+        def status() -> str:
+            return queries.run(runtime.store, run.run_id).status
+
+        def step() -> int:
+            return queries.progress(runtime.store, run.run_id).step
+
+        wait_until(lambda: step() > 0, "its steps arrive", 120.0)
+        assert status() == "running"
+        server.stop()
+        targets = runtime.targets
+        assert targets is not None
+        wait_until(lambda: targets.trouble("box"), "the silence is noticed")
+        before = step()
+        assert status() == "running"
+        server.start()
+        wait_until(lambda: step() > before, "it goes on where it was")
+        assert not targets.trouble("box")
+        runtime.commands.stop(run.run_id)
+        wait_until(lambda: status() == "stopped", "it has saved")
+        wait_until(lambda: run.has_checkpoint, "its checkpoint is here")
+        saved = step()
+        runtime.commands.resume(run.run_id)
+        wait_until(lambda: step() > saved, "it continues there")
+        assert queries.run(runtime.store, run.run_id).attempt == 2
+        runtime.commands.stop(run.run_id)
+        wait_until(lambda: status() == "stopped", "it has saved again")
+        wait_until(lambda: is_over(targets, run), "its files are here")
+        for name in ("journal-0.jsonl", "log.txt"):
+            assert digest(run.path / name) == digest(far / name)
+        assert {path.name for path in run.samples.iterdir()} == {
+            path.name for path in (far / "samples").iterdir()
+        }
+        assert inference.states_of(run)
+        assert not (run.path / "process.json").exists(), "no pid of another host"
+    finally:
+        runtime.close()

@@ -1,0 +1,260 @@
+"""A target without a shared home, over a transport that ends at this machine. Its trainers are
+lines of shell; tests/full/targets has a real ssh and a real trainer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from gan_runtime import __version__
+from gan_runtime.base.errors import SpecError
+from gan_runtime.data import loading
+from gan_runtime.hardware.hosts import Host
+from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.spec import RunSpec
+from gan_runtime.supervision.admission import admit
+from gan_runtime.targets import configuration
+from gan_runtime.targets.configuration import SshTarget
+from gan_runtime.targets.ssh_host import SshHost
+from gan_runtime.targets.target import NoAnswerError, Seen, TargetJob, run_id_of, token_of
+from gan_runtime.targets.transport import Done, Here
+from tests.support import command_line, drawn_pairs
+
+LINE = b'{"kind":"scalars","step":%d}\n'
+
+
+@dataclass
+class Loopback:
+    """Runs the commands of a target here. `cut`: bytes of an answer before it breaks off."""
+
+    cut: int | None = None
+    calls: list[str] = field(default_factory=list)
+
+    def run(self, words: Sequence[str], stdin: str = "", seconds: float = 30.0) -> Done:
+        self.calls.append(" ".join(words))
+        done = Here().run(words, stdin, seconds)
+        return Done(done.code, done.output[: self.cut], done.errors)
+
+    def stream(self, words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
+        self.calls.append(" ".join(words))
+        return Here().stream(words, source, sink)
+
+
+class Place:
+    """Another host with a home at `folder`, whose trainers run `script`."""
+
+    def __init__(self, home: Home, folder: Path, script: str) -> None:
+        options = SshTarget(
+            kind="ssh",
+            host="box",
+            project=str(REPOSITORY),
+            python=sys.executable,
+            home=str(folder),
+            prelude=(script,),
+        )
+        self.transport = Loopback()
+        self.target = SshHost(options, self.transport, home)
+        self.run = RunDir(home.runs / "far-0001")
+        self.run.path.mkdir(parents=True)
+        self.run.spec_path.write_text(RunSpec.parse({"target": "box"}).model_dump_json())
+        self.there = folder / "runs" / "far-0001"
+        self.job = TargetJob(token_of("far-0001", 1), self.run.path, 1, "cpu", 1, 0)
+
+    def begin(self) -> str:
+        return self.target.submit(self.job).job
+
+    def seen(self) -> Seen:
+        return self.target.observe([self.job.token])[self.job.token]
+
+    def until_ended(self, wait_until: Callable[..., Any]) -> Seen:
+        return wait_until(lambda: seen if (seen := self.seen()).stage == "ended" else None, "ended")
+
+
+@pytest.fixture
+def place(home: Home, tmp_path: Path) -> Callable[[str], Place]:
+    return lambda script: Place(home, tmp_path / "there", script)
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_run_of_a_token_is_known() -> None:
+    assert run_id_of(token_of("my-run-0007", 12)) == "my-run-0007"
+
+
+def test_a_job_starts_once_and_ends_as_its_trainer_did(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("echo began; exit 0")
+    assert box.target.observe([box.job.token]) == {}, "unknown before it is submitted"
+    assert box.begin() == box.begin() == box.begin()
+    seen = box.until_ended(wait_until)
+    assert (seen.state, seen.job) == ("COMPLETED", box.begin())
+    assert box.run.log_tail() == "began"
+
+
+@pytest.mark.parametrize(
+    ("script", "state"), [("exit 3", "FAILED"), ("kill -9 $$", "KILLED"), ("exit 0", "COMPLETED")]
+)
+def test_the_end_of_a_trainer_is_told_apart(
+    place: Callable[[str], Place], wait_until: Callable[..., Any], script: str, state: str
+) -> None:
+    box = place(script)
+    box.begin()
+    assert box.until_ended(wait_until).state == state
+
+
+def test_a_cancelled_job_ends_with_all_its_processes(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("sleep 600 & echo $! >pid; echo ready; wait")
+    job = box.begin()
+    wait_until(lambda: (box.seen(), box.run.log_tail())[1], "it runs")
+    box.target.cancel(job)
+    assert box.until_ended(wait_until).state == "CANCELLED"
+
+
+def test_a_stop_here_becomes_a_stop_there(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("cd RUN; until [ -e STOP ]; do sleep 0.05; done; cat STOP; exit 0")
+    box = relocated(box)
+    box.begin()
+    assert box.seen().state == "RUNNING"
+    box.run.request_stop("user")
+    assert box.until_ended(wait_until).state == "COMPLETED"
+    assert box.run.log_tail() == "user"
+
+
+def relocated(box: Place) -> Place:
+    """RUN in the script is the run's folder there."""
+    script = box.target.options.prelude[0].replace("RUN", str(box.there))
+    options = box.target.options.model_copy(update={"prelude": (script,)})
+    box.target = SshHost(options, box.transport, box.target.home)
+    return box
+
+
+def test_everything_arrives_once_through_a_connection_that_breaks(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    journal = box.there / "journal-0.jsonl"
+    (box.there / "samples").mkdir()
+    (box.there / "checkpoints").mkdir()
+    (box.there / "checkpoints" / "step-00000900.safetensors").write_bytes(b"c" * 9_000_000)
+    box.run.checkpoints.mkdir()
+    (box.run.checkpoints / "step-00000100.safetensors").write_bytes(b"an earlier one")
+    written = b"".join(LINE % step for step in range(30_000))
+    for part in range(3):
+        # The last line is cut: the trainer is writing it.
+        journal.write_bytes(written[: (part + 1) * len(written) // 3])
+        (box.there / "samples" / f"fixed-0000{part}.png").write_bytes(b"p" * (part + 1))
+        box.transport.cut = 10_000
+        before = box.run.journal_stats()
+        with pytest.raises(NoAnswerError):
+            box.seen()
+        assert box.run.journal_stats() == before, "an answer counts whole or not at all"
+        box.transport.cut = None
+        box.seen()
+        assert digest(box.run.trainer_journal()) == digest(journal)
+    assert len(list(box.run.samples.iterdir())) == 3
+    assert [path.name for path in box.run.checkpoints.iterdir()] == ["step-00000900.safetensors"]
+    fetched = sum(" file " in call for call in box.transport.calls)
+    box.seen()
+    assert sum(" file " in call for call in box.transport.calls) == fetched == 1
+
+
+def test_no_line_is_here_before_the_sample_that_it_names(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    (box.there / "samples").mkdir()
+    (box.there / "samples" / "fixed-00001.png").write_bytes(b"p")
+    (box.there / "journal-0.jsonl").write_bytes(LINE % 1)
+
+    box.run.samples.touch()  # no folder can have this name now
+    with pytest.raises(NoAnswerError, match="far-0001 cannot be copied"):
+        box.seen()
+    assert not box.run.trainer_journal().exists()
+
+
+def test_files_of_the_owner_and_outside_of_the_run_are_not_taken(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    for name in ("journal-supervisor.jsonl", "journal-evaluations.jsonl", "spec.json", "STOP"):
+        (box.there / name).write_text("of another owner")
+    here = box.run.spec_path.read_text()
+    box.seen()
+    assert box.run.spec_path.read_text() == here
+    assert sorted(path.name for path in box.run.path.iterdir()) == ["spec.json"]
+
+
+def test_a_prepared_set_is_sent_once(
+    place: Callable[[str], Place], home: Home, tmp_path: Path
+) -> None:
+    drawn_pairs.prepare(home, tmp_path / "pictures")
+    name = drawn_pairs.NAME
+    box = place("exit 0")
+    content = loading.content_of(name, home)
+    assert content
+    for attempt in (1, 2):
+        job = TargetJob(
+            token_of("far-0001", attempt), box.run.path, attempt, "cpu", 1, 0, name, content
+        )
+        assert box.target.submit(job).job
+    assert sum(f" data {name} " in call for call in box.transport.calls) == 1
+    assert loading.content_of(name, Home(tmp_path / "there")) == content
+
+
+def test_the_offer_says_what_is_there_or_what_to_do(
+    place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = place("exit 0")
+    monkeypatch.setattr("gan_runtime.targets.ssh_host.__version__", "0.0.1")
+    assert f"it has version {__version__}" in box.target.offer().refusal
+    options = box.target.options.model_copy(update={"python": "/nowhere/python"})
+    missing = SshHost(options, box.transport, box.target.home).offer().refusal
+    assert "must be a clone of this project, set up with `make setup`" in missing
+
+
+def test_weights_to_start_from_must_be_on_the_target(
+    home: Home, host: Host, new_run: Callable[..., RunDir]
+) -> None:
+    configuration.add(home, "box", SshTarget(kind="ssh", host="box", home="runs-of-mine"))
+    new_run("near-0001")
+    with pytest.raises(SpecError, match="box does not have the weights of near-0001"):
+        admit(RunSpec.parse({"target": "box", "start_from": "near-0001"}), host, home, "near-0001")
+    far = new_run("far-0001", target="box")
+    admit(RunSpec.parse({"target": "box", "start_from": far.run_id}), host, home, far.run_id)
+
+
+def test_an_ssh_target_is_added_with_a_home_for_this_dashboard(home: Home) -> None:
+    place = ["--home", str(home.path)]
+    words = ["targets", "add", "box", "--kind", "ssh", "--host", "box.example.org", *place]
+    assert "targets check box" in command_line.run(*words).output
+    first = configuration.target(home, "box")
+    assert isinstance(first, SshTarget)
+    assert first.home.startswith("gan-dashboard-runs/")
+    command_line.run(*words, "--command", "ssh -i key box.example.org")
+    second = configuration.target(home, "box")
+    assert isinstance(second, SshTarget)
+    assert (second.home, second.command) == (first.home, ("ssh", "-i", "key", "box.example.org"))
+    wrong = command_line.run(*words, "--partition", "gpu")
+    assert "partition" in wrong.output
+    assert wrong.exit_code == 2
