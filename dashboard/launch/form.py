@@ -4,7 +4,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ from gan_runtime.spec.presets import PRESETS
 from gan_runtime.spec.run_options import HERE
 from gan_runtime.supervision.queue import changeable
 from gan_runtime.targets import configuration
+from gan_runtime.targets.configuration import AnyTarget
 from gan_runtime.targets.target import Offer
 
 OPEN_GROUPS = ("Model and data", "Accelerator", "Schedule")  # outside of expanders
@@ -44,15 +45,16 @@ COLUMNS = 3
 class FormState:
     """The form as filled in: a spec, or field → message for each problem.
 
-    `data_sets`: by name. `targets`: names of other places where runs train; `ask_offer`: what the
-    selected one has, None until it has answered.
+    `data_sets`: by name. `targets`: other places where runs train, by name; `ask_offer`: what the
+    selected one has, None until it has answered. `add_target`: draws what adds another one.
     """
 
     data_sets: dict[str, DataSetInfo]
     spec: RunSpec | None
     problems: dict[str, str] = field(default_factory=dict)
-    targets: tuple[str, ...] = ()
+    targets: Mapping[str, AnyTarget] = field(default_factory=dict)
     ask_offer: Callable[[], Offer | None] = lambda: None
+    add_target: Callable[[], None] = lambda: None
 
 
 def pick_preset() -> str:
@@ -102,8 +104,9 @@ def show(
             st.header(group)
             if group == "Accelerator":
                 _group(preset, [option for option in in_use if option.name == "target"], state)
+                state.add_target()
                 in_use = [option for option in in_use if option.name != "target"]
-                _accelerator_cards(host, detect_again, form["target"])
+                _accelerator_cards(host, detect_again, form["target"], state.targets)
             _group(preset, in_use, state)
             continue
         if group == GROUPS[len(OPEN_GROUPS)]:
@@ -179,9 +182,14 @@ def _not_in_use(options: list[Option]) -> None:
         )
 
 
-def _accelerator_cards(host: Host | None, detect_again: Callable[[], None], target: str) -> None:
+def _accelerator_cards(
+    host: Host | None,
+    detect_again: Callable[[], None],
+    target: str,
+    targets: Mapping[str, AnyTarget],
+) -> None:
     """A card for each accelerator; one that this host lacks is disabled, with the reason and what
-    to do. On a target its scheduler decides.
+    to do. What a target has, it says itself.
     """
     selected = fields.kept()["accelerator"]
     columns = st.columns(4)
@@ -190,7 +198,7 @@ def _accelerator_cards(host: Host | None, detect_again: Callable[[], None], targ
         with column.container(border=True, height="stretch"):
             available = device is None or device.available
             if target != HERE:
-                available = name != "tpu"
+                available = name != "tpu" or _is_host(targets.get(target))
             st.button(
                 option_words.choice(name),
                 key=f"accelerator.{name}",
@@ -204,7 +212,9 @@ def _accelerator_cards(host: Host | None, detect_again: Callable[[], None], targ
                 args=({"accelerator": name},),
                 width="stretch",
             )
-            st.caption(_card_text(name, host) if target == HERE else _on_target(name, target))
+            st.caption(
+                _card_text(name, host) if target == HERE else _on_target(name, target, targets)
+            )
             if name in CHECKS:
                 st.page_link(CHECKS[name], label=f"{name.upper()} check", icon=":material/memory:")
     actions.button(
@@ -216,10 +226,17 @@ def _accelerator_cards(host: Host | None, detect_again: Callable[[], None], targ
     )
 
 
-def _on_target(name: str, target: str) -> str:
+def _on_target(name: str, target: str, targets: Mapping[str, AnyTarget]) -> str:
     if name == "auto":
         return f"As the settings of {target} say."
+    if _is_host(targets.get(target)):
+        return "If that host has one." if name != "cpu" else "Of that host."
     return "Its scheduler says whether it has one." if name != "tpu" else "Not through Slurm."
+
+
+def _is_host(target: AnyTarget | None) -> bool:
+    """Whether a target is a host, and no cluster."""
+    return target is not None and target.kind == "ssh"
 
 
 def _card_text(name: str, host: Host | None) -> str:
@@ -249,12 +266,12 @@ def read(home: Home) -> FormState:
     return FormState(data_sets, spec, targets=targets)
 
 
-def _targets(home: Home) -> tuple[str, ...]:
-    """The names of targets; none if their settings cannot be read; `targets list` says why."""
+def _targets(home: Home) -> dict[str, AnyTarget]:
+    """The targets; none if their settings cannot be read; `targets list` says why."""
     try:
-        return tuple(configuration.targets_of(home))
+        return configuration.targets_of(home)
     except TargetSettingError:
-        return ()
+        return {}
 
 
 def _field(option: Option, state: FormState) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dashboard import actions, queue_view, widgets, words
-from dashboard.launch import fields
+from dashboard.launch import fields, target_form
 from dashboard.launch import form as launch_form
 from dashboard.launch.form import FormState
 from gan_runtime import device_locks
@@ -41,7 +41,11 @@ def show(runtime: Runtime) -> None:
         preset = launch_form.pick_preset()
         state = launch_form.read(runtime.home)
         target = fields.kept()["target"]
-        state = replace(state, ask_offer=lambda: _offer(runtime, target))
+        state = replace(
+            state,
+            ask_offer=lambda: _offer(runtime, target),
+            add_target=lambda: target_form.link(runtime),
+        )
     summary = side.container(key="launch_summary")
     with summary:
         host = queue_view.known_host(runtime)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gan_runtime.base.errors import TargetSettingError
-from gan_runtime.cli import HomeOption, JsonOption, output
+from gan_runtime.cli import HomeOption, JsonOption, commands, output
 from gan_runtime.cli.output import OneSentence
 from gan_runtime.records.home import Home, command_line
 from gan_runtime.supervision.target_starter import target_of
@@ -94,12 +94,10 @@ def add(
     values = {key: value for key, value in texts.items() if value}
     values |= {} if project is None else {"project": project}
     values |= {} if requeue else {"requeue": False}
-    if kind == "ssh":
-        values["home"] = configuration.home_there(Home.choose(home), name)
-    target = configuration.parsed(name, {"kind": kind, **values})
-    configuration.add(Home.choose(home), name, target)
+    place = Home.choose(home)
+    commands(place).add_target(name, {"kind": kind, **values})
     if as_json:
-        return output.print_json(target.model_dump())
+        return output.print_json(configuration.target(place, name).model_dump())
     return output.say(f"Added {name}. Try it with `{command_line()} targets check {name}`.")
 
 

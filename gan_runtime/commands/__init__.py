@@ -16,7 +16,9 @@ runtime   the commands together with the database and the supervisor of a home
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gan_runtime import bundles
 from gan_runtime.bundles import tensorboard
@@ -26,6 +28,7 @@ from gan_runtime.commands.queue import QueueCommands
 from gan_runtime.commands.runs import RunCommands
 from gan_runtime.supervision import store_recovery
 from gan_runtime.supervision.store_recovery import Rebuilt
+from gan_runtime.targets import configuration
 
 log = logging.getLogger("gan_runtime")
 
@@ -49,6 +52,18 @@ class Commands(QueueCommands, RunCommands, JobCommands, DataCommands):
         run_ids = tensorboard.import_folder(folder, self.home)
         log.info("%s imports %d runs of %s", self.actor.name, len(run_ids), folder)
         return run_ids
+
+    @change
+    def add_target(self, name: str, values: Mapping[str, Any]) -> None:
+        """Adds another place where runs train, or replaces the one of this name. `values`: as in
+        targets.toml; the folder of an ssh target is chosen here.
+
+        Raises TargetSettingError, HomeError.
+        """
+        if values.get("kind") == "ssh":
+            values = {"home": configuration.home_there(self.home, name), **values}
+        configuration.add(self.home, name, configuration.parsed(name, dict(values)))
+        log.info("%s adds the target %s", self.actor.name, name)
 
     @change
     def rebuild(self) -> Rebuilt:

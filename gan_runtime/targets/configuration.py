@@ -36,6 +36,9 @@ Line = Annotated[str, StringConstraints(max_length=1_000, pattern=r"^[^\x00-\x1f
 # A value of an option of sbatch.
 Value = Annotated[str, StringConstraints(max_length=200, pattern=r"^[\w.,:@&|*/+=-]*$")]
 
+# A word of `ssh`, which would take one that begins with a hyphen for an option.
+HostName = Annotated[str, StringConstraints(max_length=200, pattern=r"^([\w.@:][\w.@:+-]*)?$")]
+
 
 @dataclass(frozen=True)
 class QueryPace:
@@ -71,7 +74,7 @@ class SlurmTarget(_Target):
     """
 
     kind: Literal["slurm"] = "slurm"
-    host: Value = ""
+    host: HostName = ""
     python: Line = sys.executable
     project: Line = "" if IS_INSTALLED else str(REPOSITORY)
     accelerator: Literal["cpu", "gpu"] = "cpu"
@@ -101,7 +104,7 @@ class SshTarget(_Target):
     """
 
     kind: Literal["ssh"]
-    host: Value = Field(min_length=1)
+    host: HostName = Field(min_length=1)
     command: tuple[Line, ...] = ()
     project: Line = "gan-dashboard"
     python: Line = ""

@@ -11,7 +11,7 @@ from dashboard.frame import session
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.targets import configuration
-from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets.configuration import SlurmTarget, SshTarget
 from tests.pages.launch_fields import choice_field
 from tests.pages.reading import texts, titles
 
@@ -55,3 +55,20 @@ def test_a_waiting_run_says_where_and_why(show: Show, new_run: NewRun) -> None:
         shown = texts(show(page, **({"run": run.run_id} if page == "run" else {})))
         assert "ubmitting a job to atlas" in shown, page
         assert "CPU on atlas" in shown, page
+
+
+def test_launch_leads_to_a_form_for_another_machine(show: Show) -> None:
+    app = show("launch")
+    next(each for each in app.button if each.label == "Train on another machine …").click().run()
+    assert {"Name", "Host", "Folder of the clone"} <= {each.label for each in app.text_input}
+    assert not app.exception
+
+
+def test_a_host_can_have_a_tpu_and_a_cluster_cannot(show: Show, home: Home) -> None:
+    configuration.add(home, "atlas", SlurmTarget(partition="gpu"))
+    configuration.add(home, "box", SshTarget(kind="ssh", host="box.invalid", home="runs-of-mine"))
+    app = show("launch")
+    for target, is_offered in (("atlas", False), ("box", True)):
+        choice_field(app, "target").select(target).run()
+        tpu = next(each for each in app.button if each.key == "accelerator.tpu")
+        assert tpu.disabled is not is_offered

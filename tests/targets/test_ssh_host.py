@@ -14,10 +14,12 @@ from typing import IO, Any
 import pytest
 
 from gan_runtime import __version__
-from gan_runtime.base.errors import SpecError
+from gan_runtime.base.errors import RoleError, SpecError, TargetSettingError
+from gan_runtime.commands import Commands
 from gan_runtime.data import loading
 from gan_runtime.hardware.hosts import Host
 from gan_runtime.records.home import REPOSITORY, Home
+from gan_runtime.records.record import Actor, operator
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.admission import admit
@@ -258,3 +260,15 @@ def test_an_ssh_target_is_added_with_a_home_for_this_dashboard(home: Home) -> No
     wrong = command_line.run(*words, "--partition", "gpu")
     assert "partition" in wrong.output
     assert wrong.exit_code == 2
+
+
+@pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "box;true", "$(true)"])
+def test_no_host_is_an_option_or_a_command(home: Home, host: str) -> None:
+    with pytest.raises(TargetSettingError, match="target box: host"):
+        Commands(home, operator("test")).add_target("box", {"kind": "ssh", "host": host})
+    assert configuration.targets_of(home) == {}
+
+
+def test_a_viewer_adds_no_target(home: Home) -> None:
+    with pytest.raises(RoleError):
+        Commands(home, Actor("test")).add_target("box", {"kind": "ssh", "host": "box"})

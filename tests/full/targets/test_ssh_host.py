@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.hardware.hosts import Host
@@ -21,11 +24,15 @@ from gan_runtime.supervision.target_starter import TargetStarter
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SshTarget
 from gan_runtime.training import inference
+from tests.browser.dashboard_process import Dashboard, open_page, settled
+from tests.browser.launch_page import choose, fill, start
+from tests.browser.live_page import losses
 from tests.full.targets.conftest import REQUIRED_VARIABLE
 from tests.support import command_line
 from tests.support.cluster import ssh_server
 from tests.support.cluster.ssh_server import HOST, SshServer
 
+CLONE = str(REPOSITORY)
 OPTIONS = {"workload": "mlp_gan", "batch_size_global": 128, "precision": "float32"}
 
 
@@ -124,3 +131,37 @@ def test_a_run_is_watched_through_a_cut_stopped_resumed_and_evaluated_here(
         assert not (run.path / "process.json").exists(), "no pid of another host"
     finally:
         runtime.close()
+
+
+@pytest.mark.usefixtures("server")
+def test_a_host_is_added_on_launch_and_its_run_is_watched_and_stopped(
+    browser: Browser, home: Home, tmp_path: Path
+) -> None:
+    home.targets.unlink()
+    dashboard = Dashboard(home.path, tmp_path / "dashboard.log", PATH=os.environ["PATH"])
+    try:
+        page = open_page(browser, f"{dashboard.address}/launch")
+        settled(page)
+        page.get_by_role("button", name="Train on another machine").click()
+        dialog = page.get_by_role("dialog")
+        for name, text in {"Name": "box", "Host": HOST, "Folder of the clone": CLONE}.items():
+            dialog.get_by_role("textbox", name=name).fill(text)
+        dialog.get_by_role("button", name="Add").click()
+        expect(page.get_by_text(re.compile("[0-9]+ cores, [0-9]+ GB"))).to_be_visible()
+        choose(page, "Workload", "Fully connected GAN")
+        fill(page, "textbox", "Epochs (passes over the data)", "4000")
+        run = home.run_dir(start(page))
+        expect(losses(page)).to_be_visible()
+        expect(page.get_by_text("CPU on box")).to_be_visible()
+        page.get_by_role("button", name="Stop and save").click()
+        expect(page.get_by_text("stopped").first).to_be_visible()
+        page.close()
+        added = configuration.target(home, "box")
+        assert isinstance(added, SshTarget)
+        far = Path.home() / added.home
+        assert digest(run.trainer_journal()) == digest(
+            far / "runs" / run.run_id / "journal-0.jsonl"
+        )
+        shutil.rmtree(far)
+    finally:
+        dashboard.stop()
