@@ -227,8 +227,8 @@ def _accelerator_cards(
 
 
 def _on_target(name: str, target: str, targets: Mapping[str, AnyTarget]) -> str:
-    if name == "auto":
-        return f"As the settings of {target} say."
+    if name == "auto" and target in targets:
+        return f"{option_words.choice(targets[target].accelerator)}, by the settings of {target}."
     if _is_host(targets.get(target)):
         return "If that host has one." if name != "cpu" else "Of that host."
     return "Its scheduler says whether it has one." if name != "tpu" else "Not through Slurm."
@@ -343,8 +343,7 @@ def _show_offer(target: str, ask: Callable[[], Offer | None]) -> None:
             st.rerun()
         if offer.refusal:
             st.caption(f":red[{words.plain(words.capitalized(offer.refusal))}]")
-        for line in offer.lines:
-            st.caption(words.plain(words.capitalized(line)))
+        st.caption("  \n".join(words.plain(words.capitalized(line)) for line in offer.lines))
 
     offered()
 

@@ -94,8 +94,9 @@ class SshHost:
         name, count = device["name"], device["count"]
         return Offer(
             (
-                f"{answer.host}: {devices['cores']} cores, {devices['memory_bytes'] / 1e9:.0f} GB",
-                f"{self.options.accelerator}: {count} × {name}",
+                f"host {answer.host}: {devices['cores']} cores, {devices['memory_bytes'] / 1e9:.0f}"
+                " GB",
+                f"{self.options.accelerator.upper()}: {count} × {name}",
                 f"Python {devices['python']}, TensorFlow {devices['tensorflow']}",
             )
         )
