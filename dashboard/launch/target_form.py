@@ -13,8 +13,8 @@ from gan_runtime.commands.runtime import Runtime
 KINDS = {"ssh": "A host that ssh reaches", "slurm": "A Slurm cluster"}
 HINTS = {
     "ssh": (
-        "The host needs a clone of this project in the same version, set up with `make setup`, and"
-        " a login without a password."
+        "The host needs a clone of this project in the same version, set up with `make setup`. Your"
+        " login must need no password."
     ),
     "slurm": "Its nodes must see the home of this dashboard under the same path.",
 }

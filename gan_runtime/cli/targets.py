@@ -45,7 +45,7 @@ def list_(home: HomeOption = None, as_json: JsonOption = False) -> None:
 @app.command()
 def add(
     name: NameArgument,
-    kind: Annotated[str, typer.Option(help="slurm or ssh.")] = "slurm",
+    kind: Annotated[str, typer.Option(help="slurm, ssh or kubernetes.")] = "slurm",
     host: Annotated[
         str,
         typer.Option(metavar="HOST", help="The host or login node, as `ssh HOST` names it."),
@@ -73,6 +73,9 @@ def add(
         list[str] | None,
         typer.Option(metavar="OPTION", help="Another option of sbatch; repeat for more."),
     ] = None,
+    image: Annotated[str, typer.Option(help="Kubernetes: the image with this project.")] = "",
+    claim: Annotated[str, typer.Option(help="Kubernetes: the claim with the home.")] = "",
+    namespace: Annotated[str, typer.Option(help="Kubernetes: the namespace.")] = "",
     command: Annotated[
         str, typer.Option(metavar="WORDS", help="What takes the place of `ssh HOST`.")
     ] = "",
@@ -80,8 +83,8 @@ def add(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a Slurm cluster whose nodes see the home under the same path, or a host that ssh reaches;
-    a target of the same name is replaced.
+    """Add a Slurm or Kubernetes cluster that sees the home under the same path, or a host that ssh
+    reaches; a target of the same name is replaced.
 
     Further settings are in targets.toml (docs/cluster.md).
     """
@@ -89,6 +92,7 @@ def add(
         **{"host": host, "python": python, "accelerator": accelerator, "partition": partition},
         **{"account": account, "qos": qos, "constraint": constraint, "time_limit": time_limit},
         **{"memory": memory, "cpus_per_task": cpus_per_task, "prelude": prelude, "extra": extra},
+        **{"image": image, "claim": claim, "namespace": namespace},
         **{"command": tuple(shlex.split(command))},
     }
     values = {key: value for key, value in texts.items() if value}

@@ -39,7 +39,8 @@ from gan_runtime.records.states import Cause, Reason, StateTimer, cause
 from gan_runtime.supervision.starters import Attempt
 from gan_runtime.supervision.target_watch import ABSENT, TargetWatch
 from gan_runtime.targets import configuration
-from gan_runtime.targets.configuration import AnyTarget, SshTarget
+from gan_runtime.targets.configuration import AnyTarget, KubernetesTarget, SshTarget
+from gan_runtime.targets.kubernetes import Kubernetes
 from gan_runtime.targets.slurm import Slurm
 from gan_runtime.targets.ssh_host import SshHost
 from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, TargetJob, token_of
@@ -59,7 +60,7 @@ class SubmittedJob(BaseModel):
     target: Name
     token: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
     attempt: int
-    job: Annotated[str, StringConstraints(pattern=r"^[0-9]{0,20}$")] = ""
+    job: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{0,63}$")] = ""
     refusal: str = ""
     is_cancelled: bool = False
     is_over: bool = False
@@ -80,7 +81,10 @@ def target_of(options: AnyTarget, home: Home) -> RunTarget:
     """The target with these settings, for runs of this home."""
     if isinstance(options, SshTarget):
         return SshHost(options, Ssh(options.host, options.command), home)
-    return Slurm(options, Ssh(options.host) if options.host else Here())
+    transport = Ssh(options.host) if options.host else Here()
+    if isinstance(options, KubernetesTarget):
+        return Kubernetes(options, transport, home)
+    return Slurm(options, transport)
 
 
 class TargetStarter:

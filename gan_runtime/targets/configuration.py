@@ -124,8 +124,36 @@ class SshTarget(_Target):
         return self.python or f"{self.project}/.venv/bin/python"
 
 
-AnyTarget = SlurmTarget | SshTarget
-KINDS: dict[str, type[AnyTarget]] = {"slurm": SlurmTarget, "ssh": SshTarget}
+class KubernetesTarget(_Target):
+    """A cluster that `kubectl` reaches, with the home on a claim that its pods mount under the path
+    that it has here.
+
+    `host`: where `kubectl` runs, as `ssh HOST` names it; empty for this host. `image`: with this
+    project, built from Dockerfile or Dockerfile.gpu. `claim`: the persistent volume claim.
+    `cpus`, `memory`: of each worker.
+    """
+
+    kind: Literal["kubernetes"]
+    host: HostName = ""
+    image: Value = Field(min_length=1)
+    claim: Value = Field(min_length=1)
+    namespace: Value = "default"
+    accelerator: Literal["cpu", "gpu"] = "cpu"
+    cpus: Value = "2"
+    memory: Value = "4Gi"
+
+    @property
+    def pace(self) -> QueryPace:
+        """An API server serves many users."""
+        return QueryPace(self.poll_seconds, most_seconds=600.0, rest=5.0)
+
+
+AnyTarget = SlurmTarget | SshTarget | KubernetesTarget
+KINDS: dict[str, type[AnyTarget]] = {
+    "slurm": SlurmTarget,
+    "ssh": SshTarget,
+    "kubernetes": KubernetesTarget,
+}
 
 
 def targets_of(home: Home) -> dict[str, AnyTarget]:
@@ -171,7 +199,9 @@ def parsed(name: str, values: object) -> AnyTarget:
         )
     kind = values.get("kind", "slurm") if isinstance(values, dict) else "slurm"
     if kind not in KINDS:
-        raise TargetSettingError(f"target {name}: kind is {kind!r}, but allowed are slurm and ssh.")
+        raise TargetSettingError(
+            f"target {name}: kind is {kind!r}, but allowed are {', '.join(KINDS)}."
+        )
     try:
         return KINDS[kind].model_validate(values)
     except ValidationError as error:

@@ -49,6 +49,10 @@ EXTERNAL = {
         "Input/output error": "the same",
         "database has been invalidated": "DuckDB, after a fatal error",
     },
+    "gan_runtime/targets/kubernetes.py": dict.fromkeys(
+        ("timed out", "connection refused", "unable to connect", "no route"),
+        "kubectl, which exits with 1 for every failure",
+    ),
     "gan_runtime/targets/slurm.py": {
         "timed out": "sbatch, which exits with 1 for every failure",
         "unable to contact": "the same",
