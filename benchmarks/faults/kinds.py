@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.faults import clocks_and_owners, damage, jobs_and_commands, kills, with_tensorflow
+from benchmarks.faults import (
+    clocks_and_owners,
+    damage,
+    jobs_and_commands,
+    kills,
+    on_a_host,
+    with_tensorflow,
+)
 from benchmarks.faults.fault import Fault
 
 TOYS: dict[str, Fault] = {
@@ -45,6 +52,10 @@ TOYS: dict[str, Fault] = {
         jobs_and_commands.kill_import,
         jobs_and_commands.kill_submit,
         damage.damage_database,
+        on_a_host.cut_connection,
+        on_a_host.lose_host,
+        on_a_host.kill_submitting_owner,
+        on_a_host.kill_far_trainer,
     )
 }
 WITH_TENSORFLOW: dict[str, Fault] = {

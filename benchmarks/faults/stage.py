@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -31,6 +32,7 @@ from tests.support.hosts import stated_host
 
 ACTOR = operator("a scenario")
 REPORT_SECONDS = 15.0  # from the exit of the last process to a final state in the journal
+FAR_REPORT_SECONDS = 60.0  # the same of a host that is asked less often after each failure
 MAX_WAIT_SECONDS = 180.0  # all other waits, on a busy machine
 POLL_SECONDS = 0.01
 PROCESS_CHECK_SECONDS = 0.5  # listing all processes costs more than reading a journal
@@ -63,6 +65,7 @@ class Stage:
     min_calls: int = 0
     disk_mb: int = 0
     environment: dict[str, str] = field(default_factory=dict)
+    far: Path | None = None  # the home on another host, where the run trains
     actions: list[str] = field(default_factory=list)  # for the scenario's line of output
     finished_before_fault: bool = False
     _owner: subprocess.Popen[bytes] | None = None
@@ -147,17 +150,22 @@ class Stage:
 
     def trainers(self, run: RunDir) -> list[psutil.Process]:
         """Every process of the run: the trainer, or the launcher (the first) and its workers."""
+        folder = str(self.far_folder(run))
         trainers = [
             process
             for process in psutil.process_iter(["cmdline", "status"])
-            if str(run.path) in (process.info["cmdline"] or [])
+            if folder in (process.info["cmdline"] or [])
             and process.info["status"] != psutil.STATUS_ZOMBIE
         ]
         return sorted(trainers, key=lambda process: len(process.info["cmdline"]))
 
+    def far_folder(self, run: RunDir) -> Path:
+        """The folder that the trainer of a run writes to."""
+        return run.path if self.far is None else self.far / "runs" / run.run_id
+
     def journaled_calls(self, run: RunDir) -> int:
         """The number of calls in the trainer's journal."""
-        path = run.trainer_journal()
+        path = RunDir(self.far_folder(run)).trainer_journal()
         return path.read_bytes().count(b'"kind":"scalars"') if path.exists() else 0
 
     def wait_for_calls(self, run: RunDir, calls: int) -> None:
@@ -198,8 +206,8 @@ class Stage:
     def wait_for_end(self, run: RunDir) -> str:
         """Waits for the end of an attempt and returns its state.
 
-        Raises BrokenGuaranteeError if the journal lacks a final state REPORT_SECONDS after the
-        last process has exited.
+        Raises BrokenGuaranteeError if the journal lacks a final state REPORT_SECONDS (or FAR_)
+        after the last process has exited.
         """
         exited_since: float | None = None
         next_check = 0.0
@@ -211,9 +219,10 @@ class Stage:
                     None if self.trainers(run) or state == "queued" else (exited_since or now)
                 )
                 next_check = now + PROCESS_CHECK_SECONDS
-            if exited_since is not None and now - exited_since > REPORT_SECONDS:
+            limit = REPORT_SECONDS if self.far is None else FAR_REPORT_SECONDS
+            if exited_since is not None and now - exited_since > limit:
                 raise BrokenGuaranteeError(
-                    f"{REPORT_SECONDS:.0f} s after its last process the run is still {state}"
+                    f"{limit:.0f} s after its last process the run is still {state}"
                 )
             if now > deadline:
                 raise BrokenGuaranteeError(
@@ -234,7 +243,12 @@ class Stage:
             ask_of(run, actor=ACTOR).resume(run.run_id)
             ends.append(self.wait_for_end(run))
         self.wait(lambda: not self.trainers(run), "the run's processes have exited")
+        if self.far is not None:
+            self.wait(lambda: self._is_over(run), "its job has ended here too")
         return ends
+
+    def _is_over(self, run: RunDir) -> bool:
+        return bool(json.loads((run.path / "target.json").read_text(encoding="utf-8"))["is_over"])
 
     # ---- its disk --------------------------------------------------------------------------------
 
@@ -257,7 +271,7 @@ class Stage:
         """Kills all processes of the scenario and unmounts its disk."""
         for process in psutil.process_iter(["cmdline"]):
             if any(
-                argument.startswith(str(self.home.path))
+                argument.startswith((str(self.home.path), str(self.far or self.home.path)))
                 for argument in process.info["cmdline"] or []
             ):
                 with contextlib.suppress(psutil.NoSuchProcess):

@@ -171,7 +171,9 @@ class TargetStarter:
         # A later attempt runs in a job that the target has started again and not shown yet.
         if submission.attempt + seen.restarts > attempt.number:
             return False
-        return seen.stage != "ended" or self._silent_seconds(attempt, seen) < FINAL_LINE_SECONDS
+        if seen.stage == "ended" and not seen.is_complete:
+            return self._silent_seconds(attempt, seen) < FINAL_LINE_SECONDS
+        return seen.stage != "ended"
 
     def _silent_seconds(self, attempt: Attempt, seen: Seen | None) -> float:
         """How long the job has had this state, and the run's journals no new line."""

@@ -162,6 +162,7 @@ class SshHost:
                     state=job.state if is_over else "RUNNING",
                     job=job.job,
                     nodes=answer.host,
+                    is_complete=is_over,
                 )
         return states
 

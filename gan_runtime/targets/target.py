@@ -46,6 +46,7 @@ class Seen:
     `state`: in Slurm's words, such as PENDING, whichever target it is. `reason`: why a job waits,
     for people. `starts_at`: the target's estimate for a waiting job. `ends_at`: the limit of a
     running one. `restarts`: how often the target has started the job again by itself.
+    `is_complete`: no line of an ended job can still arrive.
     """
 
     stage: Stage
@@ -56,6 +57,7 @@ class Seen:
     ends_at: datetime | None = None
     nodes: str = ""
     restarts: int = 0
+    is_complete: bool = False
 
 
 @dataclass(frozen=True)

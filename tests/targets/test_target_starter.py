@@ -198,6 +198,13 @@ def test_a_job_that_ended_without_a_final_line_gives_the_run_its_state(
     assert "atlas" in note
 
 
+def test_a_job_whose_lines_are_all_here_ends_its_run_at_once(
+    cluster: Cluster, training: RunDir
+) -> None:
+    cluster.see(training, Seen("ended", "KILLED", is_complete=True))
+    assert cluster.shown(training)[0] == "lost"
+
+
 def test_the_trainers_own_end_counts_before_the_jobs(cluster: Cluster, training: RunDir) -> None:
     says(training, "finished")
     cluster.see(training, Seen("ended", "FAILED"))
