@@ -22,12 +22,13 @@ from tests.support.cluster import broken_ssh
 
 NAME = "box"
 DOWN_SECONDS = 4.0
+STARTS = "starts"  # a file of the run there, with a line for each start
 
 
 def cut_connection(stage: Stage) -> Expectation:
     """Every third answer breaks off, inside a line or before the first byte."""
     run = _running_run(stage)
-    return Expectation(run, (FINISHED,), [_arrived(stage, run)])
+    return Expectation(run, (FINISHED,), [_arrived(stage, run), _started_once(stage, run)])
 
 
 def lose_host(stage: Stage) -> Expectation:
@@ -51,7 +52,7 @@ def kill_submitting_owner(stage: Stage) -> Expectation:
     time.sleep(stage.random.random() * 3.0)
     stage.kill_owner()
     stage.open(_environment(stage))
-    return Expectation(run, (FINISHED,), [_arrived(stage, run), _started_once(stage)])
+    return Expectation(run, (FINISHED,), [_arrived(stage, run), _started_once(stage, run)])
 
 
 def kill_far_trainer(stage: Stage) -> Expectation:
@@ -85,7 +86,10 @@ def _submitted(stage: Stage, broken_share: float) -> RunDir:
         python=sys.executable,
         home=str(far),
         # The script is job-1.sh in the folder of the run.
-        prelude=(f'exec {words} "$(dirname "$0")" "$(basename "$0" .sh | tr -dc 0-9)" cpu',),
+        prelude=(
+            f'echo started >>"$(dirname "$0")/{STARTS}"',
+            f'exec {words} "$(dirname "$0")" "$(basename "$0" .sh | tr -dc 0-9)" cpu',
+        ),
         poll_seconds=1.0,
     )
     configuration.add(stage.home, NAME, settings)
@@ -122,12 +126,11 @@ def _arrived(stage: Stage, run: RunDir) -> Callable[[Home], list[str]]:
     return check
 
 
-def _started_once(stage: Stage) -> Callable[[Home], list[str]]:
-    """Whether there is one job per attempt."""
+def _started_once(stage: Stage, run: RunDir) -> Callable[[Home], list[str]]:
+    """Whether one trainer was started."""
 
     def check(_: Home) -> list[str]:
-        assert stage.far is not None
-        started = len(list((stage.far / "jobs").glob("*.json")))
-        return [] if started == 1 else [f"{started} trainers were started"]
+        starts = (stage.far_folder(run) / STARTS).read_text(encoding="utf-8").count("started")
+        return [] if starts == 1 else [f"{starts} trainers were started"]
 
     return check

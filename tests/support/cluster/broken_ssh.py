@@ -1,9 +1,12 @@
-"""An `ssh` command that runs everything on this machine, and whose answers break off at random."""
+"""An `ssh` that runs everything on this machine. Answers are short, and break off at random."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+
+from gan_runtime.targets import there
+from tests.support.cluster import terse_there
 
 DOWN = "DOWN"  # a file in the command's folder, while the host cannot be reached
 _TEXT = """#!{python} -S
@@ -17,7 +20,8 @@ with open(count, "a+b") as file:
     number = file.tell()
     file.write(b".")
 chance = random.Random({seed} * 1000 + number)
-done = subprocess.run(["sh", "-c", sys.argv[-1]], stdout=subprocess.PIPE)
+command = sys.argv[-1].replace("{there}", "{terse}")
+done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE)
 if chance.random() < {share}:
     sys.stdout.buffer.write(done.stdout[: chance.randrange(len(done.stdout) + 1)])
     sys.stdout.flush()
@@ -34,6 +38,14 @@ def write(folder: Path, seed: int, share: float) -> None:
     folder.mkdir()
     command = folder / "ssh"
     command.write_text(
-        _TEXT.format(python=sys.executable, down=DOWN, seed=seed, share=share), encoding="utf-8"
+        _TEXT.format(
+            python=sys.executable,
+            down=DOWN,
+            seed=seed,
+            share=share,
+            there=there.__name__,
+            terse=terse_there.MODULE,
+        ),
+        encoding="utf-8",
     )
     command.chmod(0o755)
