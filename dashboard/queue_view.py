@@ -13,7 +13,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import actions, run_selection, widgets, words
+from dashboard import actions, run_selection, target_job, widgets, words
 from dashboard.frame import places
 from gan_runtime import device_locks
 from gan_runtime.base import formats
@@ -84,6 +84,7 @@ def _group(
             actions.succeeded(partial(runtime.commands.stop_all, [row.run_id for row in group]))
         if first.reason_code in WAITS_FOR_A_RUN or first.target != HERE:
             st.caption(words.plain(words.capitalized(first.note)))
+            target_job.show(runtime, first)
         if study:
             st.page_link(places.STUDIES, label="Open study", query_params={"study": study.study_id})
 

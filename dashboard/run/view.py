@@ -5,12 +5,19 @@ is drawn.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, histogram_view, rendering, run_selection, widgets, words
+from dashboard import (
+    actions,
+    histogram_view,
+    rendering,
+    run_selection,
+    target_job,
+    widgets,
+    words,
+)
 from dashboard.evaluation import view as evaluation_view
 from dashboard.frame import places
 from dashboard.run import buttons, overview, record_view
@@ -19,7 +26,6 @@ from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.commands.runtime import Runtime
 from gan_runtime.records.journal import ACTIVE
 from gan_runtime.records.states import WAITS_IN_TURN
-from gan_runtime.spec.run_options import HERE
 from gan_runtime.store import queries
 from gan_runtime.store.queries import RunProgress, RunRow
 from gan_runtime.store.store import LATELY_SECONDS, Store
@@ -142,34 +148,6 @@ def _tab(runtime: Runtime, row: RunRow, tab: str) -> None:
         record_view.show_options(row)
 
 
-def _job(runtime: Runtime, row: RunRow) -> None:
-    """The job of a run on a target: its nodes and the end of its time limit."""
-    if row.target == HERE or runtime.targets is None:
-        return
-    parts, known = [], runtime.targets.job_of(runtime.home.run_dir(row.run_id))
-    zone = words.known_zone(st.context.timezone)
-
-    def at(time: datetime) -> str:
-        return f"{time.astimezone(zone):%Y-%m-%d %H:%M} ({zone.key})"
-
-    if known is not None and known.submission.is_over:
-        parts += [_job_words(known.submission.job, known.submission.nodes)]
-    elif known is not None and (seen := known.seen) is not None:
-        if seen.stage == "waiting":
-            parts += [f"expected start {at(seen.starts_at)}" if seen.starts_at else ""]
-        else:
-            parts += [_job_words(seen.job, seen.nodes)]
-        if seen.stage == "running" and seen.ends_at:
-            parts += [f"time limit at {at(seen.ends_at)}"]
-    parts += [runtime.targets.trouble(row.target)]
-    if any(parts):
-        st.caption(words.plain(words.capitalized(" · ".join(filter(None, parts)))))
-
-
-def _job_words(job: str, nodes: str) -> str:
-    return f"job {job} · nodes {nodes}" if nodes else f"job {job}"
-
-
 def _draw_live(runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts | None) -> None:
     """Two fragments: what changes with each step, and the rest less often.
 
@@ -203,7 +181,7 @@ def _draw_live(runtime: Runtime, row: RunRow, head: Head, parts: overview.Parts 
             store, now, rendering.age_s(now.accelerator), queries.progress, run_id
         )
         _verdict(store, now, progress)
-        _job(runtime, now)
+        target_job.show(runtime, now)
         if parts is not None:
             overview.show_newest(store, now, progress, parts)
         drawn_step = progress.step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -10,13 +11,16 @@ from streamlit.testing.v1 import AppTest
 from dashboard.frame import session
 from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.supervision.target_starter import KnownJob, SubmittedJob
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SlurmTarget, SshTarget
+from gan_runtime.targets.target import Seen
 from tests.pages.launch_fields import choice_field
 from tests.pages.reading import texts, titles
 
 Show = Callable[..., AppTest]
 NewRun = Callable[..., RunDir]
+SOON = datetime(2026, 12, 1, 8, 30, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -72,3 +76,41 @@ def test_a_host_can_have_a_tpu_and_a_cluster_cannot(show: Show, home: Home) -> N
         choice_field(app, "target").select(target).run()
         tpu = next(each for each in app.button if each.key == "accelerator.tpu")
         assert tpu.disabled is not is_offered
+
+
+@pytest.mark.parametrize(
+    ("seen", "shown"),
+    [
+        (Seen("waiting", "PENDING", starts_at=SOON), "Expected start 2026-12-01"),
+        (Seen("running", "RUNNING", job="7", nodes="n[1-2]", ends_at=SOON), "time limit at"),
+        (Seen("running", "RUNNING", job="7", nodes="n1"), "Job 7 · nodes n1"),
+    ],
+)
+@pytest.mark.usefixtures("atlas")
+def test_the_job_of_a_run_is_shown(
+    show: Show, new_run: NewRun, monkeypatch: pytest.MonkeyPatch, seen: Seen, shown: str
+) -> None:
+    run = new_run("far-0001", target="atlas")
+    show("home")
+    targets = session.shared_runtime().targets
+    assert targets is not None
+    submission = SubmittedJob(target="atlas", token="gan-far-0001-1-abc", attempt=1)
+    monkeypatch.setattr(targets, "job_of", lambda _: KnownJob(submission, seen))
+    assert shown in texts(show("run", run=run.run_id))
+    if seen.stage == "waiting":
+        assert shown in texts(show("home"))
+
+
+@pytest.mark.usefixtures("atlas")
+def test_the_job_of_an_ended_run_is_shown(
+    show: Show, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("far-0001", target="atlas")
+    show("home")
+    targets = session.shared_runtime().targets
+    assert targets is not None
+    over = SubmittedJob(
+        target="atlas", token="gan-far-0001-1-abc", attempt=1, job="7", nodes="n1", is_over=True
+    )
+    monkeypatch.setattr(targets, "job_of", lambda _: KnownJob(over, None))
+    assert "Job 7 · nodes n1" in texts(show("run", run=run.run_id))
