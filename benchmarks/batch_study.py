@@ -72,9 +72,9 @@ FULL = Size(
     (64, 128, 256, 512), 8, preset("modern").values["epochs"], 3, 5, 2_000, {"dataset": "mnist"}
 )
 GPU = {"accelerator": "gpu", "engine": "jax"}
-# Tests the script from end to end in a minute; too small for conclusions.
+# Tests the script from end to end in half a minute; too small for conclusions.
 SMOKE = Size(
-    (64, 128), 1, 1, 2, 0, 600, {"dataset": "digits", "precision": "float32", "base_channels": 4}
+    (64, 128), 1, 1, 1, 0, 600, {"dataset": "digits", "precision": "float32", "base_channels": 4}
 )
 
 

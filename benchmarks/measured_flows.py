@@ -27,10 +27,12 @@ SPIN_UP_STEPS, SOLVER_STEPS = 3_000, 24  # solver steps before the first frame, 
 TILE = (64, 64)
 
 
-def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
+def write(
+    home: Home, run_ids: list[str], steps_per_epoch: int = 1, spin_up_steps: int = SPIN_UP_STEPS
+) -> None:
     """Gives each run a rollout over STEPS frames in every way, with equal frames."""
     flow = lattice.Lattice(REYNOLDS, lattice.square())
-    flow.advance(SPIN_UP_STEPS)
+    flow.advance(spin_up_steps)
     snapshots = []
     for _ in range(1 + STEPS + LAG):
         snapshots.append(lattice.of(flow))

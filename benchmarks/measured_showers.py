@@ -22,8 +22,8 @@ SHOWERS, CHUNK = 300, 50
 EPOCHS = 12  # checkpoints that a job measures
 
 
-def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
-    """Gives each run EPOCHS measurements on the tiny grid, which differ only in their scores."""
+def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1, epochs: int = EPOCHS) -> None:
+    """Gives each run `epochs` measurements on the tiny grid, which differ only in their scores."""
     real, generated = _sample(1), _sample(2)
     fields = shower_fields((*simulation.TINY.shape, 1))
     scores = {score.name: Estimate(1.0, 0.1) for score in SCORES}
@@ -40,7 +40,7 @@ def write(home: Home, run_ids: list[str], steps_per_epoch: int = 1) -> None:
                     "scores": _scores_of_epoch(record, epoch),
                 }
             )
-            for epoch in range(1, EPOCHS + 1)
+            for epoch in range(1, epochs + 1)
         ]
         journal.append(RunDir(home.runs / run_id).evaluations_journal, 1, *records)
 

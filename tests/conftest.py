@@ -176,7 +176,7 @@ def new_run(home: Home, at: Callable[[float], datetime]) -> Callable[..., RunDir
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_idx() -> Callable[[Path, np.ndarray], Path]:
     """Writes uint8 (images, height, width) or (labels,) as an IDX file; compressed if the name ends
     in .gz.

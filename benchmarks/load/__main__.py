@@ -72,8 +72,8 @@ def build_home(home: Home, scale: Scale) -> None:
         return
     large_home.create(home.path, scale.runs, scale.rows, scale.epochs)
     run_ids = pages.newest_runs(scale.runs)
-    measured_showers.write(home, run_ids)
-    measured_flows.write(home, run_ids[:1])
+    measured_showers.write(home, run_ids, epochs=scale.measurements)
+    measured_flows.write(home, run_ids[:1], spin_up_steps=scale.spin_up_steps)
     database = Store(home.database)
     Ingestor(home, database).catch_up()
     database.close()

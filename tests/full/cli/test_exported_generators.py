@@ -1,30 +1,44 @@
 """Generators of all systems and both engines, exported by the command and loaded with the README's
-programs in processes without this project.
+programs in processes without this project: one process for each format.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import Result
 
+from gan_runtime.data.idx_files import DATA_VARIABLE
 from gan_runtime.records.home import REPOSITORY
+from tests.data.idx_files import TRAIN, WriteIdx, noise
 from tests.domains.showers.hdf5_showers import authors_columns, written
+from tests.support import command_line
 from tests.support.command_line import answer
 
 TOLERANCE = 1e-3
 MOST_LINES = 10
 SHORT = ("epochs=1", "precision=float32", "profile_steps=0", "quality_every=0")
-STRANGER = "import importlib.util; assert importlib.util.find_spec('gan_runtime') is None\n"
+FORMATS = 3
+# Runs a program in each folder, in a namespace of its own.
+STRANGER = """
+import importlib.util, json, os, sys
+assert importlib.util.find_spec("gan_runtime") is None
+for folder, program in json.load(sys.stdin):
+    os.chdir(folder)
+    exec(program, {})
+"""
+PRINTED = re.compile(r"^\(([\d, ]+)\) ([\d.e+-]+)$", re.MULTILINE)
 Command = Callable[..., Result]
 
 
@@ -59,7 +73,7 @@ def some_frames(command: Command, folder: Path) -> None:  # noqa: ARG001
 SYSTEMS = {
     "dcgan_mnist": System(
         (
-            *("dataset=digits", "batch_size_global=599"),
+            *("dataset=mnist", "batch_size_global=64"),
             *("epochs=2", "weight_snapshots=yes"),
         ),
         ("latents",),
@@ -103,86 +117,133 @@ def _set(*options: str) -> list[str]:
     return [word for option in options for word in ("--set", option)]
 
 
-@pytest.fixture(params=SYSTEMS)
-def name(request: pytest.FixtureRequest) -> str:
-    """Name of a workload."""
-    return str(request.param)
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The home of all runs."""
+    return tmp_path_factory.mktemp("exports") / "home"
 
 
-@pytest.fixture
-def exported(name: str, command: Command, tmp_path: Path) -> Path:
-    """The unpacked folder of a trained run's generator."""
-    system = SYSTEMS[name]
-    system.data(command, tmp_path)
-    options = _set(f"workload={name}", *SHORT, *system.options)
-    assert command("train", *options).exit_code == 0
-    target = tmp_path / "generator.zip"
-    epoch = ("--epoch", str(system.epoch)) if system.epoch else ()
-    result = answer(command("export-model", "run-0001", *epoch, "--to", str(target), "--json"))
-    assert (result["epoch"] or 0, result["warnings"]) == (system.epoch, [])
-    with zipfile.ZipFile(target) as bundle:
-        bundle.extractall(tmp_path / "taken")
-    return tmp_path / "taken" / "run-0001-generator"
+@pytest.fixture(scope="module")
+def exported(place: Path, write_idx: WriteIdx) -> Iterator[dict[str, Path]]:
+    """The unpacked folders of the generators of all systems, by workload. A folder has the name of
+    its run.
+    """
+    folders = {}
+    command = partial(_command, place)
+    mnist = write_idx(place.parent / "mnist" / TRAIN, noise(64)).parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(DATA_VARIABLE, str(mnist))
+        for number, (name, system) in enumerate(SYSTEMS.items(), start=1):
+            run = f"run-{number:04d}"
+            system.data(command, place.parent)
+            options = _set(f"workload={name}", *SHORT, *system.options)
+            assert command("train", *options).exit_code == 0
+            target = place.parent / f"{run}.zip"
+            epoch = ("--epoch", str(system.epoch)) if system.epoch else ()
+            result = answer(command("export-model", run, *epoch, "--to", str(target), "--json"))
+            assert (result["epoch"] or 0, result["warnings"]) == (system.epoch, [])
+            with zipfile.ZipFile(target) as bundle:
+                bundle.extractall(place.parent / "taken")
+            folders[name] = place.parent / "taken" / f"{run}-generator"
+        yield folders
 
 
-def differences(folder: Path) -> list[tuple[tuple[int, ...], float]]:
-    """Runs each program of the README; returns the shape of its output, and the difference."""
-    printed = []
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    for program in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        assert len(program.splitlines()) <= MOST_LINES
+def _command(place: Path, *words: str) -> Result:
+    return command_line.run(*words, "--home", str(place))
+
+
+@pytest.fixture(scope="module")
+def differences(
+    place: Path, exported: dict[str, Path]
+) -> dict[str, list[tuple[tuple[int, ...], float]]]:
+    """What each program of a README prints, by workload: shape of its output, and difference."""
+    programs = {}
+    for name, folder in exported.items():
+        text = (folder / "README.md").read_text(encoding="utf-8")
+        programs[name] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        assert len(programs[name]) == FORMATS
+        assert all(len(program.splitlines()) <= MOST_LINES for program in programs[name])
+    printed: dict[str, list[tuple[tuple[int, ...], float]]] = {name: [] for name in exported}
+    for number in range(FORMATS):
+        work = [(str(exported[name]), programs[name][number]) for name in exported]
         # -I: neither the folder of the process nor PYTHONPATH is searched for modules.
         child = subprocess.run(
-            [sys.executable, "-I", "-c", STRANGER + program],
-            cwd=folder,
-            env={"PATH": os.environ["PATH"], "HOME": str(folder), "CUDA_VISIBLE_DEVICES": "-1"},
+            [sys.executable, "-I", "-c", STRANGER],
+            input=json.dumps(work),
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(place.parent),
+                "CUDA_VISIBLE_DEVICES": "-1",
+            },
             capture_output=True,
             text=True,
             check=False,
         )
         assert child.returncode == 0, child.stderr
-        match = re.fullmatch(r"\(([\d, ]+)\) ([\d.e+-]+)", child.stdout.strip().splitlines()[-1])
-        assert match is not None, child.stdout
-        printed.append((tuple(map(int, match[1].split(", "))), float(match[2])))
+        lines = PRINTED.findall(child.stdout)
+        assert len(lines) == len(exported), child.stdout
+        for name, (shape, difference) in zip(exported, lines, strict=True):
+            printed[name].append((tuple(map(int, shape.split(", "))), float(difference)))
     return printed
 
 
-def of_the_engine(home: Path, system: System, example: Path, target: Path) -> dict[str, np.ndarray]:
-    """Returns what the run's own engine generates from the same inputs, in a process with its
-    framework.
+@pytest.fixture(scope="module")
+def of_the_engines(place: Path, exported: dict[str, Path]) -> dict[str, dict[str, np.ndarray]]:
+    """What each run's own engine generates from the same inputs, by workload, in a process for each
+    engine.
     """
-    program = f"""
+    for engine in ("tensorflow", "jax"):
+        names = [
+            name
+            for name, system in SYSTEMS.items()
+            if ("engine=jax" in system.options) == (engine == "jax")
+        ]
+        work = [
+            (
+                exported[name].name.removesuffix("-generator"),
+                SYSTEMS[name].epoch,
+                SYSTEMS[name].inputs,
+                str(exported[name] / "example.npz"),
+                str(place.parent / f"{name}.npz"),
+            )
+            for name in names
+        ]
+        program = f"""
 import pathlib
 
 import numpy
 from gan_runtime.records.home import Home
 from gan_runtime.training import checkpoints, inference
 
-home, example = Home(pathlib.Path({str(home)!r})), numpy.load({str(example)!r})
-run = home.run_dir("run-0001")
-networks = inference.of_run(run, home)
-if {system.epoch}:
-    stored = checkpoints.load_snapshot(run.snapshots, {system.epoch})
-    networks.engine.load({{**networks.checkpoint.arrays, **stored}})
-inputs = {{name: example[name] for name in {system.inputs}}}
-if "source" in inputs:
-    inputs["target"] = inputs["source"][..., :3]  # shown next to what is generated
-numpy.savez({str(target)!r}, **networks.engine.generate(inputs))
+home = Home(pathlib.Path({str(place)!r}))
+for name, epoch, names, example, target in {work!r}:
+    run, example = home.run_dir(name), numpy.load(example)
+    networks = inference.of_run(run, home)
+    if epoch:
+        stored = checkpoints.load_snapshot(run.snapshots, epoch)
+        networks.engine.load({{**networks.checkpoint.arrays, **stored}})
+    inputs = {{name: example[name] for name in names}}
+    if "source" in inputs:
+        inputs["target"] = inputs["source"][..., :3]  # shown next to what is generated
+    numpy.savez(target, **networks.engine.generate(inputs))
 """
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=REPOSITORY)
-    return dict(np.load(target))
+        subprocess.run([sys.executable, "-c", program], check=True, cwd=REPOSITORY)
+    return {name: dict(np.load(place.parent / f"{name}.npz")) for name in exported}
 
 
-@pytest.mark.timeout(900)  # training, a job, and four processes that each load a framework
+@pytest.mark.timeout(900)  # four trainings and exports, and five processes that load a framework
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_exported_generator_matches_the_engine_of_the_run(
-    exported: Path, name: str, place: Path, tmp_path: Path
+    exported: dict[str, Path],
+    differences: dict[str, list[tuple[tuple[int, ...], float]]],
+    of_the_engines: dict[str, dict[str, np.ndarray]],
+    name: str,
 ) -> None:
-    system, example = SYSTEMS[name], np.load(exported / "example.npz")
+    system, example = SYSTEMS[name], np.load(exported[name] / "example.npz")
     assert set(example) == {*system.inputs, *system.outputs}
-    loaded = differences(exported)
-    assert [shape for shape, _ in loaded] == [(8, *system.shape)] * 3
-    assert max(difference for _, difference in loaded) < TOLERANCE
-    arrays = of_the_engine(place, system, exported / "example.npz", tmp_path / "generated.npz")
+    assert [shape for shape, _ in differences[name]] == [(8, *system.shape)] * FORMATS
+    assert max(difference for _, difference in differences[name]) < TOLERANCE
     for output in system.outputs:
+        own = of_the_engines[name][output]
         assert example[output].std() > TOLERANCE, "there is nothing to compare"
-        np.testing.assert_allclose(example[output], arrays[output], rtol=1e-3, atol=TOLERANCE)
+        np.testing.assert_allclose(example[output], own, rtol=1e-3, atol=TOLERANCE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gan_runtime.tpu import plan as planning
-from tests.support import guide
+from tests.support import evaluation_page, guide
 
 # Name of the workload where the name does not matter; as long as the one on the page, so that lines
 # end at the same place.
@@ -45,9 +45,11 @@ def copy(tmp_path: Path) -> Path:
     return root
 
 
-def test_guide_code_passes_mypy(tmp_path: Path) -> None:
+def test_code_of_both_guides_passes_mypy(tmp_path: Path) -> None:
+    """Also that of docs/adding-an-evaluation.md."""
     root = guide.copy_project(tmp_path / "project", "gan_runtime", "pyproject.toml")
-    guide.ask(root, "-m", "mypy", "--follow-imports=silent", *guide.write_into(root, NAME))
+    files = [*guide.write_into(root, NAME), *evaluation_page.write_into(root)]
+    guide.ask(root, "-m", "mypy", "--follow-imports=silent", *files)
 
 
 def test_guide_workload_passes_the_tests_of_every_workload(tmp_path: Path) -> None:
