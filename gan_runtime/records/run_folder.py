@@ -5,6 +5,7 @@ journal-supervisor.jsonl   decisions about the run: queued, starting, lost, rena
 journal-<rank>.jsonl       measurements of the trainer; ranks above 0: times and failures
 journal-launcher.jsonl     which of several workers ended, and how
 journal-evaluations.jsonl  answers of evaluations, whose files are in folders next to it
+target.json                the job that trains it elsewhere
 process.json               pid and start time of the trainer, or of the launcher and all workers
 STOP                       a stop request; contains the actor
 samples/ checkpoints/ snapshots/ log.txt
@@ -35,6 +36,7 @@ from gan_runtime.records.run_files import FILMS_FOLDER
 from gan_runtime.spec import RunSpec
 
 _TAIL_BYTES = 64_000
+TARGET_FILE = "target.json"
 Stamp = tuple[int, int, int]  # inode, bytes, modification time in nanoseconds
 
 
@@ -124,6 +126,11 @@ class RunDir(TaskFolder):
     def start_lock(self) -> Path:
         """Locked from before the newest start until the last process of that attempt ends."""
         return self.path / ".start.lock"
+
+    @property
+    def target_file(self) -> Path:
+        """The job of the newest attempts on a target."""
+        return self.path / TARGET_FILE
 
     @property
     def samples(self) -> Path:

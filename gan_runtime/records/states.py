@@ -159,7 +159,7 @@ SENTENCES: dict[Reason, str] = {
     ),
     Reason.SUBMITTING: "submitting a job to {target}",
     Reason.SUBMITTED: "submitted to {target}[ as job {job}]",
-    Reason.TARGET_FULL: "waiting: {jobs} jobs of this home are on {target}, the most allowed",
+    Reason.TARGET_FULL: "waiting: {target} has as many jobs of this home as allowed ({jobs})",
     Reason.WAITS_ON_TARGET: "job {job} on {target} {why}",
     Reason.STARTED_AGAIN: f"{{target}} starts its job again; {_CONTINUES}",
     Reason.STARTING: "starting a trainer on {devices}",

@@ -22,7 +22,7 @@ from gan_runtime.records.journal import ENDED, Event, StatusChange
 from gan_runtime.records.record import Actor, operator
 from gan_runtime.records.run_folder import RunDir, latest_status
 from gan_runtime.records.states import Reason, StateTimer
-from gan_runtime.spec.run_options import StallAction
+from gan_runtime.spec.run_options import HERE, StallAction
 from gan_runtime.store import queries
 from gan_runtime.store.folder_watcher import Clock
 from gan_runtime.store.store import Store
@@ -184,13 +184,14 @@ class StallDetection:
 
 
 def stall_action(run: RunDir) -> StallAction:
-    """The run's option `still_action`; "note" for old runs, and on a cluster, where a requeued job
-    waits without being stalled.
+    """The run's option `still_action`; "note" for old runs, and on other hosts: a requeued job
+    waits, and a connection breaks, without a stall.
     """
     if run.is_on_cluster:
         return "note"
     with contextlib.suppress(Exception):  # the trainer reports unreadable options
-        return run.spec().still_action
+        spec = run.spec()
+        return spec.still_action if spec.target == HERE else "note"
     return "note"
 
 

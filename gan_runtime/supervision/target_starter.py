@@ -29,7 +29,7 @@ from gan_runtime.base.slurm import TIME_LIMIT
 from gan_runtime.data import loading
 from gan_runtime.device_locks import Claim
 from gan_runtime.device_locks.host_devices import HostDevice
-from gan_runtime.records import run_files
+from gan_runtime.records import run_files, run_folder
 from gan_runtime.records.home import Home
 from gan_runtime.records.identity import SILENCE_SECONDS
 from gan_runtime.records.journal import ENDED, Status
@@ -47,7 +47,6 @@ from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, Target
 from gan_runtime.targets.transport import Here, Ssh
 
 FINAL_LINE_SECONDS = 60.0  # for the last lines of an ended job to arrive through the file system
-FILE = "target.json"
 
 
 class SubmittedJob(BaseModel):
@@ -107,6 +106,7 @@ class TargetStarter:
         self._lock = threading.RLock()  # pages and threads of targets ask as well
         self._submissions: dict[str, SubmittedJob] = {}  # by run; not over
         self._is_loaded = False
+        self._stops: dict[tuple[str, int], int] = {}  # by run and attempt: rounds of its target
         self._considered: dict[str, Seen] = {}  # by run: the last answer that `renewed` acted on
 
     def _load(self) -> None:
@@ -116,7 +116,7 @@ class TargetStarter:
         if self._is_loaded:
             return
         self._is_loaded = True
-        for path in self._home.runs.glob(f"*/{FILE}"):
+        for path in self._home.runs.glob(f"*/{run_folder.TARGET_FILE}"):
             run = RunDir(path.parent)
             submission = _read(run)
             if submission is None or submission.is_over:
@@ -230,13 +230,25 @@ class TargetStarter:
         return attempts
 
     def stop(self, attempt: Attempt, grace_seconds: float) -> bool:
-        """The trainer reads STOP in its folder; after `grace_seconds` the job is cancelled."""
+        """The trainer reads STOP in its folder; `grace_seconds` after the target has answered again
+        the job is cancelled.
+        """
         if attempt.run.stop_asker == TIME_LIMIT:  # it has two minutes
             return False
-        if self._timer.seconds("stop", attempt.run.run_id, attempt.number) > grace_seconds:
+        is_told = self._has_heard(attempt)
+        state = (attempt.number, is_told)
+        if self._timer.seconds("stop", attempt.run.run_id, state) > grace_seconds and is_told:
             self.end(attempt)
             return True
         return False
+
+    def _has_heard(self, attempt: Attempt) -> bool:
+        """Whether the target has answered a whole round since the stop was first seen here."""
+        with contextlib.suppress(GanRuntimeError):
+            watch = self._watch(attempt.target)[1]
+            first = self._stops.setdefault((attempt.run.run_id, attempt.number), watch.rounds)
+            return watch.rounds > first + 1 and watch.silent_since is None
+        return True  # the target is not in the settings
 
     def end(self, attempt: Attempt) -> None:
         """Cancels the job."""
@@ -312,10 +324,17 @@ class TargetStarter:
                     self._has_threads,
                 )
                 self._watches[name] = now, watch
-            elif name in options and options[name] != known[0]:
+            elif name in options and options[name] != known[0] and not self._would_move(name):
                 known[1].change(self._make(options[name], self._home), options[name].pace)
                 self._watches[name] = options[name], known[1]
             return self._watches[name]
+
+    def _would_move(self, name: str) -> bool:
+        """Whether the new settings lead to another host or home, while jobs run on the one before:
+        that one is asked until they have ended.
+        """
+        has_jobs = any(each.target == name for each in self._submissions.values())
+        return has_jobs and _place(self._targets[name]) != _place(self._watches[name][0])
 
     def _settings(self) -> dict[str, AnyTarget]:
         """The targets by their file, read again when it changes; the last ones if it is wrong."""
@@ -414,6 +433,10 @@ class TargetStarter:
             self._watch(submission.target)[1].forget(submission.token)
 
 
+def _place(options: AnyTarget) -> tuple[str, ...]:
+    return options.kind, options.host, getattr(options, "home", "")
+
+
 def job_of(run: RunDir, submission: SubmittedJob) -> TargetJob:
     """The job of an attempt. Raises SpecError."""
     spec = run.spec()
@@ -464,9 +487,9 @@ def _ending(seen: Seen, submission: SubmittedJob, stop_asker: str) -> tuple[Stat
 
 def _read(run: RunDir) -> SubmittedJob | None:
     with contextlib.suppress(OSError, ValidationError):
-        return SubmittedJob.model_validate_json(run_files.content(run.path / FILE))
+        return SubmittedJob.model_validate_json(run_files.content(run.target_file))
     return None
 
 
 def _write(run: RunDir, submission: SubmittedJob) -> None:
-    write_json(run.path / FILE, submission.model_dump())
+    write_json(run.target_file, submission.model_dump())

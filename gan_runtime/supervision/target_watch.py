@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from gan_runtime.records import journal
 from gan_runtime.store.folder_watcher import Clock
@@ -50,6 +51,7 @@ class TargetWatch:
         self._is_ended = False
         self._thread: threading.Thread | None = None
         self.silent_since: datetime | None = None  # since when the target does not answer
+        self.rounds = 0  # of calls that were all answered
 
     def script(self, job: TargetJob) -> str:
         """What `submit` starts."""
@@ -117,31 +119,43 @@ class TargetWatch:
         if self._is_offer_due:
             self._is_offer_due = False
             self._offer, self._offer_s = self._target.offer(), self._clock()
-        try:
-            self._submit_all()
-            self._read()
-            self._cancel_all()
-        except NoAnswerError as error:
+        failures = []
+        # One call that fails must not keep the others from being made.
+        for call in (self._read, self._cancel_all, *self._due_submissions()):
+            try:
+                call()
+            except NoAnswerError as error:
+                failures.append(error)
+        if failures:
             if self.silent_since is None:
-                log.warning("target %s does not answer: %s", self._name, error)
+                log.warning("target %s does not answer: %s", self._name, failures[0])
             self.silent_since = self.silent_since or journal.now()
             self._pause_seconds = min(self._pace.most_seconds, 2 * self._pause_seconds)
             return
         self.silent_since = None
+        self.rounds += 1
         took = self._clock() - began
         self._pause_seconds = max(self._pace.poll_seconds, self._pace.rest * took)
 
-    def _submit_all(self) -> None:
-        while self._submissions and not self._is_ended:
-            job, answered = self._submissions[0]
-            answer = self._target.submit(job)
-            with self._lock, contextlib.suppress(ValueError):  # it may be cancelled since
-                self._submissions.remove((job, answered))
-            answered(answer)
+    def _due_submissions(self) -> list[Callable[[], None]]:
+        return [partial(self._submit, *each) for each in list(self._submissions)]
+
+    def _submit(self, job: TargetJob, answered: Callable[[Submitted], None]) -> None:
+        if self._is_ended or (job, answered) not in self._submissions:  # it may be canceled since
+            return
+        answer = self._target.submit(job)
+        with self._lock, contextlib.suppress(ValueError):
+            self._submissions.remove((job, answered))
+        answered(answer)
 
     def _read(self) -> None:
         with self._lock:
-            tokens = [token for token, seen in self._seen.items() if seen is not ABSENT]
+            waiting = {job.token for job, _ in self._submissions}
+            tokens = [
+                token
+                for token, seen in self._seen.items()
+                if seen is not ABSENT and token not in waiting
+            ]
         answers = self._target.observe(tokens)
         now = self._clock()
         with self._lock:
@@ -155,8 +169,8 @@ class TargetWatch:
     def _cancel_all(self) -> None:
         for token in list(self._cancelled):
             seen = self._seen.get(token)
-            if seen is not None and seen.stage != "ended" and seen.job:
-                self._target.cancel(seen.job)
+            if seen is None or seen.stage != "ended":
+                self._target.cancel(token)
 
     def _begin(self) -> None:
         self._wake.set()

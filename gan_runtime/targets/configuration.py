@@ -23,7 +23,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 
 from gan_runtime.base.errors import TargetSettingError
 from gan_runtime.records import run_files
@@ -112,6 +119,12 @@ class SshTarget(_Target):
     accelerator: Literal["cpu", "gpu", "tpu"] = "cpu"
     most_jobs: int = Field(default=1, ge=1, le=1_000)
     poll_seconds: float = Field(default=2.0, ge=1.0, le=600.0)
+
+    @field_validator("project", "python", "home")
+    @classmethod
+    def _from_user_folder(cls, path: str) -> str:
+        """Also accepts paths that begin with ~/."""
+        return path.removeprefix("~/")
 
     @property
     def pace(self) -> QueryPace:
@@ -230,6 +243,8 @@ def add(home: Home, name: str, target: AnyTarget) -> None:
     for title, each in targets.items():
         values = {"kind": each.kind, **each.model_dump(exclude_defaults=True)}
         # Texts, numbers, booleans and lists of texts are written alike in JSON and TOML.
-        lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        lines = [
+            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()
+        ]
         tables.append("\n".join([f"[{title}]", *lines]) + "\n")
     write_whole(home.prepare().targets, "\n".join(tables))

@@ -24,18 +24,23 @@ PORT = 18900
 LABEL = "gan-dashboard"
 GPU = "nvidia.com/gpu"
 STOP_SECONDS = 90  # a stop is obeyed at the end of a call and then saves
+FINISHED_SECONDS = 24 * 3_600  # until an ended job is removed
 QUERY_SECONDS = 60.0
 # `kubectl` exits with 1 for every failure; these may pass.
-_UNCERTAIN = ("timeout", "timed out", "connection refused", "unable to connect", "no route")
+_UNCERTAIN = (
+    *("timeout", "timed out", "refused", "unable to connect", "no route", "serviceunavailable"),
+)
+_PRESENT = "(AlreadyExists)"
 # Reasons of a waiting container that only a user can change.
 _NEVER = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError")
 _PREEMPTED = ("Evicted", "Preempting", "NodeShutdown", "Terminated")
-_NAME_LENGTH = 50  # of at most 63 with the number of a pod
+_NAME_LENGTH = 46  # of at most 63 with the number of a pod
 
 
 def name_of(token: str) -> str:
-    """The name of a job in Kubernetes, of lower-case letters, digits and hyphens."""
-    return re.sub(r"[^a-z0-9-]", "-", token.lower())[-_NAME_LENGTH:].strip("-")
+    """The name of a job in Kubernetes: lower-case letters, digits and hyphens, a letter first."""
+    name = re.sub(r"[^a-z0-9-]", "-", token.lower().removeprefix("gan-"))
+    return f"gan-{name[-_NAME_LENGTH:].strip('-')}"
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,15 @@ class Kubernetes:
         return f"#!/bin/sh\n{shlex.join(self._words('apply'))} -f - <<'END'\n{manifest}\nEND\n"
 
     def submit(self, job: TargetJob) -> Submitted:
-        """Applies the manifest, which changes nothing if there is a job of this name."""
-        words = self._words("apply", "-f", "-")
-        done = self.transport.run(words, json.dumps(self.manifest(job)), QUERY_SECONDS)
+        """Creates the job, unless there is one of its name."""
+        words, manifest = self._words("create", "-f", "-"), json.dumps(self.manifest(job))
+        done = self.transport.run(words, manifest, QUERY_SECONDS)
         message = _message(done)
         if done.code and any(text in message.lower() for text in _UNCERTAIN):
             raise NoAnswerError(message)
-        return Submitted(refusal=message) if done.code else Submitted(name_of(job.token))
+        if done.code and _PRESENT not in message:
+            return Submitted(refusal=message)
+        return Submitted(name_of(job.token))
 
     def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
         """From one query for all jobs and pods."""
@@ -91,10 +98,11 @@ class Kubernetes:
             if name in jobs
         }
 
-    def cancel(self, job: str) -> None:
+    def cancel(self, token: str) -> None:
         """Deletes job, pods and service; each pod gets STOP_SECONDS."""
-        words = self._words("delete", "--ignore-not-found", "--wait=false", f"job/{job}")
-        self._checked(self.transport.run([*words, f"service/{job}"], seconds=QUERY_SECONDS))
+        name = name_of(token)
+        words = self._words("delete", "--ignore-not-found", "--wait=false", f"job/{name}")
+        self._checked(self.transport.run([*words, f"service/{name}"], seconds=QUERY_SECONDS))
 
     def manifest(self, job: TargetJob) -> dict[str, Any]:
         """The Service and the Indexed Job of an attempt."""
@@ -121,6 +129,7 @@ class Kubernetes:
             "parallelism": job.workers,
             # One worker that exits ends all; a pod that came back alone would wait for ever.
             "backoffLimit": 0,
+            "ttlSecondsAfterFinished": FINISHED_SECONDS,
             "template": {"metadata": {"labels": {"app": LABEL}}, "spec": pod},
         }
         items = [

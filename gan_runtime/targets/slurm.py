@@ -108,7 +108,11 @@ class Slurm:
             raise NoAnswerError(message)
         if done.code:
             return Submitted(refusal=message)
-        return Submitted(done.output.strip().partition(";")[0])
+        # The start files of a shell on the login node may print lines before it.
+        number = done.output.strip().rpartition("\n")[2].partition(";")[0]
+        if not number.isdecimal():
+            raise NoAnswerError(f"sbatch did not answer with a number: {number}")
+        return Submitted(number)
 
     def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
         """The newest job of each name."""
@@ -139,9 +143,9 @@ class Slurm:
             )
         return found
 
-    def cancel(self, job: str) -> None:
-        """Cancels the job. Code 1 means that it has ended."""
-        self.transport.run(["scancel", job], seconds=QUERY_SECONDS)
+    def cancel(self, token: str) -> None:
+        """Cancels the job of this name. Code 1 means that it has ended."""
+        self.transport.run(["scancel", f"--name={token}"], seconds=QUERY_SECONDS)
 
     def _run(self, *words: str) -> str:
         done = self.transport.run(words, seconds=QUERY_SECONDS)

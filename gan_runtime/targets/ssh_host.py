@@ -1,7 +1,7 @@
 """A host that ssh reaches as a target. Runs train in a home there, and each observation brings what
 their trainers have written since into the home here.
 
-Journals and the log arrive by their length, each journal after the samples that its lines name; at
+Journals and the log arrive by their length, each journal after the samples that its lines name. At
 the end of a job its checkpoints follow. The owner's journal and the options never come from there.
 A connection that breaks changes nothing: the next answer continues at the bytes that are here.
 """
@@ -9,16 +9,19 @@ A connection that breaks changes nothing: the next answer continues at the bytes
 from __future__ import annotations
 
 import base64
+import contextlib
+import fcntl
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -38,9 +41,11 @@ from gan_runtime.targets.target import (
 )
 from gan_runtime.targets.transport import Done, Transport
 
+MANIFEST = "manifest.json"  # of a prepared set
+MOST_LINE = 100_000  # bytes
 CALL_SECONDS, SET_UP_SECONDS = 60.0, 1_800.0
 # Names of files in folders of a run. Others do not come from a host that may be another's.
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,99}/[A-Za-z0-9][\w.,@+-]{0,199}")
+_NAME = re.compile(rf"(?:{'|'.join(there.FOLDERS)})/[A-Za-z0-9][\w.,@+-]{{0,199}}")
 Size = Annotated[int, Field(ge=0)]
 
 
@@ -62,6 +67,7 @@ class _Answer(BaseModel):
     host: str
     job: str = ""
     missing: str = ""
+    refusal: str = ""
     jobs: dict[str, _Job] = {}
 
 
@@ -78,7 +84,7 @@ class SshHost:
         try:
             answer = self._ask("look", {"jobs": {}})
             done = self._run(["gan_runtime", "devices", "--json"])
-            devices = json.loads(done.output)
+            devices = json.loads(done.output[done.output.index("{") :])
             device = devices["devices"][self.options.accelerator]
         except NoAnswerError as error:
             return Offer(refusal=f"{error}.")
@@ -136,6 +142,7 @@ class SshHost:
             "script": self.script(job),
             "dataset": job.dataset,
             "content": job.content,
+            "ends": _known(RunDir(job.folder))["ends"],
         }
         answer = self._ask("begin", request)
         if answer.missing:
@@ -143,20 +150,20 @@ class SshHost:
             answer = self._ask("begin", request)
         if answer.missing:
             return Submitted(refusal=f"data set {answer.missing} did not arrive")
-        return Submitted(answer.job)
+        return Submitted(answer.job, answer.refusal)
 
     def observe(self, tokens: Sequence[str]) -> Mapping[str, Seen]:
         """The states, once all that came before them is here."""
         if not tokens:
             return {}
         runs = {token: RunDir(self.home.runs / run_id_of(token)) for token in tokens}
-        known = {token: _known(run) for token, run in runs.items() if run.path.is_dir()}
+        known = {token: _known(run) for token, run in runs.items()}
         answer = self._ask("look", {"jobs": known})
         states = {}
         for token, job in answer.jobs.items():
             if token in known:
-                self._take(runs[token], job)
-                is_over = job.state != "RUNNING" and job.is_complete
+                is_here = self._take(runs[token], job, known[token]["ends"])
+                is_over = job.state != "RUNNING" and is_here
                 states[token] = Seen(
                     stage="ended" if is_over else "running",
                     state=job.state if is_over else "RUNNING",
@@ -166,30 +173,41 @@ class SshHost:
                 )
         return states
 
-    def cancel(self, job: str) -> None:
-        """Kills the trainer."""
-        self._ask("cancel", {"job": job})
+    def cancel(self, token: str) -> None:
+        """Kills the trainer, or prevents it."""
+        self._ask("cancel", {"token": token})
 
     # ---- what a run has written ------------------------------------------------------------------
 
-    def _take(self, run: RunDir, job: _Job) -> None:
-        """Copies files, then continues the journals. Raises NoAnswerError: a file did not come."""
+    def _take(self, run: RunDir, job: _Job, ends: Mapping[str, int]) -> bool:
+        """Copies files, then continues the journals at `ends`. Returns whether all that the run has
+        written is here; nothing of a deleted run is missed.
+
+        Raises NoAnswerError: a file did not come, or the disk here is full.
+        """
+        if not run.path.is_dir():
+            return True
         try:
-            for name, (size, time, content) in job.files.items():
-                if _NAME.fullmatch(name):
-                    self._take_file(run, name, (size, time), content)
+            taken = [
+                self._take_file(run, name, (size, time), content)
+                for name, (size, time, content) in job.files.items()
+                if _NAME.fullmatch(name)
+            ]
+            if not all(taken):  # one has changed meanwhile, and comes with the next answer
+                return False
             if job.checkpoints:
                 _remove_earlier(run.checkpoints, job.checkpoints)
             for name, content in job.chunks.items():
                 if there.is_growing(name):
-                    with os.fdopen(run_files.appending(run.path / name), "ab") as file:
-                        file.write(base64.b64decode(content))
-        except (OSError, ValueError) as error:
+                    _append(run.path / name, ends.get(name, 0), base64.b64decode(content))
+        except (OSError, ValueError, OverflowError) as error:
             raise NoAnswerError(f"{run.run_id} cannot be copied: {error}") from None
+        return job.is_complete
 
     def _take_file(
         self, run: RunDir, name: str, stamp: tuple[int, int], content: str | None
-    ) -> None:
+    ) -> bool:
+        """Copies a file; returns whether it has the promised size."""
         path = run.path / name
         path.parent.mkdir(exist_ok=True)
         part = path.with_name(f".{path.name}.part")
@@ -198,31 +216,46 @@ class SshHost:
                 file.write(base64.b64decode(content))
             else:
                 self._fetch(f"{run.run_id}/{name}", file)
-        if part.stat().st_size == stamp[0]:  # else it has changed meanwhile, and comes next time
-            os.utime(part, (stamp[1], stamp[1]))
-            part.replace(path)
+        if part.stat().st_size != stamp[0]:
+            part.unlink()
+            return False
+        os.utime(part, (stamp[1], stamp[1]))
+        part.replace(path)
+        return True
 
-    def _fetch(self, name: str, file: Any) -> None:
-        with tempfile.TemporaryFile() as nothing:
-            done = self.transport.stream(self._there("file", name), nothing, file)
+    def _fetch(self, name: str, file: IO[bytes]) -> None:
+        with tempfile.TemporaryFile() as nothing, tempfile.TemporaryFile() as answer:
+            done = self.transport.stream(self._there("file", name), nothing, answer)
+            answer.seek(0)
+            while (line := answer.readline(MOST_LINE)) and line != there.MARK:
+                pass  # the start files of a shell there have printed it
+            shutil.copyfileobj(answer, file)
         if done.code:
             raise NoAnswerError(f"{name} cannot be read there: {_last_line(done)}")
 
     def _send_data(self, job: TargetJob) -> None:
-        words = ["tar", "--directory", str(self.home.data), "--create", job.dataset]
+        """Sends a prepared set, its manifest last, so that a part of it is no set."""
+        folder = self.home.data / job.dataset
+        files = sorted(
+            (path for path in folder.rglob("*") if path.is_file()),
+            key=lambda path: (path == folder / MANIFEST, path),
+        )
+        names = [str(path.relative_to(self.home.data)) for path in files]
+        words = ["tar", "--directory", str(self.home.data), "--create", "--", *names]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as tar, tempfile.TemporaryFile() as to:
             assert tar.stdout is not None
             command = self._there("data", job.dataset, job.content)
             done = self.transport.stream(command, tar.stdout, to)
-        if done.code:
+        if done.code or tar.returncode:
             raise NoAnswerError(f"data set {job.dataset} was not taken: {_last_line(done)}")
 
     # ---- calls -----------------------------------------------------------------------------------
 
     def _ask(self, verb: str, request: dict[str, Any]) -> _Answer:
         done = self.transport.run(self._there(verb), json.dumps(request), CALL_SECONDS)
+        answer = done.output.rpartition(there.MARK.decode())[2]
         try:
-            return _Answer.model_validate_json(done.output)
+            return _Answer.model_validate_json(answer)
         except ValidationError:
             raise NoAnswerError(
                 f"it did not answer as expected ({_last_line(done)}): {self.options.project} there"
@@ -248,14 +281,25 @@ class SshHost:
 def _known(run: RunDir) -> dict[str, Any]:
     """What is here of a run: the ends of its journals and log, stamps of its files, its STOP."""
     ends, files = {}, {}
-    for path in run.path.iterdir():
-        if there.is_growing(path.name):
-            ends[path.name] = path.stat().st_size
-        elif path.is_dir():
-            for file in path.iterdir():
+    with contextlib.suppress(FileNotFoundError):  # it is being deleted
+        for path in run.path.iterdir():
+            if there.is_growing(path.name):
+                ends[path.name] = path.stat().st_size
+        for folder in there.FOLDERS:
+            for file in (run.path / folder).glob("*"):
                 status = file.stat()
-                files[f"{path.name}/{file.name}"] = [status.st_size, int(status.st_mtime)]
+                files[f"{folder}/{file.name}"] = [status.st_size, int(status.st_mtime)]
     return {"run": run.run_id, "ends": ends, "files": files, "stop": run.stop_asker}
+
+
+def _append(path: Path, begin: int, content: bytes) -> None:
+    """Continues a file at byte `begin`, unless another process has continued it meanwhile, such as
+    an owner that was frozen.
+    """
+    with os.fdopen(run_files.appending(path), "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_size == begin:
+            file.write(content)
 
 
 def _remove_earlier(folder: Path, present: Sequence[str]) -> None:

@@ -101,5 +101,7 @@ class RunTarget(Protocol):
         is known then, not even that a job has ended.
         """
 
-    def cancel(self, job: str) -> None:
-        """Ends a job at once. A later `observe` shows whether it did. Raises NoAnswerError."""
+    def cancel(self, token: str) -> None:
+        """Ends the job of this name at once, if there is one. A later `observe` shows whether it
+        did. Raises NoAnswerError.
+        """

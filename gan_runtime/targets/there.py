@@ -5,8 +5,9 @@ their states and with what they have written since.
     python -m gan_runtime.targets.there HOME file NAME >BYTES
     python -m gan_runtime.targets.there HOME data NAME DIGEST <TAR
 
-Requests and answers are JSON. HOME is a folder for the runs of one dashboard: runs/ and data/ as in
-every home, and jobs/ with a record of each started trainer by its token.
+Requests and answers are JSON. ANSWER and BYTES follow the line MARK, since start files of the shell
+there may print something before. HOME is a folder for the runs of one dashboard: runs/ and data/ as
+in every home, and jobs/ with a record of each started trainer by its token.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,10 +36,19 @@ from gan_runtime.records import run_files
 from gan_runtime.records.identity import ProcessIdentity
 
 MOST_BYTES = 8_000_000  # of files in one answer
-CHECKPOINTS, SNAPSHOTS = "checkpoints", "snapshots"
+MARK = b"----- gan_runtime.targets.there -----\n"
+CHECKPOINTS = "checkpoints"
+FOLDERS = ("samples", CHECKPOINTS)  # that come to the home here
+CANCELLED = ".cancelled"
 PART = ".part"  # of files that are being written
-# The trainer in a new session. Its exit code is written last; a signal adds 128.
-_WRAPPER = 'bash "$1"; code=$?; echo $code >"$2.part"; mv "$2.part" "$2"'
+# The trainer in a new session, which begins once its record is written. Its exit code is written
+# last; a signal adds 128.
+_WRAPPER = """
+read -r go || exit
+bash "$1" </dev/null
+code=$?
+echo $code >"$2.part" && mv "$2.part" "$2"
+"""
 _SIGNALED = 128
 
 
@@ -46,6 +57,7 @@ def main(words: list[str]) -> None:
     home, verb = Path(words[0]).expanduser().absolute(), words[1]
     if verb == "file":
         with os.fdopen(run_files.plain(home / "runs" / words[2]), "rb") as file:
+            sys.stdout.buffer.write(MARK)
             shutil.copyfileobj(file, sys.stdout.buffer)
         return
     if verb == "data":
@@ -53,7 +65,8 @@ def main(words: list[str]) -> None:
         return
     request = json.load(sys.stdin)
     answer = {"begin": _begin, "look": _look, "cancel": _cancel}[verb](home, request)
-    json.dump({"version": __version__, "host": platform.node(), **answer}, sys.stdout)
+    text = json.dumps({"version": __version__, "host": platform.node(), **answer})
+    sys.stdout.buffer.write(MARK + text.encode())
 
 
 # ---- trainers ------------------------------------------------------------------------------------
@@ -65,13 +78,30 @@ def _begin(home: Path, request: dict[str, Any]) -> dict[str, Any]:
     record.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(record.with_suffix(".lock")):
         if not record.exists():
+            if refusal := _refusal(home, request):
+                return {"refusal": refusal}
             if missing := _missing(home, request):
                 return {"missing": missing}
-            trainer = _started(home, request)
-            part = record.with_suffix(".part")
-            part.write_text(trainer.model_dump_json(), encoding="utf-8")
-            part.replace(record)
+            _start(home, request, record)
     return {"job": str(_identity(record).pid)}
+
+
+def _refusal(home: Path, request: dict[str, Any]) -> str:
+    """Why the trainer must not begin; "" if it may."""
+    if _cancelled(home, request["token"]).exists():
+        return "it was canceled before it began"
+    run = home / "runs" / request["run"]
+    for name, end in request["ends"].items():
+        if _bytes(run / name) < end:
+            return (
+                f"the files of {request['run']} are not on {platform.node()}, so it cannot continue"
+                " there: start a new run"
+            )
+    return ""
+
+
+def _bytes(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _missing(home: Path, request: dict[str, Any]) -> str:
@@ -82,32 +112,38 @@ def _missing(home: Path, request: dict[str, Any]) -> str:
     return str(request["dataset"])
 
 
-def _started(home: Path, request: dict[str, Any]) -> ProcessIdentity:
+def _start(home: Path, request: dict[str, Any], record: Path) -> None:
+    """Starts the wrapper, writes its record, and lets it begin: no trainer is without a record."""
     run = home / "runs" / request["run"]
     run.mkdir(parents=True, exist_ok=True)
     (run / "spec.json").write_text(request["spec"], encoding="utf-8")
     (run / "STOP").unlink(missing_ok=True)  # of the attempt before
     script = run / f"job-{request['attempt']}.sh"
     script.write_text(request["script"], encoding="utf-8")
-    code = _record(home, request["token"]).with_suffix(".code")
     with (run / "log.txt").open("ab") as log:
         process = subprocess.Popen(
-            ["bash", "-c", _WRAPPER, "trainer", str(script), str(code)],
-            stdin=subprocess.DEVNULL,
+            ["bash", "-c", _WRAPPER, "trainer", str(script), str(record.with_suffix(".code"))],
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
             start_new_session=True,  # it outlives the connection
         )
-    return ProcessIdentity.of(process.pid)
+    assert process.stdin is not None
+    with process.stdin as begin:
+        part = record.with_suffix(PART)
+        part.write_text(ProcessIdentity.of(process.pid).model_dump_json(), encoding="utf-8")
+        part.replace(record)
+        begin.write(b"go\n")
 
 
 def _cancel(home: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """Kills the session of a job."""
-    for record in (home / "jobs").glob("*.json"):
-        trainer = _identity(record)
-        if str(trainer.pid) == request["job"] and trainer.process() is not None:
-            record.with_suffix(".cancelled").touch()
-            for process in _session(trainer.pid):
+    """Kills the session of a token, which also never begins later."""
+    record = _record(home, request["token"])
+    record.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(record.with_suffix(".lock")):
+        _cancelled(home, request["token"]).touch()
+        if record.exists() and (leader := _identity(record)).process() is not None:
+            for process in _session(leader.pid):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.send_signal(signal.SIGKILL)
     return {}
@@ -125,11 +161,12 @@ def _state(record: Path) -> str:
     trainer, code = _identity(record), record.with_suffix(".code")
     if trainer.process() is not None:
         return "RUNNING"
-    if record.with_suffix(".cancelled").exists():
+    if record.with_suffix(CANCELLED).exists():
         return "CANCELLED"
     if not code.exists():
         return "KILLED" if trainer.is_of_this_boot else "NODE_FAIL"
-    number = int(code.read_text(encoding="ascii"))
+    text = code.read_text(encoding="ascii", errors="replace").strip()
+    number = int(text) if text.isdecimal() else 1
     if number > _SIGNALED:
         return "KILLED"
     return "FAILED" if number else "COMPLETED"
@@ -137,6 +174,10 @@ def _state(record: Path) -> str:
 
 def _record(home: Path, token: str) -> Path:
     return home / "jobs" / f"{token}.json"
+
+
+def _cancelled(home: Path, token: str) -> Path:
+    return _record(home, token).with_suffix(CANCELLED)
 
 
 def _identity(record: Path) -> ProcessIdentity:
@@ -148,43 +189,35 @@ def _identity(record: Path) -> ProcessIdentity:
 
 def _look(home: Path, request: dict[str, Any]) -> dict[str, Any]:
     """The states of trainers, and new bytes of their runs."""
-    return {
-        "jobs": {
-            token: _job(home, token, each)
-            for token, each in request["jobs"].items()
-            if _record(home, token).exists()
-        }
-    }
+    jobs = {}
+    for token, known in request["jobs"].items():
+        # One run whose files were removed must not silence the others.
+        with contextlib.suppress(OSError, ValueError):
+            if _record(home, token).exists():
+                jobs[token] = _job(home, token, known)
+    return {"jobs": jobs}
 
 
 def _job(home: Path, token: str, known: dict[str, Any]) -> dict[str, Any]:
     """The state is read before the files, so those of an ended trainer are complete; the ends of
-    journals before the list of files, so files that a journal names are in the list.
+    journals before the list of files, so files that a journal names are in the list. Without room
+    for all new files the journals wait for the next answer.
     """
     record, run = _record(home, token), home / "runs" / known["run"]
     state = _state(record)
     if known["stop"] and state == "RUNNING" and not (run / "STOP").exists():
         (run / "STOP").write_text(known["stop"], encoding="utf-8")
     ends = {path.name: path.stat().st_size for path in run.iterdir() if is_growing(path.name)}
-    files: dict[str, list[Any]] = {}
-    left = MOST_BYTES
     present = _files(run, state != "RUNNING")
-    for name, stamp in present.items():
-        if stamp == known["files"].get(name):
-            continue
-        files[name] = [*stamp, None]
-        if stamp[0] <= left:
-            left -= stamp[0]
-            with contextlib.suppress(FileNotFoundError):  # replaced meanwhile
-                files[name] = [*stamp, _text(run / name, 0, stamp[0])]
-    chunks, is_complete = {}, True
+    files, left, is_complete = _new_files(run, present, known["files"])
+    chunks = {}
     for name, end in ends.items():
         begin = known["ends"].get(name, 0)
-        length = min(end - begin, max(0, left))
-        is_complete &= begin + length >= end
-        if length > 0:
+        length = min(max(0, end - begin), left if is_complete else 0)
+        if length:
             chunks[name] = _text(run / name, begin, length)
             left -= length
+        is_complete &= begin + length >= end
     return {
         "state": state,
         "job": str(_identity(record).pid),
@@ -193,6 +226,28 @@ def _job(home: Path, token: str, known: dict[str, Any]) -> dict[str, Any]:
         "chunks": chunks,
         "is_complete": is_complete,
     }
+
+
+def _new_files(
+    run: Path, present: dict[str, list[int]], known: dict[str, list[int]]
+) -> tuple[dict[str, list[Any]], int, bool]:
+    """The files that are not known yet, with their content unless one alone fills an answer; the
+    bytes left in the answer; whether it has all of them.
+    """
+    files: dict[str, list[Any]] = {}
+    left, is_complete = MOST_BYTES, True
+    for name, stamp in present.items():
+        if stamp == known.get(name):
+            continue
+        if stamp[0] > MOST_BYTES:
+            files[name] = [*stamp, None]
+        elif stamp[0] <= left:
+            left -= stamp[0]
+            with contextlib.suppress(FileNotFoundError):  # replaced meanwhile
+                files[name] = [*stamp, _text(run / name, 0, stamp[0])]
+        else:
+            is_complete = False
+    return files, left, is_complete
 
 
 def is_growing(name: str) -> bool:
@@ -208,15 +263,15 @@ def _files(run: Path, has_ended: bool) -> dict[str, list[int]]:
     only once it has ended.
     """
     found = {}
-    for folder in run.iterdir():
-        is_left_out = folder.name == SNAPSHOTS or (folder.name == CHECKPOINTS and not has_ended)
-        if not folder.is_dir() or folder.is_symlink() or is_left_out:
+    for folder in FOLDERS:
+        is_left_out = folder == CHECKPOINTS and not has_ended
+        if is_left_out or (run / folder).is_symlink() or not (run / folder).is_dir():
             continue
-        for path in folder.iterdir():
+        for path in (run / folder).iterdir():
             is_whole = not path.name.startswith(".") and path.suffix != PART
             if is_whole and path.is_file() and not path.is_symlink():
                 status = path.stat()
-                found[f"{folder.name}/{path.name}"] = [status.st_size, int(status.st_mtime)]
+                found[f"{folder}/{path.name}"] = [status.st_size, int(status.st_mtime)]
     return found
 
 
@@ -238,19 +293,19 @@ def _content(folder: Path) -> str:
 
 
 def _take_data(home: Path, name: str, digest: str) -> None:
-    """Puts a prepared set in the place of an earlier one."""
+    """Puts a prepared set in the place of an earlier one. Its manifest is sent last."""
     data = home / "data"
     data.mkdir(parents=True, exist_ok=True)
-    with FileLock(data / f".{name}.lock"):
-        part = data / f".{name}.part"
-        shutil.rmtree(part, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=data) as folder:
         with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as bundle:
-            bundle.extractall(part, filter="data")
-        if _content(part / name) != digest:
+            bundle.extractall(folder, filter="data")
+        arrived = Path(folder) / name
+        if _content(arrived) != digest:
             sys.exit(f"data set {name} did not arrive as it was sent")
-        shutil.rmtree(data / name, ignore_errors=True)
-        (part / name).rename(data / name)
-        part.rmdir()
+        with FileLock(data / f".{name}.lock"):
+            if (data / name).exists():  # a trainer that reads it keeps its open files
+                (data / name).rename(Path(folder) / "earlier")
+            arrived.rename(data / name)
 
 
 if __name__ == "__main__":

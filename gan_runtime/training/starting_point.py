@@ -56,11 +56,10 @@ def is_cut_off_before_saving(run: RunDir) -> bool:
     """Whether the run was killed in this home before its first checkpoint, so it can start over.
 
     A run in its second epoch, or a stopped run, has had a checkpoint and lost it. An imported run
-    has no process.json.
+    has no process.json and no target.json.
     """
-    return run.process_file.exists() and not any(
-        map(_shows_a_save, journal.read_all(run.trainer_journal()))
-    )
+    is_of_home = run.process_file.exists() or run.target_file.exists()
+    return is_of_home and not any(map(_shows_a_save, journal.read_all(run.trainer_journal())))
 
 
 def _shows_a_save(record: Record) -> bool:

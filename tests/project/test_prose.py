@@ -50,7 +50,7 @@ EXTERNAL = {
         "database has been invalidated": "DuckDB, after a fatal error",
     },
     "gan_runtime/targets/kubernetes.py": dict.fromkeys(
-        ("timed out", "connection refused", "unable to connect", "no route"),
+        ("timed out", "unable to connect", "no route"),
         "kubectl, which exits with 1 for every failure",
     ),
     "gan_runtime/targets/slurm.py": {

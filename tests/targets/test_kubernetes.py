@@ -201,10 +201,16 @@ def test_only_a_clear_refusal_is_one(errors: str, is_refused: bool) -> None:
     assert errors in place.offer().refusal
 
 
+def test_a_job_that_exists_is_not_created_again() -> None:
+    errors = f'Error from server (AlreadyExists): jobs.batch "{name_of(TOKEN)}" already exists'
+    place = Kubernetes(OPTIONS, FakeKubectl(Done(1, "", errors)), Home(Path("/shared")))
+    assert place.submit(job()).job == name_of(TOKEN)
+
+
 def test_a_submitted_job_has_its_name_and_is_deleted_by_it() -> None:
     place = target()
     assert place.submit(job()).job == name_of(TOKEN)
-    place.cancel(name_of(TOKEN))
+    place.cancel(TOKEN)
     assert isinstance(place.transport, FakeKubectl)
     assert place.transport.words[-2:] == [f"job/{name_of(TOKEN)}", f"service/{name_of(TOKEN)}"]
 

@@ -57,7 +57,7 @@ def test_settings_survive_writing_and_reading(home: Home) -> None:
     [
         ("[atlas", "is not TOML"),
         ("[Atlas]", "allowed are 1 to 40 of a-z, 0-9 and '-'"),
-        ('[atlas]\nkind = "pbs"', "target atlas: kind is 'pbs', but allowed are slurm and ssh"),
+        ('[atlas]\nkind = "pbs"', "target atlas: kind is 'pbs', but allowed are slurm, ssh"),
         ("[atlas]\npartitoin = 'gpu'", "target atlas: partitoin: extra inputs are not permitted"),
         ('[atlas]\nprelude = ["a\\nb"]', "prelude.0"),
         ("[atlas]\npartition = 'a b'", "partition"),

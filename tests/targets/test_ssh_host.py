@@ -5,9 +5,10 @@ lines of shell; tests/full/targets has a real ssh and a real trainer.
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,18 +36,23 @@ LINE = b'{"kind":"scalars","step":%d}\n'
 
 @dataclass
 class Loopback:
-    """Runs the commands of a target here. `cut`: bytes of an answer before it breaks off."""
+    """Runs the commands of a target here. `cut`: bytes of an answer before it breaks off.
+    `banner`: what the start files of the shell there print.
+    """
 
     cut: int | None = None
+    banner: str = ""
     calls: list[str] = field(default_factory=list)
 
     def run(self, words: Sequence[str], stdin: str = "", seconds: float = 30.0) -> Done:
         self.calls.append(" ".join(words))
         done = Here().run(words, stdin, seconds)
-        return Done(done.code, done.output[: self.cut], done.errors)
+        return Done(done.code, self.banner + done.output[: self.cut], done.errors)
 
     def stream(self, words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
         self.calls.append(" ".join(words))
+        sink.write(self.banner.encode())
+        sink.flush()
         return Here().stream(words, source, sink)
 
 
@@ -104,6 +110,20 @@ def test_a_job_starts_once_and_ends_as_its_trainer_did(
     assert box.run.log_tail() == "began"
 
 
+def test_lines_of_a_login_are_no_part_of_the_answer(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("exit 0")
+    box.transport.banner = "Welcome to box!\n{}\n"
+    box.begin()
+    assert box.until_ended(wait_until).state == "COMPLETED"
+    (box.there / "checkpoints").mkdir()
+    (box.there / "checkpoints" / "step-00000900.safetensors").write_bytes(b"c" * 9_000_000)
+    assert box.until_ended(wait_until).state == "COMPLETED"
+    [checkpoint] = box.run.checkpoints.iterdir()
+    assert digest(checkpoint) == digest(box.there / "checkpoints" / checkpoint.name)
+
+
 @pytest.mark.parametrize(
     ("script", "state"), [("exit 3", "FAILED"), ("kill -9 $$", "KILLED"), ("exit 0", "COMPLETED")]
 )
@@ -119,10 +139,104 @@ def test_a_cancelled_job_ends_with_all_its_processes(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
     box = place("sleep 600 & echo $! >pid; echo ready; wait")
-    job = box.begin()
+    box.begin()
     wait_until(lambda: (box.seen(), box.run.log_tail())[1], "it runs")
-    box.target.cancel(job)
+    box.target.cancel(box.job.token)
     assert box.until_ended(wait_until).state == "CANCELLED"
+
+
+def test_a_canceled_job_does_not_begin_later(place: Callable[[str], Place]) -> None:
+    box = place("exit 0")
+    box.target.cancel(box.job.token)
+    assert box.target.submit(box.job).refusal == "it was canceled before it began"
+
+
+def test_a_deleted_run_still_has_the_state_of_its_job(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("sleep 600")
+    box.begin()
+    shutil.rmtree(box.run.path)
+    assert box.seen().stage == "running"
+    box.target.cancel(box.job.token)
+    assert box.until_ended(wait_until).state == "CANCELLED"
+
+
+def test_a_run_does_not_continue_where_its_files_are_missing(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("echo 1; exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    box.run.checkpoints.mkdir()
+    (box.run.checkpoints / "step-00000100.safetensors").write_bytes(b"the only copy")
+    shutil.rmtree(box.there)
+    second = replace(box.job, token=token_of("far-0001", 2), attempt=2)
+    assert "are not on" in box.target.submit(second).refusal
+    assert box.target.observe([second.token]) == {}
+    assert box.run.has_checkpoint
+
+
+def test_files_that_were_removed_there_silence_no_other_run(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    other = replace(box.job, token=token_of("far-0002", 1), folder=box.run.path.parent / "far-0002")
+    shutil.copytree(box.run.path, other.folder)
+    assert box.target.submit(other).job
+    shutil.rmtree(box.there)
+    assert set(box.target.observe([box.job.token, other.token])) == {other.token}
+
+
+def test_a_full_disk_there_ends_the_job_as_failed(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    [code] = (box.there.parent.parent / "jobs").glob("*.code")
+    code.write_text("")
+    assert box.seen().state == "FAILED"
+
+
+def test_bytes_are_appended_only_where_this_process_has_seen_the_end(
+    place: Callable[[str], Place], wait_until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = place("exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    journal = box.there / "journal-0.jsonl"
+    journal.write_bytes(LINE % 1)
+
+    def after_another_owner(words: Sequence[str], stdin: str = "", seconds: float = 30.0) -> Done:
+        done = Here().run(words, stdin, seconds)
+        box.run.trainer_journal().write_bytes(LINE % 1)
+        return done
+
+    monkeypatch.setattr(box.transport, "run", after_another_owner)
+    box.seen()
+    assert digest(box.run.trainer_journal()) == digest(journal)
+
+
+def test_many_files_come_in_few_calls_and_before_the_journal(
+    place: Callable[[str], Place], wait_until: Callable[..., Any]
+) -> None:
+    box = place("exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    (box.there / "samples").mkdir()
+    for number in range(25):
+        (box.there / "samples" / f"fixed-{number:05d}.png").write_bytes(b"p" * 1_000_000)
+    (box.there / "journal-0.jsonl").write_bytes(LINE % 1)
+    box.transport.calls.clear()
+    assert box.seen().stage == "running"
+    assert not box.run.trainer_journal().exists()
+    assert box.until_ended(wait_until).stage == "ended"
+    assert digest(box.run.trainer_journal()) == digest(box.there / "journal-0.jsonl")
+    assert len(list(box.run.samples.iterdir())) == 25
+    assert len(box.transport.calls) == 4
 
 
 def test_a_stop_here_becomes_a_stop_there(
@@ -272,3 +386,33 @@ def test_no_host_is_an_option_or_a_command(home: Home, host: str) -> None:
 def test_a_viewer_adds_no_target(home: Home) -> None:
     with pytest.raises(RoleError):
         Commands(home, Actor("test")).add_target("box", {"kind": "ssh", "host": "box"})
+
+
+@pytest.mark.parametrize("share", [0.3, 0.999])
+def test_a_set_that_arrives_in_part_is_no_set(
+    place: Callable[[str], Place],
+    home: Home,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+) -> None:
+    drawn_pairs.prepare(home, tmp_path / "pictures")
+    name = drawn_pairs.NAME
+    box = place("exit 0")
+    job = replace(box.job, dataset=name, content=loading.content_of(name, home))
+    whole = box.transport.stream
+
+    def cut(words: Sequence[str], source: IO[bytes], sink: IO[bytes]) -> Done:
+        content = source.read()
+        part = tmp_path / "part"
+        # A bundle ends with blocks of zeros, which say nothing.
+        part.write_bytes(content[: int(len(content.rstrip(b"\0")) * share) // 512 * 512])
+        with part.open("rb") as file:
+            return whole(words, file, sink)
+
+    monkeypatch.setattr(box.transport, "stream", cut)
+    with pytest.raises(NoAnswerError):
+        box.target.submit(job)
+    assert list((tmp_path / "there" / "data").glob("[!.]*")) == []
+    monkeypatch.setattr(box.transport, "stream", whole)
+    assert box.target.submit(job).job

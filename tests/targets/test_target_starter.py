@@ -67,9 +67,9 @@ class FakeTarget:
         self._answer()
         return {token: self.jobs[token] for token in tokens if token in self.jobs}
 
-    def cancel(self, job: str) -> None:
+    def cancel(self, token: str) -> None:
         self._answer()
-        self.cancelled.append(job)
+        self.cancelled.append(token)
 
     def _answer(self) -> None:
         if self.is_silent:
@@ -168,7 +168,9 @@ def test_no_more_jobs_than_allowed_are_submitted(cluster: Cluster, new_run: NewR
     for _ in range(3):
         cluster.turn()
     assert len(cluster.target.submitted) == 2
-    assert cluster.shown(runs[2])[2].startswith("waiting: 2 jobs of this home are on atlas")
+    assert cluster.shown(runs[2])[2].startswith(
+        "waiting: atlas has as many jobs of this home as allowed (2)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,7 +344,7 @@ def test_a_run_taken_from_the_queue_cancels_its_job(cluster: Cluster, new_run: N
     cluster.turn()
     cluster.turn()
     assert cluster.shown(run)[0] == "stopped"
-    assert cluster.target.cancelled[:1] == ["1"]
+    assert cluster.target.cancelled[:1] == list(cluster.target.jobs)
 
 
 def test_a_cancellation_outlives_the_owner(cluster: Cluster, new_run: NewRun) -> None:
@@ -358,7 +360,7 @@ def test_a_cancellation_outlives_the_owner(cluster: Cluster, new_run: NewRun) ->
     cluster.target.is_silent = False
     cluster.turn()
     cluster.turn()
-    assert cluster.target.cancelled[:1] == ["1"]
+    assert cluster.target.cancelled[:1] == list(cluster.target.jobs)
     assert len(cluster.target.submitted) == 1
 
 
@@ -394,6 +396,48 @@ def test_only_a_users_stop_makes_a_timed_out_job_a_stopped_run(
     cluster.turn(FINAL_LINE_SECONDS + 1)
     cluster.turn()
     assert cluster.shown(training)[0] == ("lost" if asker == TIME_LIMIT else "stopped")
+
+
+def test_a_stop_that_the_target_has_not_heard_of_has_no_limit(
+    cluster: Cluster, training: RunDir
+) -> None:
+    cluster.target.is_silent = True
+    training.request_stop("test")
+    for _ in range(3):
+        cluster.turn(100.0)
+    cluster.target.is_silent = False
+    for _ in range(3):
+        cluster.turn()
+    assert cluster.target.cancelled == [], "it has the whole time to save"
+    cluster.turn(100.0)
+    cluster.turn()
+    assert cluster.target.cancelled != []
+
+
+def test_a_submission_that_fails_delays_no_state_of_other_jobs(
+    cluster: Cluster, training: RunDir, new_run: NewRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def uncertain(_: TargetJob) -> Submitted:
+        raise NoAnswerError("sbatch: error: Socket timed out")
+
+    monkeypatch.setattr(cluster.target, "submit", uncertain)
+    new_run("far-0002", 1.0, target="atlas")
+    cluster.turn()
+    cluster.see(training, Seen("ended", "OUT_OF_MEMORY", is_complete=True))
+    assert cluster.shown(training)[0] == "failed"
+
+
+def test_jobs_are_asked_of_their_host_while_the_settings_name_another(
+    cluster: Cluster, home: Home, training: RunDir
+) -> None:
+    configuration.add(home, "atlas", SlurmTarget(host="other", most_jobs=2))
+    cluster.turn()
+    assert cluster.target.options.host == ""
+    says(training, "finished")
+    cluster.see(training, Seen("ended", "COMPLETED"))
+    cluster.turn()
+    cluster.starter.trouble("atlas")
+    assert cluster.target.options.host == "other"
 
 
 def test_the_stop_of_a_time_limit_is_given_its_two_minutes(
@@ -440,7 +484,7 @@ def test_deleting_a_waiting_run_cancels_its_job(
     trash.put(run, "test")
     cluster.turn()
     cluster.turn()
-    assert cluster.target.cancelled[:1] == ["1"]
+    assert cluster.target.cancelled[:1] == list(cluster.target.jobs)
     assert not home.run_dirs()
 
 
@@ -448,11 +492,12 @@ def test_a_trainer_that_does_not_stop_has_its_job_cancelled(
     cluster: Cluster, training: RunDir
 ) -> None:
     training.request_stop("test")
-    cluster.turn()
+    for _ in range(3):
+        cluster.turn()
     assert cluster.target.cancelled == []
     cluster.turn(100.0)
     cluster.turn()
-    assert cluster.target.cancelled[:1] == ["1"]
+    assert cluster.target.cancelled[:1] == list(cluster.target.jobs)
     cluster.see(training, Seen("ended", "CANCELLED"))
     cluster.turn(FINAL_LINE_SECONDS + 1)
     cluster.turn()
