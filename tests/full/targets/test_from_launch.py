@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from tests.browser.dashboard_process import Dashboard, open_page, settled
 from tests.browser.launch_page import choose, fill, start
 from tests.browser.live_page import losses
 from tests.support.cluster.rig import PYTHON, Rig
+
+JOB = re.compile(r"Job [0-9]+ · nodes n\[1-2\]")
 
 
 @pytest.fixture
@@ -46,9 +49,9 @@ def test_a_run_is_launched_on_two_hosts_watched_and_finished(
     run = home.run_dir(start(page))
     expect(page.get_by_text("2 workers × CPU on rig")).to_be_visible()
     expect(losses(page)).to_be_visible()
-    expect(page.get_by_text("Job 1 · nodes n[1-2]")).to_be_visible()
+    expect(page.get_by_text(JOB)).to_be_visible()
     expect(page.get_by_text("all 30 epochs done")).to_be_visible()
-    expect(page.get_by_text("Job 1 · nodes n[1-2]")).to_be_visible()
+    expect(page.get_by_text(JOB)).to_be_visible()
     assert "worker 1 of 2" in run.log_tail(rank=1)
     page.goto(f"{dashboard.address}/run?run={run.run_id}&tab=log")
     settled(page)
