@@ -4,6 +4,7 @@ button.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import streamlit as st
@@ -83,6 +84,16 @@ def _start(runtime: Runtime, preset: str, state: FormState, host: Host | None) -
         actions.start(runtime, spec, preset, after)
         queue_view.fill_after(queue_view.AFTER_AT_LAUNCH, after)  # the run was refused
     widgets.command_line(fields.command(preset, spec))
+    if admission is not None and spec.target != HERE:
+        _show_script(runtime, admission.spec)
+
+
+def _show_script(runtime: Runtime, spec: RunSpec) -> None:
+    """What the target will run; the run has it in its folder."""
+    if runtime.targets is None:
+        return
+    with contextlib.suppress(TargetSettingError), st.expander("Script of the job"):
+        st.code(runtime.targets.script(spec), language="bash", wrap_lines=True)
 
 
 def show_requirements(runtime: Runtime, spec: RunSpec, host: Host) -> Admission | None:

@@ -36,6 +36,7 @@ from gan_runtime.records.journal import ENDED, Status
 from gan_runtime.records.record import Name
 from gan_runtime.records.run_folder import RunDir, latest_status, write_json, write_whole
 from gan_runtime.records.states import Cause, Reason, StateTimer, cause
+from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.starters import Attempt
 from gan_runtime.supervision.target_watch import ABSENT, TargetWatch
 from gan_runtime.targets import configuration
@@ -46,6 +47,7 @@ from gan_runtime.targets.ssh_host import SshHost
 from gan_runtime.targets.target import Offer, RunTarget, Seen, Submitted, TargetJob, token_of
 from gan_runtime.targets.transport import Here, Ssh
 
+NEW_RUN = "NAME"  # in the script of a run that has no name yet
 FINAL_LINE_SECONDS = 60.0  # for the last lines of an ended job to arrive through the file system
 
 
@@ -290,6 +292,11 @@ class TargetStarter:
         """What a target has; None before its first answer. Raises TargetSettingError."""
         return self._watch(target)[1].offer()
 
+    def script(self, spec: RunSpec) -> str:
+        """The script of the first attempt of a new run. Raises TargetSettingError."""
+        folder = self._home.runs.resolve() / NEW_RUN
+        return self._watch(spec.target)[1].script(_job(spec, folder, f"gan-{NEW_RUN}-1", 1))
+
     def trouble(self, target: str) -> str:
         """Why nothing new is known of the jobs of a target; "" while it answers."""
         if not self._is_known(target):
@@ -439,14 +446,17 @@ def _place(options: AnyTarget) -> tuple[str, ...]:
 
 def job_of(run: RunDir, submission: SubmittedJob) -> TargetJob:
     """The job of an attempt. Raises SpecError."""
-    spec = run.spec()
+    return _job(run.spec(), run.path.resolve(), submission.token, submission.attempt)
+
+
+def _job(spec: RunSpec, folder: Path, token: str, attempt: int) -> TargetJob:
     content = ""
     with contextlib.suppress(DatasetError):  # the trainer reports it
-        content = loading.content_of(spec.dataset, Home(run.path.parent.parent))
+        content = loading.content_of(spec.dataset, Home(folder.parent.parent))
     return TargetJob(
-        submission.token,
-        run.path.resolve(),
-        submission.attempt,
+        token,
+        folder,
+        attempt,
         spec.accelerator,
         spec.workers,
         spec.replicas if spec.accelerator == "gpu" else 0,

@@ -53,6 +53,16 @@ def test_launch_shows_what_the_target_offers_or_why_not(
 
 
 @pytest.mark.usefixtures("atlas")
+def test_launch_shows_the_script_of_the_job(show: Show) -> None:
+    app = show("launch")
+    assert not [each for each in app.code if "#SBATCH" in each.value]
+    choice_field(app, "target").select("atlas").run()
+    [script] = [each.value for each in app.code if "#SBATCH" in each.value]
+    assert "#SBATCH --job-name=gan-NAME-1" in script
+    assert "/runs/NAME 1 gpu" in script
+
+
+@pytest.mark.usefixtures("atlas")
 def test_a_waiting_run_says_where_and_why(show: Show, new_run: NewRun) -> None:
     run = new_run("far-0001", target="atlas")
     for page in ("home", "run"):
