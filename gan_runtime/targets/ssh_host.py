@@ -135,6 +135,7 @@ class SshHost:
     def submit(self, job: TargetJob) -> Submitted:
         """Starts the trainer once, after it has sent the data set if the host lacks it."""
         request = {
+            "version": __version__,
             "token": job.token,
             "run": job.folder.name,
             "attempt": job.attempt,

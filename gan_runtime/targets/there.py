@@ -88,6 +88,11 @@ def _begin(home: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 def _refusal(home: Path, request: dict[str, Any]) -> str:
     """Why the trainer must not begin; "" if it may."""
+    if request["version"] != __version__:
+        return (
+            f"{platform.node()} has version {__version__} of this project, and the dashboard"
+            f" {request['version']}: update it there"
+        )
     if _cancelled(home, request["token"]).exists():
         return "it was canceled before it began"
     run = home / "runs" / request["run"]

@@ -145,6 +145,15 @@ def test_a_cancelled_job_ends_with_all_its_processes(
     assert box.until_ended(wait_until).state == "CANCELLED"
 
 
+def test_another_version_there_trains_nothing(
+    place: Callable[[str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = place("exit 0")
+    monkeypatch.setattr("gan_runtime.targets.ssh_host.__version__", "0.0.1")
+    assert "and the dashboard 0.0.1: update it there" in box.target.submit(box.job).refusal
+    assert not box.there.exists()
+
+
 def test_a_canceled_job_does_not_begin_later(place: Callable[[str], Place]) -> None:
     box = place("exit 0")
     box.target.cancel(box.job.token)
@@ -374,6 +383,14 @@ def test_an_ssh_target_is_added_with_a_home_for_this_dashboard(home: Home) -> No
     wrong = command_line.run(*words, "--partition", "gpu")
     assert "partition" in wrong.output
     assert wrong.exit_code == 2
+
+
+def test_paths_of_the_user_and_of_any_script_are_read_back(home: Home) -> None:
+    values = {"kind": "ssh", "host": "box", "project": "~/Прoject 🎲", "home": "~/runs"}
+    Commands(home, operator("test")).add_target("box", values)
+    target = configuration.target(home, "box")
+    assert isinstance(target, SshTarget)
+    assert (target.project, target.home) == ("Прoject 🎲", "runs")
 
 
 @pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "box;true", "$(true)"])
