@@ -290,7 +290,7 @@ def test_typed_values_survive_a_switch_to_a_workload_with_that_option(
 
 
 def test_unchanged_fields_follow_the_defaults_of_each_workload(show: Show, painter: str) -> None:
-    app = opened(show("launch"))
+    app = opened(show("launch"), OF_WORKLOAD)
     choice_field(app, "workload").set_value(painter).run()
     assert text_field(app, "label_smoothing").value == "0.2"
     choice_field(app, "workload").set_value("mlp_gan").run()
