@@ -26,9 +26,10 @@ OWN_SECONDS = "own_seconds"
 # tests skip it.
 WITH_PROCESSES = {"jax", "browser", "dashboard"}
 IDLE_SECONDS = 0.04  # of `_fixed_work` on the idle machine of docs/testing.md
-# From run to run the same test takes up to twice as long. Without the exceptions all tests took at
-# most 3.5 s, so that the limit finds what belongs in tests/full, not tests that vary.
-LIMIT_SECONDS = 5.0
+# From run to run the same test takes up to twice as long, and a process that an earlier test has
+# started can end during a later one. Without the exceptions all tests took at most 3.5 s, so that
+# the limit finds what belongs in tests/full, not tests that vary.
+LIMIT_SECONDS = 7.0
 
 
 def too_slow(own_seconds: Mapping[str, float], limit: float, named: Mapping[str, str]) -> list[str]:
