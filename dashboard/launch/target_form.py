@@ -1,4 +1,4 @@
-"""The dialog that adds another place where runs train, and says how it answers."""
+"""The dialog that adds another place where runs train; Launch then shows what it offers."""
 
 from __future__ import annotations
 

@@ -68,6 +68,11 @@ class _Target(BaseModel):
     most_jobs: int = Field(default=20, ge=1, le=1_000)
     poll_seconds: float = Field(default=30.0, ge=1.0, le=600.0)
 
+    @property
+    def pace(self) -> QueryPace:
+        """A cluster serves many users."""
+        return QueryPace(self.poll_seconds, most_seconds=600.0, rest=5.0)
+
 
 class SlurmTarget(_Target):
     """A Slurm cluster whose nodes see the home under the same path.
@@ -94,11 +99,6 @@ class SlurmTarget(_Target):
     cpus_per_task: int = Field(default=0, ge=0, le=1024)
     extra: tuple[Line, ...] = ()
     requeue: bool = True
-
-    @property
-    def pace(self) -> QueryPace:
-        """A scheduler serves many users."""
-        return QueryPace(self.poll_seconds, most_seconds=600.0, rest=5.0)
 
 
 class SshTarget(_Target):
@@ -154,11 +154,6 @@ class KubernetesTarget(_Target):
     accelerator: Literal["cpu", "gpu"] = "cpu"
     cpus: Value = "2"
     memory: Value = "4Gi"
-
-    @property
-    def pace(self) -> QueryPace:
-        """An API server serves many users."""
-        return QueryPace(self.poll_seconds, most_seconds=600.0, rest=5.0)
 
 
 AnyTarget = SlurmTarget | SshTarget | KubernetesTarget

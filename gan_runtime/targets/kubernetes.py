@@ -18,7 +18,7 @@ from gan_runtime.records import processes
 from gan_runtime.records.home import Home
 from gan_runtime.targets.configuration import KubernetesTarget
 from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Submitted, TargetJob
-from gan_runtime.targets.transport import Done, Transport
+from gan_runtime.targets.transport import NO_MESSAGE, Done, Transport
 
 PORT = 18900
 LABEL = "gan-dashboard"
@@ -74,7 +74,7 @@ class Kubernetes:
         """Creates the job, unless there is one of its name."""
         words, manifest = self._words("create", "-f", "-"), json.dumps(self.manifest(job))
         done = self.transport.run(words, manifest, QUERY_SECONDS)
-        message = _message(done)
+        message = done.last_error or NO_MESSAGE
         if done.code and any(text in message.lower() for text in _UNCERTAIN):
             raise NoAnswerError(message)
         if done.code and _PRESENT not in message:
@@ -176,7 +176,7 @@ class Kubernetes:
 
     def _checked(self, done: Done) -> None:
         if done.code:
-            raise NoAnswerError(f"Kubernetes did not answer: {_message(done)}")
+            raise NoAnswerError(f"Kubernetes did not answer: {done.last_error or NO_MESSAGE}")
 
 
 def _seen(job: dict[str, Any], pods: list[dict[str, Any]]) -> Seen:
@@ -225,8 +225,3 @@ def _wait(pods: list[dict[str, Any]]) -> str:
             if each["type"] == "PodScheduled" and each["status"] == "False":
                 return f"waits for a node: {each.get('message', each.get('reason', ''))}"
     return "starts its pods" if pods else "just submitted"
-
-
-def _message(done: Done) -> str:
-    lines = [line.strip() for line in done.errors.splitlines() if line.strip()]
-    return lines[-1] if lines else "no message"

@@ -16,7 +16,7 @@ from gan_runtime.base.slurm import TIME_LIMIT
 from gan_runtime.records import processes
 from gan_runtime.targets.configuration import SlurmTarget
 from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Stage, Submitted, TargetJob
-from gan_runtime.targets.transport import Transport
+from gan_runtime.targets.transport import NO_MESSAGE, Transport
 
 WAITING = frozenset(
     ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT")
@@ -103,7 +103,7 @@ class Slurm:
         if present is not None:
             return Submitted(present.job)
         done = self.transport.run(["sbatch", "--parsable"], self.script(job), SUBMIT_SECONDS)
-        message = _message(done.errors)
+        message = done.last_error or NO_MESSAGE
         if done.code and any(words in message.lower() for words in _UNCERTAIN):
             raise NoAnswerError(message)
         if done.code:
@@ -150,7 +150,7 @@ class Slurm:
     def _run(self, *words: str) -> str:
         done = self.transport.run(words, seconds=QUERY_SECONDS)
         if done.code:
-            raise NoAnswerError(f"Slurm did not answer: {_message(done.errors)}")
+            raise NoAnswerError(f"Slurm did not answer: {done.last_error or NO_MESSAGE}")
         return done.output
 
 
@@ -165,11 +165,6 @@ def _time(text: str) -> datetime | None:
     with contextlib.suppress(ValueError):
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     return None
-
-
-def _message(errors: str) -> str:
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    return lines[-1] if lines else "no message"
 
 
 def _quoted(path: str) -> str:

@@ -41,7 +41,6 @@ from gan_runtime.targets.target import (
 )
 from gan_runtime.targets.transport import Done, Transport
 
-MANIFEST = "manifest.json"  # of a prepared set
 MOST_LINE = 100_000  # bytes
 CALL_SECONDS, SET_UP_SECONDS = 60.0, 1_800.0
 # Names of files in folders of a run. Others do not come from a host that may be another's.
@@ -83,7 +82,8 @@ class SshHost:
         """Its processors, memory and accelerators, if it has the same version of the project."""
         try:
             answer = self._ask("look", {"jobs": {}})
-            done = self._run(["gan_runtime", "devices", "--json"])
+            words = self._python("gan_runtime", "devices", "--json")
+            done = self.transport.run(words, seconds=CALL_SECONDS)
             devices = json.loads(done.output[done.output.index("{") :])
             device = devices["devices"][self.options.accelerator]
         except NoAnswerError as error:
@@ -239,7 +239,7 @@ class SshHost:
         folder = self.home.data / job.dataset
         files = sorted(
             (path for path in folder.rglob("*") if path.is_file()),
-            key=lambda path: (path == folder / MANIFEST, path),
+            key=lambda path: (path == folder / there.MANIFEST, path),
         )
         names = [str(path.relative_to(self.home.data)) for path in files]
         words = ["tar", "--directory", str(self.home.data), "--create", "--", *names]
@@ -263,19 +263,14 @@ class SshHost:
                 " must be a clone of this project, set up with `make setup`"
             ) from None
 
-    def _run(self, words: Sequence[str]) -> Done:
-        return self.transport.run(self._python(*words), seconds=CALL_SECONDS)
-
     def _there(self, *words: str) -> list[str]:
-        verb, *more = words
-        return self._python("gan_runtime.targets.there", self.options.home, verb, *more)
+        return self._python(there.__name__, self.options.home, *words)
 
-    def _python(self, *words: str) -> list[str]:
+    def _python(self, module: str, *words: str) -> list[str]:
         # A path without a slash first is of the user's folder, where ssh begins.
-        module, *more = words
         return [
             *("env", f"PYTHONPATH={self.options.project}", self.options.interpreter),
-            *processes.command(module, *more)[1:],
+            *processes.command(module, *words)[1:],
         ]
 
 
@@ -316,5 +311,4 @@ def _place(path: str) -> str:
 
 
 def _last_line(done: Done) -> str:
-    lines = [line.strip() for line in done.errors.splitlines() if line.strip()]
-    return lines[-1] if lines else f"exit code {done.code}, no message"
+    return done.last_error or f"exit code {done.code}, no message"

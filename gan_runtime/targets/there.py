@@ -29,7 +29,6 @@ from typing import Any
 
 import psutil
 from filelock import FileLock
-from pydantic import ValidationError
 
 from gan_runtime import __version__
 from gan_runtime.records import run_files
@@ -37,6 +36,7 @@ from gan_runtime.records.identity import ProcessIdentity
 
 MOST_BYTES = 8_000_000  # of files in one answer
 MARK = b"----- gan_runtime.targets.there -----\n"
+MANIFEST = "manifest.json"  # of a prepared set
 CHECKPOINTS = "checkpoints"
 FOLDERS = ("samples", CHECKPOINTS)  # that come to the home here
 CANCELLED = ".cancelled"
@@ -161,9 +161,9 @@ def _session(leader: int) -> Iterator[psutil.Process]:
                 yield process
 
 
-def _state(record: Path) -> str:
+def _state(record: Path, trainer: ProcessIdentity) -> str:
     """The state of a trainer, in Slurm's words."""
-    trainer, code = _identity(record), record.with_suffix(".code")
+    code = record.with_suffix(".code")
     if trainer.process() is not None:
         return "RUNNING"
     if record.with_suffix(CANCELLED).exists():
@@ -209,7 +209,8 @@ def _job(home: Path, token: str, known: dict[str, Any]) -> dict[str, Any]:
     for all new files the journals wait for the next answer.
     """
     record, run = _record(home, token), home / "runs" / known["run"]
-    state = _state(record)
+    trainer = _identity(record)
+    state = _state(record, trainer)
     if known["stop"] and state == "RUNNING" and not (run / "STOP").exists():
         (run / "STOP").write_text(known["stop"], encoding="utf-8")
     ends = {path.name: path.stat().st_size for path in run.iterdir() if is_growing(path.name)}
@@ -225,7 +226,7 @@ def _job(home: Path, token: str, known: dict[str, Any]) -> dict[str, Any]:
         is_complete &= begin + length >= end
     return {
         "state": state,
-        "job": str(_identity(record).pid),
+        "job": str(trainer.pid),
         "checkpoints": [name for name in present if name.startswith(f"{CHECKPOINTS}/")],
         "files": files,
         "chunks": chunks,
@@ -291,8 +292,8 @@ def _text(path: Path, begin: int, length: int) -> str:
 
 def _content(folder: Path) -> str:
     """The digest of a prepared set in its folder; "" without it."""
-    with contextlib.suppress(OSError, ValueError, ValidationError):
-        manifest = json.loads(run_files.content(folder / "manifest.json"))
+    with contextlib.suppress(OSError, ValueError):
+        manifest = json.loads(run_files.content(folder / MANIFEST))
         return str(manifest.get("content", ""))
     return ""
 

@@ -21,6 +21,7 @@ OPTIONS = (
     *("-o", "ConnectTimeout=10"),
     *("-o", "ServerAliveInterval=15"),
 )
+NO_MESSAGE = "no message"
 STREAM_SECONDS = 3_600.0
 SSH_FAILED = 255  # exit code of ssh itself
 # More of a job in which the dashboard itself runs, and choices of the user that would hide jobs.
@@ -34,6 +35,12 @@ class Done:
     code: int
     output: str
     errors: str
+
+    @property
+    def last_error(self) -> str:
+        """The last line of its errors; "" without one."""
+        lines = [line.strip() for line in self.errors.splitlines() if line.strip()]
+        return lines[-1] if lines else ""
 
 
 class Transport(Protocol):
@@ -79,7 +86,7 @@ class Ssh:
 
     def _answered(self, done: Done) -> Done:
         if done.code == SSH_FAILED:
-            why = (done.errors.strip().splitlines() or ["no message"])[-1]
+            why = done.last_error or NO_MESSAGE
             raise NoAnswerError(f"{self.host} cannot be reached with ssh: {why}")
         return done
 

@@ -91,6 +91,14 @@ def place(home: Home, tmp_path: Path) -> Callable[[str], Place]:
     return lambda script: Place(home, tmp_path / "there", script)
 
 
+def ended(place: Callable[[str], Place], wait_until: Callable[..., Any]) -> Place:
+    """A host whose only job has ended; tests then write its files."""
+    box = place("exit 0")
+    box.begin()
+    box.until_ended(wait_until)
+    return box
+
+
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -189,9 +197,7 @@ def test_a_run_does_not_continue_where_its_files_are_missing(
 def test_files_that_were_removed_there_silence_no_other_run(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
-    box = place("exit 0")
-    box.begin()
-    box.until_ended(wait_until)
+    box = ended(place, wait_until)
     other = replace(box.job, token=token_of("far-0002", 1), folder=box.run.path.parent / "far-0002")
     shutil.copytree(box.run.path, other.folder)
     assert box.target.submit(other).job
@@ -202,9 +208,7 @@ def test_files_that_were_removed_there_silence_no_other_run(
 def test_a_full_disk_there_ends_the_job_as_failed(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
-    box = place("exit 0")
-    box.begin()
-    box.until_ended(wait_until)
+    box = ended(place, wait_until)
     [code] = (box.there.parent.parent / "jobs").glob("*.code")
     code.write_text("")
     assert box.seen().state == "FAILED"
@@ -213,9 +217,7 @@ def test_a_full_disk_there_ends_the_job_as_failed(
 def test_bytes_are_appended_only_where_this_process_has_seen_the_end(
     place: Callable[[str], Place], wait_until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    box = place("exit 0")
-    box.begin()
-    box.until_ended(wait_until)
+    box = ended(place, wait_until)
     journal = box.there / "journal-0.jsonl"
     journal.write_bytes(LINE % 1)
 
@@ -232,9 +234,7 @@ def test_bytes_are_appended_only_where_this_process_has_seen_the_end(
 def test_many_files_come_in_few_calls_and_before_the_journal(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
-    box = place("exit 0")
-    box.begin()
-    box.until_ended(wait_until)
+    box = ended(place, wait_until)
     (box.there / "samples").mkdir()
     for number in range(25):
         (box.there / "samples" / f"fixed-{number:05d}.png").write_bytes(b"p" * 1_000_000)
@@ -271,9 +271,7 @@ def relocated(box: Place) -> Place:
 def test_everything_arrives_once_through_a_connection_that_breaks(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
-    box = place("exit 0")
-    box.begin()
-    box.until_ended(wait_until)
+    box = ended(place, wait_until)
     journal = box.there / "journal-0.jsonl"
     (box.there / "samples").mkdir()
     (box.there / "checkpoints").mkdir()
@@ -303,9 +301,7 @@ def test_everything_arrives_once_through_a_connection_that_breaks(
 def test_no_line_is_here_before_the_sample_that_it_names(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
-    box = place("exit 0")
-    box.begin()
-    box.until_ended(wait_until)
+    box = ended(place, wait_until)
     (box.there / "samples").mkdir()
     (box.there / "samples" / "fixed-00001.png").write_bytes(b"p")
     (box.there / "journal-0.jsonl").write_bytes(LINE % 1)
@@ -319,9 +315,7 @@ def test_no_line_is_here_before_the_sample_that_it_names(
 def test_files_of_the_owner_and_outside_of_the_run_are_not_taken(
     place: Callable[[str], Place], wait_until: Callable[..., Any]
 ) -> None:
-    box = place("exit 0")
-    box.begin()
-    box.until_ended(wait_until)
+    box = ended(place, wait_until)
     for name in ("journal-supervisor.jsonl", "journal-evaluations.jsonl", "spec.json", "STOP"):
         (box.there / name).write_text("of another owner")
     here = box.run.spec_path.read_text()
