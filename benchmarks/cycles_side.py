@@ -104,7 +104,7 @@ def _compiled(program: str, side: str, plan: CheckPlan) -> tuple[Any, RunSpec]:
     if side == "ours":
         from gan_runtime.tpu import compiling
 
-        return compiling.compile_call(spec, plan.reading, point), spec
+        return compiling.lowered_call(spec, plan.reading, point).compile(), spec
     if program == "showers":
         from benchmarks.keras_showers_on_jax import ShowerPeer
 

@@ -65,6 +65,20 @@ TARGETS = (
         "at_least",
         1.0,
     ),
+    Target(
+        "engines",
+        "jax_over_tensorflow_mixed_bfloat16",
+        "time of a JAX step on a CPU, times TensorFlow's, bfloat16",
+        "at_most",
+        2.0,
+    ),
+    Target(
+        "engines",
+        "jax_over_tensorflow_float32",
+        "time of a JAX step on a CPU, times TensorFlow's, float32",
+        "at_most",
+        2.0,
+    ),
     Target("replicas", "replicas_8_over_1", "8 simulated replicas, times one", "at_least", 0.9),
     Target(
         "workers",

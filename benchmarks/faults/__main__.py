@@ -53,7 +53,11 @@ def main() -> int:
         if options.keep:
             store_outcomes(results, options, time.monotonic() - begin)
     failed = [result for result in results if result.problems]
-    print(f"{len(results)} scenarios, {len(failed)} failed, {time.monotonic() - begin:.0f} s")
+    skipped = sum(bool(result.skipped) for result in results)
+    print(
+        f"{len(results)} scenarios, {len(failed)} failed, {skipped} skipped,"
+        f" {time.monotonic() - begin:.0f} s"
+    )
     for result in failed:
         print(
             f"repeat: python -m benchmarks.faults --seed {result.seed} --scenarios 1 --only"
@@ -71,6 +75,7 @@ def store_outcomes(results: list[Result], options: argparse.Namespace, seconds: 
         "scenarios": len(results),
         "asked_for": options.scenarios,
         "failed": sum(bool(result.problems) for result in results),
+        "skipped": sum(bool(result.skipped) for result in results),
         "by_kind": dict(Counter(result.kind for result in results)),
         "seconds": round(seconds),
         "load": round(os.getloadavg()[0], 2),

@@ -178,8 +178,8 @@ def run_next_owner(home: Home) -> None:
 
 
 def stored_rows(home: Home) -> Rows:
-    """All rows of the public views and of the last numbers, sorted, as well as `scalar_values`
-    and `states` for the other checks.
+    """All rows of the public views, the last numbers and the blocks, sorted, as well as
+    `scalar_values` and `states` for the other checks.
     """
     store = Store(home.database)
     try:
@@ -188,7 +188,8 @@ def stored_rows(home: Home) -> Rows:
             for view in store_recovery.VIEWS
             if view != "jobs"
         }
-        rows["last_scalars"] = sorted(store.rows("SELECT * FROM ingest.last_scalars"), key=repr)
+        for table in ("last_scalars", "scalar_blocks"):
+            rows[table] = sorted(store.rows(f"SELECT * FROM ingest.{table}"), key=repr)
         rows["scalar_values"] = sorted(
             store.rows("SELECT run_id, metric, step, value FROM scalars"), key=repr
         )

@@ -1,6 +1,7 @@
 """The table of faults.
 
-Every tenth seed (last digit 0) selects a fault with TensorFlow; the others train a toy model.
+Every tenth seed (last digit 0) selects a fault with TensorFlow, every twentieth (5, 25, …) one on a
+Slurm cluster; the others train a toy model on this host, or on one that ssh reaches.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from benchmarks.faults import (
     jobs_and_commands,
     kills,
     on_a_host,
+    on_slurm,
     with_tensorflow,
 )
 from benchmarks.faults.fault import Fault
@@ -62,8 +64,19 @@ WITH_TENSORFLOW: dict[str, Fault] = {
     kind.__name__: kind
     for kind in (with_tensorflow.kill_real_trainer, with_tensorflow.stop_real_trainer)
 }
-KINDS: dict[str, Fault] = {**TOYS, **WITH_TENSORFLOW}
+ON_SLURM: dict[str, Fault] = {
+    kind.__name__: kind
+    for kind in (
+        on_slurm.lose_node,
+        on_slurm.stop_controller,
+        on_slurm.preempt_job,
+        on_slurm.kill_owner_at_submission,
+        on_slurm.open_elsewhere,
+    )
+}
+KINDS: dict[str, Fault] = {**TOYS, **WITH_TENSORFLOW, **ON_SLURM}
 EVERY = 10  # one in EVERY seeds trains with TensorFlow
+ONE_OF_SLURM, EVERY_OF_SLURM = 5, 20
 
 
 def kind_of(seed: int, among: Sequence[str] = ()) -> str:
@@ -72,4 +85,7 @@ def kind_of(seed: int, among: Sequence[str] = ()) -> str:
         return among[seed % len(among)]
     if seed % EVERY == 0:
         return list(WITH_TENSORFLOW)[seed // EVERY % len(WITH_TENSORFLOW)]
-    return list(TOYS)[(seed - seed // EVERY) % len(TOYS)]
+    if seed % EVERY_OF_SLURM == ONE_OF_SLURM:
+        return list(ON_SLURM)[seed // EVERY_OF_SLURM % len(ON_SLURM)]
+    of_others = seed // EVERY + (seed + EVERY_OF_SLURM - ONE_OF_SLURM) // EVERY_OF_SLURM
+    return list(TOYS)[(seed - of_others) % len(TOYS)]

@@ -22,6 +22,7 @@ from tests.support.cluster import broken_ssh
 
 NAME = "box"
 DOWN_SECONDS = 4.0
+REPORT_SECONDS = 60.0  # the host is asked less often after each failure
 STARTS = "starts"  # a file of the run there, with a line for each start
 
 
@@ -74,7 +75,7 @@ def _running_run(stage: Stage, broken_share: float = 0.3) -> RunDir:
 def _submitted(stage: Stage, broken_share: float) -> RunDir:
     """A run for the host, whose trainer is the toy."""
     far = stage.home.path.parent / "far"
-    stage.far = far
+    stage.far, stage.report_seconds = far, REPORT_SECONDS
     commands = _commands(stage)
     broken_ssh.write(commands, stage.random.randrange(10**6), broken_share)
     trainer = processes.command(stage.module)

@@ -16,9 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.faults import checks
+from benchmarks.faults import checks, on_slurm
 from benchmarks.faults.fault import Expectation
-from benchmarks.faults.kinds import KINDS, WITH_TENSORFLOW
+from benchmarks.faults.kinds import KINDS, ON_SLURM, WITH_TENSORFLOW
 from benchmarks.faults.stage import BrokenGuaranteeError, Stage
 from gan_runtime.base.errors import GanRuntimeError
 from gan_runtime.engines.contract import Arrays
@@ -67,7 +67,7 @@ class Reference:
 class Result:
     """The result of a scenario. `actions`: what it did; `ends`: final states of the attempts.
 
-    `problems`: failed checks; empty if the scenario passed.
+    `problems`: failed checks; empty if the scenario passed. `skipped`: why it was not tried.
     """
 
     seed: int
@@ -76,10 +76,13 @@ class Result:
     ends: tuple[str, ...]
     problems: tuple[str, ...]
     seconds: float
+    skipped: str = ""
 
     @property
     def line(self) -> str:
         """The printed line."""
+        if self.skipped:
+            return f"seed {self.seed:<6} {self.kind:<18} skipped: {self.skipped}"
         ends = " → ".join(self.ends)
         verdict = "passed" if not self.problems else f"FAILED: {'; '.join(self.problems)}"
         return (
@@ -92,6 +95,8 @@ def play(seed: int, kind: str) -> Result:
     """Sets up a stage, injects the fault, recovers and checks. An error becomes a problem of the
     result.
     """
+    if kind in ON_SLURM and (lacking := on_slurm.missing()):
+        return Result(seed, kind, "", (), (), 0.0, lacking)
     begin, uses_tensorflow = time.monotonic(), kind in WITH_TENSORFLOW
     expected = reference(uses_tensorflow)
     actions: list[str] = []

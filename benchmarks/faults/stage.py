@@ -31,8 +31,7 @@ from tests.support.asking import ask, ask_of
 from tests.support.hosts import stated_host
 
 ACTOR = operator("a scenario")
-REPORT_SECONDS = 15.0  # from the exit of the last process to a final state in the journal
-FAR_REPORT_SECONDS = 60.0  # the same of a host that is asked less often after each failure
+REPORT_SECONDS = 15.0
 MAX_WAIT_SECONDS = 180.0  # all other waits, on a busy machine
 POLL_SECONDS = 0.01
 PROCESS_CHECK_SECONDS = 0.5  # listing all processes costs more than reading a journal
@@ -50,7 +49,8 @@ class Stage:
     """`calls`, `operations` (on files), `syncs`: counts of an undisturbed trainer.
 
     `min_calls`: before any fault. `module`: of the trainers. `grace_seconds`: of a stop.
-    `environment`: of owners.
+    `environment`: of owners. `report_seconds`: from the exit of the last process to a final state
+    in the journal. `at_end`: called before the processes are killed.
     """
 
     home: Home
@@ -66,6 +66,8 @@ class Stage:
     disk_mb: int = 0
     environment: dict[str, str] = field(default_factory=dict)
     far: Path | None = None  # the home on another host, where the run trains
+    report_seconds: float = REPORT_SECONDS
+    at_end: list[Callable[[], None]] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)  # for the scenario's line of output
     finished_before_fault: bool = False
     _owner: subprocess.Popen[bytes] | None = None
@@ -206,8 +208,8 @@ class Stage:
     def wait_for_end(self, run: RunDir) -> str:
         """Waits for the end of an attempt and returns its state.
 
-        Raises BrokenGuaranteeError if the journal lacks a final state REPORT_SECONDS (or FAR_)
-        after the last process has exited.
+        Raises BrokenGuaranteeError if the journal lacks a final state `report_seconds` after the
+        last process has exited.
         """
         exited_since: float | None = None
         next_check = 0.0
@@ -219,10 +221,9 @@ class Stage:
                     None if self.trainers(run) or state == "queued" else (exited_since or now)
                 )
                 next_check = now + PROCESS_CHECK_SECONDS
-            limit = REPORT_SECONDS if self.far is None else FAR_REPORT_SECONDS
-            if exited_since is not None and now - exited_since > limit:
+            if exited_since is not None and now - exited_since > self.report_seconds:
                 raise BrokenGuaranteeError(
-                    f"{limit:.0f} s after its last process the run is still {state}"
+                    f"{self.report_seconds:.0f} s after its last process the run is still {state}"
                 )
             if now > deadline:
                 raise BrokenGuaranteeError(
@@ -269,6 +270,8 @@ class Stage:
 
     def clean_up(self) -> None:
         """Kills all processes of the scenario and unmounts its disk."""
+        for end in self.at_end:
+            end()
         for process in psutil.process_iter(["cmdline"]):
             if any(
                 argument.startswith((str(self.home.path), str(self.far or self.home.path)))

@@ -1,5 +1,7 @@
 """The speed of ingest, the size of the database, and the time of the pages' queries.
 
+A long run: all numbers in one run; its losses are asked for as its page does at each refresh.
+
 Ended runs: journals of numbers only, ingested at once. A live run: each tick writes and ingests
 calls of 50 steps with six numbers each, as an owner does four times a second. Its figure is the
 highest rate that these ticks could sustain.
@@ -7,6 +9,7 @@ highest rate that these ticks could sustain.
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,11 +26,12 @@ from benchmarks.load.scale import Scale
 from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import JournalWriter
+from gan_runtime.store import queries as stored_queries
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 from gan_runtime.supervision.owner_thread import TICK_SECONDS
 
-BATCH_RUNS, LIVE_STEPS_PER_S = 20, 2_000
+BATCH_RUNS, LIVE_STEPS_PER_S, CURVES = 20, 2_000, 9
 
 
 def measure(scale: Scale) -> Iterator[Figure]:
@@ -47,6 +51,24 @@ def measure(scale: Scale) -> Iterator[Figure]:
         facts = {"rows": row_count, "journals_mb": round(_megabytes(home), 1)}
         yield Figure("bytes_per_million_rows", size / row_count * 1e6, facts)
         yield _live(Home(Path(folder) / "live").prepare(), scale.seconds)
+    yield _long_curve(scale.rows)
+
+
+def _long_curve(rows: int) -> Figure:
+    """The processor time of the losses of one run, median."""
+    with tempfile.TemporaryDirectory(prefix="gan-load-") as folder:
+        home = large_home.create(Path(folder), 1, rows, epochs=1)
+        store, run_ids = Store(home.database), [home.run_dirs()[0].run_id]
+        Ingestor(home, store).catch_up()
+        seconds = []
+        for _ in range(CURVES):
+            store.forget_answers()
+            begin = time.process_time()
+            stored_queries.curves(store, run_ids, ("loss_generator", "loss_discriminator"))
+            seconds.append(time.process_time() - begin)
+        steps = int(store.rows("SELECT max(step) FROM scalars")[0][0])
+        store.close()
+    return Figure("long_curve_ms", 1e3 * statistics.median(seconds), {"steps": steps})
 
 
 def _megabytes(home: Home) -> float:

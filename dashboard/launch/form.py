@@ -99,6 +99,7 @@ def show(
             for option in options
             if has_effect(option, form) or option.name in state.problems
             if option.name != "target" or state.targets or form["target"] != HERE
+            if option.name != "job_options" or _is_slurm(state.targets.get(form["target"]))
         ]
         if group in OPEN_GROUPS:
             st.header(group)
@@ -198,7 +199,7 @@ def _accelerator_cards(
         with column.container(border=True, height="stretch"):
             available = device is None or device.available
             if target != HERE:
-                available = name != "tpu" or _is_host(targets.get(target))
+                available = _can_have(targets.get(target), name)
             st.button(
                 option_words.choice(name),
                 key=f"accelerator.{name}",
@@ -227,16 +228,26 @@ def _accelerator_cards(
 
 
 def _on_target(name: str, target: str, targets: Mapping[str, AnyTarget]) -> str:
-    if name == "auto" and target in targets:
-        return f"{option_words.choice(targets[target].accelerator)}, by the settings of {target}."
-    if _is_host(targets.get(target)):
+    known = targets.get(target)
+    if name == "auto" and known is not None:
+        return f"{option_words.choice(known.accelerator)}, by the settings of {target}."
+    if not _can_have(known, name):
+        return "Not on this kind of target."
+    if known is not None and known.kind == "ssh":
         return "If that host has one." if name != "cpu" else "Of that host."
-    return "Its scheduler says whether it has one." if name != "tpu" else "Not through Slurm."
+    return "Its scheduler says whether it has one."
 
 
-def _is_host(target: AnyTarget | None) -> bool:
-    """Whether a target is a host, and no cluster."""
-    return target is not None and target.kind == "ssh"
+def _is_slurm(target: AnyTarget | None) -> bool:
+    return target is not None and target.kind == "slurm"
+
+
+def _can_have(target: AnyTarget | None, accelerator: str) -> bool:
+    return (
+        accelerator == "auto"
+        or target is None
+        or accelerator in configuration.accelerators(target.kind)
+    )
 
 
 def _card_text(name: str, host: Host | None) -> str:
@@ -342,7 +353,7 @@ def _show_offer(target: str, ask: Callable[[], Offer | None]) -> None:
         if not has_answered:
             st.rerun()
         if offer.refusal:
-            st.caption(f":red[{words.plain(words.capitalized(offer.refusal))}]")
+            st.markdown(f":red[{words.plain(words.capitalized(offer.refusal))}]")
         st.caption("  \n".join(words.plain(words.capitalized(line)) for line in offer.lines))
 
     offered()

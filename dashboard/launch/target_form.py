@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import actions
 from dashboard.launch import fields
 from gan_runtime.commands.runtime import Runtime
+from gan_runtime.targets import configuration
 
 KINDS = {"ssh": "A host that ssh reaches", "slurm": "A Slurm cluster"}
 HINTS = {
@@ -35,7 +36,6 @@ _OF = {
         "time_limit": ("Time limit", "As sbatch --time, such as 08:00:00."),
     },
 }
-ACCELERATORS = {"ssh": ("cpu", "gpu", "tpu"), "slurm": ("cpu", "gpu")}
 
 
 def link(runtime: Runtime) -> None:
@@ -61,7 +61,10 @@ def _add(runtime: Runtime) -> None:
             for name, (label, text) in {**_BOTH, **_OF[kind]}.items()
         }
         values["accelerator"] = st.selectbox(
-            "Accelerator", ACCELERATORS[kind], format_func=str.upper, key=f"target.{kind}.device"
+            "Accelerator",
+            configuration.accelerators(kind),
+            format_func=str.upper,
+            key=f"target.{kind}.device",
         )
         pressed = actions.form_button("Add", type="primary")
     name = values.pop("name")

@@ -20,7 +20,13 @@ StallAction = Literal["note", "stop", "restart"]
 TABLE_1 = "paper, Table 1"
 HERE = "here"
 # Options that name machines, and what they are in files for other people.
-PRIVATE = {"tpu_address": "local", "target": HERE}
+PRIVATE = {"tpu_address": "local", "target": HERE, "job_options": ""}
+# Options of sbatch that say what a job gets and when. Others write files or run programs.
+OF_SBATCH = (
+    *("time", "partition", "account", "qos", "constraint", "reservation", "begin", "nice"),
+    *("mem", "mem-per-cpu", "mem-per-gpu", "cpus-per-task", "gpus-per-task", "gres", "licenses"),
+    *("nodelist", "exclude", "ntasks-per-node"),
+)
 
 
 class RunOptions(BaseModel):
@@ -85,6 +91,20 @@ class RunOptions(BaseModel):
         help="Where to train: here, or the name of a target such as a Slurm cluster.",
         source="docs/cluster.md",
         error="use 'here' or the name of a target.",
+    )
+    job_options: str = option(
+        "",
+        label="Options of the job",
+        group="Accelerator",
+        pattern=rf"^( *--({'|'.join(OF_SBATCH)})=[A-Za-z0-9_.,:@&|*/+-]+)*$",
+        max_length=400,
+        text=f"words such as --time=02:00:00, of --{', --'.join(OF_SBATCH)}",
+        help=(
+            "Options of sbatch for this run, such as --time=02:00:00 --partition=long. They replace"
+            " those of the target."
+        ),
+        source="Slurm: sbatch",
+        error="use such words with a space between them, or leave it empty.",
     )
     engine: str = option(
         "auto",

@@ -30,7 +30,7 @@ from gan_runtime.records.home import command_line
 from gan_runtime.store import record_tables
 from gan_runtime.store.record_tables import TABLES, RecordTables
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 MEMORY, _NEW_LAYOUT = ":memory:", "layout_of_a_new_file"
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _DOMAINS = Path(__file__).parent.with_name("domains")

@@ -254,6 +254,8 @@ class Ingestor:
                 for batch in batches:
                     batch.write(writer)
                 write_rows(writer, batches)
+                for batch in batches:
+                    batch.write_blocks(writer)
 
     def _done(self, batch: IngestBatch) -> int:
         """Updates the state after a commit."""

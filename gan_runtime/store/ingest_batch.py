@@ -15,6 +15,7 @@ from gan_runtime.records import image_files, journal
 from gan_runtime.records.earlier_records import Earlier, answer_of
 from gan_runtime.records.record import YEARS, Author, Origin, Record, Row
 from gan_runtime.records.run_folder import RunDir, Stamp
+from gan_runtime.store import scalar_blocks
 from gan_runtime.store.record_tables import RecordTable, RecordTables
 from gan_runtime.store.store import Store, Writer, may_be_of_one_run
 
@@ -66,8 +67,8 @@ _LAST_SCALARS = """
     INSERT INTO ingest.last_scalars SELECT * FROM ingest.scalars WHERE run_id = ?
     QUALIFY step = max(step) OVER (PARTITION BY metric)
 """
-OTHER_TABLES = ("offsets", "last_scalars")  # further tables with rows of runs
-_METRIC = 4  # column of scalars
+OTHER_TABLES = ("offsets", "last_scalars", "scalar_blocks")  # further tables with rows of runs
+_STEP, _METRIC = 2, 4  # columns of scalars
 
 
 class NewestSteps:
@@ -99,6 +100,10 @@ class NewestSteps:
             return None
         self._newest[series] = step
         return before
+
+    def newest(self, table: str) -> int:
+        """The newest step of all series of a table; 0 without one."""
+        return max((step for (name, _), step in self._newest.items() if name == table), default=0)
 
     def go_back(self, step: int) -> None:
         """Resets to a step, since later steps are measured again."""
@@ -189,6 +194,15 @@ class IngestBatch:
                 [run_id, list(newest)],
             )
         self.rows["last_scalars"] = list(newest.values())
+
+    def write_blocks(self, writer: Writer) -> None:
+        """Updates the blocks of a long run, once its scalars are written."""
+        changed = [row[_STEP] for row in self.rows.get("scalars", ())]
+        if 0 in self._void_after:
+            changed.append(self._void_after[0] + 1)
+        last_step = self.newest_steps.newest("scalars")
+        if changed and (last_step >= scalar_blocks.LONG or 0 in self._void_after):
+            scalar_blocks.update(writer, self.run.run_id, min(changed), last_step)
 
     def _take(self, name: str, authors: tuple[Author, ...], record: Record, place: int) -> str:
         """Adds the rows of one record; returns the reason why it was skipped, or ""."""

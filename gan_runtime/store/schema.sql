@@ -7,6 +7,11 @@ CREATE TABLE IF NOT EXISTS ingest.offsets (run_id VARCHAR, journal VARCHAR, next
 CREATE TABLE IF NOT EXISTS ingest.last_scalars (
     run_id VARCHAR, attempt INTEGER, step BIGINT, epoch BIGINT, metric VARCHAR, value DOUBLE, wall_s DOUBLE
 );
+-- Of each long run its scalars in blocks of steps (store/scalar_blocks.py). `numbers`: finite ones; step and mean are their means.
+CREATE TABLE IF NOT EXISTS ingest.scalar_blocks (
+    run_id VARCHAR, attempt INTEGER, metric VARCHAR, block BIGINT, epoch BIGINT, first_step BIGINT, last_step BIGINT, numbers BIGINT,
+    step DOUBLE, low DOUBLE, mean DOUBLE, high DOUBLE
+);
 
 -- Background jobs that have a folder, as it says (store/folder_watcher.py).
 CREATE TABLE IF NOT EXISTS ingest.jobs (
@@ -135,21 +140,20 @@ CREATE OR REPLACE VIEW surfaces AS
 -- What is known of a run along its steps: what it has recorded, and the finite scores of evaluations that give numbers of a run, under
 -- names of their own (`metric_prefix`). Of several answers that give an epoch the same number, the one of highest precedence counts, then the
 -- newest. Training seconds of a checkpoint: of the epochs until then.
+CREATE OR REPLACE VIEW ingest.measured_numbers AS
+    SELECT run_id, arg_max(step, (precedence, place)) AS step, epoch, metric_prefix || score AS metric,
+           arg_max(value, (precedence, place)) AS value,
+           arg_max_null(CASE WHEN isfinite(error) THEN error END, (precedence, place)) AS error
+    FROM ingest.newest_evaluations JOIN ingest.evaluation_scores USING (run_id, evaluation, key, place)
+    WHERE metric_prefix <> '' GROUP BY run_id, epoch, metric_prefix || score
+    HAVING isfinite(arg_max(value, (precedence, place)));
 CREATE OR REPLACE VIEW numbers AS
-    WITH measured AS (
-        SELECT run_id, arg_max(step, (precedence, place)) AS step, epoch, metric_prefix || score AS metric,
-               arg_max(value, (precedence, place)) AS value,
-               arg_max_null(CASE WHEN isfinite(error) THEN error END, (precedence, place)) AS error
-        FROM ingest.newest_evaluations JOIN ingest.evaluation_scores USING (run_id, evaluation, key, place)
-        WHERE metric_prefix <> '' GROUP BY run_id, epoch, metric_prefix || score
-    )
     SELECT run_id, step, epoch, metric, value, CAST(NULL AS DOUBLE) AS error, wall_s FROM ingest.scalars
     UNION ALL
     SELECT m.run_id, m.step, m.epoch, metric, value, error, coalesce(wall_s, 0.0)
-    FROM measured m ASOF LEFT JOIN (
+    FROM ingest.measured_numbers m ASOF LEFT JOIN (
         SELECT run_id, step, sum(seconds) OVER (PARTITION BY run_id ORDER BY step) AS wall_s FROM ingest.epochs
-    ) e ON m.run_id = e.run_id AND m.step >= e.step
-    WHERE isfinite(value);
+    ) e ON m.run_id = e.run_id AND m.step >= e.step;
 CREATE OR REPLACE VIEW jobs AS
     SELECT job_id, kind, state, asked_by, run_id, asked_at, started_at, ended_at, message FROM ingest.jobs;
 CREATE OR REPLACE VIEW events AS

@@ -21,6 +21,7 @@ from gan_runtime.base.errors import (
     SpecError,
     TargetSettingError,
     UnknownRunError,
+    quoted,
 )
 from gan_runtime.data import loading
 from gan_runtime.data.contract import Availability
@@ -146,6 +147,16 @@ def _on_target(spec: RunSpec, home: Home | None) -> RunSpec:
     Raises SpecError, TargetSettingError.
     """
     options = configuration.target(home, spec.target)
+    if spec.job_options and options.kind != "slurm":
+        raise SpecError(
+            [
+                FieldError(
+                    "job_options",
+                    f"{RunSpec.named('job_options')} is {quoted(spec.job_options)}, but"
+                    f" {spec.target} has no sbatch: leave it empty.",
+                )
+            ]
+        )
     values = spec.model_dump()
     if spec.accelerator == "auto":
         values["accelerator"] = options.accelerator

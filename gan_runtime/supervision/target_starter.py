@@ -462,6 +462,7 @@ def _job(spec: RunSpec, folder: Path, token: str, attempt: int) -> TargetJob:
         spec.replicas if spec.accelerator == "gpu" else 0,
         spec.dataset,
         content,
+        tuple(spec.job_options.split()),
     )
 
 

@@ -21,7 +21,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -162,6 +162,11 @@ KINDS: dict[str, type[AnyTarget]] = {
     "ssh": SshTarget,
     "kubernetes": KubernetesTarget,
 }
+
+
+def accelerators(kind: str) -> tuple[str, ...]:
+    """The accelerators that a kind of target can have."""
+    return get_args(KINDS[kind].model_fields["accelerator"].annotation)
 
 
 def targets_of(home: Home) -> dict[str, AnyTarget]:

@@ -197,7 +197,8 @@ def script(job: TargetJob, options: SlurmTarget) -> str:
     }
     lines = [f"#SBATCH --{name}={value}" for name, value in settings.items() if value]
     lines += ["#SBATCH --requeue" if options.requeue else "#SBATCH --no-requeue"]
-    lines += [f"#SBATCH {line}" for line in options.extra]
+    # The last one of several equal options counts.
+    lines += [f"#SBATCH {line}" for line in (*options.extra, *job.options)]
     words = processes.command(processes.TRAINER, str(job.folder), str(job.attempt), job.accelerator)
     worker = shlex.join([options.python, *words[1:]])
     return "\n".join(

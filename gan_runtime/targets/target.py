@@ -17,6 +17,7 @@ class TargetJob:
     """A job to submit: one attempt of a run. `token`: its name, which identifies it before the
     target has given it an id. `folder`: of the run. `workers`: processes of the run. `gpus`: of
     each worker. `content`: digest of the prepared set `dataset`; "" for a set of the catalog.
+    `options`: of sbatch, for this job.
     """
 
     token: str
@@ -27,6 +28,7 @@ class TargetJob:
     gpus: int
     dataset: str = ""
     content: str = ""
+    options: tuple[str, ...] = ()
 
 
 def token_of(run_id: str, attempt: int) -> str:

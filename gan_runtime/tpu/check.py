@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,10 @@ def progress(home: Home, plan: CheckPlan, job: JobSnapshot | None) -> CheckProgr
 
 def _trouble(job: JobSnapshot | None) -> str:
     """Why a job ended early, or ""."""
-    if job is None or job.end is None or job.state == "finished":
+    if job is None or job.end is None:
         return ""
+    if job.state == "finished":
+        return str(job.end.result.get("refusal", ""))
     return job.end.reason if job.state == "cancelled" else _last_message(job.job)
 
 
@@ -199,7 +202,9 @@ JOBS = (
 
 
 def compile_points(task: Task) -> dict[str, Any]:
-    """The work: options as in `as_options`; returns the number of answers, refusals included."""
+    """The work: options as in `as_options`; returns the number of answers, the compiler's
+    refusals included, and why this host cannot give the rest.
+    """
     from gan_runtime.tpu import compiling  # loads JAX
 
     options, answers = task.options, folder(task.home)
@@ -207,7 +212,17 @@ def compile_points(task: Task) -> dict[str, Any]:
     answers.mkdir(parents=True, exist_ok=True)
     for number, (name, values) in enumerate(options["points"].items()):
         point = Point(**values)
-        task.progress(number, len(options["points"]), f"{point.shared}, {point.precision}")
-        answer = compiling.estimate(planning.at(spec, point), reading, point, options["program"])
+        report = partial(_report, task, number, f"{point.shared}, {point.precision}")
+        report("")
+        try:
+            answer = compiling.estimate(
+                planning.at(spec, point), reading, point, options["program"], report
+            )
+        except AcceleratorError as error:  # not stored: another host may have the memory
+            return {"answers": number, "refusal": str(error)}
         store(answers, name, answer)
     return {"answers": len(options["points"])}
+
+
+def _report(task: Task, number: int, what: str, memory: str) -> None:
+    task.progress(number, len(task.options["points"]), f"{what}{memory and f', {memory}'}")

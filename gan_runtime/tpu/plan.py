@@ -43,6 +43,7 @@ WITHOUT_EFFECT = frozenset(
         "engine",
         "accelerator",
         "target",
+        "job_options",
         "tpu_address",
         "xla",
         "seed",

@@ -22,7 +22,7 @@ from benchmarks import conditions
 from benchmarks.faults import __main__ as faults
 from benchmarks.faults import checks, scenario
 from benchmarks.faults.fault import Expectation
-from benchmarks.faults.kinds import KINDS, TOYS, WITH_TENSORFLOW, kind_of
+from benchmarks.faults.kinds import KINDS, ON_SLURM, TOYS, WITH_TENSORFLOW, kind_of
 from benchmarks.faults.scenario import Reference, Result
 from benchmarks.faults.stage import BrokenGuaranteeError, Stage
 from gan_runtime.hardware import machine
@@ -73,9 +73,10 @@ def test_stored_outcomes_record_the_commit(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_kinds_alternate_and_a_seed_always_selects_the_same_kind() -> None:
-    kinds = [kind_of(seed) for seed in range(1, 1 + 10 * len(TOYS))]
-    assert {kinds.count(kind) for kind in TOYS} == {9}
-    assert sum(kinds.count(kind) for kind in WITH_TENSORFLOW) == len(TOYS), "a tenth of them"
+    kinds = [kind_of(seed) for seed in range(1, 1 + 20 * len(TOYS))]
+    assert {kinds.count(kind) for kind in TOYS} == {17}
+    assert sum(kinds.count(kind) for kind in WITH_TENSORFLOW) == 2 * len(TOYS), "a tenth of them"
+    assert sum(kinds.count(kind) for kind in ON_SLURM) == len(TOYS), "a twentieth"
     assert set(kinds) == set(KINDS)
     assert kind_of(3, ["kill_all"]) == "kill_all"
 

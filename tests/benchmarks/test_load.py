@@ -23,7 +23,12 @@ from gan_runtime.records.run_folder import RunDir
 
 def test_rows_of_ended_and_live_runs_are_ingested_and_counted(home: Home) -> None:
     figures = {figure.name: figure for figure in load.figures_of("ingest", home, SMALL)}
-    assert set(figures) == {"ingest_rows_per_s", "bytes_per_million_rows", "ingest_steps_per_s"}
+    assert set(figures) == {
+        "ingest_rows_per_s",
+        "bytes_per_million_rows",
+        "ingest_steps_per_s",
+        "long_curve_ms",
+    }
     assert all(figure.value is not None and figure.value > 0 for figure in figures.values())
     assert figures["ingest_rows_per_s"].facts["rows"] >= SMALL.rows - 10
 

@@ -27,6 +27,7 @@ WRONG = {
     "replicas": "0",
     "tpu_address": "a b",
     "target": "My Cluster",
+    "job_options": "--output=/etc/motd",
     "precision": "float16",
     "xla": "on",
     "loop": "estimator",

@@ -28,7 +28,7 @@ from gan_runtime.records.home import HOME_VARIABLE, REPOSITORY, Home
 from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir, TrainerProcess
 from gan_runtime.store.store import Store
-from gan_runtime.supervision import owner_thread
+from gan_runtime.supervision import owner_thread, standby
 from tests.support import explanations
 from tests.support.small_pictures import write_grid
 
@@ -143,6 +143,7 @@ def show(
     monkeypatch.setattr(
         "dashboard.frame.session.prepare_other_pages", lambda: None
     )  # its thread would outlive the test
+    monkeypatch.setenv(standby.SWITCH, "off")  # Launch would load TensorFlow in a further process
     monkeypatch.setattr(access, "guards", access.Guards())
     st.cache_data.clear()  # charts of an earlier test with equal rows
 

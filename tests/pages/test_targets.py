@@ -15,7 +15,7 @@ from gan_runtime.supervision.target_starter import KnownJob, SubmittedJob
 from gan_runtime.targets import configuration
 from gan_runtime.targets.configuration import SlurmTarget, SshTarget
 from gan_runtime.targets.target import Seen
-from tests.pages.launch_fields import choice_field
+from tests.pages.launch_fields import choice_field, text_field
 from tests.pages.reading import texts, titles
 
 Show = Callable[..., AppTest]
@@ -32,7 +32,9 @@ def atlas(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_launch_asks_where_only_if_there_is_a_target(show: Show) -> None:
-    assert "Where" not in titles(show("launch"))
+    shown = titles(show("launch"))
+    assert "Where" not in shown
+    assert "Options of the job" not in shown
 
 
 @pytest.mark.usefixtures("atlas")
@@ -59,6 +61,9 @@ def test_launch_shows_the_script_of_the_job(show: Show) -> None:
     choice_field(app, "target").select("atlas").run()
     [script] = [each.value for each in app.code if "#SBATCH" in each.value]
     assert "#SBATCH --job-name=gan-NAME-1" in script
+    text_field(app, "job_options").set_value("--time=00:20:00").run()
+    [script] = [each.value for each in app.code if "#SBATCH" in each.value]
+    assert "#SBATCH --time=00:20:00" in script
     assert "/runs/NAME 1 gpu" in script
 
 

@@ -79,6 +79,7 @@ def test_defaults_match_the_paper() -> None:
         "dataset": "digits",
         "start_from": "",
         "target": "here",
+        "job_options": "",
         "engine": "auto",
         "loop": "custom",
         "accelerator": "auto",

@@ -472,6 +472,17 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
         ),
     ),
     (
+        "job_options",
+        "--output=/etc/motd",
+        (
+            "Options of the job (job_options) is '--output=/etc/motd', but allowed is words such as"
+            " --time=02:00:00, of --time, --partition, --account, --qos, --constraint,"
+            " --reservation, --begin, --nice, --mem, --mem-per-cpu, --mem-per-gpu,"
+            " --cpus-per-task, --gpus-per-task, --gres, --licenses, --nodelist, --exclude,"
+            " --ntasks-per-node: use such words with a space between them, or leave it empty."
+        ),
+    ),
+    (
         "tpu_address",
         "",
         (

@@ -30,6 +30,7 @@ from tests.support.asking import ask_of
 NewRun = Callable[..., RunDir]
 SINCE = {
     "target": "here",
+    "job_options": "",
     "loop": "custom",
     "adam_beta_2": 0.999,
     "rmsprop_epsilon": "inside",

@@ -39,6 +39,7 @@ from gan_runtime.records.journal import (
     WorkerTimes,
 )
 from gan_runtime.records.run_folder import RunDir, Stamp
+from gan_runtime.store import scalar_blocks
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store, Writer
 from tests.support import measured_flows
@@ -68,6 +69,7 @@ TABLES = (
     "plans",
     "profiles",
     "samples",
+    "scalar_blocks",
     "scalars",
     "statuses",
     "worker_times",
@@ -119,6 +121,11 @@ def epoch_end(epoch: int, step: int) -> Iterable[Record]:
         device_peak_bytes=5,
     )
     yield PhaseSeconds(phase="probe", seconds=0.25)
+
+
+@pytest.fixture(autouse=True)
+def every_run_has_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scalar_blocks, "LONG", 0)
 
 
 def write_everything(run: RunDir) -> None:
@@ -284,6 +291,7 @@ def test_every_record_kind_is_stored_in_its_table(
         "plans": 2,
         "profiles": 2,  # those of step 6 are void
         "samples": 2,
+        "scalar_blocks": 2,  # one metric in two attempts
         "scalars": 8,
         "statuses": 4,
         "worker_times": 4,

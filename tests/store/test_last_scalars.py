@@ -1,14 +1,15 @@
-"""A separate table has the last row of each run and metric, and matches the scalars whatever was
-ingested when.
+"""Separate tables have the last row of each run and metric, and the scalars of long runs in blocks.
+Both match the scalars whatever was ingested when.
 """
 
 from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,9 +17,11 @@ from gan_runtime.records import journal
 from gan_runtime.records.home import Home
 from gan_runtime.records.journal import AttemptStart, EpochScores, Record, Scalars
 from gan_runtime.records.run_folder import RunDir
+from gan_runtime.store import scalar_blocks
 from gan_runtime.store.ingest import Ingestor
 from gan_runtime.store.store import Store
 
+BLOCK, LONG = 2, 7  # steps
 NUMBERS = itertools.count(1)
 RUNS_KEPT = 3
 METRICS = st.sampled_from(["loss_generator", "loss_discriminator", "mean_real", 'of "its" own'])
@@ -59,12 +62,34 @@ def lines(attempts: list[tuple[int, list[Record]]]) -> list[tuple[int, Record]]:
 
 
 def both(store: Store) -> tuple[list[Any], list[Any]]:
-    """Rows of the table, and the same rows computed from all scalars."""
-    last = (
-        "SELECT * FROM ingest.scalars QUALIFY step = max(step) OVER (PARTITION BY run_id, metric)"
-        " ORDER BY ALL"
+    """Rows of the tables, and the same rows computed from all scalars."""
+    last = "FROM ingest.scalars QUALIFY step = max(step) OVER (PARTITION BY run_id, metric)"
+    blocks = f"""
+        SELECT run_id, attempt, metric, step // {BLOCK} AS block, min(step), max(step),
+               count(*) FILTER (isfinite(value)), min(value) FILTER (isfinite(value)),
+               max(value) FILTER (isfinite(value))
+        FROM (FROM ingest.scalars QUALIFY max(step) OVER (PARTITION BY run_id) >= {LONG})
+        GROUP BY run_id, attempt, metric, block
+        """
+    stored_blocks = f"""
+        SELECT run_id, attempt, metric, block, first_step, last_step, numbers, low, high
+        FROM ingest.scalar_blocks WHERE run_id IN (
+            SELECT run_id FROM ingest.last_scalars GROUP BY run_id HAVING max(step) >= {LONG}
+        )
+        """
+    stored = ("FROM ingest.last_scalars", stored_blocks)
+    return tuple(  # type: ignore[return-value]
+        [store.rows(f"{sql} ORDER BY ALL") for sql in statements]
+        for statements in (stored, (last, blocks))
     )
-    return store.rows("SELECT * FROM ingest.last_scalars ORDER BY ALL"), store.rows(last)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_blocks() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scalar_blocks, "BLOCK", BLOCK)
+        patch.setattr(scalar_blocks, "LONG", LONG)
+        yield
 
 
 @settings(
@@ -73,7 +98,7 @@ def both(store: Store) -> tuple[list[Any], list[Any]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(attempts=ATTEMPTS, looks=st.sets(st.integers(0, 30)), is_by_new_ones=st.booleans())
-def test_last_scalars_match_all_scalars_after_every_read(
+def test_last_scalars_and_blocks_match_all_scalars_after_every_read(
     home: Home,
     store: Store,
     new_run: Callable[..., RunDir],

@@ -17,10 +17,12 @@ import pytest
 
 from gan_runtime.base.errors import UnknownRunError
 from gan_runtime.records import journal
+from gan_runtime.records.home import Home
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
-from gan_runtime.store import queries
-from gan_runtime.store.queries import PeakMemory, SampleGrid
+from gan_runtime.store import queries, scalar_blocks
+from gan_runtime.store.ingest import Ingestor
+from gan_runtime.store.queries import PeakMemory, SampleGrid, run_curves
 from gan_runtime.store.store import Store
 from tests.support.small_pictures import png
 
@@ -490,6 +492,62 @@ def test_curve_never_exceeds_the_requested_points(
     frame = queries.curves(store, ["quick-0001"], ("loss_generator",), max_points=400)
     assert min(steps, 200) <= len(frame) <= 400
     assert (frame["low"].min(), frame["high"].max()) == (0.0, steps - 1)
+
+
+@pytest.mark.parametrize(
+    ("window", "blocks", "first", "last"),
+    [(queries.EVERYTHING, 5, 1, 6_000), ((1_000.0, 4_000.0), 3, 960, 4_031)],
+)
+def test_curve_of_a_long_run_has_buckets_of_whole_blocks(
+    store: Store,
+    new_run: NewRun,
+    take_in: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    window: queries.Window,
+    blocks: int,
+    first: int,
+    last: int,
+) -> None:
+    """Of 6,000 steps, 20 points have 300 steps each, which fit into 5 blocks of 64; in the window,
+    151 steps fit into 3, from the beginning of a block on.
+    """
+    for module in (scalar_blocks, run_curves):
+        monkeypatch.setattr(module, "LONG", 2_000)
+    losses = pd.Series([math.sin(step) for step in range(6_001)])
+    losses[3_210], losses[3_500] = 99.0, math.nan
+    call = journal.Scalars(
+        epoch=1, first_step=1, wall_s=[1.0] * 6_000, values={"d_real": list(losses[1:])}
+    )
+    journal.append(new_run("quick-0001").trainer_journal(), 1, call)
+    take_in()
+    frame = queries.curves(store, ["quick-0001"], ("d_real",), max_points=20, window=window)
+    part = losses[first : last + 1].dropna()
+    buckets = part.groupby((part.index // 64 - first // 64) // blocks)
+    assert list(frame["mean"]) == pytest.approx(list(buckets.mean()))
+    assert list(frame["low"]) == list(buckets.min())
+    assert list(frame["high"]) == list(buckets.max())
+    middle = part.index.to_series().groupby(buckets.ngroup()).mean()
+    assert list(frame["x"]) == pytest.approx(list(middle))
+
+
+@pytest.mark.usefixtures("quick")
+def test_blocks_answer_as_all_scalars_do(
+    home: Home, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_blocks = Store()
+    for module in (scalar_blocks, run_curves):
+        monkeypatch.setattr(module, "LONG", 2)
+    Ingestor(home, with_blocks).catch_up()
+    assert with_blocks.rows("SELECT count(*) FROM ingest.scalar_blocks") == [(3,)]
+    from_blocks = _changes_and_progress(with_blocks)
+    monkeypatch.setattr(run_curves, "LONG", 1_000)
+    assert from_blocks == _changes_and_progress(store)
+
+
+def _changes_and_progress(store: Store) -> tuple[object, ...]:
+    changing = queries.changing_curves(store, "quick-0001", (*LOSSES, "d_real"))
+    progress = queries.progress(store, "quick-0001")
+    return set(changing["metric"]), run_curves.step_ranges(store, "quick-0001"), progress
 
 
 def test_a_spike_survives_thinning(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gan_runtime.records.run_folder import RunDir
 from gan_runtime.spec import RunSpec
 from gan_runtime.supervision.admission import admit
 from gan_runtime.targets import configuration, slurm
-from gan_runtime.targets.configuration import SlurmTarget
+from gan_runtime.targets.configuration import SlurmTarget, SshTarget
 from gan_runtime.targets.slurm import Slurm
 from gan_runtime.targets.target import NoAnswerError, TargetJob
 from gan_runtime.targets.transport import Done, Here, Ssh
@@ -85,6 +86,22 @@ def test_the_batch_script_is_valid_and_quotes_its_folder() -> None:
     bash = shutil.which("bash")
     assert bash
     subprocess.run([bash, "-n"], input=script, text=True, check=True)
+
+
+def test_options_of_a_run_follow_those_of_its_target() -> None:
+    job = replace(JOB, options=("--time=00:20:00", "--qos=short"))
+    script = slurm.script(job, SlurmTarget(time_limit="08:00:00", extra=("--time=09:00:00",)))
+    given = [
+        line for line in script.splitlines() if line.startswith(("#SBATCH --time", "#SBATCH --qos"))
+    ]
+    times = ["08:00:00", "09:00:00", "00:20:00"]
+    assert given == [*(f"#SBATCH --time={time}" for time in times), "#SBATCH --qos=short"]
+
+
+def test_a_target_without_sbatch_refuses_options_of_sbatch(home: Home, host: Host) -> None:
+    configuration.add(home, "box", SshTarget(kind="ssh", host="box", home="runs"))
+    with pytest.raises(SpecError, match="'--time=02:00:00', but box has no sbatch: leave it empty"):
+        admit(RunSpec.parse({"target": "box", "job_options": "--time=02:00:00"}), host, home)
 
 
 def test_a_cpu_job_asks_for_no_gpu() -> None:

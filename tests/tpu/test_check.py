@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from gan_runtime.base.errors import AcceleratorError
-from gan_runtime.jobs.job import jobs
+from gan_runtime.jobs.folder import JobDir, JobProgress, JobRequest, JobSnapshot
+from gan_runtime.jobs.job import End, jobs
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
@@ -91,6 +92,16 @@ def test_a_crashed_compiler_is_reported_with_its_last_line(
     trouble = checks.newest_progress(home, plan).trouble
     assert trouble.startswith("the compiler exited unexpectedly: ")
     assert "nonsense" in trouble
+
+
+def test_a_host_with_too_little_memory_says_so(home: Home) -> None:
+    said = "compiling takes about 11 GB of memory, and 8 GB is free on this host."
+    end = End(state="finished", reason="done", result={"answers": 0, "refusal": said})
+    request = JobRequest(kind=checks.CHECK, options={}, asker="command line")
+    job = JobDir(home.path / "jobs" / "check-tpu-0001")
+    snapshot = JobSnapshot(job, request, "finished", JobProgress(), end)
+    plan = planning.make(SMALL, "v3:2x2", sweep=False)
+    assert checks.progress(home, plan, snapshot).trouble == said
 
 
 def test_a_killed_compiler_names_the_memory(

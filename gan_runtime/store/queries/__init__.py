@@ -18,12 +18,9 @@ from gan_runtime.store.queries.distributions import (
     score_histograms,
 )
 from gan_runtime.store.queries.metrics import (
-    EVERYTHING,
     MOST_EACH,
-    Window,
     XAxis,
     best_epochs,
-    changing_curves,
     curves,
     declared_of,
     epoch_scores,
@@ -57,6 +54,7 @@ from gan_runtime.store.queries.outputs import (
     score_history,
     surfaces,
 )
+from gan_runtime.store.queries.run_curves import EVERYTHING, Window, changing_curves
 from gan_runtime.store.queries.run_rows import (
     Ending,
     RunRow,

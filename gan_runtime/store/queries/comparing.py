@@ -10,8 +10,6 @@ from gan_runtime import catalog
 from gan_runtime.base.metrics import Metric, Role
 from gan_runtime.store.queries.metrics import (
     DEVICES,
-    EVERYTHING,
-    Window,
     XAxis,
     among,
     buckets,
@@ -19,6 +17,7 @@ from gan_runtime.store.queries.metrics import (
     declared_of,
     names_of,
 )
+from gan_runtime.store.queries.run_curves import EVERYTHING, Window
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:

@@ -5,14 +5,15 @@ Curves are thinned in SQL to a bucket envelope, so a chart stays small for long 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from gan_runtime.base.metrics import Metric
 from gan_runtime.catalog import declarations
 from gan_runtime.catalog.declarations import Declarations
+from gan_runtime.store.queries import run_curves
+from gan_runtime.store.queries.run_curves import EVERYTHING, Window
 from gan_runtime.store.store import Store
 
 if TYPE_CHECKING:
@@ -21,19 +22,6 @@ if TYPE_CHECKING:
 
 XAxis = Literal["step", "epoch", "images", "wall_s", "device_s"]
 MOST_POINTS, MOST_EACH = 1_500, 400  # in a chart, over all its curves; in one curve
-
-
-@dataclass(frozen=True)
-class StepRange:
-    """The first and the last recorded step of an attempt."""
-
-    attempt: int
-    first: int
-    last: int
-
-
-Window = tuple[float, float]  # first and last x
-EVERYTHING: Window = (-math.inf, math.inf)
 
 
 def curves(
@@ -59,7 +47,7 @@ def curves(
         and len(run_ids) == 1
         and not any(metric.startswith(prefixes) for metric in metrics)
     ):
-        return _own_curves(store, run_ids[0], metrics, max_points, window)
+        return run_curves.curves(store, run_ids[0], metrics, max_points, window)
     return store.frame(
         f"{buckets(x, run_ids)} SELECT * EXCLUDE (x_from, x_to) FROM buckets"
         " ORDER BY run_id, metric, x",
@@ -72,43 +60,6 @@ def curves(
     )
 
 
-def _own_curves(
-    store: Store, run_id: str, metrics: tuple[str, ...], max_points: int, window: Window
-) -> pd.DataFrame:
-    """As `curves`, for the metrics of one run over its steps, without joins, since pages call this
-    once a second. All metrics share the buckets of the run's steps.
-    """
-    first, last = _steps_within(store, run_id, window)
-    parameters = {f"metric_{place}": metric for place, metric in enumerate(metrics)}
-    return store.frame(
-        f"""
-        SELECT $run AS run_id, metric, avg(CAST(step AS DOUBLE)) AS x, CAST(avg(step) AS BIGINT) AS
-            step, max(epoch) AS epoch,
-               min(value) AS low, avg(value) AS mean, max(value) AS high
-        FROM ingest.scalars
-        WHERE run_id = $run AND metric IN ({", ".join(f"${name}" for name in parameters) or "NULL"})
-            AND isfinite(value) AND step BETWEEN $first AND $last
-        GROUP BY metric, (step - $first) // $steps ORDER BY metric, x
-        """,
-        {
-            "run": run_id,
-            **parameters,
-            "first": first,
-            "last": last,
-            "steps": max(1, math.ceil((last - first + 1) / max_points)),
-        },
-    )
-
-
-def _steps_within(store: Store, run_id: str, window: Window) -> tuple[int, int]:
-    """The first and the last step of a run in the window; first > last if there is none."""
-    ranges = step_ranges(store, run_id)
-    if not ranges:
-        return 1, 0
-    first, last = min(steps.first for steps in ranges), max(steps.last for steps in ranges)
-    return math.ceil(max(first, window[0])), math.floor(min(last, window[1]))
-
-
 def means_of_epoch(store: Store, run_id: str, epoch: int, metrics: list[str]) -> dict[str, float]:
     """Mean over the steps of an epoch of each of these metrics that was stored then."""
     rows = store.rows(
@@ -117,16 +68,6 @@ def means_of_epoch(store: Store, run_id: str, epoch: int, metrics: list[str]) ->
         [run_id, epoch, metrics],
     )
     return dict(rows)
-
-
-def step_ranges(store: Store, run_id: str) -> list[StepRange]:
-    """Which steps each attempt of a run has numbers of, newest attempt first."""
-    rows = store.rows(
-        "SELECT attempt, min(step), max(step) FROM ingest.scalars WHERE run_id = ? GROUP BY attempt"
-        " ORDER BY attempt DESC",
-        [run_id],
-    )
-    return [StepRange(*row) for row in rows]
 
 
 def among(run_ids: Iterable[str]) -> str:
@@ -211,18 +152,6 @@ def epoch_scores(
     )
 
 
-def changing_curves(
-    store: Store, run_id: str, metrics: tuple[str, ...], max_points: int = 200
-) -> pd.DataFrame:
-    """As `curves` over the steps of one run, for only those metrics with more than one value."""
-    rows = store.rows(
-        "SELECT metric FROM scalars WHERE run_id = ? AND list_contains(?, metric) GROUP BY metric"
-        " HAVING min(value) < max(value)",
-        [run_id, list(metrics)],
-    )
-    return curves(store, [run_id], tuple(row[0] for row in rows), max_points=max_points)
-
-
 def once_an_epoch(store: Store, run_ids: list[str], metrics: list[str]) -> set[str]:
     """The metrics, among undeclared ones, that these runs have measured only once per epoch. A run
     with a single step counts as measuring everything once per step.
@@ -250,7 +179,10 @@ def recorded(store: Store, run_ids: list[str]) -> list[str]:
     return [
         row[0]
         for row in store.rows(
-            f"SELECT DISTINCT metric FROM numbers WHERE {among(run_ids)} ORDER BY 1"
+            f"""
+            SELECT metric FROM ingest.last_scalars WHERE {among(run_ids)} UNION
+            SELECT metric FROM ingest.measured_numbers WHERE {among(run_ids)} ORDER BY 1
+            """
         )
     ]
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from gan_runtime.spec import RunSpec
-from gan_runtime.store.queries.metrics import DEVICES, StepRange, step_ranges
+from gan_runtime.store.queries.metrics import DEVICES
+from gan_runtime.store.queries.run_curves import StepRange, step_ranges
 from gan_runtime.store.queries.run_rows import run
 from gan_runtime.store.store import Store
 

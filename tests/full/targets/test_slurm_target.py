@@ -83,10 +83,13 @@ def test_a_waiting_job_says_why_and_leaves_the_queue_with_its_run(
 ) -> None:
     rig.run("scontrol", "update", "NodeName=n1,n2", "State=DRAIN", "Reason=test")
     try:
-        run = runtime.commands.submit(RunSpec.parse(LONG))
+        own = {**LONG, "job_options": "--time=00:07:00 --nice=5"}
+        run = runtime.commands.submit(RunSpec.parse(own))
         wait_until(lambda: "on rig " in row(runtime, run).note, "the cluster's reason is shown")
         assert row(runtime, run).status == "queued"
         assert rig.run("squeue", "-h", "-o", "%j").startswith(f"gan-{run.run_id}-1-")
+        limit = rig.run("squeue", "-h", "-o", "%l").strip()
+        assert limit == "7:00", "the run's own limit replaces the target's"
         runtime.commands.stop(run.run_id)
         reaches(runtime, run, "stopped", wait_until)
         rig.wait(lambda: not rig.run("squeue", "-h").strip(), "the job is cancelled")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gan_runtime.jobs.folder import JobDir, JobRequest
 from gan_runtime.records.home import Home
 from gan_runtime.tpu import check as checks
 from gan_runtime.tpu import plan as planning
-from gan_runtime.tpu.check import CheckProgress
+from gan_runtime.tpu.check import COMPILE_ONLY, CheckProgress
 from gan_runtime.tpu.estimates import StepEstimate
 from gan_runtime.tpu.plan import Program
 from tests.support.asking import ask
@@ -104,6 +108,43 @@ def test_paper_step_compiles_and_stays_on_the_tpu(checked: Callable[..., CheckPr
     assert 0.0 < estimate.share_of_memory < 0.1
     assert len(estimate.most_expensive) == 10
     assert any("generator" in operation.layer for operation in estimate.most_expensive)
+
+
+WITH_LITTLE_MEMORY = """
+import sys
+from pathlib import Path
+
+import psutil
+from gan_runtime.jobs.folder import JobDir
+from gan_runtime.jobs.job import Task
+from gan_runtime.records.home import Home
+from gan_runtime.tpu import check
+
+free = psutil.virtual_memory()._replace(available=500_000_000)
+psutil.virtual_memory = lambda: free
+job = JobDir(Path(sys.argv[1]))
+print(check.compile_points(Task(Home(job.path.parent.parent), job, job.request().options)))
+"""
+
+
+def test_a_program_that_takes_more_memory_than_is_free_is_not_compiled(home: Home) -> None:
+    plan = planning.make(SMALL, "v3:2x2", sweep=False)
+    job = JobDir(home.path / "jobs" / "check-tpu-0001")
+    job.path.mkdir(parents=True)
+    job.write_request(
+        JobRequest(kind=checks.CHECK, options=checks.as_options(home, plan), asker="command line")
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", WITH_LITTLE_MEMORY, str(job.path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **COMPILE_ONLY},
+        check=True,
+    )
+    assert "compiling takes about 1.2 GB of memory, and 500 MB is free" in child.stdout
+    assert list(checks.folder(home).iterdir()) == []
+    reported = job.progress_file.read_text(encoding="utf-8").splitlines()
+    assert "takes about 1.2 GB of memory" in reported[-1]
 
 
 def test_conditional_color_step_compiles_and_stays_on_the_tpu(

@@ -79,7 +79,7 @@ class Rig:
 
     def __init__(self, number: int = 0) -> None:
         # Not in a private folder, since munge wants its socket where all users can reach it.
-        folder = Path(tempfile.mkdtemp(prefix=self._prefix(number)))
+        folder = Path(tempfile.mkdtemp(prefix=self._prefix(number), dir="/tmp"))
         self._folder, self._number = folder, number
         self._net, self._bridge = f"10.96.{number}", f"brgan{number}"
         self._hosts: dict[str, subprocess.Popen[bytes]] = {}

@@ -1,0 +1,180 @@
+"""Faults of runs on a Slurm cluster with two hosts on this machine: a host, the controller, the
+job or the owner goes, or a second dashboard comes. Needs root and Slurm.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+from benchmarks.faults.fault import FINISHED, LOST, MAX_CALLS, STOPPED, Expectation
+from benchmarks.faults.stage import BrokenGuaranteeError, Stage
+from gan_runtime.records import processes
+from gan_runtime.records.home import REPOSITORY
+from gan_runtime.records.run_folder import RunDir
+from gan_runtime.targets import configuration
+from gan_runtime.targets.configuration import SlurmTarget
+from tests.support.cluster import rig as rigs
+from tests.support.cluster.rig import HOSTS, Rig
+from tests.support.toy_engine import PACE_VARIABLE
+
+NAME, NUMBER = "cluster", 9
+DOWN_SECONDS = 8.0
+SUBMISSION_SECONDS = 1
+REPORT_SECONDS = 60.0
+OTHER_SECONDS = 2  # of the job that takes the hosts
+PACE = "0.3"  # seconds per call: a fault comes while the run trains
+STARTS = "starts"  # a file of the scenario with a line for each start of a trainer
+
+
+def lose_node(stage: Stage) -> Expectation:
+    """The host of the job loses its power; Slurm starts the job again on the other one.
+
+    The host returns after the scenario: a controller of Slurm 22.05 has crashed when one returned
+    while it started the job again.
+    """
+    run = _running_run(stage)
+    host = _rig().run("squeue", "-h", "-t", "running", "-o", "%N").strip()
+    if host in HOSTS:
+        _rig().end_host(host)
+        stage.at_end.insert(0, lambda: _rig().start_host(host))
+        _start_again(stage, run)
+    return Expectation(run, (FINISHED, LOST))
+
+
+def stop_controller(stage: Stage) -> Expectation:
+    """No query is answered for some seconds; the job runs on."""
+    run = _running_run(stage)
+    _rig().stop_controller()
+    time.sleep(stage.random.random() * DOWN_SECONDS)
+    if stage.random.random() < 0.5:
+        stage.actions.append("owner killed meanwhile")
+        stage.kill_owner()
+    _rig().start_controller()
+    return Expectation(run, (FINISHED,))
+
+
+def preempt_job(stage: Stage) -> Expectation:
+    """A job of higher priority takes both hosts; the run saves and continues afterwards."""
+    run = _running_run(stage)
+    _rig().sbatch(
+        f"sleep {OTHER_SECONDS}", "--partition=high", "--nodes=2", "--exclusive", "--job-name=other"
+    )
+    _start_again(stage, run)
+    return Expectation(run, (FINISHED, STOPPED))
+
+
+def kill_owner_at_submission(stage: Stage) -> Expectation:
+    """SIGKILL of the owner around `sbatch`, whose exit comes a second after its job: the next one
+    submits no second job.
+    """
+    commands = stage.scratch.parent / "commands"
+    commands.mkdir()
+    sbatch = commands / "sbatch"
+    sbatch.write_text(f'#!/bin/sh\n{shutil.which("sbatch")} "$@" && sleep {SUBMISSION_SECONDS}\n')
+    sbatch.chmod(0o755)
+    stage.environment["PATH"] = f"{commands}:{os.environ['PATH']}"
+    run = _submitted(stage)
+    stage.open()
+    stage.wait(lambda: run.target_file.exists(), "the intent is written")
+    time.sleep(1.5 * SUBMISSION_SECONDS * stage.random.random())
+    stage.kill_owner()
+    return Expectation(run, (FINISHED,), [lambda _: _started_once(stage)])
+
+
+def open_elsewhere(stage: Stage) -> Expectation:
+    """A second dashboard on a host of the cluster is refused, and declares nothing lost."""
+    run = _running_run(stage)
+    words = processes.command("tests.support.owner", str(stage.home.path), "2", stage.module)
+    second = _rig().on_host(HOSTS[1], *words, environment=stage.environment_of({}))
+    said = subprocess.run(second, capture_output=True, text=True, timeout=60, check=False).stdout
+    if said.strip() == "open":
+        raise BrokenGuaranteeError("two owners have opened the home")
+    return Expectation(run, (FINISHED,), [lambda _: _started_once(stage)])
+
+
+def missing() -> str:
+    """Why these faults cannot be tried here; "" if they can."""
+    return rigs.missing()
+
+
+@cache
+def _rig() -> Rig:
+    started = Rig(NUMBER)
+    atexit.register(started.down)
+    started.up()
+    # Also for the owner in this process that checks the home afterwards.
+    os.environ["SLURM_CONF"] = str(started.configuration)
+    return started
+
+
+def _running_run(stage: Stage) -> RunDir:
+    run = _submitted(stage)
+    stage.open()
+    calls = stage.random.randint(0, min(MAX_CALLS, stage.calls))
+    stage.actions.append(f"after call {calls}")
+    stage.wait_for_calls(run, calls)
+    return run
+
+
+def _submitted(stage: Stage) -> RunDir:
+    """A run for the cluster, whose trainer is the toy."""
+    _idle()
+    python = stage.scratch.parent / "python"
+    module = " ".join(processes.command(stage.module)[1:])
+    python.write_text(
+        f'#!/bin/sh\necho started >>"{_starts(stage)}"\nshift 3\n'
+        f'exec "{sys.executable}" {module} "$@"\n',
+        encoding="utf-8",
+    )
+    python.chmod(0o755)
+    settings = SlurmTarget(python=str(python), project=str(REPOSITORY), poll_seconds=1.0)
+    configuration.add(stage.home, NAME, settings)
+    stage.environment |= {"SLURM_CONF": str(_rig().configuration), PACE_VARIABLE: PACE}
+    stage.options |= {"target": NAME}
+    stage.report_seconds = REPORT_SECONDS
+    stage.at_end.append(_idle)
+    return stage.submit()
+
+
+def _idle() -> None:
+    """Waits until the cluster has no job and two idle hosts."""
+    rig = _rig()
+    subprocess.run(["scancel", "--user=root"], env=rig.environment, check=False)
+    rig.wait(lambda: not rig.run("squeue", "-h").strip(), "no job is left", 120.0)
+    rig.wait(
+        lambda: rig.run("sinfo", "-h", "-t", "idle", "-p", "main", "-o", "%D").strip() == "2",
+        "both hosts are idle",
+        120.0,
+    )
+
+
+def _start_again(stage: Stage, run: RunDir) -> None:
+    """Waits until the job is in the queue again or has ended, and lets it start at once."""
+    rig = _rig()
+
+    def state() -> tuple[str, str]:
+        shown = rig.run("squeue", "-h", "--states=all", "-o", "%i %T %j %r").splitlines()
+        jobs = [line.split() for line in shown if f"gan-{run.run_id}-" in line]
+        return (jobs[-1][0], jobs[-1][1]) if jobs else ("", "COMPLETED")
+
+    stage.wait(lambda: state()[1] not in ("RUNNING", "COMPLETING", "CONFIGURING"), "it is requeued")
+    job, name = state()
+    if name == "PENDING":
+        stage.actions.append("requeued")
+        rig.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+
+
+def _starts(stage: Stage) -> Path:
+    return stage.scratch.parent / STARTS
+
+
+def _started_once(stage: Stage) -> list[str]:
+    starts = _starts(stage).read_text(encoding="utf-8").count("started")
+    return [] if starts == 1 else [f"{starts} trainers were started"]
