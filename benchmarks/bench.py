@@ -70,7 +70,7 @@ ROWS = {
         conditional.measure, rounds=24, steps=10, minutes=11, batch=64, images=15_360
     ),
     "referee": Row(referee.measure, rounds=6, steps=20, minutes=8),
-    "engines": Row(engines.measure, rounds=12, steps=4, minutes=4, batch=64),
+    "engines": Row(engines.measure, rounds=12, steps=10, minutes=4, batch=64),
     "replicas": Row(replicas.measure, rounds=24, steps=10, minutes=4),
     "workers": Row(workers.measure, rounds=4, steps=20, minutes=5),
     "overhead": Row(overhead.measure, rounds=3, steps=20, minutes=9),  # rounds: epochs

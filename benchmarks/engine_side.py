@@ -33,15 +33,15 @@ from benchmarks.turns import Turn, serve
 from gan_runtime import catalog
 from gan_runtime.data import loading
 from gan_runtime.engines.task import data_for_workload, workload_of
-from gan_runtime.engines.tf import process as tf_process
 from gan_runtime.records.home import Home
 from gan_runtime.spec import RunSpec
 
 
 def build(spec: RunSpec, home: Home) -> Any:
     """The engine of a run, built and traced as in a trainer. `home`: has the prepared data sets."""
-    tf_process.set_flags(spec, "cpu")
-    engine_class = importlib.import_module(catalog.engine(spec.engine).module).ENGINE
+    declared = catalog.engine(spec.engine)
+    importlib.import_module(declared.flags).set_flags(spec, "cpu")
+    engine_class = importlib.import_module(declared.module).ENGINE
     data = data_for_workload(spec, loading.load(spec.dataset, home))
     engine = engine_class(spec, workload_of(spec), data, "cpu")
     engine.trace()

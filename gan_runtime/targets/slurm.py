@@ -175,6 +175,13 @@ def _quoted(path: str) -> str:
 # ---- the batch script ----------------------------------------------------------------------------
 
 
+_AGAIN = (
+    "# Slurm starts a preempted job again only if it has to end it.",
+    """scontrol show job "$SLURM_JOB_ID" 2>/dev/null | grep -q ' PreemptTime=[0-9]' &&"""
+    """ exec scontrol requeue "$SLURM_JOB_ID\"""",
+)
+
+
 def script(job: TargetJob, options: SlurmTarget) -> str:
     """The batch script of an attempt.
 
@@ -214,6 +221,9 @@ def script(job: TargetJob, options: SlurmTarget) -> str:
             f"srun --kill-on-bad-exit=1 {worker} &",
             "while wait $!; kill -0 $! 2>/dev/null; do :; done  # a signal ends `wait` early",
             "wait $!",
+            "code=$?",
+            *(_AGAIN if options.requeue else ()),
+            "exit $code",
             "",
         ]
     )

@@ -112,6 +112,21 @@ def test_a_requeued_job_continues_as_the_next_attempt(
     assert len(epochs) == len(set(epochs))
 
 
+def test_a_preempted_run_saves_and_continues_as_the_next_attempt(
+    rig: Rig, runtime: Runtime, wait_until: Wait
+) -> None:
+    run = runtime.commands.submit(RunSpec.parse(LONG))
+    reaches(runtime, run, "running", wait_until)
+    wait_until(lambda: run.has_checkpoint, "it saves")
+    job = int(rig.run("squeue", "-h", "-o", "%i").strip())
+    rig.sbatch("sleep 1", "--partition=high", "--nodes=2", "--exclusive")
+    reaches(runtime, run, "queued", wait_until, attempt=2)
+    rig.start_now(job)
+    reaches(runtime, run, "running", wait_until, attempt=2)
+    epochs = runtime.store.rows("SELECT epoch FROM epochs WHERE run_id = ?", [run.run_id])
+    assert len(epochs) == len(set(epochs))
+
+
 def test_a_run_saves_before_its_time_limit(rig: Rig, runtime: Runtime, wait_until: Wait) -> None:
     run = runtime.commands.submit(RunSpec.parse(LONG))
     reaches(runtime, run, "running", wait_until)
