@@ -21,6 +21,7 @@ from gan_runtime.targets.target import NoAnswerError, Offer, RunTarget, Seen, Su
 
 ABSENT_SECONDS = 300.0  # without a job in good answers, before it counts as ended
 OFFER_SECONDS = 600.0
+FIRST_SECONDS = 4.0  # from a submission to the query that says why its job waits
 LEAVING_SECONDS = 2.0
 ABSENT = Seen("ended", "ABSENT")
 log = logging.getLogger("gan_runtime")
@@ -119,7 +120,7 @@ class TargetWatch:
         if self._is_offer_due:
             self._is_offer_due = False
             self._offer, self._offer_s = self._target.offer(), self._clock()
-        failures = []
+        failures, has_submitted = [], bool(self._submissions)
         # One call that fails must not keep the others from being made.
         for call in (self._read, self._cancel_all, *self._due_submissions()):
             try:
@@ -134,8 +135,9 @@ class TargetWatch:
             return
         self.silent_since = None
         self.rounds += 1
-        took = self._clock() - began
-        self._pause_seconds = max(self._pace.poll_seconds, self._pace.rest * took)
+        poll_s = self._pace.poll_seconds
+        poll_s = min(poll_s, FIRST_SECONDS) if has_submitted else poll_s
+        self._pause_seconds = max(poll_s, self._pace.rest * (self._clock() - began))
 
     def _due_submissions(self) -> list[Callable[[], None]]:
         return [partial(self._submit, *each) for each in list(self._submissions)]

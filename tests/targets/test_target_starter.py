@@ -4,8 +4,10 @@ Slurm; tests/full/targets has a real one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -17,14 +19,14 @@ from gan_runtime.records.journal import StatusChange
 from gan_runtime.records.run_folder import RunDir
 from gan_runtime.records.states import Reason, StateTimer, cause
 from gan_runtime.store import queries
-from gan_runtime.supervision import queue, trash
+from gan_runtime.supervision import queue, target_watch, trash
 from gan_runtime.supervision.starter_router import StarterRouter
 from gan_runtime.supervision.starters import Starter
 from gan_runtime.supervision.supervisor import LEAVING_SECONDS
 from gan_runtime.supervision.target_starter import FINAL_LINE_SECONDS, TargetStarter, job_of
-from gan_runtime.supervision.target_watch import ABSENT_SECONDS
+from gan_runtime.supervision.target_watch import ABSENT_SECONDS, TargetWatch
 from gan_runtime.targets import configuration, slurm
-from gan_runtime.targets.configuration import AnyTarget, SlurmTarget
+from gan_runtime.targets.configuration import AnyTarget, QueryPace, SlurmTarget
 from gan_runtime.targets.target import NoAnswerError, Offer, Seen, Submitted, TargetJob
 from tests.support.toy_owner import Owner
 from tests.support.trainers import toys
@@ -161,6 +163,22 @@ def test_a_run_waits_with_the_targets_reason_until_its_job_runs(
     assert cluster.shown(run)[::2] == ("starting", "starting a trainer on n1")
     script = (run.path / "job-1.sh").read_text(encoding="utf-8")
     assert script == slurm.script(cluster.target.submitted[0], SlurmTarget(most_jobs=2))
+
+
+def test_a_submission_is_soon_followed_by_a_query_whatever_the_pace(
+    wait_until: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target_watch, "FIRST_SECONDS", 0.05)
+    pace = QueryPace(poll_seconds=600.0, most_seconds=600.0, rest=0.0)
+    watch = TargetWatch("atlas", FakeTarget(), pace, time.monotonic)
+    job = TargetJob("gan-far-0001-1-abc", Path("/home/runs/far-0001"), 1, "cpu", 1, 0)
+    watch.submit(job, lambda _: None)
+    wait_until(lambda: watch.seen(job.token), "its state is read")
+    rounds = watch.rounds
+    watch.submit(replace(job, token="gan-far-0002-1-abc"), lambda _: None)
+    wait_until(lambda: watch.seen("gan-far-0002-1-abc"), "its state is read too")
+    assert watch.rounds <= rounds + 3, "one query soon, then at the pace of the target"
+    watch.end()
 
 
 def test_no_more_jobs_than_allowed_are_submitted(cluster: Cluster, new_run: NewRun) -> None:
